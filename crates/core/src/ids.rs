@@ -1,0 +1,346 @@
+//! CPU and node numbers, and sets of them.
+//!
+//! The kernel numbers both sparsely (a real server has nodes 0–2, 33, 34, 45, 72, 73) and without a
+//! useful upper bound, so a set is a bitmap that grows, never a fixed mask.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::ser::{Serialize, Serializer};
+use thiserror::Error;
+
+/// A number that the kernel gives to something: the element of an [`IdSet`].
+pub trait Id: Copy + Ord + From<u32> + Into<u32> {}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(serde::Serialize)]
+        #[serde(transparent)]
+        pub struct $name(pub u32);
+
+        impl Id for $name {}
+
+        impl From<u32> for $name {
+            fn from(number: u32) -> Self {
+                Self(number)
+            }
+        }
+
+        impl From<$name> for u32 {
+            fn from(id: $name) -> u32 {
+                id.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+id!(
+    /// A logical CPU, by the kernel's number.
+    CpuId
+);
+id!(
+    /// A memory node, by the kernel's number.
+    NodeId
+);
+
+/// A set of CPUs.
+pub type CpuSet = IdSet<CpuId>;
+/// A set of memory nodes.
+pub type NodeSet = IdSet<NodeId>;
+
+/// A growing bitmap of kernel numbers, in the order of the numbers.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct IdSet<I> {
+    /// Bit `n % 64` of word `n / 64` stands for number `n`; no trailing zero words.
+    words: Vec<u64>,
+    of: PhantomData<I>,
+}
+
+/// Why a text is not a list or mask of numbers.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("'{part}' in '{text}' is not {wanted}")]
+pub struct ParseSetError {
+    text: String,
+    part: String,
+    wanted: &'static str,
+}
+
+/// The largest number a set accepts: the kernel's own limit is 8,192 CPUs and 1,024 nodes, and a
+/// typo such as `0-4000000000` must not become a gigabyte of bitmap.
+const LARGEST: u32 = (1 << 20) - 1;
+
+impl<I: Id> IdSet<I> {
+    /// The empty set.
+    pub const fn new() -> Self {
+        Self { words: Vec::new(), of: PhantomData }
+    }
+
+    /// Adds `id`; true when it was not there.
+    pub fn insert(&mut self, id: I) -> bool {
+        let (word, bit) = Self::locate(id);
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        let fresh = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        fresh
+    }
+
+    /// Removes `id`; true when it was there.
+    pub fn remove(&mut self, id: I) -> bool {
+        let (word, bit) = Self::locate(id);
+        let present = self.contains(id);
+        if present {
+            self.words[word] &= !bit;
+            self.trim();
+        }
+        present
+    }
+
+    /// Is `id` in the set?
+    pub fn contains(&self, id: I) -> bool {
+        let (word, bit) = Self::locate(id);
+        self.words.get(word).is_some_and(|w| w & bit != 0)
+    }
+
+    /// How many members.
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// Has it no member?
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The members, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = I> + '_ {
+        self.words.iter().enumerate().flat_map(|(word, &bits)| {
+            (0..64)
+                .filter(move |bit| bits >> bit & 1 == 1)
+                .map(move |bit| I::from(word as u32 * 64 + bit))
+        })
+    }
+
+    /// The smallest member.
+    pub fn first(&self) -> Option<I> {
+        self.iter().next()
+    }
+
+    /// The largest member.
+    pub fn last(&self) -> Option<I> {
+        self.iter().last()
+    }
+
+    /// The members of both.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self::from_words(self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect())
+    }
+
+    /// The members that `other` lacks.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Self {
+        let theirs = other.words.iter().copied().chain(std::iter::repeat(0));
+        Self::from_words(self.words.iter().zip(theirs).map(|(a, b)| a & !b).collect())
+    }
+
+    /// The members of either.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        self.iter().chain(other.iter()).collect()
+    }
+
+    /// Has it a member in common with `other`?
+    pub fn intersects(&self, other: &Self) -> bool {
+        self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
+    }
+
+    /// Are all its members in `other`?
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.difference(other).is_empty()
+    }
+
+    /// The bitmap, lowest numbers first, as the system calls want it.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The set that a bitmap stands for.
+    pub fn from_words(words: Vec<u64>) -> Self {
+        let mut set = Self { words, of: PhantomData };
+        set.trim();
+        set
+    }
+
+    /// Reads the kernel's list notation, `0-3,8,10-11`. A blank text is the empty set.
+    pub fn parse_list(text: &str) -> Result<Self, ParseSetError> {
+        let bad = |part: &str| ParseSetError {
+            text: text.trim().to_owned(),
+            part: part.to_owned(),
+            wanted: "a number or a range such as 0-3",
+        };
+        let number =
+            |digits: &str| digits.trim().parse::<u32>().ok().filter(|&n| n <= LARGEST).ok_or(());
+        let mut set = Self::new();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (low, high) = part.split_once('-').unwrap_or((part, part));
+            let (low, high) =
+                number(low).and_then(|l| Ok((l, number(high)?))).map_err(|()| bad(part))?;
+            if low > high {
+                return Err(bad(part));
+            }
+            set.extend((low..=high).map(I::from));
+        }
+        Ok(set)
+    }
+
+    /// Reads the kernel's mask notation, 32-bit groups in hexadecimal, highest first:
+    /// `00000000,0000000f`.
+    pub fn parse_mask(text: &str) -> Result<Self, ParseSetError> {
+        let mut set = Self::new();
+        for (group, digits) in text.trim().rsplit(',').enumerate() {
+            let bits = u32::from_str_radix(digits.trim(), 16).map_err(|_| ParseSetError {
+                text: text.trim().to_owned(),
+                part: digits.to_owned(),
+                wanted: "a hexadecimal group of a mask",
+            })?;
+            let base = group as u32 * 32;
+            set.extend((0..32).filter(|bit| bits >> bit & 1 == 1).map(|bit| I::from(base + bit)));
+        }
+        Ok(set)
+    }
+
+    fn locate(id: I) -> (usize, u64) {
+        let number: u32 = id.into();
+        (number as usize / 64, 1 << (number % 64))
+    }
+
+    fn trim(&mut self) {
+        while self.words.last() == Some(&0) {
+            self.words.pop();
+        }
+    }
+}
+
+impl<I: Id> Default for IdSet<I> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<I: Id> FromIterator<I> for IdSet<I> {
+    fn from_iter<T: IntoIterator<Item = I>>(ids: T) -> Self {
+        let mut set = Self::new();
+        set.extend(ids);
+        set
+    }
+}
+
+impl<I: Id> Extend<I> for IdSet<I> {
+    fn extend<T: IntoIterator<Item = I>>(&mut self, ids: T) {
+        for id in ids {
+            self.insert(id);
+        }
+    }
+}
+
+/// The kernel's list notation; an empty set prints as nothing.
+impl<I: Id> fmt::Display for IdSet<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut numbers = self.iter().map(Into::<u32>::into).peekable();
+        let mut separator = "";
+        while let Some(low) = numbers.next() {
+            let mut high = low;
+            while let Some(next) = numbers.next_if(|&n| n == high + 1) {
+                high = next;
+            }
+            match high - low {
+                0 => write!(f, "{separator}{low}")?,
+                _ => write!(f, "{separator}{low}-{high}")?,
+            }
+            separator = ",";
+        }
+        Ok(())
+    }
+}
+
+impl<I: Id> fmt::Debug for IdSet<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{{self}}}")
+    }
+}
+
+impl<I: Id> Serialize for IdSet<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter().map(Into::<u32>::into))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn set(list: &str) -> CpuSet {
+        CpuSet::parse_list(list).unwrap()
+    }
+
+    #[test]
+    fn reads_what_the_kernel_writes() {
+        assert_eq!(set("0-3,8\n").iter().map(|c| c.0).collect::<Vec<_>>(), [0, 1, 2, 3, 8]);
+        assert_eq!(set("\n"), CpuSet::new());
+        assert_eq!(CpuSet::parse_mask("00000001,80000000\n").unwrap(), set("31-32"));
+        assert_eq!(CpuSet::parse_mask("00000000,00000000\n").unwrap(), CpuSet::new());
+    }
+
+    #[test]
+    fn numbers_beyond_a_fixed_mask_are_ordinary() {
+        let many = set("0,1023-1025,2047");
+        assert_eq!(many.len(), 5);
+        assert!(many.contains(CpuId(2047)) && !many.contains(CpuId(2046)));
+        assert_eq!(many.words().len(), 32);
+    }
+
+    #[test]
+    fn says_which_part_is_wrong() {
+        let message = CpuSet::parse_list("0-3,x,9").unwrap_err().to_string();
+        assert_eq!(message, "'x' in '0-3,x,9' is not a number or a range such as 0-3");
+        assert!(CpuSet::parse_list("7-3").is_err());
+        assert!(CpuSet::parse_list("0-4000000000").is_err());
+        assert!(CpuSet::parse_mask("zz").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn list_notation_survives_a_round_trip(ids in prop::collection::btree_set(0u32..5000, 0..60)) {
+            let set: CpuSet = ids.iter().copied().map(CpuId).collect();
+            prop_assert_eq!(&CpuSet::parse_list(&set.to_string()).unwrap(), &set);
+            prop_assert_eq!(set.iter().map(|c| c.0).collect::<Vec<_>>(), ids.iter().copied().collect::<Vec<_>>());
+            prop_assert_eq!(set.len(), ids.len());
+        }
+
+        #[test]
+        fn set_algebra_agrees_with_the_standard_library(
+            a in prop::collection::btree_set(0u32..300, 0..40),
+            b in prop::collection::btree_set(0u32..300, 0..40),
+        ) {
+            let of = |ids: &std::collections::BTreeSet<u32>| ids.iter().copied().map(CpuId).collect::<CpuSet>();
+            let (x, y) = (of(&a), of(&b));
+            prop_assert_eq!(x.intersection(&y), of(&(&a & &b)));
+            prop_assert_eq!(x.difference(&y), of(&(&a - &b)));
+            prop_assert_eq!(x.union(&y), of(&(&a | &b)));
+            prop_assert_eq!(x.intersects(&y), !a.is_disjoint(&b));
+            prop_assert_eq!(x.is_subset(&y), a.is_subset(&b));
+        }
+    }
+}

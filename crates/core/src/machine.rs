@@ -1,0 +1,317 @@
+//! What a machine is: sockets, CPUs, caches, memory nodes, and the limits set on us there.
+
+use serde::Serialize;
+
+use crate::distance::Distances;
+use crate::ids::{CpuId, CpuSet, NodeId, NodeSet};
+use crate::known::Known;
+
+/// One machine as its kernel describes it.
+///
+/// The JSON of `hopcost machine --json` is this value; its keys are documented in `docs/JSON.md`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Machine {
+    /// Version of this description; grows when a key changes its meaning or goes.
+    pub version: u32,
+    /// The host's name.
+    pub host: Known<String>,
+    /// The kernel's release.
+    pub kernel: Known<String>,
+    /// The processor's name, as it gives it.
+    pub processor: Known<String>,
+    /// Bytes of an ordinary page.
+    pub page_bytes: u64,
+    /// The sockets, by number.
+    pub sockets: Vec<Socket>,
+    /// All CPUs that are present, by number, those off-line or forbidden included.
+    pub cpus: Vec<Cpu>,
+    /// The caches, level by level, each once.
+    pub caches: Vec<Cache>,
+    /// The memory nodes, by number.
+    pub nodes: Vec<Node>,
+    /// How far apart the nodes are.
+    pub distances: Distances,
+    /// What this process may use.
+    pub limits: Limits,
+    /// Whether this is a guest, and of what.
+    pub virtualization: Virtualization,
+    /// Devices with a home node: network cards and NVMe disks.
+    pub devices: Vec<Device>,
+    /// What was odd in the reading, for the reader.
+    pub notes: Vec<String>,
+}
+
+/// A socket (package).
+#[derive(Clone, Debug, Serialize)]
+pub struct Socket {
+    /// The kernel's number, or a running number where the kernel gives none.
+    pub id: u32,
+    /// Its CPUs.
+    pub cpus: CpuSet,
+}
+
+/// A logical CPU: one hardware thread.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cpu {
+    /// Its number.
+    pub id: CpuId,
+    /// Does the kernel schedule on it?
+    pub online: bool,
+    /// May this process run there (on-line, in the cpuset, in the affinity mask)?
+    pub usable: bool,
+    /// The socket's number.
+    pub socket: Known<u32>,
+    /// The die's number within the socket.
+    pub die: Known<u32>,
+    /// The cluster's number: cores that share a mid-level cache or a bus segment.
+    pub cluster: Known<u32>,
+    /// The core's number within its socket (within its die on some machines).
+    pub core: Known<u32>,
+    /// All hardware threads of its core, itself included.
+    pub siblings: CpuSet,
+    /// The memory node it belongs to.
+    pub node: Known<NodeId>,
+    /// The kind of core on a hybrid machine, such as `cpu_atom`.
+    pub kind: Known<String>,
+    /// The highest frequency it may reach.
+    pub max_mhz: Known<u32>,
+}
+
+/// What a cache holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheKind {
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instruction,
+    /// Both.
+    Unified,
+}
+
+/// One cache.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cache {
+    /// 1, 2, 3, 4.
+    pub level: u32,
+    /// What it holds.
+    pub kind: CacheKind,
+    /// Its size.
+    pub bytes: Known<u64>,
+    /// The length of a line.
+    pub line_bytes: Known<u32>,
+    /// Associativity.
+    pub ways: Known<u32>,
+    /// The CPUs that share it.
+    pub cpus: CpuSet,
+}
+
+/// A memory node.
+#[derive(Clone, Debug, Serialize)]
+pub struct Node {
+    /// Its number.
+    pub id: NodeId,
+    /// May this process allocate there?
+    pub usable: bool,
+    /// Its CPUs; empty for memory-only nodes.
+    pub cpus: CpuSet,
+    /// Its memory; 0 for a node that has CPUs alone.
+    pub total_bytes: Known<u64>,
+    /// Memory that nothing uses.
+    pub free_bytes: Known<u64>,
+    /// Free memory and half of the page cache, which the kernel gives up when asked.
+    pub available_bytes: Known<u64>,
+    /// Reserved huge pages, by size.
+    pub huge_pages: Vec<HugePool>,
+    /// The firmware's rating of its memory as seen from the best initiator of any kind.
+    pub access0: Known<Rating>,
+    /// The same from the best initiator that is a CPU.
+    pub access1: Known<Rating>,
+    /// The kernel's memory tier.
+    pub tier: Known<u32>,
+    /// Memory-side caches before it.
+    pub memory_caches: Vec<MemoryCache>,
+}
+
+impl Node {
+    /// Memory without CPUs?
+    pub fn is_memory_only(&self) -> bool {
+        self.cpus.is_empty() && self.has_memory()
+    }
+
+    /// Any memory at all?
+    pub fn has_memory(&self) -> bool {
+        self.total_bytes.get().is_some_and(|&bytes| bytes > 0)
+    }
+}
+
+/// Huge pages of one size reserved on a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HugePool {
+    /// Bytes of one page.
+    pub page_bytes: u64,
+    /// Pages reserved.
+    pub total: u64,
+    /// Pages of them free.
+    pub free: u64,
+}
+
+/// What the firmware says of a node's memory. A rating, never a measurement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Rating {
+    /// The nodes it is rated from.
+    pub initiators: NodeSet,
+    /// Read latency.
+    pub read_latency_ns: Known<u32>,
+    /// Write latency.
+    pub write_latency_ns: Known<u32>,
+    /// Read bandwidth.
+    pub read_mb_per_s: Known<u32>,
+    /// Write bandwidth.
+    pub write_mb_per_s: Known<u32>,
+}
+
+/// A cache that stands before a node's memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MemoryCache {
+    /// Its level, 1 nearest to the memory's user.
+    pub level: u32,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// A bound that may be absent by design: in JSON a number or `"unlimited"`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit<T> {
+    /// No bound.
+    Unlimited,
+    /// This much.
+    At(T),
+}
+
+impl<T> Limit<T> {
+    /// The bound where there is one.
+    pub fn at(self) -> Option<T> {
+        match self {
+            Self::Unlimited => None,
+            Self::At(bound) => Some(bound),
+        }
+    }
+}
+
+impl<T: Serialize> Serialize for Limit<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Unlimited => serializer.serialize_str("unlimited"),
+            Self::At(bound) => bound.serialize(serializer),
+        }
+    }
+}
+
+/// What this process may use of the machine.
+#[derive(Clone, Debug, Serialize)]
+pub struct Limits {
+    /// CPUs on-line, in the cpuset and in the affinity mask.
+    pub cpus: CpuSet,
+    /// Memory nodes in the cpuset.
+    pub nodes: NodeSet,
+    /// The control group that bounds us.
+    pub cgroup: Known<String>,
+    /// CPU time the control group grants, in CPUs.
+    pub cpu_quota: Known<Limit<f64>>,
+    /// Memory the control group grants.
+    pub memory_bytes: Known<Limit<u64>>,
+    /// Memory the control group has charged already.
+    pub memory_used_bytes: Known<u64>,
+    /// Memory that may be locked (`ulimit -l`).
+    pub locked_bytes: Known<Limit<u64>>,
+    /// Files that may be open (`ulimit -n`).
+    pub open_files: Known<Limit<u64>>,
+}
+
+/// Whether the machine is a real one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Virtualization {
+    /// Is it a guest? Then its topology is what the hypervisor tells, not what is.
+    pub guest: Known<bool>,
+    /// The hypervisor's name where it is a guest.
+    pub hypervisor: Known<String>,
+    /// The container we run in.
+    pub container: Known<String>,
+}
+
+/// What a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceKind {
+    /// A network card.
+    Network,
+    /// An NVMe disk.
+    Nvme,
+}
+
+/// A device and its home.
+#[derive(Clone, Debug, Serialize)]
+pub struct Device {
+    /// The kernel's name for it.
+    pub name: String,
+    /// What it is.
+    pub kind: DeviceKind,
+    /// The memory node it hangs on.
+    pub node: Known<NodeId>,
+}
+
+impl Machine {
+    /// The CPU of this number.
+    pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
+        let at = self.cpus.binary_search_by_key(&id, |cpu| cpu.id).ok()?;
+        Some(&self.cpus[at])
+    }
+
+    /// The node of this number.
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        let at = self.nodes.binary_search_by_key(&id, |node| node.id).ok()?;
+        Some(&self.nodes[at])
+    }
+
+    /// The nodes that can be a row of a memory matrix: usable CPUs stand there.
+    pub fn nodes_with_cpus(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| node.cpus.intersects(&self.limits.cpus))
+    }
+
+    /// The nodes that can be a column of one: memory that we may use.
+    pub fn nodes_with_memory(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| node.usable && node.has_memory())
+    }
+
+    /// One usable CPU of each core, in the order of the numbers.
+    pub fn one_cpu_per_core(&self, among: &CpuSet) -> CpuSet {
+        let mut seen = CpuSet::new();
+        let mut chosen = CpuSet::new();
+        for id in among.intersection(&self.limits.cpus).iter() {
+            let Some(cpu) = self.cpu(id) else { continue };
+            if !seen.contains(id) {
+                chosen.insert(id);
+                seen.extend(cpu.siblings.iter());
+            }
+        }
+        chosen
+    }
+
+    /// The level of the cache that is last before memory.
+    pub fn last_cache_level(&self) -> Option<u32> {
+        self.caches
+            .iter()
+            .filter(|cache| cache.kind != CacheKind::Instruction)
+            .map(|c| c.level)
+            .max()
+    }
+
+    /// The last-level cache of a CPU.
+    pub fn last_cache_of(&self, cpu: CpuId) -> Option<&Cache> {
+        self.caches
+            .iter()
+            .filter(|cache| cache.kind != CacheKind::Instruction && cache.cpus.contains(cpu))
+            .max_by_key(|cache| cache.level)
+    }
+}

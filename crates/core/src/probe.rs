@@ -1,0 +1,289 @@
+//! The contract between a probe of the hardware and whoever runs it.
+//!
+//! A [`Probe`] says which [`Cell`]s it could fill on a [`Site`]; opened, it becomes a [`Rig`] with
+//! its memory placed and its threads ready, which is asked for samples cell by cell, round after
+//! round, in whatever order the runner chooses, and for [`Proof`] before and after.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::distance::DistanceClass;
+use crate::estimate::{Estimate, Spread, Unit};
+use crate::ids::{CpuId, CpuSet, NodeId, NodeSet};
+use crate::known::{Known, Reason};
+use crate::machine::Machine;
+use crate::proof::{PageSize, Proof};
+
+/// How much time and detail is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    /// Seconds per probe: the headline figures.
+    Quick,
+    /// Some tens of seconds.
+    Normal,
+    /// Minutes: every variant, tight intervals.
+    Full,
+}
+
+/// Where and how a probe is to work.
+#[derive(Clone, Debug)]
+pub struct Site<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// How much time and detail.
+    pub effort: Effort,
+    /// CPUs it may use.
+    pub cpus: CpuSet,
+    /// Memory nodes it may use.
+    pub nodes: NodeSet,
+    /// The size of the memory to walk, where the user asked for one.
+    pub size_bytes: Option<u64>,
+    /// The distance between two visited lines, where the user asked for one.
+    pub stride_bytes: Option<u64>,
+    /// The pages wanted; none leaves the choice to what the machine has.
+    pub pages: Option<PageSize>,
+    /// Where a log file may be written.
+    pub log_dir: PathBuf,
+    /// The seed of everything random.
+    pub seed: u64,
+}
+
+/// One coordinate of a cell.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// A CPU.
+    Cpu(CpuId),
+    /// A memory node.
+    Node(NodeId),
+    /// All usable cores of a node.
+    CoresOf(NodeId),
+    /// A distance class.
+    Class(DistanceClass),
+    /// A number of something, such as parallel chains: an axis for a curve.
+    Count(u32),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu(cpu) => f.pad(&format!("cpu {cpu}")),
+            Self::Node(node) => f.pad(&format!("node {node}")),
+            Self::CoresOf(node) => f.pad(&format!("cores of {node}")),
+            Self::Class(class) => f.pad(class.name()),
+            Self::Count(count) => f.pad(&count.to_string()),
+        }
+    }
+}
+
+/// One thing to measure: a place in the matrix of a series.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    /// The variant measured, such as `random, 64 MiB`. Cells of one series form a matrix.
+    pub series: String,
+    /// Who measures.
+    pub row: Place,
+    /// What is measured.
+    pub column: Place,
+    /// How far the two are apart.
+    pub class: Known<DistanceClass>,
+    /// The unit of the samples.
+    pub unit: Unit,
+    /// The CPUs taking part, or why this cell cannot be measured here.
+    pub cpus: Known<Vec<CpuId>>,
+}
+
+impl Cell {
+    /// Can it be measured here?
+    pub fn is_ready(&self) -> bool {
+        self.cpus.get().is_some()
+    }
+}
+
+/// What spoilt a sample, so that it was dropped (and counted).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Disturbance {
+    /// A thread was not on its CPU.
+    Moved,
+    /// A thread was preempted by another.
+    Preempted,
+    /// A thread waited for its CPU.
+    Waited,
+    /// The hypervisor took CPU time.
+    Stolen,
+}
+
+impl fmt::Display for Disturbance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Moved => "thread moved",
+            Self::Preempted => "preempted",
+            Self::Waited => "waited for its CPU",
+            Self::Stolen => "CPU time stolen",
+        })
+    }
+}
+
+/// What a rig hands in for one cell in one round.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    samples: Vec<f64>,
+    dropped: BTreeMap<Disturbance, u64>,
+    counters: BTreeMap<&'static str, u64>,
+}
+
+impl Recorder {
+    /// Keeps a sample, in the cell's unit, or counts why it is dropped.
+    pub fn sample(&mut self, value: f64, quiet: Result<(), Disturbance>) {
+        match quiet {
+            Ok(()) => self.samples.push(value),
+            Err(disturbance) => *self.dropped.entry(disturbance).or_default() += 1,
+        }
+    }
+
+    /// Adds to a named counter, such as `spins`.
+    pub fn count(&mut self, counter: &'static str, events: u64) {
+        *self.counters.entry(counter).or_default() += events;
+    }
+
+    /// The samples kept.
+    pub fn samples(&self) -> &[f64] {
+        &self.samples
+    }
+
+    /// The samples dropped, by cause.
+    pub fn dropped(&self) -> &BTreeMap<Disturbance, u64> {
+        &self.dropped
+    }
+
+    /// The counters.
+    pub fn counters(&self) -> &BTreeMap<&'static str, u64> {
+        &self.counters
+    }
+}
+
+/// Why a probe could not go on.
+#[derive(Debug, Error)]
+pub enum ProbeError {
+    /// This machine cannot do it.
+    #[error("{0}")]
+    NotHere(Reason),
+    /// The system refused something.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// A hardware probe. A new one is one file in the kit.
+pub trait Probe: Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// The question it answers, in one line.
+    fn question(&self) -> &'static str;
+
+    /// Everything it would measure on this site, with the reason where it cannot.
+    fn cells(&self, site: &Site<'_>) -> Vec<Cell>;
+
+    /// Places the memory and starts the threads that the `ready` cells need.
+    fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError>;
+}
+
+/// A probe that has been opened.
+pub trait Rig {
+    /// One round's samples for the ready cell of this index.
+    fn measure(&mut self, cell: usize, recorder: &mut Recorder) -> Result<(), ProbeError>;
+
+    /// Reads every ready cell's placement back from the kernel, in their order.
+    fn prove(&mut self) -> Result<Vec<Proof>, ProbeError>;
+
+    /// What the reader should know about how the rig could be built.
+    fn warnings(&self) -> Vec<Warning> {
+        Vec::new()
+    }
+}
+
+/// Something the reader should know, with advice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// What is the matter.
+    pub text: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+/// What became of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// A figure with its interval.
+    Measured {
+        /// The median over rounds, with its interval.
+        estimate: Estimate,
+        /// How the single samples lie.
+        spread: Spread,
+    },
+    /// No figure, because.
+    Missing(Reason),
+    /// There was one, but the placement did not hold, so it does not count.
+    Void(Reason),
+}
+
+/// A cell with all that was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CellResult {
+    /// The cell.
+    #[serde(flatten)]
+    pub cell: Cell,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Where memory was before the first sample and after the last; missing for unmeasured cells.
+    pub proof: Known<[Proof; 2]>,
+    /// Samples dropped, by cause.
+    pub dropped: BTreeMap<Disturbance, u64>,
+    /// What the probe counted beside, such as spins.
+    pub counters: BTreeMap<&'static str, u64>,
+}
+
+impl CellResult {
+    /// The estimate where there is one.
+    pub fn estimate(&self) -> Option<&Estimate> {
+        match &self.outcome {
+            Outcome::Measured { estimate, .. } => Some(estimate),
+            Outcome::Missing(_) | Outcome::Void(_) => None,
+        }
+    }
+}
+
+/// All that one probe found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProbeReport {
+    /// The probe's name.
+    pub probe: &'static str,
+    /// The question it answers.
+    pub question: &'static str,
+    /// How much was asked of it.
+    pub effort: Effort,
+    /// The seed it ran with.
+    pub seed: u64,
+    /// Rounds completed over all cells.
+    pub rounds: u64,
+    /// Wall time, preparation included.
+    pub seconds: f64,
+    /// Was it stopped before its end?
+    pub interrupted: bool,
+    /// The cells.
+    pub cells: Vec<CellResult>,
+    /// What the reader should know.
+    pub warnings: Vec<Warning>,
+}

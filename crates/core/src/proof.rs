@@ -1,0 +1,140 @@
+//! Placement, proved: where the pages lie and where the threads ran, read back from the kernel.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::ids::NodeId;
+use crate::known::{Known, Reason};
+
+/// The size of the pages behind a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum PageSize {
+    /// 4 KiB, or whatever the machine's base page is.
+    #[serde(rename = "base")]
+    Base,
+    /// 2 MiB, transparent.
+    #[serde(rename = "2M transparent")]
+    Transparent,
+    /// 2 MiB, reserved.
+    #[serde(rename = "2M")]
+    Huge2M,
+    /// 1 GiB, reserved.
+    #[serde(rename = "1G")]
+    Huge1G,
+}
+
+impl fmt::Display for PageSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Base => "base pages",
+            Self::Transparent => "2 MiB pages (transparent)",
+            Self::Huge2M => "2 MiB pages",
+            Self::Huge1G => "1 GiB pages",
+        })
+    }
+}
+
+/// How a placement was made or read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProofMethod {
+    /// `move_pages` without a target, page by page.
+    MovePages,
+    /// `/proc/self/numa_maps`, by mapping.
+    NumaMaps,
+}
+
+impl fmt::Display for ProofMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::MovePages => "move_pages",
+            Self::NumaMaps => "numa_maps",
+        })
+    }
+}
+
+/// Where the pages of some memory were asked to be, and where they are.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Locality {
+    /// The node asked for.
+    pub asked: NodeId,
+    /// Was the wish bound by policy, or left to first touch because binding is forbidden here?
+    pub bound: bool,
+    /// Pages found, by node.
+    pub pages_by_node: BTreeMap<NodeId, u64>,
+    /// Pages that no node answered for.
+    pub pages_unknown: u64,
+    /// How it was read.
+    pub method: ProofMethod,
+    /// What the pages are, and the share of the memory that is really of that size.
+    pub page_size: PageSize,
+    /// Share of the memory on pages of `page_size`.
+    pub page_size_share: f64,
+}
+
+impl Locality {
+    /// The share of pages that the proof must find in place.
+    pub const REQUIRED: f64 = 0.99;
+
+    /// Pages looked at.
+    pub fn pages(&self) -> u64 {
+        self.pages_by_node.values().sum::<u64>() + self.pages_unknown
+    }
+
+    /// The share of them on the node asked for.
+    pub fn share_in_place(&self) -> f64 {
+        let there = self.pages_by_node.get(&self.asked).copied().unwrap_or(0);
+        if self.pages() == 0 { 0.0 } else { there as f64 / self.pages() as f64 }
+    }
+
+    /// Why this placement voids a result, if it does.
+    pub fn objection(&self) -> Option<Reason> {
+        let share = self.share_in_place();
+        (share < Self::REQUIRED).then(|| {
+            let elsewhere: Vec<String> = self
+                .pages_by_node
+                .iter()
+                .filter(|(node, _)| **node != self.asked)
+                .map(|(node, pages)| format!("{pages} on node {node}"))
+                .collect();
+            format!(
+                "{:.1} % of the pages were on node {} ({} of {}; {})",
+                share * 100.0,
+                self.asked,
+                self.pages_by_node.get(&self.asked).copied().unwrap_or(0),
+                self.pages(),
+                if elsewhere.is_empty() {
+                    "the rest unknown".to_owned()
+                } else {
+                    elsewhere.join(", ")
+                },
+            )
+            .into()
+        })
+    }
+}
+
+/// What was read back about one cell's placement.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Proof {
+    /// Its memory; missing where the probe places none.
+    pub memory: Known<Vec<Locality>>,
+}
+
+impl Proof {
+    /// A proof for a probe whose threads alone are placed: those are read back with each sample.
+    pub fn of_threads() -> Self {
+        Self {
+            memory: Known::missing(
+                "this probe places threads only; they are read back with each sample",
+            ),
+        }
+    }
+
+    /// Why the placement voids a result, if it does.
+    pub fn objection(&self) -> Option<Reason> {
+        self.memory.get()?.iter().find_map(Locality::objection)
+    }
+}

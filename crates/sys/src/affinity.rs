@@ -1,0 +1,140 @@
+//! Pinning threads, and reading back where they run.
+//!
+//! Masks are sized to the kernel's answer, never to a fixed 1,024 CPUs.
+
+use std::io;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hopcost_core::{CpuId, CpuSet};
+use thiserror::Error;
+
+/// Why a thread is not where it was asked to be.
+#[derive(Debug, Error)]
+pub enum AffinityError {
+    /// The system refused.
+    #[error("CPU {cpus}: the system refuses to pin a thread there: {source}")]
+    Refused {
+        /// The CPUs asked for.
+        cpus: CpuSet,
+        /// What it said.
+        source: io::Error,
+    },
+    /// The system agreed, but the mask reads differently.
+    #[error("asked for CPU {asked}, but the thread's mask reads {got}")]
+    NotKept {
+        /// The CPUs asked for.
+        asked: CpuSet,
+        /// The mask read back.
+        got: CpuSet,
+    },
+}
+
+/// The CPU that this thread runs on right now.
+pub fn current_cpu() -> CpuId {
+    // SAFETY: sched_getcpu takes no pointers and cannot fail on a kernel with getcpu (2.6.19).
+    let cpu = unsafe { libc::sched_getcpu() };
+    CpuId(u32::try_from(cpu).unwrap_or(0))
+}
+
+/// The CPUs that this thread may run on.
+pub fn mask() -> io::Result<CpuSet> {
+    let mut words = vec![0u64; 16];
+    loop {
+        // SAFETY: the pointer and the size describe the vector.
+        let got = unsafe { libc::sched_getaffinity(0, words.len() * 8, words.as_mut_ptr().cast()) };
+        if got == 0 {
+            return Ok(CpuSet::from_words(words));
+        }
+        let error = io::Error::last_os_error();
+        // EINVAL: the kernel's mask is longer than ours.
+        if error.raw_os_error() != Some(libc::EINVAL) || words.len() > 1 << 14 {
+            return Err(error);
+        }
+        words = vec![0; words.len() * 2];
+    }
+}
+
+/// Pins this thread to `cpus`, waits until it runs there, and reads the mask back.
+pub fn pin(cpus: &CpuSet) -> Result<(), AffinityError> {
+    let refused = |source| AffinityError::Refused { cpus: cpus.clone(), source };
+    let words = cpus.words();
+    // SAFETY: the pointer and the size describe the slice, which outlives the call. The kernel
+    // moves the thread before it returns.
+    let set = unsafe { libc::sched_setaffinity(0, words.len() * 8, words.as_ptr().cast()) };
+    if set != 0 {
+        return Err(refused(io::Error::last_os_error()));
+    }
+    let got = mask().map_err(refused)?;
+    if &got == cpus { Ok(()) } else { Err(AffinityError::NotKept { asked: cpus.clone(), got }) }
+}
+
+/// Pins this thread to one CPU.
+pub fn pin_to(cpu: CpuId) -> Result<(), AffinityError> {
+    pin(&CpuSet::from_iter([cpu]))
+}
+
+/// Runs `work` on a thread of its own, pinned to `cpu`, and waits for it.
+pub fn on_cpu<T: Send>(cpu: CpuId, work: impl FnOnce() -> T + Send) -> Result<T, AffinityError> {
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(|| pin_to(cpu).map(|()| work()));
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Runs `work(n)` on a thread pinned to the n-th CPU, for all CPUs at once: no thread begins before
+/// every thread stands on its CPU. Returns what they return, in order.
+pub fn crew<T: Send>(
+    cpus: &[CpuId],
+    work: impl Fn(usize) -> T + Sync,
+) -> Result<Vec<T>, AffinityError> {
+    let ready = Barrier::new(cpus.len());
+    let absent = AtomicBool::new(false);
+    let (ready, absent, work) = (&ready, &absent, &work);
+    std::thread::scope(|scope| {
+        let member = |(n, &cpu)| {
+            scope.spawn(move || {
+                let pinned = pin_to(cpu);
+                absent.fetch_or(pinned.is_err(), Ordering::Relaxed);
+                ready.wait();
+                pinned?;
+                // One that cannot come must not leave the others waiting for it.
+                Ok((!absent.load(Ordering::Relaxed)).then(|| work(n)))
+            })
+        };
+        let members: Vec<_> = cpus.iter().enumerate().map(member).collect();
+        let results: Result<Vec<Option<T>>, AffinityError> = members
+            .into_iter()
+            .map(|m| m.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect();
+        results.map(|all| all.into_iter().flatten().collect())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pinned_thread_runs_where_it_was_put() {
+        for cpu in mask().unwrap().iter() {
+            assert_eq!(on_cpu(cpu, current_cpu).unwrap(), cpu);
+        }
+    }
+
+    #[test]
+    fn a_crew_without_one_of_its_cpus_does_not_begin() {
+        let first = mask().unwrap().first().unwrap();
+        let began = AtomicBool::new(false);
+        let result = crew(&[first, CpuId(4711)], |_| began.store(true, Ordering::Relaxed));
+        assert!(result.is_err());
+        assert!(!began.into_inner());
+        assert_eq!(crew(&[first, first], |n| n).unwrap(), [0, 1]);
+    }
+
+    #[test]
+    fn a_cpu_beyond_any_fixed_mask_is_refused_in_words() {
+        let error = on_cpu(CpuId(4711), || ()).unwrap_err().to_string();
+        assert!(error.starts_with("CPU 4711: the system refuses"), "{error}");
+    }
+}

@@ -1,0 +1,26 @@
+//! The clock. Everything else asks here, so that tidy can tell who reads time.
+//!
+//! `CLOCK_MONOTONIC` around batches of at least 10 ms needs no cycle counter: the call costs some
+//! 25 ns, less than 3 ppm of a batch. The batches of the core-to-core probe are shorter (100 µs) and
+//! still lose less than 0.1 %.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Now, on the monotonic clock.
+#[allow(clippy::disallowed_methods)] // the one place that may
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+/// Seconds since 1970, for records that outlive the process.
+#[allow(clippy::disallowed_methods)] // the one place that may
+pub fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs()
+}
+
+/// How long `work` took.
+pub fn time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = now();
+    let result = work();
+    (result, start.elapsed())
+}

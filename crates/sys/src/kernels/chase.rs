@@ -1,0 +1,214 @@
+//! Pointer chasing: dependent loads, each address known only when the load before has come back.
+//!
+//! Method: the memory is cut into slots of one stride, one line of each slot holds the address of
+//! the next, and the order is one random cycle through all slots, so that no prefetcher can guess it
+//! and every line is visited before any is visited again. (The cycle is drawn uniformly, as
+//! S. Sattolo's algorithm of 1986 does, by shuffling the order of visits.) Several cycles can lie in
+//! the same memory, on different lines of the slots.
+
+use std::hint::black_box;
+use std::ops::Range;
+
+use fastrand::Rng;
+
+use crate::memory::Region;
+
+/// Bytes of a cache line: 64 on x86-64, and a divisor of the line of every other processor.
+pub const LINE_BYTES: usize = 64;
+
+/// In which order a cycle visits its slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Any slot after any other: each load may also miss the TLB.
+    Random,
+    /// All slots of one group before the next, groups in random order: TLB misses are rare.
+    Grouped {
+        /// Bytes of a group.
+        bytes: usize,
+    },
+}
+
+/// What cycle to lay, and where in the region.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The part of the region, from its start, that the cycle visits.
+    pub bytes: usize,
+    /// Bytes of a slot.
+    pub stride: usize,
+    /// Which line of each slot the cycle uses.
+    pub line: usize,
+    /// The order.
+    pub order: Order,
+}
+
+/// A cycle laid in a region.
+#[derive(Debug)]
+pub struct Cycle {
+    /// Addresses spread evenly along the cycle, for chains in parallel.
+    starts: Vec<usize>,
+    slots: usize,
+}
+
+/// The most chains that [`Cycle::walk`] follows at once.
+pub const MOST_CHAINS: usize = 16;
+
+impl Cycle {
+    /// Lays a cycle. Every slot must have the plan's line, which no other cycle uses.
+    pub fn lay(region: &mut Region, plan: &Plan, rng: &mut Rng) -> Self {
+        assert!(plan.bytes <= region.len(), "the cycle is longer than its region");
+        assert!((plan.line + 1) * LINE_BYTES <= plan.stride, "a slot has no such line");
+        let order = visits(plan, rng);
+        let base = region.as_ptr() as usize;
+        let words = region.words_mut();
+        let word_of = |slot: u32| (slot as usize * plan.stride + plan.line * LINE_BYTES) / 8;
+        let address_of = |slot: u32| base + word_of(slot) * 8;
+        for (at, &slot) in order.iter().enumerate() {
+            let next = order[(at + 1) % order.len()];
+            words[word_of(slot)] = address_of(next) as u64;
+        }
+        let chains = MOST_CHAINS.min(order.len());
+        let starts = (0..chains).map(|chain| address_of(order[chain * order.len() / chains]));
+        Self { starts: starts.collect(), slots: order.len() }
+    }
+
+    /// How many slots it visits.
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Follows `chains` places of the cycle at once, `steps` loads each, and remembers where it
+    /// stopped, so that the next walk goes on through the rest of the memory.
+    ///
+    /// The region that the cycle was laid in must still be as it was laid: that is what the borrow
+    /// is for.
+    pub fn walk(&mut self, _region: &Region, chains: usize, steps: usize) {
+        match chains {
+            1 => follow::<1>(&mut self.starts, steps),
+            2 => follow::<2>(&mut self.starts, steps),
+            3 => follow::<3>(&mut self.starts, steps),
+            4 => follow::<4>(&mut self.starts, steps),
+            6 => follow::<6>(&mut self.starts, steps),
+            8 => follow::<8>(&mut self.starts, steps),
+            12 => follow::<12>(&mut self.starts, steps),
+            16 => follow::<16>(&mut self.starts, steps),
+            _ => panic!("{chains} chains: the kernel has 1, 2, 3, 4, 6, 8, 12 and 16"),
+        }
+    }
+}
+
+/// The loads of one walk step, unrolled so that the loop itself disappears behind them.
+const UNROLL: usize = 64;
+
+fn follow<const CHAINS: usize>(starts: &mut [usize], steps: usize) {
+    let mut at = [0usize; CHAINS];
+    at.copy_from_slice(&starts[..CHAINS]);
+    for _ in 0..steps / UNROLL {
+        for _ in 0..UNROLL {
+            for address in &mut at {
+                // SAFETY: every address is one that `lay` wrote: a word of the region that the
+                // caller of `walk` borrows, holding the address of another such word.
+                *address = unsafe { *(*address as *const usize) };
+            }
+        }
+    }
+    starts[..CHAINS].copy_from_slice(&black_box(at));
+}
+
+/// The slots in the order of the visits.
+fn visits(plan: &Plan, rng: &mut Rng) -> Vec<u32> {
+    let slots = u32::try_from(plan.bytes / plan.stride).expect("at most 2^32 slots");
+    assert!(slots > 0, "a cycle needs a slot");
+    let mut order: Vec<u32> = (0..slots).collect();
+    match plan.order {
+        Order::Random => rng.shuffle(&mut order),
+        Order::Grouped { bytes } => {
+            let size = (bytes / plan.stride).max(1);
+            let mut groups: Vec<Range<usize>> = (0..order.len())
+                .step_by(size)
+                .map(|start| start..order.len().min(start + size))
+                .collect();
+            rng.shuffle(&mut groups);
+            let slots = order.clone();
+            order.clear();
+            for group in groups {
+                let from = order.len();
+                order.extend_from_slice(&slots[group]);
+                rng.shuffle(&mut order[from..]);
+            }
+        }
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Request;
+    use crate::{Root, topology};
+
+    fn region(bytes: usize) -> Region {
+        let machine = topology::read(&Root::live());
+        let node = machine.nodes_with_cpus().find(|node| node.usable).unwrap();
+        let toucher = node.cpus.intersection(&machine.limits.cpus).first().unwrap();
+        let request =
+            Request { bytes, node: node.id, pages: None, toucher, toucher_is_local: true };
+        Region::place(&request).unwrap()
+    }
+
+    /// The distinct addresses met on one way round.
+    fn round(cycle: &mut Cycle, region: &Region) -> Vec<usize> {
+        let start = cycle.starts[0];
+        let mut met = Vec::new();
+        loop {
+            // SAFETY: as in `follow`.
+            cycle.starts[0] = unsafe { *(cycle.starts[0] as *const usize) };
+            met.push(cycle.starts[0] - region.as_ptr() as usize);
+            if cycle.starts[0] == start {
+                return met;
+            }
+        }
+    }
+
+    #[test]
+    fn one_way_round_visits_every_slot_once_on_its_own_line() {
+        let mut region = region(1 << 20);
+        let mut rng = Rng::with_seed(7);
+        for (line, order) in
+            [(0, Order::Random), (1, Order::Grouped { bytes: 4096 }), (2, Order::Random)]
+        {
+            let plan = Plan { bytes: 1 << 20, stride: 256, line, order };
+            let mut cycle = Cycle::lay(&mut region, &plan, &mut rng);
+            let mut met = round(&mut cycle, &region);
+            assert_eq!(met.len(), cycle.slots());
+            met.sort_unstable();
+            let wanted: Vec<usize> = (0..4096).map(|slot| slot * 256 + line * 64).collect();
+            assert_eq!(met, wanted);
+        }
+    }
+
+    #[test]
+    fn a_grouped_cycle_finishes_each_group_before_the_next() {
+        let mut region = region(1 << 20);
+        let plan =
+            Plan { bytes: 1 << 20, stride: 256, line: 0, order: Order::Grouped { bytes: 4096 } };
+        let mut cycle = Cycle::lay(&mut region, &plan, &mut Rng::with_seed(7));
+        let met = round(&mut cycle, &region);
+        let changes = met.windows(2).filter(|pair| pair[0] / 4096 != pair[1] / 4096).count();
+        // 256 groups, entered once each, give or take the one that the walk began inside.
+        assert!((255..=256).contains(&changes), "{changes}");
+    }
+
+    #[test]
+    fn a_walk_goes_on_where_the_last_one_stopped() {
+        let mut region = region(1 << 20);
+        let plan = Plan { bytes: 1 << 20, stride: 256, line: 0, order: Order::Random };
+        let mut cycle = Cycle::lay(&mut region, &plan, &mut Rng::with_seed(7));
+        let start = cycle.starts.clone();
+        cycle.walk(&region, 1, 1024);
+        assert_ne!(cycle.starts[0], start[0]);
+        cycle.walk(&region, 1, 4096 - 1024);
+        assert_eq!(cycle.starts[0], start[0], "4,096 loads are one way round");
+        cycle.walk(&region, 16, 4096);
+        assert_eq!(cycle.starts, start);
+    }
+}

@@ -1,0 +1,256 @@
+//! A commit log in miniature.
+//!
+//! Inserters append records to a buffer behind a spinlock that counts, and wait until their record
+//! is flushed; one log writer takes what has gathered, flushes it, and wakes them. That is the shape
+//! of the log of SQL Server and of MySQL, without a database around it: what is left is the price of
+//! the distance between inserter and log writer.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::futex;
+use crate::clock;
+
+/// Bytes of a record: an ordinary single-row insert with its header.
+pub const RECORD_BYTES: usize = 128;
+const RECORD_WORDS: usize = RECORD_BYTES / 8;
+/// Spins on the lock before the CPU is offered to somebody else.
+const SPINS_BEFORE_BACKOFF: u64 = 1_000;
+/// The log file is written in a ring of this size, so that it never grows.
+const FILE_BYTES: u64 = 64 << 20;
+
+/// Where a flush goes.
+#[derive(Debug)]
+pub enum Sink {
+    /// To memory: the hand-over alone.
+    Memory,
+    /// To a file, made durable by the write itself (`O_DSYNC`).
+    File(File),
+}
+
+impl Sink {
+    /// A log file in `dir`, without a name: it is gone when the process is.
+    pub fn file_in(dir: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .write(true)
+            .custom_flags(libc::O_TMPFILE | libc::O_DSYNC)
+            .open(dir)?;
+        file.set_len(FILE_BYTES)?;
+        Ok(Self::File(file))
+    }
+}
+
+/// The log that inserters and log writer share.
+#[derive(Debug)]
+pub struct CommitLog<'a> {
+    buffer: &'a [AtomicU64],
+    sink: Sink,
+    lock: AtomicBool,
+    /// Records in the buffer; changed under the lock.
+    pending: AtomicU64,
+    /// Records appended ever; changed under the lock.
+    appended: AtomicU64,
+    /// Records flushed ever.
+    flushed: AtomicU64,
+    /// Grows with each flush: what inserters sleep on.
+    flushes: AtomicU32,
+    /// 1 while there is something to write: what the log writer sleeps on.
+    work: AtomicU32,
+    stop: AtomicBool,
+}
+
+/// What one inserter did in a window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Inserted {
+    /// Transactions committed.
+    pub commits: u64,
+    /// Rounds spun on the log buffer's lock.
+    pub spins: u64,
+    /// Times it gave up spinning and yielded.
+    pub backoffs: u64,
+    /// Times it slept for a flush.
+    pub waits: u64,
+    /// From its first commit to its last.
+    pub took: Duration,
+}
+
+/// What the log writer did in a window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Written {
+    /// Flushes.
+    pub flushes: u64,
+    /// Bytes flushed.
+    pub bytes: u64,
+    /// Rounds spun on the log buffer's lock.
+    pub spins: u64,
+}
+
+impl<'a> CommitLog<'a> {
+    /// A log whose buffer is `buffer`, wherever that was placed.
+    pub fn new(buffer: &'a [AtomicU64], sink: Sink) -> Self {
+        Self {
+            buffer,
+            sink,
+            lock: AtomicBool::new(false),
+            pending: AtomicU64::new(0),
+            appended: AtomicU64::new(0),
+            flushed: AtomicU64::new(0),
+            flushes: AtomicU32::new(0),
+            work: AtomicU32::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Commits single-record transactions for `window`, then stops the log writer.
+    pub fn insert_for(&self, window: Duration) -> Inserted {
+        let mut done = Inserted::default();
+        let start = clock::now();
+        while start.elapsed() < window {
+            let mine = self.append(done.commits, &mut done);
+            while self.flushed.load(Ordering::Acquire) < mine {
+                let seen = self.flushes.load(Ordering::Acquire);
+                if self.flushed.load(Ordering::Acquire) < mine && futex::wait(&self.flushes, seen) {
+                    done.waits += 1;
+                }
+            }
+            done.commits += 1;
+        }
+        done.took = start.elapsed();
+        self.stop.store(true, Ordering::Release);
+        self.call_writer();
+        done
+    }
+
+    /// Writes until the inserters are done. Runs on the log writer's thread.
+    pub fn write(&self) -> io::Result<Written> {
+        let mut done = Written::default();
+        let mut taken = vec![0; self.buffer.len() * 8];
+        loop {
+            while self.work.swap(0, Ordering::AcqRel) == 0 {
+                if self.stop.load(Ordering::Acquire) {
+                    return Ok(done);
+                }
+                futex::wait(&self.work, 0);
+            }
+            let (bytes, upto) = self.take(&mut taken, &mut done);
+            if bytes == 0 {
+                continue; // called to see that it is time to stop
+            }
+            let result = match &self.sink {
+                Sink::Memory => Ok(()),
+                Sink::File(file) => {
+                    file.write_all_at(&taken[..bytes], done.bytes % (FILE_BYTES / 2))
+                }
+            };
+            // Also after an error: nobody may be left waiting.
+            self.flushed.store(upto, Ordering::Release);
+            self.flushes.fetch_add(1, Ordering::Release);
+            futex::wake(&self.flushes, i32::MAX);
+            result?;
+            done.flushes += 1;
+            done.bytes += bytes as u64;
+        }
+    }
+
+    /// Appends one record; its number is what must be flushed.
+    fn append(&self, payload: u64, done: &mut Inserted) -> u64 {
+        loop {
+            let (spins, backoffs) = self.acquire();
+            done.spins += spins;
+            done.backoffs += backoffs;
+            let slot = self.pending.load(Ordering::Relaxed) as usize * RECORD_WORDS;
+            let Some(record) = self.buffer.get(slot..slot + RECORD_WORDS) else {
+                // Full: let the writer take it.
+                self.release();
+                self.call_writer();
+                std::thread::yield_now();
+                continue;
+            };
+            for word in record {
+                word.store(payload, Ordering::Relaxed);
+            }
+            self.pending.fetch_add(1, Ordering::Relaxed);
+            let mine = self.appended.fetch_add(1, Ordering::Relaxed) + 1;
+            self.release();
+            self.call_writer();
+            return mine;
+        }
+    }
+
+    /// Copies what is pending out of the buffer: its bytes, and the number of its last record.
+    fn take(&self, into: &mut [u8], done: &mut Written) -> (usize, u64) {
+        done.spins += self.acquire().0;
+        let records = self.pending.swap(0, Ordering::Relaxed) as usize;
+        let words = &self.buffer[..records * RECORD_WORDS];
+        for (bytes, word) in into.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        let upto = self.appended.load(Ordering::Relaxed);
+        self.release();
+        (records * RECORD_BYTES, upto)
+    }
+
+    fn call_writer(&self) {
+        if self.work.swap(1, Ordering::AcqRel) == 0 {
+            futex::wake(&self.work, 1);
+        }
+    }
+
+    /// Takes the lock; how often it spun and yielded for it.
+    fn acquire(&self) -> (u64, u64) {
+        let (mut spins, mut backoffs) = (0, 0);
+        while self.lock.swap(true, Ordering::Acquire) {
+            while self.lock.load(Ordering::Relaxed) {
+                spins += 1;
+                if spins % SPINS_BEFORE_BACKOFF == 0 {
+                    backoffs += 1;
+                    std::thread::yield_now();
+                }
+                std::hint::spin_loop();
+            }
+        }
+        (spins, backoffs)
+    }
+
+    fn release(&self) {
+        self.lock.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(sink: Sink, inserters: usize) -> (Vec<Inserted>, Written) {
+        let buffer: Vec<AtomicU64> = (0..4096).map(AtomicU64::new).collect();
+        let log = CommitLog::new(&buffer, sink);
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| log.write());
+            let inserters: Vec<_> = (0..inserters)
+                .map(|_| scope.spawn(|| log.insert_for(Duration::from_millis(30))))
+                .collect();
+            let inserted = inserters.into_iter().map(|i| i.join().unwrap()).collect();
+            (inserted, writer.join().unwrap().unwrap())
+        })
+    }
+
+    #[test]
+    fn every_commit_was_flushed() {
+        let (inserted, written) = run(Sink::Memory, 1);
+        assert!(inserted[0].commits > 0);
+        assert_eq!(written.bytes, inserted[0].commits * RECORD_BYTES as u64);
+        assert!(written.flushes <= inserted[0].commits);
+    }
+
+    #[test]
+    fn a_log_file_leaves_no_name_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let (inserted, written) = run(Sink::file_in(dir.path()).unwrap(), 1);
+        assert_eq!(written.bytes, inserted[0].commits * RECORD_BYTES as u64);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,15 @@
+//! Linux for hopcost: what the machine is, where threads and pages are, what time it is.
+//!
+//! RULE: the only crate with `unsafe` for the operating system and for the probes' kernels. Every
+//! `unsafe` block says why it is sound. The only crate that reads a clock.
+#![allow(unsafe_code)]
+
+pub mod affinity;
+pub mod clock;
+pub mod kernels;
+pub mod memory;
+pub mod quiet;
+mod root;
+pub mod topology;
+
+pub use root::{Root, RootError, Tree};

@@ -1,0 +1,124 @@
+//! Where the pages of a range are: asked of the kernel, page by page where it allows.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use hopcost_core::{NodeId, PageSize, ProofMethod};
+
+use super::policy;
+
+/// Pages found, by node.
+pub struct Found {
+    pub by_node: BTreeMap<NodeId, u64>,
+    pub unknown: u64,
+    pub method: ProofMethod,
+}
+
+/// The most pages asked about; a longer range is sampled evenly, so that the share of displaced
+/// pages is read to about a tenth of a percentage point.
+const MOST_PAGES: usize = 1 << 18;
+const PAGES_PER_CALL: usize = 1 << 14;
+
+/// Finds the pages of a range, one question per `page_bytes`.
+pub fn find(range: &Range<usize>, page_bytes: usize) -> Found {
+    let step = page_bytes * range.len().div_ceil(page_bytes).div_ceil(MOST_PAGES).max(1);
+    let addresses: Vec<*const u8> =
+        range.clone().step_by(step).map(|address| address as *const u8).collect();
+    let mut by_node = BTreeMap::new();
+    let mut unknown = 0;
+    for chunk in addresses.chunks(PAGES_PER_CALL) {
+        let Ok(nodes) = policy::nodes_of(chunk) else { return from_numa_maps(range) };
+        for node in nodes {
+            match node {
+                Some(node) => *by_node.entry(node).or_default() += 1,
+                None => unknown += 1,
+            }
+        }
+    }
+    Found { by_node, unknown, method: ProofMethod::MovePages }
+}
+
+/// For kernels and sandboxes without move_pages: the counts that the kernel keeps per mapping.
+fn from_numa_maps(range: &Range<usize>) -> Found {
+    let maps = std::fs::read_to_string("/proc/self/numa_maps").unwrap_or_default();
+    let starts: Vec<(usize, &str)> = maps
+        .lines()
+        .filter_map(|line| {
+            let (start, rest) = line.split_once(' ')?;
+            Some((usize::from_str_radix(start, 16).ok()?, rest))
+        })
+        .filter(|(start, _)| range.contains(start))
+        .collect();
+    let mut by_node: BTreeMap<NodeId, u64> = BTreeMap::new();
+    for (_, rest) in &starts {
+        for word in rest.split_whitespace() {
+            // N<node>=<pages>
+            let count = word.strip_prefix('N').and_then(|w| w.split_once('='));
+            if let Some((Ok(node), Ok(pages))) = count.map(|(n, p)| (n.parse(), p.parse::<u64>())) {
+                *by_node.entry(NodeId(node)).or_default() += pages;
+            }
+        }
+    }
+    let unknown = u64::from(by_node.is_empty());
+    Found { by_node, unknown, method: ProofMethod::NumaMaps }
+}
+
+/// What the pages of a range are, by the kernel's account of its mappings, and the share of the
+/// range that really is on pages of that size.
+pub fn page_size(range: &Range<usize>) -> (PageSize, f64) {
+    let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+    page_size_in(&smaps, range)
+}
+
+fn page_size_in(smaps: &str, range: &Range<usize>) -> (PageSize, f64) {
+    let mut inside = false;
+    let mut kernel_page_kib = 4;
+    let mut transparent_kib = 0;
+    for line in smaps.lines() {
+        let mut words = line.split_whitespace();
+        let (Some(first), second) = (words.next(), words.next()) else { continue };
+        if let Some((start, end)) = mapping(first) {
+            inside = start < range.end && end > range.start;
+        } else if inside && let Some(kib) = second.and_then(|word| word.parse::<u64>().ok()) {
+            match first {
+                "KernelPageSize:" => kernel_page_kib = kib,
+                "AnonHugePages:" => transparent_kib += kib,
+                _ => {}
+            }
+        }
+    }
+    let share = (transparent_kib << 10) as f64 / range.len() as f64;
+    match kernel_page_kib {
+        1_048_576 => (PageSize::Huge1G, 1.0),
+        2048 => (PageSize::Huge2M, 1.0),
+        _ if share >= 0.5 => (PageSize::Transparent, share.min(1.0)),
+        _ => (PageSize::Base, 1.0 - share),
+    }
+}
+
+/// `7f00-7fff` at the head of a mapping.
+fn mapping(word: &str) -> Option<(usize, usize)> {
+    let (start, end) = word.split_once('-')?;
+    Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_obtained_page_sizes_from_smaps() {
+        let smaps = |page: u32, huge: u32| {
+            format!(
+                "1000-2000 rw-p 0 00:00 0\nKernelPageSize: 4 kB\nAnonHugePages: 9 kB\n\
+                 200000-600000 rw-p 0 00:00 0\nSize: 4096 kB\nKernelPageSize: {page} kB\n\
+                 AnonHugePages: {huge} kB\nVmFlags: rd wr\n"
+            )
+        };
+        let range = 0x20_0000..0x60_0000;
+        assert_eq!(page_size_in(&smaps(4, 0), &range), (PageSize::Base, 1.0));
+        assert_eq!(page_size_in(&smaps(4, 4096), &range), (PageSize::Transparent, 1.0));
+        assert_eq!(page_size_in(&smaps(4, 3072), &range), (PageSize::Transparent, 0.75));
+        assert_eq!(page_size_in(&smaps(2048, 0), &range), (PageSize::Huge2M, 1.0));
+    }
+}

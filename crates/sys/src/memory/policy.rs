@@ -1,0 +1,49 @@
+//! The kernel's memory policy calls, which libc has by number only.
+
+use std::io;
+
+use hopcost_core::{NodeId, NodeSet};
+
+/// Binds the pages of `[start, start + length)`, not yet touched, to `node`.
+pub fn bind(start: *mut u8, length: usize, node: NodeId) -> io::Result<()> {
+    let mask = NodeSet::from_iter([node]);
+    // The kernel reads one bit less than it is told to.
+    let bits = mask.words().len() * 64 + 1;
+    // SAFETY: the kernel reads `bits` bits of the mask, which outlives the call, and changes only
+    // the policy of the range, which the caller owns.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mbind,
+            start,
+            length,
+            libc::MPOL_BIND,
+            mask.words().as_ptr(),
+            bits,
+            0u32,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The node of the page at each address, or none where no page is mapped.
+pub fn nodes_of(addresses: &[*const u8]) -> io::Result<Vec<Option<NodeId>>> {
+    let mut status = vec![libc::c_int::MIN; addresses.len()];
+    // SAFETY: with no target nodes the call moves nothing; both arrays have `addresses.len()`
+    // elements and outlive it.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            0,
+            addresses.len(),
+            addresses.as_ptr(),
+            std::ptr::null::<libc::c_int>(),
+            status.as_mut_ptr(),
+            0,
+        )
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // Unmapped pages answer -ENOENT, or -EFAULT on kernels 4.3 to 6.11.
+    Ok(status.into_iter().map(|node| u32::try_from(node).ok().map(NodeId)).collect())
+}

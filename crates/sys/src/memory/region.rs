@@ -1,0 +1,344 @@
+//! A mapping whose pages are on one node.
+//!
+//! Method: map, choose the pages, bind the range to its node before the first touch, fault it in
+//! with an error instead of a signal where the kernel can, fill it with non-zero data (some
+//! processors elide lines of zeroes), and read back what was obtained. Where binding is forbidden
+//! (a container's seccomp filter), a thread on one of the node's own CPUs touches the pages first.
+//!
+//! Limits: the kernel may still swap or migrate pages later; hence a proof before *and* after.
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+
+use hopcost_core::{CpuId, Known, Locality, NodeId, PageSize};
+use thiserror::Error;
+
+use super::{locate, policy};
+use crate::affinity::{self, AffinityError};
+use crate::topology;
+
+const HUGE_2M: usize = 2 << 20;
+const HUGE_1G: usize = 1 << 30;
+
+/// What memory is wanted, and where.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// How much; rounded up to whole pages.
+    pub bytes: usize,
+    /// On which node.
+    pub node: NodeId,
+    /// On which pages; none takes the largest that the machine has ready.
+    pub pages: Option<PageSize>,
+    /// A CPU to touch the pages first: of the node itself where it has one.
+    pub toucher: CpuId,
+    /// Does `toucher` belong to the node? Without that, and without binding, there is no way.
+    pub toucher_is_local: bool,
+}
+
+/// Why memory is not to be had there.
+#[derive(Debug, Error)]
+pub enum PlaceError {
+    /// The node has not enough.
+    #[error(
+        "node {node} has {available_mib} MiB available, {wanted_mib} MiB are wanted (a tenth is kept \
+         free): ask for less with --size, or free memory there"
+    )]
+    NotEnough {
+        /// Where.
+        node: NodeId,
+        /// What is wanted.
+        wanted_mib: u64,
+        /// What is there.
+        available_mib: u64,
+    },
+    /// The pages asked for are not reserved there.
+    #[error(
+        "node {node} has {free} free {pages}, {wanted} are wanted: reserve them with \
+         'echo {wanted} > /sys/devices/system/node/node{node}/hugepages/hugepages-{kib}kB/nr_hugepages', \
+         or let hopcost do so and put it back with --allow-machine-changes"
+    )]
+    NoHugePages {
+        /// Where.
+        node: NodeId,
+        /// Which.
+        pages: PageSize,
+        /// The size in KiB.
+        kib: usize,
+        /// How many are free.
+        free: u64,
+        /// How many are wanted.
+        wanted: u64,
+    },
+    /// No call and no CPU can place memory there.
+    #[error(
+        "binding memory is forbidden here ({source}) and node {node} has no usable CPU to touch it \
+         first: allow mbind (docker: --cap-add SYS_NICE), or leave this node out"
+    )]
+    NotBindable {
+        /// Where.
+        node: NodeId,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No CPU to touch it from.
+    #[error(transparent)]
+    Affinity(#[from] AffinityError),
+    /// The system refused the mapping.
+    #[error("{what} of {bytes} bytes on node {node}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// How much.
+        bytes: usize,
+        /// Where.
+        node: NodeId,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// Memory on one node.
+#[derive(Debug)]
+pub struct Region {
+    /// The whole mapping, alignment slack included.
+    mapping: (NonNull<u8>, usize),
+    /// The part in use.
+    start: NonNull<u8>,
+    bytes: usize,
+    node: NodeId,
+    bound: bool,
+    /// Bytes per question in a proof.
+    page_bytes: usize,
+}
+
+// SAFETY: a region is memory that it owns alone; who reads and writes it is the borrow checker's
+// business through the slices, and the kernels' through their own contracts.
+unsafe impl Send for Region {}
+// SAFETY: as above: shared access hands out shared slices only.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Maps, binds, faults in and fills.
+    pub fn place(request: &Request) -> Result<Self, PlaceError> {
+        let pages = request.pages.unwrap_or_else(|| best_ready(request));
+        let mut region = Self::map(request, pages)?;
+        match policy::bind(region.start.as_ptr(), region.bytes, region.node) {
+            Ok(()) => region.bound = true,
+            Err(source) if !request.toucher_is_local => {
+                return Err(PlaceError::NotBindable { node: request.node, source });
+            }
+            Err(_) => {}
+        }
+        affinity::on_cpu(request.toucher, || region.fault_in())??;
+        Ok(region)
+    }
+
+    /// The node it was asked to be on.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// Its size.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Never: a region of nothing is not mapped.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Its start, for the kernels.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// Its content as words.
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        // SAFETY: start is page-aligned, the range is mapped readable and writable, its zeroes are
+        // words, and the exclusive borrow of self makes the slice exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes / 8) }
+    }
+
+    /// Its content as words that threads share.
+    pub fn atomics(&self) -> &[AtomicU64] {
+        // SAFETY: as for words_mut; the elements are atomic, so sharing them is sound, and a
+        // `&mut self` for words_mut cannot exist beside this borrow.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.bytes / 8) }
+    }
+
+    /// Where its pages are now, read back from the kernel.
+    pub fn locality(&self) -> Locality {
+        let start = self.start.as_ptr() as usize;
+        let range = start..start + self.bytes;
+        let found = locate::find(&range, self.page_bytes);
+        let (page_size, page_size_share) = locate::page_size(&range);
+        Locality {
+            asked: self.node,
+            bound: self.bound,
+            pages_by_node: found.by_node,
+            pages_unknown: found.unknown,
+            method: found.method,
+            page_size,
+            page_size_share,
+        }
+    }
+
+    fn map(request: &Request, pages: PageSize) -> Result<Self, PlaceError> {
+        let (unit, huge_flag) = match pages {
+            // Base pages are aligned like the others, for comparable set indices.
+            PageSize::Base | PageSize::Transparent => (HUGE_2M, 0),
+            PageSize::Huge2M => (HUGE_2M, libc::MAP_HUGETLB | libc::MAP_HUGE_2MB),
+            PageSize::Huge1G => (HUGE_1G, libc::MAP_HUGETLB | libc::MAP_HUGE_1GB),
+        };
+        let bytes = request.bytes.max(1).next_multiple_of(unit);
+        if huge_flag == 0 {
+            require_memory(request.node, bytes)?;
+        } else {
+            require_huge_pages(request.node, pages, unit, (bytes / unit) as u64)?;
+        }
+        let length = if huge_flag == 0 { bytes + unit } else { bytes };
+        let failed = |what| PlaceError::System {
+            what,
+            bytes,
+            node: request.node,
+            source: io::Error::last_os_error(),
+        };
+        // SAFETY: a new private anonymous mapping at an address of the kernel's choice.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | huge_flag,
+                -1,
+                0,
+            )
+        };
+        let mapped =
+            (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast::<u8>())).flatten();
+        let mapping = mapped.ok_or_else(|| failed("mapping"))?;
+        let slack = mapping.as_ptr().align_offset(unit);
+        // SAFETY: the mapping has `unit` bytes of slack where the kernel did not align it itself.
+        let start = unsafe { mapping.add(slack) };
+        let advice =
+            if pages == PageSize::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
+        if huge_flag == 0 {
+            // SAFETY: advice about our own mapping. A kernel without it gives ordinary pages, which
+            // the proof then reports.
+            unsafe { libc::madvise(start.as_ptr().cast(), bytes, advice) };
+        }
+        let page_bytes = if huge_flag == 0 { 4096 } else { unit };
+        let mapping = (mapping, length);
+        Ok(Self { mapping, start, bytes, node: request.node, bound: false, page_bytes })
+    }
+
+    /// Faults all pages in and writes non-zero data to them. Runs on the toucher's CPU.
+    fn fault_in(&mut self) -> Result<(), PlaceError> {
+        const MADV_POPULATE_WRITE: libc::c_int = 23; // Linux 5.14
+        const MADV_COLLAPSE: libc::c_int = 25; // Linux 6.1
+        let start = self.start.as_ptr();
+        // SAFETY: faults our own mapping in; unlike a touch it fails with an error when the memory
+        // or the huge pages are gone, not with a signal.
+        let populated = unsafe { libc::madvise(start.cast(), self.bytes, MADV_POPULATE_WRITE) };
+        if populated != 0 {
+            let source = io::Error::last_os_error();
+            // EINVAL: the kernel is too old for it; the writes below fault the pages in.
+            if source.raw_os_error() != Some(libc::EINVAL) {
+                let (node, bytes) = (self.node, self.bytes);
+                return Err(PlaceError::System { what: "faulting in", bytes, node, source });
+            }
+        }
+        for (at, word) in self.words_mut().iter_mut().enumerate() {
+            *word = !(at as u64);
+        }
+        // SAFETY: advice about our own mapping; a kernel without it, or a range that is of huge
+        // pages already or must not be, ignores it or refuses.
+        unsafe { libc::madvise(start.cast(), self.bytes, MADV_COLLAPSE) };
+        Ok(())
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours alone, and no slice of it outlives self.
+        unsafe { libc::munmap(self.mapping.0.as_ptr().cast(), self.mapping.1) };
+    }
+}
+
+/// The largest pages that the node has ready for this much memory.
+fn best_ready(request: &Request) -> PageSize {
+    let ready = |pages, unit: usize| {
+        let wanted = request.bytes.div_ceil(unit) as u64;
+        // Rounding up must not waste more than a tenth.
+        let fits = wanted as usize * unit <= request.bytes + request.bytes / 10;
+        fits && require_huge_pages(request.node, pages, unit, wanted).is_ok()
+    };
+    if ready(PageSize::Huge1G, HUGE_1G) {
+        PageSize::Huge1G
+    } else if ready(PageSize::Huge2M, HUGE_2M) {
+        PageSize::Huge2M
+    } else {
+        PageSize::Transparent
+    }
+}
+
+/// Binding to a node that is full calls the out-of-memory killer: look first.
+fn require_memory(node: NodeId, bytes: usize) -> Result<(), PlaceError> {
+    match topology::available_bytes(node) {
+        Known::Is(available) if (bytes + bytes / 10) as u64 > available => {
+            let (wanted_mib, available_mib) = (bytes as u64 >> 20, available >> 20);
+            Err(PlaceError::NotEnough { node, wanted_mib, available_mib })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn require_huge_pages(
+    node: NodeId,
+    pages: PageSize,
+    unit: usize,
+    wanted: u64,
+) -> Result<(), PlaceError> {
+    let free = topology::free_huge_pages(node, unit as u64);
+    if free >= wanted {
+        return Ok(());
+    }
+    Err(PlaceError::NoHugePages { node, pages, kib: unit >> 10, free, wanted })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(bytes: usize, pages: Option<PageSize>) -> Request {
+        let machine = topology::read(&crate::Root::live());
+        let node = machine.nodes_with_cpus().find(|node| node.usable).unwrap();
+        let toucher = node.cpus.intersection(&machine.limits.cpus).first().unwrap();
+        Request { bytes, node: node.id, pages, toucher, toucher_is_local: true }
+    }
+
+    #[test]
+    fn memory_is_on_its_node_and_holds_no_zeroes() {
+        let mut region = Region::place(&request(8 << 20, Some(PageSize::Base))).unwrap();
+        let locality = region.locality();
+        assert_eq!(locality.pages(), 2048);
+        assert!((locality.share_in_place() - 1.0).abs() < f64::EPSILON, "{locality:?}");
+        assert_eq!(locality.page_size, PageSize::Base);
+        assert!(region.words_mut().iter().all(|&word| word != 0));
+    }
+
+    #[test]
+    fn a_wish_beyond_the_node_is_refused_before_anything_is_touched() {
+        let error = Region::place(&request(1 << 46, None)).unwrap_err().to_string();
+        assert!(error.contains("MiB are wanted") && error.contains("--size"), "{error}");
+    }
+
+    #[test]
+    fn reserved_pages_that_are_absent_are_named_with_their_remedy() {
+        let request = request(1 << 40, Some(PageSize::Huge1G));
+        let error = Region::place(&request).unwrap_err().to_string();
+        assert!(error.contains("hugepages-1048576kB/nr_hugepages"), "{error}");
+    }
+}

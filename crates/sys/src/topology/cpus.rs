@@ -1,0 +1,190 @@
+//! CPUs and sockets, from `/sys/devices/system/cpu`.
+
+use std::collections::BTreeMap;
+
+use hopcost_core::{Cpu, CpuId, CpuSet, Known, Socket};
+
+use super::field;
+use crate::root::Root;
+
+const CPUS: &str = "sys/devices/system/cpu";
+
+/// The CPUs that the kernel schedules on.
+pub fn online(root: &Root) -> CpuSet {
+    let told = root.list_of(&format!("{CPUS}/online"));
+    told.ok().unwrap_or_else(|| {
+        // Kernels before 2.6.30 have no such list: a CPU that is on-line has a topology.
+        let present = root.numbered(CPUS, "cpu").ok().unwrap_or_default();
+        let has_topology =
+            |cpu: &u32| root.names(&format!("{CPUS}/cpu{cpu}/topology")).ok().is_some();
+        present.into_iter().filter(has_topology).map(CpuId).collect()
+    })
+}
+
+/// The processor's name.
+pub fn processor(root: &Root) -> Known<String> {
+    root.text("proc/cpuinfo").and_then(|text| {
+        // x86 says "model name", Arm of old "Processor", POWER "cpu".
+        let name = ["model name", "Processor", "cpu"].iter().find_map(|key| field(&text, key));
+        match name {
+            Some(name) => Known::Is(name.split_whitespace().collect::<Vec<_>>().join(" ")),
+            None => Known::missing("/proc/cpuinfo gives the processor no name"),
+        }
+    })
+}
+
+/// All CPUs that are present, and the sockets they stand in.
+pub fn read(
+    root: &Root,
+    online: &CpuSet,
+    usable: &CpuSet,
+    notes: &mut Vec<String>,
+) -> (Vec<Socket>, Vec<Cpu>) {
+    let present = root.numbered(CPUS, "cpu").ok().unwrap_or_default();
+    let kinds = kinds(root, online);
+    let mut sockets = Sockets::default();
+    let mut cpus = Vec::new();
+    for id in present.into_iter().map(CpuId) {
+        let socket = if online.contains(id) { sockets.of(root, id) } else { off_line() };
+        cpus.push(Cpu {
+            id,
+            online: online.contains(id),
+            usable: usable.contains(id),
+            socket,
+            die: topology(root, online, id, "die_id"),
+            cluster: topology(root, online, id, "cluster_id"),
+            core: topology(root, online, id, "core_id"),
+            siblings: siblings(root, id),
+            node: Known::missing("no node claims this CPU"),
+            kind: kinds
+                .get(&id)
+                .cloned()
+                .map_or(Known::missing("the kernel tells no kinds of core apart"), Known::Is),
+            max_mhz: root
+                .number::<u32>(&format!("{CPUS}/cpu{id}/cpufreq/cpuinfo_max_freq"))
+                .map(|khz| khz / 1000),
+        });
+    }
+    if split_modules(&mut cpus) {
+        notes.push("CPUs that the kernel calls siblings but numbers as cores of their own (AMD modules) are taken as cores".into());
+    }
+    if sockets.unnumbered {
+        notes.push("the kernel gives no socket numbers; CPUs that it calls package siblings are taken as a socket".into());
+    }
+    (sockets.finish(), cpus)
+}
+
+fn off_line<T>() -> Known<T> {
+    Known::missing("the CPU is off-line")
+}
+
+fn topology(root: &Root, online: &CpuSet, id: CpuId, file: &str) -> Known<u32> {
+    if !online.contains(id) {
+        return off_line();
+    }
+    root.number::<i64>(&format!("{CPUS}/cpu{id}/topology/{file}")).and_then(|number| {
+        match u32::try_from(number) {
+            // Kernels write -1, or 65535 for a cluster, where there is no such thing.
+            Ok(number) if number != 0xffff => Known::Is(number),
+            _ => Known::missing(format!("the kernel numbers no {}", file.trim_end_matches("_id"))),
+        }
+    })
+}
+
+fn siblings(root: &Root, id: CpuId) -> CpuSet {
+    let dir = format!("{CPUS}/cpu{id}/topology");
+    let own = || Known::Is(CpuSet::from_iter([id]));
+    root.cpus(&format!("{dir}/core_cpus_list"), &format!("{dir}/core_cpus"))
+        .or_else(|_| {
+            root.cpus(&format!("{dir}/thread_siblings_list"), &format!("{dir}/thread_siblings"))
+        })
+        .or_else(|_| own())
+        .ok()
+        .filter(|set| set.contains(id))
+        .unwrap_or_else(|| CpuSet::from_iter([id]))
+}
+
+/// Two integer cores of an AMD module (family 15h) share a front end and a floating-point unit; the
+/// kernel calls them siblings, yet gives each a core number. They are cores. True if any were split.
+fn split_modules(cpus: &mut [Cpu]) -> bool {
+    let cores: BTreeMap<CpuId, Option<u32>> =
+        cpus.iter().map(|cpu| (cpu.id, cpu.core.get().copied())).collect();
+    let mut split = false;
+    for cpu in cpus {
+        let core = cpu.core.get().copied();
+        let same: CpuSet =
+            cpu.siblings.iter().filter(|id| cores.get(id).is_some_and(|c| *c == core)).collect();
+        split |= same != cpu.siblings;
+        cpu.siblings = same;
+    }
+    split
+}
+
+/// Sockets as they are discovered, CPU by CPU.
+#[derive(Default)]
+struct Sockets {
+    /// By the kernel's number, or by a running number where it gives none.
+    by_id: BTreeMap<u32, CpuSet>,
+    unnumbered: bool,
+}
+
+impl Sockets {
+    fn of(&mut self, root: &Root, cpu: CpuId) -> Known<u32> {
+        let dir = format!("{CPUS}/cpu{cpu}/topology");
+        let told = root.number::<i64>(&format!("{dir}/physical_package_id"));
+        let id = match told.get().map(|&id| u32::try_from(id)) {
+            Some(Ok(id)) => id,
+            // POWER under a hypervisor says -1: fall back on who is called a package sibling.
+            Some(Err(_)) => self.unnumbered(root, &dir, cpu),
+            None => return told.map(|_| 0),
+        };
+        self.by_id.entry(id).or_default().insert(cpu);
+        Known::Is(id)
+    }
+
+    fn unnumbered(&mut self, root: &Root, dir: &str, cpu: CpuId) -> u32 {
+        self.unnumbered = true;
+        let same = root
+            .cpus(&format!("{dir}/package_cpus_list"), &format!("{dir}/package_cpus"))
+            .or_else(|_| {
+                root.cpus(&format!("{dir}/core_siblings_list"), &format!("{dir}/core_siblings"))
+            })
+            .ok()
+            .unwrap_or_else(|| CpuSet::from_iter([cpu]));
+        let known = self.by_id.iter().find(|(_, cpus)| cpus.intersects(&same)).map(|(&id, _)| id);
+        known.unwrap_or_else(|| self.by_id.last_key_value().map_or(0, |(last, _)| last + 1))
+    }
+
+    fn finish(self) -> Vec<Socket> {
+        self.by_id.into_iter().map(|(id, cpus)| Socket { id, cpus }).collect()
+    }
+}
+
+/// The kinds of core on a hybrid machine; empty where all are alike.
+fn kinds(root: &Root, online: &CpuSet) -> BTreeMap<CpuId, String> {
+    let mut kinds = BTreeMap::new();
+    for kind in ["cpu_core", "cpu_atom", "cpu_lowpower"] {
+        if let Known::Is(cpus) = root.list_of::<CpuId>(&format!("sys/devices/{kind}/cpus")) {
+            kinds.extend(cpus.iter().map(|cpu| (cpu, kind.to_owned())));
+        }
+    }
+    if !kinds.is_empty() {
+        return kinds;
+    }
+    // Arm tells the capacity, Intel without its PMU driver the base frequency.
+    for (file, unit) in [("cpu_capacity", "capacity"), ("cpufreq/base_frequency", "base kHz")] {
+        for cpu in online.iter() {
+            if let Known::Is(value) = root.text(&format!("{CPUS}/cpu{cpu}/{file}")) {
+                kinds.insert(cpu, format!("{unit} {value}"));
+            }
+        }
+        let mut distinct: Vec<&String> = kinds.values().collect();
+        distinct.sort();
+        distinct.dedup();
+        if distinct.len() > 1 {
+            return kinds;
+        }
+        kinds.clear();
+    }
+    kinds
+}

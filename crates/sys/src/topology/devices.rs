@@ -1,0 +1,28 @@
+//! Network cards and NVMe disks, and the node each hangs on.
+
+use hopcost_core::{Device, DeviceKind, Known, NodeId};
+
+use crate::root::Root;
+
+/// All network cards and NVMe disks that are hardware; bridges, tunnels and the loopback are not.
+pub fn read(root: &Root) -> Vec<Device> {
+    let mut devices = Vec::new();
+    for (class, kind) in [("net", DeviceKind::Network), ("nvme", DeviceKind::Nvme)] {
+        let dir = format!("sys/class/{class}");
+        for name in root.names(&dir).ok().unwrap_or_default() {
+            let device = format!("{dir}/{name}/device");
+            if root.numbered(&device, "").ok().is_some() {
+                devices.push(Device { node: home(root, &device), name, kind });
+            }
+        }
+    }
+    devices
+}
+
+fn home(root: &Root, device: &str) -> Known<NodeId> {
+    let told = root.number::<i64>(&format!("{device}/numa_node"));
+    told.and_then(|node| match u32::try_from(node) {
+        Ok(node) => Known::Is(NodeId(node)),
+        Err(_) => Known::missing("the firmware names no home node for it"),
+    })
+}

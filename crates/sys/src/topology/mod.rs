@@ -1,0 +1,93 @@
+//! The machine model, read from a [`Root`].
+//!
+//! Method: what the kernel writes below `/sys/devices/system` and `/proc`, back to kernels of 2006;
+//! older files lack newer attributes, and each absence keeps its reason. Limits: in a guest all of
+//! it is what the hypervisor chose to tell.
+
+mod caches;
+mod cpus;
+mod devices;
+mod hmat;
+mod limits;
+mod nodes;
+mod virtualization;
+
+use hopcost_core::{CpuSet, Distances, Known, Limit, Machine, NodeId};
+
+use crate::root::Root;
+
+/// The version of the description that [`read`] makes.
+pub const MACHINE_VERSION: u32 = 1;
+
+/// Reads the machine that `root` describes.
+pub fn read(root: &Root) -> Machine {
+    let mut notes = Vec::new();
+    let online = cpus::online(root);
+    let limits = limits::read(root, &online, &mut notes);
+    let (sockets, cpus) = cpus::read(root, &online, &limits.cpus, &mut notes);
+    let nodes = nodes::read(root, &online, &limits.nodes, &mut notes);
+    let cpus = nodes::settle(cpus, &nodes);
+    let mut machine = Machine {
+        version: MACHINE_VERSION,
+        host: root.text("proc/sys/kernel/hostname"),
+        kernel: root.text("proc/sys/kernel/osrelease"),
+        processor: cpus::processor(root),
+        page_bytes: page_bytes(root),
+        sockets,
+        caches: caches::read(root, &cpus),
+        distances: Distances {
+            nodes: nodes.iter().map(|node| node.id).collect(),
+            firmware: nodes::firmware_distances(root, &nodes),
+            hmat: hmat::read(root),
+            classes: Vec::new(),
+            ladder: Vec::new(),
+        },
+        cpus,
+        nodes,
+        limits,
+        virtualization: virtualization::read(root),
+        devices: devices::read(root),
+        notes,
+    };
+    machine.measure_ladder();
+    machine
+}
+
+/// Memory that can be had on a node right now, by the node and by our control group.
+pub fn available_bytes(node: NodeId) -> Known<u64> {
+    let root = Root::live();
+    let limits = limits::read(&root, &CpuSet::new(), &mut Vec::new());
+    let nodes = nodes::read(&root, &CpuSet::new(), &limits.nodes, &mut Vec::new());
+    let on_node = nodes.into_iter().find(|n| n.id == node).map(|n| n.available_bytes);
+    let on_node = on_node.unwrap_or_else(|| Known::missing(format!("there is no node {node}")));
+    let granted = limits.memory_bytes.ok().and_then(Limit::at);
+    on_node.map(|bytes| match (granted, limits.memory_used_bytes.ok()) {
+        (Some(granted), Some(used)) => bytes.min(granted.saturating_sub(used)),
+        _ => bytes,
+    })
+}
+
+/// Reserved pages of this size that are free on a node right now.
+pub fn free_huge_pages(node: NodeId, page_bytes: u64) -> u64 {
+    let dir =
+        format!("sys/devices/system/node/node{node}/hugepages/hugepages-{}kB", page_bytes >> 10);
+    Root::live().number(&format!("{dir}/free_hugepages")).ok().unwrap_or(0)
+}
+
+fn page_bytes(root: &Root) -> u64 {
+    let live = || {
+        // SAFETY: sysconf reads a constant of the system; it takes no pointer.
+        let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        Known::Is(bytes.to_string())
+    };
+    let bytes = root.fact("page-bytes", live).ok().and_then(|text| text.parse().ok());
+    bytes.unwrap_or(4096)
+}
+
+/// The value of `KEY: value` or `KEY = value` lines, first match.
+fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once([':', '='])?;
+        (name.trim() == key).then(|| value.trim())
+    })
+}

@@ -1,0 +1,89 @@
+//! Whether the machine is a guest, and whether we are in a container.
+
+use hopcost_core::{Known, Virtualization};
+
+use super::field;
+use crate::root::Root;
+
+/// What the processor, the firmware's tables and the container managers leave behind.
+pub fn read(root: &Root) -> Virtualization {
+    let hypervisor = hypervisor(root);
+    Virtualization { guest: guest(root, &hypervisor), hypervisor, container: container(root) }
+}
+
+/// x86 processors say it in a flag; elsewhere only a hypervisor's own traces tell.
+fn guest(root: &Root, hypervisor: &Known<String>) -> Known<bool> {
+    root.text("proc/cpuinfo").and_then(|text| match field(&text, "flags") {
+        Some(flags) => Known::Is(flags.split_whitespace().any(|flag| flag == "hypervisor")),
+        None if hypervisor.get().is_some() => Known::Is(true),
+        None => Known::missing("this processor does not tell whether it is virtual"),
+    })
+}
+
+fn hypervisor(root: &Root) -> Known<String> {
+    let by_cpuid = root.fact("hypervisor", signature);
+    by_cpuid
+        .or_else(|_| root.text("sys/hypervisor/type"))
+        .or_else(|_| {
+            root.text("sys/class/dmi/id/sys_vendor").and_then(|vendor| virtual_vendor(&vendor))
+        })
+        .or_else(|_| Known::missing("no hypervisor shows itself"))
+}
+
+fn virtual_vendor(vendor: &str) -> Known<String> {
+    let name = ["QEMU", "VMware", "Xen", "innotek", "Parallels"]
+        .iter()
+        .find(|name| vendor.contains(*name));
+    name.map_or(Known::missing("the firmware's vendor is no hypervisor"), |&name| {
+        Known::Is(name.into())
+    })
+}
+
+/// The twelve letters that a hypervisor answers to CPUID leaf 0x4000_0000, as a name.
+#[cfg(target_arch = "x86_64")]
+fn signature() -> Known<String> {
+    use std::arch::x86_64::__cpuid;
+    const HYPERVISOR_PRESENT: u32 = 1 << 31;
+    if __cpuid(1).ecx & HYPERVISOR_PRESENT == 0 {
+        return Known::missing("the processor is not virtual");
+    }
+    let leaf = __cpuid(0x4000_0000);
+    let letters: Vec<u8> =
+        [leaf.ebx, leaf.ecx, leaf.edx].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let letters = String::from_utf8_lossy(&letters);
+    let letters = letters.trim_matches(['\0', ' ']);
+    Known::Is(match letters {
+        "KVMKVMKVM" => "KVM".into(),
+        "TCGTCGTCGTCG" => "QEMU (emulated)".into(),
+        "Microsoft Hv" => "Hyper-V".into(),
+        "VMwareVMware" => "VMware".into(),
+        "XenVMMXenVMM" => "Xen".into(),
+        "bhyve bhyve" => "bhyve".into(),
+        "VBoxVBoxVBox" => "VirtualBox".into(),
+        "prl hyperv" => "Parallels".into(),
+        other => format!("unnamed ({other})"),
+    })
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn signature() -> Known<String> {
+    Known::missing("only x86 processors name their hypervisor")
+}
+
+fn container(root: &Root) -> Known<String> {
+    if root.bytes(".dockerenv").get().is_some() {
+        return Known::Is("docker".into());
+    }
+    if root.bytes("run/.containerenv").get().is_some() {
+        return Known::Is("podman".into());
+    }
+    let groups = root.text("proc/self/cgroup").ok().unwrap_or_default();
+    let by_group =
+        ["kubepods", "docker", "containerd", "lxc"].iter().find(|name| groups.contains(*name));
+    match by_group {
+        Some(&name) => Known::Is(name.into()),
+        None => root
+            .text("run/systemd/container")
+            .or_else(|_| Known::missing("no container shows itself")),
+    }
+}
