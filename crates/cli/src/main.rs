@@ -1,1 +1,32 @@
-fn main() {}
+//! `hopcost`: what distance costs your database, on your machine.
+
+mod args;
+mod commands;
+mod exit;
+mod interrupt;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use exit::Exit;
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Machine(args) => commands::machine::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Probe(args) => commands::probe::run(&args),
+        Command::Restore => commands::restore::run(),
+    };
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(failure) if failure.is_closed_pipe() => Exit::Done.into(),
+        Err(failure) => {
+            output::complain(&failure);
+            failure.exit.into()
+        }
+    }
+}

@@ -195,8 +195,18 @@ pub trait Probe: Sync {
     /// Everything it would measure on this site, with the reason where it cannot.
     fn cells(&self, site: &Site<'_>) -> Vec<Cell>;
 
-    /// Places the memory and starts the threads that the `ready` cells need.
+    /// Places the memory and readies the threads that the `ready` cells need.
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError>;
+
+    /// The memory that [`Probe::open`] will place: for each node, the bytes of each region.
+    fn memory_needed(&self, _site: &Site<'_>) -> Vec<(NodeId, Vec<u64>)> {
+        Vec::new()
+    }
+
+    /// What the figures say together that no single cell says.
+    fn advise(&self, _site: &Site<'_>, _results: &[CellResult]) -> Vec<Warning> {
+        Vec::new()
+    }
 }
 
 /// A probe that has been opened.

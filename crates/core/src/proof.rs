@@ -124,12 +124,10 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// A proof for a probe whose threads alone are placed: those are read back with each sample.
+    /// The proof of a probe that places threads alone.
     pub fn of_threads() -> Self {
         Self {
-            memory: Known::missing(
-                "this probe places threads only; they are read back with each sample",
-            ),
+            memory: Known::missing("it places threads only; they are read back with each sample"),
         }
     }
 

@@ -1,1 +1,5 @@
+//! What hopcost can do: one folder per noun, one file per member, one line in the folder's registry.
 
+pub mod checks;
+pub mod probes;
+pub mod published;

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hopcost_core::{CpuId, CpuSet};
+use hopcost_core::{CpuId, CpuSet, ProbeError};
 use thiserror::Error;
 
 /// Why a thread is not where it was asked to be.
@@ -28,6 +28,13 @@ pub enum AffinityError {
         /// The mask read back.
         got: CpuSet,
     },
+}
+
+/// A CPU that cannot be had is a property of the place, not a failure of the probe.
+impl From<AffinityError> for ProbeError {
+    fn from(error: AffinityError) -> Self {
+        Self::NotHere(error.to_string().into())
+    }
 }
 
 /// The CPU that this thread runs on right now.
@@ -111,6 +118,39 @@ pub fn crew<T: Send>(
     })
 }
 
+/// Runs `work` pinned to `cpu` while the `others` spin, so that their sockets stay awake and at
+/// speed. A CPU that cannot spin fails the whole.
+pub fn accompanied<T: Send>(
+    cpu: CpuId,
+    others: &[CpuId],
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, AffinityError> {
+    let (ready, done) = (&Barrier::new(others.len() + 1), &AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let spin = |&other| {
+            scope.spawn(move || {
+                let pinned = pin_to(other);
+                ready.wait();
+                while pinned.is_ok() && !done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+                pinned
+            })
+        };
+        let spinners: Vec<_> = others.iter().map(spin).collect();
+        let result = on_cpu(cpu, || {
+            ready.wait();
+            work()
+        });
+        if result.is_err() {
+            ready.wait();
+        }
+        done.store(true, Ordering::Relaxed);
+        let company = spinners.into_iter().try_for_each(|spinner| spinner.join().unwrap_or(Ok(())));
+        result.and_then(|result| company.map(|()| result))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +170,15 @@ mod tests {
         assert!(result.is_err());
         assert!(!began.into_inner());
         assert_eq!(crew(&[first, first], |n| n).unwrap(), [0, 1]);
+    }
+
+    #[test]
+    fn company_that_cannot_come_is_an_error_and_blocks_nobody() {
+        let first = mask().unwrap().first().unwrap();
+        assert_eq!(accompanied(first, &[], || 7).unwrap(), 7);
+        assert_eq!(accompanied(first, &[mask().unwrap().last().unwrap()], || 7).unwrap(), 7);
+        assert!(accompanied(first, &[CpuId(4711)], || 7).is_err());
+        assert!(accompanied(CpuId(4711), &[first], || 7).is_err());
     }
 
     #[test]

@@ -4,8 +4,11 @@
 //! `unsafe` block says why it is sound. The only crate that reads a clock.
 #![allow(unsafe_code)]
 
+pub mod activity;
 pub mod affinity;
 pub mod clock;
+pub mod files;
+pub mod journal;
 pub mod kernels;
 pub mod memory;
 pub mod quiet;

@@ -330,17 +330,8 @@ mod tests {
 
     fn region() -> Region {
         let machine = topology::read(&Root::live());
-        let node = machine.nodes_with_cpus().find(|node| node.usable).unwrap();
-        let toucher = node.cpus.intersection(&machine.limits.cpus).first().unwrap();
-        let bytes = 6 << 20;
-        Region::place(&Request {
-            bytes,
-            node: node.id,
-            pages: None,
-            toucher,
-            toucher_is_local: true,
-        })
-        .unwrap()
+        let node = machine.nodes_with_cpus().find(|node| node.usable).unwrap().id;
+        Region::place(&Request::on(&machine, node, 6 << 20, None)).unwrap()
     }
 
     /// What a sweep leaves in the region, and returns, computed word by word.

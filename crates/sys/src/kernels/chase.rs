@@ -62,9 +62,14 @@ impl Cycle {
         let words = region.words_mut();
         let word_of = |slot: u32| (slot as usize * plan.stride + plan.line * LINE_BYTES) / 8;
         let address_of = |slot: u32| base + word_of(slot) * 8;
+        // First who follows whom, in an array that caches hold; then one pass through the memory.
+        // Writing in the order of the visits would wait for memory at every slot.
+        let mut followers = vec![0; order.len()];
         for (at, &slot) in order.iter().enumerate() {
-            let next = order[(at + 1) % order.len()];
-            words[word_of(slot)] = address_of(next) as u64;
+            followers[slot as usize] = order[(at + 1) % order.len()];
+        }
+        for (slot, &next) in followers.iter().enumerate() {
+            words[word_of(slot as u32)] = address_of(next) as u64;
         }
         let chains = MOST_CHAINS.min(order.len());
         let starts = (0..chains).map(|chain| address_of(order[chain * order.len() / chains]));
@@ -148,11 +153,8 @@ mod tests {
 
     fn region(bytes: usize) -> Region {
         let machine = topology::read(&Root::live());
-        let node = machine.nodes_with_cpus().find(|node| node.usable).unwrap();
-        let toucher = node.cpus.intersection(&machine.limits.cpus).first().unwrap();
-        let request =
-            Request { bytes, node: node.id, pages: None, toucher, toucher_is_local: true };
-        Region::place(&request).unwrap()
+        let node = machine.nodes_with_cpus().find(|node| node.usable).unwrap().id;
+        Region::place(&Request::on(&machine, node, bytes, None)).unwrap()
     }
 
     /// The distinct addresses met on one way round.

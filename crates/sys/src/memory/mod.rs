@@ -4,4 +4,27 @@ mod locate;
 mod policy;
 mod region;
 
+use hopcost_core::{PageSize, ProofMethod};
+
+use crate::{Root, topology};
+
 pub use region::{PlaceError, Region, Request};
+
+/// Which of the calls that place memory and read its place are forbidden to us, by a sandbox's
+/// filter or because the kernel knows no memory nodes: found out by trying.
+pub fn forbidden_calls() -> Result<Vec<&'static str>, PlaceError> {
+    let machine = topology::read(&Root::live());
+    let node = machine.nodes_with_memory().find(|node| node.cpus.intersects(&machine.limits.cpus));
+    let mut forbidden = Vec::new();
+    if let Some(node) = node {
+        let request = Request::on(&machine, node.id, 4096, Some(PageSize::Base));
+        let locality = Region::place(&request)?.locality();
+        if !locality.bound {
+            forbidden.push("mbind");
+        }
+        if locality.method != ProofMethod::MovePages {
+            forbidden.push("move_pages");
+        }
+    }
+    Ok(forbidden)
+}

@@ -10,8 +10,9 @@
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
 
-use hopcost_core::{CpuId, Known, Locality, NodeId, PageSize};
+use hopcost_core::{CpuId, Known, Locality, Machine, NodeId, PageSize, ProbeError};
 use thiserror::Error;
 
 use super::{locate, policy};
@@ -30,10 +31,26 @@ pub struct Request {
     pub node: NodeId,
     /// On which pages; none takes the largest that the machine has ready.
     pub pages: Option<PageSize>,
-    /// A CPU to touch the pages first: of the node itself where it has one.
-    pub toucher: CpuId,
-    /// Does `toucher` belong to the node? Without that, and without binding, there is no way.
-    pub toucher_is_local: bool,
+    /// CPUs to touch the pages first, each its share: the node's own, where it has any.
+    pub touchers: Vec<CpuId>,
+    /// Do they belong to the node? Without that, and without binding, there is no way.
+    pub touchers_are_local: bool,
+}
+
+/// More hands do not clear pages faster.
+const MOST_TOUCHERS: usize = 16;
+
+impl Request {
+    /// Memory on a node of this machine, touched from the node's own CPUs where it has any that may
+    /// be used, from any others where it has not.
+    pub fn on(machine: &Machine, node: NodeId, bytes: usize, pages: Option<PageSize>) -> Self {
+        let usable = &machine.limits.cpus;
+        let own = machine.node(node).map(|n| n.cpus.intersection(usable)).unwrap_or_default();
+        let touchers_are_local = !own.is_empty();
+        let from = machine.one_cpu_per_core(if touchers_are_local { &own } else { usable });
+        let touchers = from.iter().take(MOST_TOUCHERS).collect();
+        Self { bytes, node, pages, touchers, touchers_are_local }
+    }
 }
 
 /// Why memory is not to be had there.
@@ -98,6 +115,16 @@ pub enum PlaceError {
     },
 }
 
+/// Memory that cannot be had is a property of the place; a refused system call is a failure.
+impl From<PlaceError> for ProbeError {
+    fn from(error: PlaceError) -> Self {
+        match error {
+            PlaceError::System { what, source, .. } => Self::System { what: what.into(), source },
+            other => Self::NotHere(other.to_string().into()),
+        }
+    }
+}
+
 /// Memory on one node.
 #[derive(Debug)]
 pub struct Region {
@@ -110,6 +137,8 @@ pub struct Region {
     bound: bool,
     /// Bytes per question in a proof.
     page_bytes: usize,
+    /// Bytes of the pages wished for; the size is a multiple of it.
+    unit: usize,
 }
 
 // SAFETY: a region is memory that it owns alone; who reads and writes it is the borrow checker's
@@ -125,12 +154,12 @@ impl Region {
         let mut region = Self::map(request, pages)?;
         match policy::bind(region.start.as_ptr(), region.bytes, region.node) {
             Ok(()) => region.bound = true,
-            Err(source) if !request.toucher_is_local => {
+            Err(source) if !request.touchers_are_local => {
                 return Err(PlaceError::NotBindable { node: request.node, source });
             }
             Err(_) => {}
         }
-        affinity::on_cpu(request.toucher, || region.fault_in())??;
+        region.fault_in(&request.touchers)?;
         Ok(region)
     }
 
@@ -231,33 +260,44 @@ impl Region {
         }
         let page_bytes = if huge_flag == 0 { 4096 } else { unit };
         let mapping = (mapping, length);
-        Ok(Self { mapping, start, bytes, node: request.node, bound: false, page_bytes })
+        Ok(Self { mapping, start, bytes, node: request.node, bound: false, page_bytes, unit })
     }
 
-    /// Faults all pages in and writes non-zero data to them. Runs on the toucher's CPU.
-    fn fault_in(&mut self) -> Result<(), PlaceError> {
-        const MADV_POPULATE_WRITE: libc::c_int = 23; // Linux 5.14
-        const MADV_COLLAPSE: libc::c_int = 25; // Linux 6.1
-        let start = self.start.as_ptr();
-        // SAFETY: faults our own mapping in; unlike a touch it fails with an error when the memory
-        // or the huge pages are gone, not with a signal.
-        let populated = unsafe { libc::madvise(start.cast(), self.bytes, MADV_POPULATE_WRITE) };
-        if populated != 0 {
-            let source = io::Error::last_os_error();
-            // EINVAL: the kernel is too old for it; the writes below fault the pages in.
-            if source.raw_os_error() != Some(libc::EINVAL) {
-                let (node, bytes) = (self.node, self.bytes);
-                return Err(PlaceError::System { what: "faulting in", bytes, node, source });
-            }
-        }
-        for (at, word) in self.words_mut().iter_mut().enumerate() {
-            *word = !(at as u64);
-        }
-        // SAFETY: advice about our own mapping; a kernel without it, or a range that is of huge
-        // pages already or must not be, ignores it or refuses.
-        unsafe { libc::madvise(start.cast(), self.bytes, MADV_COLLAPSE) };
-        Ok(())
+    /// Faults all pages in and writes non-zero data to them, each CPU a share of its own.
+    fn fault_in(&mut self, touchers: &[CpuId]) -> Result<(), PlaceError> {
+        let (node, bytes, unit) = (self.node, self.bytes, self.unit);
+        let share = bytes.div_ceil(touchers.len().max(1)).next_multiple_of(unit);
+        let shares = self.words_mut().chunks_mut(share / 8).map(Mutex::new).collect::<Vec<_>>();
+        let results = affinity::crew(&touchers[..shares.len().min(touchers.len())], |n| {
+            let mut words = shares[n].lock().unwrap_or_else(PoisonError::into_inner);
+            populate(&mut words)
+        })?;
+        let failed = |source| PlaceError::System { what: "faulting in", bytes, node, source };
+        results.into_iter().collect::<io::Result<()>>().map_err(failed)
     }
+}
+
+/// Faults a range of whole pages in and writes non-zero data to it.
+fn populate(words: &mut [u64]) -> io::Result<()> {
+    const MADV_POPULATE_WRITE: libc::c_int = 23; // Linux 5.14
+    const MADV_COLLAPSE: libc::c_int = 25; // Linux 6.1
+    let (start, bytes) = (words.as_mut_ptr().cast(), size_of_val(words));
+    // SAFETY: faults in a range that we hold exclusively; unlike a touch it fails with an error when
+    // the memory or the huge pages are gone, not with a signal.
+    if unsafe { libc::madvise(start, bytes, MADV_POPULATE_WRITE) } != 0 {
+        let error = io::Error::last_os_error();
+        // EINVAL: the kernel is too old for it; the writes below fault the pages in.
+        if error.raw_os_error() != Some(libc::EINVAL) {
+            return Err(error);
+        }
+    }
+    for (at, word) in words.iter_mut().enumerate() {
+        *word = !(at as u64);
+    }
+    // SAFETY: advice about the same range; a kernel without it, or a range that is of huge pages
+    // already or must not be, ignores it or refuses.
+    unsafe { libc::madvise(start, bytes, MADV_COLLAPSE) };
+    Ok(())
 }
 
 impl Drop for Region {
@@ -314,9 +354,8 @@ mod tests {
 
     fn request(bytes: usize, pages: Option<PageSize>) -> Request {
         let machine = topology::read(&crate::Root::live());
-        let node = machine.nodes_with_cpus().find(|node| node.usable).unwrap();
-        let toucher = node.cpus.intersection(&machine.limits.cpus).first().unwrap();
-        Request { bytes, node: node.id, pages, toucher, toucher_is_local: true }
+        let node = machine.nodes_with_cpus().find(|node| node.usable).unwrap().id;
+        Request::on(&machine, node, bytes, pages)
     }
 
     #[test]

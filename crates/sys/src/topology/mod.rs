@@ -12,6 +12,8 @@ mod limits;
 mod nodes;
 mod virtualization;
 
+use std::path::PathBuf;
+
 use hopcost_core::{CpuSet, Distances, Known, Limit, Machine, NodeId};
 
 use crate::root::Root;
@@ -69,9 +71,17 @@ pub fn available_bytes(node: NodeId) -> Known<u64> {
 
 /// Reserved pages of this size that are free on a node right now.
 pub fn free_huge_pages(node: NodeId, page_bytes: u64) -> u64 {
-    let dir =
-        format!("sys/devices/system/node/node{node}/hugepages/hugepages-{}kB", page_bytes >> 10);
+    let dir = huge_page_dir(node, page_bytes);
     Root::live().number(&format!("{dir}/free_hugepages")).ok().unwrap_or(0)
+}
+
+/// The file that says, and sets, how many pages of this size a node has reserved.
+pub fn huge_page_pool(node: NodeId, page_bytes: u64) -> PathBuf {
+    PathBuf::from(format!("/{}/nr_hugepages", huge_page_dir(node, page_bytes)))
+}
+
+fn huge_page_dir(node: NodeId, page_bytes: u64) -> String {
+    format!("sys/devices/system/node/node{node}/hugepages/hugepages-{}kB", page_bytes >> 10)
 }
 
 fn page_bytes(root: &Root) -> u64 {

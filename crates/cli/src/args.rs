@@ -1,0 +1,191 @@
+//! The command line. Its spelling is a contract.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use hopcost_core::{CpuSet, Effort, NodeSet, PageSize};
+use hopcost_kit::probes::PROBES;
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 done, 1 something failed (doctor: found something to mend), 2 wrong use,
+3 this machine cannot do it, 130 interrupted and everything put back.
+Colours follow the terminal; NO_COLOR=1 switches them off.";
+
+/// What distance costs your database, on your machine: remote memory, another socket, a sibling
+/// thread, a far log writer. Measured, with proof of placement and honest intervals.
+#[derive(Debug, Parser)]
+#[command(name = "hopcost", version, after_help = AFTER_HELP, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show what this machine is: sockets, cores, caches, memory nodes, distances, limits
+    Machine(MachineArgs),
+    /// Look for what would spoil a measurement here, and say what mends it
+    Doctor(DoctorArgs),
+    /// Measure the hardware: memory latency and bandwidth, core to core, switches, a commit log
+    Probe(ProbeArgs),
+    /// Put back any setting that a killed run left changed
+    Restore,
+}
+
+#[derive(Debug, Args)]
+pub struct MachineArgs {
+    /// Print JSON (keys: docs/JSON.md)
+    #[arg(long, conflicts_with = "svg")]
+    pub json: bool,
+    /// Draw the machine into this file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Read a recorded machine: a directory with sys/ and proc/ in it, or a .tree file
+    #[arg(long, value_name = "DIR")]
+    pub sysfs: Option<PathBuf>,
+    /// Record this machine into a new directory, or into one file if the name ends in .tree
+    #[arg(long, value_name = "DIR", conflicts_with = "sysfs")]
+    pub record: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print JSON (keys: docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // each is a flag of the command line
+pub struct ProbeArgs {
+    /// Which probes; all of them if none is named
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(PROBES.iter().map(|p| p.name())))]
+    pub names: Vec<String>,
+    /// Seconds per probe: the headline figures
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// Minutes per probe: every variant, tight intervals
+    #[arg(long)]
+    pub full: bool,
+    /// Print JSON (keys: docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+    /// Only these CPUs, as 0-3,8
+    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    pub cpus: Option<CpuSet>,
+    /// Only these memory nodes, as 0,2
+    #[arg(long, value_name = "LIST", value_parser = node_list)]
+    pub nodes: Option<NodeSet>,
+    /// Memory to walk, as 64M or 2G (latency walks it and twice it; bandwidth has it per thread)
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub size: Option<u64>,
+    /// Distance between two visited lines of the latency probe, a multiple of 64
+    #[arg(long, value_name = "BYTES", value_parser = stride)]
+    pub stride: Option<u64>,
+    /// Pages to put memory on; without it, the largest that are ready
+    #[arg(long, value_enum)]
+    pub pages: Option<Pages>,
+    /// Where the log probe writes its file
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub log_dir: PathBuf,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Let hopcost reserve huge pages for --pages 2m or 1g; written down before, put back after
+    #[arg(long)]
+    pub allow_machine_changes: bool,
+}
+
+impl ProbeArgs {
+    pub fn effort(&self) -> Effort {
+        match (self.quick, self.full) {
+            (true, _) => Effort::Quick,
+            (_, true) => Effort::Full,
+            _ => Effort::Normal,
+        }
+    }
+}
+
+/// The pages that can be asked for.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Pages {
+    /// The base page, 4 KiB on x86
+    #[value(name = "4k")]
+    Base,
+    /// Transparent huge pages
+    Transparent,
+    /// Reserved 2 MiB pages
+    #[value(name = "2m")]
+    Huge2M,
+    /// Reserved 1 GiB pages
+    #[value(name = "1g")]
+    Huge1G,
+}
+
+impl From<Pages> for PageSize {
+    fn from(pages: Pages) -> Self {
+        match pages {
+            Pages::Base => Self::Base,
+            Pages::Transparent => Self::Transparent,
+            Pages::Huge2M => Self::Huge2M,
+            Pages::Huge1G => Self::Huge1G,
+        }
+    }
+}
+
+fn cpu_list(text: &str) -> Result<CpuSet, String> {
+    CpuSet::parse_list(text).map_err(|error| error.to_string())
+}
+
+fn node_list(text: &str) -> Result<NodeSet, String> {
+    NodeSet::parse_list(text).map_err(|error| error.to_string())
+}
+
+const LEAST_SIZE: u64 = 1 << 20;
+
+fn size(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let shift = match unit.to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => return Err(format!("'{unit}' is no unit: use K, M or G (powers of 1,024)")),
+    };
+    let number =
+        digits.parse::<u64>().map_err(|_| "write a number with a unit, as 64M".to_owned())?;
+    let bytes = number.checked_shl(shift).filter(|bytes| bytes >> shift == number);
+    let bytes = bytes.ok_or_else(|| "that is more than can be addressed".to_owned())?;
+    if bytes < LEAST_SIZE { Err("1M is the least".into()) } else { Ok(bytes) }
+}
+
+fn stride(text: &str) -> Result<u64, String> {
+    match text.parse::<u64>() {
+        Ok(bytes) if bytes > 0 && bytes % 64 == 0 && bytes <= 1 << 20 => Ok(bytes),
+        _ => Err("a multiple of 64 up to 1048576".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_are_powers_of_1024_and_bounded() {
+        assert_eq!(size("64M"), Ok(64 << 20));
+        assert_eq!(size("2GiB"), Ok(2 << 30));
+        assert_eq!(size("1048576"), Ok(1 << 20));
+        for bad in ["12", "64X", "M", "-1M", "99999999999999G"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+}

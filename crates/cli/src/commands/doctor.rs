@@ -1,0 +1,36 @@
+//! `hopcost doctor`: what would spoil a measurement here.
+
+use std::time::Duration;
+
+use hopcost_core::{Finding, Known, Severity};
+use hopcost_kit::checks::{self, Surroundings};
+use hopcost_sys::{Root, activity, topology};
+use hopcost_view::text;
+use serde::Serialize;
+
+use crate::args::DoctorArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Long enough for a few dozen clock ticks on each CPU.
+const WATCHED: Duration = Duration::from_millis(700);
+
+#[derive(Serialize)]
+struct Report {
+    version: u32,
+    findings: Vec<Finding>,
+}
+
+pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
+    let root = Root::live();
+    let machine = topology::read(&root);
+    let activity = Known::Is(activity::watch(WATCHED));
+    let findings = checks::examine_all(&Surroundings { root: &root, machine: &machine, activity });
+    let warned = findings.iter().any(|finding| finding.severity == Severity::Warning);
+    if args.json {
+        output::print_json(&Report { version: 1, findings })?;
+    } else {
+        output::print(&text::doctor(&findings, output::columns()))?;
+    }
+    Ok(if warned { Exit::Failed } else { Exit::Done })
+}

@@ -1,0 +1,19 @@
+//! One short file per command.
+
+pub mod doctor;
+pub mod machine;
+pub mod probe;
+pub mod restore;
+
+use std::path::PathBuf;
+
+/// Where hopcost keeps what must outlive a process: the settings journal.
+fn state_dir() -> PathBuf {
+    let of =
+        |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(dir) = of("XDG_STATE_HOME") {
+        return dir.join("hopcost");
+    }
+    let home = of("HOME").filter(|home| home != "/root" && home != "/");
+    home.map_or_else(|| PathBuf::from("/var/lib/hopcost"), |home| home.join(".local/state/hopcost"))
+}

@@ -1,0 +1,175 @@
+//! `hopcost probe`: measures the hardware.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hopcost_core::{
+    CpuSet, Machine, NodeSet, PageSize, Probe, ProbeError, ProbeReport, Published, Site,
+};
+use hopcost_engine::{Timing, run_probe};
+use hopcost_kit::{probes::PROBES, published};
+use hopcost_sys::journal::Journal;
+use hopcost_sys::{Root, topology};
+use hopcost_view::text;
+use serde::Serialize;
+
+use crate::args::ProbeArgs;
+use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
+use crate::{interrupt, output};
+
+/// The JSON of all probes that ran.
+#[derive(Serialize)]
+struct Report<'a> {
+    version: u32,
+    machine: &'a Machine,
+    probes: Vec<WithPublished>,
+    /// Probes that could not run here, with the reason.
+    not_run: Vec<NotRun>,
+}
+
+#[derive(Serialize)]
+struct WithPublished {
+    #[serde(flatten)]
+    report: ProbeReport,
+    published: Vec<&'static Published>,
+}
+
+#[derive(Serialize)]
+struct NotRun {
+    probe: &'static str,
+    missing: String,
+}
+
+pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
+    let machine = topology::read(&Root::live());
+    let site = site(args, &machine)?;
+    let stop = interrupt::watch()?;
+    let mut journal = Journal::new(&super::state_dir());
+    let probes: Vec<&&dyn Probe> = PROBES.iter().filter(|probe| wanted(args, **probe)).collect();
+    if args.allow_machine_changes {
+        for probe in &probes {
+            reserve_huge_pages(**probe, &site, &mut journal)?;
+        }
+    }
+    let mut report =
+        Report { version: 1, machine: &machine, probes: Vec::new(), not_run: Vec::new() };
+    for probe in probes {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        match run_one(*probe, &site, &stop) {
+            Ok(found) => {
+                if !args.json {
+                    show(&found)?;
+                }
+                report.probes.push(found);
+            }
+            Err(ProbeError::NotHere(reason)) => {
+                if !args.json {
+                    output::print(&format!("{:<11}not here: {reason}\n\n", probe.name()))?;
+                }
+                report.not_run.push(NotRun { probe: probe.name(), missing: reason.to_string() });
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    for restored in journal.restore()? {
+        output::remark(&super::restore::describe(&restored));
+    }
+    let nothing = report.probes.is_empty() && !report.not_run.is_empty();
+    if args.json {
+        output::print_json(&report)?;
+    }
+    Ok(match (stop.load(Ordering::Relaxed), nothing) {
+        (true, _) => Exit::Interrupted,
+        (_, true) => Exit::NotHere,
+        _ => Exit::Done,
+    })
+}
+
+fn run_one(
+    probe: &dyn Probe,
+    site: &Site<'_>,
+    stop: &AtomicBool,
+) -> Result<WithPublished, ProbeError> {
+    let timing = Timing::of(site.effort);
+    let report = run_probe(probe, site, timing, stop, &mut Progress::new())?;
+    Ok(WithPublished { report, published: published::beside(probe.name()) })
+}
+
+fn show(found: &WithPublished) -> Result<(), Failure> {
+    let columns = output::columns();
+    let report = text::probe_report(&found.report, columns);
+    let beside = text::published(&found.published, columns);
+    output::print(&format!("{report}{beside}\n"))
+}
+
+fn wanted(args: &ProbeArgs, probe: &dyn Probe) -> bool {
+    args.names.is_empty() || args.names.iter().any(|name| name == probe.name())
+}
+
+/// Where the probes may work: what is usable, narrowed to what the user named.
+fn site<'a>(args: &ProbeArgs, machine: &'a Machine) -> Result<Site<'a>, Failure> {
+    Ok(Site {
+        machine,
+        effort: args.effort(),
+        cpus: chosen_cpus(args.cpus.as_ref(), machine)?,
+        nodes: chosen_nodes(args.nodes.as_ref(), machine)?,
+        size_bytes: args.size,
+        stride_bytes: args.stride,
+        pages: args.pages.map(PageSize::from),
+        log_dir: args.log_dir.clone(),
+        seed: args.seed,
+    })
+}
+
+fn chosen_cpus(asked: Option<&CpuSet>, machine: &Machine) -> Result<CpuSet, Failure> {
+    let usable = &machine.limits.cpus;
+    let Some(asked) = asked else { return Ok(usable.clone()) };
+    let absent = asked.difference(usable);
+    if absent.is_empty() && !asked.is_empty() {
+        return Ok(asked.clone());
+    }
+    Err(Failure::usage(format!("--cpus {asked}: CPU {absent} cannot be used; {usable} can")))
+}
+
+fn chosen_nodes(asked: Option<&NodeSet>, machine: &Machine) -> Result<NodeSet, Failure> {
+    let all: NodeSet = machine.nodes.iter().map(|node| node.id).collect();
+    let usable =
+        machine.limits.nodes.union(&machine.nodes_with_cpus().map(|node| node.id).collect());
+    let Some(asked) = asked else { return Ok(usable) };
+    let absent = asked.difference(&all);
+    if !absent.is_empty() || asked.is_empty() {
+        let message = format!("--nodes {asked}: there is no node {absent}; this machine has {all}");
+        return Err(Failure::usage(message));
+    }
+    let forbidden = asked.difference(&usable);
+    if !forbidden.is_empty() {
+        let message = format!("--nodes {asked}: node {forbidden} is not open to us; {usable} are");
+        return Err(Failure::not_here(message));
+    }
+    Ok(asked.clone())
+}
+
+/// Grows the pools of huge pages to what a probe needs, written down first.
+fn reserve_huge_pages(
+    probe: &dyn Probe,
+    site: &Site<'_>,
+    journal: &mut Journal,
+) -> Result<(), Failure> {
+    let page_bytes: u64 = match site.pages {
+        Some(PageSize::Huge2M) => 2 << 20,
+        Some(PageSize::Huge1G) => 1 << 30,
+        _ => return Ok(()),
+    };
+    for (node, regions) in probe.memory_needed(site) {
+        let wanted: u64 = regions.iter().map(|bytes| bytes.div_ceil(page_bytes)).sum();
+        let pool = topology::huge_page_pool(node, page_bytes);
+        let missing = wanted.saturating_sub(topology::free_huge_pages(node, page_bytes));
+        if missing > 0 {
+            let total: u64 = std::fs::read_to_string(&pool)?.trim().parse()?;
+            journal.set(&pool, &(total + missing).to_string())?;
+        }
+    }
+    Ok(())
+}

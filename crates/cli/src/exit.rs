@@ -1,0 +1,68 @@
+//! How a command ends: the exit codes are part of the contract.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use hopcost_core::ProbeError;
+
+/// The exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Done = 0,
+    /// A check failed, or something could not be read or written.
+    Failed = 1,
+    /// Wrong use.
+    Usage = 2,
+    /// The machine cannot do this.
+    NotHere = 3,
+    /// Interrupted, and everything put back.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command ended early, and with which code.
+#[derive(Debug)]
+pub struct Failure {
+    /// The code.
+    pub exit: Exit,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    /// Wrong use.
+    pub fn usage(message: impl fmt::Display) -> Self {
+        Self { exit: Exit::Usage, error: anyhow::anyhow!("{message}") }
+    }
+
+    /// The machine cannot do this.
+    pub fn not_here(message: impl fmt::Display) -> Self {
+        Self { exit: Exit::NotHere, error: anyhow::anyhow!("{message}") }
+    }
+
+    /// The reader went away, as `head` does: nothing to complain of.
+    pub fn is_closed_pipe(&self) -> bool {
+        let kind = self.error.downcast_ref::<io::Error>().map(io::Error::kind);
+        kind == Some(io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.error)
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        let not_here = matches!(error.downcast_ref(), Some(ProbeError::NotHere(_)));
+        Self { exit: if not_here { Exit::NotHere } else { Exit::Failed }, error }
+    }
+}

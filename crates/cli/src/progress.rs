@@ -1,0 +1,51 @@
+//! A progress bar with the time left, on standard error, where that is a terminal.
+//!
+//! It is drawn between samples, by the thread that runs them; no thread of its own disturbs a
+//! measurement.
+
+use std::time::Duration;
+
+use hopcost_engine::{Event, Listener};
+use indicatif::{ProgressBar, ProgressStyle};
+
+const STEPS: u64 = 1000;
+
+/// The bar of one probe after the other.
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// A bar that is not drawn yet.
+    pub fn new() -> Self {
+        let bar = ProgressBar::new(STEPS);
+        let style = ProgressStyle::with_template("{prefix:<11}▕{bar:30}▏ {msg}");
+        if let Ok(style) = style {
+            bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
+        }
+        Self { bar }
+    }
+}
+
+impl Listener for Progress {
+    fn hear(&mut self, event: Event<'_>) {
+        match event {
+            Event::Opening { probe, cells } => {
+                self.bar.reset();
+                self.bar.set_prefix(probe.to_owned());
+                self.bar.set_message(format!("placing memory for {cells} cells · Ctrl-C stops"));
+            }
+            Event::Sampled { done, left } => {
+                self.bar.set_position((done * STEPS as f64) as u64);
+                self.bar.set_message(format!("{} left · Ctrl-C stops", clock(left)));
+            }
+            Event::Closed => self.bar.finish_and_clear(),
+        }
+    }
+}
+
+/// `0:07`.
+fn clock(left: Duration) -> String {
+    let seconds = left.as_secs_f64().ceil() as u64;
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}

@@ -1,0 +1,32 @@
+//! Is part of the machine closed to us?
+
+use hopcost_core::{CpuSet, NodeSet};
+
+use super::{Check, Seen, Surroundings};
+
+pub const CHECK: Check = Check {
+    name: "cpuset",
+    why: "CPUs and memory outside the cpuset or the affinity mask cannot be placed on, nor measured",
+    look,
+};
+
+fn look(at: &Surroundings<'_>) -> Seen {
+    let machine = at.machine;
+    let online: CpuSet = machine.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
+    let nodes: NodeSet =
+        machine.nodes.iter().filter(|node| node.has_memory()).map(|n| n.id).collect();
+    let (cpus, nodes) =
+        (online.difference(&machine.limits.cpus), nodes.difference(&machine.limits.nodes));
+    let mut closed = Vec::new();
+    if !cpus.is_empty() {
+        closed.push(format!("CPU {cpus}"));
+    }
+    if !nodes.is_empty() {
+        closed.push(format!("the memory of node {nodes}"));
+    }
+    if closed.is_empty() {
+        return Seen::good("all CPUs and all memory are open to us");
+    }
+    let remedy = "run outside the container or cpuset, or widen cpuset.cpus and cpuset.mems";
+    Seen::Note(format!("{} not open to us", closed.join(" and ")), Some(remedy.into()))
+}

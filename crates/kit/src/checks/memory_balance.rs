@@ -1,0 +1,36 @@
+//! Has every node with CPUs as much memory as the others?
+
+use super::{Check, Seen, Surroundings};
+
+pub const CHECK: Check = Check {
+    name: "memory-balance",
+    why: "a node with less memory has fewer or smaller modules: less bandwidth, and first to fill up",
+    look,
+};
+
+/// Firmware and the kernel take unequal bites; modules are doubled or halved.
+const EVEN_WITHIN: f64 = 0.10;
+
+fn look(at: &Surroundings<'_>) -> Seen {
+    let nodes: Vec<(u64, String)> = at
+        .machine
+        .nodes
+        .iter()
+        .filter(|node| !node.cpus.is_empty())
+        .filter_map(|node| {
+            let bytes = *node.total_bytes.get()?;
+            Some((
+                bytes,
+                format!("node {} has {:.1} GiB", node.id, bytes as f64 / f64::from(1 << 30)),
+            ))
+        })
+        .collect();
+    let (Some(least), Some(most)) = (nodes.iter().min(), nodes.iter().max()) else {
+        return Seen::note("the nodes' memory is unknown");
+    };
+    if least.0 as f64 >= most.0 as f64 * (1.0 - EVEN_WITHIN) {
+        return Seen::good("all nodes with CPUs have the same");
+    }
+    let remedy = "look for a missing, disabled or smaller module: dmidecode -t memory, and the firmware's log";
+    Seen::warning(format!("{}, {}", least.1, most.1), remedy)
+}

@@ -1,0 +1,27 @@
+//! Who else is at work?
+
+use super::{Check, Seen, Surroundings};
+
+pub const CHECK: Check = Check {
+    name: "processes",
+    why: "a busy neighbour is noise, and on the same core or memory it is a bias",
+    look,
+};
+
+/// CPUs that a process may use without being named.
+const NOTICEABLE: f64 = 0.03;
+
+fn look(at: &Surroundings<'_>) -> Seen {
+    let Some(activity) = at.activity.get() else { return Seen::note("processes were not watched") };
+    let busy: Vec<String> = activity
+        .processes
+        .iter()
+        .filter(|process| process.cpus >= NOTICEABLE)
+        .take(4)
+        .map(|p| format!("{} (pid {}) {:.0} % of a CPU", p.name, p.pid, p.cpus * 100.0))
+        .collect();
+    if busy.is_empty() {
+        return Seen::good("no process uses the CPU");
+    }
+    Seen::warning(busy.join(", "), "stop it or wait for its end, or move it away with taskset -p")
+}

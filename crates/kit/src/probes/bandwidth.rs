@@ -1,0 +1,349 @@
+//! **bandwidth**: how many bytes per second, from each node's cores to each node's memory.
+//!
+//! Method: private buffers per thread, swept by the widest vectors of the processor
+//! (`hopcost_sys::kernels::bandwidth`); one thread per core, one alone, and, where asked for, all
+//! siblings too. A window counts what all threads moved while all were at work. Program bytes are
+//! reported: a plain store also reads each line, so its bus traffic is larger (see the table in
+//! docs/PROBES.md).
+//!
+//! Limits: one thread alone rarely saturates a memory; the sum over threads is for private data, as
+//! a scan of many sessions has it.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use hopcost_core::{
+    Cell, CpuId, CpuSet, Disturbance, Effort, Known, Locality, Node, NodeId, Place, Probe,
+    ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
+};
+use hopcost_sys::kernels::bandwidth::{BLOCK_BYTES, Kernel, Vectors, stream_bytes, sweep};
+use hopcost_sys::memory::Region;
+use hopcost_sys::quiet::Watch;
+use hopcost_sys::{affinity, clock};
+
+use super::ground;
+
+/// The probe.
+pub struct Bandwidth;
+
+/// Bytes of each stream between two looks at the clock: some 20 µs.
+const CHUNK_BYTES: usize = 256 << 10;
+/// How long all threads are at work before the window opens.
+const RAMP: Duration = Duration::from_millis(5);
+const LEAST_BUFFER_BYTES: u64 = 16 << 20;
+/// Where the kernel describes no cache.
+const ASSUMED_CACHE_BYTES: u64 = 64 << 20;
+
+/// Who streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Crowd {
+    /// One thread.
+    One,
+    /// One thread per core.
+    Cores,
+    /// One thread per sibling.
+    Siblings,
+}
+
+impl Crowd {
+    const ALL: [Self; 3] = [Self::One, Self::Cores, Self::Siblings];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::One => "one thread",
+            Self::Cores => "a thread per core",
+            Self::Siblings => "a thread per sibling",
+        }
+    }
+
+    /// The CPUs of a row's node.
+    fn cpus(self, site: &Site<'_>, node: &Node) -> Vec<CpuId> {
+        let here = node.cpus.intersection(&site.cpus);
+        match self {
+            Self::One => ground::row_cpu(site, node).into_iter().collect(),
+            Self::Cores => site.machine.one_cpu_per_core(&here).iter().collect(),
+            Self::Siblings => here.iter().collect(),
+        }
+    }
+
+    /// Would it differ from the smaller crowds on this site?
+    fn is_here(self, site: &Site<'_>) -> bool {
+        let more = |than: Self| {
+            ground::rows(site)
+                .iter()
+                .any(|row| self.cpus(site, row).len() > than.cpus(site, row).len())
+        };
+        match self {
+            Self::One => true,
+            Self::Cores => more(Self::One),
+            Self::Siblings => site.effort != Effort::Quick && more(Self::Cores),
+        }
+    }
+}
+
+fn series(kernel: Kernel, crowd: Crowd) -> String {
+    format!("{}, {}", kernel.name(), crowd.name())
+}
+
+impl Probe for Bandwidth {
+    fn name(&self) -> &'static str {
+        "bandwidth"
+    }
+
+    fn question(&self) -> &'static str {
+        "How many bytes per second does each memory give, and to whom?"
+    }
+
+    /// The whole matrix for reads; the other kernels on each node's own memory unless all is wanted.
+    fn cells(&self, site: &Site<'_>) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for crowd in Crowd::ALL.into_iter().filter(|crowd| crowd.is_here(site)) {
+            for kernel in Kernel::ALL {
+                for row in ground::rows(site) {
+                    for column in ground::columns(site) {
+                        let own =
+                            row.id == column.id || (!row.has_memory() && column.cpus.is_empty());
+                        if own || kernel == Kernel::Read || site.effort == Effort::Full {
+                            cells.push(cell(site, kernel, crowd, row, column.id));
+                        }
+                    }
+                }
+            }
+        }
+        cells
+    }
+
+    fn memory_needed(&self, site: &Site<'_>) -> Vec<(NodeId, Vec<u64>)> {
+        let slots = slots(&self.cells(site));
+        let regions = vec![buffer_bytes(site, slots) as u64; slots];
+        ground::columns(site).iter().map(|node| (node.id, regions.clone())).collect()
+    }
+
+    fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
+        let jobs: Vec<Job> = ready.iter().filter_map(Job::of).collect();
+        let slots = slots(ready);
+        let bytes = buffer_bytes(site, slots);
+        let mut estates = Vec::new();
+        for node in ground::columns(site) {
+            let buffer = || ground::region(site, node.id, bytes);
+            let buffers =
+                (0..slots).map(|_| buffer().map(Buffer::new)).collect::<Result<_, _>>()?;
+            estates.push(Estate { node: node.id, buffers });
+        }
+        let window = match site.effort {
+            Effort::Quick => Duration::from_millis(40),
+            Effort::Normal => Duration::from_millis(100),
+            Effort::Full => Duration::from_millis(250),
+        };
+        let warnings = warnings(site, slots, bytes);
+        Ok(Box::new(BandwidthRig { estates, jobs, vectors: Vectors::widest(), window, warnings }))
+    }
+}
+
+fn cell(site: &Site<'_>, kernel: Kernel, crowd: Crowd, row: &Node, column: NodeId) -> Cell {
+    let cpus = crowd.cpus(site, row);
+    let class = cpus.first().map_or(Known::missing("the node has no usable CPU"), |&cpu| {
+        site.machine.memory_distance(cpu, column)
+    });
+    let cpus = if kernel.is_here() {
+        Known::Is(cpus)
+    } else {
+        Known::missing("this processor has no non-temporal store that hopcost can use")
+    };
+    Cell {
+        series: series(kernel, crowd),
+        row: Place::Node(row.id),
+        column: Place::Node(column),
+        class,
+        unit: Unit::GigabytesPerSecond,
+        cpus,
+    }
+}
+
+/// Buffers per node: one for each thread of the largest crowd.
+fn slots(cells: &[Cell]) -> usize {
+    cells.iter().filter_map(|cell| cell.cpus.get()).map(Vec::len).max().unwrap_or(1)
+}
+
+/// Together 4 × the last-level caches that the threads can fill, as far as memory allows.
+fn buffer_bytes(site: &Site<'_>, slots: usize) -> usize {
+    if let Some(bytes) = site.size_bytes {
+        return bytes as usize;
+    }
+    let wish = (4 * cache_bytes(site) / slots as u64).max(LEAST_BUFFER_BYTES);
+    let available =
+        ground::columns(site).iter().filter_map(|node| node.available_bytes.get()).min();
+    let most = available.map_or(wish, |&bytes| bytes / 2 / slots as u64);
+    (wish.min(most).max(1 << 20) >> 20 << 20) as usize
+}
+
+fn cache_bytes(site: &Site<'_>) -> u64 {
+    let of_row = |row: &Node| {
+        let cpus: CpuSet = row.cpus.intersection(&site.cpus);
+        ground::last_level_bytes(site.machine, &cpus)
+    };
+    ground::rows(site).into_iter().filter_map(of_row).max().unwrap_or(ASSUMED_CACHE_BYTES)
+}
+
+fn warnings(site: &Site<'_>, slots: usize, bytes: usize) -> Vec<Warning> {
+    let (all, cache) = (slots * bytes, cache_bytes(site) as usize);
+    if all >= 2 * cache {
+        return Vec::new();
+    }
+    vec![Warning {
+        text: format!(
+            "the buffers hold {} together, the last-level caches {}: part of this is cache bandwidth",
+            ground::bytes_text(all),
+            ground::bytes_text(cache)
+        ),
+        advice: "give more with --size, if the nodes have it free".into(),
+    }]
+}
+
+/// One thread's private memory, and how far its sweep has come.
+struct Buffer {
+    region: Region,
+    at: usize,
+}
+
+impl Buffer {
+    fn new(region: Region) -> Self {
+        Self { region, at: 0 }
+    }
+
+    /// Sweeps the next chunk; the program bytes moved, and whether the buffer has come to its end.
+    fn sweep_chunk(&mut self, kernel: Kernel, vectors: Vectors) -> (usize, bool) {
+        let stream = stream_bytes(self.region.len(), kernel);
+        if self.at >= stream {
+            self.at = 0;
+        }
+        let start = self.at / BLOCK_BYTES * BLOCK_BYTES;
+        let chunk = start..stream.min(start + CHUNK_BYTES);
+        std::hint::black_box(sweep(&mut self.region, kernel, vectors, &chunk));
+        self.at = chunk.end;
+        (chunk.len() * kernel.program_bytes(), self.at >= stream)
+    }
+}
+
+/// The buffers on one memory node.
+struct Estate {
+    node: NodeId,
+    buffers: Vec<Buffer>,
+}
+
+/// What one ready cell asks for.
+struct Job {
+    kernel: Kernel,
+    cpus: Vec<CpuId>,
+    node: NodeId,
+}
+
+impl Job {
+    fn of(cell: &Cell) -> Option<Self> {
+        let Place::Node(node) = cell.column else { return None };
+        let kernel = Kernel::ALL.into_iter().find(|k| {
+            cell.series.strip_prefix(k.name()).is_some_and(|rest| rest.starts_with(','))
+        })?;
+        Some(Self { kernel, cpus: cell.cpus.get()?.clone(), node })
+    }
+}
+
+struct BandwidthRig {
+    estates: Vec<Estate>,
+    jobs: Vec<Job>,
+    vectors: Vectors,
+    window: Duration,
+    warnings: Vec<Warning>,
+}
+
+impl Rig for BandwidthRig {
+    fn measure(&mut self, cell: usize, recorder: &mut Recorder) -> Result<(), ProbeError> {
+        let job = &self.jobs[cell];
+        let (kernel, vectors, window) = (job.kernel, self.vectors, self.window);
+        let estate = self.estates.iter_mut().find(|estate| estate.node == job.node);
+        let Some(estate) = estate else { return Ok(()) };
+        // One thread alone walks all buffers in turn, so that it too outruns the caches.
+        let share = estate.buffers.len() / job.cpus.len();
+        let shares: Vec<_> = estate.buffers.chunks_mut(share).take(job.cpus.len()).collect();
+        let shares: Vec<_> = shares.into_iter().map(std::sync::Mutex::new).collect();
+        let opening = OnceLock::new();
+        let results = affinity::crew(&job.cpus, |n| {
+            let Ok(mut mine) = shares[n].lock() else { return Stretch::default() };
+            stream(&mut mine, kernel, vectors, &opening, window, job.cpus[n])
+        })?;
+        let rate: f64 = results.iter().map(Stretch::gigabytes_per_second).sum();
+        let quiet = results.iter().find_map(|stretch| stretch.quiet.err()).map_or(Ok(()), Err);
+        recorder.sample(rate, quiet);
+        Ok(())
+    }
+
+    fn prove(&mut self) -> Result<Vec<Proof>, ProbeError> {
+        let localities: Vec<(NodeId, Vec<Locality>)> = self
+            .estates
+            .iter()
+            .map(|e| (e.node, e.buffers.iter().map(|buffer| buffer.region.locality()).collect()))
+            .collect();
+        let of = |node| localities.iter().find(|(n, _)| *n == node).map(|(_, all)| all.clone());
+        let proof = |job: &Job| Proof { memory: Known::Is(of(job.node).unwrap_or_default()) };
+        Ok(self.jobs.iter().map(proof).collect())
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        self.warnings.clone()
+    }
+}
+
+/// What one thread moved inside the window.
+struct Stretch {
+    bytes: usize,
+    took: Duration,
+    quiet: Result<(), Disturbance>,
+}
+
+impl Default for Stretch {
+    fn default() -> Self {
+        Self { bytes: 0, took: Duration::ZERO, quiet: Ok(()) }
+    }
+}
+
+impl Stretch {
+    fn gigabytes_per_second(&self) -> f64 {
+        self.bytes as f64 / self.took.as_nanos().max(1) as f64
+    }
+}
+
+/// Streams through its buffers until the window has closed; counts whole chunks inside it.
+fn stream(
+    buffers: &mut [Buffer],
+    kernel: Kernel,
+    vectors: Vectors,
+    opening: &OnceLock<Instant>,
+    window: Duration,
+    cpu: CpuId,
+) -> Stretch {
+    let opens = *opening.get_or_init(|| clock::now() + RAMP);
+    let mut watch = Watch::new(cpu);
+    watch.begin();
+    let mut turn = 0;
+    let mut next = || {
+        let (bytes, ended) = buffers[turn].sweep_chunk(kernel, vectors);
+        turn = if ended { (turn + 1) % buffers.len() } else { turn };
+        (bytes, clock::now())
+    };
+    let mut from = clock::now();
+    while from < opens {
+        from = next().1;
+    }
+    let (mut bytes, mut to) = (0, from);
+    while to < opens + window {
+        let (moved, now) = next();
+        bytes += moved;
+        to = now;
+    }
+    let quiet = watch.end();
+    // The others' windows close at about the same time: they must not see a quieter machine.
+    while clock::now() < opens + window + RAMP / 5 {
+        next();
+    }
+    Stretch { bytes, took: to - from, quiet }
+}

@@ -1,0 +1,86 @@
+//! What several probes ask of a site: who stands where, and memory beside them.
+
+use hopcost_core::{
+    Cell, CpuId, CpuSet, DistanceClass, Known, Machine, Node, NodeId, Place, RungExample, Site,
+    Unit,
+};
+use hopcost_sys::memory::{PlaceError, Region, Request};
+
+/// The nodes that can be rows: with CPUs of the site.
+pub fn rows<'a>(site: &'a Site<'_>) -> Vec<&'a Node> {
+    let nodes = site.machine.nodes.iter();
+    nodes.filter(|node| site.nodes.contains(node.id) && row_cpu(site, node).is_some()).collect()
+}
+
+/// The nodes that can be columns: with memory that the site may use.
+pub fn columns<'a>(site: &'a Site<'_>) -> Vec<&'a Node> {
+    site.machine.nodes_with_memory().filter(|node| site.nodes.contains(node.id)).collect()
+}
+
+/// The CPU that speaks for a node. Not its first where there is another: interrupts and other work
+/// gather on the first.
+pub fn row_cpu(site: &Site<'_>, node: &Node) -> Option<CpuId> {
+    let mut cores = site.machine.one_cpu_per_core(&node.cpus.intersection(&site.cpus));
+    if let Some(first) = cores.first().filter(|_| cores.len() > 1) {
+        cores.remove(first);
+    }
+    cores.first()
+}
+
+/// One CPU on each socket other than that of `cpu`, to keep their clocks and fabrics awake.
+pub fn spinners(site: &Site<'_>, cpu: CpuId) -> Vec<CpuId> {
+    let sockets = site.machine.sockets.iter().filter(|socket| !socket.cpus.contains(cpu));
+    sockets.filter_map(|socket| socket.cpus.intersection(&site.cpus).first()).collect()
+}
+
+/// The memory of a CPU's own node, or what the firmware rates nearest where that has none.
+pub fn nearest_memory(site: &Site<'_>, cpu: CpuId) -> Option<NodeId> {
+    let own = *site.machine.cpu(cpu)?.node.get()?;
+    let columns = columns(site);
+    let rated = |node: NodeId| site.machine.distances.rated(own, node).unwrap_or(u32::MAX);
+    let mut nodes = columns.iter().map(|node| node.id);
+    nodes.clone().find(|&node| node == own).or_else(|| nodes.by_ref().min_by_key(|&n| rated(n)))
+}
+
+/// Memory on a node, on the pages that the site asks for.
+pub fn region(site: &Site<'_>, node: NodeId, bytes: usize) -> Result<Region, PlaceError> {
+    Region::place(&Request::on(site.machine, node, bytes, site.pages))
+}
+
+/// The bytes of last-level cache that the CPUs of a set can fill.
+pub fn last_level_bytes(machine: &Machine, cpus: &CpuSet) -> Option<u64> {
+    let level = machine.last_cache_level()?;
+    let caches = machine.caches.iter().filter(|cache| cache.level == level);
+    let bytes = caches.filter(|cache| cache.cpus.intersects(cpus)).map(|cache| cache.bytes.get());
+    bytes.sum::<Option<u64>>().filter(|&bytes| bytes > 0)
+}
+
+/// A cell for each rung of the ladder between CPUs, in every series, with the two CPUs of the rung.
+pub fn ladder_cells(site: &Site<'_>, series: &[String], unit: Unit) -> Vec<Cell> {
+    let rungs = site.machine.distances.ladder.iter();
+    let rungs = rungs.filter(|rung| rung.class != DistanceClass::MemoryOnly);
+    let cells = rungs.flat_map(|rung| {
+        let cpus = rung.example.as_ref().and_then(|example| match *example {
+            RungExample::Cpus(a, b) if site.cpus.contains(a) && site.cpus.contains(b) => {
+                Known::Is(vec![a, b])
+            }
+            RungExample::Cpus(..) => Known::missing("its CPUs were left out by --cpus or --nodes"),
+            RungExample::Memory(..) => Known::missing("memory-only nodes have no CPU"),
+        });
+        series.iter().map(move |series| Cell {
+            series: series.clone(),
+            row: Place::Class(rung.class),
+            column: cpus.get().map_or(Place::Class(rung.class), |cpus| Place::Cpu(cpus[1])),
+            class: Known::Is(rung.class),
+            unit,
+            cpus: cpus.clone(),
+        })
+    });
+    cells.collect()
+}
+
+/// `64 MiB`, `1.9 GiB`.
+pub fn bytes_text(bytes: usize) -> String {
+    let mib = bytes as f64 / f64::from(1 << 20);
+    if mib >= 1024.0 { format!("{:.1} GiB", mib / 1024.0) } else { format!("{mib:.0} MiB") }
+}

@@ -1,0 +1,327 @@
+//! **latency**: how long one load waits, from each node's CPU to each node's memory.
+//!
+//! Method: one chain of dependent loads over a random cycle (`hopcost_sys::kernels::chase`), one
+//! line per 256 bytes, over memory of 4 and 8 times the last-level cache, both printed: where they
+//! differ, caches still help at the smaller size. Fully random order shows what a database's page
+//! look-ups pay, TLB misses included; page by page shows the memory alone. Parallel chains show how
+//! much of the wait a core can overlap.
+//!
+//! Limits: in a guest the size of the last-level cache is what the hypervisor says. The figure is
+//! for an idle machine; under load it is larger.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use hopcost_core::{
+    Cell, CellResult, CpuId, Effort, Known, Locality, NodeId, Place, Probe, ProbeError, Proof,
+    Recorder, Rig, Site, Unit, Warning,
+};
+use hopcost_sys::kernels::chase::{Cycle, LINE_BYTES, Order, Plan};
+use hopcost_sys::memory::Region;
+use hopcost_sys::quiet::Watch;
+use hopcost_sys::{affinity, clock};
+
+use super::ground;
+use super::pace::Pace;
+
+/// The probe.
+pub struct Latency;
+
+const DEFAULT_STRIDE: usize = 256;
+/// Where the kernel describes no cache.
+const ASSUMED_CACHE_BYTES: u64 = 64 << 20;
+const BATCH: Duration = Duration::from_millis(12);
+/// Loads of the shortest batch: one unrolled loop body per chain.
+const LEAST_LOADS: usize = 64;
+const SIZES_AGREE_WITHIN: f64 = 0.10;
+/// TLB-friendly order finishes one group of this size before the next.
+const GROUP_BYTES: usize = 4096;
+
+/// The variants, each a cycle of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Variant {
+    /// Random over the smaller size.
+    Random,
+    /// Random over twice the size.
+    RandomTwice,
+    /// Page by page over the smaller size.
+    PageByPage,
+}
+
+impl Variant {
+    const ALL: [Self; 3] = [Self::Random, Self::RandomTwice, Self::PageByPage];
+
+    fn bytes(self, size: usize) -> usize {
+        if self == Self::RandomTwice { 2 * size } else { size }
+    }
+
+    fn series(self, size: usize) -> String {
+        let bytes = ground::bytes_text(self.bytes(size));
+        match self {
+            Self::Random | Self::RandomTwice => format!("random, {bytes}"),
+            Self::PageByPage => format!("page by page, {bytes}"),
+        }
+    }
+}
+
+/// How many chains the curve has, by effort.
+fn chain_counts(effort: Effort) -> &'static [usize] {
+    match effort {
+        Effort::Quick => &[1, 2, 4, 8, 16],
+        Effort::Normal | Effort::Full => &[1, 2, 3, 4, 6, 8, 12, 16],
+    }
+}
+
+impl Probe for Latency {
+    fn name(&self) -> &'static str {
+        "latency"
+    }
+
+    fn question(&self) -> &'static str {
+        "How long does one load wait for memory, by where the memory is?"
+    }
+
+    fn cells(&self, site: &Site<'_>) -> Vec<Cell> {
+        let size = walk_bytes(site);
+        let mut cells = Vec::new();
+        for variant in Variant::ALL {
+            for row in ground::rows(site) {
+                for column in ground::columns(site) {
+                    cells.push(cell(site, variant.series(size), row.id, column.id));
+                }
+            }
+        }
+        if let Some(node) = ground::rows(site).into_iter().find(|row| row.has_memory()) {
+            for &chains in chain_counts(site.effort) {
+                let series = format!("parallel chains, {}", ground::bytes_text(size));
+                let local = cell(site, series, node.id, node.id);
+                cells.push(Cell { column: Place::Count(chains as u32), ..local });
+            }
+        }
+        cells
+    }
+
+    fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
+        let size = walk_bytes(site);
+        let stride = stride(site);
+        let mut rng = Rng::with_seed(site.seed);
+        let mut estates = Vec::new();
+        for node in ground::columns(site) {
+            estates.push(Estate::lay(site, node.id, size, stride, &mut rng)?);
+        }
+        let jobs = ready.iter().map(|cell| Job::of(site, cell, size, &estates));
+        let jobs = jobs.collect::<Option<Vec<Job>>>();
+        let jobs = jobs.ok_or_else(|| ProbeError::NotHere("a node went away".into()))?;
+        let warnings = warnings(site, size);
+        Ok(Box::new(LatencyRig { estates, jobs, batches: batches(site.effort), warnings }))
+    }
+
+    fn memory_needed(&self, site: &Site<'_>) -> Vec<(NodeId, Vec<u64>)> {
+        let regions = region_sizes(walk_bytes(site), stride(site));
+        let bytes: Vec<u64> = regions.iter().map(|&bytes| bytes as u64).collect();
+        ground::columns(site).iter().map(|node| (node.id, bytes.clone())).collect()
+    }
+
+    fn advise(&self, site: &Site<'_>, results: &[CellResult]) -> Vec<Warning> {
+        sizes_differ(site, results).into_iter().collect()
+    }
+}
+
+/// Where twice the size is more than a tenth slower, caches still helped at the smaller one.
+fn sizes_differ(site: &Site<'_>, results: &[CellResult]) -> Option<Warning> {
+    let size = walk_bytes(site);
+    let (small, large) = (Variant::Random.series(size), Variant::RandomTwice.series(size));
+    let figure = |series: &str, like: &Cell| {
+        let of = |r: &&CellResult| {
+            r.cell.series == series && r.cell.row == like.row && r.cell.column == like.column
+        };
+        results.iter().find(of)?.estimate().map(|estimate| estimate.point)
+    };
+    let at_small = results.iter().filter(|result| result.cell.series == small);
+    let ratios = at_small.filter_map(|r| Some(figure(&large, &r.cell)? / r.estimate()?.point));
+    let worst = ratios.max_by(|a, b| (a - 1.0).abs().total_cmp(&(b - 1.0).abs()))?;
+    ((worst - 1.0).abs() > SIZES_AGREE_WITHIN).then(|| Warning {
+        text: format!(
+            "twice the memory gives {:+.0} %: the smaller size is not all memory",
+            (worst - 1.0) * 100.0
+        ),
+        advice: format!("quote the larger size, or walk more with --size {}M", (2 * size) >> 20),
+    })
+}
+
+fn cell(site: &Site<'_>, series: String, row: NodeId, column: NodeId) -> Cell {
+    let cpu = site.machine.node(row).and_then(|node| ground::row_cpu(site, node));
+    let cpus = cpu.map_or(Known::missing("the node has no usable CPU"), |cpu| Known::Is(vec![cpu]));
+    let class = match cpu {
+        Some(cpu) => site.machine.memory_distance(cpu, column),
+        None => Known::missing("the node has no usable CPU"),
+    };
+    let unit = Unit::Nanoseconds;
+    Cell { series, row: Place::Node(row), column: Place::Node(column), class, unit, cpus }
+}
+
+fn batches(effort: Effort) -> usize {
+    match effort {
+        Effort::Quick => 2,
+        Effort::Normal => 4,
+        Effort::Full => 8,
+    }
+}
+
+fn stride(site: &Site<'_>) -> usize {
+    site.stride_bytes.map_or(DEFAULT_STRIDE, |bytes| bytes as usize)
+}
+
+/// The smaller size: what was asked for, or 4 × the last-level cache that one CPU can fill, or what
+/// a quarter of the fullest node allows.
+fn walk_bytes(site: &Site<'_>) -> usize {
+    if let Some(bytes) = site.size_bytes {
+        return bytes as usize;
+    }
+    let wish = 4 * cache_bytes(site);
+    let available =
+        ground::columns(site).iter().filter_map(|node| node.available_bytes.get()).min();
+    let most = available.map_or(wish, |&bytes| bytes / 4);
+    let whole = most.min(wish).max(4 << 20) >> 20 << 20;
+    whole as usize
+}
+
+fn cache_bytes(site: &Site<'_>) -> u64 {
+    let cpus = ground::rows(site).into_iter().filter_map(|node| ground::row_cpu(site, node));
+    let cache = |cpu: CpuId| site.machine.last_cache_of(cpu)?.bytes.get().copied();
+    cpus.filter_map(cache).max().unwrap_or(ASSUMED_CACHE_BYTES)
+}
+
+fn warnings(site: &Site<'_>, size: usize) -> Vec<Warning> {
+    let cache = cache_bytes(site);
+    let ratio = size as f64 / cache as f64;
+    if ratio >= 4.0 {
+        return Vec::new();
+    }
+    vec![Warning {
+        text: format!(
+            "{} is only {ratio:.1} × the last-level cache ({}): hits in it make memory look faster",
+            ground::bytes_text(size),
+            ground::bytes_text(cache as usize)
+        ),
+        advice: format!("walk more with --size {}M, if the nodes have it free", (4 * cache) >> 20),
+    }]
+}
+
+/// One region for all cycles where a slot has a line for each of them, else one each.
+fn region_sizes(size: usize, stride: usize) -> Vec<usize> {
+    if stride / LINE_BYTES >= Variant::ALL.len() {
+        return vec![2 * size];
+    }
+    Variant::ALL.iter().map(|variant| variant.bytes(size)).collect()
+}
+
+/// The cycles laid on one memory node.
+struct Estate {
+    node: NodeId,
+    regions: Vec<Region>,
+    /// By variant: the region, and the cycle in it.
+    cycles: Vec<(usize, Cycle)>,
+}
+
+impl Estate {
+    fn lay(
+        site: &Site<'_>,
+        node: NodeId,
+        size: usize,
+        stride: usize,
+        rng: &mut Rng,
+    ) -> Result<Self, ProbeError> {
+        let sizes = region_sizes(size, stride);
+        let regions = sizes.iter().map(|&bytes| ground::region(site, node, bytes));
+        let mut regions = regions.collect::<Result<Vec<Region>, _>>()?;
+        let mut cycles = Vec::new();
+        for (n, variant) in Variant::ALL.into_iter().enumerate() {
+            // In one region each cycle has a line of its own, else a region of its own.
+            let (at, line) = if regions.len() == 1 { (0, n) } else { (n, 0) };
+            let order = match variant {
+                Variant::Random | Variant::RandomTwice => Order::Random,
+                Variant::PageByPage => Order::Grouped { bytes: GROUP_BYTES },
+            };
+            let plan = Plan { bytes: variant.bytes(size), stride, line, order };
+            cycles.push((at, Cycle::lay(&mut regions[at], &plan, rng)));
+        }
+        Ok(Self { node, regions, cycles })
+    }
+}
+
+/// What one ready cell asks for.
+struct Job {
+    cpu: CpuId,
+    spinners: Vec<CpuId>,
+    estate: usize,
+    variant: usize,
+    chains: usize,
+    pace: Pace,
+}
+
+impl Job {
+    fn of(site: &Site<'_>, cell: &Cell, size: usize, estates: &[Estate]) -> Option<Self> {
+        let cpu = *cell.cpus.get()?.first()?;
+        let (node, chains) = match (&cell.row, &cell.column) {
+            (_, Place::Node(node)) => (*node, 1),
+            (Place::Node(node), Place::Count(chains)) => (*node, *chains as usize),
+            _ => return None,
+        };
+        let variant = Variant::ALL.iter().position(|v| v.series(size) == cell.series).unwrap_or(0);
+        Some(Self {
+            cpu,
+            spinners: ground::spinners(site, cpu),
+            estate: estates.iter().position(|estate| estate.node == node)?,
+            variant,
+            chains,
+            pace: Pace::new(BATCH, LEAST_LOADS),
+        })
+    }
+}
+
+struct LatencyRig {
+    estates: Vec<Estate>,
+    jobs: Vec<Job>,
+    batches: usize,
+    warnings: Vec<Warning>,
+}
+
+impl Rig for LatencyRig {
+    fn measure(&mut self, cell: usize, recorder: &mut Recorder) -> Result<(), ProbeError> {
+        let job = &mut self.jobs[cell];
+        let estate = &mut self.estates[job.estate];
+        let (region, cycle) = &mut estate.cycles[job.variant];
+        let region = &estate.regions[*region];
+        let (cpu, batches, chains, pace) = (job.cpu, self.batches, job.chains, &mut job.pace);
+        let work = || {
+            let mut watch = Watch::new(cpu);
+            let mut kept = 0;
+            while kept < batches {
+                let loads = pace.operations;
+                watch.begin();
+                let ((), took) = clock::time(|| cycle.walk(region, chains, loads));
+                let quiet = watch.end();
+                if pace.adapt(took) {
+                    recorder.sample(took.as_nanos() as f64 / (loads * chains) as f64, quiet);
+                    kept += 1;
+                }
+            }
+        };
+        Ok(affinity::accompanied(cpu, &job.spinners, work)?)
+    }
+
+    fn prove(&mut self) -> Result<Vec<Proof>, ProbeError> {
+        let localities: Vec<Vec<Locality>> = self
+            .estates
+            .iter()
+            .map(|estate| estate.regions.iter().map(Region::locality).collect())
+            .collect();
+        let proof = |job: &Job| Proof { memory: Known::Is(localities[job.estate].clone()) };
+        Ok(self.jobs.iter().map(proof).collect())
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        self.warnings.clone()
+    }
+}

@@ -1,0 +1,18 @@
+//! The hardware probes.
+//!
+//! A new one is a file here and a line in [`PROBES`]. Where a probe needs an exact inner loop, that
+//! stands in `hopcost_sys::kernels`.
+
+mod bandwidth;
+mod cores;
+mod ground;
+mod latency;
+mod log;
+mod pace;
+mod switch;
+
+use hopcost_core::Probe;
+
+/// All probes, in the order in which they are run.
+pub const PROBES: &[&dyn Probe] =
+    &[&latency::Latency, &bandwidth::Bandwidth, &cores::Cores, &switch::Switch, &log::Log];

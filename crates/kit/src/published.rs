@@ -1,0 +1,61 @@
+//! Figures that others published, one file each in `published/`.
+//!
+//! A new one is a file there and a line here.
+
+use std::sync::LazyLock;
+
+use hopcost_core::Published;
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../published/", $name, ".toml")))),*]
+    };
+}
+
+const FILES: &[(&str, &str)] = files![
+    "anandtech-2019-rome",
+    "core-to-core-6242",
+    "core-to-core-7r13",
+    "core-to-core-8375c",
+    "shea-2012-bandwidth",
+    "shea-2012-latency",
+];
+
+static ALL: LazyLock<Vec<Published>> = LazyLock::new(|| {
+    let parse = |(_, text): &(&str, &str)| toml::from_str(text).ok();
+    FILES.iter().filter_map(parse).collect()
+});
+
+/// Those that belong beside a probe or an experiment.
+pub fn beside(name: &str) -> Vec<&'static Published> {
+    ALL.iter().filter(|published| published.beside.iter().any(|beside| beside == name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probes::PROBES;
+
+    #[test]
+    fn every_file_is_well_formed_sourced_and_belongs_somewhere() {
+        for (name, text) in FILES {
+            let published: Published =
+                toml::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert!(published.source.len() > 30 && !published.figures.is_empty(), "{name}");
+            for beside in &published.beside {
+                assert!(PROBES.iter().any(|probe| probe.name() == beside), "{name}: {beside}?");
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_is_registered() {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../published");
+        let mut names: Vec<String> = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        assert_eq!(names, FILES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    }
+}

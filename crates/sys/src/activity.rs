@@ -1,0 +1,159 @@
+//! What a machine was doing over a short while: CPU time by CPU, and the processes that used it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use hopcost_core::CpuId;
+
+use crate::{Root, clock};
+
+/// A while of a machine's life.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Activity {
+    /// How long it was watched.
+    pub over: Duration,
+    /// The share of each CPU that was busy, 0 to 1.
+    pub busy: BTreeMap<CpuId, f64>,
+    /// The share of all CPU time that the hypervisor took.
+    pub stolen: f64,
+    /// Processes that used CPU, busiest first, our own left out.
+    pub processes: Vec<Process>,
+}
+
+/// A process and the CPU it used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// The name of its command.
+    pub name: String,
+    /// CPU used, in CPUs: 1.0 is one CPU all the time.
+    pub cpus: f64,
+}
+
+/// All processes by number, with their names and CPU ticks so far.
+type Ticks = BTreeMap<u32, (String, u64)>;
+
+/// Watches the machine for `over`.
+pub fn watch(over: Duration) -> Activity {
+    let root = Root::live();
+    let (cpus, processes, start) = (cpu_ticks(&root), process_ticks(), clock::now());
+    std::thread::sleep(over);
+    let ticks_per_second = ticks_per_second();
+    compare(
+        (&cpus, &processes),
+        (&cpu_ticks(&root), &process_ticks()),
+        start.elapsed(),
+        ticks_per_second,
+    )
+}
+
+/// The processes whose command's name is among `names`, running or idle.
+pub fn processes_named(names: &[&str]) -> Vec<(u32, String)> {
+    let all = process_ticks().into_iter();
+    all.filter(|(_, (name, _))| names.contains(&name.as_str()))
+        .map(|(pid, (name, _))| (pid, name))
+        .collect()
+}
+
+fn compare(
+    before: (&BTreeMap<CpuId, [u64; 3]>, &Ticks),
+    after: (&BTreeMap<CpuId, [u64; 3]>, &Ticks),
+    over: Duration,
+    ticks_per_second: f64,
+) -> Activity {
+    let mut busy = BTreeMap::new();
+    let (mut stolen, mut total) = (0, 0);
+    for (cpu, now) in after.0 {
+        let Some(then) = before.0.get(cpu) else { continue };
+        let [worked, idle, steal] = [0, 1, 2].map(|n| now[n].saturating_sub(then[n]));
+        let all = (worked + idle + steal).max(1);
+        busy.insert(*cpu, worked as f64 / all as f64);
+        stolen += steal;
+        total += all;
+    }
+    let us = std::process::id();
+    let mut processes: Vec<Process> = after
+        .1
+        .iter()
+        .filter(|(pid, _)| **pid != us)
+        .map(|(pid, (name, ticks))| {
+            let used = ticks.saturating_sub(before.1.get(pid).map_or(0, |(_, ticks)| *ticks));
+            let cpus = used as f64 / ticks_per_second / over.as_secs_f64();
+            Process { pid: *pid, name: name.clone(), cpus }
+        })
+        .filter(|process| process.cpus > 0.0)
+        .collect();
+    processes.sort_by(|a, b| b.cpus.total_cmp(&a.cpus));
+    Activity { over, busy, stolen: stolen as f64 / total.max(1) as f64, processes }
+}
+
+/// Worked, idle and stolen ticks of each CPU.
+fn cpu_ticks(root: &Root) -> BTreeMap<CpuId, [u64; 3]> {
+    let stat = root.text("proc/stat").ok().unwrap_or_default();
+    let line = |line: &str| {
+        let (name, rest) = line.split_once(' ')?;
+        let cpu: u32 = name.strip_prefix("cpu")?.parse().ok()?;
+        let n: Vec<u64> = rest.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        // user nice system idle iowait irq softirq steal
+        let [user, nice, system, idle, iowait, irq, softirq, steal] = *n.get(..8)? else {
+            return None;
+        };
+        Some((CpuId(cpu), [user + nice + system + irq + softirq, idle + iowait, steal]))
+    };
+    stat.lines().filter_map(line).collect()
+}
+
+fn process_ticks() -> Ticks {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let process = |entry: fs::DirEntry| {
+        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        let (head, rest) = stat.rsplit_once(") ")?;
+        let name = head.split_once('(')?.1.to_owned();
+        // After the name: state is the first word, utime the 12th, stime the 13th.
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let ticks = words.get(11)?.parse::<u64>().ok()? + words.get(12)?.parse::<u64>().ok()?;
+        Some((pid, (name, ticks)))
+    };
+    entries.filter_map(process).collect()
+}
+
+fn ticks_per_second() -> f64 {
+    // SAFETY: sysconf reads a constant of the system; it takes no pointer.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    if ticks > 0 { ticks as f64 } else { 100.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_come_from_differences() {
+        let cpus = |worked, idle, stolen| BTreeMap::from([(CpuId(3), [worked, idle, stolen])]);
+        let processes = |ticks| BTreeMap::from([(7, ("postgres".to_owned(), ticks))]);
+        let activity = compare(
+            (&cpus(10, 10, 0), &processes(100)),
+            (&cpus(40, 60, 20), &processes(150)),
+            Duration::from_secs(1),
+            100.0,
+        );
+        assert!((activity.busy[&CpuId(3)] - 0.3).abs() < 1e-9);
+        assert!((activity.stolen - 0.2).abs() < 1e-9);
+        assert_eq!(activity.processes[0].name, "postgres");
+        assert!((activity.processes[0].cpus - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_spinning_child_is_seen_by_name() {
+        let mut child =
+            std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let activity = watch(Duration::from_millis(300));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let seen = activity.processes.iter().find(|process| process.pid == child.id()).unwrap();
+        assert!(seen.name == "sh" && seen.cpus > 0.2, "{seen:?}");
+    }
+}

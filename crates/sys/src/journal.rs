@@ -1,0 +1,357 @@
+//! The settings journal: what hopcost changes on a machine is written down before, and put back after.
+//!
+//! Each change is a kernel file (`/proc/sys/…`, `/sys/…`) and its old and new content. The line is
+//! on disk (`fdatasync`, directory included) before the file is written. A journal is a file of its
+//! own per process, named by its process number and start time; it disappears when all is put back.
+//! One whose process is gone is a leftover, which `hopcost restore` settles.
+//!
+//! A setting that somebody else changed meanwhile is left alone, and named.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::clock;
+
+/// Why a setting could not be changed or put back.
+#[derive(Debug, Error)]
+pub enum JournalError {
+    /// The journal itself cannot be kept; then nothing is changed.
+    #[error("the settings journal {}: {source}; nothing was changed", path.display())]
+    Journal {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The setting cannot be read or written.
+    #[error("{}: {source}", setting.display())]
+    Setting {
+        /// Which.
+        setting: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A line of a journal makes no sense.
+    #[error("the settings journal {} is damaged at line {line}: put the settings in it back by hand, then delete it", path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// Where.
+        line: usize,
+    },
+}
+
+/// One change, as it stands in a journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// The kernel's file.
+    pub setting: PathBuf,
+    /// What it held before.
+    pub old: String,
+    /// What was written.
+    pub new: String,
+    /// Seconds since 1970.
+    pub at: u64,
+}
+
+/// A line of a journal.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    /// Written before the change.
+    Change(Change),
+    /// Written after it: what the setting then read, which may be less than was asked for.
+    Became(String),
+}
+
+/// What became of a setting that was to be put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Restored {
+    /// It holds its old value again.
+    PutBack(Change),
+    /// It held its old value already: the change never came about.
+    Unchanged(Change),
+    /// Somebody else changed it since; it was left as it is.
+    LeftAlone(Change, String),
+}
+
+/// The journal of this process.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Journal {
+    /// A journal in `dir`, which is made with the first change.
+    pub fn new(dir: &Path) -> Self {
+        let pid = std::process::id();
+        let started = start_time(pid).unwrap_or_default();
+        Self { path: dir.join(format!("settings-{pid}-{started}.jsonl")), file: None }
+    }
+
+    /// Writes down and syncs, then changes the setting. Returns what it reads afterwards.
+    pub fn set(&mut self, setting: &Path, new: &str) -> Result<String, JournalError> {
+        let old = read_setting(setting)?;
+        if old == new {
+            return Ok(old);
+        }
+        let change = Change {
+            setting: setting.to_owned(),
+            old,
+            new: new.to_owned(),
+            at: clock::unix_seconds(),
+        };
+        self.append(&Line::Change(change))?;
+        write_setting(setting, new)?;
+        let became = read_setting(setting)?;
+        self.append(&Line::Became(became.clone()))?;
+        Ok(became)
+    }
+
+    /// Puts everything back, last change first.
+    pub fn restore(&mut self) -> Result<Vec<Restored>, JournalError> {
+        if self.file.take().is_none() {
+            return Ok(Vec::new());
+        }
+        settle(&self.path)
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), JournalError> {
+        let path = self.path.clone();
+        let failed = |source| JournalError::Journal { path: path.clone(), source };
+        let mut text = serde_json::to_string(line).map_err(|e| failed(e.into()))?;
+        text.push('\n');
+        let file = match &mut self.file {
+            Some(file) => file,
+            empty => empty.insert(create(&self.path).map_err(failed)?),
+        };
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map_err(failed)
+    }
+}
+
+impl Drop for Journal {
+    /// On any way out that is not a kill. A failure here leaves the journal for `hopcost restore`.
+    fn drop(&mut self) {
+        let _ = self.restore();
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(dir)?;
+    let file = OpenOptions::new().append(true).create_new(true).open(path)?;
+    // The name too must survive a crash.
+    File::open(dir)?.sync_all()?;
+    Ok(file)
+}
+
+/// The journals in `dir` whose processes are gone.
+pub fn leftovers(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if owner(&path).is_some_and(|(pid, started)| start_time(pid) != Some(started)) {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Puts back what a journal holds, last change first, and deletes it.
+pub fn settle(path: &Path) -> Result<Vec<Restored>, JournalError> {
+    let mut results = Vec::new();
+    for (change, became) in read(path)?.into_iter().rev() {
+        let now = read_setting(&change.setting)?;
+        results.push(if now == change.old {
+            Restored::Unchanged(change)
+        } else if became.is_none_or(|became| now == became) {
+            // Without a reading after the change, the kill came in its middle: it is ours.
+            write_setting(&change.setting, &change.old)?;
+            Restored::PutBack(change)
+        } else {
+            Restored::LeftAlone(change, now)
+        });
+    }
+    fs::remove_file(path)
+        .map_err(|source| JournalError::Journal { path: path.to_owned(), source })?;
+    Ok(results)
+}
+
+/// The changes of a journal, each with what the setting read afterwards.
+fn read(path: &Path) -> Result<Vec<(Change, Option<String>)>, JournalError> {
+    let failed = |source| JournalError::Journal { path: path.to_owned(), source };
+    let text = fs::read_to_string(path).map_err(failed)?;
+    let mut changes: Vec<(Change, Option<String>)> = Vec::new();
+    // A line cut off by a crash was never synced, so its change was never made.
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    for (at, line) in whole.lines().enumerate() {
+        let damaged = || JournalError::Damaged { path: path.to_owned(), line: at + 1 };
+        match serde_json::from_str(line).map_err(|_| damaged())? {
+            Line::Change(change) => changes.push((change, None)),
+            Line::Became(value) => changes.last_mut().ok_or_else(damaged)?.1 = Some(value),
+        }
+    }
+    Ok(changes)
+}
+
+fn read_setting(setting: &Path) -> Result<String, JournalError> {
+    let failed = |source| JournalError::Setting { setting: setting.to_owned(), source };
+    let text = fs::read_to_string(setting).map_err(failed)?;
+    // Some files list all choices and bracket the one in force: `always [madvise] never`.
+    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(c, _)| c);
+    Ok(chosen.unwrap_or(&text).trim().to_owned())
+}
+
+fn write_setting(setting: &Path, value: &str) -> Result<(), JournalError> {
+    let failed = |source| JournalError::Setting { setting: setting.to_owned(), source };
+    OpenOptions::new()
+        .write(true)
+        .truncate(true)
+        .open(setting)
+        .and_then(|mut file| file.write_all(value.as_bytes()))
+        .map_err(failed)
+}
+
+/// The process number and start time in a journal's name.
+fn owner(path: &Path) -> Option<(u32, u64)> {
+    let name = path.file_name()?.to_str()?;
+    let (pid, started) = name.strip_prefix("settings-")?.strip_suffix(".jsonl")?.split_once('-')?;
+    Some((pid.parse().ok()?, started.parse().ok()?))
+}
+
+/// When a process began, in ticks since boot; with its number that names it for good.
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The command's name may hold spaces and brackets; what follows its last bracket does not.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A state directory and a file that stands for a kernel setting.
+    fn place() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let setting = dir.path().join("nr_hugepages");
+        fs::write(&setting, "7\n").unwrap();
+        (dir, setting)
+    }
+
+    fn held(setting: &Path) -> String {
+        fs::read_to_string(setting).unwrap().trim().to_owned()
+    }
+
+    /// A journal as a killed process leaves it behind: still there, its owner gone.
+    fn abandon(journal: Journal) -> PathBuf {
+        let path = journal.path.with_file_name("settings-1-1.jsonl");
+        fs::rename(&journal.path, &path).unwrap();
+        std::mem::forget(journal);
+        path
+    }
+
+    #[test]
+    fn what_is_changed_is_put_back_and_the_journal_goes() {
+        let (dir, setting) = place();
+        let state = dir.path().join("state");
+        let mut journal = Journal::new(&state);
+        assert_eq!(journal.set(&setting, "512").unwrap(), "512");
+        assert_eq!(journal.set(&setting, "1024").unwrap(), "1024");
+        assert_eq!(fs::read_dir(&state).unwrap().count(), 1);
+        assert_eq!(journal.restore().unwrap().len(), 2);
+        assert_eq!(held(&setting), "7");
+        assert_eq!(fs::read_dir(&state).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_way_out_through_a_panic_puts_back_too() {
+        let (dir, setting) = place();
+        let result = std::panic::catch_unwind(|| {
+            let mut journal = Journal::new(dir.path());
+            journal.set(&setting, "512").unwrap();
+            panic!("on purpose");
+        });
+        assert!(result.is_err());
+        assert_eq!(held(&setting), "7");
+    }
+
+    #[test]
+    fn a_killed_process_leaves_what_restore_needs() {
+        let (dir, setting) = place();
+        let mut journal = Journal::new(dir.path());
+        journal.set(&setting, "512").unwrap();
+        assert_eq!(leftovers(dir.path()).unwrap(), [] as [PathBuf; 0], "its owner lives");
+        let path = abandon(journal);
+        assert_eq!(leftovers(dir.path()).unwrap(), std::slice::from_ref(&path));
+        assert!(matches!(settle(&path).unwrap()[..], [Restored::PutBack(_)]));
+        assert_eq!(held(&setting), "7");
+        assert!(leftovers(dir.path()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_kill_between_the_journal_and_the_change_is_no_change() {
+        let (dir, setting) = place();
+        let mut journal = Journal::new(dir.path());
+        let change = Change { setting: setting.clone(), old: "7".into(), new: "512".into(), at: 0 };
+        journal.append(&Line::Change(change)).unwrap();
+        let path = abandon(journal);
+        assert!(matches!(settle(&path).unwrap()[..], [Restored::Unchanged(_)]));
+        assert_eq!(held(&setting), "7");
+    }
+
+    #[test]
+    fn somebody_elses_later_change_is_left_alone() {
+        let (dir, setting) = place();
+        let mut journal = Journal::new(dir.path());
+        journal.set(&setting, "512").unwrap();
+        fs::write(&setting, "9").unwrap();
+        let results = journal.restore().unwrap();
+        assert!(matches!(&results[..], [Restored::LeftAlone(_, now)] if now == "9"));
+        assert_eq!(held(&setting), "9");
+    }
+
+    #[test]
+    fn a_cut_off_last_line_is_no_change_and_a_damaged_one_is_said() {
+        let (dir, setting) = place();
+        let mut journal = Journal::new(dir.path());
+        journal.set(&setting, "512").unwrap();
+        let path = abandon(journal);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{text}{{\"change\":{{\"sett")).unwrap();
+        assert_eq!(read(&path).unwrap().len(), 1);
+        fs::write(&path, format!("nonsense\n{text}")).unwrap();
+        let error = settle(&path).unwrap_err().to_string();
+        assert!(error.contains("damaged at line 1"), "{error}");
+        assert_eq!(held(&setting), "512", "nothing is touched on the word of a damaged journal");
+    }
+
+    #[test]
+    fn without_a_journal_nothing_is_changed() {
+        let (dir, setting) = place();
+        let blocked = dir.path().join("file");
+        fs::write(&blocked, "").unwrap();
+        let error = Journal::new(&blocked).set(&setting, "512").unwrap_err().to_string();
+        assert!(error.ends_with("nothing was changed"), "{error}");
+        assert_eq!(held(&setting), "7");
+    }
+
+    #[test]
+    fn reads_the_chosen_of_several() {
+        let (dir, _) = place();
+        let setting = dir.path().join("enabled");
+        fs::write(&setting, "always [madvise] never\n").unwrap();
+        assert_eq!(read_setting(&setting).unwrap(), "madvise");
+    }
+}

@@ -1,0 +1,437 @@
+//! A machine at a glance: sockets as boxes, memory nodes as rooms in them, cores by the cache they
+//! share, siblings joined by a dot.
+
+use std::fmt::Write as _;
+
+use hopcost_core::{
+    Cache, CacheKind, CpuId, CpuSet, DeviceKind, Known, Limit, Machine, Node, NodeId, RungExample,
+};
+
+use super::ink::Ink;
+use super::wrap::{LEAST_WIDTH, flow, labelled, pad, pad_left, width};
+use crate::layout::{Room, by_core, by_last_cache, rooms};
+use crate::number::{bytes, figure, plural};
+
+/// The picture, `columns` wide.
+pub fn machine(machine: &Machine, columns: usize) -> String {
+    let columns = columns.clamp(LEAST_WIDTH, 120);
+    let mut out = headline(machine, columns);
+    out.push('\n');
+    for room in rooms(machine) {
+        out.push_str(&boxed(&room.title, &room_lines(machine, &room, columns - 4), columns));
+    }
+    let legend = legend(machine);
+    if !legend.is_empty() {
+        out.push_str(&labelled("", 2, &legend, columns));
+    }
+    for part in [distances(machine), ladder(machine, columns), caches(machine, columns)] {
+        if !part.is_empty() {
+            let _ = write!(out, "\n{part}");
+        }
+    }
+    out.push_str(&notes(machine, columns));
+    out
+}
+
+const INDENT: usize = 9;
+
+fn headline(machine: &Machine, columns: usize) -> String {
+    let host = machine.host.get().map_or("machine", String::as_str);
+    let cores = machine.one_cpu_per_core(&machine.limits.cpus).len();
+    let threads = machine.limits.cpus.len();
+    let sockets = machine.sockets.len();
+    let nodes: Vec<&Node> = machine.nodes.iter().filter(|node| node.has_memory()).collect();
+    let memory_only = nodes.iter().filter(|node| node.is_memory_only()).count();
+    let mut what = vec![machine.processor.get().cloned().unwrap_or("unnamed processor".into())];
+    what.push(plural(sockets, "socket"));
+    what.push(if cores == threads {
+        plural(cores, "core")
+    } else {
+        format!("{}, {}", plural(cores, "core"), plural(threads, "thread"))
+    });
+    what.push(match memory_only {
+        0 => plural(nodes.len(), "memory node"),
+        n => format!("{} ({n} without CPUs)", plural(nodes.len(), "memory node")),
+    });
+    what.push(where_it_runs(machine));
+    let mut out = String::new();
+    let host_line = pad(&Ink::Strong.on(host), INDENT);
+    let room = columns.saturating_sub(INDENT.max(width(host) + 1));
+    for (n, line) in flow(&what, " · ", room).iter().enumerate() {
+        let head = match n {
+            0 if width(host) >= INDENT => format!("{host_line} "),
+            0 => host_line.clone(),
+            _ => " ".repeat(INDENT),
+        };
+        let _ = writeln!(out, "{head}{line}");
+    }
+    out.push_str(&labelled("", INDENT, &limits(machine), columns));
+    out
+}
+
+fn where_it_runs(machine: &Machine) -> String {
+    let hypervisor = machine.virtualization.hypervisor.get();
+    let mut text = match (&machine.virtualization.guest, hypervisor) {
+        (Known::Is(true), Some(name)) => format!("guest of {name}"),
+        (Known::Is(true), None) => "guest".to_owned(),
+        (Known::Is(false), _) => "bare metal".to_owned(),
+        (Known::Missing(_), _) => "bare metal or guest unknown".to_owned(),
+    };
+    if let Known::Is(container) = &machine.virtualization.container {
+        let _ = write!(text, ", in a container ({container})");
+    }
+    text
+}
+
+/// What we may use, and what the kernel is.
+fn limits(machine: &Machine) -> String {
+    let kernel = machine.kernel.get().map_or(String::new(), |kernel| format!("Linux {kernel} · "));
+    let online: CpuSet = machine.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
+    let with_memory: Vec<NodeId> =
+        machine.nodes.iter().filter(|node| node.has_memory()).map(|node| node.id).collect();
+    let mut parts = Vec::new();
+    parts.push(if machine.limits.cpus == online {
+        "all CPUs usable".to_owned()
+    } else {
+        format!("CPUs {} usable", machine.limits.cpus)
+    });
+    if with_memory.iter().any(|&node| !machine.limits.nodes.contains(node)) {
+        parts.push(format!("memory of node {} usable", machine.limits.nodes));
+    }
+    if let Some(quota) = machine.limits.cpu_quota.get().copied().and_then(Limit::at) {
+        parts.push(format!("CPU quota {}", figure(quota)));
+    }
+    if let Some(limit) = machine.limits.memory_bytes.get().copied().and_then(Limit::at) {
+        parts.push(format!("memory limit {}", bytes(limit)));
+    }
+    format!("{kernel}{}", parts.join(" · "))
+}
+
+fn room_lines(machine: &Machine, room: &Room<'_>, columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut drawn = CpuSet::new();
+    for node in &room.nodes {
+        lines.extend(node_lines(machine, node, columns));
+        let here = node.cpus.intersection(&room.cpus);
+        lines.extend(core_lines(machine, &here, columns));
+        drawn.extend(here.iter());
+    }
+    let rest = room.cpus.difference(&drawn);
+    if !rest.is_empty() {
+        lines.extend(core_lines(machine, &rest, columns));
+    }
+    lines
+}
+
+fn node_lines(machine: &Machine, node: &Node, columns: usize) -> Vec<String> {
+    let mut parts = Vec::new();
+    if node.has_memory() {
+        let total = node.total_bytes.get().copied().map_or("size unknown".to_owned(), bytes);
+        let free = node
+            .free_bytes
+            .get()
+            .map_or("free unknown".to_owned(), |&b| format!("{} free", bytes(b)));
+        parts.push(format!("{total}, {free}"));
+    } else {
+        parts.push("no memory".to_owned());
+    }
+    if !node.usable && node.has_memory() {
+        parts.push("not allowed for us".into());
+    }
+    for pool in node.huge_pages.iter().filter(|pool| pool.total > 0) {
+        let size = bytes(pool.page_bytes);
+        parts.push(format!("{} pages of {size}, {} free", pool.total, pool.free));
+    }
+    parts.extend(
+        node.memory_caches.iter().map(|cache| format!("memory-side cache {}", bytes(cache.bytes))),
+    );
+    if node.is_memory_only()
+        && let Some(near) = nearest_initiators(node)
+    {
+        parts.push(format!("nearest to node {near} (firmware)"));
+    }
+    for kind in [DeviceKind::Network, DeviceKind::Nvme] {
+        let names: Vec<&str> = machine
+            .devices
+            .iter()
+            .filter(|device| device.kind == kind && device.node == Known::Is(node.id))
+            .map(|device| device.name.as_str())
+            .collect();
+        if !names.is_empty() {
+            let label = if kind == DeviceKind::Network { "network" } else { "disk" };
+            parts.push(format!("{label} {}", names.join(" ")));
+        }
+    }
+    let label = pad(&Ink::Strong.on(&format!("node {}", node.id)), INDENT);
+    flow(&parts, " · ", columns - INDENT)
+        .into_iter()
+        .enumerate()
+        .map(|(n, line)| {
+            if n == 0 { format!("{label}{line}") } else { format!("{}{line}", " ".repeat(INDENT)) }
+        })
+        .collect()
+}
+
+/// The nodes whose CPUs the firmware rates best for a memory: those that have CPUs first.
+fn nearest_initiators(node: &Node) -> Option<String> {
+    let rating = node.access1.get().or(node.access0.get())?;
+    (!rating.initiators.is_empty()).then(|| rating.initiators.to_string())
+}
+
+/// The cores among some CPUs, by the last-level cache they share.
+fn core_lines(machine: &Machine, cpus: &CpuSet, columns: usize) -> Vec<String> {
+    let groups = by_last_cache(machine, cpus);
+    let label = |cache: Option<&Cache>| match cache {
+        Some(cache) => format!(
+            "L{} {}",
+            cache.level,
+            cache.bytes.get().map_or("size unknown".into(), |&b| bytes(b))
+        ),
+        None => "cores".to_owned(),
+    };
+    let indent =
+        groups.iter().map(|(cache, _)| label(*cache).chars().count()).max().unwrap_or(0) + 4;
+    let mut lines = Vec::new();
+    for (cache, group) in groups {
+        let cores = cores(machine, &group);
+        for (n, line) in flow(&cores, "  ", columns.saturating_sub(indent)).into_iter().enumerate()
+        {
+            let head = if n == 0 { format!("  {}", label(cache)) } else { String::new() };
+            lines.push(format!("{}{line}", pad(&head, indent)));
+        }
+    }
+    lines
+}
+
+/// Above this many cores a group is written as runs.
+const MOST_CORES_ONE_BY_ONE: usize = 16;
+
+/// Each core by its threads, `0·96`; long groups as runs, `0-23 · 96-119`.
+fn cores(machine: &Machine, group: &CpuSet) -> Vec<String> {
+    let cores = by_core(machine, group);
+    if cores.len() <= MOST_CORES_ONE_BY_ONE {
+        return cores.iter().map(|core| thread_list(machine, core)).collect();
+    }
+    runs(&cores).iter().map(|run| run_text(machine, run)).collect()
+}
+
+fn thread_list(machine: &Machine, core: &CpuSet) -> String {
+    core.iter().map(|id| thread(machine, id)).collect::<Vec<_>>().join("·")
+}
+
+fn thread(machine: &Machine, id: CpuId) -> String {
+    match machine.cpu(id) {
+        Some(cpu) if !cpu.online => format!("({id})"),
+        Some(cpu) if !cpu.usable => format!("[{id}]"),
+        _ => id.to_string(),
+    }
+}
+
+/// Runs of cores whose thread numbers all grow by one from core to core.
+fn runs(cores: &[CpuSet]) -> Vec<&[CpuSet]> {
+    let follows = |a: &CpuSet, b: &CpuSet| {
+        a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| b.0 == a.0 + 1)
+    };
+    cores.chunk_by(follows).collect()
+}
+
+fn run_text(machine: &Machine, run: &[CpuSet]) -> String {
+    let (Some(first), Some(last)) = (run.first(), run.last()) else { return String::new() };
+    let usable =
+        run.iter().flat_map(CpuSet::iter).all(|id| machine.cpu(id).is_some_and(|c| c.usable));
+    if run.len() == 1 || !usable {
+        return run.iter().map(|core| thread_list(machine, core)).collect::<Vec<_>>().join("  ");
+    }
+    let range = |(a, b): (CpuId, CpuId)| format!("{a}-{b}");
+    first.iter().zip(last.iter()).map(range).collect::<Vec<_>>().join(" · ")
+}
+
+fn legend(machine: &Machine) -> String {
+    let mut parts = Vec::new();
+    let with_siblings = machine.cpus.iter().find(|cpu| cpu.siblings.len() > 1);
+    if let Some(cpu) = with_siblings {
+        let threads = plural(cpu.siblings.len(), "thread");
+        parts.push(format!("{} = {threads} of one core", thread_list(machine, &cpu.siblings)));
+        if machine.cpus.len() > 2 * MOST_CORES_ONE_BY_ONE {
+            parts.push("a-b · c-d = first with first, second with second".to_owned());
+        }
+    }
+    if machine.cpus.iter().any(|cpu| !cpu.online) {
+        parts.push("(n) = off-line".to_owned());
+    }
+    if machine.cpus.iter().any(|cpu| cpu.online && !cpu.usable) {
+        parts.push("[n] = not allowed for us".to_owned());
+    }
+    parts.join(",  ")
+}
+
+fn boxed(title: &str, lines: &[String], columns: usize) -> String {
+    let inner = columns - 4;
+    let mut out = String::new();
+    let rule = "─".repeat((columns - 5).saturating_sub(title.chars().count()));
+    let _ = writeln!(out, "┌─ {} {rule}┐", Ink::Strong.on(title));
+    for line in lines {
+        let _ = writeln!(out, "│ {} │", pad(line, inner));
+    }
+    let _ = writeln!(out, "└{}┘", "─".repeat(columns - 2));
+    out
+}
+
+/// The firmware's distances, and for each node with CPUs what is nearest, in words.
+fn distances(machine: &Machine) -> String {
+    let ids = &machine.distances.nodes;
+    if ids.len() < 2 {
+        return String::new();
+    }
+    let mut out = format!(
+        "{}\n",
+        Ink::Strong.on("distance from a node's CPUs to each memory, nearest first")
+    );
+    let rated = machine.distances.firmware.get().is_some();
+    for (row, &from) in ids.iter().enumerate() {
+        if machine.node(from).is_none_or(|node| node.cpus.is_empty()) {
+            continue;
+        }
+        let mut columns: Vec<usize> =
+            (0..ids.len()).filter(|&c| machine.distances.classes[row][c].get().is_some()).collect();
+        columns.sort_by_key(|&c| {
+            (
+                machine.distances.classes[row][c].get().copied(),
+                machine.distances.rated(from, ids[c]),
+                ids[c],
+            )
+        });
+        let piece = |group: &[usize]| {
+            let nodes: Vec<String> = group.iter().map(|&c| ids[c].to_string()).collect();
+            let class =
+                machine.distances.classes[row][group[0]].get().map_or("", |class| class.name());
+            let rating = machine.distances.rated(from, ids[group[0]]);
+            let rating = rating.map_or(String::new(), |r| format!(" ({r})"));
+            format!("{class} {}{rating}", nodes.join(","))
+        };
+        let same = |a: &usize, b: &usize| {
+            machine.distances.classes[row][*a] == machine.distances.classes[row][*b]
+                && machine.distances.rated(from, ids[*a]) == machine.distances.rated(from, ids[*b])
+        };
+        let pieces: Vec<String> = columns.chunk_by(same).map(piece).collect();
+        let _ =
+            writeln!(out, "  {} {}", pad_left(&format!("node {from}"), 7), pieces.join("  →  "));
+    }
+    if rated {
+        let _ = writeln!(
+            out,
+            "  {}",
+            Ink::Faint.on("(n) = the firmware's rating, 10 = local; never a latency")
+        );
+    }
+    out
+}
+
+/// Which rungs of the distance ladder exist, with an example each, and which do not.
+fn ladder(machine: &Machine, columns: usize) -> String {
+    let mut present = Vec::new();
+    let mut absent = Vec::new();
+    for rung in &machine.distances.ladder {
+        match &rung.example {
+            Known::Is(RungExample::Cpus(a, b)) if a == b => {
+                present.push(format!("{} {a}", rung.class));
+            }
+            Known::Is(RungExample::Cpus(a, b)) => present.push(format!("{} {a}–{b}", rung.class)),
+            Known::Is(RungExample::Memory(cpu, node)) => {
+                present.push(format!("{} {cpu}–node {node}", rung.class));
+            }
+            Known::Missing(_) => absent.push(rung.class.name().to_owned()),
+        }
+    }
+    let mut out = String::new();
+    for (n, line) in flow(&present, " · ", columns.saturating_sub(INDENT)).iter().enumerate() {
+        let head = if n == 0 { Ink::Strong.on("ladder") } else { String::new() };
+        let _ = writeln!(out, "{}{line}", pad(&head, INDENT));
+    }
+    if !absent.is_empty() {
+        for line in flow(&absent, ", ", columns.saturating_sub(INDENT + 10)) {
+            let _ = writeln!(
+                out,
+                "{}{}",
+                " ".repeat(INDENT),
+                Ink::Faint.on(&format!("not here: {line}"))
+            );
+        }
+    }
+    out
+}
+
+/// The caches by kind: one line, since most machines have one kind of each.
+fn caches(machine: &Machine, columns: usize) -> String {
+    let mut kinds: Vec<(u32, CacheKind, Option<u64>, usize, usize)> = Vec::new();
+    for cache in &machine.caches {
+        let key = (cache.level, cache.kind, cache.bytes.get().copied(), cache.cpus.len());
+        match kinds.iter_mut().find(|k| (k.0, k.1, k.2, k.3) == key) {
+            Some(kind) => kind.4 += 1,
+            None => kinds.push((key.0, key.1, key.2, key.3, 1)),
+        }
+    }
+    let pieces: Vec<String> = kinds
+        .into_iter()
+        .map(|(level, kind, size, threads, number)| {
+            let letter = match kind {
+                CacheKind::Data => "d",
+                CacheKind::Instruction => "i",
+                CacheKind::Unified => "",
+            };
+            let size = size.map_or("size unknown".to_owned(), bytes);
+            let shared =
+                if threads > 1 { format!(" for {threads} threads") } else { String::new() };
+            format!("{number} × L{level}{letter} {size}{shared}")
+        })
+        .collect();
+    let mut out = String::new();
+    for (n, line) in flow(&pieces, " · ", columns.saturating_sub(INDENT)).iter().enumerate() {
+        let head = if n == 0 { Ink::Strong.on("caches") } else { String::new() };
+        let _ = writeln!(out, "{}{line}", pad(&head, INDENT));
+    }
+    out
+}
+
+fn notes(machine: &Machine, columns: usize) -> String {
+    let mut notes = machine.notes.clone();
+    if machine.virtualization.guest == Known::Is(true) {
+        notes.push(
+            "sockets, caches and siblings are what the hypervisor tells its guest; \
+             'hopcost probe cores' measures what is near"
+                .into(),
+        );
+    }
+    if let Some(kinds) = kinds_of_core(machine) {
+        notes.push(kinds);
+    }
+    let homeless: Vec<&str> = machine
+        .devices
+        .iter()
+        .filter(|device| device.node.get().is_none())
+        .map(|device| device.name.as_str())
+        .collect();
+    if !homeless.is_empty() {
+        notes.push(format!("no home node is known for {}", homeless.join(", ")));
+    }
+    let mut out = if notes.is_empty() { String::new() } else { "\n".to_owned() };
+    for note in notes {
+        out.push_str(&labelled(&Ink::Faint.on("note"), INDENT, &note, columns));
+    }
+    out
+}
+
+fn kinds_of_core(machine: &Machine) -> Option<String> {
+    let mut kinds: Vec<(&String, CpuSet)> = Vec::new();
+    for cpu in &machine.cpus {
+        let Known::Is(kind) = &cpu.kind else { continue };
+        match kinds.iter_mut().find(|(name, _)| *name == kind) {
+            Some((_, cpus)) => {
+                cpus.insert(cpu.id);
+            }
+            None => kinds.push((kind, CpuSet::from_iter([cpu.id]))),
+        }
+    }
+    let pieces: Vec<String> = kinds.iter().map(|(kind, cpus)| format!("{cpus} ({kind})")).collect();
+    (kinds.len() > 1).then(|| format!("the cores differ: {}", pieces.join(", ")))
+}

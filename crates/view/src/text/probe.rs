@@ -1,0 +1,466 @@
+//! A probe's findings: matrices as heat maps, counts as a curve, rungs of the ladder as a list.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use hopcost_core::{CellResult, DistanceClass, Known, Locality, Outcome, Place, ProbeReport, Unit};
+
+use super::ink::{self, Ink};
+use super::wrap::{LEAST_WIDTH, flow, labelled, pad, pad_left, width};
+use crate::number::{count, figure, margin};
+
+const INDENT: usize = 11;
+/// More columns than this are drawn as a map of shades, with a summary by class.
+const MOST_COLUMNS: usize = 10;
+
+/// One probe's report, `columns` wide.
+pub fn probe_report(report: &ProbeReport, columns: usize) -> String {
+    let columns = columns.clamp(LEAST_WIDTH, 120);
+    let mut out = labelled(&Ink::Strong.on(report.probe), INDENT, report.question, columns);
+    let facts = flow(&facts(report), " · ", columns - INDENT);
+    for line in facts {
+        let _ = writeln!(out, "{}{}", " ".repeat(INDENT), Ink::Faint.on(&line));
+    }
+    for shape in shapes(report) {
+        out.push_str(&shape.draw(columns));
+    }
+    out.push_str(&absences(report, columns));
+    for warning in &report.warnings {
+        let text = format!("{}: {}", warning.text, warning.advice);
+        out.push_str(&labelled(&format!("  {}", Ink::Bad.on("! note")), INDENT, &text, columns));
+    }
+    if report.interrupted {
+        out.push_str(&labelled(
+            &format!("  {}", Ink::Bad.on("stopped")),
+            INDENT,
+            "before its end; what was measured so far is shown",
+            columns,
+        ));
+    }
+    out
+}
+
+/// How it was measured: what a reader needs in order to trust the figures.
+fn facts(report: &ProbeReport) -> Vec<String> {
+    let mut facts = vec![format!("{} rounds in {:.1} s", report.rounds, report.seconds)];
+    let localities: Vec<&Locality> = report
+        .cells
+        .iter()
+        .filter_map(|cell| cell.proof.get())
+        .flat_map(|proofs| proofs.iter().filter_map(|proof| proof.memory.get()).flatten())
+        .collect();
+    if let Some(worst) =
+        localities.iter().min_by(|a, b| a.share_in_place().total_cmp(&b.share_in_place()))
+    {
+        facts.push(format!(
+            "pages proved {} in place ({})",
+            percent(worst.share_in_place()),
+            worst.method
+        ));
+        if let Some(unbound) = localities.iter().find(|l| !l.bound) {
+            facts.push(format!(
+                "node {}: placed by first touch, binding is forbidden here",
+                unbound.asked
+            ));
+        }
+        let mut pages: Vec<String> = localities.iter().map(|l| pages(l)).collect();
+        pages.sort();
+        pages.dedup();
+        facts.push(pages.join(", "));
+    }
+    let dropped: u64 = report.cells.iter().flat_map(|cell| cell.dropped.values()).sum();
+    let kept: u64 = report.cells.iter().filter_map(|cell| cell.estimate()).map(|e| e.n).sum();
+    facts.push(format!("{} of {} samples dropped", count(dropped), count(kept + dropped)));
+    facts.push("± = half of the 95 % interval".to_owned());
+    facts
+}
+
+fn percent(share: f64) -> String {
+    // 99.96 % must not read as 100.
+    let floor = (share * 1000.0).floor() / 10.0;
+    if floor >= 100.0 { "100 %".to_owned() } else { format!("{floor:.1} %") }
+}
+
+fn pages(locality: &Locality) -> String {
+    if locality.page_size_share >= 0.995 {
+        return locality.page_size.to_string();
+    }
+    format!("{} for {:.0} % of it", locality.page_size, locality.page_size_share * 100.0)
+}
+
+/// How a series, or several of one layout, are drawn.
+enum Shape<'a> {
+    /// Rows by columns.
+    Matrix { series: &'a str, cells: Vec<&'a CellResult> },
+    /// Columns are counts.
+    Curve { series: &'a str, cells: Vec<&'a CellResult> },
+    /// One cell a row: series side by side.
+    List { cells: Vec<&'a CellResult> },
+}
+
+/// Cells by series, in the probe's order; series of one cell each, or of one cell a row, together.
+fn shapes(report: &ProbeReport) -> Vec<Shape<'_>> {
+    let mut series: Vec<(&str, Vec<&CellResult>)> = Vec::new();
+    for cell in &report.cells {
+        match series.iter_mut().find(|(name, _)| *name == cell.cell.series) {
+            Some((_, cells)) => cells.push(cell),
+            None => series.push((&cell.cell.series, vec![cell])),
+        }
+    }
+    let is_curve = |cells: &[&CellResult]| matches!(cells[0].cell.column, Place::Count(_));
+    let is_list = |cells: &[&CellResult]| {
+        let mut rows: Vec<&Place> = cells.iter().map(|cell| &cell.cell.row).collect();
+        rows.dedup();
+        !is_curve(cells) && rows.len() == cells.len()
+    };
+    let mut shapes = Vec::new();
+    let listed: Vec<&CellResult> = series
+        .iter()
+        .filter(|(_, cells)| is_list(cells))
+        .flat_map(|(_, cells)| cells.clone())
+        .collect();
+    if !listed.is_empty() {
+        shapes.push(Shape::List { cells: listed });
+    }
+    for (name, cells) in series {
+        if is_curve(&cells) {
+            shapes.push(Shape::Curve { series: name, cells });
+        } else if !is_list(&cells) {
+            shapes.push(Shape::Matrix { series: name, cells });
+        }
+    }
+    shapes
+}
+
+impl Shape<'_> {
+    fn draw(&self, columns: usize) -> String {
+        match self {
+            Self::Matrix { series, cells } => matrix(series, cells, columns),
+            Self::Curve { series, cells } => curve(series, cells, columns),
+            Self::List { cells } => list(cells, columns),
+        }
+    }
+}
+
+/// How hot each figure is, 0 to 1, on a logarithmic scale between the series' extremes; near and
+/// fast is cool.
+struct Heat {
+    low: f64,
+    high: f64,
+    unit: Unit,
+}
+
+impl Heat {
+    fn of(cells: &[&CellResult]) -> Self {
+        let figures = || cells.iter().filter_map(|cell| cell.estimate()).map(|e| e.point);
+        let low = figures().fold(f64::INFINITY, f64::min);
+        let high = figures().fold(0.0, f64::max);
+        Self { low, high, unit: cells[0].cell.unit }
+    }
+
+    fn at(&self, point: f64) -> f64 {
+        // Differences under 5 % of a figure are no picture.
+        if self.high < self.low * 1.05 {
+            return 0.0;
+        }
+        let share = (point / self.low).ln() / (self.high / self.low).ln();
+        if self.unit.more_is_better() { 1.0 - share } else { share }
+    }
+}
+
+fn places<'a>(
+    cells: &[&'a CellResult],
+    of: impl Fn(&'a CellResult) -> &'a Place,
+) -> Vec<&'a Place> {
+    let mut places: Vec<&Place> = cells.iter().map(|cell| of(cell)).collect();
+    places.sort();
+    places.dedup();
+    places
+}
+
+fn matrix(series: &str, cells: &[&CellResult], columns: usize) -> String {
+    // Between CPUs the matrix is symmetric, and measured on one side of the diagonal only.
+    let between_cpus = cells
+        .iter()
+        .all(|c| matches!((&c.cell.row, &c.cell.column), (Place::Cpu(_), Place::Cpu(_))));
+    let mut rows = places(cells, |cell| &cell.cell.row);
+    let mut across = places(cells, |cell| &cell.cell.column);
+    if between_cpus {
+        rows.extend(across.clone());
+        rows.sort();
+        rows.dedup();
+        across.clone_from(&rows);
+    }
+    let mut out = format!("  {}  {}\n", Ink::Strong.on(series), cells[0].cell.unit);
+    let find = |row: &Place, column: &Place| {
+        let is = |c: &&&CellResult| c.cell.row == *row && c.cell.column == *column;
+        let mirrored =
+            |c: &&&CellResult| between_cpus && c.cell.row == *column && c.cell.column == *row;
+        cells.iter().find(is).or_else(|| cells.iter().find(mirrored)).copied()
+    };
+    let heat = Heat::of(cells);
+    let with_margin = across.len() <= 4;
+    let cell_width = if with_margin { 13 } else { 8 };
+    let label = rows.iter().map(|row| row.to_string().chars().count()).max().unwrap_or(0) + 4;
+    if across.len() <= MOST_COLUMNS && label + across.len() * cell_width <= columns {
+        let heads: String = across.iter().map(|c| pad_left(&c.to_string(), cell_width)).collect();
+        let _ = writeln!(out, "{}{}", " ".repeat(label), Ink::Faint.on(&heads));
+        for row in rows {
+            let line: String = across
+                .iter()
+                .map(|c| matrix_cell(find(row, c), &heat, with_margin, cell_width))
+                .collect();
+            let _ = writeln!(out, "  {}{line}", pad(&row.to_string(), label - 2));
+        }
+        if !with_margin {
+            out.push_str(&margins(cells, columns));
+        }
+    } else {
+        out.push_str(&shade_map(&rows, &across, &find, &heat, columns));
+        out.push_str(&by_class(cells));
+    }
+    out
+}
+
+fn matrix_cell(
+    result: Option<&CellResult>,
+    heat: &Heat,
+    with_margin: bool,
+    columns: usize,
+) -> String {
+    let Some(result) = result else { return pad_left(&Ink::Faint.on("–"), columns) };
+    match (&result.outcome, result.estimate()) {
+        (_, Some(estimate)) => {
+            let shown = figure(estimate.point);
+            let margin = if with_margin { format!(" {}", margin(estimate)) } else { String::new() };
+            let text = format!(" {shown}{margin} ");
+            let room = columns.saturating_sub(width(&text));
+            format!("{}{}", " ".repeat(room), ink::heat(&text, heat.at(estimate.point)))
+        }
+        (Outcome::Void(_), None) => pad_left(&Ink::Bad.on("void "), columns),
+        _ => pad_left(&Ink::Faint.on("– "), columns),
+    }
+}
+
+/// Where the margins have no room beside the figures.
+fn margins(cells: &[&CellResult], columns: usize) -> String {
+    let halves = || {
+        let estimates = cells.iter().filter_map(|cell| cell.estimate());
+        estimates.map(|e| (e.high - e.low) / 2.0 / e.point * 100.0)
+    };
+    let (low, high) = (halves().fold(f64::INFINITY, f64::min), halves().fold(0.0, f64::max));
+    if !low.is_finite() {
+        return String::new();
+    }
+    let text = format!("95 % intervals: ± {low:.1} % to ± {high:.1} % of each figure");
+    labelled("", 2, &Ink::Faint.on(&text), columns)
+}
+
+/// Two columns of shade a cell, for machines whose numbers have no room.
+fn shade_map<'a>(
+    rows: &[&Place],
+    across: &[&Place],
+    find: &impl Fn(&Place, &Place) -> Option<&'a CellResult>,
+    heat: &Heat,
+    columns: usize,
+) -> String {
+    let label = rows.iter().map(|row| row.to_string().chars().count()).max().unwrap_or(0) + 3;
+    let step = (label + 2 * across.len()).div_ceil(columns.max(1));
+    let every = |n: &usize| n.is_multiple_of(step.max(1));
+    let mut out = String::new();
+    for row in rows.iter().enumerate().filter(|(n, _)| every(n)).map(|(_, row)| row) {
+        let mut line = String::new();
+        for column in across.iter().enumerate().filter(|(n, _)| every(n)).map(|(_, column)| column)
+        {
+            line.push_str(&match find(row, column).and_then(CellResult::estimate) {
+                Some(estimate) => {
+                    let at = heat.at(estimate.point);
+                    let sign = ink::shade(at);
+                    ink::heat(&format!("{sign}{sign}"), at)
+                }
+                None => "  ".to_owned(),
+            });
+        }
+        let _ = writeln!(out, "  {}{line}", pad(&row.to_string(), label - 2));
+    }
+    if step > 1 {
+        let _ = writeln!(
+            out,
+            "  {}",
+            Ink::Faint.on(&format!("every {step}th CPU is drawn; --json has them all"))
+        );
+    }
+    let _ = writeln!(
+        out,
+        "  {}",
+        Ink::Faint.on(&format!(
+            "· {} {}   █ {} {}",
+            figure(heat.low),
+            heat.unit,
+            figure(heat.high),
+            heat.unit
+        ))
+    );
+    out
+}
+
+/// The cells of a large matrix by distance class.
+fn by_class(cells: &[&CellResult]) -> String {
+    let mut classes: BTreeMap<DistanceClass, Vec<f64>> = BTreeMap::new();
+    for cell in cells {
+        if let (Known::Is(class), Some(estimate)) = (&cell.cell.class, cell.estimate()) {
+            classes.entry(*class).or_default().push(estimate.point);
+        }
+    }
+    let mut out = String::new();
+    for (class, mut figures) in classes {
+        figures.sort_by(f64::total_cmp);
+        let _ = writeln!(
+            out,
+            "  {class:<13}{:>8}  from {} to {}, {} pairs",
+            figure(figures[figures.len() / 2]),
+            figure(figures[0]),
+            figure(figures[figures.len() - 1]),
+            count(figures.len() as u64),
+        );
+    }
+    out
+}
+
+fn curve(series: &str, cells: &[&CellResult], columns: usize) -> String {
+    let unit = cells[0].cell.unit;
+    let mut out = format!("  {}  {unit}\n", Ink::Strong.on(series));
+    let most = cells.iter().filter_map(|cell| cell.estimate()).map(|e| e.high).fold(0.0, f64::max);
+    let room = columns.saturating_sub(30).min(40);
+    for cell in cells {
+        let label = pad_left(&cell.cell.column.to_string(), 6);
+        let _ = match cell.estimate() {
+            Some(e) => writeln!(
+                out,
+                "{label}  {}  {}",
+                pad(&format!("{} {}", pad_left(&figure(e.point), 7), margin(e)), 16),
+                bar(e.low / most, e.high / most, room),
+            ),
+            None => writeln!(out, "{label}  {}", Ink::Faint.on("–")),
+        };
+    }
+    out
+}
+
+/// A bar to the interval's lower end, and the interval itself as a lighter end.
+fn bar(low: f64, high: f64, room: usize) -> String {
+    let to = |share: f64| (share.clamp(0.0, 1.0) * room as f64).round() as usize;
+    let (solid, whole) = (to(low), to(high));
+    format!("{}{}", "█".repeat(solid), "░".repeat((whole - solid).max(1)))
+}
+
+fn list(cells: &[&CellResult], columns: usize) -> String {
+    let mut rows: Vec<&Place> = Vec::new();
+    for cell in cells.iter().filter(|cell| !is_absent_rung(cell)) {
+        if !rows.contains(&&cell.cell.row) {
+            rows.push(&cell.cell.row);
+        }
+    }
+    let mut series: Vec<&str> = Vec::new();
+    for cell in cells {
+        if !series.contains(&cell.cell.series.as_str()) {
+            series.push(&cell.cell.series);
+        }
+    }
+    // Few rows and many series read better turned: a line a series.
+    if rows.len() == 1 {
+        return turned_list(cells);
+    }
+    let label = rows.iter().map(|row| row.to_string().chars().count()).max().unwrap_or(0) + 4;
+    let cell_width = series.iter().map(|s| s.chars().count() + 3).max().unwrap_or(0).max(16);
+    let unit = cells[0].cell.unit;
+    let mut out = String::new();
+    let heads: String = series.iter().map(|s| pad_left(s, cell_width)).collect();
+    let _ = writeln!(out, "  {}{heads}", pad(&Ink::Strong.on(&unit.to_string()), label - 2));
+    for row in rows {
+        let mut line = String::new();
+        let mut cpus = None;
+        for name in &series {
+            let cell = cells.iter().find(|c| c.cell.row == *row && c.cell.series == *name);
+            cpus = cpus.or(cell.and_then(|c| c.cell.cpus.get()));
+            line.push_str(&match cell.and_then(|c| c.estimate()) {
+                Some(e) => pad_left(&format!("{} {}", figure(e.point), margin(e)), cell_width),
+                None => pad_left(&Ink::Faint.on("–"), cell_width),
+            });
+        }
+        let on = cpus.map_or(String::new(), |cpus| {
+            let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+            format!("   cpu {}", cpus.join(" and "))
+        });
+        let line = format!("  {}{line}{}", pad(&row.to_string(), label - 2), Ink::Faint.on(&on));
+        let _ = writeln!(
+            out,
+            "{}",
+            if width(&line) <= columns { line } else { line.trim_end().to_owned() }
+        );
+    }
+    out
+}
+
+fn turned_list(cells: &[&CellResult]) -> String {
+    let label = cells.iter().map(|c| c.cell.series.chars().count()).max().unwrap_or(0) + 4;
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "  {}",
+        Ink::Strong.on(&format!(
+            "{} → {}, {}",
+            cells[0].cell.row, cells[0].cell.column, cells[0].cell.unit
+        ))
+    );
+    for cell in cells {
+        let value = match (&cell.outcome, cell.estimate()) {
+            (_, Some(e)) => format!("{} {}", pad_left(&figure(e.point), 8), margin(e)),
+            (Outcome::Void(_), None) => Ink::Bad.on("    void"),
+            _ => Ink::Faint.on("       –"),
+        };
+        let _ = writeln!(out, "  {}{value}", pad(&cell.cell.series, label - 2));
+    }
+    out
+}
+
+/// A rung of the ladder that this machine does not have.
+fn is_absent_rung(result: &CellResult) -> bool {
+    matches!(result.cell.row, Place::Class(_)) && !result.cell.is_ready()
+}
+
+/// Every reason for a missing or void cell, once.
+fn absences(report: &ProbeReport, columns: usize) -> String {
+    let mut reasons: Vec<(String, &str, Vec<String>)> = Vec::new();
+    for cell in report.cells.iter().filter(|cell| !is_absent_rung(cell)) {
+        let (mark, reason) = match &cell.outcome {
+            Outcome::Measured { .. } => continue,
+            Outcome::Missing(reason) => ("–", reason),
+            Outcome::Void(reason) => ("void", reason),
+        };
+        let place = cell.cell.row.to_string();
+        match reasons.iter_mut().find(|(text, m, _)| text == reason.as_str() && *m == mark) {
+            Some((_, _, places)) if places.contains(&place) => {}
+            Some((_, _, places)) => places.push(place),
+            None => reasons.push((reason.to_string(), mark, vec![place])),
+        }
+    }
+    let mut out = String::new();
+    let rungs: Vec<&CellResult> = report.cells.iter().filter(|cell| is_absent_rung(cell)).collect();
+    let mut rungs: Vec<String> = rungs.iter().map(|cell| cell.cell.row.to_string()).collect();
+    rungs.dedup();
+    if !rungs.is_empty() {
+        let text = format!("not here: {}", rungs.join(", "));
+        out.push_str(&labelled("", 2, &Ink::Faint.on(&text), columns));
+    }
+    for (reason, mark, places) in reasons {
+        let mut names: Vec<String> = places.iter().take(4).cloned().collect();
+        if places.len() > names.len() {
+            names.push(format!("and {} more", places.len() - names.len()));
+        }
+        let text = format!("{}: {reason}", names.join(", "));
+        let mark = if mark == "void" { Ink::Bad.on(mark) } else { Ink::Faint.on(mark) };
+        out.push_str(&labelled(&format!("  {mark}"), 9, &text, columns));
+    }
+    out
+}

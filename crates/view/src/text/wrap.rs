@@ -1,0 +1,83 @@
+//! Lines that fit.
+
+/// The width of the terminal that nothing exceeds unless it must.
+pub const LEAST_WIDTH: usize = 40;
+
+/// How many columns a text takes, colours not counted.
+pub fn width(text: &str) -> usize {
+    let mut columns = 0;
+    let mut escape = false;
+    for c in text.chars() {
+        match c {
+            '\x1b' => escape = true,
+            'm' if escape => escape = false,
+            _ if escape => {}
+            _ => columns += 1,
+        }
+    }
+    columns
+}
+
+/// Pads to a width on the right, colours not counted.
+pub fn pad(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// Pads to a width on the left, colours not counted.
+pub fn pad_left(text: &str, columns: usize) -> String {
+    format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// Joins pieces with a separator into lines of at most `columns`, a piece never being cut.
+pub fn flow(pieces: &[String], separator: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for piece in pieces {
+        match lines.last_mut() {
+            Some(line) if width(line) + width(separator) + width(piece) <= columns => {
+                line.push_str(separator);
+                line.push_str(piece);
+            }
+            _ => lines.push(piece.clone()),
+        }
+    }
+    lines
+}
+
+/// Breaks prose into lines of at most `columns`.
+pub fn prose(text: &str, columns: usize) -> Vec<String> {
+    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    flow(&words, " ", columns.max(LEAST_WIDTH / 2))
+}
+
+/// Prose after a label: the label stands on the first line, the rest is indented below it.
+pub fn labelled(label: &str, indent: usize, text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    for (n, line) in prose(text, columns.saturating_sub(indent)).into_iter().enumerate() {
+        let head = if n == 0 { pad(label, indent) } else { " ".repeat(indent) };
+        out.push_str(&head);
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::ink::Ink;
+
+    #[test]
+    fn colours_take_no_room() {
+        let text = Ink::Strong.on("four");
+        assert_eq!(width(&text), 4);
+        assert_eq!(width(&pad(&text, 9)), 9);
+        assert_eq!(width("±0.4"), 4);
+    }
+
+    #[test]
+    fn pieces_flow_without_being_cut() {
+        let pieces: Vec<String> = ["0·4", "1·5", "2·6", "3·7"].map(str::to_owned).into();
+        assert_eq!(flow(&pieces, "  ", 8), ["0·4  1·5", "2·6  3·7"]);
+        assert_eq!(flow(&pieces, "  ", 1), ["0·4", "1·5", "2·6", "3·7"]);
+    }
+}
