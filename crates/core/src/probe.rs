@@ -47,6 +47,8 @@ pub struct Site<'a> {
     pub stride_bytes: Option<u64>,
     /// The pages wanted; none leaves the choice to what the machine has.
     pub pages: Option<PageSize>,
+    /// May memory be bound to a node? Where not, it can only be placed by first touch.
+    pub may_bind: bool,
     /// Where a log file may be written.
     pub log_dir: PathBuf,
     /// The seed of everything random.

@@ -325,6 +325,7 @@ mod tests {
             size_bytes: None,
             stride_bytes: None,
             pages: None,
+            may_bind: true,
             log_dir: ".".into(),
             seed: 1,
         };

@@ -40,7 +40,7 @@ pub fn margin(estimate: &Estimate) -> String {
     if long > LOPSIDED * short && long > 0.1 * estimate.point.abs() {
         return format!("−{} +{}", written(down), written(up));
     }
-    format!("±{}", written((down + up) / 2.0))
+    format!("±{}", written((estimate.high - estimate.low) / 2.0))
 }
 
 /// `1,234,567`.

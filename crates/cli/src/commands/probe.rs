@@ -8,7 +8,7 @@ use hopcost_core::{
 use hopcost_engine::{Timing, run_probe};
 use hopcost_kit::{probes::PROBES, published};
 use hopcost_sys::journal::Journal;
-use hopcost_sys::{Root, topology};
+use hopcost_sys::{Root, memory, topology};
 use hopcost_view::text;
 use serde::Serialize;
 
@@ -118,6 +118,7 @@ fn site<'a>(args: &ProbeArgs, machine: &'a Machine) -> Result<Site<'a>, Failure>
         size_bytes: args.size,
         stride_bytes: args.stride,
         pages: args.pages.map(PageSize::from),
+        may_bind: !memory::forbidden_calls()?.contains(&"mbind"),
         log_dir: args.log_dir.clone(),
         seed: args.seed,
     })

@@ -14,6 +14,7 @@ mod load;
 mod memory_balance;
 mod perf;
 mod placement;
+mod privileges;
 mod processes;
 mod quota;
 mod steal;
@@ -48,6 +49,7 @@ pub const CHECKS: &[Check] = &[
     swap::CHECK,
     perf::CHECK,
     ulimits::CHECK,
+    privileges::CHECK,
 ];
 
 /// What a check may look at.

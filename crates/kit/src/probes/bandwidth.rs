@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    Cell, CpuId, CpuSet, Disturbance, Effort, Known, Locality, Node, NodeId, Place, Probe,
+    Cell, CpuId, CpuSet, Disturbance, Effort, Known, Locality, Node, NodeId, NodeSet, Place, Probe,
     ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::kernels::bandwidth::{BLOCK_BYTES, Kernel, Vectors, stream_bytes, sweep};
@@ -96,15 +96,16 @@ impl Probe for Bandwidth {
 
     /// The whole matrix for reads; the other kernels on each node's own memory unless all is wanted.
     fn cells(&self, site: &Site<'_>) -> Vec<Cell> {
+        let columns = ground::columns_for(site, &needed(site));
         let mut cells = Vec::new();
         for crowd in Crowd::ALL.into_iter().filter(|crowd| crowd.is_here(site)) {
             for kernel in Kernel::ALL {
                 for row in ground::rows(site) {
-                    for column in ground::columns(site) {
+                    for (column, state) in &columns {
                         let own =
                             row.id == column.id || (!row.has_memory() && column.cpus.is_empty());
                         if own || kernel == Kernel::Read || site.effort == Effort::Full {
-                            cells.push(cell(site, kernel, crowd, row, column.id));
+                            cells.push(cell(site, kernel, crowd, row, (column.id, state)));
                         }
                     }
                 }
@@ -114,21 +115,20 @@ impl Probe for Bandwidth {
     }
 
     fn memory_needed(&self, site: &Site<'_>) -> Vec<(NodeId, Vec<u64>)> {
-        let slots = slots(&self.cells(site));
-        let regions = vec![buffer_bytes(site, slots) as u64; slots];
-        ground::columns(site).iter().map(|node| (node.id, regions.clone())).collect()
+        ground::columns(site).iter().map(|node| (node.id, needed(site))).collect()
     }
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
         let jobs: Vec<Job> = ready.iter().filter_map(Job::of).collect();
-        let slots = slots(ready);
+        let slots = slots(site);
         let bytes = buffer_bytes(site, slots);
         let mut estates = Vec::new();
-        for node in ground::columns(site) {
-            let buffer = || ground::region(site, node.id, bytes);
+        let nodes: NodeSet = jobs.iter().map(|job| job.node).collect();
+        for node in nodes.iter() {
+            let buffer = || ground::region(site, node, bytes);
             let buffers =
                 (0..slots).map(|_| buffer().map(Buffer::new)).collect::<Result<_, _>>()?;
-            estates.push(Estate { node: node.id, buffers });
+            estates.push(Estate { node, buffers });
         }
         let window = match site.effort {
             Effort::Quick => Duration::from_millis(40),
@@ -140,13 +140,19 @@ impl Probe for Bandwidth {
     }
 }
 
-fn cell(site: &Site<'_>, kernel: Kernel, crowd: Crowd, row: &Node, column: NodeId) -> Cell {
+fn cell(
+    site: &Site<'_>,
+    kernel: Kernel,
+    crowd: Crowd,
+    row: &Node,
+    (column, state): (NodeId, &Known<()>),
+) -> Cell {
     let cpus = crowd.cpus(site, row);
     let class = cpus.first().map_or(Known::missing("the node has no usable CPU"), |&cpu| {
         site.machine.memory_distance(cpu, column)
     });
     let cpus = if kernel.is_here() {
-        Known::Is(cpus)
+        state.as_ref().map(|()| cpus)
     } else {
         Known::missing("this processor has no non-temporal store that hopcost can use")
     };
@@ -161,8 +167,18 @@ fn cell(site: &Site<'_>, kernel: Kernel, crowd: Crowd, row: &Node, column: NodeI
 }
 
 /// Buffers per node: one for each thread of the largest crowd.
-fn slots(cells: &[Cell]) -> usize {
-    cells.iter().filter_map(|cell| cell.cpus.get()).map(Vec::len).max().unwrap_or(1)
+fn slots(site: &Site<'_>) -> usize {
+    let crowds = Crowd::ALL.into_iter().filter(|crowd| crowd.is_here(site));
+    let sizes = crowds.flat_map(|crowd| {
+        ground::rows(site).into_iter().map(move |row| crowd.cpus(site, row).len())
+    });
+    sizes.max().unwrap_or(1)
+}
+
+/// The regions that each node must hold.
+fn needed(site: &Site<'_>) -> Vec<u64> {
+    let slots = slots(site);
+    vec![buffer_bytes(site, slots) as u64; slots]
 }
 
 /// Together 4 × the last-level caches that the threads can fill, as far as memory allows.
@@ -171,9 +187,7 @@ fn buffer_bytes(site: &Site<'_>, slots: usize) -> usize {
         return bytes as usize;
     }
     let wish = (4 * cache_bytes(site) / slots as u64).max(LEAST_BUFFER_BYTES);
-    let available =
-        ground::columns(site).iter().filter_map(|node| node.available_bytes.get()).min();
-    let most = available.map_or(wish, |&bytes| bytes / 2 / slots as u64);
+    let most = ground::most_available(site).map_or(wish, |bytes| bytes / 2 / slots as u64);
     (wish.min(most).max(1 << 20) >> 20 << 20) as usize
 }
 

@@ -65,8 +65,10 @@ impl Home {
             Self::First => Some(first),
             Self::Second => (second != first).then_some(second),
             Self::Third => {
-                let mut others = ground::columns(site).into_iter().map(|node| node.id);
-                others.find(|&node| node != first && node != second)
+                let others = ground::columns_for(site, &[]).into_iter();
+                let mut others = others.filter(|(_, state)| state.get().is_some());
+                let third = others.find(|(node, _)| node.id != first && node.id != second);
+                third.map(|(node, _)| node.id)
             }
         }
     }

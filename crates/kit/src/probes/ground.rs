@@ -4,7 +4,7 @@ use hopcost_core::{
     Cell, CpuId, CpuSet, DistanceClass, Known, Machine, Node, NodeId, Place, RungExample, Site,
     Unit,
 };
-use hopcost_sys::memory::{PlaceError, Region, Request};
+use hopcost_sys::memory::{PlaceError, Region, Request, obstacle};
 
 /// The nodes that can be rows: with CPUs of the site.
 pub fn rows<'a>(site: &'a Site<'_>) -> Vec<&'a Node> {
@@ -15,6 +15,20 @@ pub fn rows<'a>(site: &'a Site<'_>) -> Vec<&'a Node> {
 /// The nodes that can be columns: with memory that the site may use.
 pub fn columns<'a>(site: &'a Site<'_>) -> Vec<&'a Node> {
     site.machine.nodes_with_memory().filter(|node| site.nodes.contains(node.id)).collect()
+}
+
+/// The columns, each with the reason why regions of these sizes are not to be had there.
+pub fn columns_for<'a>(site: &'a Site<'_>, regions: &[u64]) -> Vec<(&'a Node, Known<()>)> {
+    let state = |node: &Node| {
+        let obstacle = obstacle(site.machine, node.id, regions, site.pages, site.may_bind);
+        obstacle.map_or(Known::Is(()), |error| Known::missing(error.to_string()))
+    };
+    columns(site).into_iter().map(|node| (node, state(node))).collect()
+}
+
+/// The most that any column has to give: what a default size must fit into.
+pub fn most_available(site: &Site<'_>) -> Option<u64> {
+    columns(site).iter().filter_map(|node| node.available_bytes.get()).max().copied()
 }
 
 /// The CPU that speaks for a node. Not its first where there is another: interrupts and other work
@@ -36,9 +50,10 @@ pub fn spinners(site: &Site<'_>, cpu: CpuId) -> Vec<CpuId> {
 /// The memory of a CPU's own node, or what the firmware rates nearest where that has none.
 pub fn nearest_memory(site: &Site<'_>, cpu: CpuId) -> Option<NodeId> {
     let own = *site.machine.cpu(cpu)?.node.get()?;
-    let columns = columns(site);
+    let columns = columns_for(site, &[]);
+    let columns = columns.iter().filter(|(_, state)| state.get().is_some());
     let rated = |node: NodeId| site.machine.distances.rated(own, node).unwrap_or(u32::MAX);
-    let mut nodes = columns.iter().map(|node| node.id);
+    let mut nodes = columns.map(|(node, _)| node.id);
     nodes.clone().find(|&node| node == own).or_else(|| nodes.by_ref().min_by_key(|&n| rated(n)))
 }
 

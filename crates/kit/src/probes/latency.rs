@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hopcost_core::{
-    Cell, CellResult, CpuId, Effort, Known, Locality, NodeId, Place, Probe, ProbeError, Proof,
-    Recorder, Rig, Site, Unit, Warning,
+    Cell, CellResult, CpuId, Effort, Known, Locality, Node, NodeId, NodeSet, Place, Probe,
+    ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::kernels::chase::{Cycle, LINE_BYTES, Order, Plan};
 use hopcost_sys::memory::Region;
@@ -83,18 +83,20 @@ impl Probe for Latency {
 
     fn cells(&self, site: &Site<'_>) -> Vec<Cell> {
         let size = walk_bytes(site);
+        let columns = ground::columns_for(site, &needed(site));
         let mut cells = Vec::new();
         for variant in Variant::ALL {
             for row in ground::rows(site) {
-                for column in ground::columns(site) {
-                    cells.push(cell(site, variant.series(size), row.id, column.id));
+                for (column, state) in &columns {
+                    cells.push(cell(site, variant.series(size), row.id, column.id, state));
                 }
             }
         }
-        if let Some(node) = ground::rows(site).into_iter().find(|row| row.has_memory()) {
+        let is_row = |node: &Node| ground::rows(site).iter().any(|row| row.id == node.id);
+        if let Some((node, state)) = columns.iter().find(|(node, _)| is_row(node)) {
             for &chains in chain_counts(site.effort) {
                 let series = format!("parallel chains, {}", ground::bytes_text(size));
-                let local = cell(site, series, node.id, node.id);
+                let local = cell(site, series, node.id, node.id, state);
                 cells.push(Cell { column: Place::Count(chains as u32), ..local });
             }
         }
@@ -105,9 +107,10 @@ impl Probe for Latency {
         let size = walk_bytes(site);
         let stride = stride(site);
         let mut rng = Rng::with_seed(site.seed);
+        let nodes: NodeSet = ready.iter().filter_map(data_node).collect();
         let mut estates = Vec::new();
-        for node in ground::columns(site) {
-            estates.push(Estate::lay(site, node.id, size, stride, &mut rng)?);
+        for node in nodes.iter() {
+            estates.push(Estate::lay(site, node, size, stride, &mut rng)?);
         }
         let jobs = ready.iter().map(|cell| Job::of(site, cell, size, &estates));
         let jobs = jobs.collect::<Option<Vec<Job>>>();
@@ -117,9 +120,7 @@ impl Probe for Latency {
     }
 
     fn memory_needed(&self, site: &Site<'_>) -> Vec<(NodeId, Vec<u64>)> {
-        let regions = region_sizes(walk_bytes(site), stride(site));
-        let bytes: Vec<u64> = regions.iter().map(|&bytes| bytes as u64).collect();
-        ground::columns(site).iter().map(|node| (node.id, bytes.clone())).collect()
+        ground::columns(site).iter().map(|node| (node.id, needed(site))).collect()
     }
 
     fn advise(&self, site: &Site<'_>, results: &[CellResult]) -> Vec<Warning> {
@@ -149,9 +150,10 @@ fn sizes_differ(site: &Site<'_>, results: &[CellResult]) -> Option<Warning> {
     })
 }
 
-fn cell(site: &Site<'_>, series: String, row: NodeId, column: NodeId) -> Cell {
+fn cell(site: &Site<'_>, series: String, row: NodeId, column: NodeId, state: &Known<()>) -> Cell {
     let cpu = site.machine.node(row).and_then(|node| ground::row_cpu(site, node));
     let cpus = cpu.map_or(Known::missing("the node has no usable CPU"), |cpu| Known::Is(vec![cpu]));
+    let cpus = state.as_ref().and_then(|()| cpus);
     let class = match cpu {
         Some(cpu) => site.machine.memory_distance(cpu, column),
         None => Known::missing("the node has no usable CPU"),
@@ -172,16 +174,28 @@ fn stride(site: &Site<'_>) -> usize {
     site.stride_bytes.map_or(DEFAULT_STRIDE, |bytes| bytes as usize)
 }
 
+/// The node whose memory a cell walks.
+fn data_node(cell: &Cell) -> Option<NodeId> {
+    match (&cell.row, &cell.column) {
+        (_, Place::Node(node)) | (Place::Node(node), Place::Count(_)) => Some(*node),
+        _ => None,
+    }
+}
+
+/// The regions that each node must hold.
+fn needed(site: &Site<'_>) -> Vec<u64> {
+    let regions = region_sizes(walk_bytes(site), stride(site));
+    regions.into_iter().map(|bytes| bytes as u64).collect()
+}
+
 /// The smaller size: what was asked for, or 4 × the last-level cache that one CPU can fill, or what
-/// a quarter of the fullest node allows.
+/// a quarter of the roomiest node allows.
 fn walk_bytes(site: &Site<'_>) -> usize {
     if let Some(bytes) = site.size_bytes {
         return bytes as usize;
     }
     let wish = 4 * cache_bytes(site);
-    let available =
-        ground::columns(site).iter().filter_map(|node| node.available_bytes.get()).min();
-    let most = available.map_or(wish, |&bytes| bytes / 4);
+    let most = ground::most_available(site).map_or(wish, |bytes| bytes / 4);
     let whole = most.min(wish).max(4 << 20) >> 20 << 20;
     whole as usize
 }
@@ -263,10 +277,10 @@ struct Job {
 impl Job {
     fn of(site: &Site<'_>, cell: &Cell, size: usize, estates: &[Estate]) -> Option<Self> {
         let cpu = *cell.cpus.get()?.first()?;
-        let (node, chains) = match (&cell.row, &cell.column) {
-            (_, Place::Node(node)) => (*node, 1),
-            (Place::Node(node), Place::Count(chains)) => (*node, *chains as usize),
-            _ => return None,
+        let node = data_node(cell)?;
+        let chains = match cell.column {
+            Place::Count(chains) => chains as usize,
+            _ => 1,
         };
         let variant = Variant::ALL.iter().position(|v| v.series(size) == cell.series).unwrap_or(0);
         Some(Self {

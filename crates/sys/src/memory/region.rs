@@ -324,6 +324,29 @@ fn best_ready(request: &Request) -> PageSize {
     }
 }
 
+/// Why regions of these sizes are not to be had on a node, if they are not: found out without
+/// placing anything.
+pub fn obstacle(
+    machine: &Machine,
+    node: NodeId,
+    regions: &[u64],
+    pages: Option<PageSize>,
+    may_bind: bool,
+) -> Option<PlaceError> {
+    let request = Request::on(machine, node, 0, pages);
+    if !may_bind && !request.touchers_are_local {
+        let source = io::Error::from_raw_os_error(libc::EPERM);
+        return Some(PlaceError::NotBindable { node, source });
+    }
+    let count = |unit: usize| regions.iter().map(|bytes| bytes.div_ceil(unit as u64)).sum();
+    match pages {
+        Some(size @ PageSize::Huge2M) => require_huge_pages(node, size, HUGE_2M, count(HUGE_2M)),
+        Some(size @ PageSize::Huge1G) => require_huge_pages(node, size, HUGE_1G, count(HUGE_1G)),
+        _ => require_memory(node, regions.iter().sum::<u64>() as usize),
+    }
+    .err()
+}
+
 /// Binding to a node that is full calls the out-of-memory killer: look first.
 fn require_memory(node: NodeId, bytes: usize) -> Result<(), PlaceError> {
     match topology::available_bytes(node) {

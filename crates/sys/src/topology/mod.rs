@@ -31,7 +31,10 @@ pub fn read(root: &Root) -> Machine {
     let cpus = nodes::settle(cpus, &nodes);
     let mut machine = Machine {
         version: MACHINE_VERSION,
-        host: root.text("proc/sys/kernel/hostname"),
+        host: root.text("proc/sys/kernel/hostname").and_then(|name| match name.as_str() {
+            "" | "(none)" => Known::missing("the host has no name"),
+            _ => Known::Is(name),
+        }),
         kernel: root.text("proc/sys/kernel/osrelease"),
         processor: cpus::processor(root),
         page_bytes: page_bytes(root),

@@ -8,7 +8,7 @@ use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, flow, labelled};
 use crate::number::plural;
 
-const INDENT: usize = 16;
+const INDENT: usize = 20;
 
 /// The findings, worst first, `columns` wide.
 pub fn doctor(findings: &[Finding], columns: usize) -> String {

@@ -53,8 +53,11 @@ pub fn prose(text: &str, columns: usize) -> Vec<String> {
 pub fn labelled(label: &str, indent: usize, text: &str, columns: usize) -> String {
     let mut out = String::new();
     for (n, line) in prose(text, columns.saturating_sub(indent)).into_iter().enumerate() {
-        let head = if n == 0 { pad(label, indent) } else { " ".repeat(indent) };
-        out.push_str(&head);
+        let head = if n == 0 { label } else { "" };
+        out.push_str(&pad(head, indent));
+        if width(head) >= indent && indent > 0 {
+            out.push(' ');
+        }
         out.push_str(&line);
         out.push('\n');
     }

@@ -1,0 +1,32 @@
+//! Running other programs, with errors that name them.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// Runs a command and fails when it does.
+pub fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| describe(command))?;
+    if status.success() { Ok(()) } else { bail!("{}: {status}", describe(command)) }
+}
+
+/// Runs a command and returns what it printed; fails, with its errors, when it does.
+pub fn output(command: &mut Command) -> Result<String> {
+    let result = command.stdin(Stdio::null()).output().with_context(|| describe(command))?;
+    if !result.status.success() {
+        let errors = String::from_utf8_lossy(&result.stderr);
+        bail!("{}: {}: {}", describe(command), result.status, errors.trim());
+    }
+    Ok(String::from_utf8_lossy(&result.stdout).into_owned())
+}
+
+/// Is this program on the PATH?
+pub fn exists(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
+
+fn describe(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,38 @@
+//! `cargo xtask test`: everything that must hold, in one command.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::{command, prerequisites, project, target, tidy};
+
+/// Formatting, lints, the rules of the house, and all tests, the emulated machines included.
+pub fn run() -> Result<u8> {
+    prerequisites::ensure()?;
+    step("formatting", &["fmt", "--all", "--check"])?;
+    step("lints", &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
+    println!("xtask: rules of the house");
+    tidy::run()?;
+    build_hopcost()?;
+    step("tests", &["test", "--workspace"])?;
+    Ok(0)
+}
+
+/// The release binary, built if need be: the one that the emulated machines run.
+pub fn build_hopcost() -> Result<PathBuf> {
+    step("building", &["build", "--release", "--quiet", "--package", "hopcost"])?;
+    Ok(target().join("release/hopcost"))
+}
+
+fn step(what: &str, arguments: &[&str]) -> Result<()> {
+    println!("xtask: {what}: cargo {}", arguments.join(" "));
+    command::run(cargo().args(arguments))
+}
+
+/// The same cargo that runs us.
+fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(project());
+    cargo
+}

@@ -1,0 +1,247 @@
+//! Emulated machines with 1 to 8 memory nodes, for tests.
+//!
+//! Method: QEMU without KVM boots a Debian cloud kernel, unpacked from its package, with an initial
+//! RAM disk that holds busybox, the programs under test and their libraries. Everything the kernel
+//! does about placement is real: sysfs, memory policy, page location, cpusets, huge pages by node.
+//! Only the *timing* of memory is not modelled, so no test may ask for it.
+//!
+//! What the guest's command writes to `/out` comes back as a tar, written raw to a disk: the serial
+//! line would take minutes. A kernel panic or a guest that does not end is an error.
+//!
+//! QEMU 7.2's emulation loses a race with the kernel's patching of its own text, most often on 6.12
+//! with many CPUs, and always while that kernel boots: its next boot is as good as any. Only a kernel
+//! that dies before the guest's first process has begun is booted again; afterwards a death counts.
+
+mod initramfs;
+mod kernel;
+mod topology;
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use tempfile::TempDir;
+
+pub use kernel::Kernel;
+pub use topology::Topology;
+
+use hopcost_sys::clock;
+
+use crate::command;
+use initramfs::Initramfs;
+
+/// How often a kernel that dies before its first process is booted.
+const MOST_BOOTS: u32 = 15;
+/// What the first process says.
+const READY: &str = "hopcost-vm: ready";
+
+/// Room for what comes back.
+const OUT_BYTES: u64 = 64 << 20;
+
+/// A machine to be.
+#[derive(Debug)]
+pub struct Vm {
+    topology: Topology,
+    kernel: Kernel,
+    mib_per_node: u32,
+    seconds: u64,
+    files: Vec<(PathBuf, String)>,
+    kernel_arguments: Vec<String>,
+    echo: bool,
+}
+
+/// How a boot ended, with all that was printed.
+enum End {
+    PoweredOff(String),
+    Died(String),
+}
+
+/// What a guest came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its command's exit code.
+    pub exit: u8,
+    /// All that it printed.
+    pub console: String,
+    out: TempDir,
+}
+
+impl Outcome {
+    /// A file that the command wrote to `/out`.
+    pub fn read(&self, name: &str) -> Result<String> {
+        let path = self.out.path().join(name);
+        fs::read_to_string(&path)
+            .with_context(|| format!("the guest left no {name}; it printed:\n{}", self.console))
+    }
+
+    /// Copies all that it wrote to `/out`.
+    pub fn keep(&self, dir: &Path) -> Result<()> {
+        fs::create_dir_all(dir)?;
+        command::run(Command::new("cp").arg("-r").arg(self.out.path().join(".")).arg(dir))
+    }
+}
+
+impl Vm {
+    /// A machine of this shape, with 384 MiB a node.
+    pub fn new(topology: Topology, kernel: Kernel) -> Self {
+        Self {
+            topology,
+            kernel,
+            mib_per_node: 384,
+            seconds: 600,
+            files: Vec::new(),
+            kernel_arguments: Vec::new(),
+            echo: false,
+        }
+    }
+
+    /// Memory of each node.
+    #[must_use]
+    pub fn mib_per_node(mut self, mib: u32) -> Self {
+        self.mib_per_node = mib;
+        self
+    }
+
+    /// How long the guest may take.
+    #[must_use]
+    pub fn seconds(mut self, seconds: u64) -> Self {
+        self.seconds = seconds;
+        self
+    }
+
+    /// A file or program for the guest; a program brings its libraries.
+    #[must_use]
+    pub fn with(mut self, from: &Path, to: &str) -> Self {
+        self.files.push((from.to_owned(), to.to_owned()));
+        self
+    }
+
+    /// One more argument on the kernel's command line.
+    #[must_use]
+    pub fn kernel_argument(mut self, argument: &str) -> Self {
+        self.kernel_arguments.push(argument.to_owned());
+        self
+    }
+
+    /// Shows what the guest prints while it prints it.
+    #[must_use]
+    pub fn echo(mut self) -> Self {
+        self.echo = true;
+        self
+    }
+
+    /// Boots, runs a shell script, and powers off.
+    pub fn run(&self, script: &str) -> Result<Outcome> {
+        let vmlinuz = self.kernel.fetch()?;
+        let work = tempfile::tempdir()?;
+        let initrd = work.path().join("initrd");
+        let mut image = Initramfs::base()?;
+        for (from, to) in &self.files {
+            image.add_with_libraries(from, to)?;
+        }
+        image.add("cmd", 0o755, script.as_bytes());
+        image.write(&initrd)?;
+        let disk = work.path().join("out.img");
+        File::create(&disk)?.set_len(OUT_BYTES)?;
+        let console = self.boot(&vmlinuz, &initrd, &disk)?;
+        let out = tempfile::tempdir()?;
+        let untar = command::run(
+            Command::new("tar")
+                .arg("-C")
+                .arg(out.path())
+                .arg("-xf")
+                .arg(&disk)
+                .stderr(Stdio::null()),
+        );
+        untar.with_context(|| format!("the guest did not finish; it printed:\n{console}"))?;
+        let exit = fs::read_to_string(out.path().join("exit")).context("no exit code")?;
+        let exit = exit.trim().parse().context("the guest's exit code")?;
+        Ok(Outcome { exit, console, out })
+    }
+
+    /// Boots until the guest's first process begins, and lets it run to its end.
+    fn boot(&self, vmlinuz: &Path, initrd: &Path, disk: &Path) -> Result<String> {
+        let mut boots = 1;
+        loop {
+            match self.watch(self.qemu(vmlinuz, initrd, disk)?)? {
+                End::PoweredOff(console) => return Ok(console),
+                End::Died(console) if console.contains(READY) || boots == MOST_BOOTS => {
+                    bail!("the guest's kernel died; it printed:\n{console}");
+                }
+                End::Died(_) => println!("xtask: the kernel died while it booted ({boots}): again"),
+            }
+            boots += 1;
+        }
+    }
+
+    fn qemu(&self, vmlinuz: &Path, initrd: &Path, disk: &Path) -> Result<Child> {
+        let mut append = String::from(
+            "console=ttyS0 loglevel=4 panic=-1 nokaslr mitigations=off nosoftlockup nowatchdog \
+             tsc=reliable random.trust_cpu=on rcupdate.rcu_cpu_stall_suppress=1 audit=0",
+        );
+        for argument in &self.kernel_arguments {
+            append.push(' ');
+            append.push_str(argument);
+        }
+        // setpriv: the guest must not outlive us, however we end.
+        let mut qemu = Command::new("setpriv");
+        qemu.args(["--pdeathsig", "KILL", "qemu-system-x86_64"]);
+        // Nehalem: with QEMU's own "max" the guest sees an AMD processor and no siblings.
+        qemu.args(["-machine", "q35,hmat=on", "-accel", "tcg,thread=multi", "-cpu", "Nehalem"]);
+        qemu.args(self.topology.arguments(self.mib_per_node));
+        qemu.args(["-nodefaults", "-no-user-config", "-display", "none", "-vga", "none"]);
+        qemu.args(["-no-reboot", "-serial", "stdio", "-append", &append]);
+        qemu.arg("-kernel").arg(vmlinuz).arg("-initrd").arg(initrd);
+        let drive = format!("file={},if=none,id=out,format=raw,cache=unsafe", disk.display());
+        qemu.args(["-device", "nvme,id=nv,serial=nv", "-drive", &drive]);
+        qemu.args(["-device", "nvme-ns,bus=nv,drive=out,nsid=1"]);
+        qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        qemu.spawn().context("qemu-system-x86_64")
+    }
+
+    /// Reads the console until the guest has powered off or its kernel has died; the time's end is an
+    /// error.
+    fn watch(&self, mut child: Child) -> Result<End> {
+        let Some(pipe) = child.stdout.take() else { bail!("qemu has no console") };
+        let (sender, lines) = mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut console = String::new();
+        let deadline = clock::now() + Duration::from_secs(self.seconds);
+        let end = loop {
+            match lines.recv_timeout(deadline.saturating_duration_since(clock::now())) {
+                Ok(line) => {
+                    if self.echo && console.contains(READY) {
+                        println!("{line}");
+                    }
+                    console.push_str(&line);
+                    console.push('\n');
+                    if ["Kernel panic", "Oops: "].iter().any(|word| line.contains(word)) {
+                        break Ok(End::Died(console));
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break Ok(End::PoweredOff(console)),
+                Err(RecvTimeoutError::Timeout) => break Err(console),
+            }
+        };
+        if !matches!(end, Ok(End::PoweredOff(_))) {
+            child.kill().context("ending qemu")?;
+        }
+        child.wait().context("qemu")?;
+        drop(lines);
+        let _ = reader.join();
+        end.map_err(|console| {
+            anyhow!("the guest did not end in {} s; it printed:\n{console}", self.seconds)
+        })
+    }
+}
