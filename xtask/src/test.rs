@@ -25,6 +25,13 @@ pub fn build_hopcost() -> Result<PathBuf> {
     Ok(target().join("release/hopcost"))
 }
 
+/// A saboteur for tests, from the examples of `hopcost-sys`.
+pub fn build_saboteur(name: &str) -> Result<PathBuf> {
+    let example = ["--package", "hopcost-sys", "--example", name];
+    step("building", &[&["build", "--release", "--quiet"][..], &example].concat())?;
+    Ok(target().join("release/examples").join(name))
+}
+
 fn step(what: &str, arguments: &[&str]) -> Result<()> {
     println!("xtask: {what}: cargo {}", arguments.join(" "));
     command::run(cargo().args(arguments))

@@ -36,6 +36,8 @@ use initramfs::Initramfs;
 
 /// How often a kernel that dies before its first process is booted.
 const MOST_BOOTS: u32 = 15;
+/// Some ten times what a boot takes.
+const BOOT_SECONDS: u64 = 60;
 /// What the first process says.
 const READY: &str = "hopcost-vm: ready";
 
@@ -217,11 +219,14 @@ impl Vm {
             }
         });
         let mut console = String::new();
-        let deadline = clock::now() + Duration::from_secs(self.seconds);
+        let start = clock::now();
         let end = loop {
+            let ready = console.contains(READY);
+            let seconds = if ready { self.seconds } else { BOOT_SECONDS };
+            let deadline = start + Duration::from_secs(seconds);
             match lines.recv_timeout(deadline.saturating_duration_since(clock::now())) {
                 Ok(line) => {
-                    if self.echo && console.contains(READY) {
+                    if self.echo && ready {
                         println!("{line}");
                     }
                     console.push_str(&line);
@@ -231,6 +236,7 @@ impl Vm {
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => break Ok(End::PoweredOff(console)),
+                Err(RecvTimeoutError::Timeout) if !ready => break Ok(End::Died(console)),
                 Err(RecvTimeoutError::Timeout) => break Err(console),
             }
         };

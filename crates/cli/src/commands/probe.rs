@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hopcost_core::{
-    CpuSet, Machine, NodeSet, PageSize, Probe, ProbeError, ProbeReport, Published, Site,
+    CpuSet, Machine, NodeSet, Outcome, PageSize, Probe, ProbeError, ProbeReport, Published, Site,
 };
 use hopcost_engine::{Timing, run_probe};
 use hopcost_kit::{probes::PROBES, published};
@@ -76,15 +76,25 @@ pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
     for restored in journal.restore()? {
         output::remark(&super::restore::describe(&restored));
     }
-    let nothing = report.probes.is_empty() && !report.not_run.is_empty();
     if args.json {
         output::print_json(&report)?;
     }
-    Ok(match (stop.load(Ordering::Relaxed), nothing) {
-        (true, _) => Exit::Interrupted,
-        (_, true) => Exit::NotHere,
-        _ => Exit::Done,
-    })
+    Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { report.exit() })
+}
+
+impl Report<'_> {
+    /// Void figures are a failed check; without any figure this machine could not do it.
+    fn exit(&self) -> Exit {
+        let mut outcomes =
+            self.probes.iter().flat_map(|probe| &probe.report.cells).map(|cell| &cell.outcome);
+        if outcomes.clone().any(|outcome| matches!(outcome, Outcome::Void(_))) {
+            Exit::Failed
+        } else if outcomes.any(|outcome| matches!(outcome, Outcome::Measured { .. })) {
+            Exit::Done
+        } else {
+            Exit::NotHere
+        }
+    }
 }
 
 fn run_one(

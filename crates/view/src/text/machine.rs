@@ -89,9 +89,13 @@ fn limits(machine: &Machine) -> String {
     let online: CpuSet = machine.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
     let with_memory: Vec<NodeId> =
         machine.nodes.iter().filter(|node| node.has_memory()).map(|node| node.id).collect();
+    let offline: CpuSet = machine.cpus.iter().filter(|cpu| !cpu.online).map(|cpu| cpu.id).collect();
     let mut parts = Vec::new();
+    if !offline.is_empty() {
+        parts.push(format!("CPU {offline} off-line"));
+    }
     parts.push(if machine.limits.cpus == online {
-        "all CPUs usable".to_owned()
+        if offline.is_empty() { "all CPUs usable" } else { "all others usable" }.to_owned()
     } else {
         format!("CPUs {} usable", machine.limits.cpus)
     });
@@ -221,7 +225,6 @@ fn thread_list(machine: &Machine, core: &CpuSet) -> String {
 
 fn thread(machine: &Machine, id: CpuId) -> String {
     match machine.cpu(id) {
-        Some(cpu) if !cpu.online => format!("({id})"),
         Some(cpu) if !cpu.usable => format!("[{id}]"),
         _ => id.to_string(),
     }
@@ -255,9 +258,6 @@ fn legend(machine: &Machine) -> String {
         if machine.cpus.len() > 2 * MOST_CORES_ONE_BY_ONE {
             parts.push("a-b · c-d = first with first, second with second".to_owned());
         }
-    }
-    if machine.cpus.iter().any(|cpu| !cpu.online) {
-        parts.push("(n) = off-line".to_owned());
     }
     if machine.cpus.iter().any(|cpu| cpu.online && !cpu.usable) {
         parts.push("[n] = not allowed for us".to_owned());
