@@ -14,6 +14,9 @@ use crate::ids::{CpuId, NodeId};
 use crate::known::Known;
 use crate::machine::{Cpu, Machine};
 
+/// The firmware's distance of a node to itself.
+const LOCAL: u32 = 10;
+
 /// A rung of the ladder, nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -257,13 +260,11 @@ impl Machine {
 
     /// One hop or more, by the firmware's table: far is what is farther than the nearest other.
     fn socket_distance(&self, from: u32, to: u32) -> DistanceClass {
-        let nearest = self
-            .sockets
-            .iter()
-            .filter(|s| s.id != from)
-            .filter_map(|s| self.rated(from, s.id))
-            .min();
-        match (self.rated(from, to), nearest) {
+        let others = self.sockets.iter().filter(|socket| socket.id != from);
+        // A socket on the same node is no hop away, and says nothing about hops.
+        let rated = |socket: u32| self.rated(from, socket).filter(|&rated| rated > LOCAL);
+        let nearest = others.filter_map(|socket| rated(socket.id)).min();
+        match (rated(to), nearest) {
             (Some(rated), Some(nearest)) if rated > nearest => DistanceClass::FarSocket,
             _ => DistanceClass::OtherSocket,
         }
@@ -273,9 +274,7 @@ impl Machine {
     fn rated(&self, from: u32, to: u32) -> Option<u32> {
         let nodes_of = |socket: u32| {
             let cpus = self.sockets.iter().find(|s| s.id == socket).map(|s| &s.cpus);
-            self.nodes
-                .iter()
-                .filter(move |node| cpus.is_some_and(|cpus| cpus.intersects(&node.cpus)))
+            self.nodes.iter().filter(move |n| cpus.is_some_and(|cpus| cpus.intersects(&n.cpus)))
         };
         nodes_of(from)
             .flat_map(|a| nodes_of(to).filter_map(|b| self.distances.rated(a.id, b.id)))

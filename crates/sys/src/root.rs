@@ -165,6 +165,19 @@ impl Root {
         })
     }
 
+    /// Is there such a directory?
+    pub fn has_dir(&self, path: &str) -> bool {
+        let here = match &self.source {
+            Source::Live => Path::new("/").join(path).is_dir(),
+            Source::Dir(dir) => dir.join(path).is_dir(),
+            Source::Tree(tree) => tree.names(path).is_ok(),
+        };
+        if let (Some(notes), true) = (&self.notes, here) {
+            notes.borrow_mut().entries.entry(path.to_owned()).or_insert(None);
+        }
+        here
+    }
+
     fn names_where(&self, path: &str, wanted: impl Fn(&str) -> bool) -> Known<Vec<String>> {
         let read = match &self.source {
             Source::Live => names_in(&Path::new("/").join(path)),

@@ -1,6 +1,6 @@
 //! How a machine is divided for any picture of it: rooms, cache groups, cores.
 
-use hopcost_core::{Cache, CpuSet, Machine, Node};
+use hopcost_core::{Cache, CpuSet, Machine, Node, NodeSet};
 
 /// A room of a picture: a socket, or memory that belongs to none.
 pub struct Room<'a> {
@@ -12,27 +12,36 @@ pub struct Room<'a> {
     pub cpus: CpuSet,
 }
 
-/// Sockets with their nodes; a node that spans sockets, and memory without CPUs, stands apart.
+/// Sockets with their nodes. A node of several sockets is a room of its own where there are several
+/// such nodes; where it is the only one, its memory stands apart, as memory without CPUs does.
 pub fn rooms(machine: &Machine) -> Vec<Room<'_>> {
-    let sockets_of = |node: &Node| {
-        machine.sockets.iter().filter(|socket| socket.cpus.intersects(&node.cpus)).count()
+    let sockets_of = |node: &Node| -> Vec<u32> {
+        let touching = machine.sockets.iter().filter(|socket| socket.cpus.intersects(&node.cpus));
+        touching.map(|socket| socket.id).collect()
     };
-    let sockets = machine.sockets.iter().map(|socket| Room {
-        title: format!("socket {}", socket.id),
-        nodes: machine
-            .nodes
-            .iter()
-            .filter(|node| node.cpus.intersects(&socket.cpus) && sockets_of(node) == 1)
-            .collect(),
-        cpus: socket.cpus.clone(),
-    });
-    let apart = machine.nodes.iter().filter(|node| sockets_of(node) != 1 && node.has_memory());
-    let apart = apart.map(|node| Room {
-        title: if node.is_memory_only() { "memory only" } else { "memory of all sockets" }.into(),
-        nodes: vec![node],
-        cpus: CpuSet::new(),
-    });
-    sockets.chain(apart).collect()
+    let spanning = machine.nodes.iter().filter(|node| sockets_of(node).len() > 1);
+    let by_node = spanning.clone().count() > 1;
+    let mut rooms = Vec::new();
+    for socket in machine.sockets.iter().filter(|_| !by_node) {
+        let inside = |node: &&Node| sockets_of(node) == [socket.id];
+        let nodes = machine.nodes.iter().filter(inside).collect();
+        let cpus = socket.cpus.clone();
+        rooms.push(Room { title: format!("socket {}", socket.id), nodes, cpus });
+    }
+    for node in spanning {
+        let sockets = sockets_of(node);
+        let (title, cpus) = if by_node {
+            let (first, last) = (sockets[0], sockets[sockets.len() - 1]);
+            (format!("sockets {first} to {last}"), node.cpus.clone())
+        } else {
+            ("memory of all sockets".to_owned(), CpuSet::new())
+        };
+        rooms.push(Room { title, nodes: vec![node], cpus });
+    }
+    for node in machine.nodes.iter().filter(|node| node.is_memory_only()) {
+        rooms.push(Room { title: "memory only".into(), nodes: vec![node], cpus: CpuSet::new() });
+    }
+    rooms
 }
 
 /// Some CPUs by the last-level cache they share; a CPU of which no cache is known is alone, as
@@ -56,6 +65,14 @@ pub fn by_last_cache<'a>(machine: &'a Machine, cpus: &CpuSet) -> Vec<(Option<&'a
         groups.push((cache, group));
     }
     groups
+}
+
+/// The other nodes whose CPUs share a cache with some CPUs of one node, as with sub-NUMA clusters.
+pub fn others_under(machine: &Machine, cache: &Cache, group: &CpuSet) -> String {
+    let outside = cache.cpus.difference(group);
+    let own = |node: &&Node| node.cpus.intersects(group);
+    let nodes = machine.nodes.iter().filter(|node| node.cpus.intersects(&outside) && !own(node));
+    nodes.map(|node| node.id).collect::<NodeSet>().to_string()
 }
 
 /// Some CPUs core by core.

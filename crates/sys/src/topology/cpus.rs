@@ -15,8 +15,7 @@ pub fn online(root: &Root) -> CpuSet {
     told.ok().unwrap_or_else(|| {
         // Kernels before 2.6.30 have no such list: a CPU that is on-line has a topology.
         let present = root.numbered(CPUS, "cpu").ok().unwrap_or_default();
-        let has_topology =
-            |cpu: &u32| root.names(&format!("{CPUS}/cpu{cpu}/topology")).ok().is_some();
+        let has_topology = |cpu: &u32| root.has_dir(&format!("{CPUS}/cpu{cpu}/topology"));
         present.into_iter().filter(has_topology).map(CpuId).collect()
     })
 }

@@ -11,7 +11,7 @@ pub fn read(root: &Root) -> Vec<Device> {
         let dir = format!("sys/class/{class}");
         for name in root.names(&dir).ok().unwrap_or_default() {
             let device = format!("{dir}/{name}/device");
-            if root.numbered(&device, "").ok().is_some() {
+            if root.has_dir(&device) {
                 devices.push(Device { node: home(root, &device), name, kind });
             }
         }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use hopcost_core::{CpuId, CpuSet, DeviceKind, DistanceClass, Known, Machine, Node};
 
-use crate::layout::{Room, by_core, by_last_cache, rooms};
+use crate::layout::{Room, by_core, by_last_cache, others_under, rooms};
 use crate::number::{bytes, plural};
 
 const PAGE: f64 = 960.0;
@@ -42,7 +42,8 @@ pub fn machine(machine: &Machine) -> String {
     }
     let (table, height) = distances(machine, top);
     body.push_str(&table);
-    let legend = "one square = one hardware thread; squares in one frame = one core";
+    let legend = "one square = one hardware thread; squares in one frame = one core; \
+                  the filled part of a bar = memory in use";
     let end = top + height + GAP;
     body.push_str(&text(PAD, end, "faint", legend));
     wrap(&body, end + PAD, &title(machine), &description(machine))
@@ -50,14 +51,16 @@ pub fn machine(machine: &Machine) -> String {
 
 const STYLE: &str = "\
 svg{--ground:#fff;--ink:#1b1f24;--faint:#5b6570;--room:#f5f7f9;--line:#c3cbd3;--node:#fff;\
---core:#dbe9f6;--used:#2f6db3;--off:#e6e6e6;--near:#dbe9f6;--far:#7fb0de;font:13px system-ui,sans-serif}\
+--core:#dbe9f6;--used:#2f6db3;--off:#e6e6e6;--d0:#eef5fb;--d1:#cfe2f3;--d2:#a5c8e8;--d3:#7fb0de;\
+--d4:#e9dcc0;font:13px system-ui,sans-serif}\
 @media (prefers-color-scheme:dark){svg{--ground:#14171a;--ink:#e8ebee;--faint:#9aa5b0;--room:#1d2227;\
---line:#48525c;--node:#14171a;--core:#23415e;--used:#6aa9e9;--off:#333;--near:#23415e;--far:#2f6db3}}\
-text{fill:var(--ink)}.head{font-size:17px;font-weight:600}.strong{font-weight:600}.faint{fill:var(--faint)}\
+--line:#48525c;--node:#14171a;--core:#23415e;--used:#6aa9e9;--off:#333;--d0:#1b2a38;--d1:#23415e;\
+--d2:#2a5480;--d3:#2f6db3;--d4:#5c4a1e}}\
+text{fill:var(--ink)}.small{font-size:11px}.head{font-size:17px;font-weight:600}.strong{font-weight:600}.faint{fill:var(--faint)}\
 .room{fill:var(--room);stroke:var(--line)}.node{fill:var(--node);stroke:var(--line)}\
 .cache{fill:none;stroke:var(--line);stroke-dasharray:3 3}.core{fill:none;stroke:var(--used)}\
-.thread{fill:var(--core)}.off{fill:var(--off)}.bar{fill:var(--core)}.used{fill:var(--used)}\
-.near{fill:var(--near)}.far{fill:var(--far)}.mid{text-anchor:middle}.end{text-anchor:end}";
+.thread{fill:var(--core)}.off{fill:var(--off)}.thread,.off{stroke:var(--node);stroke-width:.7}.bar{fill:var(--core)}.used{fill:var(--used)}\
+.d0{fill:var(--d0)}.d1{fill:var(--d1)}.d2{fill:var(--d2)}.d3{fill:var(--d3)}.d4{fill:var(--d4)}.mid{text-anchor:middle}.end{text-anchor:end}";
 
 fn wrap(body: &str, height: f64, title: &str, description: &str) -> String {
     format!(
@@ -187,7 +190,9 @@ fn caches(machine: &Machine, cpus: &CpuSet, width: f64) -> (String, f64) {
     for (cache, group) in by_last_cache(machine, cpus) {
         let label = cache.map_or(NO_CACHE.to_owned(), |cache| {
             let size = cache.bytes.get().copied().map_or("size unknown".to_owned(), bytes);
-            format!("L{} {size}", cache.level)
+            let shared = others_under(machine, cache, &group);
+            let shared = if shared.is_empty() { shared } else { format!(" with node {shared}") };
+            format!("L{} {size}{shared}", cache.level)
         });
         let (inside, height) = cores(machine, &group, width - 2.0 * CORE_GAP);
         let _ = write!(
@@ -241,7 +246,7 @@ fn distances(machine: &Machine, top: f64) -> (String, f64) {
     if ids.len() < 2 {
         return (String::new(), 0.0);
     }
-    let (cell, label) = ((110.0f64).min((PAGE - 2.0 * PAD - 80.0) / ids.len() as f64), 80.0);
+    let (cell, label) = ((120.0f64).min((PAGE - 2.0 * PAD - 80.0) / ids.len() as f64), 80.0);
     let mut y = top + 14.0;
     let heading = "from a node's CPUs to each memory: class, and the firmware's rating (10 = local, never a latency)";
     let mut out = text(PAD, y, "strong", heading);
@@ -258,22 +263,35 @@ fn distances(machine: &Machine, top: f64) -> (String, f64) {
         out.push_str(&text(PAD, y + 16.0, "faint", &format!("node {from}")));
         for (column, &to) in ids.iter().enumerate() {
             let class = machine.distances.classes[row][column].get().copied();
-            let rating =
-                machine.distances.rated(from, to).map_or(String::new(), |r| format!(" {r}"));
+            let rated = machine.distances.rated(from, to);
+            let rating = rated.map_or(String::new(), |rated| format!(" ({rated})"));
             let name = class.map_or("–", |class| short(class, cell));
-            let near = class == Some(DistanceClass::SameNode);
             let x = PAD + label + column as f64 * cell;
             let _ = write!(
                 out,
                 r#"<rect class="{}" x="{x:.0}" y="{y:.0}" width="{:.0}" height="22"/>{}"#,
-                if near { "near" } else { "far" },
+                class.map_or("off", shade),
                 cell - 2.0,
-                text(x + cell / 2.0, y + 15.0, "mid", &format!("{name}{rating}"))
+                text(x + cell / 2.0, y + 15.0, "mid small", &format!("{name}{rating}"))
             );
         }
         y += 24.0;
     }
     (out, y - top)
+}
+
+/// Farther is darker; memory without CPUs has a colour of its own.
+fn shade(class: DistanceClass) -> &'static str {
+    match class {
+        DistanceClass::SameCpu
+        | DistanceClass::Sibling
+        | DistanceClass::SameL3
+        | DistanceClass::SameNode => "d0",
+        DistanceClass::SameSocket => "d1",
+        DistanceClass::OtherSocket => "d2",
+        DistanceClass::FarSocket => "d3",
+        DistanceClass::MemoryOnly => "d4",
+    }
 }
 
 /// The class's name, or nothing where it has no room beside the rating.

@@ -1,15 +1,17 @@
 //! A machine at a glance: sockets as boxes, memory nodes as rooms in them, cores by the cache they
 //! share, siblings joined by a dot.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use hopcost_core::{
-    Cache, CacheKind, CpuId, CpuSet, DeviceKind, Known, Limit, Machine, Node, NodeId, RungExample,
+    Cache, CacheKind, CpuId, CpuSet, DeviceKind, DistanceClass, Known, Limit, Machine, Node,
+    NodeId, NodeSet, RungExample,
 };
 
 use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, flow, labelled, pad, pad_left, width};
-use crate::layout::{Room, by_core, by_last_cache, rooms};
+use crate::layout::{Room, by_core, by_last_cache, others_under, rooms};
 use crate::number::{bytes, figure, plural};
 
 /// The picture, `columns` wide.
@@ -24,7 +26,7 @@ pub fn machine(machine: &Machine, columns: usize) -> String {
     if !legend.is_empty() {
         out.push_str(&labelled("", 2, &legend, columns));
     }
-    for part in [distances(machine), ladder(machine, columns), caches(machine, columns)] {
+    for part in [distances(machine, columns), ladder(machine, columns), caches(machine, columns)] {
         if !part.is_empty() {
             let _ = write!(out, "\n{part}");
         }
@@ -75,7 +77,7 @@ fn where_it_runs(machine: &Machine) -> String {
         (Known::Is(true), Some(name)) => format!("guest of {name}"),
         (Known::Is(true), None) => "guest".to_owned(),
         (Known::Is(false), _) => "bare metal".to_owned(),
-        (Known::Missing(_), _) => "bare metal or guest unknown".to_owned(),
+        (Known::Missing(_), _) => "a guest or not, unknown".to_owned(),
     };
     if let Known::Is(container) = &machine.virtualization.container {
         let _ = write!(text, ", in a container ({container})");
@@ -185,22 +187,21 @@ fn nearest_initiators(node: &Node) -> Option<String> {
 /// The cores among some CPUs, by the last-level cache they share.
 fn core_lines(machine: &Machine, cpus: &CpuSet, columns: usize) -> Vec<String> {
     let groups = by_last_cache(machine, cpus);
-    let label = |cache: Option<&Cache>| match cache {
-        Some(cache) => format!(
-            "L{} {}",
-            cache.level,
-            cache.bytes.get().map_or("size unknown".into(), |&b| bytes(b))
-        ),
-        None => "cores".to_owned(),
+    let label = |cache: Option<&Cache>, group: &CpuSet| {
+        let Some(cache) = cache else { return "cores".to_owned() };
+        let size = cache.bytes.get().map_or("size unknown".into(), |&b| bytes(b));
+        let shared = others_under(machine, cache, group);
+        let shared = if shared.is_empty() { shared } else { format!(" with node {shared}") };
+        format!("L{} {size}{shared}", cache.level)
     };
-    let indent =
-        groups.iter().map(|(cache, _)| label(*cache).chars().count()).max().unwrap_or(0) + 4;
+    let widths = groups.iter().map(|(cache, group)| label(*cache, group).chars().count());
+    let indent = widths.max().unwrap_or(0) + 4;
     let mut lines = Vec::new();
     for (cache, group) in groups {
         let cores = cores(machine, &group);
         for (n, line) in flow(&cores, "  ", columns.saturating_sub(indent)).into_iter().enumerate()
         {
-            let head = if n == 0 { format!("  {}", label(cache)) } else { String::new() };
+            let head = if n == 0 { format!("  {}", label(cache, &group)) } else { String::new() };
             lines.push(format!("{}{line}", pad(&head, indent)));
         }
     }
@@ -249,13 +250,22 @@ fn run_text(machine: &Machine, run: &[CpuSet]) -> String {
     first.iter().zip(last.iter()).map(range).collect::<Vec<_>>().join(" · ")
 }
 
+/// Has any room a group of cores so long that it is written as runs?
+fn is_drawn_in_runs(machine: &Machine) -> bool {
+    let groups = rooms(machine).into_iter().flat_map(|room| {
+        let nodes = room.nodes.into_iter().map(move |node| node.cpus.intersection(&room.cpus));
+        nodes.flat_map(|cpus| by_last_cache(machine, &cpus))
+    });
+    groups.into_iter().any(|(_, group)| by_core(machine, &group).len() > MOST_CORES_ONE_BY_ONE)
+}
+
 fn legend(machine: &Machine) -> String {
     let mut parts = Vec::new();
     let with_siblings = machine.cpus.iter().find(|cpu| cpu.siblings.len() > 1);
     if let Some(cpu) = with_siblings {
         let threads = plural(cpu.siblings.len(), "thread");
         parts.push(format!("{} = {threads} of one core", thread_list(machine, &cpu.siblings)));
-        if machine.cpus.len() > 2 * MOST_CORES_ONE_BY_ONE {
+        if is_drawn_in_runs(machine) {
             parts.push("a-b · c-d = first with first, second with second".to_owned());
         }
     }
@@ -277,52 +287,38 @@ fn boxed(title: &str, lines: &[String], columns: usize) -> String {
     out
 }
 
-/// The firmware's distances, and for each node with CPUs what is nearest, in words.
-fn distances(machine: &Machine) -> String {
-    let ids = &machine.distances.nodes;
-    if ids.len() < 2 {
+/// For each node with CPUs the memories by their distance, in words, nearest first.
+fn distances(machine: &Machine, columns: usize) -> String {
+    let distances = &machine.distances;
+    if distances.nodes.len() < 2 {
         return String::new();
     }
-    let mut out = format!(
-        "{}\n",
-        Ink::Strong.on("distance from a node's CPUs to each memory, nearest first")
-    );
-    let rated = machine.distances.firmware.get().is_some();
-    for (row, &from) in ids.iter().enumerate() {
-        if machine.node(from).is_none_or(|node| node.cpus.is_empty()) {
-            continue;
+    let title = "distance from a node's CPUs to each memory, nearest first";
+    let mut out = format!("{}\n", Ink::Strong.on(title));
+    let label = distances.nodes.iter().map(|id| format!("node {id}").len()).max().unwrap_or(0) + 2;
+    for (row, &from) in distances.nodes.iter().enumerate() {
+        let mut groups: BTreeMap<(DistanceClass, Option<u32>), NodeSet> = BTreeMap::new();
+        for (column, &to) in distances.nodes.iter().enumerate() {
+            if let Known::Is(class) = distances.classes[row][column] {
+                groups.entry((class, distances.rated(from, to))).or_default().insert(to);
+            }
         }
-        let mut columns: Vec<usize> =
-            (0..ids.len()).filter(|&c| machine.distances.classes[row][c].get().is_some()).collect();
-        columns.sort_by_key(|&c| {
-            (
-                machine.distances.classes[row][c].get().copied(),
-                machine.distances.rated(from, ids[c]),
-                ids[c],
-            )
-        });
-        let piece = |group: &[usize]| {
-            let nodes: Vec<String> = group.iter().map(|&c| ids[c].to_string()).collect();
-            let class =
-                machine.distances.classes[row][group[0]].get().map_or("", |class| class.name());
-            let rating = machine.distances.rated(from, ids[group[0]]);
-            let rating = rating.map_or(String::new(), |r| format!(" ({r})"));
-            format!("{class} {}{rating}", nodes.join(","))
-        };
-        let same = |a: &usize, b: &usize| {
-            machine.distances.classes[row][*a] == machine.distances.classes[row][*b]
-                && machine.distances.rated(from, ids[*a]) == machine.distances.rated(from, ids[*b])
-        };
-        let pieces: Vec<String> = columns.chunk_by(same).map(piece).collect();
-        let _ =
-            writeln!(out, "  {} {}", pad_left(&format!("node {from}"), 7), pieces.join("  →  "));
+        let pieces: Vec<String> = groups
+            .into_iter()
+            .map(|((class, rated), nodes)| {
+                let rated = rated.map_or(String::new(), |rated| format!(" ({rated})"));
+                format!("{class} {nodes}{rated}")
+            })
+            .collect();
+        for (n, line) in flow(&pieces, " → ", columns.saturating_sub(label + 4)).iter().enumerate()
+        {
+            let head = if n == 0 { format!("node {from}") } else { "→".to_owned() };
+            let _ = writeln!(out, "  {}  {line}", pad_left(&head, label));
+        }
     }
-    if rated {
-        let _ = writeln!(
-            out,
-            "  {}",
-            Ink::Faint.on("(n) = the firmware's rating, 10 = local; never a latency")
-        );
+    if distances.firmware.get().is_some() {
+        let legend = "(n) = the firmware's rating, 10 = local; never a latency";
+        out.push_str(&labelled("", 2, &Ink::Faint.on(legend), columns));
     }
     out
 }

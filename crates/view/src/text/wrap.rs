@@ -1,7 +1,7 @@
 //! Lines that fit.
 
 /// The width of the terminal that nothing exceeds unless it must.
-pub const LEAST_WIDTH: usize = 40;
+pub const LEAST_WIDTH: usize = 60;
 
 /// How many columns a text takes, colours not counted.
 pub fn width(text: &str) -> usize {
@@ -46,7 +46,7 @@ pub fn flow(pieces: &[String], separator: &str, columns: usize) -> Vec<String> {
 /// Breaks prose into lines of at most `columns`.
 pub fn prose(text: &str, columns: usize) -> Vec<String> {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-    flow(&words, " ", columns.max(LEAST_WIDTH / 2))
+    flow(&words, " ", columns.max(LEAST_WIDTH / 3))
 }
 
 /// Prose after a label: the label stands on the first line, the rest is indented below it.
