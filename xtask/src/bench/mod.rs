@@ -1,16 +1,82 @@
 //! `cargo xtask bench`: hopcost side by side with the tools that measure the same.
+//!
+//! Every claim is a ratio: in each round both tools run within seconds of each other on the same
+//! CPUs, and the median over rounds of the rounds' ratios is reported with its interval. Peers are
+//! found on the PATH; where one is missing its rows say so.
+
+mod probes;
 
 use anyhow::Result;
 use clap::ValueEnum;
+use hopcost_core::Estimate;
+use hopcost_stats::paired_ratio;
 
 /// What can be compared.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum What {
-    /// The hardware probes.
+    /// The hardware probes: with multichase, likwid-bench and core-to-core-latency
     Probes,
 }
 
-/// Runs the comparison.
-pub fn run(_what: What, _rounds: usize) -> Result<u8> {
-    Ok(0)
+/// Runs the comparison and prints its table.
+pub fn run(what: What, rounds: usize) -> Result<u8> {
+    match what {
+        What::Probes => probes::run(rounds),
+    }
+}
+
+/// What a ratio of hopcost's figure over the peer's has to be.
+#[derive(Clone, Copy, Debug)]
+enum Goal {
+    /// Its interval lies above this.
+    Above(f64),
+    /// Its point lies within this share of 1.
+    Within(f64),
+}
+
+impl Goal {
+    fn is_met(self, ratio: &Estimate) -> bool {
+        match self {
+            Self::Above(least) => ratio.low > least,
+            Self::Within(share) => (ratio.point - 1.0).abs() <= share,
+        }
+    }
+
+    fn words(self) -> String {
+        match self {
+            Self::Above(least) => format!("interval above {least}"),
+            Self::Within(share) => format!("within {:.0} %", share * 100.0),
+        }
+    }
+}
+
+fn heading() {
+    println!("{:<62} {:>9} {:>9}  {:<25} goal", "", "hopcost", "peer", "ratio, 95 % interval");
+}
+
+/// One line of the table: the rounds' figures as (hopcost's, the peer's).
+fn row(what: &str, rounds: &[(f64, f64)], goal: Goal) {
+    let Some(ratio) = paired_ratio(rounds, 0.95) else {
+        println!("{what:<62} no rounds");
+        return;
+    };
+    let median = |of: fn(&(f64, f64)) -> f64| {
+        let figures: Vec<f64> = rounds.iter().map(of).collect();
+        hopcost_stats::spread(&figures).map_or(f64::NAN, |spread| spread.median)
+    };
+    println!(
+        "{what:<62} {:>9.2} {:>9.2}  {:.3} ({:.3} … {:.3}){:>4}  {}: {}",
+        median(|round| round.0),
+        median(|round| round.1),
+        ratio.point,
+        ratio.low,
+        ratio.high,
+        "",
+        goal.words(),
+        if goal.is_met(&ratio) { "met" } else { "NOT MET" },
+    );
+}
+
+fn missing(what: &str, peer: &str) {
+    println!("{what:<62} missing, because {peer} is not on the PATH: goal unmet");
 }

@@ -9,7 +9,7 @@
 //! Limits: one thread alone rarely saturates a memory; the sum over threads is for private data, as
 //! a scan of many sessions has it.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
@@ -237,6 +237,10 @@ impl Buffer {
         self.at = chunk.end;
         (chunk.len() * kernel.program_bytes(), self.at >= stream)
     }
+
+    fn sweep_to_end(&mut self, kernel: Kernel, vectors: Vectors) {
+        while !self.sweep_chunk(kernel, vectors).1 {}
+    }
 }
 
 /// The buffers on one memory node.
@@ -279,10 +283,18 @@ impl Rig for BandwidthRig {
         // One thread alone walks all buffers in turn, so that it too outruns the caches.
         let share = estate.buffers.len() / job.cpus.len();
         let shares: Vec<_> = estate.buffers.chunks_mut(share).take(job.cpus.len()).collect();
-        let shares: Vec<_> = shares.into_iter().map(std::sync::Mutex::new).collect();
+        let shares: Vec<_> = shares.into_iter().map(Mutex::new).collect();
+        if kernel == Kernel::StoreNonTemporal {
+            // It goes past the caches, so it would meet what the kernels before it left there all
+            // through its window; others push that out while they ramp up.
+            affinity::crew(&job.cpus, |n| {
+                let mut mine = shares[n].lock().unwrap_or_else(PoisonError::into_inner);
+                mine.iter_mut().for_each(|buffer| buffer.sweep_to_end(kernel, vectors));
+            })?;
+        }
         let opening = OnceLock::new();
         let results = affinity::crew(&job.cpus, |n| {
-            let Ok(mut mine) = shares[n].lock() else { return Stretch::default() };
+            let mut mine = shares[n].lock().unwrap_or_else(PoisonError::into_inner);
             stream(&mut mine, kernel, vectors, &opening, window, job.cpus[n])
         })?;
         let rate: f64 = results.iter().map(Stretch::gigabytes_per_second).sum();
@@ -312,12 +324,6 @@ struct Stretch {
     bytes: usize,
     took: Duration,
     quiet: Result<(), Disturbance>,
-}
-
-impl Default for Stretch {
-    fn default() -> Self {
-        Self { bytes: 0, took: Duration::ZERO, quiet: Ok(()) }
-    }
 }
 
 impl Stretch {

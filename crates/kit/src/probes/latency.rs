@@ -1,13 +1,14 @@
 //! **latency**: how long one load waits, from each node's CPU to each node's memory.
 //!
 //! Method: one chain of dependent loads over a random cycle (`hopcost_sys::kernels::chase`), one
-//! line per 256 bytes, over memory of 4 and 8 times the last-level cache, both printed: where they
-//! differ, caches still help at the smaller size. Fully random order shows what a database's page
-//! look-ups pay, TLB misses included; page by page shows the memory alone. Parallel chains show how
-//! much of the wait a core can overlap.
+//! line per 256 bytes, so much memory that these lines are 4 and 8 times the last-level cache, both
+//! printed: where they differ, caches still help at the smaller size. Fully random order shows what
+//! a database's page look-ups pay, TLB misses included; page by page shows the memory alone.
+//! Parallel chains show how much of the wait a core can overlap.
 //!
 //! Limits: in a guest the size of the last-level cache is what the hypervisor says. The figure is
-//! for an idle machine; under load it is larger.
+//! for an idle machine; under load it is larger. Where memory or time (`--quick`) is too short for
+//! that much, the report says how much of the walk the cache can hold.
 
 use std::time::Duration;
 
@@ -146,7 +147,10 @@ fn sizes_differ(site: &Site<'_>, results: &[CellResult]) -> Option<Warning> {
             "twice the memory gives {:+.0} %: the smaller size is not all memory",
             (worst - 1.0) * 100.0
         ),
-        advice: format!("quote the larger size, or walk more with --size {}M", (2 * size) >> 20),
+        advice: format!(
+            "quote the larger size, or walk more with --size {}M, if memory allows",
+            enough_bytes(site).max(2 * size as u64) >> 20
+        ),
     })
 }
 
@@ -188,16 +192,22 @@ fn needed(site: &Site<'_>) -> Vec<u64> {
     regions.into_iter().map(|bytes| bytes as u64).collect()
 }
 
-/// The smaller size: what was asked for, or 4 × the last-level cache that one CPU can fill, or what
-/// a quarter of the roomiest node allows.
+/// The smaller size: what was asked for, or [`enough_bytes`], or what a quarter of the roomiest node
+/// allows (an eighth where it has to be quick: memory takes its time to be populated and laid).
 fn walk_bytes(site: &Site<'_>) -> usize {
     if let Some(bytes) = site.size_bytes {
         return bytes as usize;
     }
-    let wish = 4 * cache_bytes(site);
-    let most = ground::most_available(site).map_or(wish, |bytes| bytes / 4);
+    let wish = enough_bytes(site);
+    let share = if site.effort == Effort::Quick { 8 } else { 4 };
+    let most = ground::most_available(site).map_or(wish, |bytes| bytes / share);
     let whole = most.min(wish).max(4 << 20) >> 20 << 20;
     whole as usize
+}
+
+/// Memory whose walked lines are 4 × the last-level cache that one CPU can fill.
+fn enough_bytes(site: &Site<'_>) -> u64 {
+    4 * cache_bytes(site) * (stride(site) / LINE_BYTES) as u64
 }
 
 fn cache_bytes(site: &Site<'_>) -> u64 {
@@ -207,18 +217,19 @@ fn cache_bytes(site: &Site<'_>) -> u64 {
 }
 
 fn warnings(site: &Site<'_>, size: usize) -> Vec<Warning> {
-    let cache = cache_bytes(site);
-    let ratio = size as f64 / cache as f64;
-    if ratio >= 4.0 {
+    let (cache, lines) = (cache_bytes(site), size / stride(site) * LINE_BYTES);
+    let ratio = lines as f64 / cache as f64;
+    if size as u64 >= enough_bytes(site) {
         return Vec::new();
     }
     vec![Warning {
         text: format!(
-            "{} is only {ratio:.1} × the last-level cache ({}): hits in it make memory look faster",
-            ground::bytes_text(size),
+            "the lines walked, {}, are only {ratio:.1} × the last-level cache ({}): hits in it make \
+             memory look faster",
+            ground::bytes_text(lines),
             ground::bytes_text(cache as usize)
         ),
-        advice: format!("walk more with --size {}M, if the nodes have it free", (4 * cache) >> 20),
+        advice: format!("walk more with --size {}M, if memory allows", enough_bytes(site) >> 20),
     }]
 }
 
