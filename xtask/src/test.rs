@@ -13,7 +13,10 @@ pub fn run() -> Result<u8> {
     step("formatting", &["fmt", "--all", "--check"])?;
     step("lints", &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     println!("xtask: rules of the house");
-    tidy::run()?;
+    let untidy = tidy::run()?;
+    if untidy != 0 {
+        return Ok(untidy);
+    }
     build_hopcost()?;
     step("tests", &["test", "--workspace"])?;
     Ok(0)

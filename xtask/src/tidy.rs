@@ -1,8 +1,302 @@
 //! `cargo xtask tidy`: the rules of the house that the compiler does not check.
+//!
+//! A rule looks at all files and complains. A new one is a function here and a line in [`RULES`].
 
-use anyhow::Result;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
-/// Checks them all.
+use anyhow::{Context, Result};
+
+use crate::project;
+
+const RULES: &[fn(&House) -> Vec<Complaint>] = &[
+    crates_point_one_way,
+    the_core_stays_small_and_light,
+    unsafe_code_lives_in_sys,
+    files_are_named_for_what_they_hold,
+    every_source_says_what_it_is,
+    files_fit_a_head,
+    nothing_is_left_for_later,
+    nothing_leans_on_one_machine,
+    links_lead_somewhere,
+    machines_say_where_they_come_from,
+];
+
+/// Checks them all; 1 if there was something to complain of.
 pub fn run() -> Result<u8> {
-    Ok(0)
+    let house = House::read(project())?;
+    let complaints: Vec<Complaint> = RULES.iter().flat_map(|rule| rule(&house)).collect();
+    for complaint in &complaints {
+        eprintln!("{complaint}");
+    }
+    println!("xtask: tidy: {} rules, {} complaints", RULES.len(), complaints.len());
+    Ok(u8::from(!complaints.is_empty()))
+}
+
+/// All text files of the project.
+struct House {
+    files: Vec<Paper>,
+}
+
+/// One of them.
+struct Paper {
+    /// Relative to the project's root.
+    path: String,
+    text: String,
+}
+
+/// What a rule found.
+#[derive(Debug)]
+struct Complaint {
+    path: String,
+    line: usize,
+    words: String,
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.words)
+    }
+}
+
+impl House {
+    fn read(root: &Path) -> Result<Self> {
+        let mut files = Vec::new();
+        let mut rooms = vec![root.to_path_buf()];
+        while let Some(room) = rooms.pop() {
+            let entries = room.read_dir().with_context(|| room.display().to_string())?;
+            for path in entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()? {
+                if path.is_dir() {
+                    let foreign = path.ends_with("target") || path.ends_with(".git");
+                    rooms.extend((!foreign).then_some(path));
+                } else if let Ok(text) = std::fs::read_to_string(&path) {
+                    let path = path.strip_prefix(root)?.to_string_lossy().into_owned();
+                    files.push(Paper { path, text });
+                }
+            }
+        }
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(Self { files })
+    }
+
+    fn sources(&self) -> impl Iterator<Item = &Paper> {
+        self.files.iter().filter(|paper| paper.has_extension("rs"))
+    }
+
+    /// What is written for people or machines to read, lock file and recordings aside.
+    fn writings(&self) -> impl Iterator<Item = &Paper> {
+        let kept = |paper: &&Paper| {
+            !paper.path.starts_with("fixtures/machines/") && !paper.has_extension("lock")
+        };
+        self.files.iter().filter(kept)
+    }
+}
+
+impl Paper {
+    fn has_extension(&self, extension: &str) -> bool {
+        Path::new(&self.path).extension().is_some_and(|e| e == extension)
+    }
+
+    /// A complaint for every line that holds one of the words.
+    fn lines_with(&self, words: &[String], why: &str) -> Vec<Complaint> {
+        let mut found = Vec::new();
+        for (n, line) in self.text.lines().enumerate() {
+            if let Some(word) = words.iter().find(|word| line.contains(*word)) {
+                found.push(self.complain(n + 1, format!("'{word}': {why}")));
+            }
+        }
+        found
+    }
+
+    fn complain(&self, line: usize, words: impl Into<String>) -> Complaint {
+        Complaint { path: self.path.clone(), line, words: words.into() }
+    }
+
+    /// Lines of code: no comments, no blank lines, and nothing from the tests on.
+    fn code_lines(&self) -> usize {
+        let code = self.text.split("#[cfg(test)]").next().unwrap_or_default();
+        let counts = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
+        code.lines().filter(counts).count()
+    }
+}
+
+/// Which of our crates each may depend on. `engine` and `kit` never see each other: the contracts
+/// between them are core's.
+const MAY_SEE: &[(&str, &[&str])] = &[
+    ("core", &[]),
+    ("stats", &["core"]),
+    ("sys", &["core"]),
+    ("kit", &["core", "stats", "sys"]),
+    ("engine", &["core", "stats", "sys"]),
+    ("view", &["core", "stats"]),
+    ("cli", &["core", "engine", "kit", "stats", "sys", "view"]),
+];
+
+/// The names of a manifest's ordinary dependencies, with their lines.
+fn dependencies(manifest: &Paper) -> impl Iterator<Item = (usize, &str)> {
+    let lines = manifest.text.lines().enumerate();
+    let section = lines.skip_while(|(_, line)| *line != "[dependencies]").skip(1);
+    section.take_while(|(_, line)| !line.starts_with('[')).filter_map(|(n, line)| {
+        let end = line.find(['.', ' ', '='])?;
+        Some((n + 1, &line[..end]))
+    })
+}
+
+fn crates_point_one_way(house: &House) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    for paper in &house.files {
+        let name = paper.path.strip_prefix("crates/").and_then(|p| p.strip_suffix("/Cargo.toml"));
+        let Some(name) = name else { continue };
+        let Some((_, allowed)) = MAY_SEE.iter().find(|(of, _)| *of == name) else {
+            complaints.push(paper.complain(1, "a crate without a rule in xtask/src/tidy.rs"));
+            continue;
+        };
+        let ours = dependencies(paper)
+            .filter_map(|(line, name)| Some((line, name.strip_prefix("hopcost-")?)))
+            .filter(|(_, seen)| !allowed.contains(seen));
+        complaints.extend(
+            ours.map(|(line, seen)| paper.complain(line, format!("{name} must not see {seen}"))),
+        );
+    }
+    complaints
+}
+
+fn the_core_stays_small_and_light(house: &House) -> Vec<Complaint> {
+    const MOST_LINES: usize = 1200;
+    let mut complaints = Vec::new();
+    let in_core = |paper: &&Paper| paper.path.starts_with("crates/core/");
+    for paper in house.files.iter().filter(in_core).filter(|p| p.path.ends_with("Cargo.toml")) {
+        let heavy = dependencies(paper).filter(|(_, name)| !["serde", "thiserror"].contains(name));
+        complaints.extend(
+            heavy.map(|(line, name)| paper.complain(line, format!("core does without {name}"))),
+        );
+    }
+    let lines: usize = house.sources().filter(in_core).map(Paper::code_lines).sum();
+    if lines > MOST_LINES {
+        let words = format!("core has {lines} lines of code, more than {MOST_LINES}");
+        complaints.push(Complaint { path: "crates/core".into(), line: 1, words });
+    }
+    complaints
+}
+
+fn unsafe_code_lives_in_sys(house: &House) -> Vec<Complaint> {
+    let word = [format!("allow({})", "unsafe_code")];
+    let outside = house.sources().filter(|paper| !paper.path.starts_with("crates/sys/"));
+    outside.flat_map(|paper| paper.lines_with(&word, "unsafe code lives in crates/sys")).collect()
+}
+
+fn files_are_named_for_what_they_hold(house: &House) -> Vec<Complaint> {
+    const EMPTY_NAMES: [&str; 6] = ["utils", "util", "helpers", "helper", "common", "misc"];
+    let mut complaints = Vec::new();
+    for paper in house.sources() {
+        let path = Path::new(&paper.path).with_extension("");
+        let named = path.iter().any(|part| EMPTY_NAMES.iter().any(|name| part == *name));
+        complaints.extend(named.then(|| paper.complain(1, "a name that says nothing")));
+    }
+    complaints
+}
+
+fn every_source_says_what_it_is(house: &House) -> Vec<Complaint> {
+    let silent = house.sources().filter(|paper| !paper.text.starts_with("//! "));
+    silent.map(|paper| paper.complain(1, "begin with //! and say what this file is")).collect()
+}
+
+fn files_fit_a_head(house: &House) -> Vec<Complaint> {
+    const MOST_LINES: usize = 600;
+    let long = house.sources().filter(|paper| paper.text.lines().count() > MOST_LINES);
+    long.map(|paper| paper.complain(MOST_LINES, "too long: this file holds two things")).collect()
+}
+
+fn nothing_is_left_for_later(house: &House) -> Vec<Complaint> {
+    // Spelt in two parts, or this file would complain of itself.
+    let words =
+        [("TO", "DO"), ("FIX", "ME"), ("XX", "X"), ("#[ign", "ore"), ("#[allow(de", "ad_code")]
+            .map(|(a, b)| format!("{a}{b}"));
+    let why = "finish it, or leave it out and say so";
+    house.writings().flat_map(|paper| paper.lines_with(&words, why)).collect()
+}
+
+fn nothing_leans_on_one_machine(house: &House) -> Vec<Complaint> {
+    let words = [("/tm", "p/"), ("/hom", "e/"), ("/roo", "t/"), ("/wor", "k/"), ("../sha", "red")]
+        .map(|(a, b)| format!("{a}{b}"));
+    let why = "a path of one machine";
+    house.writings().flat_map(|paper| paper.lines_with(&words, why)).collect()
+}
+
+fn links_lead_somewhere(house: &House) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    for paper in house.files.iter().filter(|paper| paper.has_extension("md")) {
+        let dir = Path::new(&paper.path).parent().unwrap_or(Path::new(""));
+        for (n, line) in paper.text.lines().enumerate() {
+            for link in line.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+                let leads = link.is_empty()
+                    || link.contains("://")
+                    || project().join(dir).join(link).exists();
+                complaints.extend((!leads).then(|| paper.complain(n + 1, format!("no {link}"))));
+            }
+        }
+    }
+    complaints
+}
+
+fn machines_say_where_they_come_from(house: &House) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    for paper in house.files.iter().filter(|paper| paper.path.starts_with("fixtures/machines/")) {
+        let name = paper.path.rsplit('/').next().unwrap_or_default();
+        let by_hand = paper.text.contains("# Written by hand, no recording");
+        if !name.starts_with(if by_hand { "hand-" } else { "vm-" }) {
+            complaints.push(paper.complain(1, "name it hand-… and say so inside, or vm-…"));
+        }
+    }
+    complaints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn house(path: &str, text: &str) -> House {
+        House { files: vec![Paper { path: path.into(), text: text.into() }] }
+    }
+
+    #[test]
+    fn this_house_is_tidy() {
+        let house = House::read(project()).unwrap();
+        assert!(house.sources().count() > 50, "the walk misses the sources");
+        let complaints: Vec<_> = RULES.iter().flat_map(|rule| rule(&house)).collect();
+        assert!(complaints.is_empty(), "{complaints:#?}");
+    }
+
+    #[test]
+    fn each_rule_sees_what_it_is_for() {
+        let long = "//! Long.\n".repeat(601);
+        let fat_core = "let x = 1;\n".repeat(1201);
+        let cases: &[(usize, &str, &str)] = &[
+            (0, "crates/engine/Cargo.toml", "[dependencies]\nhopcost-kit.workspace = true\n"),
+            (0, "crates/new/Cargo.toml", ""),
+            (1, "crates/core/Cargo.toml", "[dependencies]\nlibc = \"0.2\"\n"),
+            (1, "crates/core/src/lib.rs", &fat_core),
+            (2, "crates/kit/src/lib.rs", concat!("#![allow(", "unsafe_code)]")),
+            (3, "crates/kit/src/utils.rs", ""),
+            (3, "crates/kit/src/helpers/mod.rs", ""),
+            (4, "crates/kit/src/lib.rs", "use std::fmt;\n"),
+            (5, "crates/kit/src/lib.rs", &long),
+            (6, "docs/A.md", concat!("TO", "DO: the rest")),
+            (6, "crates/kit/src/lib.rs", concat!("#[ign", "ore = \"slow\"]")),
+            (7, "README.md", concat!("see /hom", "e/me/notes")),
+            (8, "docs/A.md", "see [this](no-such-file.md)"),
+            (9, "fixtures/machines/vm-n9.tree", "# Written by hand, no recording"),
+        ];
+        for (rule, path, text) in cases {
+            assert_eq!(RULES[*rule](&house(path, text)).len(), 1, "rule {rule} on {path}");
+        }
+    }
+
+    #[test]
+    fn only_ordinary_dependencies_count() {
+        let text = "[dependencies]\nserde = \"1\"\n\n[dev-dependencies]\nlibc = \"0.2\"\n";
+        let house = house("crates/core/Cargo.toml", text);
+        assert!(the_core_stays_small_and_light(&house).is_empty());
+        assert_eq!(dependencies(&house.files[0]).collect::<Vec<_>>(), [(2, "serde")]);
+    }
 }

@@ -472,10 +472,10 @@ mod limits {
         let (vm, _turn) = guest("n2", Kernel::V6_1);
         let outcome = vm
             .run(
-                "cp /usr/local/bin/hopcost /tmp/alone && cd /tmp || exit 1
-                 su nobody -s /bin/sh -c '/tmp/alone machine --json' > /out/machine || exit 2
-                 su nobody -s /bin/sh -c '/tmp/alone probe latency --quick --size 4M' > /out/probe || exit 3
-                 su nobody -s /bin/sh -c '/tmp/alone doctor' > /out/doctor",
+                "mkdir -m 1777 /elsewhere && cp /usr/local/bin/hopcost /elsewhere/alone && cd /elsewhere || exit 1
+                 su nobody -s /bin/sh -c '/elsewhere/alone machine --json' > /out/machine || exit 2
+                 su nobody -s /bin/sh -c '/elsewhere/alone probe latency --quick --size 4M' > /out/probe || exit 3
+                 su nobody -s /bin/sh -c '/elsewhere/alone doctor' > /out/doctor",
             )
             .unwrap();
         let machine = json(&outcome, "machine");

@@ -53,9 +53,20 @@ impl Failure {
     }
 }
 
+/// The error and its causes, none said twice: an error of ours already ends with its cause, and a
+/// context may end with the path that the error begins with.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.error)
+        let mut said = self.error.to_string();
+        for cause in self.error.chain().skip(1).map(ToString::to_string) {
+            let (subject, rest) = cause.split_once(": ").unwrap_or(("", &cause));
+            if !subject.is_empty() && said.ends_with(subject) {
+                said = format!("{said}: {rest}");
+            } else if !said.contains(&cause) {
+                said = format!("{said}: {cause}");
+            }
+        }
+        f.write_str(&said)
     }
 }
 
@@ -64,5 +75,21 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
         let error = error.into();
         let not_here = matches!(error.downcast_ref(), Some(ProbeError::NotHere(_)));
         Self { exit: if not_here { Exit::NotHere } else { Exit::Failed }, error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_said_twice() {
+        let error = anyhow::anyhow!("no such file").context("x.svg: no such file");
+        assert_eq!(
+            Failure::from(error.context("--svg x.svg")).to_string(),
+            "--svg x.svg: no such file"
+        );
+        let error = anyhow::anyhow!("line 1: damaged").context("--sysfs x");
+        assert_eq!(Failure::from(error).to_string(), "--sysfs x: line 1: damaged");
     }
 }

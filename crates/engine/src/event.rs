@@ -28,3 +28,11 @@ pub trait Listener {
     /// Something happened.
     fn hear(&mut self, event: Event<'_>);
 }
+
+/// Nobody listens.
+#[derive(Debug)]
+pub struct Silent;
+
+impl Listener for Silent {
+    fn hear(&mut self, _event: Event<'_>) {}
+}

@@ -4,5 +4,5 @@
 mod event;
 mod probing;
 
-pub use event::{Event, Listener};
+pub use event::{Event, Listener, Silent};
 pub use probing::{Timing, run_probe};

@@ -245,6 +245,7 @@ mod tests {
     use hopcost_core::{CpuId, Locality, NodeId, PageSize, Place, ProofMethod, Unit};
 
     use super::*;
+    use crate::event::Silent;
 
     /// A probe of two cells: one answers 100, the other what `disturbed` and `displaced` make of it.
     struct Fake {
@@ -309,12 +310,6 @@ mod tests {
         }
     }
 
-    struct Deaf;
-
-    impl Listener for Deaf {
-        fn hear(&mut self, _: Event<'_>) {}
-    }
-
     fn run(probe: &Fake, stop: &AtomicBool) -> ProbeReport {
         let machine = hopcost_sys::topology::read(&hopcost_sys::Root::live());
         let site = Site {
@@ -330,7 +325,7 @@ mod tests {
             seed: 1,
         };
         let timing = Timing { budget: Duration::ZERO, warm_up: Duration::from_millis(1) };
-        run_probe(probe, &site, timing, stop, &mut Deaf).unwrap()
+        run_probe(probe, &site, timing, stop, &mut Silent).unwrap()
     }
 
     #[test]

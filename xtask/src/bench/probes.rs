@@ -14,8 +14,8 @@ use super::{Goal, heading, missing, row};
 use crate::command;
 use crate::test::build_hopcost;
 
-/// Memory walked: one line of every 256 bytes makes 1 GiB of lines, beyond any cache.
-const GIB: usize = 4;
+/// Memory walked: one line of every 256 bytes makes 512 MiB of lines.
+const GIB: usize = 2;
 const MIB: usize = GIB << 10;
 const STRIDE: &str = "256";
 
@@ -32,7 +32,7 @@ pub fn run(rounds: usize) -> Result<u8> {
 /// Runs one of hopcost's probes and returns its JSON.
 fn probe(hopcost: &Path, arguments: &[&str]) -> Result<Value> {
     let mut command = Command::new(hopcost);
-    command.arg("probe").args(arguments).args(["--quick", "--json"]);
+    command.arg("probe").args(arguments).arg("--json");
     Ok(serde_json::from_str(&command::output(&mut command)?)?)
 }
 
@@ -104,7 +104,8 @@ fn bandwidth(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
     }
     let mut figures = vec![Vec::new(); kernels.len() * crowds.len()];
     for _ in 0..rounds {
-        let report = probe(hopcost, &["bandwidth", "--size", &per_thread, "--pages", "4k"])?;
+        let report =
+            probe(hopcost, &["bandwidth", "--quick", "--size", &per_thread, "--pages", "4k"])?;
         let mut rows = figures.iter_mut();
         for (kernel, test) in kernels {
             for (crowd, threads) in crowds {
@@ -146,7 +147,7 @@ fn cores(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
     let pair = format!("{a},{b}");
     let (mut figures, mut ours, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {
-        let report = probe(hopcost, &["cores", "--cpus", &pair])?;
+        let report = probe(hopcost, &["cores", "--quick", "--cpus", &pair])?;
         let cells = report["probes"][0]["cells"].as_array().context("no cells")?;
         ours.extend(cells.iter().map(|cell| cell["outcome"]["measured"].clone()));
         let mut lines = Vec::new();

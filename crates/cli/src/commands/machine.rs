@@ -12,7 +12,9 @@ use crate::output;
 
 pub fn run(args: &MachineArgs) -> Result<Exit, Failure> {
     let root = match &args.sysfs {
-        Some(path) => Root::recorded(path).context("--sysfs")?,
+        Some(path) => {
+            Root::recorded(path).with_context(|| format!("--sysfs {}", path.display()))?
+        }
         None if args.record.is_some() => Root::live_noting(),
         None => Root::live(),
     };
@@ -36,7 +38,7 @@ fn record(root: Root, path: &Path) -> Result<(), Failure> {
         let written = std::fs::write(path, tree.to_text());
         written.with_context(|| format!("--record {}", path.display()))?;
     } else {
-        tree.write_below(path).context("--record")?;
+        tree.write_below(path).with_context(|| format!("--record {}", path.display()))?;
     }
     output::remark(&format!(
         "recorded into {path}; 'hopcost machine --sysfs {path}' reads it anywhere",

@@ -184,3 +184,43 @@ fn reserve_huge_pages(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::Parser;
+    use hopcost_engine::Silent;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    /// The registry: whatever is in it has a name of its own, a question, and works.
+    #[test]
+    fn every_probe_measures_what_it_says_it_can() {
+        let machine = topology::read(&Root::live());
+        let dir = tempfile::tempdir().unwrap();
+        let log_dir = dir.path().to_str().unwrap();
+        let arguments =
+            ["hopcost", "probe", "--quick", "--size", "4M", "--pages", "4k", "--log-dir", log_dir];
+        let Command::Probe(args) = Cli::parse_from(arguments).command else { panic!() };
+        let site = site(&args, &machine).unwrap();
+        let timing = Timing { budget: Duration::ZERO, warm_up: Duration::ZERO };
+        let mut names = std::collections::BTreeSet::new();
+        for probe in PROBES {
+            assert!(names.insert(probe.name()), "two probes are called {}", probe.name());
+            assert!(probe.question().ends_with('?'), "{} asks nothing", probe.name());
+            let stop = AtomicBool::new(false);
+            let report = run_probe(*probe, &site, timing, &stop, &mut Silent).unwrap();
+            assert!(!report.cells.is_empty(), "{} has no cells", probe.name());
+            let ready = report.cells.iter().filter(|result| result.cell.is_ready()).count();
+            let measured = report.cells.iter().filter_map(|result| result.estimate());
+            for e in measured.clone() {
+                let good = e.low > 0.0 && e.low <= e.point && e.point <= e.high && e.n > 0;
+                assert!(good, "{}: {e:?}", probe.name());
+            }
+            // On a busy machine a cell may lose all its samples; not all cells.
+            assert!(ready == 0 || measured.count() > 0, "{} measures nothing", probe.name());
+        }
+    }
+}

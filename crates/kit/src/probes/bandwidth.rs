@@ -102,8 +102,7 @@ impl Probe for Bandwidth {
             for kernel in Kernel::ALL {
                 for row in ground::rows(site) {
                     for (column, state) in &columns {
-                        let own =
-                            row.id == column.id || (!row.has_memory() && column.cpus.is_empty());
+                        let own = ground::is_own(row, column);
                         if own || kernel == Kernel::Read || site.effort == Effort::Full {
                             cells.push(cell(site, kernel, crowd, row, (column.id, state)));
                         }

@@ -31,6 +31,11 @@ pub fn most_available(site: &Site<'_>) -> Option<u64> {
     columns(site).iter().filter_map(|node| node.available_bytes.get()).max().copied()
 }
 
+/// Does a row's CPU find its own memory in this column? CPUs without any take memory without CPUs.
+pub fn is_own(row: &Node, column: &Node) -> bool {
+    row.id == column.id || (!row.has_memory() && column.cpus.is_empty())
+}
+
 /// The CPU that speaks for a node. Not its first where there is another: interrupts and other work
 /// gather on the first.
 pub fn row_cpu(site: &Site<'_>, node: &Node) -> Option<CpuId> {

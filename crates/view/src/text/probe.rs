@@ -356,7 +356,7 @@ fn bar(low: f64, high: f64, room: usize) -> String {
 
 fn list(cells: &[&CellResult], columns: usize) -> String {
     let mut rows: Vec<&Place> = Vec::new();
-    for cell in cells.iter().filter(|cell| !is_absent_rung(cell)) {
+    for cell in cells.iter().filter(|cell| !is_absent_rung(cells.iter().copied(), cell)) {
         if !rows.contains(&&cell.cell.row) {
             rows.push(&cell.cell.row);
         }
@@ -424,15 +424,20 @@ fn turned_list(cells: &[&CellResult]) -> String {
     out
 }
 
-/// A rung of the ladder that this machine does not have.
-fn is_absent_rung(result: &CellResult) -> bool {
-    matches!(result.cell.row, Place::Class(_)) && !result.cell.is_ready()
+/// A rung of the ladder that this machine does not have: nothing of it can be measured.
+fn is_absent_rung<'a>(
+    among: impl IntoIterator<Item = &'a CellResult>,
+    result: &CellResult,
+) -> bool {
+    let of_rung = |other: &&CellResult| other.cell.row == result.cell.row;
+    matches!(result.cell.row, Place::Class(_))
+        && among.into_iter().filter(of_rung).all(|other| !other.cell.is_ready())
 }
 
 /// Every reason for a missing or void cell, once.
 fn absences(report: &ProbeReport, columns: usize) -> String {
     let mut reasons: Vec<(String, &str, Vec<String>)> = Vec::new();
-    for cell in report.cells.iter().filter(|cell| !is_absent_rung(cell)) {
+    for cell in report.cells.iter().filter(|cell| !is_absent_rung(&report.cells, cell)) {
         let (mark, reason) = match &cell.outcome {
             Outcome::Measured { .. } => continue,
             Outcome::Missing(reason) => ("–", reason),
@@ -446,7 +451,8 @@ fn absences(report: &ProbeReport, columns: usize) -> String {
         }
     }
     let mut out = String::new();
-    let rungs: Vec<&CellResult> = report.cells.iter().filter(|cell| is_absent_rung(cell)).collect();
+    let rungs: Vec<&CellResult> =
+        report.cells.iter().filter(|cell| is_absent_rung(&report.cells, cell)).collect();
     let mut rungs: Vec<String> = rungs.iter().map(|cell| cell.cell.row.to_string()).collect();
     rungs.dedup();
     if !rungs.is_empty() {

@@ -1,0 +1,196 @@
+//! The binary as its users meet it: bad input, missing places, closed pipes, documented keys.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const MACHINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");
+const JSON_DOC: &str = include_str!("../../../docs/JSON.md");
+
+fn hopcost(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopcost"));
+    command.args(arguments);
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    hopcost(arguments).output().unwrap()
+}
+
+/// Fails with this code and says each of these words, and never panics.
+#[track_caller]
+fn refuses(arguments: &[&str], code: i32, words: &[&str]) {
+    let output = run(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    assert!(output.stdout.is_empty(), "{arguments:?} printed a result");
+    for word in words {
+        assert!(said.contains(word), "{arguments:?} does not say '{word}': {said}");
+    }
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+#[test]
+fn wrong_use_is_named_and_ends_with_2() {
+    refuses(&["probe", "latencies"], 2, &["latencies", "possible values", "latency, bandwidth"]);
+    refuses(&["probe", "--nodes", "99"], 2, &["no node 99", "this machine has 0"]);
+    refuses(&["probe", "--nodes", "zero"], 2, &["zero"]);
+    refuses(&["probe", "--cpus", "9999"], 2, &["CPU 9999 cannot be used"]);
+    refuses(&["probe", "--cpus", ""], 2, &["--cpus"]);
+    refuses(&["probe", "--size", "12"], 2, &["1M is the least"]);
+    refuses(&["probe", "--size", "7Q"], 2, &["'Q' is no unit"]);
+    refuses(&["probe", "--stride", "100"], 2, &["a multiple of 64"]);
+    refuses(&["probe", "--quick", "--full"], 2, &["cannot be used with"]);
+    refuses(&["machine", "--json", "--svg", "x.svg"], 2, &["cannot be used with"]);
+    refuses(&["measure"], 2, &["measure"]);
+}
+
+#[test]
+fn places_that_cannot_be_read_or_written_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("notes.txt");
+    std::fs::write(&file, "not a recording").unwrap();
+    let [dir, file] = [dir.path(), &file].map(|path| path.to_str().unwrap());
+    refuses(&["machine", "--sysfs", "no/such/tree"], 1, &["--sysfs", "no/such/tree"]);
+    refuses(&["machine", "--sysfs", file], 1, &["notes.txt"]);
+    refuses(&["machine", "--sysfs", dir], 1, &["neither sys/ nor proc/"]);
+    refuses(&["machine", "--record", dir], 1, &["not empty"]);
+    // A file system that nobody may write to, root included.
+    refuses(&["machine", "--svg", "/proc/x.svg"], 1, &["--svg /proc/x.svg"]);
+    refuses(&["machine", "--record", "/proc/x"], 1, &["/proc/x"]);
+    refuses(&["machine", "--record", "/proc/x.tree"], 1, &["/proc/x.tree"]);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_a_missing_figure() {
+    let output = run(&["probe", "log", "--quick", "--log-dir", "/proc"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "flushing to memory needs no directory");
+    assert!(said.contains("no log file can be written in /proc"), "{said}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = hopcost(&["machine", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn colours_stay_on_a_terminal() {
+    let output = run(&["machine"]);
+    assert!(!output.stdout.contains(&0x1b));
+}
+
+#[test]
+fn a_recorded_machine_reads_the_same_wherever_it_lies() {
+    let dir = tempfile::tempdir().unwrap();
+    let read = |arguments: &[&str]| -> Value {
+        let output = run(arguments);
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let [below, file] = ["below", "machine.tree"].map(|name| dir.path().join(name));
+    let [below, file] = [&below, &file].map(|path| path.to_str().unwrap());
+    assert!(run(&["machine", "--record", below]).status.success());
+    assert!(run(&["machine", "--record", file]).status.success());
+    let mut live = read(&["machine", "--json"]);
+    for place in [below, file] {
+        let mut recorded = read(&["machine", "--json", "--sysfs", place]);
+        for machine in [&mut live, &mut recorded] {
+            // Memory in use moves on; the limits of a process are its own.
+            machine["limits"]["memory_used_bytes"].take();
+            for node in machine["nodes"].as_array_mut().unwrap() {
+                node["free_bytes"].take();
+                node["available_bytes"].take();
+            }
+        }
+        assert_eq!(recorded, live, "{place}");
+    }
+}
+
+#[test]
+fn help_is_as_it_was_agreed() {
+    let commands: [&[&str]; 5] =
+        [&["--help"], &["machine", "-h"], &["doctor", "-h"], &["probe", "-h"], &["restore", "-h"]];
+    let texts = commands.map(|arguments| String::from_utf8(run(arguments).stdout).unwrap());
+    insta::assert_snapshot!("help", texts.join("\n────\n"));
+}
+
+/// The keys of all objects, maps from numbers or named counters aside.
+fn keys(value: &Value, found: &mut BTreeSet<String>) {
+    const MAPS: [&str; 2] = ["pages_by_node", "counters"];
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                found.insert(key.clone());
+                if !MAPS.contains(&key.as_str()) {
+                    keys(value, found);
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| keys(value, found)),
+        _ => {}
+    }
+}
+
+fn assert_documented(document: &Value) {
+    let mut found = BTreeSet::new();
+    keys(document, &mut found);
+    let documented = |key: &String| {
+        [format!("`{key}`"), format!("\"{key}\"")].iter().any(|form| JSON_DOC.contains(form))
+    };
+    let missing: Vec<_> = found.iter().filter(|key| !documented(key)).collect();
+    assert!(missing.is_empty(), "docs/JSON.md does not know {missing:?}");
+}
+
+#[test]
+fn every_key_of_a_machine_is_documented() {
+    let mut machines = 0;
+    for entry in Path::new(MACHINES).read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        let output = run(&["machine", "--json", "--sysfs", path.to_str().unwrap()]);
+        let machine: Value = serde_json::from_slice(&output.stdout).unwrap();
+        for key in ["nodes", "cpus", "caches", "distances", "limits", "virtualization", "version"] {
+            assert!(machine.get(key).is_some(), "{} has no {key}", path.display());
+        }
+        assert_documented(&machine);
+        machines += 1;
+    }
+    assert!(machines >= 10);
+}
+
+#[test]
+fn every_key_of_the_doctor_is_documented() {
+    let output = run(&["doctor", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_documented(&report);
+    let warned = |finding: &Value| finding["severity"] == "warning";
+    let warns = report["findings"].as_array().unwrap().iter().any(warned);
+    assert_eq!(output.status.code(), Some(i32::from(warns)));
+}
+
+#[test]
+fn every_key_of_a_probe_is_documented_and_its_figures_proved() {
+    let output = run(&["probe", "latency", "--quick", "--size", "4M", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_documented(&report);
+    let cells = report["probes"][0]["cells"].as_array().unwrap();
+    assert!(!cells.is_empty());
+    for cell in cells.iter().filter(|cell| cell["outcome"]["measured"].is_object()) {
+        for proof in cell["proof"].as_array().unwrap() {
+            for memory in proof["memory"].as_array().unwrap() {
+                let asked = memory["asked"].to_string();
+                assert!(memory["pages_by_node"][&asked].as_u64().unwrap() > 0, "{memory}");
+            }
+        }
+    }
+}
