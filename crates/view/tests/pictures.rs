@@ -68,3 +68,15 @@ fn a_drawing_is_complete_in_itself() {
         assert_eq!(drawing.matches("<g ").count(), drawing.matches("</g>").count(), "{shape}");
     }
 }
+
+/// The drawing that the README shows.
+#[test]
+fn the_readme_shows_what_is_drawn_today() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pictures/machine.svg");
+    let shown = std::fs::read_to_string(path).unwrap();
+    assert!(
+        shown == svg::machine(&machine("hand-epyc-nps4")),
+        "draw it anew: cargo run --release -- machine --sysfs \
+         fixtures/machines/hand-epyc-nps4.tree --svg docs/pictures/machine.svg, and look at it"
+    );
+}
