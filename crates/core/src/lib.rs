@@ -7,8 +7,10 @@
 //! that, it belongs to the crate that does the work.
 #![warn(missing_docs)]
 
+mod dataset;
 mod distance;
 mod estimate;
+mod experiment;
 mod finding;
 mod ids;
 mod known;
@@ -16,9 +18,12 @@ mod machine;
 mod probe;
 mod proof;
 mod published;
+mod verdict;
 
+pub use dataset::{Column, Dataset, Kind, RowSink, Table};
 pub use distance::{DistanceClass, Distances, HmatTable, Rung, RungExample};
 pub use estimate::{Estimate, Spread, Unit};
+pub use experiment::{Claim, Comparison, Experiment, Level, Response, Scale, Spot, Subject};
 pub use finding::{Finding, Severity};
 pub use ids::{CpuId, CpuSet, Id, IdSet, NodeId, NodeSet, ParseSetError};
 pub use known::{Known, Reason};
@@ -32,3 +37,4 @@ pub use probe::{
 };
 pub use proof::{Locality, PageSize, Proof, ProofMethod};
 pub use published::{Figure, Published};
+pub use verdict::Verdict;

@@ -1,8 +1,10 @@
-//! The runner: the one place with control flow. It knows the contracts of `hopcost_core`, and no
-//! probe by name.
+//! The runner: the one place with control flow. It knows the contracts of `hopcost_core`, and nothing
+//! of the kit by name: what names an experiment file may use is told to it.
 
 mod event;
+mod file;
 mod probing;
 
 pub use event::{Event, Listener, Silent};
+pub use file::{FileError, Vocabulary, read as read_experiment};
 pub use probing::{Timing, run_probe};

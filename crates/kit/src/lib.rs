@@ -1,5 +1,6 @@
 //! What hopcost can do: one folder per noun, one file per member, one line in the folder's registry.
 
 pub mod checks;
+pub mod datasets;
 pub mod probes;
 pub mod published;

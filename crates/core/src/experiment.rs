@@ -1,0 +1,123 @@
+//! An experiment: a question that a machine can answer.
+
+use serde::Serialize;
+
+use crate::distance::DistanceClass;
+use crate::probe::Effort;
+
+/// One experiment, as its file states it: names are known ones, but nothing is bound to a machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Experiment {
+    /// Its name: that of its file.
+    pub name: String,
+    /// What it asks.
+    pub question: String,
+    /// What is experimented on.
+    pub subject: Subject,
+    /// Published figures to show beside it, by name.
+    pub beside: Vec<String>,
+}
+
+/// What an experiment looks at.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// The hardware alone, by these probes. There is no second arm: it ends measured.
+    Hardware {
+        /// Their names.
+        probes: Vec<String>,
+    },
+    /// A database under load, compared between the levels of a factor.
+    Database(Comparison),
+}
+
+/// A database under load at two or more levels.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The kind of database, where the file names one.
+    pub target: Option<String>,
+    /// Its data.
+    pub dataset: String,
+    /// Rows of the data's main table.
+    pub scale: Scale,
+    /// What it is asked.
+    pub workload: String,
+    /// The factor's name.
+    pub factor: String,
+    /// Its levels; the first is the baseline.
+    pub levels: Vec<Level>,
+    /// Concurrent streams, each swept.
+    pub streams: Vec<u32>,
+    /// What counts.
+    pub response: Response,
+    /// Is the worst of the sweep looked for, or every point of it reported?
+    pub find_worst: bool,
+    /// What must be proved for a result to count.
+    pub claims: Vec<Claim>,
+}
+
+/// Rows of a data set's main table, by effort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Scale {
+    /// Seconds to a minute on two cores, and still larger than a last-level cache.
+    pub quick: u64,
+    /// The scale at which the experiment was published.
+    pub full: u64,
+}
+
+impl Scale {
+    /// The rows for an effort.
+    pub const fn rows(self, effort: Effort) -> u64 {
+        match effort {
+            Effort::Quick | Effort::Normal => self.quick,
+            Effort::Full => self.full,
+        }
+    }
+}
+
+/// One level of a factor: where things stand. What it does not name stands anywhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Level {
+    /// Its name.
+    pub name: String,
+    /// The data's memory.
+    pub data: Option<Spot>,
+    /// The threads that work on requests.
+    pub workers: Option<Spot>,
+    /// The log writer.
+    pub log_writer: Option<Spot>,
+    /// The threads that send requests, of a database that is another process.
+    pub client: Option<Spot>,
+}
+
+/// A place by symbol: bound to a real one by the planner, once per way of binding it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spot {
+    /// One of the experiment's nodes: `A`, `B`, … are different nodes.
+    Node(char),
+    /// That far from where the level's workers stand.
+    Away(DistanceClass),
+}
+
+/// What counts as the result of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Response {
+    /// Whole queries, or their slices counted as parts of one.
+    QueriesPerHour,
+    /// Calls, transactions, batch requests.
+    CallsPerSecond,
+}
+
+/// Something that has to be read back from the machine: `share` of `metric` at least, while the
+/// factor stands at `level`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Claim {
+    /// What is counted, such as `remote_lookups`.
+    pub metric: String,
+    /// The least share of it, 0 to 1.
+    pub least: f64,
+    /// At which level.
+    pub level: String,
+}

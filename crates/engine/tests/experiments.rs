@@ -1,0 +1,67 @@
+//! The experiments of `experiments/`, right and wrong.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use hopcost_core::{Spot, Subject};
+use hopcost_engine::{Vocabulary, read_experiment};
+
+const KNOWN: Vocabulary<'_> = Vocabulary {
+    targets: &["sqlite", "null"],
+    datasets: &["tran_stats"],
+    workloads: &["reporting_p1", "reporting_p2", "null_call"],
+    probes: &["latency", "bandwidth", "cores", "switch", "log"],
+    published: &["shea-2012-remote-memory", "shea-2012-latency", "shea-2012-bandwidth"],
+    metrics: &["local_lookups", "remote_lookups"],
+};
+
+/// The experiment files of a directory, by name.
+fn files(dir: &str) -> Vec<(String, String)> {
+    let dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments")).join(dir);
+    let paths = dir.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let is_file = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "toml");
+    let mut files: Vec<(String, String)> = paths
+        .filter(is_file)
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_experiment_can_be_read() {
+    for (name, text) in files("") {
+        let experiment = read_experiment(&name, &text, &KNOWN);
+        assert!(experiment.is_ok(), "{name}:{}", experiment.unwrap_err());
+    }
+}
+
+#[test]
+fn a_comparison_keeps_the_order_of_its_levels() {
+    let (name, text) = files("").into_iter().find(|(name, _)| name == "remote-memory").unwrap();
+    let experiment = read_experiment(&name, &text, &KNOWN).unwrap();
+    let Subject::Database(comparison) = experiment.subject else { panic!() };
+    let levels: Vec<_> =
+        comparison.levels.iter().map(|l| (l.name.as_str(), l.data, l.workers)).collect();
+    let (a, b) = (Some(Spot::Node('A')), Some(Spot::Node('B')));
+    assert_eq!(levels, [("local", a, a), ("remote", a, b)]);
+    assert_eq!(comparison.streams, [1, 2, 4, 8, 16, 32, 64]);
+    assert!(comparison.find_worst);
+    assert_eq!(comparison.claims[1].metric, "remote_lookups");
+    assert!((comparison.claims[1].least - 0.98).abs() < 1e-12);
+}
+
+/// What each wrong file is answered with. A stranger has to be able to act on it.
+#[test]
+fn wrong_experiments_are_answered_as_agreed() {
+    let mut answers = String::new();
+    for (name, text) in files("invalid") {
+        let error = read_experiment(&name, &text, &KNOWN).unwrap_err();
+        let _ = writeln!(answers, "{name}.toml:{error}\n");
+    }
+    insta::assert_snapshot!("invalid", answers);
+}

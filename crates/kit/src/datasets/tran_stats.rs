@@ -1,0 +1,241 @@
+//! **tran_stats**: a log of transactions, and the cross product of its dimensions.
+//!
+//! The published experiments ran on 50 and 200 million rows of it. Every value follows from the row's
+//! number; the begin of a transaction, which was the moment of loading there, is here a fixed instant
+//! and 5,000 rows a second from it, so that two loads of it are equal.
+
+use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
+
+/// The data set.
+pub struct TranStats;
+
+const fn column(name: &'static str, kind: Kind) -> Column {
+    Column { name, kind }
+}
+
+const TRAN_STATS: &[Column] = &[
+    column("server_config", Kind::Text(100)),
+    column("users", Kind::Integer(4)),
+    column("cpus", Kind::Integer(2)),
+    column("thread_name", Kind::Text(20)),
+    column("tran_count", Kind::Integer(4)),
+    column("tran_type", Kind::Text(20)),
+    column("tran_status", Kind::Text(20)),
+    column("tran_begin", Kind::Timestamp),
+    column("tran_end", Kind::Timestamp),
+    column("resultset_size", Kind::Integer(2)),
+    column("filler", Kind::Padded(100)),
+];
+
+const DIMENSION: &[Column] = &[
+    column("server_config_id", Kind::Integer(2)),
+    column("thread_name_id", Kind::Integer(2)),
+    column("tran_type_id", Kind::Integer(2)),
+    column("tran_status_id", Kind::Integer(2)),
+    column("users_id", Kind::Integer(2)),
+    column("cpus_id", Kind::Integer(2)),
+    column("server_config", Kind::Text(100)),
+    column("thread_name", Kind::Text(20)),
+    column("tran_type", Kind::Text(20)),
+    column("tran_status", Kind::Text(20)),
+    column("users", Kind::Integer(4)),
+    column("cpus", Kind::Integer(2)),
+];
+
+/// 2011-06-01 00:00:00 UTC.
+const FIRST_BEGIN_US: i64 = 1_306_886_400_000_000;
+const US_BETWEEN_ROWS: i64 = 200;
+const US_PER_SECOND: i64 = 1_000_000;
+
+const CONFIGS: u64 = 40;
+const THREADS: u64 = 100;
+const TYPES: [&str; 3] = ["READ-ONLY", "WRITE-ONLY", "READ-WRITE"];
+const STATES: [&str; 3] = ["SUCCESS", "FAILURE", "ROLLBACK"];
+const USER_COUNTS: u64 = 5;
+const CPU_COUNTS: u64 = 8;
+const DIMENSION_ROWS: u64 = CONFIGS * THREADS * 9 * USER_COUNTS * CPU_COUNTS;
+
+impl Dataset for TranStats {
+    fn name(&self) -> &'static str {
+        "tran_stats"
+    }
+
+    fn about(&self) -> &'static str {
+        "a log of transactions, about 180 bytes a row, and the cross product of its six dimensions"
+    }
+
+    fn tables(&self, scale: u64) -> Vec<Table> {
+        vec![
+            Table { name: "tran_stats", columns: TRAN_STATS, key: &[7], rows: scale },
+            Table {
+                name: "dimension",
+                columns: DIMENSION,
+                key: &[0, 1, 2, 3, 4, 5],
+                rows: DIMENSION_ROWS,
+            },
+        ]
+    }
+
+    fn row(&self, table: usize, number: u64, sink: &mut dyn RowSink) {
+        if table == 0 { transaction(number + 1, sink) } else { combination(number, sink) }
+    }
+}
+
+/// Row `i`, counted from 1 as in the published loader.
+fn transaction(i: u64, sink: &mut dyn RowSink) {
+    let begin = FIRST_BEGIN_US + (i.cast_signed() - 1) * US_BETWEEN_ROWS;
+    sink.text(config(i % CONFIGS).as_str());
+    sink.integer(users(i % USER_COUNTS));
+    sink.integer(cpus(i % CPU_COUNTS));
+    sink.text(thread(i % THREADS).as_str());
+    sink.integer(i.cast_signed());
+    sink.text(TYPES[(i % 3) as usize]);
+    sink.text(STATES[(i % 3) as usize]);
+    sink.timestamp_us(begin);
+    sink.timestamp_us(begin + (i % 50).cast_signed() * US_PER_SECOND);
+    sink.integer((i % 100).cast_signed());
+    sink.text("abc");
+}
+
+/// A row of the cross product: its ids are the digits of its number, and count, from 1, the values
+/// in the order in which the transactions first show them.
+fn combination(number: u64, sink: &mut dyn RowSink) {
+    let mut rest = number;
+    let mut digit = |base: u64| {
+        let digit = rest % base;
+        rest /= base;
+        digit
+    };
+    let [cpu, user, state, kind] = [CPU_COUNTS, USER_COUNTS, 3, 3].map(&mut digit);
+    let [thread_name, server] = [THREADS, CONFIGS].map(&mut digit);
+    let ids = [server, thread_name, kind, state, user, cpu];
+    for id in ids {
+        sink.integer(id.cast_signed() + 1);
+    }
+    // Row 1 shows the values of remainder 1 first; those of remainder 0 come last.
+    let [server, thread_name, kind, state, user, cpu] = ids.map(|id| id + 1);
+    sink.text(config(server % CONFIGS).as_str());
+    sink.text(thread(thread_name % THREADS).as_str());
+    sink.text(TYPES[(kind % 3) as usize]);
+    sink.text(STATES[(state % 3) as usize]);
+    sink.integer(users(user % USER_COUNTS));
+    sink.integer(cpus(cpu % CPU_COUNTS));
+}
+
+fn users(remainder: u64) -> i64 {
+    (remainder.cast_signed() + 1) * 10
+}
+
+fn cpus(remainder: u64) -> i64 {
+    (remainder.cast_signed() + 1) * 10
+}
+
+fn config(remainder: u64) -> Short {
+    Short::new(*b"X580 G??", 6).with_digits(remainder, 2)
+}
+
+fn thread(remainder: u64) -> Short {
+    let digits = if remainder < 10 { 1 } else { 2 };
+    Short::new(*b"VC??????", 2).with_digits(remainder, digits)
+}
+
+/// A few letters without a heap: a row has to cost less than its insert.
+struct Short {
+    letters: [u8; 8],
+    length: usize,
+}
+
+impl Short {
+    fn new(letters: [u8; 8], length: usize) -> Self {
+        Self { letters, length }
+    }
+
+    fn with_digits(mut self, number: u64, digits: usize) -> Self {
+        for place in 0..digits {
+            let digit = number / 10_u64.pow((digits - 1 - place) as u32) % 10;
+            self.letters[self.length] = b'0' + digit as u8;
+            self.length += 1;
+        }
+        self
+    }
+
+    fn as_str(&self) -> &str {
+        // Letters and digits are ASCII.
+        std::str::from_utf8(&self.letters[..self.length]).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Written(Vec<String>);
+
+    impl RowSink for Written {
+        fn integer(&mut self, value: i64) {
+            self.0.push(value.to_string());
+        }
+        fn text(&mut self, value: &str) {
+            self.0.push(value.to_owned());
+        }
+        fn timestamp_us(&mut self, value: i64) {
+            self.0.push(format!("@{}", value - FIRST_BEGIN_US));
+        }
+    }
+
+    fn row(table: usize, number: u64) -> Vec<String> {
+        let mut written = Written::default();
+        TranStats.row(table, number, &mut written);
+        written.0
+    }
+
+    /// The positions of the six dimensions in a transaction, and in a combination.
+    const DIMENSIONS: [(usize, usize); 6] = [(0, 6), (3, 7), (5, 8), (6, 9), (1, 10), (2, 11)];
+
+    #[test]
+    fn rows_follow_the_published_rules() {
+        let first = "X580 G01|20|20|VC1|1|WRITE-ONLY|FAILURE|@0|@1000000|1|abc";
+        assert_eq!(row(0, 0).join("|"), first);
+        let late = "X580 G00|10|10|VC0|10000|WRITE-ONLY|FAILURE|@1999800|@1999800|0|abc";
+        assert_eq!(row(0, 9999).join("|"), late);
+        assert_eq!(row(0, 41)[..4].join("|"), "X580 G02|30|30|VC42");
+    }
+
+    #[test]
+    fn every_row_has_every_column() {
+        for (n, table) in TranStats.tables(100).iter().enumerate() {
+            for number in [0, table.rows / 2, table.rows - 1] {
+                assert_eq!(row(n, number).len(), table.columns.len(), "{} {number}", table.name);
+            }
+        }
+    }
+
+    #[test]
+    fn six_hundred_combinations_occur_and_each_is_in_the_dimension_once() {
+        let occurring: std::collections::BTreeSet<Vec<String>> = (0..6000)
+            .map(|n| row(0, n))
+            .map(|row| DIMENSIONS.iter().map(|(at, _)| row[*at].clone()).collect())
+            .collect();
+        assert_eq!(occurring.len(), 600);
+        let mut met: BTreeMap<Vec<String>, u32> = BTreeMap::new();
+        for number in 0..DIMENSION_ROWS {
+            let row = row(1, number);
+            let values: Vec<String> = DIMENSIONS.iter().map(|(_, at)| row[*at].clone()).collect();
+            if occurring.contains(&values) {
+                *met.entry(values).or_default() += 1;
+            }
+        }
+        assert_eq!(met.len(), 600);
+        assert!(met.values().all(|times| *times == 1));
+    }
+
+    #[test]
+    fn the_cross_product_is_as_large_as_published() {
+        assert_eq!(DIMENSION_ROWS, 1_440_000);
+        assert_eq!(row(1, 0)[..6].join(" "), "1 1 1 1 1 1");
+        assert_eq!(row(1, DIMENSION_ROWS - 1)[..6].join(" "), "40 100 3 3 5 8");
+    }
+}

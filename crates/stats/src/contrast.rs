@@ -1,0 +1,72 @@
+//! The block contrast: the unit of every comparison.
+//!
+//! Method: a block is four windows, A B B A or B A A B by the toss of a coin. Its contrast is
+//! `y = ½ (ln B₁ + ln B₂ − ln A₁ − ln A₂)` of the windows' throughputs: a drift that is linear over
+//! the block cancels, whichever way the coin fell. The cost of B is the share of throughput it
+//! loses, `1 − eʸ`, positive where B is slower.
+
+use hopcost_core::Estimate;
+
+/// The throughputs of a block's four windows, by arm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Block {
+    /// The baseline's two windows.
+    pub a: [f64; 2],
+    /// The two of the level under test.
+    pub b: [f64; 2],
+}
+
+impl Block {
+    /// Its contrast, the logarithm of B's throughput over A's. None where a window had none: the
+    /// logarithm of nothing is no number, and what was not done cannot be compared.
+    pub fn contrast(&self) -> Option<f64> {
+        let windows = [self.b[0], self.b[1], self.a[0], self.a[1]];
+        let all_positive = windows.iter().all(|rate| rate.is_finite() && *rate > 0.0);
+        let [b1, b2, a1, a2] = windows.map(f64::ln);
+        all_positive.then_some((b1 + b2 - a1 - a2) / 2.0)
+    }
+}
+
+/// The cost that a contrast means: the share of throughput lost.
+pub fn cost(contrast: f64) -> f64 {
+    -contrast.exp_m1()
+}
+
+/// The same for an interval: the ends change places, since a lower throughput is a higher cost.
+pub fn cost_interval(contrast: &Estimate) -> Estimate {
+    Estimate {
+        point: cost(contrast.point),
+        low: cost(contrast.high),
+        high: cost(contrast.low),
+        ..*contrast
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linear_drift_cancels_in_either_order() {
+        // Log throughput falls by d each window, and B costs a tenth.
+        let rate = |window: i32, slower: f64| (f64::from(window) * -0.05).exp() * (1.0 - slower);
+        let abba = Block { a: [rate(0, 0.0), rate(3, 0.0)], b: [rate(1, 0.1), rate(2, 0.1)] };
+        let baab = Block { a: [rate(1, 0.0), rate(2, 0.0)], b: [rate(0, 0.1), rate(3, 0.1)] };
+        for block in [abba, baab] {
+            assert!((cost(block.contrast().unwrap()) - 0.1).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_window_without_work_gives_no_contrast() {
+        assert_eq!(Block { a: [1.0, 1.0], b: [1.0, 0.0] }.contrast(), None);
+        assert_eq!(Block { a: [1.0, f64::NAN], b: [1.0, 1.0] }.contrast(), None);
+    }
+
+    #[test]
+    fn the_interval_of_a_cost_stands_the_right_way_round() {
+        let y = Estimate { point: -0.1, low: -0.2, high: 0.0, level: 0.95, n: 8, n_effective: 8.0 };
+        let cost = cost_interval(&y);
+        assert!(cost.low.abs() < 1e-15 && cost.low < cost.point && cost.point < cost.high);
+    }
+}

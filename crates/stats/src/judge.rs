@@ -1,0 +1,143 @@
+//! From block contrasts to a verdict.
+//!
+//! Method: at each look the interval is a repeated one (`looks`), so stopping at any of them is
+//! valid. A run stops when its interval is as narrow as was asked for, or when its budget is spent;
+//! never because it has just become significant, for that would bias the estimate outwards.
+
+use fastrand::Rng;
+use hopcost_core::{Estimate, Reason, Verdict};
+
+use crate::contrast::cost_interval;
+use crate::correlation::{deviation, independent, mean};
+use crate::looks::Looks;
+use crate::objection;
+
+/// What a comparison is to reach.
+#[derive(Clone, Debug)]
+pub struct Goal {
+    /// Where the interval may be looked at, and how wide it is there.
+    pub looks: Looks,
+    /// Half of the interval that is narrow enough, as a share of throughput.
+    pub half_width: f64,
+    /// A cost or gain within this is called no difference, as a share of throughput.
+    pub margin: f64,
+    /// Seed of the randomisation test.
+    pub seed: u64,
+}
+
+/// How a comparison stands after some blocks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// The cost of B, a share of throughput, with its interval.
+    pub cost: Estimate,
+    /// Is the interval as narrow as was asked for?
+    pub is_narrow: bool,
+    /// Blocks that would probably make it so.
+    pub blocks_needed: usize,
+}
+
+/// Standard errors, both ways, that a repeated interval of some length takes: for projections.
+const PROJECTED_ERRORS: f64 = 2.6;
+
+/// The blocks that will probably be needed for a half-width, when contrasts spread so much.
+pub fn blocks_needed(deviation: f64, half_width: f64) -> usize {
+    (PROJECTED_ERRORS * deviation / half_width).powi(2).ceil() as usize
+}
+
+impl Goal {
+    /// The comparison after these blocks; none where it may not be looked at yet.
+    pub fn look(&self, contrasts: &[f64]) -> Option<Standing> {
+        let errors = self.looks.half_width_in_errors(contrasts.len())?;
+        let units = independent(contrasts);
+        let deviation = deviation(&units);
+        let half = errors * deviation / (units.len() as f64).sqrt();
+        let point = mean(contrasts);
+        let contrast = Estimate {
+            point,
+            low: point - half,
+            high: point + half,
+            level: self.looks.level(),
+            n: contrasts.len() as u64,
+            n_effective: units.len() as f64,
+        };
+        let merged = contrasts.len() / units.len();
+        Some(Standing {
+            cost: cost_interval(&contrast),
+            is_narrow: half <= self.half_width,
+            blocks_needed: blocks_needed(deviation, self.half_width) * merged,
+        })
+    }
+
+    /// The verdict on a comparison that has stopped, or why there can be none.
+    pub fn judge(&self, contrasts: &[f64], standing: &Standing) -> Result<Verdict, Reason> {
+        if let Some(reason) = objection::halves_disagree(contrasts) {
+            return Err(reason);
+        }
+        let verdict = classify(&standing.cost, self.margin);
+        if matches!(verdict, Verdict::Cost | Verdict::Gain) {
+            let explained = objection::chance_explains(contrasts, &mut Rng::with_seed(self.seed));
+            if let Some(reason) = explained {
+                return Err(reason);
+            }
+        }
+        Ok(verdict)
+    }
+}
+
+/// What an interval says.
+fn classify(cost: &Estimate, margin: f64) -> Verdict {
+    if cost.low > 0.0 {
+        Verdict::Cost
+    } else if cost.high < 0.0 {
+        Verdict::Gain
+    } else if cost.low >= -margin && cost.high <= margin {
+        Verdict::Equivalent
+    } else {
+        Verdict::Inconclusive
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn goal(most: usize) -> Goal {
+        Goal { looks: Looks::up_to(most, 0.95), half_width: 0.01, margin: 0.03, seed: 1 }
+    }
+
+    /// Contrasts around `mean`, with a spread of about `deviation`.
+    fn contrasts(n: usize, mean: f64, deviation: f64) -> Vec<f64> {
+        let mut rng = Rng::with_seed(n as u64);
+        let noise = |rng: &mut Rng| (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
+        (0..n).map(|_| mean + deviation * noise(&mut rng)).collect()
+    }
+
+    fn verdict(contrasts: &[f64]) -> Result<Verdict, Reason> {
+        let goal = goal(contrasts.len());
+        goal.judge(contrasts, &goal.look(contrasts).unwrap())
+    }
+
+    #[test]
+    fn each_verdict_is_reached_by_what_deserves_it() {
+        assert_eq!(verdict(&contrasts(16, -0.10, 0.02)), Ok(Verdict::Cost));
+        assert_eq!(verdict(&contrasts(16, 0.10, 0.02)), Ok(Verdict::Gain));
+        assert_eq!(verdict(&contrasts(16, 0.0, 0.01)), Ok(Verdict::Equivalent));
+        assert_eq!(verdict(&contrasts(16, 0.0, 0.2)), Ok(Verdict::Inconclusive));
+    }
+
+    #[test]
+    fn a_noisy_comparison_says_how_much_more_it_needs() {
+        let contrasts = contrasts(16, 0.0, 0.05);
+        let standing = goal(16).look(&contrasts).unwrap();
+        assert!(!standing.is_narrow);
+        // (2.6 · 0.05 / 0.01)² = 169, give or take what 16 blocks know of their spread.
+        assert!((90..300).contains(&standing.blocks_needed), "{}", standing.blocks_needed);
+    }
+
+    #[test]
+    fn an_effect_that_changes_on_the_way_is_refused() {
+        let mut changing = contrasts(10, -0.10, 0.005);
+        changing.extend(contrasts(10, -0.02, 0.005));
+        assert!(verdict(&changing).unwrap_err().as_str().contains("changed on the way"));
+    }
+}

@@ -1,0 +1,106 @@
+//! What in the blocks themselves speaks against a verdict.
+//!
+//! Method: two tests that a comparison has to survive whatever it found. The first half of the
+//! blocks must agree with the second (Welch's t at 1 %): an effect that changes on the way is not
+//! one number. And an effect must be one that chance alone rarely makes: under the null hypothesis a
+//! block's contrast is as likely to have the other sign, so the signs are flipped at random (R. A.
+//! Fisher's randomisation, all 2ⁿ ways where they are few) and the observed mean must stand out.
+
+use fastrand::Rng;
+use hopcost_core::Reason;
+
+use crate::correlation::{deviation, mean};
+use crate::looks::student_p;
+
+const HALVES_DISAGREE_AT: f64 = 0.01;
+/// An effect that one in five coin tosses would show is none, whatever the interval says.
+const CHANCE_EXPLAINS_AT: f64 = 0.2;
+const MOST_EXACT: usize = 12;
+const FLIPS: usize = 4000;
+
+/// The first half against the second.
+pub fn halves_disagree(contrasts: &[f64]) -> Option<Reason> {
+    let (first, second) = contrasts.split_at(contrasts.len() / 2);
+    if first.len() < 4 {
+        return None;
+    }
+    let error = |half: &[f64]| deviation(half).powi(2) / half.len() as f64;
+    let (e1, e2) = (error(first), error(second));
+    let difference = mean(second) - mean(first);
+    let degrees = (e1 + e2).powi(2)
+        / (e1.powi(2) / (first.len() - 1) as f64 + e2.powi(2) / (second.len() - 1) as f64);
+    let p = student_p(degrees.floor() as usize, difference / (e1 + e2).sqrt());
+    (p < HALVES_DISAGREE_AT).then(|| {
+        format!(
+            "the effect changed on the way: {:+.1} % in the first half of the blocks, {:+.1} % in \
+             the second (p = {p:.4})",
+            100.0 * mean(first).exp_m1(),
+            100.0 * mean(second).exp_m1(),
+        )
+        .into()
+    })
+}
+
+/// Would chance alone show as much?
+pub fn chance_explains(contrasts: &[f64], rng: &mut Rng) -> Option<Reason> {
+    let p = sign_flip_p(contrasts, rng);
+    (p > CHANCE_EXPLAINS_AT).then(|| {
+        format!("chance alone shows as much: random signs do in {:.0} % of cases", 100.0 * p).into()
+    })
+}
+
+/// How often random signs give a mean as far from zero as the one observed.
+pub fn sign_flip_p(contrasts: &[f64], rng: &mut Rng) -> f64 {
+    let observed = contrasts.iter().sum::<f64>().abs() * (1.0 - 1e-12);
+    let as_far = |signs: &mut dyn FnMut(usize) -> bool| {
+        let sum: f64 =
+            contrasts.iter().enumerate().map(|(n, y)| if signs(n) { *y } else { -y }).sum();
+        sum.abs() >= observed
+    };
+    if contrasts.len() <= MOST_EXACT {
+        let ways = 1_usize << contrasts.len();
+        let far = (0..ways).filter(|way| as_far(&mut |n| way >> n & 1 == 1)).count();
+        return far as f64 / ways as f64;
+    }
+    let far = (0..FLIPS).filter(|_| as_far(&mut |_| rng.bool())).count();
+    (far + 1) as f64 / (FLIPS + 1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exact_test_counts_all_signs() {
+        let p = sign_flip_p(&[1.0, 1.0, 1.0, 1.0], &mut Rng::with_seed(1));
+        assert!((p - 2.0 / 16.0).abs() < 1e-12, "{p}");
+    }
+
+    #[test]
+    fn noise_is_explained_by_chance_and_an_effect_is_not() {
+        let mut rng = Rng::with_seed(7);
+        let noise: Vec<f64> = (0..20).map(|n| if n % 2 == 0 { 0.01 } else { -0.01 }).collect();
+        assert!(chance_explains(&noise, &mut rng).is_some());
+        let effect: Vec<f64> = noise.iter().map(|y| y + 0.02).collect();
+        assert!(chance_explains(&effect, &mut rng).is_none());
+    }
+
+    #[test]
+    fn halves_that_differ_are_named_and_equal_ones_rarely() {
+        let step: Vec<f64> =
+            (0..16).map(|n| f64::from(n / 8) * 0.05 + f64::from(n % 3) * 0.001).collect();
+        let said = halves_disagree(&step).unwrap();
+        assert!(said.as_str().contains("+0.1 % in the first half"), "{said}");
+        let mut rng = Rng::with_seed(3);
+        let runs = 4000;
+        let alarms = (0..runs)
+            .filter(|_| {
+                // A sum of twelve uniform numbers is normal enough.
+                let noise: Vec<f64> =
+                    (0..16).map(|_| (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0).collect();
+                halves_disagree(&noise).is_some()
+            })
+            .count();
+        assert!((10..80).contains(&alarms), "{alarms} of {runs} at 1 %");
+    }
+}
