@@ -6,6 +6,7 @@ pub mod command;
 pub mod prerequisites;
 pub mod test;
 pub mod tidy;
+pub mod validate;
 pub mod vm;
 
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::vm::{Kernel, Topology};
-use xtask::{bench, test, tidy, vm};
+use xtask::{bench, test, tidy, validate, vm};
 
 /// The developer's tools of hopcost
 #[derive(Parser)]
@@ -33,6 +33,15 @@ enum Command {
     },
     /// Check the rules of the house that the compiler does not
     Tidy,
+    /// Try the statistics on noise of known kinds, and write the tables of docs/METHODOLOGY.md
+    Validate {
+        /// Simulated runs of each kind
+        #[arg(long, default_value_t = 10_000)]
+        runs: usize,
+        /// Record this machine's noise into the trace that is resampled, instead
+        #[arg(long, value_name = "SECONDS")]
+        record: Option<u64>,
+    },
 }
 
 #[derive(clap::Args)]
@@ -68,6 +77,8 @@ fn main() -> ExitCode {
         Command::Vm(args) => run_vm(args),
         Command::Bench { what, rounds } => bench::run(what, rounds),
         Command::Tidy => tidy::run(),
+        Command::Validate { record: Some(seconds), .. } => validate::record(seconds),
+        Command::Validate { runs, record: None } => validate::run(runs),
     };
     match result {
         Ok(code) => ExitCode::from(code),

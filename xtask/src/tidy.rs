@@ -125,11 +125,12 @@ impl Paper {
 const MAY_SEE: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("stats", &["core"]),
+    ("store", &["core"]),
     ("sys", &["core"]),
     ("kit", &["core", "stats", "sys"]),
     ("engine", &["core", "stats", "sys"]),
     ("view", &["core", "stats"]),
-    ("cli", &["core", "engine", "kit", "stats", "sys", "view"]),
+    ("cli", &["core", "engine", "kit", "stats", "store", "sys", "view"]),
 ];
 
 /// The names of a manifest's ordinary dependencies, with their lines.

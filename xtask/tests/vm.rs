@@ -44,8 +44,8 @@ mod shapes {
         numactl -H > /out/numactl.txt || exit 12
         lstopo --of xml - > /out/lstopo.xml || exit 13
         cd /sys/devices/system
-        for f in cpu/online cpu/cpu*/topology/*_id cpu/cpu*/topology/thread_siblings_list \
-            node/node*/cpulist node/node*/distance; do echo $f: $(cat $f); done > /out/kernel.txt
+        grep -H '' cpu/online cpu/cpu*/topology/*_id cpu/cpu*/topology/thread_siblings_list \
+            node/node*/cpulist node/node*/distance > /out/kernel.txt || exit 14
     ";
 
     fn check(shape: &str) {
@@ -83,8 +83,8 @@ mod shapes {
 
     fn agrees_with_kernel(machine: &Value, kernel: &str) {
         let file = |path: String| {
-            let line = kernel.lines().find_map(|line| line.strip_prefix(&format!("{path}: ")));
-            line.unwrap_or_default().to_owned()
+            let line = kernel.lines().find_map(|line| line.strip_prefix(&format!("{path}:")));
+            line.unwrap_or_else(|| panic!("the kernel has no {path}")).trim().to_owned()
         };
         let cpus = by_id(&machine["cpus"]);
         assert_eq!(cpus.keys().copied().collect::<Vec<_>>(), list(&file("cpu/online".into())));

@@ -29,6 +29,14 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Measure the hardware: memory latency and bandwidth, core to core, switches, a commit log
     Probe(ProbeArgs),
+    /// List experiments, probes and data sets, and what of them applies here
+    List,
+    /// Show what a run would do: order, time, memory, and what it would leave out
+    Plan(PlanArgs),
+    /// Run an experiment, from its file to a verdict
+    Run(RunArgs),
+    /// Show a stored run again, without measuring
+    Report(ReportArgs),
     /// Put back any setting that a killed run left changed
     Restore,
 }
@@ -57,17 +65,12 @@ pub struct DoctorArgs {
 }
 
 #[derive(Debug, Args)]
-#[allow(clippy::struct_excessive_bools)] // each is a flag of the command line
 pub struct ProbeArgs {
     /// Which probes; all of them if none is named
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(PROBES.iter().map(|p| p.name())))]
     pub names: Vec<String>,
-    /// Seconds per probe: the headline figures
-    #[arg(long, conflicts_with = "full")]
-    pub quick: bool,
-    /// Minutes per probe: every variant, tight intervals
-    #[arg(long)]
-    pub full: bool,
+    #[command(flatten)]
+    effort: EffortArgs,
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long)]
     pub json: bool,
@@ -97,13 +100,87 @@ pub struct ProbeArgs {
     pub allow_machine_changes: bool,
 }
 
-impl ProbeArgs {
-    pub fn effort(&self) -> Effort {
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// An experiment's name, or a .toml file
+    pub experiment: String,
+    #[command(flatten)]
+    effort: EffortArgs,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print JSON (keys: docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// An experiment's name, or a .toml file
+    pub experiment: String,
+    #[command(flatten)]
+    effort: EffortArgs,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print JSON (keys: docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+    /// The file in which results are kept
+    #[arg(long, value_name = "FILE", default_value = STORE)]
+    pub store: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// The run's number; the latest without it
+    pub run: Option<i64>,
+    /// Print JSON (keys: docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+    /// The file in which results are kept
+    #[arg(long, value_name = "FILE", default_value = STORE)]
+    pub store: PathBuf,
+}
+
+const STORE: &str = "hopcost.db";
+
+/// How much time and detail.
+#[derive(Debug, Args)]
+pub struct EffortArgs {
+    /// Seconds per step: the headline figures
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// Minutes per step: every variant, tight intervals
+    #[arg(long)]
+    full: bool,
+}
+
+impl EffortArgs {
+    fn effort(&self) -> Effort {
         match (self.quick, self.full) {
             (true, _) => Effort::Quick,
             (_, true) => Effort::Full,
             _ => Effort::Normal,
         }
+    }
+}
+
+impl PlanArgs {
+    pub fn effort(&self) -> Effort {
+        self.effort.effort()
+    }
+}
+
+impl RunArgs {
+    pub fn effort(&self) -> Effort {
+        self.effort.effort()
+    }
+}
+
+impl ProbeArgs {
+    pub fn effort(&self) -> Effort {
+        self.effort.effort()
     }
 }
 

@@ -19,6 +19,10 @@ fn main() -> ExitCode {
         Command::Machine(args) => commands::machine::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Probe(args) => commands::probe::run(&args),
+        Command::List => commands::list::run(),
+        Command::Plan(args) => commands::plan::run(&args),
+        Command::Run(args) => commands::run::run(&args),
+        Command::Report(args) => commands::report::run(&args),
         Command::Restore => commands::restore::run(),
     };
     match outcome {

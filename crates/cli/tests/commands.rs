@@ -118,9 +118,60 @@ fn a_recorded_machine_reads_the_same_wherever_it_lies() {
 }
 
 #[test]
+fn an_experiment_runs_is_kept_and_shown_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("hopcost.db");
+    let store = store.to_str().unwrap();
+    let read = |arguments: &[&str]| -> Value {
+        let output = run(&[arguments, &["--json", "--store", store]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    refuses(&["report", "--store", store], 1, &["there is no store here", "hopcost run"]);
+    let measured = read(&["run", "access-cost", "--quick"]);
+    assert_documented(&measured);
+    assert_eq!((&measured["verdict"], &measured["run"]), (&"MEASURED".into(), &1.into()));
+    assert!(measured["estimate"]["point"].as_f64().unwrap() > 0.0);
+    assert_eq!(read(&["report"]), measured, "a report is the run again, to the last digit");
+    refuses(&["report", "7", "--store", store], 2, &["there is no run 7", "1 (access-cost)"]);
+    let text = run(&["report", "1", "--store", store]).stdout;
+    assert!(String::from_utf8(text).unwrap().starts_with("MEASURED"));
+}
+
+#[test]
+fn a_plan_touches_nothing_and_says_what_it_would_do() {
+    let output = run(&["plan", "access-cost", "--json"]);
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_documented(&plan);
+    assert_eq!(plan["steps"][0]["probe"], "latency");
+    assert!(plan["steps"][0]["cells"].as_u64().unwrap() > 0);
+    let list = String::from_utf8(run(&["list"]).stdout).unwrap();
+    for word in ["access-cost", "latency", "tran_stats"] {
+        assert!(list.contains(word), "{list}");
+    }
+}
+
+#[test]
+fn experiments_that_are_wrong_are_answered_with_their_place() {
+    refuses(&["plan", "acess-cost"], 2, &["no experiment 'acess-cost'", "access-cost"]);
+    refuses(&["run", "no/such.toml"], 1, &["no/such.toml"]);
+    let invalid = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/invalid");
+    let misspelt = format!("{invalid}/probe-misspelt.toml");
+    refuses(&["plan", &misspelt], 2, &["probe-misspelt.toml:5:11", "did you mean 'latency'?"]);
+}
+
+#[test]
 fn help_is_as_it_was_agreed() {
-    let commands: [&[&str]; 5] =
-        [&["--help"], &["machine", "-h"], &["doctor", "-h"], &["probe", "-h"], &["restore", "-h"]];
+    let commands: [&[&str]; 8] = [
+        &["--help"],
+        &["machine", "-h"],
+        &["doctor", "-h"],
+        &["probe", "-h"],
+        &["plan", "-h"],
+        &["run", "-h"],
+        &["report", "-h"],
+        &["restore", "-h"],
+    ];
     let texts = commands.map(|arguments| String::from_utf8(run(arguments).stdout).unwrap());
     insta::assert_snapshot!("help", texts.join("\n────\n"));
 }

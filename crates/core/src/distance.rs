@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::ids::{CpuId, NodeId};
 use crate::known::Known;
@@ -18,7 +18,7 @@ use crate::machine::{Cpu, Machine};
 const LOCAL: u32 = 10;
 
 /// A rung of the ladder, nearest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DistanceClass {
     /// The same hardware thread.

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 use thiserror::Error;
 
@@ -21,6 +22,13 @@ macro_rules! id {
         pub struct $name(pub u32);
 
         impl Id for $name {}
+
+        /// From a number, or from text as it stands for the key of a map.
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(Number).map(Self)
+            }
+        }
 
         impl From<u32> for $name {
             fn from(number: u32) -> Self {
@@ -50,6 +58,25 @@ id!(
     /// A memory node, by the kernel's number.
     NodeId
 );
+
+/// Reads the number of an [`Id`].
+struct Number;
+
+impl Visitor<'_> for Number {
+    type Value = u32;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<u32, E> {
+        u32::try_from(number).map_err(E::custom)
+    }
+
+    fn visit_str<E: Error>(self, digits: &str) -> Result<u32, E> {
+        digits.parse().map_err(E::custom)
+    }
+}
 
 /// A set of CPUs.
 pub type CpuSet = IdSet<CpuId>;

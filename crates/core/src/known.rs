@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// Why something is missing, in words for the reader of a report.
@@ -37,6 +38,12 @@ impl fmt::Display for Reason {
 impl Serialize for Reason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Reason {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from)
     }
 }
 
@@ -138,6 +145,21 @@ impl<T: Serialize> Serialize for Known<T> {
     }
 }
 
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Known<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(untagged)]
+        enum Form<T> {
+            Missing { missing: Reason },
+            Is(T),
+        }
+        Ok(match Form::deserialize(deserializer)? {
+            Form::Missing { missing } => Self::Missing(missing),
+            Form::Is(value) => Self::Is(value),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,6 +173,10 @@ mod tests {
             serde_json::to_string(&missing).unwrap(),
             r#"{"missing":"the kernel is too old"}"#
         );
+        for known in [known, missing.clone()] {
+            let text = serde_json::to_string(&known).unwrap();
+            assert_eq!(serde_json::from_str::<Known<u32>>(&text).unwrap(), known);
+        }
         assert_eq!(missing.to_string(), "missing, because the kernel is too old");
     }
 }

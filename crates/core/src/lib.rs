@@ -18,6 +18,7 @@ mod machine;
 mod probe;
 mod proof;
 mod published;
+mod result;
 mod verdict;
 
 pub use dataset::{Column, Dataset, Kind, RowSink, Table};
@@ -37,4 +38,5 @@ pub use probe::{
 };
 pub use proof::{Locality, PageSize, Proof, ProofMethod};
 pub use published::{Figure, Published};
+pub use result::{ExperimentResult, Headline, Proved};
 pub use verdict::Verdict;

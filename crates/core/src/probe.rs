@@ -4,11 +4,12 @@
 //! its memory placed and its threads ready, which is asked for samples cell by cell, round after
 //! round, in whatever order the runner chooses, and for [`Proof`] before and after.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::distance::DistanceClass;
@@ -19,7 +20,7 @@ use crate::machine::Machine;
 use crate::proof::{PageSize, Proof};
 
 /// How much time and detail is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// Seconds per probe: the headline figures.
@@ -56,7 +57,7 @@ pub struct Site<'a> {
 }
 
 /// One coordinate of a cell.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     /// A CPU.
@@ -84,7 +85,7 @@ impl fmt::Display for Place {
 }
 
 /// One thing to measure: a place in the matrix of a series.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// The variant measured, such as `random, 64 MiB`. Cells of one series form a matrix.
     pub series: String,
@@ -108,7 +109,7 @@ impl Cell {
 }
 
 /// What spoilt a sample, so that it was dropped (and counted).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Disturbance {
     /// A thread was not on its CPU.
@@ -226,7 +227,7 @@ pub trait Rig {
 }
 
 /// Something the reader should know, with advice.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     /// What is the matter.
     pub text: String,
@@ -235,7 +236,7 @@ pub struct Warning {
 }
 
 /// What became of a cell.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// A figure with its interval.
@@ -252,7 +253,7 @@ pub enum Outcome {
 }
 
 /// A cell with all that was found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
     /// The cell.
     #[serde(flatten)]
@@ -264,7 +265,7 @@ pub struct CellResult {
     /// Samples dropped, by cause.
     pub dropped: BTreeMap<Disturbance, u64>,
     /// What the probe counted beside, such as spins.
-    pub counters: BTreeMap<&'static str, u64>,
+    pub counters: BTreeMap<Cow<'static, str>, u64>,
 }
 
 impl CellResult {
@@ -278,12 +279,12 @@ impl CellResult {
 }
 
 /// All that one probe found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbeReport {
     /// The probe's name.
-    pub probe: &'static str,
+    pub probe: Cow<'static, str>,
     /// The question it answers.
-    pub question: &'static str,
+    pub question: Cow<'static, str>,
     /// How much was asked of it.
     pub effort: Effort,
     /// The seed it ran with.

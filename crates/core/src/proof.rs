@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::ids::NodeId;
 use crate::known::{Known, Reason};
 
 /// The size of the pages behind a mapping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PageSize {
     /// 4 KiB, or whatever the machine's base page is.
     #[serde(rename = "base")]
@@ -37,7 +37,7 @@ impl fmt::Display for PageSize {
 }
 
 /// How a placement was made or read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProofMethod {
     /// `move_pages` without a target, page by page.
@@ -56,7 +56,7 @@ impl fmt::Display for ProofMethod {
 }
 
 /// Where the pages of some memory were asked to be, and where they are.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Locality {
     /// The node asked for.
     pub asked: NodeId,
@@ -117,7 +117,7 @@ impl Locality {
 }
 
 /// What was read back about one cell's placement.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
     /// Its memory; missing where the probe places none.
     pub memory: Known<Vec<Locality>>,

@@ -3,6 +3,7 @@
 
 mod event;
 mod file;
+pub mod hardware;
 mod probing;
 
 pub use event::{Event, Listener, Silent};

@@ -76,8 +76,8 @@ pub fn run_probe(
     let results = run.results(cells);
     warnings.extend(probe.advise(site, &results));
     Ok(ProbeReport {
-        probe: probe.name(),
-        question: probe.question(),
+        probe: probe.name().into(),
+        question: probe.question().into(),
         effort: site.effort,
         seed: site.seed,
         rounds: run.rounds,
@@ -226,7 +226,7 @@ impl Tally {
             outcome,
             proof: Known::Is(proof.map(Clone::clone)),
             dropped: self.dropped.clone(),
-            counters: self.counters.clone(),
+            counters: self.counters.iter().map(|(&name, &n)| (name.into(), n)).collect(),
         }
     }
 

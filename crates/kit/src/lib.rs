@@ -2,5 +2,6 @@
 
 pub mod checks;
 pub mod datasets;
+pub mod experiments;
 pub mod probes;
 pub mod published;

@@ -26,6 +26,11 @@ static ALL: LazyLock<Vec<Published>> = LazyLock::new(|| {
     FILES.iter().filter_map(parse).collect()
 });
 
+/// The names of all.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(name, _)| *name)
+}
+
 /// Those that belong beside a probe or an experiment.
 pub fn beside(name: &str) -> Vec<&'static Published> {
     ALL.iter().filter(|published| published.beside.iter().any(|beside| beside == name)).collect()

@@ -1,9 +1,14 @@
 //! One short file per command.
 
 pub mod doctor;
+mod experiment;
+pub mod list;
 pub mod machine;
+pub mod plan;
 pub mod probe;
+pub mod report;
 pub mod restore;
+pub mod run;
 
 use std::path::PathBuf;
 

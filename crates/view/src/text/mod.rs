@@ -3,11 +3,15 @@
 mod doctor;
 mod ink;
 mod machine;
+mod plan;
 mod probe;
 mod published;
+mod result;
 mod wrap;
 
 pub use doctor::doctor;
 pub use machine::machine;
+pub use plan::{PlannedStep, plan};
 pub use probe::probe_report;
 pub use published::published;
+pub use result::result;

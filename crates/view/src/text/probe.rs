@@ -16,7 +16,7 @@ const MOST_COLUMNS: usize = 10;
 /// One probe's report, `columns` wide.
 pub fn probe_report(report: &ProbeReport, columns: usize) -> String {
     let columns = columns.clamp(LEAST_WIDTH, 120);
-    let mut out = labelled(&Ink::Strong.on(report.probe), INDENT, report.question, columns);
+    let mut out = labelled(&Ink::Strong.on(&report.probe), INDENT, &report.question, columns);
     let facts = flow(&facts(report), " · ", columns - INDENT);
     for line in facts {
         let _ = writeln!(out, "{}{}", " ".repeat(INDENT), Ink::Faint.on(&line));

@@ -1,0 +1,74 @@
+//! What the commands on experiments share: finding one by name or file, and where it may run.
+
+use std::path::Path;
+
+use anyhow::Context;
+use hopcost_core::{Effort, Experiment, Machine, Probe, Site};
+use hopcost_engine::{Vocabulary, read_experiment};
+use hopcost_kit::datasets::DATASETS;
+use hopcost_kit::experiments::EXPERIMENTS;
+use hopcost_kit::probes::PROBES;
+use hopcost_kit::published;
+use hopcost_sys::memory;
+
+use crate::exit::Failure;
+
+/// The experiment of this name, or the one in the file of this name.
+pub fn named(name: &str) -> Result<Experiment, Failure> {
+    if let Some((name, text)) = EXPERIMENTS.iter().find(|(known, _)| *known == name) {
+        return read(name, name, text);
+    }
+    let path = Path::new(name);
+    if path.extension().is_none_or(|extension| extension != "toml") {
+        let known: Vec<&str> = EXPERIMENTS.iter().map(|(name, _)| *name).collect();
+        return Err(Failure::usage(format!(
+            "there is no experiment '{name}'; known: {} (or name a .toml file)",
+            known.join(", ")
+        )));
+    }
+    let text = std::fs::read_to_string(path).with_context(|| name.to_owned())?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    read(&stem, name, &text)
+}
+
+/// All that come with hopcost.
+pub fn all() -> Result<Vec<Experiment>, Failure> {
+    EXPERIMENTS.iter().map(|(name, text)| read(name, name, text)).collect()
+}
+
+fn read(name: &str, place: &str, text: &str) -> Result<Experiment, Failure> {
+    let probes: Vec<&str> = PROBES.iter().map(|probe| probe.name()).collect();
+    let datasets: Vec<&str> = DATASETS.iter().map(|dataset| dataset.name()).collect();
+    let published: Vec<&str> = published::names().collect();
+    let known = Vocabulary {
+        targets: &[],
+        datasets: &datasets,
+        workloads: &[],
+        probes: &probes,
+        published: &published,
+        metrics: &[],
+    };
+    read_experiment(name, text, &known).map_err(|error| Failure::usage(format!("{place}:{error}")))
+}
+
+/// The probe of this name.
+pub fn probe(name: &str) -> Option<&'static dyn Probe> {
+    PROBES.iter().copied().find(|probe| probe.name() == name)
+}
+
+/// The whole of this machine that we may use.
+pub fn site(machine: &Machine, effort: Effort, seed: u64) -> Result<Site<'_>, Failure> {
+    let nodes = machine.nodes_with_cpus().map(|node| node.id).collect();
+    Ok(Site {
+        machine,
+        effort,
+        cpus: machine.limits.cpus.clone(),
+        nodes: machine.limits.nodes.union(&nodes),
+        size_bytes: None,
+        stride_bytes: None,
+        pages: None,
+        may_bind: !memory::forbidden_calls()?.contains(&"mbind"),
+        log_dir: ".".into(),
+        seed,
+    })
+}

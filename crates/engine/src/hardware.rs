@@ -1,0 +1,194 @@
+//! Experiments on the hardware alone: what their probes would do here, and what they found.
+//!
+//! They have no second arm, so they end measured: the headline is the farthest place of the first
+//! thing measured, and every other figure stands in the probes' own reports.
+
+use hopcost_core::{
+    Cell, CellResult, Experiment, ExperimentResult, Headline, Known, Locality, NodeId, Outcome,
+    Probe, ProbeReport, Proved, Reason, Site, Verdict,
+};
+
+use serde::Serialize;
+
+use crate::probing::Timing;
+
+/// What one probe would do.
+#[derive(Clone, Debug, Serialize)]
+pub struct Step {
+    /// The probe.
+    pub probe: &'static str,
+    /// How many cells it would measure.
+    pub cells: usize,
+    /// How many cells it would leave out, by reason.
+    pub left_out: Vec<(Reason, usize)>,
+    /// Seconds that it would probably take.
+    pub seconds: f64,
+    /// Bytes that it would place, by node.
+    pub memory: Vec<(NodeId, u64)>,
+}
+
+/// What these probes would do on this site, in this order. Nothing is touched.
+pub fn plan<'a>(probes: impl IntoIterator<Item = &'a dyn Probe>, site: &Site<'_>) -> Vec<Step> {
+    probes.into_iter().map(|probe| step(probe, site)).collect()
+}
+
+fn step(probe: &dyn Probe, site: &Site<'_>) -> Step {
+    let cells = probe.cells(site);
+    let mut left_out: Vec<(Reason, usize)> = Vec::new();
+    for reason in cells.iter().filter_map(|cell| cell.cpus.reason()) {
+        match left_out.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, times)) => *times += 1,
+            None => left_out.push((reason.clone(), 1)),
+        }
+    }
+    let memory = probe.memory_needed(site).into_iter();
+    let memory = memory.map(|(node, regions)| (node, regions.iter().sum())).collect();
+    Step {
+        probe: probe.name(),
+        cells: cells.iter().filter(|cell| cell.is_ready()).count(),
+        left_out,
+        seconds: Timing::of(site.effort).budget.as_secs_f64(),
+        memory,
+    }
+}
+
+/// What the reports amount to.
+pub fn conclude(experiment: &Experiment, reports: &[ProbeReport]) -> ExperimentResult {
+    let cells = || reports.iter().flat_map(|report| &report.cells);
+    let void = cells().find_map(|cell| match &cell.outcome {
+        Outcome::Void(reason) => Some(reason.clone()),
+        _ => None,
+    });
+    let estimate = reports.first().map_or(Known::missing("no probe ran"), headline);
+    let (verdict, reason) = match (void, &estimate) {
+        (Some(reason), _) => (Verdict::Refused, reason),
+        (None, Known::Is(_)) => (Verdict::Measured, "there is nothing to compare it with".into()),
+        (None, Known::Missing(reason)) => (Verdict::NotApplicable, reason.clone()),
+    };
+    ExperimentResult {
+        version: 1,
+        experiment: experiment.name.clone(),
+        question: experiment.question.clone(),
+        target: Known::missing("it looks at the hardware alone"),
+        verdict,
+        reason,
+        estimate,
+        proof: proof(cells()).into_iter().collect(),
+        emulated: false,
+        planted: None,
+        seconds: reports.iter().map(|report| report.seconds).sum(),
+    }
+}
+
+/// The farthest place of the report's first series.
+fn headline(report: &ProbeReport) -> Known<Headline> {
+    let first = report.cells.first().map(|result| &result.cell.series);
+    let measured = report.cells.iter().filter(|result| Some(&result.cell.series) == first);
+    let measured = measured.filter_map(|result| Some((&result.cell, *result.estimate()?)));
+    let slowness = |cell: &Cell, point: f64| {
+        if cell.unit.more_is_better() { -point } else { point }
+    };
+    let farthest =
+        measured.max_by(|(a, x), (b, y)| slowness(a, x.point).total_cmp(&slowness(b, y.point)));
+    let Some((cell, estimate)) = farthest else {
+        let reason = report.cells.iter().find_map(|result| match &result.outcome {
+            Outcome::Missing(reason) => Some(reason.clone()),
+            _ => None,
+        });
+        return Known::Missing(reason.unwrap_or_else(|| "nothing was measured".into()));
+    };
+    let of = format!("{}, {} → {}", cell.series, cell.row, cell.column);
+    Known::Is(Headline { of, unit: cell.unit, estimate })
+}
+
+/// The worst placement of all, where any was proved.
+fn proof<'a>(cells: impl Iterator<Item = &'a CellResult>) -> Option<Proved> {
+    let localities = cells
+        .filter_map(|result| result.proof.get())
+        .flatten()
+        .filter_map(|proof| proof.memory.get())
+        .flatten();
+    let found = localities.map(Locality::share_in_place).min_by(f64::total_cmp)?;
+    Some(Proved { claim: "pages on the node asked for".into(), least: Locality::REQUIRED, found })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use hopcost_core::{Effort, Estimate, Place, Spread, Subject, Unit};
+
+    use super::*;
+
+    fn experiment() -> Experiment {
+        Experiment {
+            name: "x".into(),
+            question: "How far?".into(),
+            subject: Subject::Hardware { probes: vec!["p".into()] },
+            beside: Vec::new(),
+        }
+    }
+
+    fn cell(column: u32, outcome: Outcome) -> CellResult {
+        let cell = Cell {
+            series: "reads".into(),
+            row: Place::Node(NodeId(0)),
+            column: Place::Node(NodeId(column)),
+            class: Known::missing("a test"),
+            unit: Unit::Nanoseconds,
+            cpus: Known::Is(Vec::new()),
+        };
+        CellResult {
+            cell,
+            outcome,
+            proof: Known::missing("a test"),
+            dropped: BTreeMap::new(),
+            counters: BTreeMap::new(),
+        }
+    }
+
+    fn measured(point: f64) -> Outcome {
+        let estimate =
+            Estimate { point, low: point, high: point, level: 0.95, n: 6, n_effective: 6.0 };
+        let spread = Spread { min: point, p5: point, median: point, p95: point, max: point };
+        Outcome::Measured { estimate, spread }
+    }
+
+    fn report(cells: Vec<CellResult>) -> ProbeReport {
+        ProbeReport {
+            probe: "p".into(),
+            question: "?".into(),
+            effort: Effort::Quick,
+            seed: 1,
+            rounds: 6,
+            seconds: 2.0,
+            interrupted: false,
+            cells,
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_farthest_place_makes_the_headline() {
+        let cells = vec![cell(0, measured(80.0)), cell(1, measured(140.0))];
+        let result = conclude(&experiment(), &[report(cells)]);
+        assert_eq!(result.verdict, Verdict::Measured);
+        let headline = result.estimate.get().unwrap();
+        assert_eq!(headline.of, "reads, node 0 → node 1");
+        assert!((headline.estimate.point - 140.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_void_figure_refuses_the_whole() {
+        let cells = vec![cell(0, measured(80.0)), cell(1, Outcome::Void("moved".into()))];
+        let result = conclude(&experiment(), &[report(cells)]);
+        assert_eq!((result.verdict, result.reason.as_str()), (Verdict::Refused, "moved"));
+    }
+
+    #[test]
+    fn nothing_measured_is_not_applicable_for_its_reason() {
+        let cells = vec![cell(0, Outcome::Missing("no memory".into()))];
+        let result = conclude(&experiment(), &[report(cells)]);
+        assert_eq!((result.verdict, result.reason.as_str()), (Verdict::NotApplicable, "no memory"));
+    }
+}

@@ -1,0 +1,12 @@
+//! The experiments that come with hopcost, one file each in `experiments/`.
+//!
+//! A new one is a file there and a line here.
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../experiments/", $name, ".toml")))),*]
+    };
+}
+
+/// Their names, and the texts of their files.
+pub const EXPERIMENTS: &[(&str, &str)] = files!["access-cost"];

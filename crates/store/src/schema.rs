@@ -1,0 +1,81 @@
+//! The schema and its migrations. Nobody else knows a table by name.
+//!
+//! Each element of [`MIGRATIONS`] leads from its number to the next; a released one is never changed.
+//! docs/STORE.md describes the tables for those who query them with a client of their own.
+
+use rusqlite::Connection;
+
+use crate::StoreError;
+
+/// Marks the file as ours: `hopc` in ASCII.
+const APPLICATION: i32 = 0x686f_7063;
+
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE run (
+        id              INTEGER PRIMARY KEY,
+        experiment      TEXT NOT NULL,
+        question        TEXT NOT NULL,
+        target          TEXT,
+        host            TEXT,
+        effort          TEXT NOT NULL,
+        seed            INTEGER NOT NULL,
+        hopcost_version TEXT NOT NULL,
+        machine         TEXT NOT NULL,
+        begun_s        INTEGER NOT NULL,
+        seconds         REAL,
+        verdict         TEXT,
+        reason          TEXT,
+        result          TEXT
+    ) STRICT;
+
+    CREATE TABLE probe_report (
+        run_id INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+        probe  TEXT NOT NULL,
+        report TEXT NOT NULL,
+        PRIMARY KEY (run_id, probe)
+    ) STRICT;
+
+    CREATE VIEW cell AS
+    SELECT run_id, probe,
+           c.value ->> '$.series' AS series,
+           c.value -> '$.row'     AS row,
+           c.value -> '$.column'  AS \"column\",
+           CASE json_type(c.value, '$.class') WHEN 'text' THEN c.value ->> '$.class' END AS class,
+           c.value ->> '$.unit'   AS unit,
+           c.value ->> '$.outcome.measured.estimate.point'       AS point,
+           c.value ->> '$.outcome.measured.estimate.low'         AS low,
+           c.value ->> '$.outcome.measured.estimate.high'        AS high,
+           c.value ->> '$.outcome.measured.estimate.level'       AS level,
+           c.value ->> '$.outcome.measured.estimate.n'           AS n,
+           c.value ->> '$.outcome.measured.estimate.n_effective' AS n_effective,
+           coalesce(c.value ->> '$.outcome.missing', c.value ->> '$.outcome.void') AS reason
+      FROM probe_report, json_each(report, '$.cells') AS c;
+"];
+
+/// The version that this hopcost writes.
+pub const VERSION: u32 = MIGRATIONS.len() as u32;
+
+/// Brings a new or older file to [`VERSION`]; refuses a newer one and somebody else's.
+pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+    let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let application: i32 =
+        connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if application != APPLICATION && (tables > 0 || version != 0) {
+        return Err(StoreError::Foreign);
+    }
+    if version > VERSION {
+        return Err(StoreError::Newer { found: version, known: VERSION });
+    }
+    if version == VERSION {
+        return Ok(());
+    }
+    let transaction = connection.transaction()?;
+    for migration in &MIGRATIONS[version as usize..] {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    Ok(transaction.commit()?)
+}
