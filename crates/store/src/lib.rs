@@ -419,6 +419,8 @@ mod tests {
         assert_eq!(integrity, "ok");
     }
 
+    type Figure = (String, String, String, Option<f64>, Option<i64>, Option<String>);
+
     #[test]
     fn figures_can_be_queried_without_us() {
         let (_dir, path) = place();
@@ -427,14 +429,13 @@ mod tests {
         store.add_report(run, &report()).unwrap();
         let query = "SELECT series, class, unit, point, n, reason FROM cell ORDER BY reason";
         let mut statement = store.connection.prepare(query).unwrap();
-        let rows: Vec<(String, String, String, Option<f64>, Option<i64>, Option<String>)> =
-            statement
-                .query_map([], |r| {
-                    Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get(5)?))
-                })
-                .unwrap()
-                .collect::<Result<_, _>>()
-                .unwrap();
+        let rows: Vec<Figure> = statement
+            .query_map([], |r| {
+                Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get(5)?))
+            })
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
         let of = |point, n, reason: Option<&str>| {
             let text = |t: &str| t.to_owned();
             (text("reads"), text("other-socket"), text("ns"), point, n, reason.map(text))

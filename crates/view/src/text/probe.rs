@@ -199,9 +199,10 @@ fn matrix(series: &str, cells: &[&CellResult], columns: usize) -> String {
         cells.iter().find(is).or_else(|| cells.iter().find(mirrored)).copied()
     };
     let heat = Heat::of(cells);
-    let with_margin = across.len() <= 4;
-    let cell_width = if with_margin { 13 } else { 8 };
     let label = rows.iter().map(|row| row.to_string().chars().count()).max().unwrap_or(0) + 4;
+    let widest = cells.iter().map(|cell| width(&shown(cell, true))).max().unwrap_or(0) + 2;
+    let with_margin = label + across.len() * widest <= columns;
+    let cell_width = if with_margin { widest } else { 8 };
     if across.len() <= MOST_COLUMNS && label + across.len() * cell_width <= columns {
         let heads: String = across.iter().map(|c| pad_left(&c.to_string(), cell_width)).collect();
         let _ = writeln!(out, "{}{}", " ".repeat(label), Ink::Faint.on(&heads));
@@ -222,23 +223,28 @@ fn matrix(series: &str, cells: &[&CellResult], columns: usize) -> String {
     out
 }
 
+/// A figure, with its margin where that has room; or what stands in its place.
+fn shown(result: &CellResult, with_margin: bool) -> String {
+    match (&result.outcome, result.estimate()) {
+        (_, Some(e)) if with_margin => format!("{} {}", figure(e.point), margin(e)),
+        (_, Some(e)) => figure(e.point),
+        (Outcome::Void(_), None) => Ink::Bad.on("void"),
+        _ => Ink::Faint.on("–"),
+    }
+}
+
 fn matrix_cell(
     result: Option<&CellResult>,
     heat: &Heat,
     with_margin: bool,
     columns: usize,
 ) -> String {
-    let Some(result) = result else { return pad_left(&Ink::Faint.on("–"), columns) };
-    match (&result.outcome, result.estimate()) {
-        (_, Some(estimate)) => {
-            let shown = figure(estimate.point);
-            let margin = if with_margin { format!(" {}", margin(estimate)) } else { String::new() };
-            let text = format!(" {shown}{margin} ");
-            let room = columns.saturating_sub(width(&text));
-            format!("{}{}", " ".repeat(room), ink::heat(&text, heat.at(estimate.point)))
-        }
-        (Outcome::Void(_), None) => pad_left(&Ink::Bad.on("void "), columns),
-        _ => pad_left(&Ink::Faint.on("– "), columns),
+    let Some(result) = result else { return pad_left(&Ink::Faint.on("– "), columns) };
+    let text = format!(" {} ", shown(result, with_margin));
+    let room = " ".repeat(columns.saturating_sub(width(&text)));
+    match result.estimate() {
+        Some(estimate) => format!("{room}{}", ink::heat(&text, heat.at(estimate.point))),
+        None => format!("{room}{text}"),
     }
 }
 
@@ -372,32 +378,50 @@ fn list(cells: &[&CellResult], columns: usize) -> String {
         return turned_list(cells);
     }
     let label = rows.iter().map(|row| row.to_string().chars().count()).max().unwrap_or(0) + 4;
-    let cell_width = series.iter().map(|s| s.chars().count() + 3).max().unwrap_or(0).max(16);
-    let unit = cells[0].cell.unit;
+    let pieces = series.iter().flat_map(|name| name.split(", "));
+    let cell_width = pieces.map(|piece| piece.chars().count() + 3).max().unwrap_or(0).max(16);
+    let side_by_side = (columns.saturating_sub(label) / cell_width).max(1);
+    let parts = series.chunks(side_by_side);
+    parts.map(|part| list_part(cells, &rows, part, label, cell_width, columns)).collect()
+}
+
+/// As many series as have room side by side; a long name stands on two lines.
+fn list_part(
+    cells: &[&CellResult],
+    rows: &[&Place],
+    series: &[&str],
+    label: usize,
+    cell_width: usize,
+    columns: usize,
+) -> String {
+    let unit = Ink::Strong.on(&cells[0].cell.unit.to_string());
+    let heads = |pick: fn(&str) -> &str| -> String {
+        series.iter().map(|name| pad_left(pick(name), cell_width)).collect()
+    };
     let mut out = String::new();
-    let heads: String = series.iter().map(|s| pad_left(s, cell_width)).collect();
-    let _ = writeln!(out, "  {}{heads}", pad(&Ink::Strong.on(&unit.to_string()), label - 2));
+    if series.iter().any(|name| name.contains(", ")) {
+        let first = heads(|name| name.split_once(", ").map_or("", |(head, _)| head));
+        let _ = writeln!(out, "{}{first}", " ".repeat(label));
+    }
+    let last = heads(|name| name.split_once(", ").map_or(name, |(_, rest)| rest));
+    let _ = writeln!(out, "  {}{last}", pad(&unit, label - 2));
     for row in rows {
-        let mut line = String::new();
+        let mut line = format!("  {}", pad(&row.to_string(), label - 2));
         let mut cpus = None;
-        for name in &series {
-            let cell = cells.iter().find(|c| c.cell.row == *row && c.cell.series == *name);
+        for name in series {
+            let cell = cells.iter().find(|c| c.cell.row == **row && c.cell.series == *name);
             cpus = cpus.or(cell.and_then(|c| c.cell.cpus.get()));
-            line.push_str(&match cell.and_then(|c| c.estimate()) {
-                Some(e) => pad_left(&format!("{} {}", figure(e.point), margin(e)), cell_width),
-                None => pad_left(&Ink::Faint.on("–"), cell_width),
-            });
+            let text = cell.map_or_else(|| Ink::Faint.on("–"), |cell| shown(cell, true));
+            line.push_str(&pad_left(&text, cell_width));
         }
         let on = cpus.map_or(String::new(), |cpus| {
             let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
             format!("   cpu {}", cpus.join(" and "))
         });
-        let line = format!("  {}{line}{}", pad(&row.to_string(), label - 2), Ink::Faint.on(&on));
-        let _ = writeln!(
-            out,
-            "{}",
-            if width(&line) <= columns { line } else { line.trim_end().to_owned() }
-        );
+        if width(&line) + width(&on) <= columns {
+            line.push_str(&Ink::Faint.on(&on));
+        }
+        let _ = writeln!(out, "{line}");
     }
     out
 }
@@ -414,10 +438,9 @@ fn turned_list(cells: &[&CellResult]) -> String {
         ))
     );
     for cell in cells {
-        let value = match (&cell.outcome, cell.estimate()) {
-            (_, Some(e)) => format!("{} {}", pad_left(&figure(e.point), 8), margin(e)),
-            (Outcome::Void(_), None) => Ink::Bad.on("    void"),
-            _ => Ink::Faint.on("       –"),
+        let value = match cell.estimate() {
+            Some(e) => format!("{} {}", pad_left(&figure(e.point), 8), margin(e)),
+            None => pad_left(&shown(cell, false), 8),
         };
         let _ = writeln!(out, "  {}{value}", pad(&cell.cell.series, label - 2));
     }
