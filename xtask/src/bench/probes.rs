@@ -80,11 +80,12 @@ fn latency(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// The same kernels over buffers of the same size on base pages, which is what the peer gets.
+/// The same kernels over buffers of the same size on base pages, which is what the peer gets; and on
+/// the same CPUs: the peer's one thread stands on the first.
 fn bandwidth(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
     const PEER: &str = "likwid-bench";
-    let width = ["avx512f", "avx2"].into_iter().find(|flag| has_flag(flag));
-    let suffix = match width {
+    let suffix = ["avx512f", "avx2"].into_iter().find(|flag| has_flag(flag));
+    let suffix = match suffix {
         Some("avx512f") => "_avx512",
         Some(_) => "_avx",
         None => "_sse",
@@ -95,37 +96,35 @@ fn bandwidth(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
         ("store non-temporal", "store_mem"),
         ("copy", "copy"),
     ];
-    let crowds = [("one thread", 1), ("a thread per core", cpus.len())];
-    let per_thread = format!("{}M", 1024 / cpus.len());
-    if !command::exists(PEER) {
-        for (kernel, _) in kernels {
-            missing(&format!("bandwidth, {kernel}"), PEER);
+    let first: CpuSet = cpus.iter().take(1).collect();
+    for (crowd, cpus) in [("one thread", &first), ("a thread per core", cpus)] {
+        let what = |kernel: &str, test: &str| {
+            format!("bandwidth, {kernel} ({test}{suffix}), {crowd}, GB/s")
+        };
+        if !command::exists(PEER) {
+            for (kernel, test) in kernels {
+                missing(&what(kernel, test), PEER);
+            }
+            continue;
         }
-        return Ok(());
-    }
-    let mut figures = vec![Vec::new(); kernels.len() * crowds.len()];
-    for _ in 0..rounds {
-        let report =
-            probe(hopcost, &["bandwidth", "--quick", "--size", &per_thread, "--pages", "4k"])?;
-        let mut rows = figures.iter_mut();
-        for (kernel, test) in kernels {
-            for (crowd, threads) in crowds {
+        let (list, size) = (cpus.to_string(), format!("{}M", 1024 / cpus.len()));
+        let arguments = ["bandwidth", "--quick", "--size", &size, "--pages", "4k", "--cpus", &list];
+        let workgroup = format!("N:1073MB:{}", cpus.len());
+        let mut figures = [const { Vec::new() }; 4];
+        for _ in 0..rounds {
+            let report = probe(hopcost, &arguments)?;
+            for ((kernel, test), figures) in kernels.iter().zip(&mut figures) {
                 let ours = figure(&report, &format!("{kernel}, {crowd}"))?;
-                let workgroup = format!("N:1073MB:{threads}");
                 let mut peer = Command::new(PEER);
                 peer.args(["-t", &format!("{test}{suffix}"), "-W", &workgroup]);
                 let printed = command::output(&mut peer)?;
                 let rate = printed.lines().find_map(|line| line.strip_prefix("MByte/s:"));
                 let theirs: f64 = rate.context("likwid-bench gives no MByte/s")?.trim().parse()?;
-                rows.next().context("a row per comparison")?.push((ours, theirs / 1000.0));
+                figures.push((ours, theirs / 1000.0));
             }
         }
-    }
-    let mut rows = figures.iter();
-    for (kernel, test) in kernels {
-        for (crowd, _) in crowds {
-            let what = format!("bandwidth, {kernel} ({test}{suffix}), {crowd}, GB/s");
-            row(&what, rows.next().map_or(&[], Vec::as_slice), Goal::Above(0.95));
+        for ((kernel, test), figures) in kernels.iter().zip(&figures) {
+            row(&what(kernel, test), figures, Goal::Above(0.95));
         }
     }
     Ok(())
