@@ -1,5 +1,5 @@
 //! Ctrl-C: the first asks the work to stop after its current sample and put everything back; the
-//! second ends it at once (and `hopcost restore` puts back what is left).
+//! second ends it at once with code 1 (and `hopcost restore` puts back what is left).
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub fn watch() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // In this order: the second signal finds the flag set by the first.
-        flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, Arc::clone(&stop))?;
+        flag::register_conditional_shutdown(signal, Exit::Failed as i32, Arc::clone(&stop))?;
         flag::register(signal, Arc::clone(&stop))?;
     }
     Ok(stop)

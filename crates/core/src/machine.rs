@@ -221,7 +221,7 @@ pub struct Limits {
     pub cpu_quota: Known<Limit<f64>>,
     /// Memory the control group grants.
     pub memory_bytes: Known<Limit<u64>>,
-    /// Memory the control group has charged already.
+    /// Memory the control group has charged already, less the page cache that it gives up when asked.
     pub memory_used_bytes: Known<u64>,
     /// Memory that may be locked (`ulimit -l`).
     pub locked_bytes: Known<Limit<u64>>,

@@ -1,11 +1,11 @@
 //! Experiments on the hardware alone: what their probes would do here, and what they found.
 //!
-//! They have no second arm, so they end measured: the headline is the farthest place of the first
-//! thing measured, and every other figure stands in the probes' own reports.
+//! They have no second arm, so they end measured: the headline is the farthest place, by distance
+//! class, of the first thing measured; every other figure stands in the probes' own reports.
 
 use hopcost_core::{
-    Cell, CellResult, Experiment, ExperimentResult, Headline, Known, Locality, NodeId, Outcome,
-    Probe, ProbeReport, Proved, Reason, Site, Verdict,
+    CellResult, Experiment, ExperimentResult, Headline, Known, Locality, NodeId, Outcome, Probe,
+    ProbeReport, Proved, Reason, Site, Verdict,
 };
 
 use serde::Serialize;
@@ -85,11 +85,9 @@ fn headline(report: &ProbeReport) -> Known<Headline> {
     let first = report.cells.first().map(|result| &result.cell.series);
     let measured = report.cells.iter().filter(|result| Some(&result.cell.series) == first);
     let measured = measured.filter_map(|result| Some((&result.cell, *result.estimate()?)));
-    let slowness = |cell: &Cell, point: f64| {
-        if cell.unit.more_is_better() { -point } else { point }
-    };
-    let farthest =
-        measured.max_by(|(a, x), (b, y)| slowness(a, x.point).total_cmp(&slowness(b, y.point)));
+    // By distance and not by figure: the slowest of many equals is the unluckiest.
+    let measured: Vec<_> = measured.collect();
+    let farthest = measured.into_iter().rev().max_by_key(|(cell, _)| cell.class.get().copied());
     let Some((cell, estimate)) = farthest else {
         let reason = report.cells.iter().find_map(|result| match &result.outcome {
             Outcome::Missing(reason) => Some(reason.clone()),
@@ -116,7 +114,7 @@ fn proof<'a>(cells: impl Iterator<Item = &'a CellResult>) -> Option<Proved> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use hopcost_core::{Effort, Estimate, Place, Spread, Subject, Unit};
+    use hopcost_core::{Cell, DistanceClass, Effort, Estimate, Place, Spread, Subject, Unit};
 
     use super::*;
 
@@ -130,11 +128,12 @@ mod tests {
     }
 
     fn cell(column: u32, outcome: Outcome) -> CellResult {
+        let class = if column == 0 { DistanceClass::SameNode } else { DistanceClass::OtherSocket };
         let cell = Cell {
             series: "reads".into(),
             row: Place::Node(NodeId(0)),
             column: Place::Node(NodeId(column)),
-            class: Known::missing("a test"),
+            class: Known::Is(class),
             unit: Unit::Nanoseconds,
             cpus: Known::Is(Vec::new()),
         };
@@ -170,7 +169,9 @@ mod tests {
 
     #[test]
     fn the_farthest_place_makes_the_headline() {
-        let cells = vec![cell(0, measured(80.0)), cell(1, measured(140.0))];
+        // The second remote place is slower and no farther: it does not win by that.
+        let cells = [80.0, 140.0, 150.0].map(measured).into_iter().zip(0..);
+        let cells = cells.map(|(outcome, column)| cell(column, outcome)).collect();
         let result = conclude(&experiment(), &[report(cells)]);
         assert_eq!(result.verdict, Verdict::Measured);
         let headline = result.estimate.get().unwrap();

@@ -47,8 +47,8 @@ pub fn blocks_needed(deviation: f64, half_width: f64) -> usize {
 impl Goal {
     /// The comparison after these blocks; none where it may not be looked at yet.
     pub fn look(&self, contrasts: &[f64]) -> Option<Standing> {
-        let errors = self.looks.half_width_in_errors(contrasts.len())?;
         let units = independent(contrasts);
+        let errors = self.looks.half_width_in_errors(contrasts.len(), units.len())?;
         let deviation = deviation(&units);
         let half = errors * deviation / (units.len() as f64).sqrt();
         let point = mean(contrasts);
@@ -70,12 +70,13 @@ impl Goal {
 
     /// The verdict on a comparison that has stopped, or why there can be none.
     pub fn judge(&self, contrasts: &[f64], standing: &Standing) -> Result<Verdict, Reason> {
-        if let Some(reason) = objection::halves_disagree(contrasts) {
+        let units = independent(contrasts);
+        if let Some(reason) = objection::halves_disagree(&units) {
             return Err(reason);
         }
         let verdict = classify(&standing.cost, self.margin);
         if matches!(verdict, Verdict::Cost | Verdict::Gain) {
-            let explained = objection::chance_explains(contrasts, &mut Rng::with_seed(self.seed));
+            let explained = objection::chance_explains(&units, &mut Rng::with_seed(self.seed));
             if let Some(reason) = explained {
                 return Err(reason);
             }

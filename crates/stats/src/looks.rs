@@ -20,8 +20,8 @@ pub struct Looks {
     level: f64,
     /// Blocks at each look, ascending; the last is the most that there will be.
     blocks: Vec<usize>,
-    /// Student's quantile at each look.
-    quantiles: Vec<f64>,
+    /// The two-sided error that each look may make.
+    errors: Vec<f64>,
 }
 
 /// Blocks at the first look: fewer say little about their own spread.
@@ -35,10 +35,8 @@ impl Looks {
         let mut blocks: Vec<usize> = (FIRST..most).step_by(STEP).collect();
         blocks.push(most.max(FIRST));
         let shares: Vec<f64> = blocks.iter().map(|&n| n as f64 / most.max(FIRST) as f64).collect();
-        let nominal = nominal_errors(&shares, 1.0 - level);
-        let quantile = |(&n, error): (&usize, &f64)| student_quantile(n - 1, error / 2.0);
-        let quantiles = blocks.iter().zip(&nominal).map(quantile).collect();
-        Self { level, blocks, quantiles }
+        let errors = nominal_errors(&shares, 1.0 - level);
+        Self { level, blocks, errors }
     }
 
     /// The confidence of all intervals together.
@@ -51,11 +49,11 @@ impl Looks {
         self.blocks.last().copied().unwrap_or(FIRST)
     }
 
-    /// Half the width, in standard errors, of the interval after so many blocks; none where that is
-    /// no look.
-    pub fn half_width_in_errors(&self, blocks: usize) -> Option<f64> {
+    /// Half the width, in standard errors, of the interval after so many blocks, of which so many
+    /// are independent; none where that is no look.
+    pub fn half_width_in_errors(&self, blocks: usize, independent: usize) -> Option<f64> {
         let at = self.blocks.binary_search(&blocks).ok()?;
-        Some(self.quantiles[at])
+        Some(student_quantile(independent.checked_sub(1)?, self.errors[at] / 2.0))
     }
 }
 
@@ -181,7 +179,7 @@ mod tests {
                 let value = normal(&mut rng);
                 sum += value;
                 squares += value * value;
-                let Some(width) = looks.half_width_in_errors(n) else { continue };
+                let Some(width) = looks.half_width_in_errors(n, n) else { continue };
                 let mean = sum / n as f64;
                 let variance = (squares - sum * mean) / (n - 1) as f64;
                 if mean.abs() > width * (variance / n as f64).sqrt() {
@@ -202,7 +200,7 @@ mod tests {
     fn a_number_of_blocks_between_looks_has_no_interval() {
         let looks = Looks::up_to(13, 0.95);
         assert_eq!(looks.most(), 13);
-        let has = |n| looks.half_width_in_errors(n).is_some();
+        let has = |n| looks.half_width_in_errors(n, n).is_some();
         assert!(has(8) && has(10) && has(12) && has(13) && !has(9) && !has(7) && !has(14));
     }
 }

@@ -78,6 +78,8 @@ pub enum Restored {
     Unchanged(Change),
     /// Somebody else changed it since; it was left as it is.
     LeftAlone(Change, String),
+    /// It could not be put back, because; the journal keeps it for the next try.
+    Failed(Change, String),
 }
 
 /// The journal of this process.
@@ -168,24 +170,40 @@ pub fn leftovers(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Puts back what a journal holds, last change first, and deletes it.
+/// Puts back what a journal holds, last change first, whatever becomes of the others, and deletes it
+/// unless something failed.
 pub fn settle(path: &Path) -> Result<Vec<Restored>, JournalError> {
-    let mut results = Vec::new();
-    for (change, became) in read(path)?.into_iter().rev() {
-        let now = read_setting(&change.setting)?;
-        results.push(if now == change.old {
-            Restored::Unchanged(change)
-        } else if became.is_none_or(|became| now == became) {
-            // Without a reading after the change, the kill came in its middle: it is ours.
-            write_setting(&change.setting, &change.old)?;
-            Restored::PutBack(change)
-        } else {
+    let changes = read(path)?.into_iter().rev();
+    let results: Vec<Restored> = changes
+        .map(|(change, became)| match put_back(&change, became.as_deref()) {
+            Ok(restored) => restored(change),
+            Err(why) => Restored::Failed(change, why),
+        })
+        .collect();
+    if !results.iter().any(|restored| matches!(restored, Restored::Failed(..))) {
+        fs::remove_file(path)
+            .map_err(|source| JournalError::Journal { path: path.to_owned(), source })?;
+    }
+    Ok(results)
+}
+
+/// Puts one setting back and reads it again: a kernel may take a value and hold another.
+fn put_back(change: &Change, became: Option<&str>) -> Result<fn(Change) -> Restored, String> {
+    let read = || read_setting(&change.setting).map_err(|error| error.to_string());
+    let now = read()?;
+    if now == change.old {
+        return Ok(Restored::Unchanged);
+    }
+    // Without a reading after the change, the kill came in its middle: it is ours.
+    if became.is_some_and(|became| now != became) {
+        return Ok(|change| {
+            let now = read_setting(&change.setting).unwrap_or_default();
             Restored::LeftAlone(change, now)
         });
     }
-    fs::remove_file(path)
-        .map_err(|source| JournalError::Journal { path: path.to_owned(), source })?;
-    Ok(results)
+    write_setting(&change.setting, &change.old).map_err(|error| error.to_string())?;
+    let now = read()?;
+    if now == change.old { Ok(Restored::PutBack) } else { Err(format!("it still reads {now}")) }
 }
 
 /// The changes of a journal, each with what the setting read afterwards.
@@ -273,6 +291,33 @@ mod tests {
         assert_eq!(journal.restore().unwrap().len(), 2);
         assert_eq!(held(&setting), "7");
         assert_eq!(fs::read_dir(&state).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn one_setting_that_fails_keeps_no_other_from_being_put_back() {
+        let (dir, setting) = place();
+        let other = dir.path().join("swappiness");
+        fs::write(&other, "60\n").unwrap();
+        let mut journal = Journal::new(dir.path());
+        journal.set(&setting, "512").unwrap();
+        journal.set(&other, "1").unwrap();
+        // As when a node goes off-line.
+        fs::remove_file(&other).unwrap();
+        let path = abandon(journal);
+        let restored = settle(&path).unwrap();
+        assert!(
+            matches!(restored[..], [Restored::Failed(..), Restored::PutBack(_)]),
+            "{restored:?}"
+        );
+        assert_eq!(held(&setting), "7");
+        assert!(path.exists(), "what failed is kept for the next try");
+        fs::write(&other, "1\n").unwrap();
+        assert!(matches!(
+            settle(&path).unwrap()[..],
+            [Restored::PutBack(_), Restored::Unchanged(_)]
+        ));
+        assert_eq!(held(&other), "60");
+        assert!(!path.exists());
     }
 
     #[test]

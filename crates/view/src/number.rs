@@ -18,7 +18,7 @@ pub fn figure(value: f64) -> String {
 /// An interval whose one side is this much longer than the other is written side by side.
 const LOPSIDED: f64 = 3.0;
 /// Below this level an interval is none.
-const LEAST_LEVEL: f64 = 0.90;
+const LEAST_LEVEL: f64 = 0.949;
 
 /// The half-width of an interval, with the decimals of its figure: `±0.4`; or how few rounds there
 /// were, where those are too few for an interval.

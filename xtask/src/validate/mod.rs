@@ -148,7 +148,10 @@ fn simulate_many(noise: &Noise, cost: f64, runs: usize) -> Vec<Outcome> {
     std::thread::scope(|scope| {
         let workers: Vec<_> =
             (0..threads).map(|n| scope.spawn(move || share(n).collect::<Vec<_>>())).collect();
-        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+        let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<Outcome>>| {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        workers.into_iter().flat_map(join).collect()
     })
 }
 

@@ -13,12 +13,17 @@ pub mod run;
 use std::path::PathBuf;
 
 /// Where hopcost keeps what must outlive a process: the settings journal.
+///
+/// For root it is one place, whatever the environment says: what `sudo -E` left changed, a later
+/// `sudo` has to find.
 fn state_dir() -> PathBuf {
     let of =
         |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if hopcost_sys::is_root() {
+        return PathBuf::from("/var/lib/hopcost");
+    }
     if let Some(dir) = of("XDG_STATE_HOME") {
         return dir.join("hopcost");
     }
-    let home = of("HOME").filter(|home| home != "/root" && home != "/");
-    home.map_or_else(|| PathBuf::from("/var/lib/hopcost"), |home| home.join(".local/state/hopcost"))
+    of("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".local/state/hopcost")
 }

@@ -53,6 +53,7 @@ pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
     }
     let mut report =
         Report { version: 1, machine: &machine, probes: Vec::new(), not_run: Vec::new() };
+    let mut exit = Exit::Done;
     for probe in probes {
         if stop.load(Ordering::Relaxed) {
             break;
@@ -70,16 +71,28 @@ pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
                 }
                 report.not_run.push(NotRun { probe: probe.name(), missing: reason.to_string() });
             }
-            Err(error) => return Err(error.into()),
+            // The others are not to be lost with this one.
+            Err(error) => {
+                let failure = Failure::from(error);
+                output::complain(&failure);
+                let missing = failure.to_string();
+                report.not_run.push(NotRun { probe: probe.name(), missing });
+                exit = Exit::Failed;
+            }
         }
     }
     for restored in journal.restore()? {
         output::remark(&super::restore::describe(&restored));
+        exit = if super::restore::is_failed(&restored) { Exit::Failed } else { exit };
     }
     if args.json {
         output::print_json(&report)?;
     }
-    Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { report.exit() })
+    Ok(match exit {
+        _ if stop.load(Ordering::Relaxed) => Exit::Interrupted,
+        Exit::Done => report.exit(),
+        failed => failed,
+    })
 }
 
 impl Report<'_> {

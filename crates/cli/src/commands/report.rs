@@ -3,13 +3,23 @@
 use std::fmt::Write as _;
 
 use anyhow::Context;
+use hopcost_core::ProbeReport;
 use hopcost_store::{Listed, Store};
 use hopcost_view::text;
+use serde::Serialize;
 
 use super::run;
 use crate::args::ReportArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
+
+/// What is printed of a run that was killed.
+#[derive(Serialize)]
+struct Unfinished<'a> {
+    version: u32,
+    run: i64,
+    probes: &'a [ProbeReport],
+}
 
 pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let place = || args.store.display().to_string();
@@ -31,7 +41,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     }
     output::remark(&format!("run {id} was not finished; what it had is shown"));
     if args.json {
-        output::print_json(&kept.reports)?;
+        output::print_json(&Unfinished { version: 1, run: id, probes: &kept.reports })?;
     } else {
         let columns = output::columns();
         let reports = kept.reports.iter().map(|report| text::probe_report(report, columns));

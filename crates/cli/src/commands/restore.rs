@@ -15,14 +15,29 @@ pub fn run() -> Result<Exit, Failure> {
         output::print("Nothing to put back: no killed run left a setting changed.\n")?;
         return Ok(Exit::Done);
     }
-    let mut text = String::new();
+    let (mut text, mut exit) = (String::new(), Exit::Done);
     for path in leftovers {
-        for restored in journal::settle(&path)? {
-            let _ = writeln!(text, "{}", describe(&restored));
+        match journal::settle(&path) {
+            Ok(all) => {
+                for restored in all {
+                    let _ = writeln!(text, "{}", describe(&restored));
+                    exit = if is_failed(&restored) { Exit::Failed } else { exit };
+                }
+            }
+            // The other journals are not to wait for this one.
+            Err(error) => {
+                let _ = writeln!(text, "not read   {error}");
+                exit = Exit::Failed;
+            }
         }
     }
     output::print(&text)?;
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+/// Is it still changed?
+pub fn is_failed(restored: &Restored) -> bool {
+    matches!(restored, Restored::Failed(..))
 }
 
 pub fn describe(restored: &Restored) -> String {
@@ -33,6 +48,11 @@ pub fn describe(restored: &Restored) -> String {
         Restored::Unchanged(change) => {
             format!("unchanged  {} = {}", change.setting.display(), change.old)
         }
+        Restored::Failed(change, why) => format!(
+            "NOT PUT BACK {} = {}: {why}; mend that and run 'hopcost restore'",
+            change.setting.display(),
+            change.old
+        ),
         Restored::LeftAlone(change, now) => format!(
             "left alone {} = {now}: somebody changed it after hopcost (before it was {})",
             change.setting.display(),

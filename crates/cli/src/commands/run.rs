@@ -3,7 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use anyhow::Context;
-use hopcost_core::{Experiment, ExperimentResult, Probe, ProbeReport, Subject, Verdict};
+use hopcost_core::{
+    Experiment, ExperimentResult, Probe, ProbeError, ProbeReport, Subject, Verdict,
+};
 use hopcost_engine::{Timing, hardware, run_probe};
 use hopcost_kit::published;
 use hopcost_store::{NewRun, Store};
@@ -48,7 +50,14 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
             break;
         }
         let timing = Timing::of(site.effort);
-        let report = run_probe(probe, &site, timing, &stop, &mut Progress::new())?;
+        let report = match run_probe(probe, &site, timing, &stop, &mut Progress::new()) {
+            Ok(report) => report,
+            Err(ProbeError::NotHere(reason)) => {
+                output::remark(&format!("{} cannot run here: {reason}", probe.name()));
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         store.add_report(run, &report)?;
         reports.push(report);
     }

@@ -26,9 +26,18 @@ pub fn columns_for<'a>(site: &'a Site<'_>, regions: &[u64]) -> Vec<(&'a Node, Kn
     columns(site).into_iter().map(|node| (node, state(node))).collect()
 }
 
-/// The most that any column has to give: what a default size must fit into.
+/// The most that any column has to give: what a default size must fit into. What a control group
+/// grants is for all columns together.
 pub fn most_available(site: &Site<'_>) -> Option<u64> {
-    columns(site).iter().filter_map(|node| node.available_bytes.get()).max().copied()
+    let columns = columns(site);
+    let on_a_node = columns.iter().filter_map(|node| node.available_bytes.get()).max().copied();
+    let limits = &site.machine.limits;
+    let granted = limits.memory_bytes.get().and_then(|limit| limit.at());
+    let left = granted.map(|bytes| {
+        let used = limits.memory_used_bytes.get().copied().unwrap_or(0);
+        bytes.saturating_sub(used) / columns.len().max(1) as u64
+    });
+    on_a_node.map(|bytes| left.map_or(bytes, |left| bytes.min(left)))
 }
 
 /// Does a row's CPU find its own memory in this column? CPUs without any take memory without CPUs.

@@ -342,7 +342,7 @@ impl Rig for LatencyRig {
                 watch.begin();
                 let ((), took) = clock::time(|| cycle.walk(region, chains, loads));
                 let quiet = watch.end();
-                if pace.adapt(took) {
+                if pace.counts(took) {
                     recorder.sample(took.as_nanos() as f64 / (loads * chains) as f64, quiet);
                     kept += 1;
                 }

@@ -2,28 +2,54 @@
 
 use std::time::Duration;
 
-/// Grows or shrinks a count of operations until a batch of them takes about a given time.
+/// Finds the count of operations that takes about a given time, and then keeps to it: once found,
+/// every batch counts, however long it took. To go on adapting, and to keep only batches that were
+/// long enough, would drop the fast ones that follow a slow one.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// Operations of the next batch.
     pub operations: usize,
     target: Duration,
     least: usize,
+    found: bool,
 }
 
 impl Pace {
     /// Begins with `least` operations, and never takes fewer.
     pub fn new(target: Duration, least: usize) -> Self {
-        Self { operations: least, target, least }
+        Self { operations: least, target, least, found: false }
     }
 
-    /// Adapts to how long the last batch took. True when that batch was long enough to count: at
-    /// least five sixths of the target.
-    pub fn adapt(&mut self, took: Duration) -> bool {
+    /// Does the batch that took so long count? Until the pace is found none does.
+    pub fn counts(&mut self, took: Duration) -> bool {
+        if self.found {
+            return true;
+        }
+        self.found = took * 6 >= self.target * 5;
         let factor = self.target.as_secs_f64() / took.as_secs_f64().max(1e-9);
         // Never more than tenfold at a time: the first batch also warms things up.
         let operations = (self.operations as f64 * factor.min(10.0)) as usize;
         self.operations = operations.max(self.least).next_multiple_of(self.least);
-        took * 6 >= self.target * 5
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn once_found_no_batch_is_judged_by_its_time() {
+        let mut pace = Pace::new(Duration::from_millis(10), 64);
+        let took = |pace: &Pace| Duration::from_micros(pace.operations as u64);
+        while !pace.counts(took(&pace)) {
+            assert!(pace.operations <= 20_000, "{}", pace.operations);
+        }
+        let operations = pace.operations;
+        assert!((9_000..11_000).contains(&operations), "{operations}");
+        for milliseconds in [100, 1, 10] {
+            assert!(pace.counts(Duration::from_millis(milliseconds)));
+            assert_eq!(pace.operations, operations);
+        }
     }
 }

@@ -79,7 +79,7 @@ impl Rig for SwitchRig {
             let failed = |source| ProbeError::System { what: "handing over".into(), source };
             let sides = sides.map_err(failed)?;
             let (account, quiet) = sides[0];
-            if job.pace.adapt(account.took) {
+            if job.pace.counts(account.took) {
                 let microseconds = account.took.as_nanos() as f64 / 1000.0 / (2 * trips) as f64;
                 recorder.sample(microseconds, quiet.and(sides[1].1));
                 recorder.count("handovers", 2 * trips);

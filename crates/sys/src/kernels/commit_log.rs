@@ -61,6 +61,8 @@ pub struct CommitLog<'a> {
     /// 1 while there is something to write: what the log writer sleeps on.
     work: AtomicU32,
     stop: AtomicBool,
+    /// The log writer gave up: nothing will be flushed any more.
+    failed: AtomicBool,
 }
 
 /// What one inserter did in a window.
@@ -102,16 +104,20 @@ impl<'a> CommitLog<'a> {
             flushes: AtomicU32::new(0),
             work: AtomicU32::new(0),
             stop: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
         }
     }
 
-    /// Commits single-record transactions for `window`, then stops the log writer.
+    /// Commits single-record transactions for `window`, or until the log writer fails; then stops it.
     pub fn insert_for(&self, window: Duration) -> Inserted {
         let mut done = Inserted::default();
         let start = clock::now();
-        while start.elapsed() < window {
-            let mine = self.append(done.commits, &mut done);
+        'window: while start.elapsed() < window {
+            let Some(mine) = self.append(done.commits, &mut done) else { break };
             while self.flushed.load(Ordering::Acquire) < mine {
+                if self.failed.load(Ordering::Acquire) {
+                    break 'window;
+                }
                 let seen = self.flushes.load(Ordering::Acquire);
                 if self.flushed.load(Ordering::Acquire) < mine && futex::wait(&self.flushes, seen) {
                     done.waits += 1;
@@ -146,8 +152,11 @@ impl<'a> CommitLog<'a> {
                     file.write_all_at(&taken[..bytes], done.bytes % (FILE_BYTES / 2))
                 }
             };
-            // Also after an error: nobody may be left waiting.
-            self.flushed.store(upto, Ordering::Release);
+            match &result {
+                Ok(()) => self.flushed.store(upto, Ordering::Release),
+                // Nobody may be left waiting for a writer that is gone.
+                Err(_) => self.failed.store(true, Ordering::Release),
+            }
             self.flushes.fetch_add(1, Ordering::Release);
             futex::wake(&self.flushes, i32::MAX);
             result?;
@@ -156,9 +165,9 @@ impl<'a> CommitLog<'a> {
         }
     }
 
-    /// Appends one record; its number is what must be flushed.
-    fn append(&self, payload: u64, done: &mut Inserted) -> u64 {
-        loop {
+    /// Appends one record; its number is what must be flushed. None when the log writer has failed.
+    fn append(&self, payload: u64, done: &mut Inserted) -> Option<u64> {
+        while !self.failed.load(Ordering::Acquire) {
             let (spins, backoffs) = self.acquire();
             done.spins += spins;
             done.backoffs += backoffs;
@@ -177,8 +186,9 @@ impl<'a> CommitLog<'a> {
             let mine = self.appended.fetch_add(1, Ordering::Relaxed) + 1;
             self.release();
             self.call_writer();
-            return mine;
+            return Some(mine);
         }
+        None
     }
 
     /// Copies what is pending out of the buffer: its bytes, and the number of its last record.
@@ -252,5 +262,19 @@ mod tests {
         let (inserted, written) = run(Sink::file_in(dir.path()).unwrap(), 1);
         assert_eq!(written.bytes, inserted[0].commits * RECORD_BYTES as u64);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_writer_that_fails_leaves_nobody_waiting() {
+        let buffer: Vec<AtomicU64> = (0..4096).map(|_| AtomicU64::new(0)).collect();
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let log = CommitLog::new(&buffer, Sink::File(full));
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| log.write());
+            let inserted = log.insert_for(Duration::from_mins(1));
+            assert!(inserted.took < Duration::from_secs(30), "it waited to the end of its window");
+            let error = writer.join().unwrap().unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+        });
     }
 }

@@ -50,16 +50,21 @@ fn from_numa_maps(range: &Range<usize>) -> Found {
         .filter(|(start, _)| range.contains(start))
         .collect();
     let mut by_node: BTreeMap<NodeId, u64> = BTreeMap::new();
+    let mut counted = 0;
     for (_, rest) in &starts {
+        let page_kib = rest.split_whitespace().find_map(|w| w.strip_prefix("kernelpagesize_kB="));
+        let page_kib: u64 = page_kib.and_then(|kib| kib.parse().ok()).unwrap_or(4);
         for word in rest.split_whitespace() {
             // N<node>=<pages>
             let count = word.strip_prefix('N').and_then(|w| w.split_once('='));
             if let Some((Ok(node), Ok(pages))) = count.map(|(n, p)| (n.parse(), p.parse::<u64>())) {
                 *by_node.entry(NodeId(node)).or_default() += pages;
+                counted += pages * page_kib;
             }
         }
     }
-    let unknown = u64::from(by_node.is_empty());
+    // What is swapped out, or was never there, is on no node's account.
+    let unknown = (range.len() as u64 >> 10).saturating_sub(counted) / 4;
     Found { by_node, unknown, method: ProofMethod::NumaMaps }
 }
 

@@ -342,6 +342,7 @@ pub fn obstacle(
     match pages {
         Some(size @ PageSize::Huge2M) => require_huge_pages(node, size, HUGE_2M, count(HUGE_2M)),
         Some(size @ PageSize::Huge1G) => require_huge_pages(node, size, HUGE_1G, count(HUGE_1G)),
+        _ if regions.is_empty() => Ok(()),
         _ => require_memory(node, regions.iter().sum::<u64>() as usize),
     }
     .err()

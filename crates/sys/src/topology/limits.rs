@@ -166,7 +166,13 @@ impl Groups {
         };
         let v2 = mount.controllers.is_empty();
         let file = if v2 { "memory.current" } else { "memory.usage_in_bytes" };
-        root.number(&format!("{}/{file}", mount.dir(&mount.path)))
+        let dir = mount.dir(&mount.path);
+        let charged: Known<u64> = root.number(&format!("{dir}/{file}"));
+        // Page cache is charged too, and given up when asked.
+        let stat = root.text(&format!("{dir}/memory.stat")).ok().unwrap_or_default();
+        let cache = stat.lines().find_map(|line| line.strip_prefix("inactive_file "));
+        let cache = cache.and_then(|bytes| bytes.trim().parse().ok()).unwrap_or(0);
+        charged.map(|bytes| bytes.saturating_sub(cache))
     }
 
     /// The smallest bound among our group and all groups above it.
