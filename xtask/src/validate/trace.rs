@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use fastrand::Rng;
 use hopcost_core::NodeId;
-use hopcost_sys::kernels::chase::{Cycle, Order, Plan};
+use hopcost_sys::kernels::chase::{Course, Order, Plan};
 use hopcost_sys::memory::{Region, Request};
 use hopcost_sys::{Root, affinity, clock, topology};
 
@@ -44,9 +44,10 @@ pub fn record(seconds: u64) -> Result<u8> {
     let node = machine.nodes_with_memory().next().map_or(NodeId(0), |node| node.id);
     let cpu = machine.limits.cpus.last().context("no CPU is usable")?;
     affinity::pin_to(cpu)?;
-    let mut region = Region::place(&Request::on(&machine, node, BYTES, None))?;
+    let region = Region::place(&Request::on(&machine, node, BYTES, None))?;
     let plan = Plan { bytes: BYTES, stride: 256, line: 0, order: Order::Random };
-    let mut cycle = Cycle::lay(&mut region, &plan, &mut Rng::with_seed(1));
+    let mut course = Course::new(region);
+    let cycle = course.lay(&plan, &mut Rng::with_seed(1));
     let mut text = format!(
         "# Million dependent loads a second over {} MiB, every {SAMPLE_SECONDS} s, on {}; nothing was \
          changed meanwhile\nrate\n",
@@ -57,7 +58,7 @@ pub fn record(seconds: u64) -> Result<u8> {
     while clock::now() < end {
         let (begin, mut loads) = (clock::now(), 0);
         while begin.elapsed().as_secs_f64() < SAMPLE_SECONDS {
-            cycle.walk(&region, 1, LOADS);
+            course.walk(cycle, 1, LOADS);
             loads += LOADS;
         }
         let rate = loads as f64 / begin.elapsed().as_secs_f64() / 1e6;

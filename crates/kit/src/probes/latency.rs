@@ -17,8 +17,7 @@ use hopcost_core::{
     Cell, CellResult, CpuId, Effort, Known, Locality, Node, NodeId, NodeSet, Place, Probe,
     ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
-use hopcost_sys::kernels::chase::{Cycle, LINE_BYTES, Order, Plan};
-use hopcost_sys::memory::Region;
+use hopcost_sys::kernels::chase::{Course, LINE_BYTES, Order, Plan};
 use hopcost_sys::quiet::Watch;
 use hopcost_sys::{affinity, clock};
 
@@ -242,7 +241,7 @@ fn warnings(site: &Site<'_>, size: usize) -> Vec<Warning> {
     }]
 }
 
-/// One region for all cycles where a slot has a line for each of them, else one each.
+/// One course for all cycles where a slot has a line for each of them, else one each.
 fn region_sizes(size: usize, stride: usize) -> Vec<usize> {
     if stride / LINE_BYTES >= Variant::ALL.len() {
         return vec![2 * size];
@@ -253,9 +252,9 @@ fn region_sizes(size: usize, stride: usize) -> Vec<usize> {
 /// The cycles laid on one memory node.
 struct Estate {
     node: NodeId,
-    regions: Vec<Region>,
-    /// By variant: the region, and the cycle in it.
-    cycles: Vec<(usize, Cycle)>,
+    courses: Vec<Course>,
+    /// By variant: the course, and the cycle on it.
+    cycles: Vec<(usize, usize)>,
 }
 
 impl Estate {
@@ -267,20 +266,20 @@ impl Estate {
         rng: &mut Rng,
     ) -> Result<Self, ProbeError> {
         let sizes = region_sizes(size, stride);
-        let regions = sizes.iter().map(|&bytes| ground::region(site, node, bytes));
-        let mut regions = regions.collect::<Result<Vec<Region>, _>>()?;
+        let courses = sizes.iter().map(|&bytes| ground::region(site, node, bytes).map(Course::new));
+        let mut courses = courses.collect::<Result<Vec<Course>, _>>()?;
         let mut cycles = Vec::new();
         for (n, variant) in Variant::ALL.into_iter().enumerate() {
-            // In one region each cycle has a line of its own, else a region of its own.
-            let (at, line) = if regions.len() == 1 { (0, n) } else { (n, 0) };
+            // On one course each cycle has a line of its own, else a course of its own.
+            let (at, line) = if courses.len() == 1 { (0, n) } else { (n, 0) };
             let order = match variant {
                 Variant::Random | Variant::RandomTwice => Order::Random,
                 Variant::PageByPage => Order::Grouped { bytes: GROUP_BYTES },
             };
             let plan = Plan { bytes: variant.bytes(size), stride, line, order };
-            cycles.push((at, Cycle::lay(&mut regions[at], &plan, rng)));
+            cycles.push((at, courses[at].lay(&plan, rng)));
         }
-        Ok(Self { node, regions, cycles })
+        Ok(Self { node, courses, cycles })
     }
 }
 
@@ -326,21 +325,21 @@ impl Rig for LatencyRig {
     fn measure(&mut self, cell: usize, recorder: &mut Recorder) -> Result<(), ProbeError> {
         let job = &mut self.jobs[cell];
         let estate = &mut self.estates[job.estate];
-        let (region, cycle) = &mut estate.cycles[job.variant];
-        let region = &estate.regions[*region];
+        let (course, cycle) = estate.cycles[job.variant];
+        let course = &mut estate.courses[course];
         let (cpu, chains, pace) = (job.cpu, job.chains, &mut job.pace);
         let (batches, lead_in) = (self.batches, self.lead_in);
         let work = || {
             let came = clock::now();
             while came.elapsed() < lead_in {
-                cycle.walk(region, chains, pace.operations);
+                course.walk(cycle, chains, pace.operations);
             }
             let mut watch = Watch::new(cpu);
             let mut kept = 0;
             while kept < batches {
                 let loads = pace.operations;
                 watch.begin();
-                let ((), took) = clock::time(|| cycle.walk(region, chains, loads));
+                let ((), took) = clock::time(|| course.walk(cycle, chains, loads));
                 let quiet = watch.end();
                 if pace.counts(took) {
                     recorder.sample(took.as_nanos() as f64 / (loads * chains) as f64, quiet);
@@ -355,7 +354,7 @@ impl Rig for LatencyRig {
         let localities: Vec<Vec<Locality>> = self
             .estates
             .iter()
-            .map(|estate| estate.regions.iter().map(Region::locality).collect())
+            .map(|estate| estate.courses.iter().map(Course::locality).collect())
             .collect();
         let proof = |job: &Job| Proof { memory: Known::Is(localities[job.estate].clone()) };
         Ok(self.jobs.iter().map(proof).collect())

@@ -12,6 +12,7 @@ use std::hint::black_box;
 use std::ops::Range;
 
 use fastrand::Rng;
+use hopcost_core::Locality;
 
 use crate::memory::Region;
 
@@ -44,26 +45,42 @@ pub struct Plan {
     pub order: Order,
 }
 
-/// A cycle laid in a region.
+/// Memory with cycles laid in it.
+///
+/// It owns its memory and lets nobody else write there: a walk follows what it finds.
 #[derive(Debug)]
-pub struct Cycle {
+pub struct Course {
+    region: Region,
+    cycles: Vec<Cycle>,
+}
+
+/// One cycle of a course.
+#[derive(Debug)]
+struct Cycle {
     /// Addresses spread evenly along the cycle, for chains in parallel.
     starts: Vec<usize>,
     slots: usize,
+    line: usize,
 }
 
-/// The most chains that [`Cycle::walk`] follows at once.
+/// The most chains that [`Course::walk`] follows at once.
 pub const MOST_CHAINS: usize = 16;
 
-impl Cycle {
-    /// Lays a cycle. Every slot must have the plan's line, which no other cycle uses.
-    pub fn lay(region: &mut Region, plan: &Plan, rng: &mut Rng) -> Self {
-        assert!(plan.bytes <= region.len(), "the cycle is longer than its region");
+impl Course {
+    /// A course without any cycle yet.
+    pub fn new(region: Region) -> Self {
+        Self { region, cycles: Vec::new() }
+    }
+
+    /// Lays one more cycle, on lines that none before it uses; its number.
+    pub fn lay(&mut self, plan: &Plan, rng: &mut Rng) -> usize {
+        assert!(plan.bytes <= self.region.len(), "the cycle is longer than its region");
         let lines = plan.stride / LINE_BYTES;
         assert!(plan.line < lines, "a slot has no such line");
+        assert!(self.cycles.iter().all(|cycle| cycle.line != plan.line), "the line is taken");
         let order = visits(plan, rng);
-        let base = region.as_ptr() as usize;
-        let words = region.words_mut();
+        let base = self.region.as_ptr() as usize;
+        let words = self.region.words_mut();
         let word_of = |slot: u32| {
             let line = (first_line(slot) + plan.line) % lines;
             (slot as usize * plan.stride + line * LINE_BYTES) / 8
@@ -80,29 +97,34 @@ impl Cycle {
         }
         let chains = MOST_CHAINS.min(order.len());
         let starts = (0..chains).map(|chain| address_of(order[chain * order.len() / chains]));
-        Self { starts: starts.collect(), slots: order.len() }
+        let (starts, slots) = (starts.collect(), order.len());
+        self.cycles.push(Cycle { starts, slots, line: plan.line });
+        self.cycles.len() - 1
     }
 
-    /// How many slots it visits.
-    pub fn slots(&self) -> usize {
-        self.slots
+    /// How many slots a cycle visits.
+    pub fn slots(&self, cycle: usize) -> usize {
+        self.cycles[cycle].slots
     }
 
-    /// Follows `chains` places of the cycle at once, `steps` loads each, and remembers where it
+    /// Where the memory is.
+    pub fn locality(&self) -> Locality {
+        self.region.locality()
+    }
+
+    /// Follows `chains` places of a cycle at once, `steps` loads each, and remembers where it
     /// stopped, so that the next walk goes on through the rest of the memory.
-    ///
-    /// The region that the cycle was laid in must still be as it was laid: that is what the borrow
-    /// is for.
-    pub fn walk(&mut self, _region: &Region, chains: usize, steps: usize) {
+    pub fn walk(&mut self, cycle: usize, chains: usize, steps: usize) {
+        let starts = &mut self.cycles[cycle].starts;
         match chains {
-            1 => follow::<1>(&mut self.starts, steps),
-            2 => follow::<2>(&mut self.starts, steps),
-            3 => follow::<3>(&mut self.starts, steps),
-            4 => follow::<4>(&mut self.starts, steps),
-            6 => follow::<6>(&mut self.starts, steps),
-            8 => follow::<8>(&mut self.starts, steps),
-            12 => follow::<12>(&mut self.starts, steps),
-            16 => follow::<16>(&mut self.starts, steps),
+            1 => follow::<1>(starts, steps),
+            2 => follow::<2>(starts, steps),
+            3 => follow::<3>(starts, steps),
+            4 => follow::<4>(starts, steps),
+            6 => follow::<6>(starts, steps),
+            8 => follow::<8>(starts, steps),
+            12 => follow::<12>(starts, steps),
+            16 => follow::<16>(starts, steps),
             _ => panic!("{chains} chains: the kernel has 1, 2, 3, 4, 6, 8, 12 and 16"),
         }
     }
@@ -118,7 +140,7 @@ fn follow<const CHAINS: usize>(starts: &mut [usize], steps: usize) {
         for _ in 0..UNROLL {
             for address in &mut at {
                 // SAFETY: every address is one that `lay` wrote: a word of the region that the
-                // caller of `walk` borrows, holding the address of another such word.
+                // course owns and nobody else writes to, holding the address of another such word.
                 *address = unsafe { *(*address as *const usize) };
             }
         }
@@ -171,14 +193,15 @@ mod tests {
     }
 
     /// The distinct addresses met on one way round.
-    fn round(cycle: &mut Cycle, region: &Region) -> Vec<usize> {
-        let start = cycle.starts[0];
+    fn round(course: &mut Course, cycle: usize) -> Vec<usize> {
+        let at = &mut course.cycles[cycle].starts[0];
+        let start = *at;
         let mut met = Vec::new();
         loop {
             // SAFETY: as in `follow`.
-            cycle.starts[0] = unsafe { *(cycle.starts[0] as *const usize) };
-            met.push(cycle.starts[0] - region.as_ptr() as usize);
-            if cycle.starts[0] == start {
+            *at = unsafe { *(*at as *const usize) };
+            met.push(*at - course.region.as_ptr() as usize);
+            if *at == start {
                 return met;
             }
         }
@@ -186,14 +209,15 @@ mod tests {
 
     #[test]
     fn one_way_round_visits_every_slot_once_on_a_line_that_no_other_cycle_uses() {
-        let mut region = region(1 << 20);
+        let mut course = Course::new(region(1 << 20));
         let mut rng = Rng::with_seed(7);
         let orders = [Order::Random, Order::Grouped { bytes: 4096 }, Order::Random, Order::Random];
-        let mut used = std::collections::HashSet::new();
         for (line, order) in orders.into_iter().enumerate() {
-            let plan = Plan { bytes: 1 << 20, stride: 256, line, order };
-            let mut cycle = Cycle::lay(&mut region, &plan, &mut rng);
-            let met = round(&mut cycle, &region);
+            course.lay(&Plan { bytes: 1 << 20, stride: 256, line, order }, &mut rng);
+        }
+        let mut used = std::collections::HashSet::new();
+        for cycle in 0..orders.len() {
+            let met = round(&mut course, cycle);
             let mut slots: Vec<usize> = met.iter().map(|address| address / 256).collect();
             slots.sort_unstable();
             assert!(slots.iter().copied().eq(0..4096));
@@ -207,11 +231,11 @@ mod tests {
 
     #[test]
     fn a_grouped_cycle_finishes_each_group_before_the_next() {
-        let mut region = region(1 << 20);
-        let plan =
-            Plan { bytes: 1 << 20, stride: 256, line: 0, order: Order::Grouped { bytes: 4096 } };
-        let mut cycle = Cycle::lay(&mut region, &plan, &mut Rng::with_seed(7));
-        let met = round(&mut cycle, &region);
+        let mut course = Course::new(region(1 << 20));
+        let order = Order::Grouped { bytes: 4096 };
+        let plan = Plan { bytes: 1 << 20, stride: 256, line: 0, order };
+        let cycle = course.lay(&plan, &mut Rng::with_seed(7));
+        let met = round(&mut course, cycle);
         let changes = met.windows(2).filter(|pair| pair[0] / 4096 != pair[1] / 4096).count();
         // 256 groups, entered once each, give or take the one that the walk began inside.
         assert!((255..=256).contains(&changes), "{changes}");
@@ -219,15 +243,15 @@ mod tests {
 
     #[test]
     fn a_walk_goes_on_where_the_last_one_stopped() {
-        let mut region = region(1 << 20);
+        let mut course = Course::new(region(1 << 20));
         let plan = Plan { bytes: 1 << 20, stride: 256, line: 0, order: Order::Random };
-        let mut cycle = Cycle::lay(&mut region, &plan, &mut Rng::with_seed(7));
-        let start = cycle.starts.clone();
-        cycle.walk(&region, 1, 1024);
-        assert_ne!(cycle.starts[0], start[0]);
-        cycle.walk(&region, 1, 4096 - 1024);
-        assert_eq!(cycle.starts[0], start[0], "4,096 loads are one way round");
-        cycle.walk(&region, 16, 4096);
-        assert_eq!(cycle.starts, start);
+        let cycle = course.lay(&plan, &mut Rng::with_seed(7));
+        let start = course.cycles[cycle].starts.clone();
+        course.walk(cycle, 1, 1024);
+        assert_ne!(course.cycles[cycle].starts[0], start[0]);
+        course.walk(cycle, 1, 4096 - 1024);
+        assert_eq!(course.cycles[cycle].starts[0], start[0], "4,096 loads are one way round");
+        course.walk(cycle, 16, 4096);
+        assert_eq!(course.cycles[cycle].starts, start);
     }
 }
