@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, value_parser};
 use xtask::vm::{Kernel, Topology};
 use xtask::{bench, test, tidy, validate, vm};
 
@@ -27,9 +27,9 @@ enum Command {
         /// What to measure
         #[arg(value_enum)]
         what: bench::What,
-        /// Rounds of each comparison
-        #[arg(long, default_value_t = 9)]
-        rounds: usize,
+        /// Rounds of each comparison, 6 or more: fewer have no 95 % interval
+        #[arg(long, default_value_t = 9, value_parser = value_parser!(u16).range(6..))]
+        rounds: u16,
     },
     /// Check the rules of the house that the compiler does not
     Tidy,
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Test => test::run(),
         Command::Vm(args) => run_vm(args),
-        Command::Bench { what, rounds } => bench::run(what, rounds),
+        Command::Bench { what, rounds } => bench::run(what, rounds.into()),
         Command::Tidy => tidy::run(),
         Command::Validate { record: Some(seconds), .. } => validate::record(seconds),
         Command::Validate { runs, record: None } => validate::run(runs),

@@ -18,7 +18,7 @@ pub enum What {
     Probes,
 }
 
-/// Runs the comparison and prints its table.
+/// Runs the comparison and prints its table; 1 where a goal was missed.
 pub fn run(what: What, rounds: usize) -> Result<u8> {
     match what {
         What::Probes => probes::run(rounds),
@@ -50,33 +50,51 @@ impl Goal {
     }
 }
 
-fn heading() {
-    println!("{:<62} {:>9} {:>9}  {:<25} goal", "", "hopcost", "peer", "ratio, 95 % interval");
+/// The table, printed line by line, and how many of its goals were missed.
+#[derive(Default)]
+struct Table {
+    unmet: usize,
 }
 
-/// One line of the table: the rounds' figures as (hopcost's, the peer's).
-fn row(what: &str, rounds: &[(f64, f64)], goal: Goal) {
-    let Some(ratio) = paired_ratio(rounds, 0.95) else {
-        println!("{what:<62} no rounds");
-        return;
-    };
-    let median = |of: fn(&(f64, f64)) -> f64| {
-        let figures: Vec<f64> = rounds.iter().map(of).collect();
-        hopcost_stats::spread(&figures).map_or(f64::NAN, |spread| spread.median)
-    };
-    println!(
-        "{what:<62} {:>9.2} {:>9.2}  {:.3} ({:.3} … {:.3}){:>4}  {}: {}",
-        median(|round| round.0),
-        median(|round| round.1),
-        ratio.point,
-        ratio.low,
-        ratio.high,
-        "",
-        goal.words(),
-        if goal.is_met(&ratio) { "met" } else { "NOT MET" },
-    );
-}
+impl Table {
+    fn begin() -> Self {
+        println!("{:<62} {:>9} {:>9}  {:<25} goal", "", "hopcost", "peer", "ratio, 95 % interval");
+        Self::default()
+    }
 
-fn missing(what: &str, peer: &str) {
-    println!("{what:<62} missing, because {peer} is not on the PATH: goal unmet");
+    /// One line: the rounds' figures as (hopcost's, the peer's).
+    fn row(&mut self, what: &str, rounds: &[(f64, f64)], goal: Goal) {
+        let Some(ratio) = paired_ratio(rounds, 0.95) else {
+            println!("{what:<62} no rounds");
+            self.unmet += 1;
+            return;
+        };
+        let median = |of: fn(&(f64, f64)) -> f64| {
+            let figures: Vec<f64> = rounds.iter().map(of).collect();
+            hopcost_stats::spread(&figures).map_or(f64::NAN, |spread| spread.median)
+        };
+        let is_met = goal.is_met(&ratio);
+        self.unmet += usize::from(!is_met);
+        println!(
+            "{what:<62} {:>9.2} {:>9.2}  {:.3} ({:.3} … {:.3}){:>4}  {}: {}",
+            median(|round| round.0),
+            median(|round| round.1),
+            ratio.point,
+            ratio.low,
+            ratio.high,
+            "",
+            goal.words(),
+            if is_met { "met" } else { "NOT MET" },
+        );
+    }
+
+    fn missing(&mut self, what: &str, peer: &str) {
+        println!("{what:<62} missing, because {peer} is not on the PATH: goal unmet");
+        self.unmet += 1;
+    }
+
+    /// The exit code.
+    fn end(&self) -> u8 {
+        u8::from(self.unmet > 0)
+    }
 }

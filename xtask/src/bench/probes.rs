@@ -10,7 +10,7 @@ use hopcost_stats::spread;
 use hopcost_sys::affinity;
 use serde_json::Value;
 
-use super::{Goal, heading, missing, row};
+use super::{Goal, Table};
 use crate::command;
 use crate::test::build_hopcost;
 
@@ -22,12 +22,12 @@ const STRIDE: &str = "256";
 pub fn run(rounds: usize) -> Result<u8> {
     let hopcost = build_hopcost()?;
     let cpus = affinity::mask()?;
-    heading();
-    latency(&hopcost, &cpus, rounds)?;
+    let mut table = Table::begin();
+    latency(&mut table, &hopcost, &cpus, rounds)?;
     // Bandwidths spread more from run to run than latencies do, theirs as ours.
-    bandwidth(&hopcost, &cpus, 2 * rounds)?;
-    cores(&hopcost, &cpus, rounds)?;
-    Ok(0)
+    bandwidth(&mut table, &hopcost, &cpus, 2 * rounds)?;
+    cores(&mut table, &hopcost, &cpus, rounds)?;
+    Ok(table.end())
 }
 
 /// Runs one of hopcost's probes and returns its JSON.
@@ -47,7 +47,7 @@ fn figure(report: &Value, series: &str) -> Result<f64> {
 }
 
 /// The same walk: size, stride, page size and order.
-fn latency(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
+fn latency(table: &mut Table, hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
     const PEER: &str = "multichase";
     let cpu = cpus.last().unwrap_or(CpuId(0)).to_string();
     let (all, page) = (format!("{MIB}m"), "4096".to_owned());
@@ -56,7 +56,7 @@ fn latency(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
         let what = |order| format!("latency, {order}, {GIB} GiB, {pages} pages, ns");
         if !command::exists(PEER) {
             for (order, _) in &orders {
-                missing(&what(order), PEER);
+                table.missing(&what(order), PEER);
             }
             continue;
         }
@@ -74,7 +74,7 @@ fn latency(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
             }
         }
         for ((order, _), figures) in orders.iter().zip(&figures) {
-            row(&what(order), figures, Goal::Within(0.05));
+            table.row(&what(order), figures, Goal::Within(0.05));
         }
     }
     Ok(())
@@ -82,7 +82,7 @@ fn latency(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
 
 /// The same kernels over buffers of the same size on base pages, which is what the peer gets; and on
 /// the same CPUs: the peer's one thread stands on the first.
-fn bandwidth(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
+fn bandwidth(table: &mut Table, hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
     const PEER: &str = "likwid-bench";
     let suffix = ["avx512f", "avx2"].into_iter().find(|flag| has_flag(flag));
     let suffix = match suffix {
@@ -98,12 +98,15 @@ fn bandwidth(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
     ];
     let first: CpuSet = cpus.iter().take(1).collect();
     for (crowd, cpus) in [("one thread", &first), ("a thread per core", cpus)] {
+        if crowd != "one thread" && cpus.len() < 2 {
+            continue;
+        }
         let what = |kernel: &str, test: &str| {
             format!("bandwidth, {kernel} ({test}{suffix}), {crowd}, GB/s")
         };
         if !command::exists(PEER) {
             for (kernel, test) in kernels {
-                missing(&what(kernel, test), PEER);
+                table.missing(&what(kernel, test), PEER);
             }
             continue;
         }
@@ -124,14 +127,14 @@ fn bandwidth(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
             }
         }
         for ((kernel, test), figures) in kernels.iter().zip(&figures) {
-            row(&what(kernel, test), figures, Goal::Above(0.95));
+            table.row(&what(kernel, test), figures, Goal::Above(0.95));
         }
     }
     Ok(())
 }
 
 /// The peer's one line is wherever its heap is: every run of it is a fresh line.
-fn cores(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
+fn cores(table: &mut Table, hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
     const PEER: &str = "core-to-core-latency";
     const LINES_PER_ROUND: usize = 4;
     let what = "cores, compare-and-swap, ns";
@@ -141,7 +144,7 @@ fn cores(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
         return Ok(());
     };
     if !command::exists(PEER) {
-        missing(what, PEER);
+        table.missing(what, PEER);
         return Ok(());
     }
     let pair = format!("{a},{b}");
@@ -162,7 +165,7 @@ fn cores(hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
         figures.push((figure(&report, "compare-and-swap, home on the row's node")?, median));
         theirs.extend(lines);
     }
-    row(what, &figures, Goal::Within(0.10));
+    table.row(what, &figures, Goal::Within(0.10));
     if let Some(s) = spread(&theirs) {
         println!(
             "    peer's {} fresh lines: p5 {:.1}, median {:.1}, p95 {:.1}",
