@@ -5,7 +5,8 @@
 //! own per process, named by its process number and start time; it disappears when all is put back.
 //! One whose process is gone is a leftover, which `hopcost restore` settles.
 //!
-//! A setting that somebody else changed meanwhile is left alone, and named.
+//! One process at a time changes settings: two that did so in turn would each take the other's values
+//! for the machine's own. A setting that somebody else changed meanwhile is left alone, and named.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -34,6 +35,15 @@ pub enum JournalError {
         setting: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// Another hopcost is at it.
+    #[error(
+        "another hopcost has settings of this machine changed: wait until it is through \
+         ({} is locked)", lock.display()
+    )]
+    Taken {
+        /// What it holds.
+        lock: PathBuf,
     },
     /// A line of a journal makes no sense.
     #[error("the settings journal {} is damaged at line {line}: put the settings in it back by hand, then delete it", path.display())]
@@ -87,6 +97,8 @@ pub enum Restored {
 pub struct Journal {
     path: PathBuf,
     file: Option<File>,
+    /// Held while anything is changed; a kill lets go of it.
+    lock: Option<File>,
 }
 
 impl Journal {
@@ -94,7 +106,7 @@ impl Journal {
     pub fn new(dir: &Path) -> Self {
         let pid = std::process::id();
         let started = start_time(pid).unwrap_or_default();
-        Self { path: dir.join(format!("settings-{pid}-{started}.jsonl")), file: None }
+        Self { path: dir.join(format!("settings-{pid}-{started}.jsonl")), file: None, lock: None }
     }
 
     /// Writes down and syncs, then changes the setting. Returns what it reads afterwards.
@@ -109,6 +121,7 @@ impl Journal {
             new: new.to_owned(),
             at: clock::unix_seconds(),
         };
+        self.take_turn()?;
         self.append(&Line::Change(change))?;
         write_setting(setting, new)?;
         let became = read_setting(setting)?;
@@ -121,7 +134,29 @@ impl Journal {
         if self.file.take().is_none() {
             return Ok(Vec::new());
         }
-        settle(&self.path)
+        let settled = settle(&self.path);
+        self.lock = None;
+        settled
+    }
+
+    /// Waits for nobody: a run that needs settings changed cannot begin while another has them.
+    fn take_turn(&mut self) -> Result<(), JournalError> {
+        if self.lock.is_some() {
+            return Ok(());
+        }
+        let lock = self.path.parent().unwrap_or(Path::new("."));
+        let failed = |source| JournalError::Journal { path: lock.to_owned(), source };
+        fs::create_dir_all(lock).map_err(failed)?;
+        // The directory itself: a lock that leaves no file behind.
+        let dir = File::open(lock).map_err(failed)?;
+        match dir.try_lock() {
+            Ok(()) => self.lock = Some(dir),
+            Err(fs::TryLockError::WouldBlock) => {
+                return Err(JournalError::Taken { lock: lock.to_owned() });
+            }
+            Err(fs::TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        Ok(())
     }
 
     fn append(&mut self, line: &Line) -> Result<(), JournalError> {
@@ -291,6 +326,21 @@ mod tests {
         assert_eq!(journal.restore().unwrap().len(), 2);
         assert_eq!(held(&setting), "7");
         assert_eq!(fs::read_dir(&state).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn one_at_a_time_changes_settings() {
+        let (dir, setting) = place();
+        let mut first = Journal::new(dir.path());
+        first.set(&setting, "512").unwrap();
+        let mut second = Journal::new(dir.path());
+        let error = second.set(&setting, "1024").unwrap_err();
+        assert!(matches!(error, JournalError::Taken { .. }), "{error}");
+        assert_eq!(held(&setting), "512", "and changed nothing");
+        first.restore().unwrap();
+        second.set(&setting, "1024").unwrap();
+        drop(second);
+        assert_eq!(held(&setting), "7");
     }
 
     #[test]
