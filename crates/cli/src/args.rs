@@ -32,7 +32,7 @@ pub enum Command {
     /// List experiments, probes and data sets, and what of them applies here
     List,
     /// Show what a run would do: order, time, memory, and what it would leave out
-    Plan(PlanArgs),
+    Plan(ExperimentArgs),
     /// Run an experiment, from its file to a verdict
     Run(RunArgs),
     /// Show a stored run again, without measuring
@@ -100,10 +100,12 @@ pub struct ProbeArgs {
     pub allow_machine_changes: bool,
 }
 
+/// An experiment, and how it is wanted.
 #[derive(Debug, Args)]
-pub struct PlanArgs {
+pub struct ExperimentArgs {
     /// An experiment's name, or a .toml file
-    pub experiment: String,
+    #[arg(value_name = "EXPERIMENT")]
+    pub name: String,
     #[command(flatten)]
     effort: EffortArgs,
     /// Seed of everything random
@@ -116,16 +118,8 @@ pub struct PlanArgs {
 
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// An experiment's name, or a .toml file
-    pub experiment: String,
     #[command(flatten)]
-    effort: EffortArgs,
-    /// Seed of everything random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Print JSON (keys: docs/JSON.md)
-    #[arg(long)]
-    pub json: bool,
+    pub experiment: ExperimentArgs,
     /// The file in which results are kept
     #[arg(long, value_name = "FILE", default_value = STORE)]
     pub store: PathBuf,
@@ -166,13 +160,7 @@ impl EffortArgs {
     }
 }
 
-impl PlanArgs {
-    pub fn effort(&self) -> Effort {
-        self.effort.effort()
-    }
-}
-
-impl RunArgs {
+impl ExperimentArgs {
     pub fn effort(&self) -> Effort {
         self.effort.effort()
     }

@@ -7,7 +7,7 @@ use hopcost_view::text;
 use serde::Serialize;
 
 use super::{experiment, run};
-use crate::args::PlanArgs;
+use crate::args::ExperimentArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -18,8 +18,8 @@ struct Printed<'a> {
     steps: &'a [hardware::Step],
 }
 
-pub fn run(args: &PlanArgs) -> Result<Exit, Failure> {
-    let experiment = experiment::named(&args.experiment)?;
+pub fn run(args: &ExperimentArgs) -> Result<Exit, Failure> {
+    let experiment = experiment::named(&args.name)?;
     let machine = topology::read(&Root::live());
     let site = experiment::site(&machine, args.effort(), args.seed)?;
     let steps = hardware::plan(run::probes(&experiment), &site);

@@ -30,16 +30,17 @@ pub struct Printed<'a> {
 }
 
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
-    let experiment = experiment::named(&args.experiment)?;
+    let RunArgs { experiment: asked, store: path } = args;
+    let experiment = experiment::named(&asked.name)?;
     let machine = topology::read(&Root::live());
-    let site = experiment::site(&machine, args.effort(), args.seed)?;
-    let store = Store::open(&args.store).with_context(|| args.store.display().to_string())?;
+    let site = experiment::site(&machine, asked.effort(), asked.seed)?;
+    let store = Store::open(path).with_context(|| path.display().to_string())?;
     let run = store.begin(&NewRun {
         experiment: &experiment.name,
         question: &experiment.question,
         target: None,
-        effort: args.effort(),
-        seed: args.seed,
+        effort: asked.effort(),
+        seed: asked.seed,
         machine: &machine,
         begun_s: clock::unix_seconds().cast_signed(),
     })?;
@@ -62,15 +63,15 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
         reports.push(report);
     }
     if stop.load(Ordering::Relaxed) {
-        let path = args.store.display();
+        let path = path.display();
         output::remark(&format!("interrupted; what was finished is kept as run {run} in {path}"));
         return Ok(Exit::Interrupted);
     }
     let result = hardware::conclude(&experiment, &reports);
     store.finish(run, &result)?;
-    show(run, &result, &reports, args.json)?;
-    if !args.json {
-        output::print(&format!("kept as run {run} in {}\n", args.store.display()))?;
+    show(run, &result, &reports, asked.json)?;
+    if !asked.json {
+        output::print(&format!("kept as run {run} in {}\n", path.display()))?;
     }
     Ok(exit(result.verdict))
 }
