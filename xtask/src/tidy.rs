@@ -163,7 +163,7 @@ fn crates_point_one_way(house: &House) -> Vec<Complaint> {
 }
 
 fn the_core_stays_small_and_light(house: &House) -> Vec<Complaint> {
-    const MOST_LINES: usize = 1600;
+    const MOST_LINES: usize = 1900;
     let mut complaints = Vec::new();
     let in_core = |paper: &&Paper| paper.path.starts_with("crates/core/");
     for paper in house.files.iter().filter(in_core).filter(|p| p.path.ends_with("Cargo.toml")) {
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn each_rule_sees_what_it_is_for() {
         let long = "//! Long.\n".repeat(601);
-        let fat_core = "let x = 1;\n".repeat(1601);
+        let fat_core = "let x = 1;\n".repeat(1901);
         let cases: &[(usize, &str, &str)] = &[
             (0, "crates/engine/Cargo.toml", "[dependencies]\nhopcost-kit.workspace = true\n"),
             (0, "crates/new/Cargo.toml", ""),

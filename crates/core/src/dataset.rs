@@ -34,6 +34,8 @@ pub struct Table {
     pub columns: &'static [Column],
     /// Which of them, by position, make the clustered key.
     pub key: &'static [usize],
+    /// Further indexes: the columns of each, by position.
+    pub indexes: &'static [&'static [usize]],
     /// How many rows at this scale.
     pub rows: u64,
 }

@@ -7,31 +7,43 @@
 //! that, it belongs to the crate that does the work.
 #![warn(missing_docs)]
 
+mod answer;
+mod block;
 mod dataset;
 mod distance;
+mod emulation;
 mod estimate;
 mod experiment;
 mod finding;
+mod histogram;
 mod ids;
 mod known;
 mod machine;
+mod observer;
 mod probe;
 mod proof;
 mod published;
 mod result;
+mod target;
 mod verdict;
+mod workload;
 
+pub use answer::{Answer, Row};
+pub use block::{Binding, BlockRecord, Phase, Trial, Window};
 pub use dataset::{Column, Dataset, Kind, RowSink, Table};
 pub use distance::{DistanceClass, Distances, HmatTable, Rung, RungExample};
+pub use emulation::{Bimodal, Emulation};
 pub use estimate::{Estimate, Spread, Unit};
 pub use experiment::{Claim, Comparison, Experiment, Level, Response, Scale, Spot, Subject};
 pub use finding::{Finding, Severity};
+pub use histogram::Histogram;
 pub use ids::{CpuId, CpuSet, Id, IdSet, NodeId, NodeSet, ParseSetError};
 pub use known::{Known, Reason};
 pub use machine::{
     Cache, CacheKind, Cpu, Device, DeviceKind, HugePool, Limit, Limits, Machine, MemoryCache, Node,
     Rating, Socket, Virtualization,
 };
+pub use observer::{Nature, Observation, Observer, Reading, Scope, Watching};
 pub use probe::{
     Cell, CellResult, Disturbance, Effort, Outcome, Place, Probe, ProbeError, ProbeReport,
     Recorder, Rig, Site, Warning,
@@ -39,4 +51,9 @@ pub use probe::{
 pub use proof::{Locality, PageSize, Proof, ProofMethod};
 pub use published::{Figure, Published};
 pub use result::{ExperimentResult, Headline, Proved};
+pub use target::{
+    CallError, Counted, Instance, Loading, Look, Lookups, Needs, Seat, Session, Setup, Target,
+    TargetError,
+};
 pub use verdict::Verdict;
+pub use workload::{Request, Requests, Shape, Statement, Stream, Workload};

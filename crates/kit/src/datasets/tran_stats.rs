@@ -66,11 +66,13 @@ impl Dataset for TranStats {
 
     fn tables(&self, scale: u64) -> Vec<Table> {
         vec![
-            Table { name: "tran_stats", columns: TRAN_STATS, key: &[7], rows: scale },
+            Table { name: "tran_stats", columns: TRAN_STATS, key: &[7], indexes: &[], rows: scale },
             Table {
                 name: "dimension",
                 columns: DIMENSION,
                 key: &[0, 1, 2, 3, 4, 5],
+                // The six values, and the ids with them: a join finds all that it wants there.
+                indexes: &[&[6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5]],
                 rows: DIMENSION_ROWS,
             },
         ]

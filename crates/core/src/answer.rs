@@ -1,0 +1,82 @@
+//! What came back from a call, small enough to keep and strong enough to tell wrong from right.
+
+/// The rows of an answer, as their number and a digest in which their order does not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// How many rows.
+    pub rows: u64,
+    /// The sum of the rows' digests.
+    pub digest: u64,
+}
+
+impl Answer {
+    /// Adds a row.
+    pub fn add(&mut self, row: Row) {
+        self.rows += 1;
+        self.digest = self.digest.wrapping_add(row.finish());
+    }
+}
+
+/// The digest of one row, value by value.
+#[derive(Clone, Copy, Debug)]
+pub struct Row(u64);
+
+/// The fractional part of the golden ratio: an odd number whose bits are well mixed.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Default for Row {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Row {
+    /// A row without values.
+    pub const fn new() -> Self {
+        Self(GOLDEN)
+    }
+
+    /// With a whole number more.
+    #[must_use]
+    pub const fn integer(self, value: i64) -> Self {
+        Self((self.0 ^ value.cast_unsigned()).wrapping_mul(GOLDEN).rotate_left(29))
+    }
+
+    /// With a text more.
+    #[must_use]
+    pub fn text(self, value: &str) -> Self {
+        let length = value.len() as u64;
+        let bytes = value.bytes().map(i64::from);
+        bytes.fold(self.integer(length.cast_signed()), Self::integer)
+    }
+
+    /// A final mixing, so that sums of digests differ where rows do.
+    const fn finish(self) -> u64 {
+        let mixed = (self.0 ^ (self.0 >> 32)).wrapping_mul(GOLDEN);
+        mixed ^ (mixed >> 29)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(rows: &[&[i64]]) -> Answer {
+        let mut answer = Answer::default();
+        for row in rows {
+            answer.add(row.iter().fold(Row::new(), |row, value| row.integer(*value)));
+        }
+        answer
+    }
+
+    #[test]
+    fn the_order_of_rows_does_not_count_and_everything_else_does() {
+        let right = answer(&[&[1, 2], &[3, 4]]);
+        assert_eq!(answer(&[&[3, 4], &[1, 2]]), right);
+        for wrong in [&[&[1, 2], &[3, 5]], &[&[2, 1], &[3, 4]], &[&[1, 4], &[3, 2]]] {
+            assert_ne!(answer(&wrong.map(|row| row.as_slice())), right);
+        }
+        assert_ne!(answer(&[&[1, 2]]).digest, answer(&[&[1, 2], &[1, 2]]).digest);
+        assert_ne!(Row::new().text("ab").text("c").0, Row::new().text("a").text("bc").0);
+    }
+}

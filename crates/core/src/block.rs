@@ -1,0 +1,140 @@
+//! What is kept of a comparison: blocks of four windows, each with all that was read beside it.
+//!
+//! A verdict is a pure function of these records, so a run that was killed goes on from the last one,
+//! and a report never measures.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+use crate::ids::{CpuId, NodeId};
+use crate::known::{Known, Reason};
+use crate::observer::Observation;
+use crate::proof::Locality;
+use crate::target::Lookups;
+
+/// What a block is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Looks for the worst of a sweep; never part of an estimate.
+    Search,
+    /// Makes the estimate.
+    Fresh,
+    /// Compares the baseline with itself: it must find nothing.
+    Placebo,
+    /// One long block: does the effect last?
+    Long,
+}
+
+/// Where the symbols of an experiment stand in one way of binding them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Binding {
+    /// The node that each letter stands for.
+    pub nodes: BTreeMap<char, NodeId>,
+}
+
+/// What a block is to measure: decided before anything runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Its number within the run.
+    pub number: u64,
+    /// What it is for.
+    pub phase: Phase,
+    /// Streams.
+    pub streams: u32,
+    /// Which of the plan's bindings.
+    pub binding: usize,
+    /// The level under test, by position; the baseline is level 0.
+    pub level: usize,
+    /// Does the baseline come first and last (A B B A), or in the middle (B A A B)?
+    pub baseline_outside: bool,
+}
+
+impl Trial {
+    /// The arms of its windows: true where the level under test is measured.
+    pub const fn arms(&self) -> [bool; 4] {
+        let outside = !self.baseline_outside;
+        [outside, !outside, !outside, outside]
+    }
+}
+
+/// One window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// Is it one of the level under test?
+    pub tested: bool,
+    /// Seconds from the run's begin to the window's.
+    pub begin_s: f64,
+    /// Seconds from its first call's begin to its last call's end, of the longest worker.
+    pub seconds: f64,
+    /// Calls that ended in it.
+    pub calls: u64,
+    /// Calls of them that failed, or came back with a wrong answer.
+    pub errors: u64,
+    /// The first of them, in words.
+    pub first_error: Option<String>,
+    /// Calls per second, summed over the workers.
+    pub rate: f64,
+    /// How long they took; in an open loop from the moment at which they should have begun.
+    pub latency: Histogram,
+    /// What was looked up; none where the target cannot tell.
+    pub lookups: Option<Lookups>,
+    /// The share of the workers' time that planted distance really took.
+    pub planted: f64,
+    /// Seconds that the workers spent waiting for their next call to be due.
+    pub waited_s: f64,
+    /// The CPUs that the workers were seen on, before and after.
+    pub cpus: Vec<CpuId>,
+    /// What was observed from the side.
+    pub observations: Vec<Observation>,
+    /// Why it does not count, if it does not.
+    pub objection: Option<Reason>,
+}
+
+/// One block: a trial that was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BlockRecord {
+    /// What was to be measured.
+    pub trial: Trial,
+    /// Its four windows.
+    pub windows: Vec<Window>,
+    /// Where the data was at its end, home by home.
+    pub placement: Known<Vec<Locality>>,
+}
+
+impl BlockRecord {
+    /// Why it does not count, if it does not.
+    pub fn objection(&self) -> Option<&Reason> {
+        self.windows.iter().find_map(|window| window.objection.as_ref())
+    }
+
+    /// The rates of the baseline's two windows, and of the other two.
+    pub fn rates(&self) -> Option<([f64; 2], [f64; 2])> {
+        let of = |tested| -> Option<[f64; 2]> {
+            let windows = self.windows.iter().filter(|window| window.tested == tested);
+            windows.map(|window| window.rate).collect::<Vec<_>>().try_into().ok()
+        };
+        Some((of(false)?, of(true)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_symmetric_and_either_way_round() {
+        let trial = |baseline_outside| Trial {
+            number: 0,
+            phase: Phase::Fresh,
+            streams: 1,
+            binding: 0,
+            level: 1,
+            baseline_outside,
+        };
+        assert_eq!(trial(true).arms(), [false, true, true, false]);
+        assert_eq!(trial(false).arms(), [true, false, false, true]);
+    }
+}

@@ -1,0 +1,179 @@
+//! The contract between a database under test and whoever drives it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::answer::Answer;
+use crate::dataset::Dataset;
+use crate::emulation::Emulation;
+use crate::experiment::Comparison;
+use crate::ids::NodeId;
+use crate::known::{Known, Reason};
+use crate::machine::Machine;
+use crate::proof::Locality;
+use crate::workload::{Request, Shape, Workload};
+
+/// What a target is to bring up.
+#[derive(Clone)]
+pub struct Setup<'a> {
+    /// The machine as the experiment sees it: with its emulated nodes, where there are any.
+    pub machine: &'a Machine,
+    /// The machine as it is.
+    pub ground: &'a Machine,
+    /// The data; none where the workload needs none.
+    pub dataset: Option<&'a dyn Dataset>,
+    /// What will be asked.
+    pub workload: &'a dyn Workload,
+    /// How large the data is.
+    pub shape: Shape,
+    /// Where data has to live: a copy of all of it on each of these nodes.
+    pub homes: Vec<NodeId>,
+    /// Planted distance.
+    pub emulation: Option<Emulation>,
+    /// Where generated data is kept for the next run.
+    pub cache_dir: PathBuf,
+}
+
+/// What a target takes of the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Needs {
+    /// Bytes on each home.
+    pub home_bytes: u64,
+    /// Bytes of each stream.
+    pub stream_bytes: u64,
+    /// Bytes of disk.
+    pub disk_bytes: u64,
+}
+
+/// What a target is doing while it is brought up.
+#[derive(Clone, Copy, Debug)]
+pub struct Loading<'a> {
+    /// The step, such as `tran_stats: 2,000,000 rows`.
+    pub what: &'a str,
+    /// The share of it that is done.
+    pub done: f64,
+}
+
+/// Where a session's thread stands, and which copy of the data it is to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// The node of the data; none leaves it to the target.
+    pub home: Option<NodeId>,
+    /// The node of the thread, where it is on one.
+    pub at: Option<NodeId>,
+    /// The stream's number.
+    pub stream: u32,
+    /// The seed of anything random.
+    pub seed: u64,
+}
+
+/// What a session looked up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lookups {
+    /// Page acquisitions since the last reading, by the page's node.
+    pub acquisitions: BTreeMap<NodeId, u64>,
+    /// Different pages of memory looked at since the session began, by the node that they are on now.
+    pub distinct_pages: BTreeMap<NodeId, u64>,
+}
+
+impl Lookups {
+    /// With another session's.
+    pub fn add(&mut self, other: &Self) {
+        for (into, from) in [
+            (&mut self.acquisitions, &other.acquisitions),
+            (&mut self.distinct_pages, &other.distinct_pages),
+        ] {
+            for (node, count) in from {
+                *into.entry(*node).or_default() += count;
+            }
+        }
+    }
+}
+
+/// What a session counted since the last reading.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counted {
+    /// What it looked up; none where the target cannot tell.
+    pub lookups: Option<Lookups>,
+    /// Time that planted distance really took.
+    pub planted: Duration,
+}
+
+/// How closely placement is read back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Some thousand pages of each home.
+    Glance,
+    /// All pages.
+    Full,
+}
+
+/// Why a target cannot go on.
+#[derive(Debug, Error)]
+pub enum TargetError {
+    /// This machine or target cannot do it.
+    #[error("{0}")]
+    NotHere(Reason),
+    /// Something failed.
+    #[error("{0}")]
+    Failed(String),
+    /// The user interrupted it.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Why a call failed, in the database's words.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct CallError(pub String);
+
+/// A kind of database. A new one is one file or folder in the kit.
+pub trait Target: Sync {
+    /// Its name: the part of a target's URL before the colon.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in one line.
+    fn about(&self) -> &'static str;
+
+    /// Why it cannot express this, if it cannot.
+    fn objection(&self, comparison: &Comparison) -> Option<Reason>;
+
+    /// What it takes of the machine.
+    fn needs(&self, setup: &Setup<'_>) -> Needs;
+
+    /// Brings it up, with its data in place. `heard` is called now and then, and ends the loading
+    /// where it returns false.
+    fn open(
+        &self,
+        setup: &Setup<'_>,
+        heard: &mut dyn FnMut(Loading<'_>) -> bool,
+    ) -> Result<Box<dyn Instance>, TargetError>;
+}
+
+/// A database that is up.
+pub trait Instance: Sync {
+    /// What it is, in the words and version numbers that a result needs.
+    fn identity(&self) -> String;
+
+    /// A connection for the calling thread, which stands in this seat and stays there.
+    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError>;
+
+    /// Reads back where the data lies, home by home; missing where it cannot be told.
+    fn prove(&self, look: Look) -> Known<Vec<Locality>>;
+
+    /// How each of the workload's statements is carried out, in the database's own words.
+    fn plans(&self) -> Result<Vec<String>, TargetError>;
+}
+
+/// A connection. It belongs to the thread that asked for it.
+pub trait Session {
+    /// One call, from its beginning to the last row of its answer.
+    fn execute(&mut self, request: &Request) -> Result<Answer, CallError>;
+
+    /// What was counted since the last reading.
+    fn counted(&mut self) -> Counted;
+}

@@ -1,0 +1,82 @@
+//! The contract between what is asked of a database and whoever asks it.
+//!
+//! A workload is pure: request n of a stream is the same on every machine and every database, and
+//! what a right answer is follows from the data set alone.
+
+use crate::answer::Answer;
+use crate::known::Reason;
+
+/// How large the data is, and whether long queries are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows of the data set's main table.
+    pub rows: u64,
+    /// Is a long query asked slice by slice of the clustered key, so that a window holds many calls?
+    pub sliced: bool,
+}
+
+/// One statement of a workload, in SQL that every database understands, `?` for its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// Its name in reports.
+    pub name: &'static str,
+    /// Its text.
+    pub sql: &'static str,
+    /// How many arguments it takes; each may stand in it once.
+    pub arguments: usize,
+    /// Is it to be compiled anew for each call?
+    pub recompile: bool,
+}
+
+/// One call: a statement, and its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Which of the workload's statements, by position.
+    pub statement: usize,
+    /// Its arguments; those beyond the statement's number mean nothing.
+    pub arguments: [i64; 4],
+}
+
+/// One of several streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// Its number, from 0.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+    /// The seed that all of them share.
+    pub seed: u64,
+}
+
+/// The requests of one stream, without end.
+pub trait Requests: Send {
+    /// The next one.
+    fn next(&mut self) -> Request;
+}
+
+/// A workload. A new one is one file in the kit.
+pub trait Workload: Sync {
+    /// Its name in experiment files and on the command line.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in one line.
+    fn about(&self) -> &'static str;
+
+    /// Which tables of its data set it reads, by name; none where it needs no data.
+    fn tables(&self) -> &'static [&'static str];
+
+    /// Its statements for this shape of data.
+    fn statements(&self, shape: Shape) -> Vec<Statement>;
+
+    /// How many calls make one whole query.
+    fn calls_per_query(&self, shape: Shape) -> u64;
+
+    /// Bytes of scratch memory that one call takes.
+    fn scratch_bytes(&self, shape: Shape) -> u64;
+
+    /// The requests of a stream.
+    fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests>;
+
+    /// Was the same work done? Else what was wrong.
+    fn check(&self, shape: Shape, request: &Request, answer: &Answer) -> Result<(), Reason>;
+}
