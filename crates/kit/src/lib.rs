@@ -5,3 +5,4 @@ pub mod datasets;
 pub mod experiments;
 pub mod probes;
 pub mod published;
+pub mod workloads;

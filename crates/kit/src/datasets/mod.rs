@@ -2,7 +2,7 @@
 //!
 //! A new one is a file here and a line in [`DATASETS`].
 
-mod tran_stats;
+pub(crate) mod tran_stats;
 
 use hopcost_core::Dataset;
 

@@ -43,11 +43,14 @@ const DIMENSION: &[Column] = &[
 ];
 
 /// 2011-06-01 00:00:00 UTC.
-const FIRST_BEGIN_US: i64 = 1_306_886_400_000_000;
-const US_BETWEEN_ROWS: i64 = 200;
-const US_PER_SECOND: i64 = 1_000_000;
+pub(crate) const FIRST_BEGIN_US: i64 = 1_306_886_400_000_000;
+pub(crate) const US_BETWEEN_ROWS: i64 = 200;
+pub(crate) const US_PER_SECOND: i64 = 1_000_000;
 
-const CONFIGS: u64 = 40;
+/// So many combinations of the six dimensions occur, one after the other: what 40, 100, 3, 5 and 8
+/// all divide.
+pub(crate) const COMBINATIONS: u64 = 600;
+pub(crate) const CONFIGS: u64 = 40;
 const THREADS: u64 = 100;
 const TYPES: [&str; 3] = ["READ-ONLY", "WRITE-ONLY", "READ-WRITE"];
 const STATES: [&str; 3] = ["SUCCESS", "FAILURE", "ROLLBACK"];
@@ -83,9 +86,35 @@ impl Dataset for TranStats {
     }
 }
 
+/// The begin of the transaction in row `number`, counted from 0.
+pub(crate) const fn begin_us(number: u64) -> i64 {
+    FIRST_BEGIN_US + number.cast_signed() * US_BETWEEN_ROWS
+}
+
+/// The size of the result in row `number`, counted from 0.
+pub(crate) const fn resultset_size(number: u64) -> u64 {
+    (number + 1) % 100
+}
+
+/// The ids that `dimension` gives to the values of row `number`, counted from 0, in the order of
+/// its columns: remainder r has id r, and remainder 0 the last one.
+pub(crate) const fn ids(number: u64) -> [i64; 6] {
+    const fn id(number: u64, values: u64) -> i64 {
+        (number % values).cast_signed() + 1
+    }
+    [
+        id(number, CONFIGS),
+        id(number, THREADS),
+        id(number, 3),
+        id(number, 3),
+        id(number, USER_COUNTS),
+        id(number, CPU_COUNTS),
+    ]
+}
+
 /// Row `i`, counted from 1 as in the published loader.
 fn transaction(i: u64, sink: &mut dyn RowSink) {
-    let begin = FIRST_BEGIN_US + (i.cast_signed() - 1) * US_BETWEEN_ROWS;
+    let begin = begin_us(i - 1);
     sink.text(config(i % CONFIGS).as_str());
     sink.integer(users(i % USER_COUNTS));
     sink.integer(cpus(i % CPU_COUNTS));
@@ -95,7 +124,7 @@ fn transaction(i: u64, sink: &mut dyn RowSink) {
     sink.text(STATES[(i % 3) as usize]);
     sink.timestamp_us(begin);
     sink.timestamp_us(begin + (i % 50).cast_signed() * US_PER_SECOND);
-    sink.integer((i % 100).cast_signed());
+    sink.integer(resultset_size(i - 1).cast_signed());
     sink.text("abc");
 }
 

@@ -1,0 +1,105 @@
+//! What is asked of a database.
+//!
+//! A new one is a file here and a line in [`WORKLOADS`]. Its statements are plain SQL without hints,
+//! which SQLite, PostgreSQL, MySQL and SQL Server all understand; an argument that is a point in
+//! time is in microseconds since 1970, as a data set's timestamps are. What a right answer is, each
+//! works out from the rules of its data set alone, never from what a database said.
+
+mod null_call;
+#[cfg(test)]
+mod on_sqlite;
+mod reporting_p1;
+mod reporting_p2;
+mod slices;
+
+use hopcost_core::{Answer, Reason, Workload};
+
+/// All workloads.
+pub const WORKLOADS: &[&dyn Workload] =
+    &[&reporting_p1::ReportingP1, &reporting_p2::ReportingP2, &null_call::NullCall];
+
+/// Says what differs between an answer and the right one to `question`.
+fn compare(question: &str, answer: &Answer, right: &Answer) -> Result<(), Reason> {
+    if answer.rows != right.rows {
+        let (got, asked) = (answer.rows, right.rows);
+        return Err(format!("{question}: {got} rows came back, and {asked} are right").into());
+    }
+    if answer.digest != right.digest {
+        return Err(format!(
+            "{question}: the number of rows, {}, is right, but a value in them is not \
+             (their digest is {:016x}, that of the right ones {:016x})",
+            answer.rows, answer.digest, right.digest
+        )
+        .into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use hopcost_core::{Shape, Stream};
+
+    use super::*;
+    use crate::datasets::DATASETS;
+
+    #[test]
+    fn each_has_a_name_a_line_and_statements_whose_arguments_add_up() {
+        let names: BTreeSet<&str> = WORKLOADS.iter().map(|workload| workload.name()).collect();
+        assert_eq!(names.len(), WORKLOADS.len());
+        for workload in WORKLOADS {
+            assert!(workload.about().len() > 20 && !workload.about().contains('\n'));
+            for shape in [false, true].map(|sliced| Shape { rows: 100_000, sliced }) {
+                for statement in workload.statements(shape) {
+                    assert_eq!(statement.sql.matches('?').count(), statement.arguments);
+                    assert!(statement.arguments <= 4);
+                }
+                assert!(workload.calls_per_query(shape) >= 1);
+            }
+        }
+    }
+
+    #[test]
+    fn each_reads_tables_of_one_data_set() {
+        for workload in WORKLOADS {
+            let has_all = |names: &[&str]| {
+                DATASETS.iter().any(|dataset| {
+                    let tables = dataset.tables(1);
+                    names.iter().all(|name| tables.iter().any(|table| table.name == *name))
+                })
+            };
+            assert!(has_all(workload.tables()), "{}", workload.name());
+        }
+    }
+
+    #[test]
+    fn a_stream_is_the_same_every_time_and_every_request_is_one_of_its_statements() {
+        for workload in WORKLOADS {
+            let shape = Shape { rows: 100_000, sliced: true };
+            let stream = Stream { number: 1, of: 4, seed: 1986 };
+            let statements = workload.statements(shape).len();
+            let [mut one, mut other] = [(); 2].map(|()| workload.requests(shape, stream));
+            for _ in 0..100 {
+                let request = one.next();
+                assert_eq!(request, other.next());
+                assert!(request.statement < statements);
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_answer_is_refused_in_words() {
+        for workload in WORKLOADS {
+            let shape = Shape { rows: 100_000, sliced: true };
+            let request = workload.requests(shape, Stream { number: 0, of: 1, seed: 1 }).next();
+            let refused = |rows, digest| {
+                let answer = Answer { rows, digest };
+                workload.check(shape, &request, &answer).unwrap_err().as_str().to_owned()
+            };
+            assert!(refused(0, 0).contains("0 rows came back"), "{}", refused(0, 0));
+            let right: u64 = if workload.name() == "reporting_p1" { 600 } else { 1 };
+            assert!(refused(right, 0).contains("a value in them is not"), "{}", refused(right, 0));
+        }
+    }
+}

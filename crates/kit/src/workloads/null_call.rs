@@ -1,0 +1,70 @@
+//! **null_call**: a constant row, no table.
+//!
+//! What is left when a database has nothing to do: the way there and back, and its switches between
+//! threads. The published stress called two procedures that return a constant row; a plain statement
+//! needs no procedure, which not every database has.
+
+use hopcost_core::{Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload};
+
+use super::compare;
+
+/// The workload.
+pub struct NullCall;
+
+impl Workload for NullCall {
+    fn name(&self) -> &'static str {
+        "null_call"
+    }
+
+    fn about(&self) -> &'static str {
+        "a call that returns a constant row and reads no table"
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn statements(&self, _: Shape) -> Vec<Statement> {
+        vec![Statement { name: "null_call", sql: "SELECT 1", arguments: 0, recompile: false }]
+    }
+
+    fn calls_per_query(&self, _: Shape) -> u64 {
+        1
+    }
+
+    fn scratch_bytes(&self, _: Shape) -> u64 {
+        0
+    }
+
+    fn requests(&self, _: Shape, _: Stream) -> Box<dyn Requests> {
+        Box::new(Always)
+    }
+
+    fn check(&self, _: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {
+        let mut one = Answer::default();
+        one.add(Row::new().integer(1));
+        compare("null_call", answer, &one)
+    }
+}
+
+struct Always;
+
+impl Requests for Always {
+    fn next(&mut self) -> Request {
+        Request { statement: 0, arguments: [0; 4] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::on_sqlite::Database;
+    use super::*;
+
+    #[test]
+    fn a_database_returns_the_row() {
+        let shape = Shape { rows: 1, sliced: false };
+        let request = NullCall.requests(shape, Stream { number: 0, of: 1, seed: 1 }).next();
+        let answer = Database::with(1).ask(&NullCall, shape, &request);
+        NullCall.check(shape, &request, &answer).unwrap();
+    }
+}

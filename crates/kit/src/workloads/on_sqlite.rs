@@ -1,0 +1,133 @@
+//! For the tests of the workloads: a small SQLite database in memory, made from the data set, that
+//! answers requests as a target would.
+//!
+//! All of tran_stats is in it, but of the 1,440,000 combinations only those that occur and some
+//! thousand that do not, which have to be left out of every answer.
+
+use hopcost_core::{
+    Answer, Dataset, Kind, Request, Row, RowSink, Shape, Statement, Table, Workload,
+};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+use crate::datasets::tran_stats::{COMBINATIONS, TranStats, ids};
+
+/// The database.
+pub struct Database(Connection);
+
+impl Database {
+    /// With so many transactions.
+    pub fn with(transactions: u64) -> Self {
+        let database = Self(Connection::open_in_memory().unwrap());
+        let [tran_stats, dimension] = TranStats.tables(transactions).try_into().unwrap();
+        database.create(&tran_stats);
+        database.create(&dimension);
+        database.fill(&tran_stats, 0, 0..transactions);
+        let strangers = (0..dimension.rows).step_by(997).filter(|number| !occurs(*number));
+        database.fill(&dimension, 1, combinations().chain(strangers));
+        database
+    }
+
+    /// Asks.
+    pub fn ask(&self, workload: &dyn Workload, shape: Shape, request: &Request) -> Answer {
+        let Statement { sql, arguments, .. } = workload.statements(shape)[request.statement];
+        let mut statement = self.0.prepare(sql).unwrap();
+        let columns = statement.column_count();
+        let mut rows = statement.query(params_from_iter(&request.arguments[..arguments])).unwrap();
+        let mut answer = Answer::default();
+        while let Some(row) = rows.next().unwrap() {
+            let values = (0..columns).map(|column| row.get::<_, i64>(column).unwrap());
+            answer.add(values.fold(Row::new(), Row::integer));
+        }
+        answer
+    }
+
+    /// The steps of the plan of the first statement.
+    pub fn plan(&self, workload: &dyn Workload, shape: Shape) -> Vec<String> {
+        let Statement { sql, arguments, .. } = workload.statements(shape)[0];
+        let mut statement = self.0.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let arguments = params_from_iter(vec![0; arguments]);
+        let steps = statement.query_map(arguments, |row| row.get("detail")).unwrap();
+        steps.map(Result::unwrap).collect()
+    }
+
+    fn create(&self, table: &Table) {
+        let columns = |positions: &[usize]| {
+            let names: Vec<&str> = positions.iter().map(|at| table.columns[*at].name).collect();
+            names.join(", ")
+        };
+        let declared = table.columns.iter().map(|column| match column.kind {
+            Kind::Integer(_) | Kind::Timestamp => format!("{} INTEGER", column.name),
+            Kind::Text(_) | Kind::Padded(_) => format!("{} TEXT", column.name),
+        });
+        let (name, declared) = (table.name, declared.collect::<Vec<_>>().join(", "));
+        let key = columns(table.key);
+        let main = format!("CREATE TABLE {name} ({declared}, PRIMARY KEY ({key})) WITHOUT ROWID");
+        let indexes = table.indexes.iter().enumerate();
+        let indexes = indexes
+            .map(|(n, index)| format!("CREATE INDEX {name}_{n} ON {name} ({})", columns(index)));
+        let sql = std::iter::once(main).chain(indexes).collect::<Vec<_>>().join(";");
+        self.0.execute_batch(&sql).unwrap();
+    }
+
+    fn fill(&self, table: &Table, position: usize, numbers: impl Iterator<Item = u64>) {
+        let marks = vec!["?"; table.columns.len()].join(", ");
+        let sql = format!("INSERT INTO {} VALUES ({marks})", table.name);
+        let mut insert = self.0.prepare(&sql).unwrap();
+        self.0.execute_batch("BEGIN").unwrap();
+        for number in numbers {
+            let mut values = Values::default();
+            TranStats.row(position, number, &mut values);
+            insert.execute(params_from_iter(values.0)).unwrap();
+        }
+        self.0.execute_batch("COMMIT").unwrap();
+    }
+}
+
+/// A row of tran_stats as text, column by column.
+pub fn transaction(number: u64) -> Vec<String> {
+    written(0, number)
+}
+
+/// The rows of dimension that transactions refer to, as text, column by column.
+pub fn dimension() -> impl Iterator<Item = Vec<String>> {
+    combinations().map(|number| written(1, number))
+}
+
+/// Their numbers: the ids are the digits of it.
+fn combinations() -> impl Iterator<Item = u64> {
+    (0..COMBINATIONS).map(|transaction| {
+        let digits = ids(transaction).into_iter().zip([40, 100, 3, 3, 5, 8]);
+        digits.fold(0, |number, (id, base)| number * base + id.cast_unsigned() - 1)
+    })
+}
+
+fn occurs(combination: u64) -> bool {
+    combinations().any(|number| number == combination)
+}
+
+fn written(table: usize, number: u64) -> Vec<String> {
+    let mut values = Values::default();
+    TranStats.row(table, number, &mut values);
+    let text = |value| match value {
+        Value::Integer(number) => number.to_string(),
+        Value::Text(text) => text,
+        other => panic!("{other:?}"),
+    };
+    values.0.into_iter().map(text).collect()
+}
+
+#[derive(Default)]
+struct Values(Vec<Value>);
+
+impl RowSink for Values {
+    fn integer(&mut self, value: i64) {
+        self.0.push(value.into());
+    }
+    fn text(&mut self, value: &str) {
+        self.0.push(value.to_owned().into());
+    }
+    fn timestamp_us(&mut self, value: i64) {
+        self.0.push(value.into());
+    }
+}
