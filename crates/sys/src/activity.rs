@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use hopcost_core::CpuId;
+use hopcost_core::{CpuId, Known};
 
 use crate::{Root, clock};
 
@@ -32,20 +32,47 @@ pub struct Process {
     pub cpus: f64,
 }
 
+/// CPU time of one CPU since the system began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// In programs, those that were asked to be nice included, ms.
+    pub user_ms: u64,
+    /// In the kernel, interrupts included, ms.
+    pub system_ms: u64,
+    /// With nothing to do, or waiting for a disk, ms.
+    pub idle_ms: u64,
+    /// Kept by the hypervisor for others, ms.
+    pub steal_ms: u64,
+}
+
+impl CpuTime {
+    /// Both times, kind by kind, made into one.
+    #[must_use]
+    pub fn zip(self, other: Self, each: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            user_ms: each(self.user_ms, other.user_ms),
+            system_ms: each(self.system_ms, other.system_ms),
+            idle_ms: each(self.idle_ms, other.idle_ms),
+            steal_ms: each(self.steal_ms, other.steal_ms),
+        }
+    }
+}
+
 /// All processes by number, with their names and CPU ticks so far.
 type Ticks = BTreeMap<u32, (String, u64)>;
 
 /// Watches the machine for `over`.
 pub fn watch(over: Duration) -> Activity {
     let root = Root::live();
-    let (cpus, processes, start) = (cpu_ticks(&root), process_ticks(), clock::now());
+    let cpus = || cpu_times(&root).ok().unwrap_or_default();
+    let (before, start) = ((cpus(), process_ticks()), clock::now());
     std::thread::sleep(over);
-    let ticks_per_second = ticks_per_second();
+    let after = (cpus(), process_ticks());
     compare(
-        (&cpus, &processes),
-        (&cpu_ticks(&root), &process_ticks()),
+        (&before.0, &before.1),
+        (&after.0, &after.1),
         start.elapsed(),
-        ticks_per_second,
+        ticks_per_second() as f64,
     )
 }
 
@@ -58,8 +85,8 @@ pub fn processes_named(names: &[&str]) -> Vec<(u32, String)> {
 }
 
 fn compare(
-    before: (&BTreeMap<CpuId, [u64; 3]>, &Ticks),
-    after: (&BTreeMap<CpuId, [u64; 3]>, &Ticks),
+    before: (&BTreeMap<CpuId, CpuTime>, &Ticks),
+    after: (&BTreeMap<CpuId, CpuTime>, &Ticks),
     over: Duration,
     ticks_per_second: f64,
 ) -> Activity {
@@ -67,11 +94,12 @@ fn compare(
     let (mut stolen, mut total) = (0, 0);
     for (cpu, now) in after.0 {
         let Some(then) = before.0.get(cpu) else { continue };
-        let [worked, idle, steal] = [0, 1, 2].map(|n| now[n].saturating_sub(then[n]));
-        let all = (worked + idle + steal).max(1);
-        busy.insert(*cpu, worked as f64 / all as f64);
-        stolen += steal;
-        total += all;
+        let time = now.zip(*then, u64::saturating_sub);
+        let worked_ms = time.user_ms + time.system_ms;
+        let all_ms = (worked_ms + time.idle_ms + time.steal_ms).max(1);
+        busy.insert(*cpu, worked_ms as f64 / all_ms as f64);
+        stolen += time.steal_ms;
+        total += all_ms;
     }
     let us = std::process::id();
     let mut processes: Vec<Process> = after
@@ -89,20 +117,26 @@ fn compare(
     Activity { over, busy, stolen: stolen as f64 / total.max(1) as f64, processes }
 }
 
-/// Worked, idle and stolen ticks of each CPU.
-fn cpu_ticks(root: &Root) -> BTreeMap<CpuId, [u64; 3]> {
-    let stat = root.text("proc/stat").ok().unwrap_or_default();
+/// The time of each CPU that is on-line, from `/proc/stat`. The kernel counts it in ticks of some
+/// 10 ms, and now and then takes a tick of idle time back.
+pub fn cpu_times(root: &Root) -> Known<BTreeMap<CpuId, CpuTime>> {
+    let ms = |ticks: u64| ticks * 1000 / ticks_per_second();
     let line = |line: &str| {
         let (name, rest) = line.split_once(' ')?;
         let cpu: u32 = name.strip_prefix("cpu")?.parse().ok()?;
         let n: Vec<u64> = rest.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        // user nice system idle iowait irq softirq steal
         let [user, nice, system, idle, iowait, irq, softirq, steal] = *n.get(..8)? else {
             return None;
         };
-        Some((CpuId(cpu), [user + nice + system + irq + softirq, idle + iowait, steal]))
+        let time = CpuTime {
+            user_ms: ms(user + nice),
+            system_ms: ms(system + irq + softirq),
+            idle_ms: ms(idle + iowait),
+            steal_ms: ms(steal),
+        };
+        Some((CpuId(cpu), time))
     };
-    stat.lines().filter_map(line).collect()
+    root.text("proc/stat").map(|stat| stat.lines().filter_map(line).collect())
 }
 
 fn process_ticks() -> Ticks {
@@ -120,10 +154,10 @@ fn process_ticks() -> Ticks {
     entries.filter_map(process).collect()
 }
 
-fn ticks_per_second() -> f64 {
+fn ticks_per_second() -> u64 {
     // SAFETY: sysconf reads a constant of the system; it takes no pointer.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    if ticks > 0 { ticks as f64 } else { 100.0 }
+    u64::try_from(ticks).ok().filter(|ticks| *ticks > 0).unwrap_or(100)
 }
 
 #[cfg(test)]
@@ -132,7 +166,9 @@ mod tests {
 
     #[test]
     fn shares_come_from_differences() {
-        let cpus = |worked, idle, stolen| BTreeMap::from([(CpuId(3), [worked, idle, stolen])]);
+        let cpus = |user_ms, idle_ms, steal_ms| {
+            BTreeMap::from([(CpuId(3), CpuTime { user_ms, system_ms: 0, idle_ms, steal_ms })])
+        };
         let processes = |ticks| BTreeMap::from([(7, ("postgres".to_owned(), ticks))]);
         let activity = compare(
             (&cpus(10, 10, 0), &processes(100)),
@@ -144,6 +180,17 @@ mod tests {
         assert!((activity.stolen - 0.2).abs() < 1e-9);
         assert_eq!(activity.processes[0].name, "postgres");
         assert!((activity.processes[0].cpus - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_time_of_a_cpu_is_read_in_its_four_kinds() {
+        let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu2 100 10 20 400 50 3 7 8 99 99\nintr 5\n";
+        let root =
+            Root::from_text(&format!("hopcost machine recording, version 1\n> proc/stat\n{stat}"));
+        let ms = 1000 / ticks_per_second();
+        let time =
+            CpuTime { user_ms: 110 * ms, system_ms: 30 * ms, idle_ms: 450 * ms, steal_ms: 8 * ms };
+        assert_eq!(cpu_times(&root.unwrap()), Known::Is(BTreeMap::from([(CpuId(2), time)])));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 pub mod activity;
 pub mod affinity;
 pub mod clock;
+pub mod counters;
 pub mod files;
 pub mod journal;
 pub mod kernels;

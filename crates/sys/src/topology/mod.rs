@@ -18,6 +18,8 @@ use hopcost_core::{CpuSet, Distances, Known, Limit, Machine, NodeId};
 
 use crate::root::Root;
 
+pub use nodes::used_and_free;
+
 /// The version of the description that [`read`] makes.
 pub const MACHINE_VERSION: u32 = 1;
 

@@ -121,6 +121,13 @@ fn only_node(root: &Root, online_cpus: &CpuSet) -> Node {
     }
 }
 
+/// Memory of a node that is used, and memory that nothing uses, in bytes, by the node's own account.
+pub fn used_and_free(root: &Root, node: NodeId) -> Known<(u64, u64)> {
+    let meminfo = root.text(&format!("{NODES}/node{node}/meminfo"));
+    from_meminfo(&meminfo, "MemUsed")
+        .and_then(|used| from_meminfo(&meminfo, "MemFree").map(|free| (used, free)))
+}
+
 /// A line of a node's meminfo, `Node 0 MemFree:  123 kB`, or of the machine's, without the prefix.
 fn from_meminfo(meminfo: &Known<String>, key: &str) -> Known<u64> {
     meminfo.as_ref().and_then(|text| {
