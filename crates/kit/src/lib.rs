@@ -3,6 +3,7 @@
 pub mod checks;
 pub mod datasets;
 pub mod experiments;
+pub mod observers;
 pub mod probes;
 pub mod published;
 pub mod workloads;

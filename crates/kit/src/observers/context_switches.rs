@@ -1,0 +1,72 @@
+//! **context_switches**: how often the machine, and each worker, went from one thread to another.
+//!
+//! From `/proc/stat` and the workers' `status`. A worker gives its CPU up of its own will when it
+//! waits (for a reply, a lock, a disk), and against it when the kernel wants the CPU for others.
+
+use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching};
+use hopcost_sys::Root;
+
+use super::{Line, counts, counts_of_workers, some, watch};
+
+/// The observer.
+pub struct ContextSwitches;
+
+const MACHINE: &[Line] = &[("ctxt", "context_switches")];
+const WORKER: &[Line] = &[
+    ("voluntary_ctxt_switches", "worker_voluntary_switches"),
+    ("nonvoluntary_ctxt_switches", "worker_involuntary_switches"),
+];
+
+impl Observer for ContextSwitches {
+    fn name(&self) -> &'static str {
+        "context_switches"
+    }
+
+    fn about(&self) -> &'static str {
+        "context switches of the machine, and those of each worker, voluntary or not"
+    }
+
+    fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
+        let (root, workers) = (Root::live(), scope.workers.to_vec());
+        watch(move || read(&root, &workers))
+    }
+}
+
+fn read(root: &Root, workers: &[u32]) -> Known<Vec<Reading>> {
+    root.text("proc/stat").and_then(|stat| {
+        let mut readings = counts(&stat, "", MACHINE);
+        readings.extend(counts_of_workers(root, workers, "status", WORKER));
+        some(readings, "/proc/stat counts no context switches")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{root, said, this_thread};
+    use super::*;
+
+    #[test]
+    fn the_machine_and_the_workers_that_live_are_told() {
+        let status =
+            "Name:\thopcost\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t7";
+        let root = root(&[("proc/stat", "cpu 1 2\nctxt 12345\n"), ("proc/77/status", status)]);
+        let expected = [
+            "context_switches : 12345",
+            "worker_voluntary_switches worker 1: 150",
+            "worker_involuntary_switches worker 1: 7",
+        ];
+        assert_eq!(said(&read(&root, &[76, 77])), expected);
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_is_seen_to_switch() {
+        let switches = || {
+            let readings = read(&Root::live(), &[this_thread()]).ok().unwrap();
+            let own = readings.iter().find(|r| r.metric == "worker_voluntary_switches");
+            own.unwrap().value
+        };
+        let before = switches();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert!(switches() > before);
+    }
+}

@@ -1,0 +1,65 @@
+//! **memory_by_node**: how much memory of each node is used, and how much nothing uses.
+//!
+//! From each node's `meminfo`, so by the node's own account. Limits: some guests whose memory grew
+//! after boot count only a part of it there. Used is all that is not free, the page cache included.
+
+use hopcost_core::{Known, Nature, NodeId, Observer, Reading, Reason, Scope, Watching};
+use hopcost_sys::{Root, topology};
+
+use super::{some, watch};
+
+/// The observer.
+pub struct MemoryByNode;
+
+impl Observer for MemoryByNode {
+    fn name(&self) -> &'static str {
+        "memory_by_node"
+    }
+
+    fn about(&self) -> &'static str {
+        "memory of each node that is used, and memory that is free"
+    }
+
+    fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
+        let nodes: Vec<NodeId> = scope.machine.nodes.iter().map(|node| node.id).collect();
+        let root = Root::live();
+        watch(move || read(&root, &nodes))
+    }
+}
+
+fn read(root: &Root, nodes: &[NodeId]) -> Known<Vec<Reading>> {
+    let of_node = |node: &NodeId| {
+        let (used, free) = topology::used_and_free(root, *node).ok()?;
+        let level = |metric, bytes: u64| Reading {
+            metric,
+            of: format!("node {node}"),
+            nature: Nature::Level,
+            value: bytes as f64,
+        };
+        Some([level("memory_used_bytes", used), level("memory_free_bytes", free)])
+    };
+    some(
+        nodes.iter().filter_map(of_node).flatten().collect(),
+        "the kernel keeps no account of memory by node (built without NUMA?)",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{root, said};
+    use super::*;
+
+    #[test]
+    fn each_node_has_its_account() {
+        let text = "Node 1 MemTotal: 100 kB\nNode 1 MemFree: 60 kB\nNode 1 MemUsed: 40 kB";
+        let root = root(&[("sys/devices/system/node/node1/meminfo", text)]);
+        let expected = ["memory_used_bytes node 1: 40960", "memory_free_bytes node 1: 61440"];
+        assert_eq!(said(&read(&root, &[NodeId(0), NodeId(1)])), expected);
+    }
+
+    #[test]
+    fn a_kernel_without_nodes_is_refused_in_words() {
+        let read = read(&root(&[]), &[NodeId(0)]);
+        assert!(read.reason().unwrap().as_str().contains("by node"));
+    }
+}

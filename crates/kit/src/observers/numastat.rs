@@ -1,0 +1,80 @@
+//! **numastat**: on which nodes the kernel found the pages that were asked of it.
+//!
+//! From `/sys/devices/system/node/node*/numastat`: pages handed out, not pages used, so that it tells
+//! where memory *came from* in a window. Hits are pages from the node that was wanted; misses are
+//! pages that were wanted elsewhere, and stand there as foreign; local and other say whether the
+//! thread that asked ran on that node. The kernel brings its sums up to date about once a second.
+
+use hopcost_core::{Known, NodeId, Observer, Reading, Reason, Scope, Watching};
+use hopcost_sys::Root;
+
+use super::{Line, counts, some, watch};
+
+/// The observer.
+pub struct Numastat;
+
+const NODE: &[Line] = &[
+    ("numa_hit", "numa_hit_pages"),
+    ("numa_miss", "numa_miss_pages"),
+    ("numa_foreign", "numa_foreign_pages"),
+    ("local_node", "numa_local_pages"),
+    ("other_node", "numa_other_pages"),
+];
+
+impl Observer for Numastat {
+    fn name(&self) -> &'static str {
+        "numastat"
+    }
+
+    fn about(&self) -> &'static str {
+        "pages that the kernel handed out, by node: as wanted or not, to local threads or others"
+    }
+
+    fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
+        let nodes: Vec<NodeId> = scope.machine.nodes.iter().map(|node| node.id).collect();
+        let root = Root::live();
+        watch(move || read(&root, &nodes))
+    }
+}
+
+fn read(root: &Root, nodes: &[NodeId]) -> Known<Vec<Reading>> {
+    let of_node = |node: &NodeId| {
+        let text = root.text(&format!("sys/devices/system/node/node{node}/numastat"));
+        counts(&text.ok().unwrap_or_default(), &format!("node {node}"), NODE)
+    };
+    some(
+        nodes.iter().flat_map(of_node).collect(),
+        "the kernel counts no pages by node (built without NUMA, or vm.numa_stat is 0)",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{root, said};
+    use super::*;
+
+    #[test]
+    fn each_node_is_told() {
+        let text = "numa_hit 406\nnuma_miss 1\nnuma_foreign 2\ninterleave_hit 1141\n\
+                    local_node 400\nother_node 7";
+        let root = root(&[
+            ("sys/devices/system/node/node0/numastat", text),
+            ("sys/devices/system/node/node33/numastat", "numa_hit 9"),
+        ]);
+        let expected = [
+            "numa_hit_pages node 0: 406",
+            "numa_miss_pages node 0: 1",
+            "numa_foreign_pages node 0: 2",
+            "numa_local_pages node 0: 400",
+            "numa_other_pages node 0: 7",
+            "numa_hit_pages node 33: 9",
+        ];
+        assert_eq!(said(&read(&root, &[NodeId(0), NodeId(33)])), expected);
+    }
+
+    #[test]
+    fn a_kernel_without_nodes_is_refused_in_words() {
+        let reason = read(&root(&[]), &[NodeId(0)]);
+        assert!(reason.reason().unwrap().as_str().contains("without NUMA"));
+    }
+}

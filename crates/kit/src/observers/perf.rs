@@ -1,0 +1,84 @@
+//! **perf**: the workers' loads from the memory of nodes, as the processor counts them.
+//!
+//! The kernel's generic events `node-loads` and `node-load-misses`, one counter of each per worker,
+//! of what its programs do and not of what the kernel does for them. Limits: what the two events
+//! count exactly is the processor's business, so they stand beside a proof of placement and never
+//! for it; guests mostly have no counters. A worker whose counters had to take turns with others'
+//! is left out.
+
+use hopcost_core::{Observer, Reading, Reason, Scope, Watching};
+use hopcost_sys::counters::{Counter, Event};
+
+use super::{count, worker};
+
+/// The observer.
+pub struct Perf;
+
+const EVENTS: &[(Event, &str)] =
+    &[(Event::NodeLoads, "worker_node_loads"), (Event::NodeLoadMisses, "worker_node_load_misses")];
+
+impl Observer for Perf {
+    fn name(&self) -> &'static str {
+        "perf"
+    }
+
+    fn about(&self) -> &'static str {
+        "loads of each worker from nodes' memory, and those that went to another node"
+    }
+
+    fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
+        Ok(Box::new(Counters::open(scope.workers, EVENTS)?))
+    }
+}
+
+struct Counters(Vec<(&'static str, String, Counter)>);
+
+impl Counters {
+    fn open(workers: &[u32], events: &[(Event, &'static str)]) -> Result<Self, Reason> {
+        if workers.is_empty() {
+            return Err("there are no workers whose loads could be counted".into());
+        }
+        let mut counters = Vec::new();
+        for (n, thread) in workers.iter().enumerate() {
+            for (event, metric) in events {
+                let counter = Counter::of_thread(*event, *thread);
+                counters.push((*metric, worker(n), counter.map_err(|why| why.to_string())?));
+            }
+        }
+        Ok(Self(counters))
+    }
+}
+
+impl Watching for Counters {
+    fn read(&mut self) -> Vec<Reading> {
+        let reading = |(metric, of, counter): &(&'static str, String, Counter)| {
+            Some(count(metric, of.as_str(), counter.count()?))
+        };
+        self.0.iter().filter_map(reading).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::this_thread;
+    use super::*;
+
+    #[test]
+    fn a_machine_without_the_counters_is_refused_in_words() {
+        if let Err(reason) = Counters::open(&[this_thread()], EVENTS) {
+            let words = reason.as_str();
+            assert!(words.starts_with("node-load") && words.len() > 30, "{words}");
+        }
+        assert!(Counters::open(&[], EVENTS).err().unwrap().as_str().contains("no workers"));
+    }
+
+    #[test]
+    fn a_counter_that_needs_no_hardware_is_read_for_its_worker() {
+        let clock = [(Event::TaskClockNs, "worker_clock_ns")];
+        // Where ordinary users may count nothing at all, the words are tried above.
+        let Ok(mut counters) = Counters::open(&[this_thread()], &clock) else { return };
+        let (before, after) = (counters.read(), counters.read());
+        assert_eq!((before[0].metric, before[0].of.as_str()), ("worker_clock_ns", "worker 0"));
+        assert!(after[0].value > before[0].value);
+    }
+}
