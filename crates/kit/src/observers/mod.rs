@@ -10,6 +10,7 @@
 
 mod context_switches;
 mod cpu;
+mod hint_faults;
 mod memory_by_node;
 mod migrations;
 mod numastat;
@@ -24,6 +25,7 @@ pub const OBSERVERS: &[&dyn Observer] = &[
     &context_switches::ContextSwitches,
     &migrations::Migrations,
     &numastat::Numastat,
+    &hint_faults::HintFaults,
     &memory_by_node::MemoryByNode,
     &perf::Perf,
 ];

@@ -1,0 +1,72 @@
+//! **hint_faults**: what the kernel's automatic NUMA balancing did to the machine's pages.
+//!
+//! From `/proc/vmstat`. The balancer unmaps pages now and then to see who uses them; the fault that
+//! follows is a hint, and may move the page. Both cost time, and a page that moves is no longer
+//! where an experiment put it. Limits: the counts are of the whole machine.
+
+use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching};
+use hopcost_sys::Root;
+
+use super::{Line, counts, some, watch};
+
+/// The observer.
+pub struct HintFaults;
+
+const MACHINE: &[Line] = &[
+    ("numa_hint_faults", "numa_hint_faults"),
+    ("numa_hint_faults_local", "numa_hint_local_faults"),
+    ("numa_pages_migrated", "numa_migrated_pages"),
+    ("pgmigrate_success", "migrated_pages"),
+];
+
+impl Observer for HintFaults {
+    fn name(&self) -> &'static str {
+        "hint_faults"
+    }
+
+    fn about(&self) -> &'static str {
+        "faults by which the kernel's NUMA balancing looks who uses a page, and pages it moved"
+    }
+
+    fn open(&self, _: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
+        let root = Root::live();
+        watch(move || read(&root))
+    }
+}
+
+fn read(root: &Root) -> Known<Vec<Reading>> {
+    root.text("proc/vmstat").and_then(|vmstat| {
+        some(
+            counts(&vmstat, "", MACHINE),
+            "the kernel counts neither hint faults nor moved pages (built without \
+             CONFIG_NUMA_BALANCING and CONFIG_MIGRATION)",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{root, said};
+    use super::*;
+
+    #[test]
+    fn faults_and_moves_are_told_apart() {
+        let vmstat = "nr_free_pages 9\nnuma_hint_faults 40\nnuma_hint_faults_local 30\n\
+                      numa_pages_migrated 5\npgmigrate_success 8\npgmigrate_fail 1";
+        let expected = [
+            "numa_hint_faults : 40",
+            "numa_hint_local_faults : 30",
+            "numa_migrated_pages : 5",
+            "migrated_pages : 8",
+        ];
+        assert_eq!(said(&read(&root(&[("proc/vmstat", vmstat)]))), expected);
+    }
+
+    #[test]
+    fn a_kernel_without_balancing_says_what_it_has_and_one_without_all_is_refused() {
+        let moved = root(&[("proc/vmstat", "pgmigrate_success 8")]);
+        assert_eq!(said(&read(&moved)), ["migrated_pages : 8"]);
+        let read = read(&root(&[("proc/vmstat", "nr_free_pages 9")]));
+        assert!(read.reason().unwrap().as_str().contains("CONFIG_NUMA_BALANCING"));
+    }
+}
