@@ -41,7 +41,7 @@ fn step(what: &str, arguments: &[&str]) -> Result<()> {
 }
 
 /// The same cargo that runs us.
-fn cargo() -> Command {
+pub fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(project());
     cargo

@@ -6,4 +6,5 @@ pub mod experiments;
 pub mod observers;
 pub mod probes;
 pub mod published;
+pub mod targets;
 pub mod workloads;

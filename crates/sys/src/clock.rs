@@ -24,3 +24,15 @@ pub fn time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let result = work();
     (result, start.elapsed())
 }
+
+/// Keeps this thread busy for so long; how long it really was.
+pub fn spin(at_least: Duration) -> Duration {
+    let start = now();
+    loop {
+        let passed = start.elapsed();
+        if passed >= at_least {
+            return passed;
+        }
+        std::hint::spin_loop();
+    }
+}

@@ -4,6 +4,7 @@
 //! CPUs, and the median over rounds of the rounds' ratios is reported with its interval. Peers are
 //! found on the PATH; where one is missing its rows say so.
 
+mod driver;
 mod probes;
 
 use anyhow::Result;
@@ -16,12 +17,15 @@ use hopcost_stats::paired_ratio;
 pub enum What {
     /// The hardware probes: with multichase, likwid-bench and core-to-core-latency
     Probes,
+    /// The databases' driver: page images with plain SQLite, loading with SQLite's own shell
+    Driver,
 }
 
 /// Runs the comparison and prints its table; 1 where a goal was missed.
 pub fn run(what: What, rounds: usize) -> Result<u8> {
     match what {
         What::Probes => probes::run(rounds),
+        What::Driver => driver::run(rounds),
     }
 }
 

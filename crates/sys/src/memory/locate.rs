@@ -1,6 +1,7 @@
 //! Where the pages of a range are: asked of the kernel, page by page where it allows.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Range;
 
 use hopcost_core::{NodeId, PageSize, ProofMethod};
@@ -22,20 +23,27 @@ const PAGES_PER_CALL: usize = 1 << 14;
 /// Finds the pages of a range, one question per `page_bytes`.
 pub fn find(range: &Range<usize>, page_bytes: usize) -> Found {
     let step = page_bytes * range.len().div_ceil(page_bytes).div_ceil(MOST_PAGES).max(1);
-    let addresses: Vec<*const u8> =
-        range.clone().step_by(step).map(|address| address as *const u8).collect();
+    let Ok(nodes) = nodes(range, step) else { return from_numa_maps(range) };
     let mut by_node = BTreeMap::new();
     let mut unknown = 0;
-    for chunk in addresses.chunks(PAGES_PER_CALL) {
-        let Ok(nodes) = policy::nodes_of(chunk) else { return from_numa_maps(range) };
-        for node in nodes {
-            match node {
-                Some(node) => *by_node.entry(node).or_default() += 1,
-                None => unknown += 1,
-            }
+    for node in nodes {
+        match node {
+            Some(node) => *by_node.entry(node).or_default() += 1,
+            None => unknown += 1,
         }
     }
     Found { by_node, unknown, method: ProofMethod::MovePages }
+}
+
+/// The node of the page at each step through a range; none where no page is mapped.
+pub fn nodes(range: &Range<usize>, step: usize) -> io::Result<Vec<Option<NodeId>>> {
+    let addresses: Vec<*const u8> =
+        range.clone().step_by(step).map(|address| address as *const u8).collect();
+    let mut nodes = Vec::with_capacity(addresses.len());
+    for chunk in addresses.chunks(PAGES_PER_CALL) {
+        nodes.extend(policy::nodes_of(chunk)?);
+    }
+    Ok(nodes)
 }
 
 /// For kernels and sandboxes without move_pages: the counts that the kernel keeps per mapping.

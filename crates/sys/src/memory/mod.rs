@@ -8,7 +8,7 @@ use hopcost_core::{PageSize, ProofMethod};
 
 use crate::{Root, topology};
 
-pub use region::{PlaceError, Region, Request, obstacle};
+pub use region::{PIECE, PlaceError, Region, Request, obstacle};
 
 /// Which of the calls that place memory and read its place are forbidden to us, by a sandbox's
 /// filter or because the kernel knows no memory nodes: found out by trying.

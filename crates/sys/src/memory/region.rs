@@ -19,6 +19,9 @@ use super::{locate, policy};
 use crate::affinity::{self, AffinityError};
 use crate::topology;
 
+/// What [`Region::nodes_of_pieces`] asks about: the smallest page, whatever pages there are.
+pub const PIECE: usize = 4096;
+
 const HUGE_2M: usize = 2 << 20;
 const HUGE_1G: usize = 1 << 30;
 
@@ -190,6 +193,13 @@ impl Region {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes / 8) }
     }
 
+    /// Its content as bytes.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the range is mapped readable and writable and wholly written to, and the exclusive
+        // borrow of self makes the slice exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+
     /// Its content as words that threads share.
     pub fn atomics(&self) -> &[AtomicU64] {
         // SAFETY: as for words_mut; the elements are atomic, so sharing them is sound, and a
@@ -212,6 +222,13 @@ impl Region {
             page_size,
             page_size_share,
         }
+    }
+
+    /// The node of every `every`-th of its pieces of [`PIECE`] bytes, in order, read back from the
+    /// kernel; none where no page is mapped. Where the kernel tells nothing page by page, its error.
+    pub fn nodes_of_pieces(&self, every: usize) -> io::Result<Vec<Option<NodeId>>> {
+        let start = self.start.as_ptr() as usize;
+        locate::nodes(&(start..start + self.bytes), every * PIECE)
     }
 
     fn map(request: &Request, pages: PageSize) -> Result<Self, PlaceError> {
@@ -390,6 +407,15 @@ mod tests {
         assert!((locality.share_in_place() - 1.0).abs() < f64::EPSILON, "{locality:?}");
         assert_eq!(locality.page_size, PageSize::Base);
         assert!(region.words_mut().iter().all(|&word| word != 0));
+    }
+
+    #[test]
+    fn every_piece_tells_its_node() {
+        let region = Region::place(&request(8 << 20, None)).unwrap();
+        if let Ok(nodes) = region.nodes_of_pieces(1) {
+            assert_eq!(nodes, vec![Some(region.node()); 2048]);
+            assert_eq!(region.nodes_of_pieces(100).unwrap().len(), 21);
+        }
     }
 
     #[test]

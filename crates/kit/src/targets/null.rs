@@ -1,0 +1,78 @@
+//! **null**: answers each call at once, so that what is left is the driver's own cost per call.
+//!
+//! Limits: it holds no data and looks at no arguments; its answer is always the same one row, which
+//! only a workload without data takes for right.
+
+use hopcost_core::{
+    Answer, CallError, Comparison, Counted, Instance, Known, Loading, Locality, Look, Needs,
+    Reason, Request, Row, Seat, Session, Setup, Target, TargetError,
+};
+
+/// The target.
+pub struct Null;
+
+impl Target for Null {
+    fn name(&self) -> &'static str {
+        "null"
+    }
+
+    fn about(&self) -> &'static str {
+        "answers at once and holds no data: what a call costs the driver itself"
+    }
+
+    fn objection(&self, _comparison: &Comparison) -> Option<Reason> {
+        None
+    }
+
+    fn needs(&self, setup: &Setup<'_>) -> Needs {
+        let stream_bytes = setup.workload.scratch_bytes(setup.shape);
+        Needs { stream_bytes, ..Needs::default() }
+    }
+
+    fn open(
+        &self,
+        setup: &Setup<'_>,
+        _heard: &mut dyn FnMut(Loading<'_>) -> bool,
+    ) -> Result<Box<dyn Instance>, TargetError> {
+        Ok(Box::new(Nothing { statements: setup.workload.statements(setup.shape).len() }))
+    }
+}
+
+struct Nothing {
+    statements: usize,
+}
+
+impl Instance for Nothing {
+    fn identity(&self) -> String {
+        "null: no database, every call is answered at once".to_owned()
+    }
+
+    fn session(&self, _seat: Seat) -> Result<Box<dyn Session>, TargetError> {
+        let mut answer = Answer::default();
+        answer.add(Row::new());
+        Ok(Box::new(AtOnce { answer }))
+    }
+
+    fn prove(&self, _look: Look) -> Known<Vec<Locality>> {
+        Known::missing("the null target holds no data")
+    }
+
+    fn plans(&self) -> Result<Vec<String>, TargetError> {
+        Ok(vec!["answered at once".to_owned(); self.statements])
+    }
+}
+
+/// The one row without values that every call gets.
+struct AtOnce {
+    answer: Answer,
+}
+
+impl Session for AtOnce {
+    fn execute(&mut self, _request: &Request) -> Result<Answer, CallError> {
+        Ok(self.answer)
+    }
+
+    fn counted(&mut self) -> Counted {
+        Counted::default()
+    }
+}

@@ -1,0 +1,190 @@
+//! A copy of the data in placed memory, and the proof of where it lies.
+//!
+//! Method: the cached file is read into a [`Region`] of the home node. Which node each 4 KiB piece is
+//! on is asked from the kernel and kept, so that look-ups are counted by where a page is and not by
+//! where it was wished to be; a full look asks again.
+//!
+//! Limits: a piece that no node answers for (swapped out) keeps the home that it had, and the proof
+//! counts it as unknown. Where the kernel tells nothing page by page, all pieces count for the node
+//! that was asked for, and the proof rests on the counts of its mappings. Emulated homes exist in the
+//! books alone: their memory is proved to be where the virtual node's CPUs are.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use hopcost_core::{Locality, Look, Machine, NodeId, ProofMethod, Setup, TargetError};
+use hopcost_sys::memory::{PIECE, PlaceError, Region, Request};
+use thiserror::Error;
+
+use super::cache::{Cached, Unreadable};
+
+/// About how many pieces a glance asks about.
+const GLANCE: usize = 4096;
+/// SQLite may read a few bytes beyond a page that is damaged.
+const SLACK: usize = 256;
+
+/// Why there is no copy.
+#[derive(Debug, Error)]
+pub enum ImageError {
+    /// The file is not what was written.
+    #[error("{0}")]
+    Damaged(String),
+    /// Anything else.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
+
+/// Memory that is not to be had there is a property of the place; a refused call is a failure.
+fn placing(error: PlaceError) -> ImageError {
+    ImageError::Target(match error {
+        PlaceError::System { .. } => TargetError::Failed(error.to_string()),
+        other => TargetError::NotHere(other.to_string().into()),
+    })
+}
+
+/// A copy of all of the data.
+pub struct Image {
+    region: Region,
+    length: usize,
+    /// The home's name in the experiment: another than its place where nodes are emulated.
+    home: NodeId,
+    is_emulated: bool,
+    /// The nodes that a home's number stands for.
+    nodes: Vec<NodeId>,
+    /// The node of each piece, as its position in `nodes`.
+    homes: Vec<AtomicU8>,
+    /// What the last full look saw; a glance takes the page size from it.
+    seen: Mutex<Locality>,
+}
+
+impl Image {
+    /// Reads the file into memory of this home.
+    pub fn read(setup: &Setup<'_>, home: NodeId, cached: &Cached) -> Result<Self, ImageError> {
+        let length = usize::try_from(cached.length).unwrap_or(usize::MAX);
+        let place = place_of(setup, home)?;
+        let wanted = length.saturating_add(SLACK);
+        let request = Request::on(setup.ground, place, wanted, None);
+        let mut region = Region::place(&request).map_err(placing)?;
+        cached.read_into(&mut region.bytes_mut()[..length]).map_err(|error| match error {
+            Unreadable::Damaged(how) => ImageError::Damaged(how),
+            Unreadable::System(error) => {
+                let path = cached.path.display();
+                TargetError::Failed(format!("reading {path}: {error}")).into()
+            }
+        })?;
+        let nodes: Vec<NodeId> = setup.machine.nodes.iter().map(|node| node.id).collect();
+        let number = nodes.iter().position(|node| *node == home);
+        let number = number.and_then(|number| u8::try_from(number).ok()).ok_or_else(|| {
+            let words = format!("node {home} is not among the first 256 nodes of this machine");
+            TargetError::NotHere(words.into())
+        })?;
+        let homes = (0..length.div_ceil(PIECE)).map(|_| AtomicU8::new(number)).collect();
+        let seen = Mutex::new(region.locality());
+        let is_emulated = setup.emulation.is_some();
+        let image = Self { region, length, home, is_emulated, nodes, homes, seen };
+        image.prove(Look::Full);
+        Ok(image)
+    }
+
+    /// Its size: that of the file.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Its start. Nobody writes there as long as it lives.
+    pub fn as_ptr(&self) -> *const u8 {
+        self.region.as_ptr()
+    }
+
+    /// How many pieces of [`PIECE`] bytes it has.
+    pub fn pieces(&self) -> usize {
+        self.homes.len()
+    }
+
+    /// The node of each piece, as its position in [`Image::nodes`].
+    pub fn homes(&self) -> &[AtomicU8] {
+        &self.homes
+    }
+
+    /// The nodes of the machine.
+    pub fn nodes(&self) -> &[NodeId] {
+        &self.nodes
+    }
+
+    /// The node that it is a copy for.
+    pub fn home(&self) -> NodeId {
+        self.home
+    }
+
+    /// Reads back where it lies. A glance that sees pages elsewhere becomes a full look.
+    pub fn prove(&self, look: Look) -> Locality {
+        if look == Look::Glance {
+            let glance = self.look(self.pieces().div_ceil(GLANCE).max(1));
+            if glance.objection().is_none() {
+                return self.by_name(glance);
+            }
+        }
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = self.region.locality();
+        let full = self.look(1);
+        self.by_name(full)
+    }
+
+    /// Where every `every`-th piece is. A look at all of them keeps what it sees.
+    fn look(&self, every: usize) -> Locality {
+        let mut locality = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Ok(mut nodes) = self.region.nodes_of_pieces(every) else {
+            return self.region.locality();
+        };
+        nodes.truncate(self.pieces().div_ceil(every));
+        locality.method = ProofMethod::MovePages;
+        locality.pages_by_node.clear();
+        locality.pages_unknown = 0;
+        for node in &nodes {
+            match node {
+                Some(node) => *locality.pages_by_node.entry(*node).or_default() += 1,
+                None => locality.pages_unknown += 1,
+            }
+        }
+        if every == 1 && !self.is_emulated {
+            self.keep_homes(&nodes);
+        }
+        locality
+    }
+
+    fn keep_homes(&self, found: &[Option<NodeId>]) {
+        let numbered = self.nodes.iter().zip(0..=u8::MAX);
+        let number: BTreeMap<NodeId, u8> = numbered.map(|(node, number)| (*node, number)).collect();
+        for (home, node) in self.homes.iter().zip(found) {
+            if let Some(number) = node.and_then(|node| number.get(&node)) {
+                home.store(*number, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What was seen under the home's name in the experiment, where the memory is in its place.
+    fn by_name(&self, mut seen: Locality) -> Locality {
+        if self.is_emulated && seen.objection().is_none() {
+            seen.pages_by_node = BTreeMap::from([(self.home, seen.pages_by_node.values().sum())]);
+            seen.asked = self.home;
+        }
+        seen
+    }
+}
+
+/// Where a home's memory is taken: of an emulated one where its CPUs are.
+fn place_of(setup: &Setup<'_>, home: NodeId) -> Result<NodeId, TargetError> {
+    if setup.emulation.is_none() {
+        return Ok(home);
+    }
+    let has_memory = |machine: &Machine, node: NodeId| {
+        machine.nodes_with_memory().any(|other| other.usable && other.id == node)
+    };
+    let cpu = setup.machine.node(home).and_then(|node| node.cpus.first());
+    let own = cpu.and_then(|cpu| setup.ground.cpu(cpu)?.node.get().copied());
+    let own = own.filter(|node| has_memory(setup.ground, *node));
+    let any = || setup.ground.nodes_with_memory().find(|node| node.usable).map(|node| node.id);
+    own.or_else(any).ok_or_else(|| {
+        TargetError::NotHere(format!("no node has memory to stand in for node {home}").into())
+    })
+}

@@ -1,0 +1,240 @@
+//! **sqlite**: built in. Its pages lie in memory that is placed and proved, and each page that a
+//! query looks up is counted by the node that it is on.
+//!
+//! Method: the data set becomes an SQLite file once (`load`, kept by `cache`), a copy of it is read
+//! into memory of each home (`image`), and connections fetch its pages from there without a copy
+//! (`ffi::vfs`). A session is a connection of the thread that asks. Planted distance is an option.
+//!
+//! Limits: read-only; no parallel workers inside a query, no log writer, no other process.
+
+mod cache;
+mod ffi;
+mod image;
+mod load;
+mod rows;
+mod schema;
+mod session;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hopcost_core::{
+    Comparison, Emulation, Instance, Known, Loading, Locality, Look, Needs, NodeId, Reason, Seat,
+    Session, Setup, Statement, Target, TargetError,
+};
+
+use ffi::{SqliteError, Value};
+use image::{Image, ImageError};
+use schema::{Content, wanted};
+use session::{ImageSession, Opening};
+
+pub use ffi::prepare;
+pub use rows::Batch;
+
+/// The size of the database's pages.
+const PAGE_BYTES: u32 = 8192;
+/// What a connection takes itself: its cache, its memory for small things, its books.
+const CONNECTION_BYTES: u64 = 1 << 20;
+
+/// What is told while data is loaded.
+type Heard<'a> = dyn FnMut(Loading<'_>) -> bool + 'a;
+
+/// The target.
+pub struct Sqlite;
+
+impl Target for Sqlite {
+    fn name(&self) -> &'static str {
+        "sqlite"
+    }
+
+    fn about(&self) -> &'static str {
+        "SQLite, built in: its pages in placed memory, every look-up counted by node"
+    }
+
+    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
+        comparison.levels.iter().find_map(|level| {
+            let name = &level.name;
+            if level.log_writer.is_some() {
+                let why = "SQLite has no log writer: whoever commits writes the log itself";
+                return Some(format!("the level '{name}' places a log writer, and {why}").into());
+            }
+            level.client.map(|_| {
+                let why = "SQLite has no client: it runs in the thread that asks";
+                format!("the level '{name}' places clients, and {why}").into()
+            })
+        })
+    }
+
+    fn needs(&self, setup: &Setup<'_>) -> Needs {
+        let content = Content::of(setup, &wanted(setup));
+        let is_there = setup.cache_dir.join(&content.file_name).exists();
+        Needs {
+            home_bytes: content.bytes,
+            stream_bytes: setup.workload.scratch_bytes(setup.shape) + CONNECTION_BYTES,
+            disk_bytes: if is_there { 0 } else { content.bytes },
+        }
+    }
+
+    fn open(
+        &self,
+        setup: &Setup<'_>,
+        heard: &mut dyn FnMut(Loading<'_>) -> bool,
+    ) -> Result<Box<dyn Instance>, TargetError> {
+        prepare();
+        if !ffi::is_prepared() {
+            return Err(TargetError::Failed(
+                "SQLite keeps an account of its memory behind one lock for all threads, which would \
+                 be measured: hopcost has to set it up before its first use, and did not (a fault \
+                 of hopcost)"
+                    .to_owned(),
+            ));
+        }
+        let copies = copies(setup, heard)?;
+        Ok(Box::new(Database {
+            identity: identity(setup, &copies),
+            statements: setup.workload.statements(setup.shape),
+            table: wanted(setup).into_iter().map(|wanted| wanted.table.name).next(),
+            emulation: setup.emulation,
+            copies,
+        }))
+    }
+}
+
+/// A copy of the data, where connections find it.
+struct Copy {
+    image: Arc<Image>,
+    number: u64,
+}
+
+/// A copy on each home. A damaged file is built anew, once.
+fn copies(setup: &Setup<'_>, heard: &mut Heard<'_>) -> Result<Vec<Copy>, TargetError> {
+    let cached = load::ensure(setup, heard)?;
+    match read_all(setup, &cached, heard) {
+        Err(ImageError::Damaged(how)) => {
+            let cached = load::anew(setup, &how, heard)?;
+            read_all(setup, &cached, heard).map_err(|error| match error {
+                ImageError::Damaged(how) => TargetError::Failed(format!(
+                    "{} was damaged ({how}) right after it was built: this disk or memory loses data",
+                    cached.path.display()
+                )),
+                ImageError::Target(error) => error,
+            })
+        }
+        Err(ImageError::Target(error)) => Err(error),
+        Ok(copies) => Ok(copies),
+    }
+}
+
+fn read_all(
+    setup: &Setup<'_>,
+    cached: &cache::Cached,
+    heard: &mut Heard<'_>,
+) -> Result<Vec<Copy>, ImageError> {
+    let (mib, of) = (cached.length >> 20, setup.homes.len());
+    let mut copies = Vec::new();
+    for (n, home) in setup.homes.iter().enumerate() {
+        load::say(heard, &format!("{mib} MiB to node {home}"), n as f64 / of as f64)?;
+        let image = Arc::new(Image::read(setup, *home, cached)?);
+        copies.push(Copy { number: ffi::shelve(&image), image });
+    }
+    Ok(copies)
+}
+
+fn identity(setup: &Setup<'_>, copies: &[Copy]) -> String {
+    let content = Content::of(setup, &wanted(setup));
+    let mib = copies.first().map_or(0, |copy| copy.image.len() >> 20);
+    format!(
+        "SQLite {}, hopcost page image, {} KiB pages; {}, {mib} MiB",
+        ffi::version(),
+        PAGE_BYTES >> 10,
+        content.words
+    )
+}
+
+/// The file that a setup's data is kept in, built where it is not there: what loading costs alone.
+pub fn file(setup: &Setup<'_>, heard: &mut Heard<'_>) -> Result<PathBuf, TargetError> {
+    prepare();
+    load::ensure(setup, heard).map(|cached| cached.path)
+}
+
+/// The database, up.
+struct Database {
+    identity: String,
+    statements: Vec<Statement>,
+    /// A table that holds something.
+    table: Option<&'static str>,
+    emulation: Option<Emulation>,
+    copies: Vec<Copy>,
+}
+
+impl Database {
+    /// The copy that a seat asks for; the nearest where it leaves it open.
+    fn copy_for(&self, seat: Seat) -> Result<&Copy, TargetError> {
+        let of = |node: NodeId| self.copies.iter().find(|copy| copy.image.home() == node);
+        let copy = match seat.home {
+            Some(home) => of(home),
+            None => seat.at.and_then(of).or_else(|| self.copies.first()),
+        };
+        copy.ok_or_else(|| {
+            let wanted = seat.home.map_or("any node".to_owned(), |home| format!("node {home}"));
+            TargetError::Failed(format!("there is no copy of the data on {wanted}"))
+        })
+    }
+
+    fn plan(&self, statement: &Statement) -> Result<String, SqliteError> {
+        let Some(copy) = self.copies.first() else { return Ok(String::new()) };
+        let connection = session::connect(copy.number)?;
+        let sql = format!("EXPLAIN QUERY PLAN {}", statement.sql);
+        let mut explained = connection.prepare(&sql)?;
+        // Of each step: its number, its parent's, nothing, and its words.
+        let mut depths = vec![(0, 0)];
+        let mut lines = vec![statement.name.to_owned()];
+        while explained.step()? {
+            let (Value::Integer(id), Value::Integer(parent), Value::Text(words)) =
+                (explained.value(0), explained.value(1), explained.value(3))
+            else {
+                continue;
+            };
+            let above = depths.iter().find(|(of, _)| *of == parent).map_or(0, |(_, depth)| *depth);
+            depths.push((id, above + 1));
+            let indent = "  ".repeat(above + 1);
+            lines.push(format!("{indent}{}", String::from_utf8_lossy(words)));
+        }
+        Ok(lines.join("\n"))
+    }
+}
+
+impl Instance for Database {
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
+        let copy = self.copy_for(seat)?;
+        let opening = Opening {
+            image: copy.number,
+            home: copy.image.home(),
+            statements: &self.statements,
+            table: self.table,
+            remote_ns: self.emulation.map_or(0.0, |emulation| emulation.remote_ns),
+            bimodal: self.emulation.and_then(|emulation| emulation.bimodal),
+        };
+        Ok(Box::new(ImageSession::open(&opening, seat)?))
+    }
+
+    fn prove(&self, look: Look) -> Known<Vec<Locality>> {
+        Known::Is(self.copies.iter().map(|copy| copy.image.prove(look)).collect())
+    }
+
+    fn plans(&self) -> Result<Vec<String>, TargetError> {
+        let plan = |statement: &Statement| {
+            self.plan(statement).map_err(|error| {
+                TargetError::Failed(format!("the plan of '{}': {error}", statement.name))
+            })
+        };
+        self.statements.iter().map(plan).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

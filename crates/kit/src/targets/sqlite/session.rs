@@ -1,0 +1,210 @@
+//! One connection to a copy of the data, for one thread.
+//!
+//! Method: the image is opened read-only and immutable, its pages are fetched as pointers, sorts stay
+//! in memory, statements are compiled once (or for each call, where they ask for it). A planted
+//! distance per acquisition is the VFS's business; a planted share of slow calls is done here.
+//!
+//! Limits: an answer is whole numbers and text. NULL counts as the text `NULL`, so that an answer
+//! with it differs from one without; no workload answers with that text.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use hopcost_core::{
+    Answer, Bimodal, CallError, Counted, NodeId, Request, Row, Seat, Session, Statement,
+    TargetError,
+};
+use hopcost_sys::clock;
+
+use super::ffi::{self, Connection, SqliteError, Value};
+
+/// Beyond any image: what is below it is fetched and not read.
+const MMAP_BYTES: u64 = 1 << 46;
+/// Room for pages that SQLite wants to own, in KiB: page 1 and little else.
+const CACHE_KIB: u32 = 512;
+
+/// A connection and its statements.
+pub struct ImageSession {
+    connection: Connection,
+    statements: Vec<Asked>,
+    slow: Option<Slow>,
+    /// What slow calls really took longer.
+    planted: Duration,
+}
+
+struct Asked {
+    sql: Statement,
+    /// None where it is compiled for each call.
+    compiled: Option<ffi::Statement>,
+}
+
+/// Calls from another node, some of which are slow.
+struct Slow {
+    how: Bimodal,
+    dice: Rng,
+}
+
+impl Slow {
+    /// How many times as long the next call takes, where it is a slow one.
+    fn throw(&mut self) -> Option<f64> {
+        (self.dice.f64() < self.how.share).then_some(self.how.times)
+    }
+}
+
+/// What a session is opened on.
+pub struct Opening<'a> {
+    /// The number of the image.
+    pub image: u64,
+    /// The node that it is on.
+    pub home: NodeId,
+    /// The statements that will be asked.
+    pub statements: &'a [Statement],
+    /// A table that holds something, where there is one.
+    pub table: Option<&'a str>,
+    /// What a page of another node costs more.
+    pub remote_ns: f64,
+    /// Which calls are slow.
+    pub bimodal: Option<Bimodal>,
+}
+
+impl ImageSession {
+    /// A session for a thread in this seat.
+    pub fn open(opening: &Opening<'_>, seat: Seat) -> Result<Self, TargetError> {
+        let failed = |error: SqliteError| {
+            TargetError::Failed(format!("a session on node {}: {error}", opening.home))
+        };
+        let connection = connect(opening.image).map_err(failed)?;
+        let mut statements = Vec::new();
+        for sql in opening.statements {
+            statements.push(Asked::new(&connection, *sql)?);
+        }
+        if let Some(table) = opening.table {
+            require_fetches(&connection, table)?;
+        }
+        let remote_from = |node: NodeId| seat.at.is_some_and(|at| at != node);
+        connection.begin_counting(|node| if remote_from(node) { opening.remote_ns } else { 0.0 });
+        let bimodal = opening.bimodal.filter(|_| remote_from(opening.home));
+        let slow = bimodal.map(|how| Slow { how, dice: dice(seat) });
+        Ok(Self { connection, statements, slow, planted: Duration::ZERO })
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Answer, CallError> {
+        let Some(asked) = self.statements.get_mut(request.statement) else {
+            return Err(CallError(format!("there is no statement {}", request.statement)));
+        };
+        let arguments = &request.arguments[..asked.sql.arguments];
+        let called = match &mut asked.compiled {
+            Some(compiled) => answer(compiled, arguments),
+            None => self
+                .connection
+                .prepare(asked.sql.sql)
+                .map_err(|error| error.to_string())
+                .and_then(|mut fresh| answer(&mut fresh, arguments)),
+        };
+        called.map_err(|words| CallError(format!("{}: {words}", asked.sql.name)))
+    }
+}
+
+/// A connection to an image, set up as all of them are.
+pub fn connect(image: u64) -> Result<Connection, SqliteError> {
+    let connection = Connection::of_image(image)?;
+    connection.run(&format!(
+        "PRAGMA mmap_size = {MMAP_BYTES};
+         PRAGMA temp_store = MEMORY;
+         PRAGMA cache_size = -{CACHE_KIB};"
+    ))?;
+    Ok(connection)
+}
+
+/// Streams draw from different series of one seed.
+fn dice(seat: Seat) -> Rng {
+    Rng::with_seed(seat.seed.wrapping_add(u64::from(seat.stream) << 32))
+}
+
+/// Pages have to come as pointers: a copied page is in the wrong place.
+fn require_fetches(connection: &Connection, table: &str) -> Result<(), TargetError> {
+    let failed = |error: SqliteError| TargetError::Failed(format!("reading {table}: {error}"));
+    connection.begin_counting(|_| 0.0);
+    let mut first = connection.prepare(&format!("SELECT * FROM \"{table}\"")).map_err(failed)?;
+    first.step().map_err(failed)?;
+    drop(first);
+    let tally = connection.tally();
+    let acquisitions: u64 = tally.lookups.acquisitions.values().sum();
+    if acquisitions > tally.copies {
+        return Ok(());
+    }
+    Err(TargetError::Failed(
+        "this SQLite copies pages instead of using them where they are (built without mmap?): \
+         hopcost cannot place its data"
+            .to_owned(),
+    ))
+}
+
+impl Asked {
+    fn new(connection: &Connection, sql: Statement) -> Result<Self, TargetError> {
+        let name = sql.name;
+        let compiled = connection.prepare(sql.sql).map_err(|error| {
+            TargetError::Failed(format!("SQLite does not take the statement '{name}': {error}"))
+        })?;
+        let takes = compiled.parameters();
+        let most = Request { statement: 0, arguments: [0; 4] }.arguments.len();
+        if takes != sql.arguments || takes > most {
+            return Err(TargetError::Failed(format!(
+                "the statement '{name}' was announced with {} arguments, and its text takes {takes}",
+                sql.arguments
+            )));
+        }
+        Ok(Self { sql, compiled: (!sql.recompile).then_some(compiled) })
+    }
+}
+
+/// One call, to the last row.
+fn answer(statement: &mut ffi::Statement, arguments: &[i64]) -> Result<Answer, String> {
+    let answer = rows(statement, arguments);
+    statement.reset();
+    answer
+}
+
+fn rows(statement: &mut ffi::Statement, arguments: &[i64]) -> Result<Answer, String> {
+    for (n, argument) in arguments.iter().enumerate() {
+        statement.bind(n, *argument).map_err(|error| error.to_string())?;
+    }
+    let columns = statement.columns();
+    let mut answer = Answer::default();
+    while statement.step().map_err(|error| error.to_string())? {
+        let mut row = Row::new();
+        for column in 0..columns {
+            row = match statement.value(column) {
+                Value::Integer(value) => row.integer(value),
+                Value::Text(text) => {
+                    let text = std::str::from_utf8(text);
+                    row.text(text.map_err(|_| format!("column {} is no UTF-8", column + 1))?)
+                }
+                Value::Null => row.text("NULL"),
+                Value::Other(kind) => {
+                    let column = column + 1;
+                    let words = "answers are whole numbers and text, but column";
+                    return Err(format!("{words} {column} is {kind}"));
+                }
+            };
+        }
+        answer.add(row);
+    }
+    Ok(answer)
+}
+
+impl Session for ImageSession {
+    fn execute(&mut self, request: &Request) -> Result<Answer, CallError> {
+        let times = self.slow.as_mut().and_then(Slow::throw);
+        let Some(times) = times else { return self.ask(request) };
+        let (answer, took) = clock::time(|| self.ask(request));
+        self.planted += clock::spin(took.mul_f64((times - 1.0).max(0.0)));
+        answer
+    }
+
+    fn counted(&mut self) -> Counted {
+        let tally = self.connection.tally();
+        let planted = tally.planted + std::mem::take(&mut self.planted);
+        Counted { lookups: Some(tally.lookups), planted }
+    }
+}

@@ -1,0 +1,304 @@
+//! What measures databases, beside what it must not be slower than: page images and their counters
+//! beside plain SQLite with memory-mapped files, loading beside the fastest way of SQLite's own shell.
+//!
+//! Both sides of a ratio take turns within a round, on one CPU; only the loader may use all CPUs, as
+//! it does.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use hopcost_core::{
+    Answer, Dataset, Instance, Machine, NodeId, Reason, Request, Requests, Seat, Setup, Shape,
+    Statement, Stream, Target, Workload,
+};
+use hopcost_kit::datasets::DATASETS;
+use hopcost_kit::targets::sqlite::{self, Batch, Sqlite};
+use hopcost_sys::{Root, affinity, clock, topology};
+use rusqlite::{Connection, OpenFlags};
+
+use super::{Goal, Table};
+use crate::command;
+use crate::test::cargo;
+
+/// Rows of the data that is queried, and of the data that is loaded.
+const QUERIED_ROWS: u64 = 2_000_000;
+const LOADED_ROWS: u64 = 1_000_000;
+/// Rows of a slice, and slices of a round.
+const SLICE_ROWS: i64 = 20_000;
+const SLICES: i64 = 8;
+/// The rows that a data set has to make in a second on one core.
+const WANTED_ROWS_PER_S: f64 = 2e6;
+
+/// Optimised, or the figures would say nothing: a debug build starts a release build of itself.
+pub fn run(rounds: usize) -> Result<u8> {
+    if cfg!(debug_assertions) {
+        let mut release = cargo();
+        release.args(["run", "--quiet", "--release", "--package", "xtask", "--"]);
+        release.args(["bench", "driver", "--rounds", &rounds.to_string()]);
+        return Ok(u8::from(!release.status()?.success()));
+    }
+    sqlite::prepare();
+    let dir = tempfile::tempdir_in(crate::target())?;
+    let mut table = Table::begin();
+    counters(&mut table, dir.path(), rounds)?;
+    generator(&mut table, rounds)?;
+    loading(&mut table, dir.path(), rounds)?;
+    Ok(table.end())
+}
+
+/// A slice of the reporting query P1: the groups of a range of transactions, found in the dimension.
+const SLICE: &str = "SELECT server_config_id, thread_name_id, tran_type_id, tran_status_id, \
+     users_id, cpus_id, count(*) FROM tran_stats t JOIN dimension d ON \
+     t.server_config = d.server_config AND t.thread_name = d.thread_name AND \
+     t.tran_type = d.tran_type AND t.tran_status = d.tran_status AND t.users = d.users AND \
+     t.cpus = d.cpus WHERE tran_begin BETWEEN ? AND ? GROUP BY 1, 2, 3, 4, 5, 6";
+/// The same pages without much work on them.
+const SCAN: &str = "SELECT count(*), sum(length(filler)) FROM tran_stats \
+     WHERE tran_begin BETWEEN ? AND ?";
+
+/// The two queries; this program asks them itself.
+struct Slices {
+    tables: &'static [&'static str],
+}
+
+impl Workload for Slices {
+    fn name(&self) -> &'static str {
+        "slices"
+    }
+
+    fn about(&self) -> &'static str {
+        "slices of a reporting query and of a scan"
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        self.tables
+    }
+
+    fn statements(&self, _shape: Shape) -> Vec<Statement> {
+        let statement = |(name, sql)| Statement { name, sql, arguments: 2, recompile: false };
+        let all = [("slice", SLICE), ("scan", SCAN)].map(statement).to_vec();
+        if self.tables.len() == 2 { all } else { Vec::new() }
+    }
+
+    fn calls_per_query(&self, _shape: Shape) -> u64 {
+        1
+    }
+
+    fn scratch_bytes(&self, _shape: Shape) -> u64 {
+        0
+    }
+
+    fn requests(&self, _shape: Shape, _stream: Stream) -> Box<dyn Requests> {
+        Box::new(First)
+    }
+
+    fn check(&self, _: Shape, _: &Request, _: &Answer) -> Result<(), Reason> {
+        Ok(())
+    }
+}
+
+struct First;
+
+impl Requests for First {
+    fn next(&mut self) -> Request {
+        Request { statement: 0, arguments: [0; 4] }
+    }
+}
+
+fn setup<'a>(
+    machine: &'a Machine,
+    workload: &'a Slices,
+    rows: u64,
+    dir: &Path,
+) -> Result<Setup<'a>> {
+    let home: Option<NodeId> = machine.nodes_with_memory().map(|node| node.id).next();
+    Ok(Setup {
+        machine,
+        ground: machine,
+        dataset: Some(DATASETS[0]),
+        workload,
+        shape: Shape { rows, sliced: true },
+        homes: vec![home.context("no node has memory")?],
+        emulation: None,
+        cache_dir: dir.to_owned(),
+    })
+}
+
+/// A page image with its counters beside plain SQLite that maps the same file.
+fn counters(table: &mut Table, dir: &Path, rounds: usize) -> Result<()> {
+    let machine = topology::read(&Root::live());
+    let workload = Slices { tables: &["tran_stats", "dimension"] };
+    let setup = setup(&machine, &workload, QUERIED_ROWS, dir)?;
+    let file = sqlite::file(&setup, &mut |_| true)?;
+    let instance = Sqlite.open(&setup, &mut |_| true)?;
+    let cpu = affinity::mask()?.last().context("no CPU to stand on")?;
+    let figures = affinity::on_cpu(cpu, || compare(instance.as_ref(), &file, rounds))?
+        .context("comparing")?;
+    for (what, figures) in ["a reporting query's slices", "a scan's slices"].iter().zip(&figures) {
+        let what = format!("page image with counters and plain SQLite: {what}, 1/s");
+        table.row(&what, figures, Goal::Above(0.98));
+    }
+    Ok(())
+}
+
+type Rounds = Vec<(f64, f64)>;
+
+fn compare(instance: &dyn Instance, file: &Path, rounds: usize) -> Result<[Rounds; 2]> {
+    let seat = Seat { home: None, at: None, stream: 0, seed: 0 };
+    let mut session = instance.session(seat)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    let uri = format!("file:{}?immutable=1", file.display());
+    let plain = Connection::open_with_flags(uri, flags)?;
+    plain.execute_batch("PRAGMA mmap_size = 2000000000; PRAGMA temp_store = MEMORY")?;
+    let mut figures = [Vec::new(), Vec::new()];
+    for (statement, sql) in [SLICE, SCAN].into_iter().enumerate() {
+        let mut prepared = plain.prepare(sql)?;
+        // The first round warms both up.
+        for round in 0..=rounds as i64 {
+            let mut times = [Duration::ZERO; 2];
+            for slice in 0..SLICES {
+                let first = (round * SLICES + slice) * SLICE_ROWS % QUERIED_ROWS.cast_signed();
+                let [a, b] = [first, first + SLICE_ROWS - 1].map(|n| FIRST_US + 200 * n);
+                let request = Request { statement, arguments: [a, b, 0, 0] };
+                let (answer, ours) = clock::time(|| session.execute(&request));
+                let (count, theirs) = clock::time(|| -> Result<u64> {
+                    let mut rows = prepared.query([a, b])?;
+                    let mut count = 0;
+                    while rows.next()?.is_some() {
+                        count += 1;
+                    }
+                    Ok(count)
+                });
+                ensure!(answer?.rows == count?, "the answers differ");
+                times[0] += ours;
+                times[1] += theirs;
+            }
+            let [ours, theirs] = times.map(|time| SLICES as f64 / time.as_secs_f64());
+            if round > 0 {
+                figures[statement].push((ours, theirs));
+            }
+        }
+    }
+    Ok(figures)
+}
+
+/// The begin of the first transaction.
+const FIRST_US: i64 = 1_306_886_400_000_000;
+
+/// A data set's rows, packed as the loader wants them, on one core.
+fn generator(table: &mut Table, rounds: usize) -> Result<()> {
+    const BATCH: u64 = 1024;
+    const BATCHES: u64 = 500;
+    let dataset: &dyn Dataset = DATASETS[0];
+    let kept = dataset.tables(LOADED_ROWS);
+    let cpu = affinity::mask()?.last().context("no CPU to stand on")?;
+    let round = || {
+        let batches = (0..BATCHES).map(|n| [n * BATCH, (n + 1) * BATCH]);
+        let pack = || -> usize {
+            let packed = batches.map(|rows| Batch::of(dataset, 0, &kept[0], rows));
+            packed.map(|batch| batch.bytes().len()).sum()
+        };
+        let (bytes, took) = clock::time(pack);
+        let rate = if bytes > 0 { (BATCH * BATCHES) as f64 / took.as_secs_f64() } else { 0.0 };
+        (rate / 1e6, WANTED_ROWS_PER_S / 1e6)
+    };
+    let figures: Rounds =
+        affinity::on_cpu(cpu, || (0..rounds).map(|_| round()).collect::<Rounds>())?;
+    let what = "tran_stats generated on one core, and as wanted, M rows/s";
+    table.row(what, &figures, Goal::Above(1.0));
+    Ok(())
+}
+
+/// Loading from nothing, beside the shell that loads the same rows from a source made ready.
+fn loading(table: &mut Table, dir: &Path, rounds: usize) -> Result<()> {
+    let what = format!("loading {LOADED_ROWS} rows of tran_stats, M rows/s");
+    if !command::exists("sqlite3") {
+        table.missing(&what, "sqlite3");
+        return Ok(());
+    }
+    let machine = topology::read(&Root::live());
+    let workload = Slices { tables: &["tran_stats"] };
+    let ours = dir.join("ours");
+    let setup = setup(&machine, &workload, LOADED_ROWS, &ours)?;
+    let built = sqlite::file(&setup, &mut |_| true)?;
+    let shell = Shell::with_sources(dir, &built)?;
+    let mut figures = Vec::new();
+    for _ in 0..rounds {
+        std::fs::remove_dir_all(&ours)?;
+        let (file, took) = clock::time(|| sqlite::file(&setup, &mut |_| true));
+        file?;
+        let theirs = shell.import()?.min(shell.insert_from_table()?);
+        let rate = |took: Duration| LOADED_ROWS as f64 / took.as_secs_f64() / 1e6;
+        figures.push((rate(took), rate(theirs)));
+    }
+    table.row(&what, &figures, Goal::Above(0.9));
+    Ok(())
+}
+
+/// SQLite's shell, with the rows as text and as a table without order.
+struct Shell {
+    text: PathBuf,
+    heap: PathBuf,
+    loaded: PathBuf,
+    schema: String,
+}
+
+impl Shell {
+    fn with_sources(dir: &Path, built: &Path) -> Result<Self> {
+        let at = |name: &str| dir.join(name);
+        let plain = Connection::open(built)?;
+        let schema = plain.query_row("SELECT sql FROM sqlite_schema", [], |row| row.get(0))?;
+        let shell =
+            Self { text: at("rows.csv"), heap: at("heap.db"), loaded: at("loaded.db"), schema };
+        let built = built.display();
+        shell.run(
+            &shell.heap,
+            &format!(
+                "ATTACH '{built}' AS built;\nCREATE TABLE heap AS SELECT * FROM built.tran_stats;\n\
+                 .mode csv\n.once {}\nSELECT * FROM heap;\n",
+                shell.text.display()
+            ),
+        )?;
+        Ok(shell)
+    }
+
+    fn import(&self) -> Result<Duration> {
+        let text = self.text.display();
+        self.load(&format!(".mode csv\n.import {text} tran_stats\n"))
+    }
+
+    fn insert_from_table(&self) -> Result<Duration> {
+        let heap = self.heap.display();
+        self.load(&format!(
+            "ATTACH '{heap}' AS source;\nINSERT INTO tran_stats SELECT * FROM source.heap;\n"
+        ))
+    }
+
+    /// Loads into a fresh file, with the settings that our own loader has.
+    fn load(&self, how: &str) -> Result<Duration> {
+        let _ = std::fs::remove_file(&self.loaded);
+        let settings = "PRAGMA page_size = 8192;\nPRAGMA journal_mode = OFF;\n\
+             PRAGMA synchronous = OFF;\nPRAGMA locking_mode = EXCLUSIVE;\n\
+             PRAGMA temp_store = MEMORY;\nPRAGMA cache_size = -262144;\n";
+        let script = format!("{settings}{};\n{how}", self.schema);
+        let (done, took) = clock::time(|| self.run(&self.loaded, &script));
+        done?;
+        let count = "SELECT count(*) FROM tran_stats";
+        let rows: i64 = Connection::open(&self.loaded)?.query_row(count, [], |row| row.get(0))?;
+        ensure!(rows == LOADED_ROWS.cast_signed(), "the shell loaded {rows} rows");
+        Ok(took)
+    }
+
+    fn run(&self, database: &Path, script: &str) -> Result<()> {
+        let path = self.loaded.with_extension("sql");
+        std::fs::write(&path, script)?;
+        let mut shell = Command::new("sqlite3");
+        shell.args(["-batch", "-bail"]).arg(database);
+        shell.stdin(std::fs::File::open(&path)?).stdout(Stdio::null());
+        command::run(&mut shell)
+    }
+}
