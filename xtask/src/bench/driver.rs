@@ -26,8 +26,8 @@ use crate::test::cargo;
 const QUERIED_ROWS: u64 = 2_000_000;
 const LOADED_ROWS: u64 = 1_000_000;
 /// Rows of a slice, and slices of a round.
-const SLICE_ROWS: i64 = 20_000;
-const SLICES: i64 = 8;
+const SLICE_ROWS: u64 = 20_000;
+const SLICES: usize = 8;
 /// The rows that a data set has to make in a second on one core.
 const WANTED_ROWS_PER_S: f64 = 2e6;
 
@@ -158,11 +158,12 @@ fn compare(instance: &dyn Instance, file: &Path, rounds: usize) -> Result<[Round
     for (statement, sql) in [SLICE, SCAN].into_iter().enumerate() {
         let mut prepared = plain.prepare(sql)?;
         // The first round warms both up.
-        for round in 0..=rounds as i64 {
+        for round in 0..=rounds {
             let mut times = [Duration::ZERO; 2];
             for slice in 0..SLICES {
-                let first = (round * SLICES + slice) * SLICE_ROWS % QUERIED_ROWS.cast_signed();
-                let [a, b] = [first, first + SLICE_ROWS - 1].map(|n| FIRST_US + 200 * n);
+                let first = (round * SLICES + slice) as u64 * SLICE_ROWS % QUERIED_ROWS;
+                let begin = |row: u64| FIRST_US + 200 * row.cast_signed();
+                let [a, b] = [first, first + SLICE_ROWS - 1].map(begin);
                 let request = Request { statement, arguments: [a, b, 0, 0] };
                 let (answer, ours) = clock::time(|| session.execute(&request));
                 let (count, theirs) = clock::time(|| -> Result<u64> {
