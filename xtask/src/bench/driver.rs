@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use hopcost_core::{
-    Answer, Dataset, Instance, Machine, NodeId, Reason, Request, Requests, Seat, Setup, Shape,
+    Answer, Dataset, Instance, Machine, NodeId, Reason, Request, Requests, Row, Seat, Setup, Shape,
     Statement, Stream, Target, Workload,
 };
 use hopcost_kit::datasets::DATASETS;
@@ -25,7 +25,8 @@ use crate::test::cargo;
 /// Rows of the data that is queried, and of the data that is loaded.
 const QUERIED_ROWS: u64 = 2_000_000;
 const LOADED_ROWS: u64 = 1_000_000;
-/// Rows of a slice, and slices of a round.
+/// Rows of a slice, and slices of a round: each slice is a pair of its own, some 20 ms long, of which
+/// other work on the machine spoils few.
 const SLICE_ROWS: u64 = 20_000;
 const SLICES: usize = 8;
 /// The rows that a data set has to make in a second on one core.
@@ -157,38 +158,50 @@ fn compare(instance: &dyn Instance, file: &Path, rounds: usize) -> Result<[Round
     let mut figures = [Vec::new(), Vec::new()];
     for (statement, sql) in [SLICE, SCAN].into_iter().enumerate() {
         let mut prepared = plain.prepare(sql)?;
-        // The first round warms both up.
-        for round in 0..=rounds {
-            let mut times = [Duration::ZERO; 2];
-            for slice in 0..SLICES {
-                let first = (round * SLICES + slice) as u64 * SLICE_ROWS % QUERIED_ROWS;
-                let begin = |row: u64| FIRST_US + 200 * row.cast_signed();
-                let [a, b] = [first, first + SLICE_ROWS - 1].map(begin);
-                let request = Request { statement, arguments: [a, b, 0, 0] };
-                let (answer, ours) = clock::time(|| session.execute(&request));
-                let (count, theirs) = clock::time(|| -> Result<u64> {
-                    let mut rows = prepared.query([a, b])?;
-                    let mut count = 0;
-                    while rows.next()?.is_some() {
-                        count += 1;
-                    }
-                    Ok(count)
-                });
-                ensure!(answer?.rows == count?, "the answers differ");
-                times[0] += ours;
-                times[1] += theirs;
-            }
-            let [ours, theirs] = times.map(|time| SLICES as f64 / time.as_secs_f64());
-            if round > 0 {
-                figures[statement].push((ours, theirs));
+        // The first slices warm both up; each page of the file was met before in a scan of all.
+        plain_answer(&mut plain.prepare(SCAN)?, range_us(0, QUERIED_ROWS))?;
+        for slice in 0..(rounds + 1) * SLICES {
+            let first = slice as u64 * SLICE_ROWS % QUERIED_ROWS;
+            let [a, b] = range_us(first, SLICE_ROWS);
+            let request = Request { statement, arguments: [a, b, 0, 0] };
+            let mut ours = || clock::time(|| session.execute(&request));
+            let mut theirs = || clock::time(|| plain_answer(&mut prepared, [a, b]));
+            let ((answer, took), (expected, they_took)) = if slice % 2 == 0 {
+                (ours(), theirs())
+            } else {
+                let theirs = theirs();
+                (ours(), theirs)
+            };
+            ensure!(answer? == expected?, "the answers differ");
+            if slice >= SLICES {
+                figures[statement].push((1.0 / took.as_secs_f64(), 1.0 / they_took.as_secs_f64()));
             }
         }
     }
     Ok(figures)
 }
 
-/// The begin of the first transaction.
-const FIRST_US: i64 = 1_306_886_400_000_000;
+/// The begins of the first and the last of some transactions.
+fn range_us(first: u64, rows: u64) -> [i64; 2] {
+    /// Of the first of all.
+    const FIRST_US: i64 = 1_306_886_400_000_000;
+    [first, first + rows - 1].map(|row| FIRST_US + 200 * row.cast_signed())
+}
+
+/// The same call by plain SQLite, to the last value.
+fn plain_answer(prepared: &mut rusqlite::Statement<'_>, range: [i64; 2]) -> Result<Answer> {
+    let columns = prepared.column_count();
+    let mut rows = prepared.query(range)?;
+    let mut answer = Answer::default();
+    while let Some(row) = rows.next()? {
+        let mut digest = Row::new();
+        for column in 0..columns {
+            digest = digest.integer(row.get_ref(column)?.as_i64()?);
+        }
+        answer.add(digest);
+    }
+    Ok(answer)
+}
 
 /// A data set's rows, packed as the loader wants them, on one core.
 fn generator(table: &mut Table, rounds: usize) -> Result<()> {

@@ -21,6 +21,10 @@ use super::cache::{Cached, Unreadable};
 
 /// About how many pieces a glance asks about.
 const GLANCE: usize = 4096;
+/// Pieces that are asked about together: 2 MiB.
+const BLOCK: usize = 512;
+/// Stands where the pieces of a block are on several nodes.
+const MIXED: u8 = u8::MAX;
 /// SQLite may read a few bytes beyond a page that is damaged.
 const SLACK: usize = 256;
 
@@ -54,6 +58,9 @@ pub struct Image {
     nodes: Vec<NodeId>,
     /// The node of each piece, as its position in `nodes`.
     homes: Vec<AtomicU8>,
+    /// The same for so many pieces together, where they agree: nearly always, and with so few of them
+    /// a look-up's own book-keeping stays in a first-level cache.
+    blocks: Vec<AtomicU8>,
     /// What the last full look saw; a glance takes the page size from it.
     seen: Mutex<Locality>,
 }
@@ -75,14 +82,17 @@ impl Image {
         })?;
         let nodes: Vec<NodeId> = setup.machine.nodes.iter().map(|node| node.id).collect();
         let number = nodes.iter().position(|node| *node == home);
-        let number = number.and_then(|number| u8::try_from(number).ok()).ok_or_else(|| {
-            let words = format!("node {home} is not among the first 256 nodes of this machine");
+        let number = number.and_then(|number| u8::try_from(number).ok());
+        let number = number.filter(|number| *number != MIXED).ok_or_else(|| {
+            let words = format!("node {home} is not among the first {MIXED} nodes of this machine");
             TargetError::NotHere(words.into())
         })?;
-        let homes = (0..length.div_ceil(PIECE)).map(|_| AtomicU8::new(number)).collect();
+        let all = |count: usize| (0..count).map(|_| AtomicU8::new(number)).collect::<Vec<_>>();
+        let homes = all(length.div_ceil(PIECE));
+        let blocks = all(homes.len().div_ceil(BLOCK));
         let seen = Mutex::new(region.locality());
         let is_emulated = setup.emulation.is_some();
-        let image = Self { region, length, home, is_emulated, nodes, homes, seen };
+        let image = Self { region, length, home, is_emulated, nodes, homes, blocks, seen };
         image.prove(Look::Full);
         Ok(image)
     }
@@ -105,6 +115,15 @@ impl Image {
     /// The node of each piece, as its position in [`Image::nodes`].
     pub fn homes(&self) -> &[AtomicU8] {
         &self.homes
+    }
+
+    /// The node of one piece, as its position in [`Image::nodes`].
+    #[inline]
+    pub fn home_of(&self, piece: usize) -> u8 {
+        match self.blocks[piece / BLOCK].load(Ordering::Relaxed) {
+            MIXED => self.homes[piece].load(Ordering::Relaxed),
+            home => home,
+        }
     }
 
     /// The nodes of the machine.
@@ -153,12 +172,18 @@ impl Image {
     }
 
     fn keep_homes(&self, found: &[Option<NodeId>]) {
-        let numbered = self.nodes.iter().zip(0..=u8::MAX);
+        let numbered = self.nodes.iter().zip(0..MIXED);
         let number: BTreeMap<NodeId, u8> = numbered.map(|(node, number)| (*node, number)).collect();
         for (home, node) in self.homes.iter().zip(found) {
             if let Some(number) = node.and_then(|node| number.get(&node)) {
                 home.store(*number, Ordering::Relaxed);
             }
+        }
+        for (block, homes) in self.blocks.iter().zip(self.homes.chunks(BLOCK)) {
+            let of = |home: &AtomicU8| home.load(Ordering::Relaxed);
+            let first = of(&homes[0]);
+            let agree = homes.iter().all(|home| of(home) == first);
+            block.store(if agree { first } else { MIXED }, Ordering::Relaxed);
         }
     }
 

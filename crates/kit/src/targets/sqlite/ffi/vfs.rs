@@ -126,16 +126,25 @@ impl OpenImage {
     /// Counts an acquisition of `bytes` at `at`, by the home of the first piece.
     #[inline]
     fn acquire(&mut self, at: usize, bytes: usize) {
-        let first = at / PIECE;
-        for piece in first..(at + bytes).div_ceil(PIECE) {
-            self.seen[piece / 64] |= 1 << (piece % 64);
+        let (first, last) = (at / PIECE, (at + bytes - 1) / PIECE);
+        if first / 64 == last / 64 {
+            // Pages of the database, aligned to their size, come this way.
+            self.seen[first / 64] |= (u64::MAX >> (63 - (last - first))) << (first % 64);
+        } else {
+            self.see_each(first, last);
         }
-        let home = self.image.homes()[first].load(Ordering::Relaxed);
-        let home = &mut self.by_home[usize::from(home)];
+        let home = &mut self.by_home[usize::from(self.image.home_of(first))];
         home.acquisitions += 1;
         self.debt_ns += home.cost_ns;
         if self.debt_ns >= PAYABLE_NS {
             self.pay();
+        }
+    }
+
+    #[cold]
+    fn see_each(&mut self, first: usize, last: usize) {
+        for piece in first..=last {
+            self.seen[piece / 64] |= 1 << (piece % 64);
         }
     }
 
