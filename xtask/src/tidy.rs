@@ -66,9 +66,12 @@ impl House {
         while let Some(room) = rooms.pop() {
             let entries = room.read_dir().with_context(|| room.display().to_string())?;
             for path in entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()? {
+                // In a second work tree `.git` is a file.
+                if path.ends_with("target") || path.ends_with(".git") {
+                    continue;
+                }
                 if path.is_dir() {
-                    let foreign = path.ends_with("target") || path.ends_with(".git");
-                    rooms.extend((!foreign).then_some(path));
+                    rooms.push(path);
                 } else if let Ok(text) = std::fs::read_to_string(&path) {
                     let path = path.strip_prefix(root)?.to_string_lossy().into_owned();
                     files.push(Paper { path, text });
@@ -181,8 +184,11 @@ fn the_core_stays_small_and_light(house: &House) -> Vec<Complaint> {
 }
 
 fn unsafe_code_lives_in_sys(house: &House) -> Vec<Complaint> {
+    // A database's C interface, where no safe binding offers what its target needs.
+    const INTERFACES: [&str; 1] = ["crates/kit/src/targets/sqlite/ffi/mod.rs"];
     let word = [format!("allow({})", "unsafe_code")];
-    let outside = house.sources().filter(|paper| !paper.path.starts_with("crates/sys/"));
+    let may = |path: &str| path.starts_with("crates/sys/") || INTERFACES.contains(&path);
+    let outside = house.sources().filter(|paper| !may(&paper.path));
     outside.flat_map(|paper| paper.lines_with(&word, "unsafe code lives in crates/sys")).collect()
 }
 
@@ -278,6 +284,7 @@ mod tests {
             (1, "crates/core/Cargo.toml", "[dependencies]\nlibc = \"0.2\"\n"),
             (1, "crates/core/src/lib.rs", &fat_core),
             (2, "crates/kit/src/lib.rs", concat!("#![allow(", "unsafe_code)]")),
+            (2, "crates/kit/src/targets/sqlite/mod.rs", concat!("#![allow(", "unsafe_code)]")),
             (3, "crates/kit/src/utils.rs", ""),
             (3, "crates/kit/src/helpers/mod.rs", ""),
             (4, "crates/kit/src/lib.rs", "use std::fmt;\n"),

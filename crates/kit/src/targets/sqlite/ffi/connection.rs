@@ -107,17 +107,10 @@ impl Connection {
     pub fn prepare(&self, sql: &str) -> Result<Statement, SqliteError> {
         let mut raw = ptr::null_mut();
         let (text, length) = (sql.as_ptr().cast(), int(sql.len()));
-        let flags = ffi::SQLITE_PREPARE_PERSISTENT;
         // SAFETY: text and length describe `sql`; `raw` takes the statement.
         self.0.check(unsafe {
-            ffi::sqlite3_prepare_v3(
-                self.0.as_ptr(),
-                text,
-                length,
-                flags,
-                &raw mut raw,
-                ptr::null_mut(),
-            )
+            let rest = ptr::null_mut();
+            ffi::sqlite3_prepare_v2(self.0.as_ptr(), text, length, &raw mut raw, rest)
         })?;
         let raw = NonNull::new(raw)
             .ok_or_else(|| SqliteError::new(ffi::SQLITE_MISUSE, "an empty statement"))?;
