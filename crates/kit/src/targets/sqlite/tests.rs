@@ -98,7 +98,10 @@ impl Bench {
     fn homes(&self) -> Vec<NodeId> {
         match self.emulation {
             Some(_) => vec![NodeId(0), NodeId(1)],
-            None => self.ground.nodes_with_memory().take(1).map(|node| node.id).collect(),
+            None => {
+                let usable = self.ground.nodes_with_memory().filter(|node| node.usable);
+                usable.take(2).map(|node| node.id).collect()
+            }
         }
     }
 
@@ -266,6 +269,12 @@ fn proofs_name_the_home_and_look_everywhere() {
                 assert_eq!(locality.objection(), None);
                 assert!(look == Look::Glance || locality.pages() >= pieces, "{locality:?}");
             }
+        }
+        for home in bench.homes() {
+            let mut session = instance.session(Seat { home: Some(home), ..ANYWHERE }).unwrap();
+            ask(session.as_mut(), 0, [0, 0]);
+            let lookups = session.counted().lookups.unwrap();
+            assert_eq!(lookups.acquisitions.keys().collect::<Vec<_>>(), [&home]);
         }
     }
 }
