@@ -258,10 +258,16 @@ fn loading(table: &mut Table, dir: &Path, rounds: usize) -> Result<()> {
     let shell = Shell::with_sources(dir, &built)?;
     let mut figures = Vec::new();
     for _ in 0..rounds {
-        std::fs::remove_dir_all(&ours)?;
-        let (file, took) = clock::time(|| sqlite::file(&setup, &mut |_| true));
-        file?;
-        let theirs = shell.import()?.min(shell.insert_from_table()?);
+        let load = || -> Result<Duration> {
+            std::fs::remove_dir_all(&ours)?;
+            let (file, took) = clock::time(|| sqlite::file(&setup, &mut |_| true));
+            file?;
+            Ok(took)
+        };
+        // The better of the shell's two ways; so ours is the better of two as well.
+        let (import, ours, insert, again) =
+            (shell.import()?, load()?, shell.insert_from_table()?, load()?);
+        let (took, theirs) = (ours.min(again), import.min(insert));
         let rate = |took: Duration| LOADED_ROWS as f64 / took.as_secs_f64() / 1e6;
         figures.push((rate(took), rate(theirs)));
     }

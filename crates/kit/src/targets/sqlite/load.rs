@@ -18,7 +18,7 @@ use super::schema::{Content, Wanted, wanted, with_commas};
 use super::{Heard, PAGE_BYTES};
 
 /// Rows of one insert: the cursor stays where it is between them, at the end of the table.
-const ROWS_AT_ONCE: usize = 32;
+const ROWS_AT_ONCE: usize = 128;
 /// Progress is told every so many rows.
 const ROWS_BETWEEN_WORDS: u64 = 64 * rows::ROWS;
 

@@ -96,13 +96,11 @@ impl Bench {
     }
 
     fn homes(&self) -> Vec<NodeId> {
-        match self.emulation {
-            Some(_) => vec![NodeId(0), NodeId(1)],
-            None => {
-                let usable = self.ground.nodes_with_memory().filter(|node| node.usable);
-                usable.take(2).map(|node| node.id).collect()
-            }
+        if self.emulation.is_some() {
+            return vec![NodeId(0), NodeId(1)];
         }
+        let usable = self.ground.nodes_with_memory().filter(|node| node.usable);
+        usable.take(2).map(|node| node.id).collect()
     }
 
     fn setup<'a>(&'a self, workload: &'a dyn Workload, rows: u64) -> Setup<'a> {
