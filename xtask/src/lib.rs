@@ -3,6 +3,7 @@
 
 pub mod bench;
 pub mod command;
+pub mod docs;
 pub mod prerequisites;
 pub mod test;
 pub mod tidy;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, value_parser};
 use xtask::vm::{Kernel, Topology};
-use xtask::{bench, test, tidy, validate, vm};
+use xtask::{bench, docs, test, tidy, validate, vm};
 
 /// The developer's tools of hopcost
 #[derive(Parser)]
@@ -31,6 +31,8 @@ enum Command {
         #[arg(long, default_value_t = 9, value_parser = value_parser!(u16).range(6..))]
         rounds: u16,
     },
+    /// Write the generated parts of the documentation anew
+    Docs,
     /// Check the rules of the house that the compiler does not
     Tidy,
     /// Try the statistics on noise of known kinds, and write the tables of docs/METHODOLOGY.md
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Command::Test => test::run(),
         Command::Vm(args) => run_vm(args),
         Command::Bench { what, rounds } => bench::run(what, rounds.into()),
+        Command::Docs => docs::run(),
         Command::Tidy => tidy::run(),
         Command::Validate { record: Some(seconds), .. } => validate::record(seconds),
         Command::Validate { runs, record: None } => validate::run(runs),

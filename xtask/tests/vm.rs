@@ -4,23 +4,15 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use serde_json::Value;
-use xtask::test::{build_hopcost, build_saboteur};
-use xtask::vm::{Kernel, Outcome, Topology, Vm};
-
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+use xtask::test::build_saboteur;
+use xtask::vm::{self, Kernel, Outcome, Topology, Vm};
 
 /// A machine with hopcost and its peers aboard, and the turn to boot it.
 fn guest(shape: &str, kernel: Kernel) -> (Vm, MutexGuard<'static, ()>) {
-    let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let vm = Vm::new(shape.parse().unwrap(), kernel)
-        .with(&build_hopcost().unwrap(), "/usr/local/bin/hopcost")
-        .with(Path::new("/usr/bin/numactl"), "/usr/local/bin/numactl")
-        .with(Path::new("/usr/bin/lstopo-no-graphics"), "/usr/local/bin/lstopo");
-    (vm, turn)
+    vm::guest(shape, kernel).unwrap()
 }
 
 fn json(outcome: &Outcome, name: &str) -> Value {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hopcost_core::{CpuSet, Effort, NodeSet, PageSize};
+use hopcost_engine::settings;
 use hopcost_kit::probes::PROBES;
 
 const AFTER_HELP: &str = "\
@@ -108,6 +109,24 @@ pub struct ExperimentArgs {
     pub name: String,
     #[command(flatten)]
     effort: EffortArgs,
+    /// The database, as sqlite: or null:; the experiment's own without it
+    #[arg(long, value_name = "URL")]
+    pub target: Option<String>,
+    /// Rows of the main table, instead of the experiment's own
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub scale: Option<u64>,
+    /// Time that a comparison may take, as 90s or 5m
+    #[arg(long, value_name = "TIME", value_parser = settings::seconds)]
+    pub budget: Option<f64>,
+    /// Change one thing about a comparison, as streams=1+2+4 or window=0.2s
+    #[arg(long, value_name = "KEY=VALUE", long_help = settings_help())]
+    pub set: Vec<String>,
+    /// Plant distance that is not there, as nodes=2,remote_ns=80: checks the method, not the machine
+    #[arg(long, value_name = "SPEC")]
+    pub emulate: Option<String>,
+    /// Where generated data is kept for the next run [default: the user's cache directory]
+    #[arg(long, value_name = "DIR")]
+    pub cache_dir: Option<PathBuf>,
     /// Seed of everything random
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -120,6 +139,12 @@ pub struct ExperimentArgs {
 pub struct RunArgs {
     #[command(flatten)]
     pub experiment: ExperimentArgs,
+    /// Go on with the latest run of this kind that was killed or interrupted
+    #[arg(long)]
+    pub resume: bool,
+    /// Keep the begin and the end of each call
+    #[arg(long)]
+    pub raw_calls: bool,
     /// The file in which results are kept
     #[arg(long, value_name = "FILE", default_value = STORE)]
     pub store: PathBuf,
@@ -161,6 +186,22 @@ impl EffortArgs {
 }
 
 impl ExperimentArgs {
+    /// An experiment as it stands in its file.
+    pub fn of(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            effort: EffortArgs { quick: false, full: false },
+            target: None,
+            scale: None,
+            budget: None,
+            set: Vec::new(),
+            emulate: None,
+            cache_dir: None,
+            seed: 1,
+            json: false,
+        }
+    }
+
     pub fn effort(&self) -> Effort {
         self.effort.effort()
     }
@@ -170,6 +211,11 @@ impl ProbeArgs {
     pub fn effort(&self) -> Effort {
         self.effort.effort()
     }
+}
+
+fn settings_help() -> String {
+    let known = settings::SETTINGS.iter().map(|(key, about)| format!("  {key:<11} {about}\n"));
+    format!("Change one thing about a comparison:\n{}", known.collect::<String>())
 }
 
 /// The pages that can be asked for.

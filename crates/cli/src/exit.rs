@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use hopcost_core::ProbeError;
+use hopcost_core::{ProbeError, TargetError};
 
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,11 @@ impl Failure {
         Self { exit: Exit::NotHere, error: anyhow::anyhow!("{message}") }
     }
 
+    /// Did the user interrupt it?
+    pub fn is_interruption(&self) -> bool {
+        matches!(self.error.downcast_ref(), Some(TargetError::Interrupted))
+    }
+
     /// The reader went away, as `head` does: nothing to complain of.
     pub fn is_closed_pipe(&self) -> bool {
         let kind = self.error.downcast_ref::<io::Error>().map(io::Error::kind);
@@ -73,7 +78,8 @@ impl fmt::Display for Failure {
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
-        let not_here = matches!(error.downcast_ref(), Some(ProbeError::NotHere(_)));
+        let not_here = matches!(error.downcast_ref(), Some(ProbeError::NotHere(_)))
+            || matches!(error.downcast_ref(), Some(TargetError::NotHere(_)));
         Self { exit: if not_here { Exit::NotHere } else { Exit::Failed }, error }
     }
 }

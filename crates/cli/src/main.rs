@@ -15,6 +15,8 @@ use args::{Cli, Command};
 use exit::Exit;
 
 fn main() -> ExitCode {
+    // Before the store opens: SQLite takes this only before its first use.
+    hopcost_kit::targets::sqlite::prepare();
     let outcome = match Cli::parse().command {
         Command::Machine(args) => commands::machine::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use hopcost_core::Loading;
 use hopcost_engine::{Event, Listener};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -27,6 +28,20 @@ impl Progress {
     }
 }
 
+impl Progress {
+    /// A database is brought up.
+    pub fn loading(&mut self, loading: Loading<'_>) {
+        self.bar.set_prefix("loading");
+        self.bar.set_position((loading.done * STEPS as f64) as u64);
+        self.bar.set_message(format!("{} · Ctrl-C stops", loading.what));
+    }
+
+    /// Nothing more comes.
+    pub fn close(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 impl Listener for Progress {
     fn hear(&mut self, event: Event<'_>) {
         match event {
@@ -38,6 +53,18 @@ impl Listener for Progress {
             Event::Sampled { done, left } => {
                 self.bar.set_position((done * STEPS as f64) as u64);
                 self.bar.set_message(format!("{} left · Ctrl-C stops", clock(left)));
+            }
+            Event::Pilot { seconds } => {
+                self.bar.reset();
+                self.bar.set_prefix("pilot");
+                self.bar.set_message(format!("about {seconds:.0} s · Ctrl-C stops"));
+            }
+            Event::Block { block, done, left } => {
+                self.bar.set_prefix(format!("{:?}", block.trial.phase).to_lowercase());
+                self.bar.set_position((done * STEPS as f64) as u64);
+                let blocks = block.trial.number + 1;
+                let left = clock(left);
+                self.bar.set_message(format!("{blocks} blocks · {left} left · Ctrl-C stops"));
             }
             Event::Closed => self.bar.finish_and_clear(),
         }

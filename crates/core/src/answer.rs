@@ -74,7 +74,7 @@ mod tests {
         let right = answer(&[&[1, 2], &[3, 4]]);
         assert_eq!(answer(&[&[3, 4], &[1, 2]]), right);
         for wrong in [&[&[1, 2], &[3, 5]], &[&[2, 1], &[3, 4]], &[&[1, 4], &[3, 2]]] {
-            assert_ne!(answer(&wrong.map(|row| row.as_slice())), right);
+            assert_ne!(answer(&wrong.map(<[i64; 2]>::as_slice)), right);
         }
         assert_ne!(answer(&[&[1, 2]]).digest, answer(&[&[1, 2], &[1, 2]]).digest);
         assert_ne!(Row::new().text("ab").text("c").0, Row::new().text("a").text("bc").0);

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
-use crate::ids::{CpuId, NodeId};
+use crate::ids::{CpuSet, NodeId};
 use crate::known::{Known, Reason};
 use crate::observer::Observation;
+use crate::probe::Disturbance;
 use crate::proof::Locality;
 use crate::target::Lookups;
 
@@ -42,11 +43,13 @@ pub struct Trial {
     pub number: u64,
     /// What it is for.
     pub phase: Phase,
+    /// Its unit within the phase: one block of each binding, of everything compared.
+    pub unit: u64,
     /// Streams.
     pub streams: u32,
     /// Which of the plan's bindings.
     pub binding: usize,
-    /// The level under test, by position; the baseline is level 0.
+    /// The level under test, by position. Level 0 is the baseline: tested against itself.
     pub level: usize,
     /// Does the baseline come first and last (A B B A), or in the middle (B A A B)?
     pub baseline_outside: bool,
@@ -86,11 +89,13 @@ pub struct Window {
     /// Seconds that the workers spent waiting for their next call to be due.
     pub waited_s: f64,
     /// The CPUs that the workers were seen on, before and after.
-    pub cpus: Vec<CpuId>,
+    pub cpus: CpuSet,
     /// What was observed from the side.
     pub observations: Vec<Observation>,
-    /// Why it does not count, if it does not.
+    /// Why it voids the run, if it does: something was not where it was put.
     pub objection: Option<Reason>,
+    /// What disturbed it from outside, if anything did: its block is dropped, whatever it shows.
+    pub disturbed: Option<Disturbance>,
 }
 
 /// One block: a trial that was run.
@@ -105,9 +110,14 @@ pub struct BlockRecord {
 }
 
 impl BlockRecord {
-    /// Why it does not count, if it does not.
+    /// Why it voids the run, if it does.
     pub fn objection(&self) -> Option<&Reason> {
         self.windows.iter().find_map(|window| window.objection.as_ref())
+    }
+
+    /// What disturbed it from outside, if anything did.
+    pub fn disturbed(&self) -> Option<Disturbance> {
+        self.windows.iter().find_map(|window| window.disturbed)
     }
 
     /// The rates of the baseline's two windows, and of the other two.
@@ -129,6 +139,7 @@ mod tests {
         let trial = |baseline_outside| Trial {
             number: 0,
             phase: Phase::Fresh,
+            unit: 0,
             streams: 1,
             binding: 0,
             level: 1,

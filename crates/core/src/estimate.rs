@@ -19,6 +19,9 @@ pub enum Unit {
     /// Events per second.
     #[serde(rename = "1/s")]
     PerSecond,
+    /// A part of one; a cost is the share of throughput lost.
+    #[serde(rename = "fraction")]
+    Fraction,
 }
 
 impl Unit {
@@ -35,6 +38,7 @@ impl fmt::Display for Unit {
             Self::Microseconds => "µs",
             Self::GigabytesPerSecond => "GB/s",
             Self::PerSecond => "/s",
+            Self::Fraction => "of 1",
         })
     }
 }

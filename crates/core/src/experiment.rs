@@ -1,6 +1,6 @@
 //! An experiment: a question that a machine can answer.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::distance::DistanceClass;
 use crate::probe::Effort;
@@ -48,6 +48,8 @@ pub struct Comparison {
     pub levels: Vec<Level>,
     /// Concurrent streams, each swept.
     pub streams: Vec<u32>,
+    /// How each stream calls.
+    pub load: Load,
     /// What counts.
     pub response: Response,
     /// Is the worst of the sweep looked for, or every point of it reported?
@@ -98,6 +100,26 @@ pub enum Spot {
     Node(char),
     /// That far from where the level's workers stand.
     Away(DistanceClass),
+}
+
+/// How streams call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// Seconds that a stream waits after each answer.
+    pub think_s: f64,
+    /// Calls that begin whatever became of the last one; none where each waits for the last.
+    pub open: Option<Open>,
+    /// Seconds over which the streams begin, one after the other, before anything counts.
+    pub ramp_s: f64,
+}
+
+/// An open loop.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Open {
+    /// Calls a second, over all streams.
+    pub calls_per_s: f64,
+    /// Do they come at random, as from many independent users, or evenly?
+    pub at_random: bool,
 }
 
 /// What counts as the result of a window.

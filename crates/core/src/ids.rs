@@ -312,6 +312,17 @@ impl<I: Id> Serialize for IdSet<I> {
     }
 }
 
+/// As it is written: a list of numbers.
+impl<'de, I: Id> Deserialize<'de> for IdSet<I> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let numbers = Vec::<u32>::deserialize(deserializer)?;
+        if numbers.iter().any(|&number| number > LARGEST) {
+            return Err(D::Error::custom(format!("a number beyond {LARGEST}")));
+        }
+        Ok(numbers.into_iter().map(I::from).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

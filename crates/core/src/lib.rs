@@ -34,7 +34,9 @@ pub use dataset::{Column, Dataset, Kind, RowSink, Table};
 pub use distance::{DistanceClass, Distances, HmatTable, Rung, RungExample};
 pub use emulation::{Bimodal, Emulation};
 pub use estimate::{Estimate, Spread, Unit};
-pub use experiment::{Claim, Comparison, Experiment, Level, Response, Scale, Spot, Subject};
+pub use experiment::{
+    Claim, Comparison, Experiment, Level, Load, Open, Response, Scale, Spot, Subject,
+};
 pub use finding::{Finding, Severity};
 pub use histogram::Histogram;
 pub use ids::{CpuId, CpuSet, Id, IdSet, NodeId, NodeSet, ParseSetError};
@@ -50,7 +52,7 @@ pub use probe::{
 };
 pub use proof::{Locality, PageSize, Proof, ProofMethod};
 pub use published::{Figure, Published};
-pub use result::{ExperimentResult, Headline, Proved};
+pub use result::{Arm, Details, ExperimentResult, Headline, PointCost, Proved};
 pub use target::{
     CallError, Counted, Instance, Loading, Look, Lookups, Needs, Seat, Session, Setup, Target,
     TargetError,

@@ -1,9 +1,13 @@
 //! What an experiment found, in the form in which it is kept and printed.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, Unit};
 use crate::known::{Known, Reason};
+use crate::observer::Observation;
+use crate::probe::Disturbance;
 use crate::verdict::Verdict;
 
 /// An experiment's outcome. docs/JSON.md documents its keys.
@@ -29,8 +33,83 @@ pub struct ExperimentResult {
     pub emulated: bool,
     /// What the planted distance really took, as a share; null where none was.
     pub planted: Option<f64>,
+    /// What a comparison rests on; null of the hardware alone.
+    pub details: Option<Details>,
     /// Wall time, preparation included.
     pub seconds: f64,
+}
+
+/// What a comparison rests on, beside its verdict.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Details {
+    /// The database, with its version.
+    pub identity: String,
+    /// The nodes that the experiment's letters stood for, one way after the other.
+    pub bindings: Vec<String>,
+    /// Seconds of a window.
+    pub window_s: f64,
+    /// Seconds at a window's begin that are not counted.
+    pub guard_s: f64,
+    /// Blocks, by what they were for.
+    pub blocks: BTreeMap<String, u64>,
+    /// Blocks dropped, by what disturbed them from outside.
+    pub dropped: BTreeMap<Disturbance, u64>,
+    /// The cost of each point of the sweep.
+    pub points: Vec<PointCost>,
+    /// What was found of each level.
+    pub arms: Vec<Arm>,
+    /// The baseline against itself.
+    pub placebo: Option<Estimate>,
+    /// Nanoseconds of a call that are our own.
+    pub harness_ns_per_call: f64,
+    /// How the database carries its statements out.
+    pub plans: Vec<String>,
+    /// What was not measured, and why.
+    pub left_out: Vec<String>,
+    /// What else the reader should know.
+    pub notes: Vec<String>,
+}
+
+/// One point of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointCost {
+    /// Streams.
+    pub streams: u32,
+    /// The level under test.
+    pub level: String,
+    /// The cost, a fraction of throughput, with its interval.
+    pub cost: Estimate,
+    /// Was it only looked at to find the worst? Then the highest of them is too high.
+    pub exploratory: bool,
+    /// Of a search: could it be the worst one?
+    pub may_be_worst: bool,
+}
+
+/// What was found of a level at one number of streams.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    /// The level.
+    pub level: String,
+    /// Streams.
+    pub streams: u32,
+    /// Windows.
+    pub windows: u64,
+    /// Calls that ended in them.
+    pub calls: u64,
+    /// Calls of them that failed or came back wrong.
+    pub errors: u64,
+    /// The first of these, in words.
+    pub first_error: Option<String>,
+    /// What counts, in the experiment's own unit: the mean over windows.
+    pub response: f64,
+    /// Milliseconds of a call: mean, standard deviation, median, 95 % and 99 %.
+    pub latency_ms: Option<[f64; 5]>,
+    /// Page acquisitions from the workers' own node, and from others.
+    pub acquisitions: Option<[u64; 2]>,
+    /// Different pages on the workers' own node, and on others.
+    pub distinct_pages: Option<[u64; 2]>,
+    /// Means over its windows of what was observed from the side: metric, of what, value.
+    pub observed: Vec<Observation>,
 }
 
 /// The one figure that answers the question.

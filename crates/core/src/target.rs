@@ -139,6 +139,11 @@ pub trait Target: Sync {
     /// What it is, in one line.
     fn about(&self) -> &'static str;
 
+    /// Does it work on the threads that ask it, within our own process?
+    fn is_in_process(&self) -> bool {
+        true
+    }
+
     /// Why it cannot express this, if it cannot.
     fn objection(&self, comparison: &Comparison) -> Option<Reason>;
 

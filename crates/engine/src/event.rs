@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use hopcost_core::BlockRecord;
+
 /// Something that happened.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
@@ -19,7 +21,21 @@ pub enum Event<'a> {
         /// What is left, as far as can be told.
         left: Duration,
     },
-    /// The probe is through.
+    /// A pilot finds out how long windows should be.
+    Pilot {
+        /// Seconds that it takes.
+        seconds: f64,
+    },
+    /// A block is finished, and kept.
+    Block {
+        /// The block.
+        block: &'a BlockRecord,
+        /// The share of the work that is done at least, 0 to 1.
+        done: f64,
+        /// What is left at most, as far as can be told.
+        left: Duration,
+    },
+    /// It is through.
     Closed,
 }
 

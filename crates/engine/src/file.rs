@@ -3,11 +3,13 @@
 use std::fmt;
 
 use hopcost_core::{
-    Claim, Comparison, DistanceClass, Experiment, Level, Response, Scale, Spot, Subject,
+    Claim, Comparison, DistanceClass, Experiment, Level, Load, Open, Response, Scale, Spot, Subject,
 };
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use toml::Spanned;
+
+use crate::settings;
 
 /// The names that an experiment may use: what the kit has.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +96,8 @@ struct File {
     #[serde(default)]
     factor: Ordered<Ordered<LevelTable>>,
     sweep: Option<Spanned<Sweep>>,
+    #[serde(default)]
+    load: LoadTable,
     measure: Option<Spanned<Measure>>,
     #[serde(default)]
     published: Beside,
@@ -129,6 +133,15 @@ struct LevelTable {
 #[serde(deny_unknown_fields)]
 struct Sweep {
     streams: Spanned<Vec<Spanned<u32>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoadTable {
+    think: Option<Spanned<String>>,
+    rate: Option<Spanned<f64>>,
+    arrivals: Option<Spanned<String>>,
+    ramp: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -301,6 +314,7 @@ fn comparison(file: &File, known: &Vocabulary<'_>) -> Result<Comparison, Flaw> {
         factor,
         levels,
         streams: streams(file.sweep.as_ref())?,
+        load: load(&file.load)?,
         response: response(&measure.get_ref().response)?,
         find_worst: find(measure.get_ref().find.as_ref())?,
         claims,
@@ -418,6 +432,36 @@ fn streams(sweep: Option<&Spanned<Sweep>>) -> Result<Vec<u32>, Flaw> {
         seen.push(n);
     }
     Ok(seen)
+}
+
+fn load(table: &LoadTable) -> Result<Load, Flaw> {
+    let seconds = |text: &Option<Spanned<String>>| match text {
+        None => Ok(0.0),
+        Some(text) => settings::seconds(text.get_ref()).map_err(|wrong| Flaw::of(text, wrong, "")),
+    };
+    let at_random = match &table.arrivals {
+        None => false,
+        Some(text) => {
+            expect_one_of("kind of arrivals", text, &["fixed", "poisson"])?;
+            text.get_ref() == "poisson"
+        }
+    };
+    let open = match (&table.rate, &table.arrivals) {
+        (None, None) => None,
+        (None, Some(arrivals)) => {
+            return Err(Flaw::of(
+                arrivals,
+                "arrivals without a rate",
+                "say how many calls come in a second over all streams: rate = 1000",
+            ));
+        }
+        (Some(rate), _) if !rate.get_ref().is_finite() || *rate.get_ref() <= 0.0 => {
+            let message = format!("{} calls a second", rate.get_ref());
+            return Err(Flaw::of(rate, message, "a rate is above 0"));
+        }
+        (Some(rate), _) => Some(Open { calls_per_s: *rate.get_ref(), at_random }),
+    };
+    Ok(Load { think_s: seconds(&table.think)?, open, ramp_s: seconds(&table.ramp)? })
 }
 
 fn response(text: &Spanned<String>) -> Result<Response, Flaw> {

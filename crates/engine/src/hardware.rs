@@ -76,6 +76,7 @@ pub fn conclude(experiment: &Experiment, reports: &[ProbeReport]) -> ExperimentR
         proof: proof(cells()).into_iter().collect(),
         emulated: false,
         planted: None,
+        details: None,
         seconds: reports.iter().map(|report| report.seconds).sum(),
     }
 }

@@ -1,10 +1,19 @@
 //! The runner: the one place with control flow. It knows the contracts of `hopcost_core`, and nothing
 //! of the kit by name: what names an experiment file may use is told to it.
 
+pub mod comparing;
+pub mod driver;
+pub mod emulation;
 mod event;
 mod file;
+pub mod format;
 pub mod hardware;
+pub mod judging;
+pub mod pilot;
+pub mod plan;
 mod probing;
+pub mod schedule;
+pub mod settings;
 
 pub use event::{Event, Listener, Silent};
 pub use file::{FileError, Vocabulary, read as read_experiment};

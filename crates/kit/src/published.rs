@@ -19,6 +19,7 @@ const FILES: &[(&str, &str)] = files![
     "core-to-core-8375c",
     "shea-2012-bandwidth",
     "shea-2012-latency",
+    "shea-2012-remote-memory",
 ];
 
 static ALL: LazyLock<Vec<Published>> = LazyLock::new(|| {
@@ -39,6 +40,7 @@ pub fn beside(name: &str) -> Vec<&'static Published> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::EXPERIMENTS;
     use crate::probes::PROBES;
 
     #[test]
@@ -48,7 +50,9 @@ mod tests {
                 toml::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert!(published.source.len() > 30 && !published.figures.is_empty(), "{name}");
             for beside in &published.beside {
-                assert!(PROBES.iter().any(|probe| probe.name() == beside), "{name}: {beside}?");
+                let is_probe = PROBES.iter().any(|probe| probe.name() == beside);
+                let is_experiment = EXPERIMENTS.iter().any(|(known, _)| known == beside);
+                assert!(is_probe || is_experiment, "{name}: {beside}?");
             }
         }
     }

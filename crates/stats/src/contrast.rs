@@ -7,6 +7,9 @@
 
 use hopcost_core::Estimate;
 
+use crate::correlation::{deviation, mean};
+use crate::looks::student_quantile;
+
 /// The throughputs of a block's four windows, by arm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
@@ -40,6 +43,22 @@ pub fn cost_interval(contrast: &Estimate) -> Estimate {
         high: cost(contrast.low),
         ..*contrast
     }
+}
+
+/// The cost that some contrasts mean, with an ordinary 95 % Student interval: for what is shown beside
+/// a verdict and decides nothing. None of fewer than two.
+pub fn simple_cost(contrasts: &[f64]) -> Option<Estimate> {
+    const LEVEL: f64 = 0.95;
+    if contrasts.len() < 2 {
+        return None;
+    }
+    let n = contrasts.len() as f64;
+    let point = mean(contrasts);
+    let quantile = student_quantile(contrasts.len() - 1, (1.0 - LEVEL) / 2.0);
+    let half = quantile * deviation(contrasts) / n.sqrt();
+    let (low, high) = (point - half, point + half);
+    let (level, count) = (LEVEL, contrasts.len() as u64);
+    Some(cost_interval(&Estimate { point, low, high, level, n: count, n_effective: n }))
 }
 
 #[cfg(test)]

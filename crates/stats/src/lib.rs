@@ -17,13 +17,13 @@ mod ratio;
 mod worst;
 
 pub use cluster::{Gap, widest_gap};
-pub use contrast::{Block, cost, cost_interval};
+pub use contrast::{Block, cost, cost_interval, simple_cost};
 pub use correlation::{independent, lag_one};
 pub use guard::samples_to_drop;
 pub use judge::{Goal, Standing, blocks_needed};
 pub use looks::Looks;
 pub use median::median_interval;
-pub use objection::{chance_explains, halves_disagree, sign_flip_p};
+pub use objection::{chance_explains, consistent_with_zero, halves_disagree, sign_flip_p};
 pub use pilot::{Window, choose_window};
 pub use quantile::{quantile, spread};
 pub use ratio::paired_ratio;

@@ -41,6 +41,18 @@ pub fn halves_disagree(contrasts: &[f64]) -> Option<Reason> {
     })
 }
 
+/// Something that compares equals must find nothing: it is an objection only where chance would not
+/// show as much once in a thousand runs.
+const PLACEBO_AT: f64 = 0.001;
+const LEAST_PLACEBOS: usize = 4;
+
+/// Do these contrasts of equals look like it? Fewer than four say nothing.
+pub fn consistent_with_zero(contrasts: &[f64]) -> bool {
+    let error = deviation(contrasts) / (contrasts.len() as f64).sqrt();
+    contrasts.len() < LEAST_PLACEBOS
+        || student_p(contrasts.len() - 1, mean(contrasts) / error) >= PLACEBO_AT
+}
+
 /// Would chance alone show as much?
 pub fn chance_explains(contrasts: &[f64], rng: &mut Rng) -> Option<Reason> {
     let p = sign_flip_p(contrasts, rng);
@@ -74,6 +86,13 @@ mod tests {
     fn the_exact_test_counts_all_signs() {
         let p = sign_flip_p(&[1.0, 1.0, 1.0, 1.0], &mut Rng::with_seed(1));
         assert!((p - 2.0 / 16.0).abs() < 1e-12, "{p}");
+    }
+
+    #[test]
+    fn equals_that_differ_are_noticed() {
+        assert!(consistent_with_zero(&[0.01, -0.012, 0.004, -0.003]));
+        assert!(!consistent_with_zero(&[0.05, 0.051, 0.049, 0.0505, 0.0495]));
+        assert!(consistent_with_zero(&[0.05, 0.05]), "two blocks say nothing");
     }
 
     #[test]

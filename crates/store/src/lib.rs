@@ -9,8 +9,10 @@ mod schema;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hopcost_core::{Effort, ExperimentResult, Machine, ProbeReport};
+use hopcost_core::{BlockRecord, Effort, ExperimentResult, Machine, ProbeReport, Trial};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 /// How long another hopcost may keep the file before we give up.
@@ -44,6 +46,12 @@ pub enum StoreError {
     /// The disk is full.
     #[error("the disk is full; what was finished before is kept: make room, and run again")]
     Full,
+    /// The disk or the system refused a write.
+    #[error(
+        "this store could not be written ({0}): the disk may be full or failing, or a limit on the \
+         size of files in force; what was finished before is kept"
+    )]
+    Unwritten(rusqlite::Error),
     /// It may not be written.
     #[error("this store may not be written here; name a place that may with --store")]
     ReadOnly,
@@ -68,6 +76,7 @@ impl From<rusqlite::Error> for StoreError {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
             Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::SystemIoFailure) => Self::Unwritten(error),
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 Self::ReadOnly
             }
@@ -101,6 +110,19 @@ pub struct NewRun<'a> {
     pub machine: &'a Machine,
     /// Seconds since 1970.
     pub begun_s: i64,
+    /// All that has to be equal for another run to go on with this one; none of a run on the hardware.
+    pub identity: Option<&'a str>,
+}
+
+/// A call, as it is kept with `--raw-calls`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptCall {
+    /// The window, by its place in the block.
+    pub place: usize,
+    /// Its stream.
+    pub stream: u32,
+    /// When it was due, sent and done: nanoseconds from the window's start.
+    pub due_sent_done_ns: [u64; 3],
 }
 
 /// A run as it is listed.
@@ -125,6 +147,19 @@ pub struct Kept {
     pub result: Option<ExperimentResult>,
     /// What its probes found.
     pub reports: Vec<ProbeReport>,
+    /// How many blocks were finished.
+    pub blocks: u64,
+}
+
+/// A run that was not finished.
+#[derive(Debug)]
+pub struct Unfinished<T> {
+    /// Its number.
+    pub id: i64,
+    /// What was decided before its first block; none if it never came so far.
+    pub preparation: Option<T>,
+    /// What it had.
+    pub blocks: Vec<BlockRecord>,
 }
 
 impl Store {
@@ -163,8 +198,8 @@ impl Store {
         let machine = json(run.machine);
         self.connection.execute(
             "INSERT INTO run (experiment, question, target, host, effort, seed, hopcost_version,
-                              machine, begun_s)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                              machine, begun_s, identity)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             params![
                 run.experiment,
                 run.question,
@@ -174,7 +209,8 @@ impl Store {
                 run.seed.cast_signed(),
                 env!("CARGO_PKG_VERSION"),
                 machine,
-                run.begun_s
+                run.begun_s,
+                run.identity
             ],
         )?;
         Ok(self.connection.last_insert_rowid())
@@ -187,6 +223,86 @@ impl Store {
             params![run, report.probe, json(report)],
         )?;
         Ok(())
+    }
+
+    /// Keeps what was decided before a run's first block.
+    pub fn prepare(&self, run: i64, preparation: &impl Serialize) -> Result<(), StoreError> {
+        self.connection.execute(
+            "UPDATE run SET preparation = ?2 WHERE id = ?1",
+            params![run, json(preparation)],
+        )?;
+        Ok(())
+    }
+
+    /// Keeps a finished block, with its calls where these are kept.
+    pub fn add_block(
+        &mut self,
+        run: i64,
+        block: &BlockRecord,
+        calls: &[KeptCall],
+    ) -> Result<(), StoreError> {
+        let Trial { number, phase, unit, streams, binding, level, .. } = block.trial;
+        let transaction = self.connection.transaction()?;
+        transaction.execute(
+            "INSERT INTO block (run_id, number, phase, unit, streams, binding, level, record)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                run,
+                number.cast_signed(),
+                json(&phase).trim_matches('"'),
+                unit.cast_signed(),
+                streams,
+                i64::try_from(binding).unwrap_or(i64::MAX),
+                i64::try_from(level).unwrap_or(i64::MAX),
+                json(block)
+            ],
+        )?;
+        let mut insert =
+            transaction.prepare("INSERT INTO call VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+        for call in calls {
+            let [due, sent, done] = call.due_sent_done_ns.map(u64::cast_signed);
+            let place = i64::try_from(call.place).unwrap_or(i64::MAX);
+            insert.execute(params![
+                run,
+                number.cast_signed(),
+                place,
+                call.stream,
+                due,
+                sent,
+                done
+            ])?;
+        }
+        drop(insert);
+        Ok(transaction.commit()?)
+    }
+
+    /// A run's blocks, in their order.
+    pub fn blocks(&self, run: i64) -> Result<Vec<BlockRecord>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT record FROM block WHERE run_id = ?1 ORDER BY number")?;
+        let texts = statement.query_map([run], |row| row.get::<_, String>(0))?;
+        let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
+        texts.iter().map(|text| read(run, text)).collect()
+    }
+
+    /// The latest run of this identity, if it was not finished.
+    pub fn unfinished<T: DeserializeOwned>(
+        &self,
+        identity: &str,
+    ) -> Result<Option<Unfinished<T>>, StoreError> {
+        let latest: Option<(i64, Option<String>, Option<String>)> = self
+            .connection
+            .query_row(
+                "SELECT id, preparation, verdict FROM run WHERE identity = ?1
+                 ORDER BY id DESC LIMIT 1",
+                [identity],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            )
+            .optional()?;
+        let Some((id, preparation, None)) = latest else { return Ok(None) };
+        let preparation = preparation.map(|text| read(id, &text)).transpose()?;
+        Ok(Some(Unfinished { id, preparation, blocks: self.blocks(id)? }))
     }
 
     /// Writes down how a run ended.
@@ -234,260 +350,23 @@ impl Store {
         let texts = statement.query_map([id], |row| row.get::<_, String>(0))?;
         let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
         let reports = texts.iter().map(|text| read(id, text)).collect::<Result<_, _>>()?;
-        Ok(Some(Kept { id, result, reports }))
+        let blocks: i64 = self.connection.query_row(
+            "SELECT count(*) FROM block WHERE run_id = ?1",
+            [id],
+            |row| row.get(0),
+        )?;
+        Ok(Some(Kept { id, result, reports, blocks: blocks.unsigned_abs() }))
     }
 }
 
 /// A value of ours as text; none of them can fail.
-fn json(value: &impl serde::Serialize) -> String {
+fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("numbers, text and lists can always be written")
 }
 
-fn read<T: serde::de::DeserializeOwned>(run: i64, text: &str) -> Result<T, StoreError> {
+fn read<T: DeserializeOwned>(run: i64, text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|source| StoreError::Unreadable { run, source })
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use hopcost_core::{
-        Cell, CellResult, Estimate, Headline, Known, Locality, NodeId, Outcome, PageSize, Place,
-        Proof, ProofMethod, Proved, Spread, Unit, Verdict,
-    };
-
-    use super::*;
-
-    fn machine() -> Machine {
-        let none = || Known::missing("a test");
-        Machine {
-            version: 1,
-            host: Known::Is("box".into()),
-            kernel: none(),
-            processor: none(),
-            page_bytes: 4096,
-            sockets: Vec::new(),
-            cpus: Vec::new(),
-            caches: Vec::new(),
-            nodes: Vec::new(),
-            distances: hopcost_core::Distances {
-                nodes: Vec::new(),
-                firmware: Known::missing("a test"),
-                hmat: Known::missing("a test"),
-                classes: Vec::new(),
-                ladder: Vec::new(),
-            },
-            limits: hopcost_core::Limits {
-                cpus: hopcost_core::CpuSet::new(),
-                nodes: hopcost_core::NodeSet::new(),
-                cgroup: none(),
-                cpu_quota: Known::missing("a test"),
-                memory_bytes: Known::missing("a test"),
-                memory_used_bytes: Known::missing("a test"),
-                locked_bytes: Known::missing("a test"),
-                open_files: Known::missing("a test"),
-            },
-            virtualization: hopcost_core::Virtualization {
-                guest: Known::missing("a test"),
-                hypervisor: none(),
-                container: none(),
-            },
-            devices: Vec::new(),
-            notes: Vec::new(),
-        }
-    }
-
-    fn begin(store: &Store) -> i64 {
-        let run = NewRun {
-            experiment: "x",
-            question: "How far?",
-            target: None,
-            effort: Effort::Quick,
-            seed: u64::MAX,
-            machine: &machine(),
-            begun_s: 1_800_000_000,
-        };
-        store.begin(&run).unwrap()
-    }
-
-    fn estimate() -> Estimate {
-        Estimate { point: 80.5, low: 79.0, high: 82.0, level: 0.95, n: 12, n_effective: 6.0 }
-    }
-
-    /// With one measured cell, proved, and one missing.
-    fn report() -> ProbeReport {
-        let cell = |cpus| Cell {
-            series: "reads".into(),
-            row: Place::Node(NodeId(0)),
-            column: Place::Node(NodeId(1)),
-            class: Known::Is(hopcost_core::DistanceClass::OtherSocket),
-            unit: Unit::Nanoseconds,
-            cpus,
-        };
-        let locality = Locality {
-            asked: NodeId(1),
-            bound: true,
-            pages_by_node: BTreeMap::from([(NodeId(0), 1), (NodeId(1), 999)]),
-            pages_unknown: 0,
-            method: ProofMethod::MovePages,
-            page_size: PageSize::Transparent,
-            page_size_share: 0.5,
-        };
-        let proof = Proof { memory: Known::Is(vec![locality]) };
-        let spread = Spread { min: 70.0, p5: 75.0, median: 80.5, p95: 90.0, max: 99.0 };
-        ProbeReport {
-            probe: "latency".into(),
-            question: "How long?".into(),
-            effort: Effort::Quick,
-            seed: 1,
-            rounds: 6,
-            seconds: 1.5,
-            interrupted: false,
-            cells: vec![
-                CellResult {
-                    cell: cell(Known::Is(vec![hopcost_core::CpuId(3)])),
-                    outcome: Outcome::Measured { estimate: estimate(), spread },
-                    proof: Known::Is([proof.clone(), proof]),
-                    dropped: BTreeMap::from([(hopcost_core::Disturbance::Stolen, 2)]),
-                    counters: BTreeMap::from([("spins".into(), 7)]),
-                },
-                CellResult {
-                    cell: cell(Known::missing("it is off-line")),
-                    outcome: Outcome::Missing("it is off-line".into()),
-                    proof: Known::missing("it is off-line"),
-                    dropped: BTreeMap::new(),
-                    counters: BTreeMap::new(),
-                },
-            ],
-            warnings: Vec::new(),
-        }
-    }
-
-    fn result() -> ExperimentResult {
-        ExperimentResult {
-            version: 1,
-            experiment: "x".into(),
-            question: "How far?".into(),
-            target: Known::missing("the hardware alone"),
-            verdict: Verdict::Measured,
-            reason: "nothing to compare".into(),
-            estimate: Known::Is(Headline {
-                of: "reads".into(),
-                unit: Unit::Nanoseconds,
-                estimate: estimate(),
-            }),
-            proof: vec![Proved { claim: "pages".into(), least: 0.99, found: 0.999 }],
-            emulated: false,
-            planted: None,
-            seconds: 1.5,
-        }
-    }
-
-    fn place() -> (tempfile::TempDir, PathBuf) {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("hopcost.db");
-        (dir, path)
-    }
-
-    #[test]
-    fn what_was_kept_comes_back_as_it_was() {
-        let (_dir, path) = place();
-        let store = Store::open(&path).unwrap();
-        let run = begin(&store);
-        store.add_report(run, &report()).unwrap();
-        store.finish(run, &result()).unwrap();
-        drop(store);
-        let kept = Store::open_existing(&path).unwrap().run(run).unwrap().unwrap();
-        assert_eq!(kept.result, Some(result()));
-        assert_eq!(kept.reports, [report()]);
-    }
-
-    #[test]
-    fn a_run_that_was_killed_leaves_what_it_had() {
-        let (_dir, path) = place();
-        let store = Store::open(&path).unwrap();
-        let run = begin(&store);
-        store.add_report(run, &report()).unwrap();
-        // No drop, no close: as after a kill, only what is on disk counts.
-        std::mem::forget(store);
-        let store = Store::open(&path).unwrap();
-        let kept = store.run(run).unwrap().unwrap();
-        assert_eq!((kept.result, kept.reports.len()), (None, 1));
-        assert_eq!(store.runs().unwrap()[0].verdict, None);
-        let integrity: String =
-            store.connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
-        assert_eq!(integrity, "ok");
-    }
-
-    type Figure = (String, String, String, Option<f64>, Option<i64>, Option<String>);
-
-    #[test]
-    fn figures_can_be_queried_without_us() {
-        let (_dir, path) = place();
-        let store = Store::open(&path).unwrap();
-        let run = begin(&store);
-        store.add_report(run, &report()).unwrap();
-        let query = "SELECT series, class, unit, point, n, reason FROM cell ORDER BY reason";
-        let mut statement = store.connection.prepare(query).unwrap();
-        let rows: Vec<Figure> = statement
-            .query_map([], |r| {
-                Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get(5)?))
-            })
-            .unwrap()
-            .collect::<Result<_, _>>()
-            .unwrap();
-        let of = |point, n, reason: Option<&str>| {
-            let text = |t: &str| t.to_owned();
-            (text("reads"), text("other-socket"), text("ns"), point, n, reason.map(text))
-        };
-        assert_eq!(rows, [of(Some(80.5), Some(12), None), of(None, None, Some("it is off-line"))]);
-    }
-
-    #[test]
-    fn other_files_are_refused_and_left_as_they_are() {
-        let (_dir, path) = place();
-        std::fs::write(&path, "these are my notes, and they are no database at all. ".repeat(40))
-            .unwrap();
-        let before = std::fs::read(&path).unwrap();
-        assert!(matches!(Store::open(&path), Err(StoreError::Damaged(_))));
-        assert_eq!(std::fs::read(&path).unwrap(), before);
-
-        let (_dir, path) = place();
-        Connection::open(&path).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap();
-        assert!(matches!(Store::open(&path), Err(StoreError::Foreign)));
-        assert!(matches!(Store::open_existing(&path), Err(StoreError::Foreign)));
-    }
-
-    #[test]
-    fn a_newer_store_is_refused() {
-        let (_dir, path) = place();
-        let store = Store::open(&path).unwrap();
-        store.connection.pragma_update(None, "user_version", schema::VERSION + 1).unwrap();
-        drop(store);
-        let error = Store::open(&path).unwrap_err();
-        assert!(error.to_string().contains("update hopcost"), "{error}");
-    }
-
-    #[test]
-    fn absent_and_unwritable_places_are_named() {
-        let (dir, path) = place();
-        assert!(matches!(Store::open_existing(&path), Err(StoreError::Absent)));
-        assert!(matches!(Store::open(&dir.path().join("no/such/x.db")), Err(StoreError::ReadOnly)));
-    }
-
-    #[test]
-    fn a_full_disk_keeps_what_was_finished() {
-        let (_dir, path) = place();
-        let store = Store::open(&path).unwrap();
-        let run = begin(&store);
-        store.add_report(run, &report()).unwrap();
-        let pages: i64 =
-            store.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
-        store.connection.pragma_update(None, "max_page_count", pages).unwrap();
-        let mut large = report();
-        large.probe = "bandwidth".into();
-        large.question = "x".repeat(100_000).into();
-        assert!(matches!(store.add_report(run, &large), Err(StoreError::Full)));
-        assert_eq!(store.run(run).unwrap().unwrap().reports, [report()]);
-    }
-}
+mod tests;

@@ -10,7 +10,8 @@ use crate::StoreError;
 /// Marks the file as ours: `hopc` in ASCII.
 const APPLICATION: i32 = 0x686f_7063;
 
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE run (
         id              INTEGER PRIMARY KEY,
         experiment      TEXT NOT NULL,
@@ -50,7 +51,55 @@ const MIGRATIONS: &[&str] = &["
            c.value ->> '$.outcome.measured.estimate.n_effective' AS n_effective,
            coalesce(c.value ->> '$.outcome.missing', c.value ->> '$.outcome.void') AS reason
       FROM probe_report, json_each(report, '$.cells') AS c;
-"];
+",
+    "
+    ALTER TABLE run ADD COLUMN identity TEXT;
+    ALTER TABLE run ADD COLUMN preparation TEXT;
+
+    CREATE TABLE block (
+        run_id  INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+        number  INTEGER NOT NULL,
+        phase   TEXT NOT NULL,
+        unit    INTEGER NOT NULL,
+        streams INTEGER NOT NULL,
+        binding INTEGER NOT NULL,
+        level   INTEGER NOT NULL,
+        record  TEXT NOT NULL,
+        PRIMARY KEY (run_id, number)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE call (
+        run_id  INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+        block   INTEGER NOT NULL,
+        place   INTEGER NOT NULL,
+        stream  INTEGER NOT NULL,
+        due_ns  INTEGER NOT NULL,
+        sent_ns INTEGER NOT NULL,
+        done_ns INTEGER NOT NULL
+    ) STRICT;
+
+    CREATE VIEW block_window AS
+    SELECT run_id, number AS block, w.key AS place, phase, unit, streams, binding, level,
+           w.value ->> '$.tested'    AS tested,
+           w.value ->> '$.begin_s'   AS begin_s,
+           w.value ->> '$.seconds'   AS seconds,
+           w.value ->> '$.calls'     AS calls,
+           w.value ->> '$.errors'    AS errors,
+           w.value ->> '$.rate'      AS rate,
+           w.value ->> '$.planted'   AS planted,
+           w.value ->> '$.objection' AS objection,
+           w.value ->> '$.disturbed' AS disturbed
+      FROM block, json_each(record, '$.windows') AS w;
+
+    CREATE VIEW observation AS
+    SELECT run_id, number AS block, w.key AS place,
+           o.value ->> '$.metric' AS metric,
+           o.value ->> '$.of'     AS \"of\",
+           o.value ->> '$.value'  AS value
+      FROM block, json_each(record, '$.windows') AS w,
+           json_each(w.value, '$.observations') AS o;
+",
+];
 
 /// The version that this hopcost writes.
 pub const VERSION: u32 = MIGRATIONS.len() as u32;

@@ -44,6 +44,13 @@ pub fn current_cpu() -> CpuId {
     CpuId(u32::try_from(cpu).unwrap_or(0))
 }
 
+/// The kernel's number of this thread.
+pub fn thread_id() -> u32 {
+    // SAFETY: gettid takes nothing and cannot fail.
+    let tid = unsafe { libc::gettid() };
+    tid.unsigned_abs()
+}
+
 /// The CPUs that this thread may run on.
 pub fn mask() -> io::Result<CpuSet> {
     let mut words = vec![0u64; 16];

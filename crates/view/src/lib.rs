@@ -7,3 +7,5 @@ mod layout;
 mod number;
 pub mod svg;
 pub mod text;
+
+pub use number::{bytes, plural};

@@ -34,6 +34,8 @@ pub fn run(what: What, rounds: usize) -> Result<u8> {
 enum Goal {
     /// Its interval lies above this.
     Above(f64),
+    /// Its interval lies below this.
+    Below(f64),
     /// Its point lies within this share of 1.
     Within(f64),
 }
@@ -42,6 +44,7 @@ impl Goal {
     fn is_met(self, ratio: &Estimate) -> bool {
         match self {
             Self::Above(least) => ratio.low > least,
+            Self::Below(most) => ratio.high < most,
             Self::Within(share) => (ratio.point - 1.0).abs() <= share,
         }
     }
@@ -49,6 +52,7 @@ impl Goal {
     fn words(self) -> String {
         match self {
             Self::Above(least) => format!("interval above {least}"),
+            Self::Below(most) => format!("interval below {most}"),
             Self::Within(share) => format!("within {:.0} %", share * 100.0),
         }
     }

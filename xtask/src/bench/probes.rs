@@ -136,7 +136,7 @@ fn bandwidth(table: &mut Table, hopcost: &Path, cpus: &CpuSet, rounds: usize) ->
 /// The peer's one line is wherever its heap is: every run of it is a fresh line.
 fn cores(table: &mut Table, hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
     const PEER: &str = "core-to-core-latency";
-    const LINES_PER_ROUND: usize = 4;
+    const LINES_PER_ROUND: usize = 6;
     let what = "cores, compare-and-swap, ns";
     let mut pair = cpus.iter();
     let (Some(a), Some(b)) = (pair.next(), pair.next()) else {

@@ -12,6 +12,7 @@
 //! with many CPUs, and always while that kernel boots: its next boot is as good as any. Only a kernel
 //! that dies before the guest's first process has begun is booted again; afterwards a death counts.
 
+mod guest;
 mod initramfs;
 mod kernel;
 mod topology;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use tempfile::TempDir;
 
+pub use guest::guest;
 pub use kernel::Kernel;
 pub use topology::Topology;
 

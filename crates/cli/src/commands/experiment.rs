@@ -4,11 +4,14 @@ use std::path::Path;
 
 use anyhow::Context;
 use hopcost_core::{Effort, Experiment, Machine, Probe, Site};
+use hopcost_engine::judging::METRICS;
 use hopcost_engine::{Vocabulary, read_experiment};
 use hopcost_kit::datasets::DATASETS;
 use hopcost_kit::experiments::EXPERIMENTS;
 use hopcost_kit::probes::PROBES;
 use hopcost_kit::published;
+use hopcost_kit::targets::TARGETS;
+use hopcost_kit::workloads::WORKLOADS;
 use hopcost_sys::memory;
 
 use crate::exit::Failure;
@@ -39,14 +42,16 @@ pub fn all() -> Result<Vec<Experiment>, Failure> {
 fn read(name: &str, place: &str, text: &str) -> Result<Experiment, Failure> {
     let probes: Vec<&str> = PROBES.iter().map(|probe| probe.name()).collect();
     let datasets: Vec<&str> = DATASETS.iter().map(|dataset| dataset.name()).collect();
+    let targets: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
+    let workloads: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name()).collect();
     let published: Vec<&str> = published::names().collect();
     let known = Vocabulary {
-        targets: &[],
+        targets: &targets,
         datasets: &datasets,
-        workloads: &[],
+        workloads: &workloads,
         probes: &probes,
         published: &published,
-        metrics: &[],
+        metrics: METRICS,
     };
     read_experiment(name, text, &known).map_err(|error| Failure::usage(format!("{place}:{error}")))
 }

@@ -2,13 +2,18 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{Effort, Experiment, Site};
+use hopcost_core::{Effort, Experiment, Machine, Site, Subject};
 use hopcost_engine::hardware;
 use hopcost_kit::datasets::DATASETS;
+use hopcost_kit::observers::OBSERVERS;
 use hopcost_kit::probes::PROBES;
+use hopcost_kit::targets::TARGETS;
+use hopcost_kit::workloads::WORKLOADS;
 use hopcost_sys::{Root, topology};
 
-use super::{experiment, run};
+use super::comparison::Prepared;
+use super::{experiment, run_hardware};
+use crate::args::ExperimentArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -18,7 +23,19 @@ pub fn run() -> Result<Exit, Failure> {
     let mut out = String::from("experiments\n");
     for experiment in experiment::all()? {
         line(&mut out, &experiment.name, &experiment.question);
-        line(&mut out, "", &applies(&experiment, &site));
+        line(&mut out, "", &applies(&experiment, &site, &machine)?);
+    }
+    out.push_str("\ntargets\n");
+    for target in TARGETS {
+        line(&mut out, target.name(), target.about());
+    }
+    out.push_str("\nworkloads\n");
+    for workload in WORKLOADS {
+        line(&mut out, workload.name(), workload.about());
+    }
+    out.push_str("\nobservers\n");
+    for observer in OBSERVERS {
+        line(&mut out, observer.name(), observer.about());
     }
     out.push_str("\nprobes\n");
     for probe in PROBES {
@@ -33,18 +50,29 @@ pub fn run() -> Result<Exit, Failure> {
 }
 
 fn line(out: &mut String, name: &str, text: &str) {
-    let _ = writeln!(out, "  {name:<14}{text}");
+    let _ = writeln!(out, "  {name:<18}{text}");
 }
 
 /// Does it apply on this machine, and what of it does not?
-fn applies(experiment: &Experiment, site: &Site<'_>) -> String {
-    let steps = hardware::plan(run::probes(experiment), site);
-    let cells: usize = steps.iter().map(|step| step.cells).sum();
-    let left_out: usize =
-        steps.iter().flat_map(|step| &step.left_out).map(|(_, times)| times).sum();
-    match (cells, left_out) {
+fn applies(experiment: &Experiment, site: &Site<'_>, machine: &Machine) -> Result<String, Failure> {
+    let (measured, left_out) = match &experiment.subject {
+        Subject::Hardware { .. } => {
+            let steps = hardware::plan(run_hardware::probes(experiment), site);
+            let left_out = steps.iter().flat_map(|step| &step.left_out).map(|(_, times)| times);
+            (steps.iter().map(|step| step.cells).sum(), left_out.sum())
+        }
+        Subject::Database(comparison) => {
+            let asked = ExperimentArgs::of(&experiment.name);
+            let prepared = Prepared::new(experiment, comparison, machine, &asked)?;
+            match prepared.plan() {
+                Ok(plan) => (plan.points.len(), plan.left_out.len()),
+                Err(_) => (0, 0),
+            }
+        }
+    };
+    Ok(match (measured, left_out) {
         (0, _) => "does not apply here: 'hopcost plan' says why".to_owned(),
         (_, 0) => "applies here".to_owned(),
-        (_, n) => format!("applies here, without {n} cells: 'hopcost plan' says why"),
-    }
+        (_, n) => format!("applies here, without {n} parts: 'hopcost plan' says why"),
+    })
 }

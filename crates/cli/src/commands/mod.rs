@@ -1,5 +1,6 @@
 //! One short file per command.
 
+mod comparison;
 pub mod doctor;
 mod experiment;
 pub mod list;
@@ -9,6 +10,8 @@ pub mod probe;
 pub mod report;
 pub mod restore;
 pub mod run;
+mod run_database;
+mod run_hardware;
 
 use std::path::PathBuf;
 

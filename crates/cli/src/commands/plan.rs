@@ -1,12 +1,15 @@
 //! `hopcost plan`: what a run would do, without doing it.
 
-use hopcost_core::Experiment;
+use hopcost_core::{Comparison, Experiment, Machine, Subject};
 use hopcost_engine::hardware;
+use hopcost_engine::pilot::budget_s;
+use hopcost_engine::plan::{Placement, Plan};
 use hopcost_sys::{Root, topology};
 use hopcost_view::text;
 use serde::Serialize;
 
-use super::{experiment, run};
+use super::comparison::Prepared;
+use super::{experiment, run_hardware};
 use crate::args::ExperimentArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -18,14 +21,37 @@ struct Printed<'a> {
     steps: &'a [hardware::Step],
 }
 
+#[derive(Serialize)]
+struct PrintedComparison<'a> {
+    version: u32,
+    experiment: &'a Experiment,
+    emulated: bool,
+    target: String,
+    rows: u64,
+    plan: &'a Plan,
+    seconds: f64,
+    memory_bytes: u64,
+    disk_bytes: u64,
+}
+
 pub fn run(args: &ExperimentArgs) -> Result<Exit, Failure> {
     let experiment = experiment::named(&args.name)?;
     let machine = topology::read(&Root::live());
-    let site = experiment::site(&machine, args.effort(), args.seed)?;
-    let steps = hardware::plan(run::probes(&experiment), &site);
+    match &experiment.subject {
+        Subject::Hardware { .. } => hardware(args, &experiment, &machine),
+        Subject::Database(comparison) => database(args, &experiment, comparison, &machine),
+    }
+}
+
+fn hardware(
+    args: &ExperimentArgs,
+    experiment: &Experiment,
+    machine: &Machine,
+) -> Result<Exit, Failure> {
+    let site = experiment::site(machine, args.effort(), args.seed)?;
+    let steps = hardware::plan(run_hardware::probes(experiment), &site);
     if args.json {
-        let printed = Printed { version: 1, experiment: &experiment, steps: &steps };
-        output::print_json(&printed)?;
+        output::print_json(&Printed { version: 1, experiment, steps: &steps })?;
     } else {
         let steps: Vec<text::PlannedStep<'_>> = steps
             .iter()
@@ -37,7 +63,95 @@ pub fn run(args: &ExperimentArgs) -> Result<Exit, Failure> {
                 memory: &step.memory,
             })
             .collect();
-        output::print(&text::plan(&experiment, &steps, output::columns()))?;
+        output::print(&text::plan(experiment, &steps, output::columns()))?;
     }
     Ok(if steps.iter().any(|step| step.cells > 0) { Exit::Done } else { Exit::NotHere })
+}
+
+fn database(
+    args: &ExperimentArgs,
+    experiment: &Experiment,
+    comparison: &Comparison,
+    machine: &Machine,
+) -> Result<Exit, Failure> {
+    let prepared = Prepared::new(experiment, comparison, machine, args)?;
+    let plan = prepared.plan().map_err(|reason| {
+        Failure::not_here(format!("{} does not apply here: {reason}", experiment.name))
+    })?;
+    let (memory_bytes, disk_bytes) = prepared.takes(&plan);
+    let seconds = budget_s(&prepared.wishes);
+    if args.json {
+        output::print_json(&PrintedComparison {
+            version: 1,
+            experiment,
+            emulated: prepared.emulation.is_some(),
+            target: prepared.url(),
+            rows: prepared.shape.rows,
+            plan: &plan,
+            seconds,
+            memory_bytes,
+            disk_bytes,
+        })?;
+        return Ok(Exit::Done);
+    }
+    let whole = if prepared.shape.sliced { "slice by slice" } else { "whole queries" };
+    let planned = text::PlannedComparison {
+        experiment,
+        emulated: prepared.emulation.is_some(),
+        target: prepared.target.about(),
+        data: format!(
+            "{} with {} rows, {} {whole}",
+            prepared.dataset.name(),
+            prepared.shape.rows,
+            prepared.workload.name()
+        ),
+        arms: arms(&plan),
+        points: points(&plan),
+        order: order(&prepared, &plan),
+        seconds,
+        memory_bytes,
+        disk_bytes,
+        left_out: plan
+            .left_out
+            .iter()
+            .map(|left_out| format!("{}: {}", left_out.what, left_out.reason))
+            .collect(),
+    };
+    output::print(&text::comparison(&planned, output::columns()))?;
+    Ok(Exit::Done)
+}
+
+/// Each level, with where it stands in each binding.
+fn arms(plan: &Plan) -> Vec<(String, Vec<String>)> {
+    let place = |placement: &Placement| {
+        let cpus: Vec<String> = placement.workers.iter().map(ToString::to_string).collect();
+        let data = placement.home.map_or(String::new(), |node| format!("data on node {node}, "));
+        format!("{data}workers on CPU {}", cpus.join(","))
+    };
+    let of_level = |(level, name): (usize, &String)| {
+        let places = plan.placements.iter().map(|levels| place(&levels[level])).collect();
+        (name.clone(), places)
+    };
+    plan.levels.iter().enumerate().map(of_level).collect()
+}
+
+fn points(plan: &Plan) -> Vec<String> {
+    let named = plan.points.iter().map(|point| {
+        format!("{} with {} at {}", plan.levels[point.level], plan.levels[0], point.streams)
+    });
+    named.collect()
+}
+
+fn order(prepared: &Prepared<'_>, plan: &Plan) -> String {
+    let search = prepared.comparison.find_worst && plan.points.len() > 1;
+    let search = if search {
+        "a search for the worst point in units shuffled from the seed; then fresh "
+    } else {
+        ""
+    };
+    format!(
+        "{search}units of {} (A B B A or B A A B by a coin of the seed), one per way of binding, until \
+         the interval is narrow enough; a block of the baseline against itself after every fourth",
+        hopcost_view::plural(plan.bindings.len(), "block")
+    )
 }

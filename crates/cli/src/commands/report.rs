@@ -18,6 +18,8 @@ use crate::output;
 struct Unfinished<'a> {
     version: u32,
     run: i64,
+    /// Finished blocks of a comparison.
+    blocks: u64,
     probes: &'a [ProbeReport],
 }
 
@@ -39,9 +41,13 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         run::show(id, result, &kept.reports, args.json)?;
         return Ok(run::exit(result.verdict));
     }
-    output::remark(&format!("run {id} was not finished; what it had is shown"));
+    let blocks = kept.blocks;
+    output::remark(&format!(
+        "run {id} was not finished; what it had is shown: {blocks} blocks, {} probes",
+        kept.reports.len()
+    ));
     if args.json {
-        output::print_json(&Unfinished { version: 1, run: id, probes: &kept.reports })?;
+        output::print_json(&Unfinished { version: 1, run: id, blocks, probes: &kept.reports })?;
     } else {
         let columns = output::columns();
         let reports = kept.reports.iter().map(|report| text::probe_report(report, columns));

@@ -1,23 +1,19 @@
 //! `hopcost run`: from an experiment to a verdict, with everything kept in the store.
 
-use std::sync::atomic::Ordering;
-
 use anyhow::Context;
 use hopcost_core::{
-    Experiment, ExperimentResult, Probe, ProbeError, ProbeReport, Subject, Verdict,
+    Effort, Experiment, ExperimentResult, Known, Machine, ProbeReport, Subject, Verdict,
 };
-use hopcost_engine::{Timing, hardware, run_probe};
 use hopcost_kit::published;
-use hopcost_store::{NewRun, Store};
+use hopcost_store::{NewRun, Store, StoreError};
 use hopcost_sys::{Root, clock, topology};
 use hopcost_view::text;
 use serde::Serialize;
 
-use super::experiment;
+use super::{experiment, run_database, run_hardware};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
-use crate::progress::Progress;
-use crate::{interrupt, output};
+use crate::output;
 
 /// What `run --json` and `report --json` print.
 #[derive(Serialize)]
@@ -30,56 +26,58 @@ pub struct Printed<'a> {
 }
 
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
-    let RunArgs { experiment: asked, store: path } = args;
-    let experiment = experiment::named(&asked.name)?;
+    let experiment = experiment::named(&args.experiment.name)?;
     let machine = topology::read(&Root::live());
-    let site = experiment::site(&machine, asked.effort(), asked.seed)?;
-    let store = Store::open(path).with_context(|| path.display().to_string())?;
-    let run = store.begin(&NewRun {
-        experiment: &experiment.name,
-        question: &experiment.question,
-        target: None,
-        effort: asked.effort(),
-        seed: asked.seed,
-        machine: &machine,
-        begun_s: clock::unix_seconds().cast_signed(),
-    })?;
-    let stop = interrupt::watch()?;
-    let mut reports = Vec::new();
-    for probe in probes(&experiment) {
-        if stop.load(Ordering::Relaxed) {
-            break;
+    let store = Store::open(&args.store).with_context(|| args.store.display().to_string())?;
+    match &experiment.subject {
+        Subject::Hardware { .. } => run_hardware::run(args, &experiment, &machine, &store),
+        Subject::Database(comparison) => {
+            run_database::run(args, &experiment, comparison, &machine, store)
         }
-        let timing = Timing::of(site.effort);
-        let report = match run_probe(probe, &site, timing, &stop, &mut Progress::new()) {
-            Ok(report) => report,
-            Err(ProbeError::NotHere(reason)) => {
-                output::remark(&format!("{} cannot run here: {reason}", probe.name()));
-                continue;
-            }
-            Err(error) => return Err(error.into()),
-        };
-        store.add_report(run, &report)?;
-        reports.push(report);
     }
-    if stop.load(Ordering::Relaxed) {
-        let path = path.display();
-        output::remark(&format!("interrupted; what was finished is kept as run {run} in {path}"));
-        return Ok(Exit::Interrupted);
-    }
-    let result = hardware::conclude(&experiment, &reports);
-    store.finish(run, &result)?;
-    show(run, &result, &reports, asked.json)?;
-    if !asked.json {
-        output::print(&format!("kept as run {run} in {}\n", path.display()))?;
-    }
-    Ok(exit(result.verdict))
 }
 
-/// The probes that an experiment on the hardware asks for.
-pub fn probes(experiment: &Experiment) -> Vec<&'static dyn Probe> {
-    let Subject::Hardware { probes } = &experiment.subject else { return Vec::new() };
-    probes.iter().filter_map(|name| experiment::probe(name)).collect()
+/// Writes down that a run begins; its number.
+pub fn begin(
+    store: &Store,
+    experiment: &Experiment,
+    machine: &Machine,
+    (effort, seed): (Effort, u64),
+    (target, identity): (Option<&str>, Option<&str>),
+) -> Result<i64, StoreError> {
+    store.begin(&NewRun {
+        experiment: &experiment.name,
+        question: &experiment.question,
+        target,
+        effort,
+        seed,
+        machine,
+        begun_s: clock::unix_seconds().cast_signed(),
+        identity,
+    })
+}
+
+/// The result of an experiment that this machine or target cannot express.
+pub fn not_applicable(
+    experiment: &Experiment,
+    target: Known<String>,
+    reason: &hopcost_core::Reason,
+    emulated: bool,
+) -> ExperimentResult {
+    ExperimentResult {
+        version: 1,
+        experiment: experiment.name.clone(),
+        question: experiment.question.clone(),
+        target,
+        verdict: Verdict::NotApplicable,
+        reason: reason.clone(),
+        estimate: Known::Missing(reason.clone()),
+        proof: Vec::new(),
+        emulated,
+        planted: None,
+        details: None,
+        seconds: 0.0,
+    }
 }
 
 /// Prints an outcome and the reports that it rests on.
@@ -94,6 +92,10 @@ pub fn show(
     }
     let columns = output::columns();
     let mut out = text::result(result, columns);
+    if let Some(details) = &result.details {
+        out.push_str(&text::details(details, columns));
+    }
+    out.push_str(&text::published(&published::beside(&result.experiment), columns));
     for report in reports {
         out.push_str(&text::probe_report(report, columns));
         out.push_str(&text::published(&published::beside(&report.probe), columns));

@@ -49,7 +49,7 @@ impl Instance for Nothing {
 
     fn session(&self, _seat: Seat) -> Result<Box<dyn Session>, TargetError> {
         let mut answer = Answer::default();
-        answer.add(Row::new());
+        answer.add(Row::new().integer(1));
         Ok(Box::new(AtOnce { answer }))
     }
 

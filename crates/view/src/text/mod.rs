@@ -1,5 +1,7 @@
 //! Text for the terminal: calm, aligned, 80 columns are enough.
 
+mod comparison;
+mod details;
 mod doctor;
 mod ink;
 mod machine;
@@ -9,6 +11,8 @@ mod published;
 mod result;
 mod wrap;
 
+pub use comparison::{PlannedComparison, comparison};
+pub use details::details;
 pub use doctor::doctor;
 pub use machine::machine;
 pub use plan::{PlannedStep, plan};

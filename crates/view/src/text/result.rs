@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{ExperimentResult, Known, Verdict};
+use hopcost_core::{ExperimentResult, Known, Unit, Verdict};
 
 use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, labelled, prose};
@@ -28,6 +28,9 @@ pub fn result(result: &ExperimentResult, columns: usize) -> String {
         out.push_str(&labelled(&format!("  {}", Ink::Faint.on(label)), INDENT, text, columns));
     };
     fact("asked", &result.question);
+    if let Some(planted) = result.planted {
+        fact("planted", &format!("{:.2} % of throughput, as counted", 100.0 * planted));
+    }
     for proved in &result.proof {
         let found = format!(
             "{}: {:.1} % ({:.0} % needed)",
@@ -44,6 +47,14 @@ pub fn result(result: &ExperimentResult, columns: usize) -> String {
 fn sentence(result: &ExperimentResult) -> String {
     match (&result.estimate, result.verdict) {
         (_, Verdict::Refused | Verdict::NotApplicable) => result.reason.to_string(),
+        (Known::Is(headline), _) if headline.unit == Unit::Fraction => {
+            let e = &headline.estimate;
+            let [point, low, high] = [e.point, e.low, e.high].map(|share| 100.0 * share);
+            format!(
+                "{point:.1} % of throughput ({low:.1} … {high:.1} %): the {}; {}",
+                headline.of, result.reason
+            )
+        }
         (Known::Is(headline), _) => format!(
             "{} {} {} at the farthest ({})",
             figure(headline.estimate.point),

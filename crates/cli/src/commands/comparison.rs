@@ -1,0 +1,201 @@
+//! What `plan` and `run` share about a database under load: what is compared, where, on what.
+
+use std::path::PathBuf;
+
+use hopcost_core::{
+    Comparison, Dataset, Effort, Emulation, Experiment, Machine, Reason, Setup, Shape, Target,
+    Workload,
+};
+use hopcost_engine::pilot::Wishes;
+use hopcost_engine::plan::{Plan, plan};
+use hopcost_engine::{emulation, settings};
+use hopcost_kit::datasets::DATASETS;
+use hopcost_kit::targets::TARGETS;
+use hopcost_kit::workloads::WORKLOADS;
+use serde::Serialize;
+
+use crate::args::ExperimentArgs;
+use crate::exit::Failure;
+
+/// The database that is used where nothing else is asked for.
+const DEFAULT_TARGET: &str = "sqlite";
+
+/// A comparison, with all that its names stand for.
+pub struct Prepared<'a> {
+    pub experiment: &'a Experiment,
+    pub comparison: Comparison,
+    /// The machine as it is.
+    pub ground: &'a Machine,
+    /// The machine as the experiment sees it.
+    pub machine: Machine,
+    pub emulation: Option<Emulation>,
+    pub target: &'static dyn Target,
+    pub workload: &'static dyn Workload,
+    pub dataset: &'static dyn Dataset,
+    pub shape: Shape,
+    pub wishes: Wishes,
+    pub effort: Effort,
+    cache_dir: PathBuf,
+}
+
+impl<'a> Prepared<'a> {
+    /// From an experiment and what was asked for on the command line.
+    pub fn new(
+        experiment: &'a Experiment,
+        comparison: &Comparison,
+        ground: &'a Machine,
+        args: &ExperimentArgs,
+    ) -> Result<Self, Failure> {
+        let mut comparison = comparison.clone();
+        let mut wishes = Wishes::of(args.effort(), args.seed);
+        wishes.budget_s = args.budget;
+        for set in &args.set {
+            settings::set(set, &mut comparison, &mut wishes)
+                .map_err(|wrong| Failure::usage(format!("--set {set}: {wrong}")))?;
+        }
+        if let Some(rows) = args.scale {
+            settings::set_rows(&mut comparison, rows);
+        }
+        let emulation = args.emulate.as_deref().map(emulation::read).transpose();
+        let emulation = emulation.map_err(|wrong| Failure::usage(format!("--emulate: {wrong}")))?;
+        let machine = match emulation {
+            None => ground.clone(),
+            Some(emulation) => ground
+                .emulated(emulation.nodes)
+                .map_err(|reason| Failure::not_here(format!("--emulate: {reason}")))?,
+        };
+        let effort = args.effort();
+        let rows = comparison.scale.rows(effort);
+        let shape = Shape { rows, sliced: effort != Effort::Full };
+        let url = args.target.as_deref().or(comparison.target.as_deref());
+        Ok(Self {
+            experiment,
+            target: target(url.unwrap_or(DEFAULT_TARGET))?,
+            workload: by_name("workload", WORKLOADS, &comparison.workload, <dyn Workload>::name)?,
+            dataset: by_name("data set", DATASETS, &comparison.dataset, <dyn Dataset>::name)?,
+            comparison,
+            ground,
+            machine,
+            emulation,
+            shape,
+            wishes,
+            effort,
+            cache_dir: args.cache_dir.clone().unwrap_or_else(cache_dir),
+        })
+    }
+
+    /// Bound to the machine, or why it does not apply.
+    pub fn plan(&self) -> Result<Plan, Reason> {
+        if let Some(objection) = self.target.objection(&self.comparison) {
+            return Err(objection);
+        }
+        let plan = plan(&self.comparison, &self.machine, self.effort)?;
+        self.room_for(&plan)?;
+        Ok(plan)
+    }
+
+    /// What the target is to bring up.
+    pub fn setup(&self, plan: &Plan) -> Setup<'_> {
+        Setup {
+            machine: &self.machine,
+            ground: self.ground,
+            dataset: Some(self.dataset),
+            workload: self.workload,
+            shape: self.shape,
+            homes: plan.homes(),
+            emulation: self.emulation,
+            cache_dir: self.cache_dir.clone(),
+        }
+    }
+
+    /// Bytes of memory and of disk that a plan takes.
+    pub fn takes(&self, plan: &Plan) -> (u64, u64) {
+        let needs = self.target.needs(&self.setup(plan));
+        let crews = plan.placements.iter().map(Vec::len).sum::<usize>() + plan.bindings.len();
+        let streams = u64::from(plan.most_streams()) * crews as u64;
+        // Scratch memory is taken while a call runs, and only one crew works at a time.
+        let scratch = needs.stream_bytes * u64::from(plan.most_streams());
+        let homes = plan.homes().len().max(1) as u64;
+        (needs.home_bytes * homes + scratch + streams * SESSION_BYTES, needs.disk_bytes)
+    }
+
+    fn room_for(&self, plan: &Plan) -> Result<(), Reason> {
+        let (memory, _) = self.takes(plan);
+        let available = self.ground.nodes.iter().filter_map(|node| node.available_bytes.get());
+        let available: u64 = available.sum();
+        if memory <= available {
+            return Ok(());
+        }
+        let [memory, available] = [memory, available].map(hopcost_view::bytes);
+        Err(format!(
+            "it takes {memory} of memory at {} rows, and {available} are available: ask for fewer \
+             rows with --scale, or leave out --full",
+            self.shape.rows
+        )
+        .into())
+    }
+
+    /// All that has to be equal for a run to go on with another.
+    pub fn identity(&self) -> String {
+        #[derive(Serialize)]
+        struct Identity<'a> {
+            experiment: &'a str,
+            comparison: &'a Comparison,
+            target: &'a str,
+            rows: u64,
+            sliced: bool,
+            seed: u64,
+            emulation: Option<Emulation>,
+            wishes: String,
+        }
+        let identity = Identity {
+            experiment: &self.experiment.name,
+            comparison: &self.comparison,
+            target: self.target.name(),
+            rows: self.shape.rows,
+            sliced: self.shape.sliced,
+            seed: self.wishes.seed,
+            emulation: self.emulation,
+            wishes: format!("{:?}", self.wishes),
+        };
+        serde_json::to_string(&identity).unwrap_or_default()
+    }
+
+    /// The target's URL.
+    pub fn url(&self) -> String {
+        format!("{}:", self.target.name())
+    }
+}
+
+/// What a connection takes while it waits.
+const SESSION_BYTES: u64 = 256 << 10;
+
+/// The target of a URL such as `sqlite:`.
+pub fn target(url: &str) -> Result<&'static dyn Target, Failure> {
+    let (name, rest) = url.split_once(':').unwrap_or((url, ""));
+    let target = by_name("target", TARGETS, name, <dyn Target>::name)?;
+    if rest.is_empty() {
+        return Ok(target);
+    }
+    Err(Failure::usage(format!("--target {url}: write {name}: alone, it is built in")))
+}
+
+fn by_name<T: ?Sized>(
+    what: &str,
+    all: &[&'static T],
+    name: &str,
+    name_of: fn(&T) -> &'static str,
+) -> Result<&'static T, Failure> {
+    all.iter().copied().find(|member| name_of(member) == name).ok_or_else(|| {
+        let known: Vec<&str> = all.iter().map(|member| name_of(member)).collect();
+        Failure::usage(format!("there is no {what} '{name}'; known: {}", known.join(", ")))
+    })
+}
+
+/// Where generated data is kept for the next run.
+fn cache_dir() -> PathBuf {
+    let of = |variable: &str| std::env::var_os(variable).filter(|dir| !dir.is_empty());
+    let base = of("XDG_CACHE_HOME").map(PathBuf::from);
+    let base = base.or_else(|| Some(PathBuf::from(of("HOME")?).join(".cache")));
+    base.unwrap_or_else(std::env::temp_dir).join("hopcost")
+}

@@ -1,0 +1,244 @@
+//! `hopcost run` of a comparison: loads, places, drives, judges; each block kept before the next.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use hopcost_core::{
+    BlockRecord, Comparison, Experiment, ExperimentResult, Instance, Known, Machine, Setup,
+    TargetError,
+};
+use hopcost_engine::comparing::{Bench, harness_ns_per_call};
+use hopcost_engine::driver::RawCall;
+use hopcost_engine::judging::{Case, Circumstances, conclude};
+use hopcost_engine::pilot;
+use hopcost_engine::plan::Plan;
+use hopcost_engine::schedule::Pace;
+use hopcost_kit::observers::OBSERVERS;
+use hopcost_store::{KeptCall, Store, StoreError, Unfinished};
+use hopcost_sys::clock;
+use serde::{Deserialize, Serialize};
+
+use super::comparison::{Prepared, target};
+use super::run;
+use crate::args::RunArgs;
+use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
+use crate::{interrupt, output};
+
+/// What was decided before the first block: a run that goes on must not decide it again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Preparation {
+    plan: Plan,
+    pace: Pace,
+    circumstances: Circumstances,
+}
+
+pub fn run(
+    args: &RunArgs,
+    experiment: &Experiment,
+    comparison: &Comparison,
+    ground: &Machine,
+    mut store: Store,
+) -> Result<Exit, Failure> {
+    let asked = &args.experiment;
+    let prepared = Prepared::new(experiment, comparison, ground, asked)?;
+    let identity = prepared.identity();
+    let unfinished = resumed(args, &store, &identity)?;
+    let url = prepared.url();
+    let id = if let Some(unfinished) = &unfinished {
+        unfinished.id
+    } else {
+        let kept = (Some(url.as_str()), Some(identity.as_str()));
+        run::begin(&store, experiment, ground, (prepared.effort, asked.seed), kept)?
+    };
+    let emulated = prepared.emulation.is_some();
+    let measured = match prepared.plan() {
+        Ok(plan) => measure(&prepared, args, plan, (id, &mut store), unfinished),
+        Err(reason) => Ok(run::not_applicable(experiment, Known::Is(url), &reason, emulated)),
+    };
+    let path = args.store.display();
+    let result = match measured {
+        Ok(result) => result,
+        Err(failure) if failure.is_interruption() => {
+            output::remark(&format!(
+                "interrupted; the finished blocks are kept as run {id} in {path}: the same command \
+                 with --resume goes on"
+            ));
+            return Ok(Exit::Interrupted);
+        }
+        Err(failure) => return Err(failure),
+    };
+    store.finish(id, &result).with_context(|| path.to_string())?;
+    run::show(id, &result, &[], asked.json)?;
+    if !asked.json {
+        output::print(&format!("kept as run {id} in {path}\n"))?;
+    }
+    Ok(run::exit(result.verdict))
+}
+
+/// The run to go on with, where that is asked for.
+fn resumed(
+    args: &RunArgs,
+    store: &Store,
+    identity: &str,
+) -> Result<Option<Unfinished<Preparation>>, Failure> {
+    if !args.resume {
+        return Ok(None);
+    }
+    let place = || args.store.display().to_string();
+    let unfinished = store.unfinished(identity).with_context(place)?;
+    if unfinished.is_none() {
+        return Err(Failure::usage(format!(
+            "{}: there is no unfinished run of '{}' with these options to go on with; run it \
+             without --resume",
+            place(),
+            args.experiment.name
+        )));
+    }
+    Ok(unfinished)
+}
+
+fn measure(
+    prepared: &Prepared<'_>,
+    args: &RunArgs,
+    plan: Plan,
+    (id, store): (i64, &mut Store),
+    unfinished: Option<Unfinished<Preparation>>,
+) -> Result<ExperimentResult, Failure> {
+    let start = clock::now();
+    let stop = interrupt::watch()?;
+    let (kept, done) = match unfinished {
+        Some(unfinished) => (unfinished.preparation, unfinished.blocks),
+        None => (None, Vec::new()),
+    };
+    let plan = kept.as_ref().map_or(plan, |kept| kept.plan.clone());
+    let mut progress = Progress::new();
+    let setup = prepared.setup(&plan);
+    let instance = prepared.target.open(&setup, &mut |loading| {
+        progress.loading(loading);
+        !stop.load(Ordering::Relaxed)
+    })?;
+    let before_s = kept.as_ref().map_or(0.0, |kept| kept.circumstances.seconds);
+    let bench = Bench {
+        comparison: &prepared.comparison,
+        plan: &plan,
+        instance: instance.as_ref(),
+        workload: prepared.workload,
+        shape: prepared.shape,
+        ground: prepared.ground,
+        observers: OBSERVERS,
+        seed: prepared.wishes.seed,
+        keep_calls: args.raw_calls,
+    };
+    let run = Run { prepared, bench, setup: &setup, stop: &stop, id };
+    let (mut preparation, blocks) = run.work(store, kept, done, &mut progress)?;
+    preparation.circumstances.plans_after = instance.plans()?;
+    preparation.circumstances.seconds = before_s + start.elapsed().as_secs_f64();
+    Ok(conclude(&Case {
+        experiment: prepared.experiment,
+        comparison: &prepared.comparison,
+        plan: &preparation.plan,
+        pace: &preparation.pace,
+        blocks: &blocks,
+        circumstances: &preparation.circumstances,
+    }))
+}
+
+struct Run<'a> {
+    prepared: &'a Prepared<'a>,
+    bench: Bench<'a>,
+    setup: &'a Setup<'a>,
+    stop: &'a AtomicBool,
+    id: i64,
+}
+
+impl Run<'_> {
+    /// Decides what is not decided yet, and measures what is not measured yet.
+    fn work(
+        &self,
+        store: &mut Store,
+        kept: Option<Preparation>,
+        done: Vec<BlockRecord>,
+        progress: &mut Progress,
+    ) -> Result<(Preparation, Vec<BlockRecord>), Failure> {
+        let mut failure: Option<StoreError> = None;
+        let outcome = self.bench.staff(|staff| {
+            let preparation = match kept {
+                Some(kept) => kept,
+                None => self.prepare(staff, progress)?,
+            };
+            if let Err(error) = store.prepare(self.id, &preparation) {
+                failure = Some(error);
+                return Err(TargetError::Interrupted);
+            }
+            let mut keep = |block: &BlockRecord, calls: &[Vec<RawCall>]| {
+                store.add_block(self.id, block, &kept_calls(calls)).map_err(|error| {
+                    failure = Some(error);
+                    TargetError::Interrupted
+                })
+            };
+            let blocks = staff.measure(&preparation.pace, done, self.stop, &mut keep, progress)?;
+            Ok((preparation, blocks))
+        });
+        progress.close();
+        match failure {
+            Some(error) => {
+                Err(anyhow::Error::new(error).context(store.path().display().to_string()).into())
+            }
+            None => Ok(outcome?),
+        }
+    }
+
+    fn prepare(
+        &self,
+        staff: &mut hopcost_engine::comparing::Staff<'_>,
+        progress: &mut Progress,
+    ) -> Result<Preparation, TargetError> {
+        let (prepared, plan) = (self.prepared, self.bench.plan);
+        let null = open_null(self.setup)?;
+        let placement = &plan.placements[0][0];
+        let workload = prepared.workload;
+        let own_ns = harness_ns_per_call(null.as_ref(), workload, prepared.shape, placement)?;
+        let find_worst = prepared.comparison.find_worst;
+        let (pace, warning) = pilot::pace(staff, plan, find_worst, &prepared.wishes, progress)?;
+        if let Some(warning) = &warning {
+            output::remark(warning);
+        }
+        let unwatched = staff.unwatched.iter();
+        let unwatched = unwatched.map(|(name, reason)| format!("{name} is not observed: {reason}"));
+        Ok(Preparation {
+            plan: plan.clone(),
+            pace,
+            circumstances: Circumstances {
+                target: prepared.url(),
+                identity: self.bench.instance.identity(),
+                plans: self.bench.instance.plans()?,
+                plans_after: Vec::new(),
+                harness_ns_per_call: own_ns,
+                in_process: prepared.target.is_in_process(),
+                emulated: prepared.emulation.is_some(),
+                calls_per_query: prepared.workload.calls_per_query(prepared.shape),
+                notes: warning.into_iter().chain(unwatched).collect(),
+                seconds: 0.0,
+            },
+        })
+    }
+}
+
+/// The target that does nothing: what remains is the harness.
+fn open_null(setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
+    let null = target("null").map_err(|failure| TargetError::Failed(failure.to_string()))?;
+    null.open(setup, &mut |_| true)
+}
+
+fn kept_calls(calls: &[Vec<RawCall>]) -> Vec<KeptCall> {
+    let of_window = |(place, calls): (usize, &Vec<RawCall>)| -> Vec<KeptCall> {
+        let kept = |call: &RawCall| KeptCall {
+            place,
+            stream: call.stream,
+            due_sent_done_ns: [call.due_ns, call.sent_ns, call.done_ns],
+        };
+        calls.iter().map(kept).collect()
+    };
+    calls.iter().enumerate().flat_map(of_window).collect()
+}

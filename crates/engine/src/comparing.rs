@@ -1,0 +1,355 @@
+//! Runs a comparison: crews for every placement, blocks in the order of the schedule, each read back,
+//! recorded and handed over before the next begins.
+//!
+//! Method: docs/METHODOLOGY.md. Around every window the placement of the threads is read back, and
+//! some thousand pages of each copy of the data; all pages before the first block and after each. What
+//! is not where it was put voids the run, and the run ends there.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hopcost_core::{
+    Answer, BlockRecord, Comparison, CpuSet, Disturbance, Histogram, Instance, Known, Load,
+    Locality, Look, Lookups, Machine, Nature, Observation, Observer, Phase, Reading, Reason,
+    Request, Requests, Scope, Shape, Statement, Stream, TargetError, Trial, Watching, Window,
+    Workload,
+};
+use hopcost_sys::clock;
+
+use crate::driver::{Ask, Crew, Muster, RawCall, Tally, Work};
+use crate::event::{Event, Listener};
+use crate::plan::{Placement, Plan};
+use crate::schedule::{Pace, Schedule};
+
+/// What a comparison is run on.
+#[derive(Clone, Copy)]
+pub struct Bench<'a> {
+    /// What is compared.
+    pub comparison: &'a Comparison,
+    /// Where.
+    pub plan: &'a Plan,
+    /// The database, with its data in place.
+    pub instance: &'a dyn Instance,
+    /// What it is asked.
+    pub workload: &'a dyn Workload,
+    /// How large the data is.
+    pub shape: Shape,
+    /// The machine as it is.
+    pub ground: &'a Machine,
+    /// What watches from the side.
+    pub observers: &'a [&'a dyn Observer],
+    /// The seed of everything.
+    pub seed: u64,
+    /// Are the begin and the end of each call kept?
+    pub keep_calls: bool,
+}
+
+/// Takes each block, with its calls window by window where they are kept, when it is finished.
+pub type Keeper<'a> = dyn FnMut(&BlockRecord, &[Vec<RawCall>]) -> Result<(), TargetError> + 'a;
+
+/// Every stream makes so many calls in a window: none tells nothing, and one is no rate.
+const LEAST_CALLS: u64 = 2;
+
+impl<'a> Bench<'a> {
+    /// Starts the crews, and hands them to `work`.
+    pub fn staff<T>(
+        &self,
+        work: impl FnOnce(&mut Staff<'_>) -> Result<T, TargetError>,
+    ) -> Result<T, TargetError> {
+        thread::scope(|scope| {
+            let start = |placement: &Placement| {
+                let muster = Muster {
+                    cpus: placement.workers.clone(),
+                    at: placement.at,
+                    home: placement.home,
+                    streams: self.plan.most_streams(),
+                };
+                Crew::start(scope, self.work(), &muster)
+            };
+            let mut crews = Vec::new();
+            for placements in &self.plan.placements {
+                let mut levels = placements.iter().map(start).collect::<Result<Vec<_>, _>>()?;
+                // The second crew of the baseline, for blocks that must find nothing.
+                levels.push(start(&placements[0])?);
+                crews.push(levels);
+            }
+            let tids: Vec<u32> =
+                crews.iter().flatten().flat_map(|crew| crew.tids().iter().copied()).collect();
+            let scope = Scope { machine: self.ground, workers: &tids };
+            let mut watching = Vec::new();
+            let mut unwatched = Vec::new();
+            for observer in self.observers {
+                match observer.open(&scope) {
+                    Ok(opened) => watching.push(opened),
+                    Err(reason) => unwatched.push((observer.name(), reason)),
+                }
+            }
+            work(&mut Staff {
+                bench: self,
+                crews: &crews,
+                watching,
+                unwatched,
+                begun: clock::now(),
+            })
+        })
+    }
+
+    fn work(&self) -> Work<'a> {
+        Work {
+            instance: self.instance,
+            workload: self.workload,
+            shape: self.shape,
+            load: self.comparison.load,
+            seed: self.seed,
+        }
+    }
+}
+
+/// All crews, ready.
+pub struct Staff<'a> {
+    bench: &'a Bench<'a>,
+    /// By binding, then by level; the baseline's second crew last.
+    crews: &'a [Vec<Crew>],
+    watching: Vec<Box<dyn Watching>>,
+    /// What cannot be observed here, and why.
+    pub unwatched: Vec<(&'static str, Reason)>,
+    begun: Instant,
+}
+
+/// One window to be.
+#[derive(Clone, Copy)]
+struct Turn {
+    binding: usize,
+    /// Which of the binding's crews.
+    crew: usize,
+    tested: bool,
+    ask: Ask,
+}
+
+impl Staff<'_> {
+    /// Works through the schedule, going on from `blocks`.
+    pub fn measure(
+        &mut self,
+        pace: &Pace,
+        mut blocks: Vec<BlockRecord>,
+        stop: &AtomicBool,
+        keep: &mut Keeper<'_>,
+        listener: &mut dyn Listener,
+    ) -> Result<Vec<BlockRecord>, TargetError> {
+        let bench = self.bench;
+        let schedule = Schedule::new(bench.plan, pace, bench.comparison.find_worst);
+        let before = blocks.last().map_or(0.0, end_of);
+        let start = clock::now();
+        // What is misplaced already voids the first block: here only the homes are learnt.
+        bench.instance.prove(Look::Full);
+        loop {
+            let elapsed_s = before + start.elapsed().as_secs_f64();
+            let Some(trial) = schedule.next(&blocks, elapsed_s) else { break };
+            if stop.load(Ordering::Relaxed) {
+                return Err(TargetError::Interrupted);
+            }
+            let (block, calls) = self.block(pace, trial, before)?;
+            keep(&block, &calls)?;
+            let (done, left) = pace.progress(&block, elapsed_s);
+            listener.hear(Event::Block { block: &block, done, left });
+            blocks.push(block);
+        }
+        Ok(blocks)
+    }
+
+    /// One block: four windows, and where everything was afterwards.
+    fn block(
+        &mut self,
+        pace: &Pace,
+        trial: Trial,
+        before_s: f64,
+    ) -> Result<(BlockRecord, Vec<Vec<RawCall>>), TargetError> {
+        let length = match (trial.phase, pace.long_s) {
+            (Phase::Long, Some(long_s)) => long_s,
+            _ => pace.window_s,
+        };
+        let placebo = self.crews[trial.binding].len() - 1;
+        let tested = if trial.level == 0 { placebo } else { trial.level };
+        let (mut windows, mut calls) = (Vec::new(), Vec::new());
+        for arm in trial.arms() {
+            let ask = Ask {
+                guard: Duration::from_secs_f64(pace.guard_s),
+                length: Duration::from_secs_f64(length),
+                calls_per_stream: LEAST_CALLS,
+                streams: trial.streams,
+                keep_calls: self.bench.keep_calls,
+            };
+            let crew = if arm { tested } else { 0 };
+            let turn = Turn { binding: trial.binding, crew, tested: arm, ask };
+            let (mut window, raw) = self.window(&turn)?;
+            window.begin_s += before_s;
+            windows.push(window);
+            calls.push(raw);
+        }
+        let placement = self.bench.instance.prove(Look::Full);
+        if let (Some(reason), Some(last)) = (misplaced(&placement), windows.last_mut()) {
+            last.objection.get_or_insert(reason);
+        }
+        Ok((BlockRecord { trial, windows, placement }, calls))
+    }
+
+    /// One window, with all that is read before and after.
+    fn window(&mut self, turn: &Turn) -> Result<(Window, Vec<RawCall>), TargetError> {
+        let crew = &self.crews[turn.binding][turn.crew];
+        let readings = self.read_all();
+        let begin_s = self.begun.elapsed().as_secs_f64();
+        let mut tallies = crew.work(&turn.ask)?;
+        let observations = differences(&readings, &self.read_all());
+        // A displaced page is looked for before the lookups are told by node: a look that finds one
+        // renews the knowledge of where all pages are.
+        let placement = self.bench.instance.prove(Look::Glance);
+        let (lookups, planted_s) = counted(crew)?;
+        let raw = tallies.iter_mut().flat_map(|tally| std::mem::take(&mut tally.raw)).collect();
+        let mut window = summed(&tallies, turn.tested);
+        window.begin_s = begin_s;
+        window.lookups = lookups;
+        window.planted = planted_s / tallies.iter().map(|tally| tally.seconds).sum::<f64>();
+        window.observations = observations;
+        window.objection = window.objection.or_else(|| misplaced(&placement));
+        Ok((window, raw))
+    }
+
+    /// The baseline alone, for a while, with its calls: what a pilot looks at.
+    pub(crate) fn pilot(&mut self, crew: usize, ask: Ask) -> Result<Vec<RawCall>, TargetError> {
+        let turn = Turn { binding: 0, crew, tested: false, ask: Ask { keep_calls: true, ..ask } };
+        Ok(self.window(&turn)?.1)
+    }
+
+    fn read_all(&mut self) -> Vec<Reading> {
+        self.watching.iter_mut().flat_map(|observer| observer.read()).collect()
+    }
+}
+
+/// When a block ended, in seconds of its run.
+fn end_of(block: &BlockRecord) -> f64 {
+    block.windows.last().map_or(0.0, |window| window.begin_s + window.seconds)
+}
+
+/// Why a placement voids a run, if it does. Data that nobody can find is the claims' business.
+fn misplaced(placement: &Known<Vec<Locality>>) -> Option<Reason> {
+    placement.get()?.iter().find_map(Locality::objection)
+}
+
+/// The lookups of all threads, and the seconds that planted distance took of them.
+fn counted(crew: &Crew) -> Result<(Option<Lookups>, f64), TargetError> {
+    let mut lookups: Option<Lookups> = None;
+    let mut planted = Duration::ZERO;
+    for counted in crew.counted()? {
+        planted += counted.planted;
+        if let Some(of_thread) = counted.lookups {
+            lookups.get_or_insert_default().add(&of_thread);
+        }
+    }
+    Ok((lookups, planted.as_secs_f64()))
+}
+
+fn summed(tallies: &[Tally], tested: bool) -> Window {
+    let mut latency = Histogram::default();
+    let working = tallies.iter().filter(|tally| tally.calls > 0);
+    let rate = working.map(|tally| tally.calls as f64 / tally.seconds).sum();
+    for tally in tallies {
+        latency.add(&tally.latency);
+    }
+    Window {
+        tested,
+        begin_s: 0.0,
+        seconds: tallies.iter().map(|tally| tally.seconds).fold(0.0, f64::max),
+        calls: tallies.iter().map(|tally| tally.calls).sum(),
+        errors: tallies.iter().map(|tally| tally.errors).sum(),
+        first_error: tallies.iter().find_map(|tally| tally.first_error.clone()),
+        rate,
+        latency,
+        lookups: None,
+        planted: 0.0,
+        waited_s: tallies.iter().map(|tally| tally.waited_s).sum(),
+        cpus: tallies.iter().flat_map(|tally| tally.cpus.iter().copied()).collect::<CpuSet>(),
+        observations: Vec::new(),
+        objection: tallies.iter().find_map(|tally| tally.objection.clone()),
+        disturbed: tallies
+            .iter()
+            .filter_map(|tally| tally.disturbed)
+            .find(|disturbed| *disturbed == Disturbance::Stolen),
+    }
+}
+
+/// What happened between two readings.
+fn differences(before: &[Reading], after: &[Reading]) -> Vec<Observation> {
+    let stood: BTreeMap<(&str, &str), f64> =
+        before.iter().map(|r| ((r.metric, r.of.as_str()), r.value)).collect();
+    let observation = |reading: &Reading| {
+        let value = match reading.nature {
+            Nature::Level => reading.value,
+            Nature::Count => reading.value - stood.get(&(reading.metric, reading.of.as_str()))?,
+        };
+        Some(Observation { metric: reading.metric.into(), of: reading.of.clone(), value })
+    };
+    after.iter().filter_map(observation).collect()
+}
+
+/// What a call of this workload costs where nothing is done for it: the harness's own nanoseconds.
+pub fn harness_ns_per_call(
+    null: &dyn Instance,
+    workload: &dyn Workload,
+    shape: Shape,
+    placement: &Placement,
+) -> Result<f64, TargetError> {
+    let unchecked = Unchecked(workload);
+    let work = Work { instance: null, workload: &unchecked, shape, load: Load::default(), seed: 1 };
+    let muster = Muster { cpus: placement.workers[..1].to_vec(), at: None, home: None, streams: 1 };
+    let ask = Ask {
+        guard: Duration::from_millis(5),
+        length: Duration::from_millis(50),
+        calls_per_stream: LEAST_CALLS,
+        streams: 1,
+        keep_calls: false,
+    };
+    let tallies = thread::scope(|scope| Crew::start(scope, work, &muster)?.work(&ask))?;
+    let (calls, seconds) = tallies
+        .iter()
+        .fold((0, 0.0), |(calls, seconds), tally| (calls + tally.calls, seconds + tally.seconds));
+    Ok(seconds * 1e9 / calls.max(1) as f64)
+}
+
+/// A workload whose answers nobody looks at: those of a database that does nothing are all wrong.
+struct Unchecked<'a>(&'a dyn Workload);
+
+impl Workload for Unchecked<'_> {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn about(&self) -> &'static str {
+        self.0.about()
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        self.0.tables()
+    }
+
+    fn statements(&self, shape: Shape) -> Vec<Statement> {
+        self.0.statements(shape)
+    }
+
+    fn calls_per_query(&self, shape: Shape) -> u64 {
+        self.0.calls_per_query(shape)
+    }
+
+    fn scratch_bytes(&self, shape: Shape) -> u64 {
+        self.0.scratch_bytes(shape)
+    }
+
+    fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests> {
+        self.0.requests(shape, stream)
+    }
+
+    fn check(&self, _: Shape, _: &Request, _: &Answer) -> Result<(), Reason> {
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! The driver: streams of requests on threads that stand where they were put.
+//!
+//! Method: a [`Crew`] is one set of threads for one placement, pinned for life, each with its own
+//! sessions; several streams share a thread where there are more of them than CPUs. A switch parks one
+//! crew and releases another: a thread that is re-pinned instead would leave its memory behind on the
+//! old node. Blocking calls on plain threads; no runtime that could move them.
+
+mod pacer;
+mod worker;
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Scope;
+use std::time::Duration;
+
+use hopcost_core::{Counted, CpuId, Instance, Load, NodeId, Seat, Shape, TargetError, Workload};
+use hopcost_sys::clock;
+
+use worker::{Order, Post, Report};
+pub use worker::{RawCall, Tally, Window};
+
+/// What a crew is to be.
+#[derive(Clone, Debug)]
+pub struct Muster {
+    /// The CPUs of its threads, in the order in which they are used.
+    pub cpus: Vec<CpuId>,
+    /// The node that they stand on, where it is one.
+    pub at: Option<NodeId>,
+    /// The node of the data that they use.
+    pub home: Option<NodeId>,
+    /// The most streams that it will be asked for.
+    pub streams: u32,
+}
+
+/// What streams do, whoever runs them.
+#[derive(Clone, Copy)]
+pub struct Work<'a> {
+    /// The database.
+    pub instance: &'a dyn Instance,
+    /// What it is asked.
+    pub workload: &'a dyn Workload,
+    /// How large the data is.
+    pub shape: Shape,
+    /// How each stream calls.
+    pub load: Load,
+    /// The seed of the requests.
+    pub seed: u64,
+}
+
+/// A set of threads, waiting for its next window.
+pub struct Crew {
+    orders: Vec<Sender<Order>>,
+    reports: Vec<Receiver<Report>>,
+    tids: Vec<u32>,
+}
+
+/// A window, as it is ordered.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    /// What is not counted at its begin.
+    pub guard: Duration,
+    /// How long it counts, at least.
+    pub length: Duration,
+    /// Calls that each stream makes in it, at least.
+    pub calls_per_stream: u64,
+    /// Streams.
+    pub streams: u32,
+    /// Are the begin and the end of each call kept?
+    pub keep_calls: bool,
+}
+
+/// All threads are told this long before a window begins: time for each to wake.
+const NOTICE: Duration = Duration::from_micros(500);
+
+impl Crew {
+    /// Starts the threads, and waits until each stands on its CPU with its sessions open. They end
+    /// when the crew is dropped.
+    pub fn start<'scope, 'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        work: Work<'env>,
+        muster: &Muster,
+    ) -> Result<Self, TargetError> {
+        let threads = muster.cpus.len().min(muster.streams as usize);
+        let (mut orders, mut reports) = (Vec::new(), Vec::new());
+        for (thread, &cpu) in muster.cpus.iter().take(threads).enumerate() {
+            let post = Post {
+                instance: work.instance,
+                workload: work.workload,
+                shape: work.shape,
+                load: work.load,
+                cpu,
+                seat: Seat { home: muster.home, at: muster.at, stream: 0, seed: work.seed },
+                streams: (thread as u32..muster.streams).step_by(threads).collect(),
+                of: muster.streams,
+                threads,
+                seed: work.seed,
+            };
+            let (order, orders_of_thread) = channel();
+            let (report, reports_of_thread) = channel();
+            scope.spawn(move || worker::live(&post, &orders_of_thread, &report));
+            orders.push(order);
+            reports.push(reports_of_thread);
+        }
+        let mut crew = Self { orders, reports, tids: Vec::new() };
+        for report in &crew.reports {
+            match report.recv() {
+                Ok(Report::Ready { tid }) => crew.tids.push(tid),
+                Ok(Report::Failed(error)) => return Err(error),
+                _ => return Err(lost()),
+            }
+        }
+        Ok(crew)
+    }
+
+    /// The kernel's numbers of the threads.
+    pub fn tids(&self) -> &[u32] {
+        &self.tids
+    }
+
+    /// Works for a window: what each thread did. The second is the begin of its counted part at the
+    /// earliest.
+    pub fn work(&self, ask: &Ask) -> Result<Vec<Tally>, TargetError> {
+        let window = Window {
+            start: clock::now() + NOTICE,
+            guard: ask.guard,
+            length: ask.length,
+            calls_per_stream: ask.calls_per_stream,
+            streams: ask.streams,
+            keep_calls: ask.keep_calls,
+        };
+        let reports = self.tell_all(Order::Work(window))?;
+        reports
+            .into_iter()
+            .map(|report| match report {
+                Report::Worked(tally) => Ok(*tally),
+                _ => Err(lost()),
+            })
+            .collect()
+    }
+
+    /// What the sessions counted since the last window's counted part began.
+    pub fn counted(&self) -> Result<Vec<Counted>, TargetError> {
+        let reports = self.tell_all(Order::Count)?;
+        reports
+            .into_iter()
+            .map(|report| match report {
+                Report::Counted(counted) => Ok(counted),
+                _ => Err(lost()),
+            })
+            .collect()
+    }
+
+    fn tell_all(&self, order: Order) -> Result<Vec<Report>, TargetError> {
+        for thread in &self.orders {
+            thread.send(order).map_err(|_| lost())?;
+        }
+        self.reports.iter().map(|report| report.recv().map_err(|_| lost())).collect()
+    }
+}
+
+/// A thread that ended early has panicked, and has said why.
+fn lost() -> TargetError {
+    TargetError::Failed("a worker thread died".into())
+}

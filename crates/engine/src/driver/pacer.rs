@@ -1,0 +1,148 @@
+//! When the calls of one thread's streams are due.
+//!
+//! A stream's call is due when its last answer came and the think time has passed (closed loop), or
+//! when the schedule says so (open loop), whatever became of the calls before. How long a call took
+//! always counts from then: a call that had to wait for its turn took longer, and a stalled server
+//! cannot hide the calls that it kept from being made.
+
+use fastrand::Rng;
+use hopcost_core::{Load, Open};
+
+/// The calls of the streams of one thread.
+#[derive(Debug)]
+pub struct Pacer {
+    /// When each stream's next call is due, in nanoseconds of the window's clock.
+    due_ns: Vec<u64>,
+    think_ns: u64,
+    schedule: Option<Schedule>,
+    /// The stream that was served last.
+    last: usize,
+}
+
+/// The arrivals of an open loop, of one thread's share.
+#[derive(Debug)]
+struct Schedule {
+    next_ns: f64,
+    gap_ns: f64,
+    at_random: bool,
+    rng: Rng,
+}
+
+impl Pacer {
+    /// For one of `threads` threads, with so many of the streams: of stream n of the thread,
+    /// `number(n)` is its number among all `of` streams.
+    pub fn new(load: &Load, numbers: &[u32], of: u32, threads: usize, seed: u64) -> Self {
+        let thread = numbers.first().copied().unwrap_or(0);
+        let begin = |number: &u32| (load.ramp_s * 1e9 * f64::from(*number) / f64::from(of)) as u64;
+        let schedule = load.open.map(|open| Schedule::new(open, thread, threads, seed));
+        Self {
+            due_ns: numbers.iter().map(begin).collect(),
+            think_ns: (load.think_s * 1e9) as u64,
+            schedule,
+            last: numbers.len() - 1,
+        }
+    }
+
+    /// Which stream calls next, and when that call is due.
+    pub fn next(&mut self) -> (usize, u64) {
+        let streams = self.due_ns.len();
+        let in_turn = (1..=streams).map(|step| (self.last + step) % streams);
+        // The first in turn among those that are due at the same time: nobody is passed over.
+        let stream = in_turn.min_by_key(|&stream| self.due_ns[stream]).unwrap_or(0);
+        self.last = stream;
+        match &mut self.schedule {
+            Some(schedule) => (stream, schedule.next()),
+            None => (stream, self.due_ns[stream]),
+        }
+    }
+
+    /// The thread did something of its own from one moment to another: no stream of a closed loop
+    /// waited for that. Returns the later moment.
+    pub fn pause(&mut self, from_ns: u64, to_ns: u64) -> u64 {
+        for due in &mut self.due_ns {
+            *due += to_ns.saturating_sub(from_ns);
+        }
+        to_ns
+    }
+
+    /// A stream's call ended.
+    pub fn ended(&mut self, stream: usize, at_ns: u64) {
+        self.due_ns[stream] = at_ns + self.think_ns;
+    }
+}
+
+impl Schedule {
+    fn new(open: Open, thread: u32, threads: usize, seed: u64) -> Self {
+        let gap_ns = 1e9 * threads as f64 / open.calls_per_s;
+        let mut rng = Rng::with_seed(seed ^ (u64::from(thread) << 32));
+        // Evenly spaced threads would knock together: each begins somewhere within its first gap.
+        let next_ns = gap_ns * rng.f64();
+        Self { next_ns, gap_ns, at_random: open.at_random, rng }
+    }
+
+    fn next(&mut self) -> u64 {
+        let due = self.next_ns;
+        let stretch = if self.at_random { -(1.0 - self.rng.f64()).ln() } else { 1.0 };
+        self.next_ns += self.gap_ns * stretch;
+        due as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(at_random: bool) -> Load {
+        Load { open: Some(Open { calls_per_s: 10_000.0, at_random }), ..Load::default() }
+    }
+
+    #[test]
+    fn a_closed_loop_waits_for_its_answer_and_thinks() {
+        let load = Load { think_s: 1e-6, ..Load::default() };
+        let mut pacer = Pacer::new(&load, &[0], 1, 1, 1);
+        assert_eq!(pacer.next(), (0, 0));
+        pacer.ended(0, 500);
+        assert_eq!(pacer.next(), (0, 1_500));
+    }
+
+    #[test]
+    fn streams_of_one_thread_take_turns() {
+        let mut pacer = Pacer::new(&Load::default(), &[0, 2, 4], 6, 2, 1);
+        let mut served = Vec::new();
+        for now in 1..=6 {
+            let (stream, _) = pacer.next();
+            pacer.ended(stream, now * 100);
+            served.push(stream);
+        }
+        assert_eq!(served, [0, 1, 2, 0, 1, 2]);
+    }
+
+    #[test]
+    fn an_open_loop_does_not_wait() {
+        let mut pacer = Pacer::new(&open(false), &[0], 1, 2, 1);
+        let due: Vec<u64> = (0..4).map(|_| pacer.next().1).collect();
+        for pair in due.windows(2) {
+            assert!((pair[1] - pair[0]).abs_diff(200_000) <= 1, "{due:?}");
+        }
+    }
+
+    #[test]
+    fn random_arrivals_have_the_rate_and_the_spread_of_a_poisson_process() {
+        let mut pacer = Pacer::new(&open(true), &[0], 1, 1, 9);
+        let due: Vec<f64> = (0..20_001).map(|_| pacer.next().1 as f64).collect();
+        let gaps: Vec<f64> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let square = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean / 100_000.0 - 1.0).abs() < 0.03, "{mean}");
+        assert!((square.sqrt() / mean - 1.0).abs() < 0.05, "gaps spread as much as they are long");
+    }
+
+    #[test]
+    fn a_ramp_lets_streams_begin_one_after_the_other() {
+        let load = Load { ramp_s: 1.0, ..Load::default() };
+        let mut pacer = Pacer::new(&load, &[1, 3], 4, 2, 1);
+        assert_eq!(pacer.next(), (0, 250_000_000));
+        pacer.ended(0, 900_000_000);
+        assert_eq!(pacer.next(), (1, 750_000_000));
+    }
+}

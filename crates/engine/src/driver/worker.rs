@@ -1,0 +1,301 @@
+//! One thread of a crew: pinned for life, with its own sessions, schedule and histogram.
+//!
+//! Method: between windows it waits for an order. A window begins for all threads at one moment; what
+//! begins within the guard is not counted; counted is from the first call that begins after it to the
+//! end of the last one, so that no part of a call is counted. Nothing that another thread reads is
+//! written in between. Every answer is checked, in batches that are not timed as calls.
+
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use hopcost_core::{
+    Answer, Counted, CpuId, Disturbance, Histogram, Instance, Load, Reason, Request, Requests,
+    Seat, Session, Shape, Stream, TargetError, Workload,
+};
+use hopcost_sys::quiet::Watch;
+use hopcost_sys::{affinity, clock};
+
+use super::pacer::Pacer;
+
+/// What a thread is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Order {
+    /// Work for a window.
+    Work(Window),
+    /// Hand in what the sessions counted since the window's counted part began.
+    Count,
+}
+
+/// A window, as the threads are told of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// When it begins.
+    pub start: Instant,
+    /// What is not counted at its begin.
+    pub guard: Duration,
+    /// How long it counts, at least.
+    pub length: Duration,
+    /// Calls that each stream makes in it, at least.
+    pub calls_per_stream: u64,
+    /// Streams, over all threads.
+    pub streams: u32,
+    /// Are the begin and the end of each call kept?
+    pub keep_calls: bool,
+}
+
+/// A call that was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawCall {
+    /// Its stream.
+    pub stream: u32,
+    /// When it was due, in nanoseconds from the window's start.
+    pub due_ns: u64,
+    /// When it was sent.
+    pub sent_ns: u64,
+    /// When its answer was complete.
+    pub done_ns: u64,
+}
+
+/// What one thread did in a window.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Calls that count.
+    pub calls: u64,
+    /// Calls of them that failed or came back wrong.
+    pub errors: u64,
+    /// The first of these, in words.
+    pub first_error: Option<String>,
+    /// From the first counted call's begin to the last one's end.
+    pub seconds: f64,
+    /// How long they took from when they were due.
+    pub latency: Histogram,
+    /// Seconds spent waiting for a call to be due.
+    pub waited_s: f64,
+    /// Calls, where they are kept.
+    pub raw: Vec<RawCall>,
+    /// Where the thread was seen, before and after.
+    pub cpus: Vec<CpuId>,
+    /// Why its place voids the window, if it does.
+    pub objection: Option<Reason>,
+    /// What disturbed it from outside, if anything did.
+    pub disturbed: Option<Disturbance>,
+}
+
+/// What a thread answers.
+pub(super) enum Report {
+    Ready { tid: u32 },
+    Failed(TargetError),
+    Worked(Box<Tally>),
+    Counted(Counted),
+}
+
+/// What a thread needs to begin.
+pub(super) struct Post<'a> {
+    pub instance: &'a dyn Instance,
+    pub workload: &'a dyn Workload,
+    pub shape: Shape,
+    pub load: Load,
+    pub cpu: CpuId,
+    pub seat: Seat,
+    /// The streams it serves.
+    pub streams: Vec<u32>,
+    /// All streams.
+    pub of: u32,
+    pub threads: usize,
+    pub seed: u64,
+}
+
+/// Lives until the orders end.
+pub(super) fn live(post: &Post<'_>, orders: &Receiver<Order>, reports: &Sender<Report>) {
+    let mut worker = match Worker::open(post) {
+        Ok(worker) => worker,
+        Err(error) => {
+            // The other side is gone only when the whole run is.
+            let _ = reports.send(Report::Failed(error));
+            return;
+        }
+    };
+    let _ = reports.send(Report::Ready { tid: affinity::thread_id() });
+    while let Ok(order) = orders.recv() {
+        let report = match order {
+            Order::Work(window) => Report::Worked(Box::new(worker.work(&window))),
+            Order::Count => Report::Counted(worker.counted()),
+        };
+        let _ = reports.send(report);
+    }
+}
+
+/// Answers are checked so many at a time: long calls after their window, short ones in between.
+const BATCH: usize = 512;
+
+/// A stream of requests and its session.
+struct Line {
+    number: u32,
+    session: Box<dyn Session>,
+    requests: Box<dyn Requests>,
+    calls: u64,
+}
+
+struct Worker<'a> {
+    post: &'a Post<'a>,
+    lines: Vec<Line>,
+    answers: Vec<(Request, Answer)>,
+}
+
+impl<'a> Worker<'a> {
+    fn open(post: &'a Post<'a>) -> Result<Self, TargetError> {
+        affinity::pin_to(post.cpu)
+            .map_err(|error| TargetError::NotHere(error.to_string().into()))?;
+        let line = |&number: &u32| {
+            let session = post.instance.session(Seat { stream: number, ..post.seat })?;
+            let stream = Stream { number, of: post.of, seed: post.seed };
+            let requests = post.workload.requests(post.shape, stream);
+            Ok(Line { number, session, requests, calls: 0 })
+        };
+        let lines = post.streams.iter().map(line).collect::<Result<_, TargetError>>()?;
+        Ok(Self { post, lines, answers: Vec::with_capacity(BATCH) })
+    }
+
+    /// Works for a window.
+    fn work(&mut self, window: &Window) -> Tally {
+        let mut tally = Tally::default();
+        let active = self.lines.iter().take_while(|line| line.number < window.streams).count();
+        self.look_around(&mut tally);
+        if active > 0 {
+            let numbers: Vec<u32> = self.lines[..active].iter().map(|line| line.number).collect();
+            let post = self.post;
+            // Another schedule for each window: one that repeats itself could keep in step with it.
+            let seed = post.seed ^ self.lines[0].calls.rotate_left(40);
+            let threads = post.threads.min(window.streams as usize);
+            let mut pacer = Pacer::new(&post.load, &numbers, window.streams, threads, seed);
+            wait_until(window.start);
+            self.call(window, &mut pacer, active, &mut tally);
+            self.check(&mut tally);
+        }
+        self.look_around(&mut tally);
+        tally
+    }
+
+    /// Calls until the window is over, and until each stream has called often enough.
+    fn call(&mut self, window: &Window, pacer: &mut Pacer, active: usize, tally: &mut Tally) {
+        let ns = |at: Instant| at.saturating_duration_since(window.start).as_nanos() as u64;
+        let guard_ns = window.guard.as_nanos() as u64;
+        let over_ns = guard_ns + window.length.as_nanos() as u64;
+        let enough = window.calls_per_stream * active as u64;
+        let mut counted_from = None;
+        let mut watch = Watch::new(self.post.cpu);
+        let mut now_ns = ns(clock::now());
+        loop {
+            if counted_from.is_none() && now_ns >= guard_ns {
+                self.counted();
+                watch.begin();
+                counted_from = Some(ns(clock::now()));
+                now_ns = pacer.pause(now_ns, counted_from.unwrap_or(now_ns));
+            }
+            let (stream, due_ns) = pacer.next();
+            if due_ns > now_ns {
+                if due_ns >= over_ns && tally.calls >= enough {
+                    break;
+                }
+                wait_until(window.start + Duration::from_nanos(due_ns));
+                let then_ns = now_ns;
+                now_ns = ns(clock::now());
+                if counted_from.is_some() {
+                    tally.waited_s += (now_ns - then_ns) as f64 / 1e9;
+                }
+            }
+            let line = &mut self.lines[stream];
+            let request = line.requests.next();
+            let outcome = line.session.execute(&request);
+            line.calls += 1;
+            let sent_ns = now_ns;
+            now_ns = ns(clock::now());
+            pacer.ended(stream, now_ns);
+            match outcome {
+                Ok(answer) => self.answers.push((request, answer)),
+                Err(error) => tally.fail(error.0),
+            }
+            if counted_from.is_some() {
+                tally.calls += 1;
+                tally.latency.record(now_ns.saturating_sub(due_ns));
+                if window.keep_calls {
+                    let stream = self.lines[stream].number;
+                    tally.raw.push(RawCall { stream, due_ns, sent_ns, done_ns: now_ns });
+                }
+            }
+            if now_ns >= over_ns && tally.calls >= enough {
+                break;
+            }
+            if self.answers.len() == BATCH {
+                self.check(tally);
+                now_ns = pacer.pause(now_ns, ns(clock::now()));
+            }
+        }
+        tally.seconds = now_ns.saturating_sub(counted_from.unwrap_or(now_ns)) as f64 / 1e9;
+        // Calls may block by design; time that the hypervisor took is nobody's design.
+        tally.disturbed = watch.end_blocking().err();
+    }
+
+    /// Were all answers right?
+    fn check(&mut self, tally: &mut Tally) {
+        let post = self.post;
+        for (request, answer) in self.answers.drain(..) {
+            if let Err(reason) = post.workload.check(post.shape, &request, &answer) {
+                tally.fail(reason.to_string());
+            }
+        }
+    }
+
+    /// Is the thread where it was put?
+    fn look_around(&self, tally: &mut Tally) {
+        let (asked, seen) = (self.post.cpu, affinity::current_cpu());
+        tally.cpus.push(seen);
+        let mask = affinity::mask().unwrap_or_default();
+        if mask.len() != 1 || !mask.contains(asked) {
+            tally.objection = Some(
+                format!("a worker that was pinned to CPU {asked} was re-pinned to CPU {mask}")
+                    .into(),
+            );
+        } else if seen != asked {
+            tally.objection =
+                Some(format!("a worker of CPU {asked} was seen on CPU {seen}").into());
+        }
+    }
+
+    /// What all sessions counted since the last reading.
+    fn counted(&mut self) -> Counted {
+        let mut sum = Counted::default();
+        for line in &mut self.lines {
+            let counted = line.session.counted();
+            sum.planted += counted.planted;
+            if let Some(lookups) = counted.lookups {
+                sum.lookups.get_or_insert_default().add(&lookups);
+            }
+        }
+        sum
+    }
+}
+
+impl Tally {
+    fn fail(&mut self, words: String) {
+        self.errors += 1;
+        self.first_error.get_or_insert(words);
+    }
+}
+
+/// Below this a thread does not sleep: waking up takes about as long.
+const SHORT: Duration = Duration::from_micros(80);
+
+/// Sleeps the most of the way, and looks at the clock for the rest.
+fn wait_until(moment: Instant) {
+    loop {
+        let left = moment.saturating_duration_since(clock::now());
+        if left.is_zero() {
+            return;
+        }
+        match left.checked_sub(SHORT) {
+            Some(most) => std::thread::sleep(most),
+            None => std::hint::spin_loop(),
+        }
+    }
+}

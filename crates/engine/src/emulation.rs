@@ -1,0 +1,81 @@
+//! Reads what `--emulate` asks for: `nodes=2,remote_ns=80,bimodal=0.2:3x`.
+
+use hopcost_core::{Bimodal, Emulation};
+
+/// Parts of the grammar that no target understands yet.
+const LATER: [&str; 3] = ["siblings", "bandwidth", "usl"];
+const MOST_NODES: u32 = 64;
+
+/// Reads it, or says what is wrong with it.
+pub fn read(text: &str) -> Result<Emulation, String> {
+    let mut emulation = Emulation { nodes: 2, remote_ns: 0.0, bimodal: None };
+    for part in text.split(',').map(str::trim) {
+        let Some((key, value)) = part.split_once('=') else {
+            return Err(format!("'{part}' is no key=value; write nodes=2,remote_ns=80"));
+        };
+        match key {
+            "nodes" => emulation.nodes = nodes(value)?,
+            "remote_ns" => emulation.remote_ns = nanoseconds(value)?,
+            "bimodal" => emulation.bimodal = Some(bimodal(value)?),
+            key if LATER.contains(&key) => {
+                return Err(format!("'{key}' cannot be emulated by this version"));
+            }
+            key => return Err(format!("there is no '{key}'; known: nodes, remote_ns, bimodal")),
+        }
+    }
+    Ok(emulation)
+}
+
+fn nodes(value: &str) -> Result<u32, String> {
+    let nodes = value.parse().ok().filter(|nodes| (1..=MOST_NODES).contains(nodes));
+    nodes.ok_or_else(|| format!("'{value}' nodes: 1 to {MOST_NODES} are possible"))
+}
+
+fn nanoseconds(value: &str) -> Result<f64, String> {
+    let ns = value.parse().ok().filter(|ns: &f64| (0.0..=1e6).contains(ns));
+    ns.ok_or_else(|| format!("remote_ns={value}: 0 to 1000000 are possible"))
+}
+
+/// `0.2:3x`
+fn bimodal(value: &str) -> Result<Bimodal, String> {
+    let parts = value.split_once(':').and_then(|(share, times)| {
+        let share: f64 = share.parse().ok()?;
+        let times: f64 = times.strip_suffix('x')?.parse().ok()?;
+        ((0.0..=1.0).contains(&share) && (1.0..=100.0).contains(&times))
+            .then_some(Bimodal { share, times })
+    });
+    parts.ok_or_else(|| {
+        format!("bimodal={value}: write SHARE:TIMESx, as 0.2:3x for a fifth three times as long")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_is_promised() {
+        let read = |text| read(text).unwrap();
+        let plain = Emulation { nodes: 2, remote_ns: 80.0, bimodal: None };
+        assert_eq!(read("nodes=2,remote_ns=80"), plain);
+        assert_eq!(read("remote_ns=80"), plain);
+        let bimodal = Some(Bimodal { share: 0.2, times: 3.0 });
+        assert_eq!(read("remote_ns=80, bimodal=0.2:3x"), Emulation { bimodal, ..plain });
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for (text, said) in [
+            ("nodes", "is no key=value"),
+            ("nodes=0", "1 to 64"),
+            ("remote_ns=-1", "0 to 1000000"),
+            ("remote_ns=NaN", "0 to 1000000"),
+            ("bimodal=3x", "SHARE:TIMESx"),
+            ("bimodal=2:3x", "SHARE:TIMESx"),
+            ("usl=0.03:0.001", "by this version"),
+            ("remotens=80", "known: nodes, remote_ns, bimodal"),
+        ] {
+            assert!(read(text).unwrap_err().contains(said), "{text}: {:?}", read(text));
+        }
+    }
+}

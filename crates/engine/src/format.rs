@@ -1,0 +1,89 @@
+//! The keys of an experiment file, in words: what the reference is generated from.
+
+/// One key.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its table, and its name there; `NAME` and `LEVEL` are yours to choose.
+    pub path: &'static str,
+    /// What it says.
+    pub says: &'static str,
+}
+
+const fn key(path: &'static str, says: &'static str) -> Key {
+    Key { path, says }
+}
+
+/// All of them.
+pub const KEYS: &[Key] = &[
+    key("question", "what is asked, with a question mark"),
+    key("subject.probes", "an experiment on the hardware alone: these probes, in this order"),
+    key("subject.target", "the kind of database; the embedded one without it"),
+    key("subject.dataset", "its data"),
+    key("subject.scale", "rows of the data's main table, `{ quick = ROWS, full = ROWS }`"),
+    key("subject.workload", "what it is asked"),
+    key("factor.NAME", "the one factor that varies: two levels or more, the first is the baseline"),
+    key(
+        "factor.NAME.LEVEL.data",
+        "where the data's memory is; what a level does not name stands anywhere",
+    ),
+    key("factor.NAME.LEVEL.workers", "where the threads that work on requests stand; a node"),
+    key("factor.NAME.LEVEL.log_writer", "where the log writer stands"),
+    key("factor.NAME.LEVEL.client", "where the threads that send requests stand"),
+    key("sweep.streams", "concurrent streams, 1 to 400; one without it"),
+    key("load.think", "a stream's pause after each answer, as `\"10ms\"`; none without it"),
+    key(
+        "load.rate",
+        "calls per second over all streams, begun whatever became of the last: an open loop",
+    ),
+    key("load.arrivals", "of an open loop: `\"fixed\"` or `\"poisson\"`"),
+    key("load.ramp", "time over which the streams begin, one after the other, as `\"1s\"`"),
+    key("measure.response", "what counts: `\"queries_per_hour\"` or `\"calls_per_second\"`"),
+    key("measure.find", "`\"worst\"`: the headline is the worst of the sweep, from fresh blocks"),
+    key("measure.prove", "what has to be read back: `METRIC >= SHARE% when NAME = LEVEL`"),
+    key("published.beside", "published figures to show beside"),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{Vocabulary, read_experiment};
+
+    /// The keys that the reader itself names when it meets one that it does not know.
+    fn known_to_the_reader(text: &str) -> BTreeSet<String> {
+        let none = Vocabulary {
+            targets: &[],
+            datasets: &[],
+            workloads: &[],
+            probes: &[],
+            published: &[],
+            metrics: &[],
+        };
+        let error = read_experiment("x", text, &none).unwrap_err();
+        let known = error.advice.split("known: ").nth(1).unwrap_or_else(|| panic!("{error}"));
+        known.split(", ").map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_reference_has_every_key_that_the_reader_knows_and_no_other() {
+        let head = "question = \"x?\"\n";
+        for (table, text) in [
+            ("", "zzz = 1\n".to_owned()),
+            ("subject.", format!("{head}[subject]\nzzz = 1\n")),
+            ("factor.NAME.LEVEL.", format!("{head}[subject]\n[factor.f]\na = {{ zzz = 1 }}\n")),
+            ("sweep.", format!("{head}[subject]\n[sweep]\nzzz = 1\n")),
+            ("load.", format!("{head}[subject]\n[load]\nzzz = 1\n")),
+            ("measure.", format!("{head}[subject]\n[measure]\nzzz = 1\n")),
+            ("published.", format!("{head}[subject]\n[published]\nzzz = 1\n")),
+        ] {
+            let in_reference: BTreeSet<String> = KEYS
+                .iter()
+                .filter_map(|key| key.path.strip_prefix(table))
+                .map(|rest| rest.split('.').next().unwrap().to_owned())
+                .filter(|name| table != "factor." && name != "NAME")
+                .collect();
+            assert_eq!(in_reference, known_to_the_reader(&text), "in '{table}'");
+        }
+    }
+}

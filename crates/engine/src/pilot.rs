@@ -1,0 +1,281 @@
+//! How long everything is to take: from what was wished for, and from a short run of the baseline.
+//!
+//! Method: the pilot runs the baseline for a while and cuts what it did into windows of each length
+//! (`stats::choose_window`); before that it switches between the arms a few times to see how long a
+//! switch disturbs what follows (`stats::samples_to_drop`). A quick run does without: its windows are
+//! 0.2 s, after a guard of 50 ms.
+
+use std::time::Duration;
+
+use hopcost_core::{Effort, TargetError};
+use hopcost_stats::{Window, blocks_needed, choose_window, samples_to_drop};
+
+use crate::comparing::Staff;
+use crate::driver::{Ask, RawCall};
+use crate::event::{Event, Listener};
+use crate::plan::Plan;
+use crate::schedule::Pace;
+
+/// What the user wishes, where it differs from what the effort means.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wishes {
+    /// How much time and detail.
+    pub effort: Effort,
+    /// Seconds for everything.
+    pub budget_s: Option<f64>,
+    /// Seconds of a window.
+    pub window_s: Option<f64>,
+    /// Seconds at its begin that are not counted.
+    pub guard_s: Option<f64>,
+    /// Fresh units.
+    pub units: Option<u64>,
+    /// Half of the interval that is narrow enough.
+    pub half_width: Option<f64>,
+    /// A cost within this is no difference.
+    pub margin: Option<f64>,
+    /// The seed of every coin.
+    pub seed: u64,
+}
+
+impl Wishes {
+    /// Nothing beyond what an effort means.
+    pub fn of(effort: Effort, seed: u64) -> Self {
+        Self {
+            effort,
+            budget_s: None,
+            window_s: None,
+            guard_s: None,
+            units: None,
+            half_width: None,
+            margin: None,
+            seed,
+        }
+    }
+}
+
+/// What an effort means.
+struct Means {
+    budget_s: f64,
+    pilot_s: f64,
+    longest_window_s: f64,
+    half_width: f64,
+    search_units: u64,
+    long_s: Option<f64>,
+}
+
+impl Means {
+    const fn of(effort: Effort) -> Self {
+        match effort {
+            Effort::Quick => Self {
+                budget_s: 40.0,
+                pilot_s: 0.0,
+                longest_window_s: 0.2,
+                half_width: 0.03,
+                search_units: 3,
+                long_s: None,
+            },
+            Effort::Normal => Self {
+                budget_s: 240.0,
+                pilot_s: 8.0,
+                longest_window_s: 2.0,
+                half_width: 0.01,
+                search_units: 4,
+                long_s: Some(4.0),
+            },
+            Effort::Full => Self {
+                budget_s: 1200.0,
+                pilot_s: 40.0,
+                longest_window_s: 8.0,
+                half_width: 0.007,
+                search_units: 6,
+                long_s: Some(60.0),
+            },
+        }
+    }
+}
+
+/// Seconds that a run may take.
+pub fn budget_s(wishes: &Wishes) -> f64 {
+    wishes.budget_s.unwrap_or(Means::of(wishes.effort).budget_s)
+}
+
+const QUICK_WINDOW_S: f64 = 0.2;
+const QUICK_GUARD_S: f64 = 0.05;
+const SHORTEST_WINDOW_S: f64 = 0.1;
+const LONGEST_GUARD_S: f64 = 0.5;
+const MARGIN: f64 = 0.03;
+/// The looks need as many.
+const LEAST_UNITS: u64 = 8;
+const PLACEBO_EVERY: u64 = 4;
+/// The pilot's throughput is looked at in pieces so long.
+const PIECE_S: f64 = 0.05;
+/// Switches that the guard is averaged over, and seconds after each.
+const SWITCHES: usize = 6;
+const AFTER_SWITCH_S: f64 = 0.4;
+/// Seconds of a window that go by around it: threads wake, placement is read back.
+const AROUND_S: f64 = 0.01;
+
+/// What a pilot found.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    window_s: f64,
+    guard_s: f64,
+    deviation: Option<f64>,
+}
+
+/// The pace of a run. The second is what is said up front: that the budget will not do.
+pub fn pace(
+    staff: &mut Staff<'_>,
+    plan: &Plan,
+    find_worst: bool,
+    wishes: &Wishes,
+    listener: &mut dyn Listener,
+) -> Result<(Pace, Option<String>), TargetError> {
+    let means = Means::of(wishes.effort);
+    let found = match (wishes.window_s, means.pilot_s > 0.0) {
+        (None, true) => pilot(staff, plan, &means, listener)?,
+        _ => Found { window_s: QUICK_WINDOW_S, guard_s: QUICK_GUARD_S, deviation: None },
+    };
+    let window_s = wishes.window_s.unwrap_or(found.window_s);
+    let guard_s = wishes.guard_s.unwrap_or(found.guard_s);
+    let budget_s = budget_s(wishes);
+    let half_width = wishes.half_width.unwrap_or(means.half_width);
+    let blocks = Blocks::of(plan, find_worst, window_s + guard_s + AROUND_S);
+    let search_s = blocks.search_s * means.search_units as f64;
+    let long_s = means.long_s.filter(|_| wishes.units.is_none());
+    let left_s = budget_s - search_s - long_s.map_or(0.0, |long_s| 4.0 * (long_s + guard_s));
+    let affordable = (left_s / blocks.unit_s) as u64;
+    let most_units = wishes.units.unwrap_or(affordable).max(LEAST_UNITS);
+    let pace = Pace {
+        window_s,
+        guard_s,
+        search_units: if blocks.search_s > 0.0 { means.search_units } else { 0 },
+        most_units,
+        placebo_every: PLACEBO_EVERY,
+        long_s,
+        // A number of units that was asked for is measured, however long it takes.
+        budget_s: wishes.units.is_none().then_some(budget_s),
+        half_width,
+        margin: wishes.margin.unwrap_or(MARGIN),
+        seed: wishes.seed,
+    };
+    let warning = found.deviation.and_then(|deviation| {
+        let of_unit = deviation / (plan.bindings.len() as f64).sqrt();
+        let needed = blocks_needed(of_unit, half_width) as u64;
+        (needed > most_units && wishes.units.is_none()).then(|| {
+            let minutes = (search_s + needed as f64 * blocks.unit_s) / 60.0;
+            format!(
+                "the pilot was so noisy that ±{:.1} % takes some {needed} units of blocks, more than \
+                 the {most_units} that the budget holds: --budget {:.0}m would do",
+                100.0 * half_width,
+                minutes.ceil()
+            )
+        })
+    });
+    Ok((pace, warning))
+}
+
+/// What blocks take.
+struct Blocks {
+    /// Seconds of one unit of the search; 0 where nothing is searched.
+    search_s: f64,
+    /// Seconds of one fresh unit, with its share of placebo blocks.
+    unit_s: f64,
+}
+
+impl Blocks {
+    fn of(plan: &Plan, find_worst: bool, window_s: f64) -> Self {
+        let points = plan.points.len();
+        let searched = find_worst && points > 1;
+        let reported = if searched { 1 } else { points };
+        let blocks = |points: usize| (points * plan.bindings.len()) as f64;
+        Self {
+            search_s: if searched { 4.0 * window_s * blocks(points) } else { 0.0 },
+            unit_s: 4.0 * window_s * (blocks(reported) + 1.0 / PLACEBO_EVERY as f64),
+        }
+    }
+}
+
+/// Looks at the baseline, and at what follows a switch.
+fn pilot(
+    staff: &mut Staff<'_>,
+    plan: &Plan,
+    means: &Means,
+    listener: &mut dyn Listener,
+) -> Result<Found, TargetError> {
+    listener.hear(Event::Pilot { seconds: means.pilot_s + SWITCHES as f64 * AFTER_SWITCH_S });
+    let ask = |seconds: f64| Ask {
+        guard: Duration::ZERO,
+        length: Duration::from_secs_f64(seconds),
+        calls_per_stream: 2,
+        streams: plan.most_streams(),
+        keep_calls: true,
+    };
+    let mut after_switches = Vec::new();
+    for switch in 0..SWITCHES {
+        let calls = staff.pilot((switch + 1) % 2, ask(AFTER_SWITCH_S))?;
+        after_switches.push(calls.iter().map(rate_of).collect::<Vec<f64>>());
+    }
+    let calls = staff.pilot(0, ask(means.pilot_s))?;
+    let mean_s = calls.iter().map(service_s).sum::<f64>() / calls.len() as f64;
+    let dropped = samples_to_drop(&after_switches).unwrap_or(0) as f64;
+    let guard_s = (dropped * mean_s).clamp(QUICK_GUARD_S, LONGEST_GUARD_S);
+    let piece_s = PIECE_S.max(2.0 * mean_s);
+    let rates = rates(&calls, piece_s);
+    let chosen = choose_window(&rates, piece_s, guard_s, SHORTEST_WINDOW_S, means.longest_window_s);
+    Ok(match chosen {
+        Some(Window { seconds, deviation }) => {
+            Found { window_s: seconds, guard_s, deviation: Some(deviation) }
+        }
+        None => Found { window_s: means.longest_window_s, guard_s, deviation: None },
+    })
+}
+
+fn service_s(call: &RawCall) -> f64 {
+    call.done_ns.saturating_sub(call.sent_ns) as f64 / 1e9
+}
+
+fn rate_of(call: &RawCall) -> f64 {
+    1.0 / service_s(call).max(1e-9)
+}
+
+/// The throughput piece by piece. A call that lies in several is shared out among them: whole calls
+/// would make pieces of few calls jump.
+fn rates(calls: &[RawCall], piece_s: f64) -> Vec<f64> {
+    let end_s = calls.iter().map(|call| call.done_ns).max().unwrap_or(0) as f64 / 1e9;
+    let mut work = vec![0.0; (end_s / piece_s) as usize];
+    for call in calls {
+        let (from, to) = (call.sent_ns as f64 / 1e9, call.done_ns as f64 / 1e9);
+        let pieces = (from / piece_s) as usize..=(to / piece_s) as usize;
+        for piece in pieces {
+            let (begin, end) = (piece as f64 * piece_s, (piece + 1) as f64 * piece_s);
+            let inside = to.min(end) - from.max(begin);
+            if let Some(work) = work.get_mut(piece) {
+                *work += inside.max(0.0) / (to - from).max(1e-9);
+            }
+        }
+    }
+    // The first piece holds the pilot's own begin.
+    work.drain(..work.len().min(1));
+    work.iter().map(|calls| calls / piece_s).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_shared_out_among_the_pieces_it_lies_in() {
+        let call = |from_ms: u64, to_ms: u64| RawCall {
+            stream: 0,
+            due_ns: from_ms * 1_000_000,
+            sent_ns: from_ms * 1_000_000,
+            done_ns: to_ms * 1_000_000,
+        };
+        // One call of 40 ms after the other: 25 a second, wherever the pieces of 50 ms are cut.
+        let calls: Vec<RawCall> = (0..20).map(|n| call(n * 40, (n + 1) * 40)).collect();
+        let rates = rates(&calls, 0.05);
+        assert_eq!(rates.len(), 15);
+        assert!(rates.iter().all(|rate| (rate - 25.0).abs() < 1e-6), "{rates:?}");
+    }
+}

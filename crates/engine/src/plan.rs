@@ -1,0 +1,251 @@
+//! From an experiment and a machine to what will be measured where. Pure: nothing is touched.
+//!
+//! Method: `node:A`, `node:B` stand for real nodes in turn. Node i is A and node i + k is B, for each i
+//! around the circle, so that every node is as often A as B, and whatever is peculiar to a node ("node
+//! 0 owns the disk") cancels; all strides k together are all pairs. One *unit* of the comparison is one
+//! block of each binding. A place that is said by its distance is looked for from where the level's
+//! workers stand.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hopcost_core::{
+    Binding, Comparison, CpuId, CpuSet, DistanceClass, Effort, Known, Level, Machine, NodeId,
+    Reason, Spot,
+};
+use serde::{Deserialize, Serialize};
+
+/// Where one level stands in one binding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// The node of the data; none leaves it to the target.
+    pub home: Option<NodeId>,
+    /// The CPUs of the workers, in the order in which they are used: one per core first.
+    pub workers: Vec<CpuId>,
+    /// The node that they stand on, where it is one.
+    pub at: Option<NodeId>,
+    /// The CPUs of the log writer.
+    pub log_writer: Option<CpuSet>,
+    /// The CPUs of the client.
+    pub client: Option<CpuSet>,
+}
+
+/// Something of an experiment that is not measured here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// What.
+    pub what: String,
+    /// Why not.
+    pub reason: Reason,
+}
+
+/// One thing to compare with the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Point {
+    /// Streams.
+    pub streams: u32,
+    /// The level, by position.
+    pub level: usize,
+}
+
+/// What will be measured where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The ways of binding the experiment's symbols.
+    pub bindings: Vec<Binding>,
+    /// Where each level stands: by binding, then by level.
+    pub placements: Vec<Vec<Placement>>,
+    /// The levels' names, the baseline first.
+    pub levels: Vec<String>,
+    /// What is compared.
+    pub points: Vec<Point>,
+    /// What is left out.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Plan {
+    /// The nodes that data has to live on.
+    pub fn homes(&self) -> Vec<NodeId> {
+        let homes = self.placements.iter().flatten().filter_map(|placement| placement.home);
+        homes.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The most streams of any point.
+    pub fn most_streams(&self) -> u32 {
+        self.points.iter().map(|point| point.streams).max().unwrap_or(1)
+    }
+}
+
+/// More pairs than this take too long unless all effort is asked for.
+const MANY_PAIRS: usize = 12;
+/// Without full effort, streams beyond so many per worker CPU are left out.
+const STREAMS_PER_CPU: u32 = 2;
+
+/// Binds an experiment to a machine, or says why it does not apply there.
+pub fn plan(comparison: &Comparison, machine: &Machine, effort: Effort) -> Result<Plan, Reason> {
+    let bindings = bindings(comparison, machine, effort)?;
+    let mut left_out = Vec::new();
+    let mut kept: Vec<usize> = Vec::new();
+    for (number, level) in comparison.levels.iter().enumerate() {
+        let missing = bindings.iter().find_map(|binding| place(level, binding, machine).err());
+        match missing {
+            None => kept.push(number),
+            Some(reason) if number == 0 => return Err(reason),
+            Some(reason) => left_out.push(LeftOut { what: level.name.clone(), reason }),
+        }
+    }
+    if kept.len() < 2 {
+        let reason = left_out.pop().map(|left_out| left_out.reason);
+        return Err(reason.unwrap_or_else(|| "there is nothing to compare".into()));
+    }
+    let levels: Vec<&Level> = kept.iter().map(|&number| &comparison.levels[number]).collect();
+    let placed = |binding: &Binding| -> Result<Vec<Placement>, Reason> {
+        levels.iter().map(|level| place(level, binding, machine)).collect()
+    };
+    let mut placements = bindings.iter().map(placed).collect::<Result<Vec<_>, _>>()?;
+    let cpus = equal_hands(&mut placements);
+    let streams = streams(&comparison.streams, cpus, effort, &mut left_out);
+    let points = streams
+        .iter()
+        .flat_map(|&streams| (1..levels.len()).map(move |level| Point { streams, level }))
+        .collect();
+    let levels = levels.iter().map(|level| level.name.clone()).collect();
+    Ok(Plan { bindings, placements, levels, points, left_out })
+}
+
+/// All arms get as many CPUs as the smallest has: more hands are another experiment.
+fn equal_hands(placements: &mut [Vec<Placement>]) -> usize {
+    let sizes = placements.iter().flatten().map(|placement| placement.workers.len());
+    let least = sizes.min().unwrap_or(0);
+    for placement in placements.iter_mut().flatten() {
+        placement.workers.truncate(least);
+    }
+    least
+}
+
+fn streams(all: &[u32], cpus: usize, effort: Effort, left_out: &mut Vec<LeftOut>) -> Vec<u32> {
+    let most = STREAMS_PER_CPU * cpus as u32;
+    let least = all.iter().copied().min().unwrap_or(1);
+    let kept = |&streams: &u32| effort == Effort::Full || streams <= most || streams == least;
+    for streams in all.iter().copied().filter(|streams| !kept(streams)) {
+        let reason = format!(
+            "more than {STREAMS_PER_CPU} per worker CPU only wait for each other; --full measures them"
+        );
+        left_out.push(LeftOut { what: format!("{streams} streams"), reason: reason.into() });
+    }
+    all.iter().copied().filter(kept).collect()
+}
+
+/// The ways of giving the experiment's letters to nodes.
+fn bindings(
+    comparison: &Comparison,
+    machine: &Machine,
+    effort: Effort,
+) -> Result<Vec<Binding>, Reason> {
+    let letters = letters(&comparison.levels);
+    let nodes: Vec<NodeId> = machine
+        .nodes_with_memory()
+        .filter(|node| node.cpus.intersects(&machine.limits.cpus))
+        .map(|node| node.id)
+        .collect();
+    if letters.len() > nodes.len() {
+        return Err(too_few_nodes(letters.len(), nodes.len()));
+    }
+    if letters.is_empty() {
+        return Ok(vec![Binding { nodes: BTreeMap::new() }]);
+    }
+    let n = nodes.len();
+    let strides = if letters.len() == 1 {
+        1..2
+    } else if effort == Effort::Full || n * (n - 1) <= MANY_PAIRS {
+        1..n
+    } else {
+        1..2
+    };
+    let bind = |stride: usize, first: usize| -> Option<Binding> {
+        let of_letter =
+            |(turn, &letter): (usize, &char)| (letter, nodes[(first + turn * stride) % n]);
+        let nodes: BTreeMap<char, NodeId> = letters.iter().enumerate().map(of_letter).collect();
+        let different: BTreeSet<&NodeId> = nodes.values().collect();
+        (different.len() == letters.len()).then_some(Binding { nodes })
+    };
+    let all = strides.flat_map(|stride| (0..n).filter_map(move |first| bind(stride, first)));
+    Ok(all.collect())
+}
+
+fn too_few_nodes(wanted: usize, there: usize) -> Reason {
+    let nodes = if there == 1 { "node" } else { "nodes" };
+    format!(
+        "this machine has {there} memory {nodes} with usable CPUs, and {wanted} are needed: nothing \
+         here is remote. Run it on a machine with more, or try the method on an emulated one: \
+         --emulate nodes={wanted},remote_ns=80"
+    )
+    .into()
+}
+
+fn letters(levels: &[Level]) -> BTreeSet<char> {
+    let spots =
+        levels.iter().flat_map(|level| [level.data, level.workers, level.log_writer, level.client]);
+    let letter = |spot| match spot {
+        Some(Spot::Node(letter)) => Some(letter),
+        _ => None,
+    };
+    spots.filter_map(letter).collect()
+}
+
+/// Where a level stands in one binding, or why it cannot.
+fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placement, Reason> {
+    let node_of = |letter: &char| binding.nodes.get(letter).copied();
+    let at = match &level.workers {
+        Some(Spot::Node(letter)) => node_of(letter),
+        _ => None,
+    };
+    let among = match at.and_then(|node| machine.node(node)) {
+        Some(node) => node.cpus.intersection(&machine.limits.cpus),
+        None => machine.limits.cpus.clone(),
+    };
+    let workers = in_order_of_use(machine, &among);
+    let Some(&first) = workers.first() else {
+        return Err("no usable CPU stands there".into());
+    };
+    let home = match &level.data {
+        None => None,
+        Some(Spot::Node(letter)) => node_of(letter),
+        Some(Spot::Away(class)) => Some(memory_away(machine, first, *class)?),
+    };
+    let cpus = |spot: &Option<Spot>| -> Result<Option<CpuSet>, Reason> {
+        Ok(match spot {
+            None => None,
+            Some(Spot::Node(letter)) => {
+                node_of(letter).and_then(|node| machine.node(node)).map(|node| node.cpus.clone())
+            }
+            Some(Spot::Away(class)) => Some(cpus_away(machine, first, *class)?),
+        })
+    };
+    let (log_writer, client) = (cpus(&level.log_writer)?, cpus(&level.client)?);
+    Ok(Placement { home, workers, at, log_writer, client })
+}
+
+/// One CPU of each core first, then the siblings.
+fn in_order_of_use(machine: &Machine, among: &CpuSet) -> Vec<CpuId> {
+    let first = machine.one_cpu_per_core(among);
+    first.iter().chain(among.difference(&first).iter()).collect()
+}
+
+fn memory_away(machine: &Machine, from: CpuId, class: DistanceClass) -> Result<NodeId, Reason> {
+    let mut nodes = machine.nodes_with_memory().map(|node| node.id);
+    let found = nodes.find(|&node| machine.memory_distance(from, node) == Known::Is(class));
+    found.ok_or_else(|| absent(machine, class))
+}
+
+fn cpus_away(machine: &Machine, from: CpuId, class: DistanceClass) -> Result<CpuSet, Reason> {
+    let usable = machine.limits.cpus.iter();
+    let found: CpuSet =
+        usable.filter(|&cpu| machine.cpu_distance(from, cpu) == Known::Is(class)).collect();
+    if found.is_empty() { Err(absent(machine, class)) } else { Ok(found) }
+}
+
+fn absent(machine: &Machine, class: DistanceClass) -> Reason {
+    let rung = machine.distances.ladder.iter().find(|rung| rung.class == class);
+    let why = rung.and_then(|rung| rung.example.reason().cloned());
+    why.unwrap_or_else(|| format!("nothing is {class} from where the workers stand").into())
+}

@@ -1,0 +1,248 @@
+//! Which block comes next. Pure: a function of the plan and of the blocks that there are, so that a
+//! run that was killed goes on as if nothing had happened.
+//!
+//! Method: a search over the points of the sweep first, where the worst is looked for, in randomised
+//! units; then fresh units of what is reported, stopped at a look when every interval is as narrow as
+//! was asked for, or when the time or the blocks are spent; every few units a block of the baseline
+//! against itself; and one long block at the end.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use hopcost_core::{BlockRecord, Phase, Trial};
+use hopcost_stats::{Block, Goal, Looks, WorstSet, cost, find_worst};
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Plan, Point};
+
+/// How long everything takes, and what it is to reach. Kept with the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pace {
+    /// Seconds of a window.
+    pub window_s: f64,
+    /// Seconds at its begin that are not counted.
+    pub guard_s: f64,
+    /// Units of the search for the worst; none of a plan with one point.
+    pub search_units: u64,
+    /// The most fresh units.
+    pub most_units: u64,
+    /// A placebo block comes after so many fresh units.
+    pub placebo_every: u64,
+    /// Seconds of each window of the one long block; none leaves it out.
+    pub long_s: Option<f64>,
+    /// Seconds for everything; none measures all units whatever they take.
+    pub budget_s: Option<f64>,
+    /// Half of the interval that is narrow enough.
+    pub half_width: f64,
+    /// A cost within this is no difference.
+    pub margin: f64,
+    /// The seed of every coin.
+    pub seed: u64,
+}
+
+/// The confidence of all that is said.
+pub const LEVEL: f64 = 0.95;
+
+impl Pace {
+    /// The goal of a comparison that is one of so many.
+    pub fn goal(&self, comparisons: usize) -> Goal {
+        let level = 1.0 - (1.0 - LEVEL) / comparisons.max(1) as f64;
+        Goal {
+            looks: Looks::up_to(self.most_units as usize, level),
+            half_width: self.half_width,
+            margin: self.margin,
+            seed: self.seed,
+        }
+    }
+}
+
+impl Pace {
+    /// How much is done at least, and what is left at most, after a block at so many seconds.
+    pub fn progress(&self, block: &BlockRecord, elapsed_s: f64) -> (f64, Duration) {
+        let units = match block.trial.phase {
+            Phase::Search => 0,
+            Phase::Fresh | Phase::Placebo => block.trial.unit,
+            Phase::Long => self.most_units,
+        };
+        let by_units = units as f64 / self.most_units as f64;
+        let by_time = self.budget_s.map_or(0.0, |budget_s| elapsed_s / budget_s);
+        let done = by_units.max(by_time).clamp(0.0, 1.0);
+        let left_s = match self.budget_s {
+            Some(budget_s) => (budget_s - elapsed_s).max(0.0),
+            None => elapsed_s / done.max(0.01) - elapsed_s,
+        };
+        (done, Duration::from_secs_f64(left_s))
+    }
+}
+
+/// The way through a comparison.
+#[derive(Debug)]
+pub struct Schedule<'a> {
+    plan: &'a Plan,
+    pace: &'a Pace,
+    /// Is only the worst point reported?
+    find_worst: bool,
+    goal: Goal,
+}
+
+impl<'a> Schedule<'a> {
+    /// For a plan.
+    pub fn new(plan: &'a Plan, pace: &'a Pace, find_worst: bool) -> Self {
+        let reported = if find_worst { 1 } else { plan.points.len() };
+        Self { plan, pace, find_worst, goal: pace.goal(reported) }
+    }
+
+    /// The next block; none where all is done. `elapsed_s` is what the run has taken so far.
+    pub fn next(&self, blocks: &[BlockRecord], elapsed_s: f64) -> Option<Trial> {
+        let number = blocks.len() as u64;
+        // A void run ends with its unit: by then it is known what is void in every binding.
+        let is_void = blocks.iter().any(|block| block.objection().is_some());
+        if let Some(trial) = self.search(number) {
+            let begins_unit = blocks.last().is_none_or(|last| last.trial.unit != trial.unit);
+            return (!(is_void && begins_unit)).then_some(trial);
+        }
+        let points = self.reported(blocks);
+        let begun = blocks.iter().filter(|b| b.trial.phase == Phase::Fresh).count() as u64;
+        let of_unit = (points.len() * self.plan.bindings.len()) as u64;
+        let placebos = blocks.iter().filter(|b| b.trial.phase == Phase::Placebo).count() as u64;
+        let (unit, within) = (begun / of_unit, begun % of_unit);
+        let between_units = within == 0;
+        if is_void && between_units {
+            return None;
+        }
+        if between_units && unit / self.pace.placebo_every > placebos {
+            return Some(self.placebo(number, placebos, points[0].streams));
+        }
+        if between_units && self.is_over(blocks, &points, unit, elapsed_s) {
+            return self.long(blocks, number, points[0]);
+        }
+        Some(self.of_unit(number, Phase::Fresh, unit, within, &points))
+    }
+
+    /// What is reported: the worst point by the search, or all points.
+    pub fn reported(&self, blocks: &[BlockRecord]) -> Vec<Point> {
+        match self.worst(blocks) {
+            Some(found) => vec![self.plan.points[found.worst]],
+            None => self.plan.points.clone(),
+        }
+    }
+
+    /// What the search found, where there was one.
+    pub fn worst(&self, blocks: &[BlockRecord]) -> Option<WorstSet> {
+        if self.search_blocks() == 0 {
+            return None;
+        }
+        let costs: Vec<Vec<f64>> = self
+            .plan
+            .points
+            .iter()
+            .map(|point| self.contrasts(blocks, Phase::Search, *point))
+            .map(|contrasts| contrasts.into_iter().map(cost).collect())
+            .collect();
+        let least = costs.iter().map(Vec::len).min().unwrap_or(0);
+        let equal: Vec<Vec<f64>> =
+            costs.iter().map(|of_point| of_point[..least].to_vec()).collect();
+        // Where everything was disturbed nothing is known: the first is as good as any.
+        Some(
+            find_worst(&equal, LEVEL).unwrap_or(WorstSet {
+                worst: 0,
+                not_excluded: (1..self.plan.points.len()).collect(),
+            }),
+        )
+    }
+
+    /// A point's contrasts, one per complete unit of a phase: the mean over all bindings.
+    pub fn contrasts(&self, blocks: &[BlockRecord], phase: Phase, point: Point) -> Vec<f64> {
+        let of_point: Vec<&BlockRecord> = blocks
+            .iter()
+            .filter(|block| block.trial.phase == phase)
+            .filter(|block| {
+                (block.trial.streams, block.trial.level) == (point.streams, point.level)
+            })
+            .collect();
+        let last = of_point.last().map_or(0, |block| block.trial.unit + 1);
+        let unit = |unit| {
+            let of_unit = of_point.iter().filter(|block| block.trial.unit == unit);
+            let contrasts: Option<Vec<f64>> = of_unit.map(|block| contrast(block)).collect();
+            let contrasts = contrasts.filter(|all| all.len() == self.plan.bindings.len())?;
+            Some(contrasts.iter().sum::<f64>() / contrasts.len() as f64)
+        };
+        (0..last).filter_map(unit).collect()
+    }
+
+    fn search_blocks(&self) -> u64 {
+        let points = self.plan.points.len();
+        let searched = self.find_worst && points > 1;
+        if searched {
+            self.pace.search_units * (points * self.plan.bindings.len()) as u64
+        } else {
+            0
+        }
+    }
+
+    fn search(&self, number: u64) -> Option<Trial> {
+        let of_unit = (self.plan.points.len() * self.plan.bindings.len()) as u64;
+        let (unit, within) = (number / of_unit, number % of_unit);
+        (number < self.search_blocks())
+            .then(|| self.of_unit(number, Phase::Search, unit, within, &self.plan.points))
+    }
+
+    /// The n-th block of a unit, in the unit's own random order.
+    fn of_unit(&self, number: u64, phase: Phase, unit: u64, n: u64, points: &[Point]) -> Trial {
+        let bindings = 0..self.plan.bindings.len();
+        let mut order: Vec<(Point, usize)> = points
+            .iter()
+            .flat_map(|&p| bindings.clone().map(move |binding| (p, binding)))
+            .collect();
+        let of_phase = (phase as u64 + 1) << 40;
+        Rng::with_seed(self.pace.seed ^ of_phase ^ unit).shuffle(&mut order);
+        let (point, binding) = order[n as usize];
+        self.trial(number, phase, unit, point, binding)
+    }
+
+    fn placebo(&self, number: u64, unit: u64, streams: u32) -> Trial {
+        let binding = unit as usize % self.plan.bindings.len();
+        self.trial(number, Phase::Placebo, unit, Point { streams, level: 0 }, binding)
+    }
+
+    fn long(&self, blocks: &[BlockRecord], number: u64, point: Point) -> Option<Trial> {
+        let done = blocks.iter().any(|block| block.trial.phase == Phase::Long);
+        let wanted = self.pace.long_s.is_some() && !done;
+        wanted.then(|| self.trial(number, Phase::Long, 0, point, 0))
+    }
+
+    fn trial(&self, number: u64, phase: Phase, unit: u64, point: Point, binding: usize) -> Trial {
+        let coin = Rng::with_seed(self.pace.seed.rotate_left(17) ^ number).bool();
+        let Point { streams, level } = point;
+        Trial { number, phase, unit, streams, binding, level, baseline_outside: coin }
+    }
+
+    fn is_over(
+        &self,
+        blocks: &[BlockRecord],
+        points: &[Point],
+        units: u64,
+        elapsed_s: f64,
+    ) -> bool {
+        let narrow = |point: &Point| {
+            let standing = self.goal.look(&self.contrasts(blocks, Phase::Fresh, *point));
+            standing.is_some_and(|standing| standing.is_narrow)
+        };
+        // Units lost to disturbances are made up for, within reason.
+        let most = self.pace.most_units;
+        let complete = |point: &Point| {
+            self.contrasts(blocks, Phase::Fresh, *point).len() as u64 >= most || units >= 2 * most
+        };
+        let spent = self.pace.budget_s.is_some_and(|budget_s| elapsed_s >= budget_s);
+        spent || points.iter().all(|p| complete(p) || narrow(p))
+    }
+}
+
+/// A block's contrast; none where it was disturbed, or a window had no work.
+pub(crate) fn contrast(block: &BlockRecord) -> Option<f64> {
+    if block.disturbed().is_some() {
+        return None;
+    }
+    let (a, b) = block.rates()?;
+    Block { a, b }.contrast()
+}

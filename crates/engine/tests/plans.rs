@@ -1,0 +1,244 @@
+//! Plans and schedules: an experiment bound to recorded machines, and the order of its blocks.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hopcost_core::{
+    BlockRecord, Comparison, CpuSet, DistanceClass, Effort, Histogram, Known, Level, Load, Machine,
+    NodeId, Phase, Response, Scale, Spot, Trial, Window,
+};
+use hopcost_engine::plan::{Plan, Point, plan};
+use hopcost_engine::schedule::{Pace, Schedule};
+use hopcost_sys::{Root, topology};
+use proptest::prelude::*;
+
+fn machine(name: &str) -> Machine {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");
+    topology::read(&Root::recorded(format!("{dir}/{name}.tree").as_ref()).unwrap())
+}
+
+fn level(name: &str, data: Spot, workers: char) -> Level {
+    let workers = Some(Spot::Node(workers));
+    Level { name: name.into(), data: Some(data), workers, ..Level::default() }
+}
+
+fn comparison(levels: Vec<Level>, streams: &[u32]) -> Comparison {
+    Comparison {
+        target: None,
+        dataset: "tran_stats".into(),
+        scale: Scale { quick: 1, full: 1 },
+        workload: "reporting_p1".into(),
+        factor: "memory".into(),
+        levels,
+        streams: streams.to_vec(),
+        load: Load::default(),
+        response: Response::QueriesPerHour,
+        find_worst: true,
+        claims: Vec::new(),
+    }
+}
+
+fn remote_memory() -> Comparison {
+    let (a, levels) = (Spot::Node('A'), ["local", "remote"]);
+    comparison(vec![level(levels[0], a, 'A'), level(levels[1], a, 'B')], &[1, 2, 4, 8])
+}
+
+fn planned(name: &str, effort: Effort) -> Plan {
+    plan(&remote_memory(), &machine(name), effort).unwrap()
+}
+
+#[test]
+fn every_node_is_as_often_near_as_far() {
+    for (name, nodes, effort, pairs) in [
+        ("vm-n4", 4, Effort::Quick, 12),
+        ("vm-n8", 8, Effort::Quick, 8),
+        ("vm-n8", 8, Effort::Full, 56),
+    ] {
+        let plan = planned(name, effort);
+        assert_eq!(plan.bindings.len(), pairs, "{name}");
+        let different: BTreeSet<String> =
+            plan.bindings.iter().map(|binding| format!("{binding:?}")).collect();
+        assert_eq!(different.len(), pairs, "no pair twice on {name}");
+        for letter in ['A', 'B'] {
+            let mut times: BTreeMap<NodeId, usize> = BTreeMap::new();
+            for binding in &plan.bindings {
+                *times.entry(binding.nodes[&letter]).or_default() += 1;
+            }
+            assert_eq!(times.len(), nodes, "{name}");
+            assert!(times.values().all(|n| *n == pairs / nodes), "{name}: {times:?}");
+        }
+    }
+}
+
+#[test]
+fn arms_differ_in_place_and_in_nothing_else() {
+    for name in ["vm-n4", "vm-n4s2", "vm-n8", "hand-8-sockets", "hand-epyc-nps4", "hand-sparse"] {
+        let machine = machine(name);
+        let plan = planned(name, Effort::Normal);
+        let hands = plan.placements[0][0].workers.len();
+        for (binding, levels) in plan.bindings.iter().zip(&plan.placements) {
+            let (a, b) = (binding.nodes[&'A'], binding.nodes[&'B']);
+            assert_eq!([levels[0].home, levels[1].home], [Some(a), Some(a)], "{name}");
+            for (placement, node) in levels.iter().zip([a, b]) {
+                let workers: CpuSet = placement.workers.iter().copied().collect();
+                assert_eq!(placement.workers.len(), hands, "{name}");
+                assert!(workers.is_subset(&machine.node(node).unwrap().cpus), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_core_is_used_before_its_sibling() {
+    let machine = machine("hand-8-sockets");
+    let plan = planned("hand-8-sockets", Effort::Quick);
+    let workers = &plan.placements[0][0].workers;
+    let first: Vec<bool> = workers
+        .iter()
+        .map(|cpu| machine.cpu(*cpu).unwrap().siblings.first() == Some(*cpu))
+        .collect();
+    assert!(first.is_sorted_by(|a, b| a >= b), "{workers:?}");
+}
+
+#[test]
+fn a_machine_of_one_node_says_so_and_what_to_do() {
+    let reason = plan(&remote_memory(), &machine("vm-n1"), Effort::Normal).unwrap_err();
+    for word in ["1 memory node", "2 are needed", "--emulate nodes=2"] {
+        assert!(reason.as_str().contains(word), "{reason}");
+    }
+}
+
+#[test]
+fn a_rung_that_is_missing_is_left_out_by_name() {
+    let levels = vec![
+        level("near", Spot::Away(DistanceClass::SameNode), 'A'),
+        level("next", Spot::Away(DistanceClass::SameSocket), 'A'),
+        level("far", Spot::Away(DistanceClass::OtherSocket), 'A'),
+    ];
+    let plan = plan(&comparison(levels, &[1]), &machine("vm-n4"), Effort::Normal).unwrap();
+    assert_eq!(plan.levels, ["near", "far"]);
+    assert_eq!(plan.left_out[0].what, "next");
+    assert!(plan.left_out[0].reason.as_str().contains("no socket has two nodes"));
+}
+
+#[test]
+fn streams_that_only_wait_are_left_to_full_effort() {
+    assert_eq!(planned("vm-n4", Effort::Quick).most_streams(), 4, "two CPUs a node");
+    assert_eq!(planned("vm-n4", Effort::Full).most_streams(), 8);
+}
+
+fn pace(search_units: u64, most_units: u64) -> Pace {
+    Pace {
+        window_s: 0.2,
+        guard_s: 0.05,
+        search_units,
+        most_units,
+        placebo_every: 4,
+        long_s: None,
+        budget_s: None,
+        half_width: 0.01,
+        margin: 0.03,
+        seed: 7,
+    }
+}
+
+/// What a trial would have found, if the tested level cost so much.
+fn found(trial: Trial, cost: f64) -> BlockRecord {
+    let window = |tested: bool| Window {
+        tested,
+        begin_s: 0.0,
+        seconds: 0.2,
+        calls: 100,
+        errors: 0,
+        first_error: None,
+        // Not quite without noise: an interval of no width tells nothing.
+        rate: if tested { 500.0 * (1.0 - cost) } else { 500.0 }
+            * (1.0 + 1e-3 * (trial.number as f64).sin()),
+        latency: Histogram::default(),
+        lookups: None,
+        planted: 0.0,
+        waited_s: 0.0,
+        cpus: CpuSet::new(),
+        observations: Vec::new(),
+        objection: None,
+        disturbed: None,
+    };
+    let windows = trial.arms().into_iter().map(window).collect();
+    BlockRecord { trial, windows, placement: Known::missing("a test") }
+}
+
+/// All trials of a run whose costs follow from the trial.
+fn all_trials(schedule: &Schedule<'_>, cost: impl Fn(&Trial) -> f64) -> Vec<BlockRecord> {
+    let mut blocks = Vec::new();
+    while let Some(trial) = schedule.next(&blocks, 0.0) {
+        blocks.push(found(trial, cost(&trial)));
+        assert!(blocks.len() < 10_000, "it ends");
+    }
+    blocks
+}
+
+#[test]
+fn the_worst_is_looked_for_and_then_measured_afresh() {
+    let plan = planned("vm-n4", Effort::Quick);
+    let pace = pace(3, 8);
+    let schedule = Schedule::new(&plan, &pace, true);
+    let noise = |trial: &Trial| 0.002 * (trial.number as f64 * 1.7).cos();
+    let blocks = all_trials(&schedule, |t| noise(t) + if t.streams == 2 { 0.08 } else { 0.02 });
+    assert_eq!(schedule.reported(&blocks), [Point { streams: 2, level: 1 }]);
+    let of = |phase| blocks.iter().filter(move |block| block.trial.phase == phase);
+    assert_eq!(of(Phase::Search).count(), 3 * 3 * 12);
+    assert_eq!(of(Phase::Fresh).count(), 8 * 12);
+    assert!(of(Phase::Fresh).all(|block| block.trial.streams == 2));
+    assert!(of(Phase::Placebo).count() >= 1 && of(Phase::Placebo).all(|b| b.trial.level == 0));
+    assert_eq!(schedule.contrasts(&blocks, Phase::Fresh, schedule.reported(&blocks)[0]).len(), 8);
+}
+
+#[test]
+fn a_killed_run_goes_on_as_if_nothing_had_happened() {
+    let plan = planned("vm-n4", Effort::Quick);
+    let pace = pace(3, 10);
+    let cost = |trial: &Trial| 0.03 + 0.01 * (trial.number as f64).sin();
+    let whole = all_trials(&Schedule::new(&plan, &pace, true), cost);
+    for killed_at in [0, 1, 50, whole.len() - 1] {
+        let kept = whole[..killed_at].to_vec();
+        let next = Schedule::new(&plan, &pace, true).next(&kept, 0.0);
+        assert_eq!(next, Some(whole[killed_at].trial));
+    }
+}
+
+#[test]
+fn a_void_block_ends_the_run_with_its_unit() {
+    let plan = planned("vm-n4", Effort::Quick);
+    let pace = pace(3, 8);
+    let schedule = Schedule::new(&plan, &pace, false);
+    let mut blocks = Vec::new();
+    while let Some(trial) = schedule.next(&blocks, 0.0) {
+        let mut block = found(trial, 0.0);
+        if trial.number == 5 {
+            block.windows[1].objection = Some("a worker was re-pinned".into());
+        }
+        blocks.push(block);
+    }
+    assert_eq!(blocks.len(), 3 * 12, "the unit that it was in, and no other");
+}
+
+proptest! {
+    #[test]
+    fn every_unit_holds_each_binding_once_and_coins_fall_both_ways(seed in any::<u64>()) {
+        let plan = planned("vm-n4", Effort::Quick);
+        let pace = Pace { seed, ..pace(0, 8) };
+        let schedule = Schedule::new(&plan, &pace, false);
+        let blocks = all_trials(&schedule, |trial| 0.02 * (trial.number as f64).sin());
+        let fresh = || blocks.iter().map(|b| b.trial).filter(|t| t.phase == Phase::Fresh);
+        for unit in 0..8 {
+            let of_unit = || fresh().filter(|trial| trial.unit == unit);
+            let different: BTreeSet<(u32, usize)> =
+                of_unit().map(|trial| (trial.streams, trial.binding)).collect();
+            prop_assert_eq!(of_unit().count(), 36);
+            prop_assert_eq!(different.len(), 36);
+        }
+        let outside = fresh().filter(|trial| trial.baseline_outside).count() as f64;
+        let share = outside / fresh().count() as f64;
+        prop_assert!((0.35..0.65).contains(&share), "{share}");
+    }
+}

@@ -1,0 +1,299 @@
+//! From kept blocks to verdicts: each is reached by what deserves it, and refused for its cause.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+use std::collections::BTreeMap;
+
+use hopcost_core::{
+    Binding, BlockRecord, Claim, Comparison, CpuId, CpuSet, Disturbance, Experiment,
+    ExperimentResult, Histogram, Known, Load, Lookups, NodeId, Phase, Response, Scale, Subject,
+    Trial, Verdict, Window,
+};
+use hopcost_engine::judging::{Case, Circumstances, conclude};
+use hopcost_engine::plan::{Placement, Plan, Point};
+use hopcost_engine::schedule::{Pace, Schedule};
+
+const CALL_NS: u64 = 2_000_000;
+
+/// A run in the making: two nodes, one stream, remote against local.
+struct Run {
+    comparison: Comparison,
+    plan: Plan,
+    pace: Pace,
+    circumstances: Circumstances,
+}
+
+fn run() -> Run {
+    let placement = |home, at| Placement {
+        home: Some(NodeId(home)),
+        workers: vec![CpuId(at)],
+        at: Some(NodeId(at)),
+        log_writer: None,
+        client: None,
+    };
+    let binding = |a, b| Binding { nodes: BTreeMap::from([('A', NodeId(a)), ('B', NodeId(b))]) };
+    let claim = |metric: &str, level: &str| Claim {
+        metric: metric.into(),
+        least: 0.98,
+        level: level.into(),
+    };
+    Run {
+        comparison: Comparison {
+            target: None,
+            dataset: "d".into(),
+            scale: Scale { quick: 1, full: 1 },
+            workload: "w".into(),
+            factor: "memory".into(),
+            levels: Vec::new(),
+            streams: vec![1],
+            load: Load::default(),
+            response: Response::CallsPerSecond,
+            find_worst: false,
+            claims: vec![claim("local_lookups", "local"), claim("remote_lookups", "remote")],
+        },
+        plan: Plan {
+            bindings: vec![binding(0, 1), binding(1, 0)],
+            placements: vec![
+                vec![placement(0, 0), placement(0, 1)],
+                vec![placement(1, 1), placement(1, 0)],
+            ],
+            levels: vec!["local".into(), "remote".into()],
+            points: vec![Point { streams: 1, level: 1 }],
+            left_out: Vec::new(),
+        },
+        pace: Pace {
+            window_s: 0.2,
+            guard_s: 0.05,
+            search_units: 0,
+            most_units: 10,
+            placebo_every: 2,
+            long_s: None,
+            budget_s: None,
+            half_width: 0.001,
+            margin: 0.03,
+            seed: 1,
+        },
+        circumstances: Circumstances {
+            target: "t:".into(),
+            in_process: true,
+            harness_ns_per_call: 50.0,
+            calls_per_query: 1,
+            ..Circumstances::default()
+        },
+    }
+}
+
+fn calls(ns: u64) -> Histogram {
+    let mut latency = Histogram::default();
+    for _ in 0..100 {
+        latency.record(ns);
+    }
+    latency
+}
+
+/// One window: a hundred calls of 2 ms, all looked up at the data's node.
+fn window(trial: &Trial, tested: bool, cost: f64) -> Window {
+    let here = NodeId(trial.binding as u32);
+    let counts = BTreeMap::from([(here, 1000)]);
+    let jitter = 1.0 + 2e-3 * (trial.number as f64 * 2.3).sin() * if tested { 1.0 } else { -1.0 };
+    Window {
+        tested,
+        begin_s: 0.0,
+        seconds: 0.2,
+        calls: 100,
+        errors: 0,
+        first_error: None,
+        rate: 500.0 * jitter * if tested && trial.level > 0 { 1.0 - cost } else { 1.0 },
+        latency: Histogram::default(),
+        lookups: Some(Lookups { acquisitions: counts.clone(), distinct_pages: counts }),
+        planted: if tested && trial.level > 0 { cost } else { 0.0 },
+        waited_s: 0.0,
+        cpus: CpuSet::new(),
+        observations: Vec::new(),
+        objection: None,
+        disturbed: None,
+    }
+}
+
+impl Run {
+    fn ends(&self, cost: f64, change: impl Fn(&Trial, &mut Window)) -> ExperimentResult {
+        let schedule = Schedule::new(&self.plan, &self.pace, false);
+        let mut blocks = Vec::new();
+        while let Some(trial) = schedule.next(&blocks, 0.0) {
+            let windows = trial.arms().into_iter().map(|tested| {
+                let mut window = window(&trial, tested, cost);
+                change(&trial, &mut window);
+                // One call after the other, unless the change made calls of its own.
+                if window.latency.count() == 0 {
+                    window.latency = calls((1e9 / window.rate) as u64);
+                }
+                window
+            });
+            let windows = windows.collect();
+            blocks.push(BlockRecord { trial, windows, placement: Known::missing("a test") });
+        }
+        self.judge(&blocks)
+    }
+
+    fn judge(&self, blocks: &[BlockRecord]) -> ExperimentResult {
+        let experiment = Experiment {
+            name: "x".into(),
+            question: "What?".into(),
+            subject: Subject::Database(self.comparison.clone()),
+            beside: Vec::new(),
+        };
+        conclude(&Case {
+            experiment: &experiment,
+            comparison: &self.comparison,
+            plan: &self.plan,
+            pace: &self.pace,
+            blocks,
+            circumstances: &self.circumstances,
+        })
+    }
+}
+
+/// Without more ado.
+fn as_it_is(_: &Trial, _: &mut Window) {}
+
+#[track_caller]
+fn refused(result: &ExperimentResult, words: &str) {
+    assert_eq!(result.verdict, Verdict::Refused, "{}", result.reason);
+    assert!(result.reason.as_str().contains(words), "{}", result.reason);
+}
+
+#[test]
+fn a_cost_is_found_with_its_proof() {
+    let result = run().ends(0.1, as_it_is);
+    assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
+    let cost = result.estimate.get().unwrap().estimate;
+    assert!(cost.low < 0.1 && 0.1 < cost.high && cost.high - cost.low < 0.02, "{cost:?}");
+    assert_eq!(result.proof.len(), 4);
+    assert!(result.proof.iter().all(hopcost_core::Proved::holds));
+    assert_eq!(result.planted, None, "nothing was emulated");
+    let details = result.details.unwrap();
+    assert_eq!(details.arms.len(), 2);
+    assert_eq!(details.arms[0].acquisitions, Some([details.arms[0].windows * 1000, 0]));
+    assert_eq!(details.arms[1].acquisitions, Some([0, details.arms[1].windows * 1000]));
+}
+
+#[test]
+fn what_was_planted_is_told_as_the_cost_that_it_is() {
+    let mut run = run();
+    run.circumstances.emulated = true;
+    let result = run.ends(0.1, as_it_is);
+    assert!(result.emulated);
+    assert!((result.planted.unwrap() - 0.1).abs() < 1e-9);
+}
+
+#[test]
+fn nothing_is_equivalent() {
+    let result = run().ends(0.0, as_it_is);
+    assert_eq!(result.verdict, Verdict::Equivalent, "{}", result.reason);
+}
+
+#[test]
+fn a_budget_too_small_for_a_look_is_inconclusive_and_says_so() {
+    let run = run();
+    let result = run.judge(&[]);
+    assert_eq!(result.verdict, Verdict::Inconclusive);
+    assert!(result.reason.as_str().contains("--budget"), "{}", result.reason);
+}
+
+#[test]
+fn a_worker_or_page_out_of_place_refuses_the_run() {
+    let moved = |trial: &Trial, window: &mut Window| {
+        if trial.number == 3 {
+            window.objection = Some("a worker of CPU 0 was seen on CPU 1".into());
+        }
+    };
+    refused(&run().ends(0.1, moved), "seen on CPU 1");
+}
+
+#[test]
+fn lookups_from_the_wrong_node_refuse_the_run() {
+    let leaking = |trial: &Trial, window: &mut Window| {
+        // In one of the two bindings alone, and in few of its lookups.
+        if trial.binding == 1 && !window.tested {
+            let lookups = window.lookups.as_mut().unwrap();
+            lookups.acquisitions.insert(NodeId(0), 50);
+        }
+    };
+    refused(&run().ends(0.1, leaking), "local_lookups at local, acquisitions: 95.2 %");
+}
+
+#[test]
+fn a_target_that_cannot_tell_proves_nothing() {
+    refused(&run().ends(0.1, |_, window| window.lookups = None), "nothing is proved");
+}
+
+#[test]
+fn wrong_answers_refuse_the_run() {
+    let wrong = |trial: &Trial, window: &mut Window| {
+        if trial.number == 0 {
+            window.errors = 20;
+            window.first_error = Some("599 rows instead of 600".into());
+        }
+    };
+    refused(&run().ends(0.1, wrong), "the first: 599 rows instead of 600");
+}
+
+#[test]
+fn a_changed_plan_refuses_the_run() {
+    let mut run = run();
+    run.circumstances.plans = vec!["SCAN a".into()];
+    run.circumstances.plans_after = vec!["SEARCH a".into()];
+    refused(&run.ends(0.1, as_it_is), "changed the way");
+}
+
+#[test]
+fn a_harness_that_costs_too_much_refuses_the_run() {
+    let mut run = run();
+    run.circumstances.harness_ns_per_call = 0.06 * CALL_NS as f64;
+    refused(&run.ends(0.1, as_it_is), "the harness's own");
+    run.circumstances.in_process = false;
+    assert_eq!(run.ends(0.1, as_it_is).verdict, Verdict::Cost);
+}
+
+#[test]
+fn time_that_is_missing_is_found_by_littles_law() {
+    // A fifth of each window went by without any call.
+    let lossy = |_: &Trial, window: &mut Window| {
+        window.latency = calls(CALL_NS);
+        window.rate *= 0.8;
+    };
+    refused(&run().ends(0.1, lossy), "Little's law");
+}
+
+#[test]
+fn a_placebo_that_works_refuses_the_run() {
+    let biased = |trial: &Trial, window: &mut Window| {
+        if trial.phase == Phase::Placebo && window.tested {
+            window.rate *= 0.95;
+        }
+    };
+    refused(&run().ends(0.1, biased), "favours an arm");
+}
+
+#[test]
+fn an_effect_that_fades_refuses_the_run() {
+    let fading = |trial: &Trial, window: &mut Window| {
+        if window.tested && trial.unit >= 5 {
+            window.rate *= 1.05;
+        }
+    };
+    refused(&run().ends(0.1, fading), "changed on the way");
+}
+
+#[test]
+fn disturbed_blocks_are_dropped_whole_and_counted() {
+    let stolen = |trial: &Trial, window: &mut Window| {
+        if trial.phase == Phase::Fresh && trial.unit.is_multiple_of(3) && window.tested {
+            window.disturbed = Some(Disturbance::Stolen);
+            window.rate *= 0.5;
+        }
+    };
+    let result = run().ends(0.1, stolen);
+    assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
+    assert!((result.estimate.get().unwrap().estimate.point - 0.1).abs() < 0.01);
+    assert!(result.details.unwrap().dropped[&Disturbance::Stolen] > 4);
+}

@@ -1,0 +1,243 @@
+//! What is kept comes back as it was, and what cannot be kept is told in words.
+
+use std::collections::BTreeMap;
+
+use hopcost_core::{
+    Cell, CellResult, Estimate, Headline, Known, Locality, NodeId, Outcome, PageSize, Place, Proof,
+    ProofMethod, Proved, Spread, Unit, Verdict,
+};
+
+use super::*;
+
+fn machine() -> Machine {
+    let none = || Known::missing("a test");
+    Machine {
+        version: 1,
+        host: Known::Is("box".into()),
+        kernel: none(),
+        processor: none(),
+        page_bytes: 4096,
+        sockets: Vec::new(),
+        cpus: Vec::new(),
+        caches: Vec::new(),
+        nodes: Vec::new(),
+        distances: hopcost_core::Distances {
+            nodes: Vec::new(),
+            firmware: Known::missing("a test"),
+            hmat: Known::missing("a test"),
+            classes: Vec::new(),
+            ladder: Vec::new(),
+        },
+        limits: hopcost_core::Limits {
+            cpus: hopcost_core::CpuSet::new(),
+            nodes: hopcost_core::NodeSet::new(),
+            cgroup: none(),
+            cpu_quota: Known::missing("a test"),
+            memory_bytes: Known::missing("a test"),
+            memory_used_bytes: Known::missing("a test"),
+            locked_bytes: Known::missing("a test"),
+            open_files: Known::missing("a test"),
+        },
+        virtualization: hopcost_core::Virtualization {
+            guest: Known::missing("a test"),
+            hypervisor: none(),
+            container: none(),
+        },
+        devices: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+fn begin(store: &Store) -> i64 {
+    let run = NewRun {
+        experiment: "x",
+        question: "How far?",
+        target: None,
+        effort: Effort::Quick,
+        seed: u64::MAX,
+        machine: &machine(),
+        begun_s: 1_800_000_000,
+        identity: Some("x at seed 1"),
+    };
+    store.begin(&run).unwrap()
+}
+
+fn estimate() -> Estimate {
+    Estimate { point: 80.5, low: 79.0, high: 82.0, level: 0.95, n: 12, n_effective: 6.0 }
+}
+
+/// With one measured cell, proved, and one missing.
+fn report() -> ProbeReport {
+    let cell = |cpus| Cell {
+        series: "reads".into(),
+        row: Place::Node(NodeId(0)),
+        column: Place::Node(NodeId(1)),
+        class: Known::Is(hopcost_core::DistanceClass::OtherSocket),
+        unit: Unit::Nanoseconds,
+        cpus,
+    };
+    let locality = Locality {
+        asked: NodeId(1),
+        bound: true,
+        pages_by_node: BTreeMap::from([(NodeId(0), 1), (NodeId(1), 999)]),
+        pages_unknown: 0,
+        method: ProofMethod::MovePages,
+        page_size: PageSize::Transparent,
+        page_size_share: 0.5,
+    };
+    let proof = Proof { memory: Known::Is(vec![locality]) };
+    let spread = Spread { min: 70.0, p5: 75.0, median: 80.5, p95: 90.0, max: 99.0 };
+    ProbeReport {
+        probe: "latency".into(),
+        question: "How long?".into(),
+        effort: Effort::Quick,
+        seed: 1,
+        rounds: 6,
+        seconds: 1.5,
+        interrupted: false,
+        cells: vec![
+            CellResult {
+                cell: cell(Known::Is(vec![hopcost_core::CpuId(3)])),
+                outcome: Outcome::Measured { estimate: estimate(), spread },
+                proof: Known::Is([proof.clone(), proof]),
+                dropped: BTreeMap::from([(hopcost_core::Disturbance::Stolen, 2)]),
+                counters: BTreeMap::from([("spins".into(), 7)]),
+            },
+            CellResult {
+                cell: cell(Known::missing("it is off-line")),
+                outcome: Outcome::Missing("it is off-line".into()),
+                proof: Known::missing("it is off-line"),
+                dropped: BTreeMap::new(),
+                counters: BTreeMap::new(),
+            },
+        ],
+        warnings: Vec::new(),
+    }
+}
+
+fn result() -> ExperimentResult {
+    ExperimentResult {
+        version: 1,
+        experiment: "x".into(),
+        question: "How far?".into(),
+        target: Known::missing("the hardware alone"),
+        verdict: Verdict::Measured,
+        reason: "nothing to compare".into(),
+        estimate: Known::Is(Headline {
+            of: "reads".into(),
+            unit: Unit::Nanoseconds,
+            estimate: estimate(),
+        }),
+        proof: vec![Proved { claim: "pages".into(), least: 0.99, found: 0.999 }],
+        emulated: false,
+        planted: None,
+        details: None,
+        seconds: 1.5,
+    }
+}
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hopcost.db");
+    (dir, path)
+}
+
+#[test]
+fn what_was_kept_comes_back_as_it_was() {
+    let (_dir, path) = place();
+    let store = Store::open(&path).unwrap();
+    let run = begin(&store);
+    store.add_report(run, &report()).unwrap();
+    store.finish(run, &result()).unwrap();
+    drop(store);
+    let kept = Store::open_existing(&path).unwrap().run(run).unwrap().unwrap();
+    assert_eq!(kept.result, Some(result()));
+    assert_eq!(kept.reports, [report()]);
+}
+
+#[test]
+fn a_run_that_was_killed_leaves_what_it_had() {
+    let (_dir, path) = place();
+    let store = Store::open(&path).unwrap();
+    let run = begin(&store);
+    store.add_report(run, &report()).unwrap();
+    // No drop, no close: as after a kill, only what is on disk counts.
+    std::mem::forget(store);
+    let store = Store::open(&path).unwrap();
+    let kept = store.run(run).unwrap().unwrap();
+    assert_eq!((kept.result, kept.reports.len()), (None, 1));
+    assert_eq!(store.runs().unwrap()[0].verdict, None);
+    let integrity: String =
+        store.connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(integrity, "ok");
+}
+
+type Figure = (String, String, String, Option<f64>, Option<i64>, Option<String>);
+
+#[test]
+fn figures_can_be_queried_without_us() {
+    let (_dir, path) = place();
+    let store = Store::open(&path).unwrap();
+    let run = begin(&store);
+    store.add_report(run, &report()).unwrap();
+    let query = "SELECT series, class, unit, point, n, reason FROM cell ORDER BY reason";
+    let mut statement = store.connection.prepare(query).unwrap();
+    let rows: Vec<Figure> = statement
+        .query_map([], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get(5)?)))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    let of = |point, n, reason: Option<&str>| {
+        let text = |t: &str| t.to_owned();
+        (text("reads"), text("other-socket"), text("ns"), point, n, reason.map(text))
+    };
+    assert_eq!(rows, [of(Some(80.5), Some(12), None), of(None, None, Some("it is off-line"))]);
+}
+
+#[test]
+fn other_files_are_refused_and_left_as_they_are() {
+    let (_dir, path) = place();
+    std::fs::write(&path, "these are my notes, and they are no database at all. ".repeat(40))
+        .unwrap();
+    let before = std::fs::read(&path).unwrap();
+    assert!(matches!(Store::open(&path), Err(StoreError::Damaged(_))));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+
+    let (_dir, path) = place();
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap();
+    assert!(matches!(Store::open(&path), Err(StoreError::Foreign)));
+    assert!(matches!(Store::open_existing(&path), Err(StoreError::Foreign)));
+}
+
+#[test]
+fn a_newer_store_is_refused() {
+    let (_dir, path) = place();
+    let store = Store::open(&path).unwrap();
+    store.connection.pragma_update(None, "user_version", schema::VERSION + 1).unwrap();
+    drop(store);
+    let error = Store::open(&path).unwrap_err();
+    assert!(error.to_string().contains("update hopcost"), "{error}");
+}
+
+#[test]
+fn absent_and_unwritable_places_are_named() {
+    let (dir, path) = place();
+    assert!(matches!(Store::open_existing(&path), Err(StoreError::Absent)));
+    assert!(matches!(Store::open(&dir.path().join("no/such/x.db")), Err(StoreError::ReadOnly)));
+}
+
+#[test]
+fn a_full_disk_keeps_what_was_finished() {
+    let (_dir, path) = place();
+    let store = Store::open(&path).unwrap();
+    let run = begin(&store);
+    store.add_report(run, &report()).unwrap();
+    let pages: i64 =
+        store.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    store.connection.pragma_update(None, "max_page_count", pages).unwrap();
+    let mut large = report();
+    large.probe = "bandwidth".into();
+    large.question = "x".repeat(100_000).into();
+    assert!(matches!(store.add_report(run, &large), Err(StoreError::Full)));
+    assert_eq!(store.run(run).unwrap().unwrap().reports, [report()]);
+}

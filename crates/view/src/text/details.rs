@@ -1,0 +1,163 @@
+//! What a comparison rests on: the cost of each point, each level's figures, the proof, the method.
+
+use std::fmt::Write as _;
+
+use hopcost_core::{Arm, Details, Estimate, PointCost};
+
+use super::ink::Ink;
+use super::wrap::{LEAST_WIDTH, labelled, pad, pad_left};
+use crate::number::{count, figure};
+
+const INDENT: usize = 11;
+const BAR: usize = 24;
+/// Calls shorter than this are told in microseconds.
+const SHORT_MS: f64 = 0.1;
+
+/// Everything beside the verdict, `columns` wide.
+pub fn details(details: &Details, columns: usize) -> String {
+    let columns = columns.clamp(LEAST_WIDTH, 100);
+    let mut out = points(&details.points);
+    out.push_str(&arms(&details.arms));
+    let mut fact = |label: &str, text: &str| {
+        out.push_str(&labelled(&format!("  {}", Ink::Faint.on(label)), INDENT, text, columns));
+    };
+    if let Some(placebo) = &details.placebo {
+        fact("placebo", &format!("the baseline over itself: {}", percent(placebo)));
+    }
+    fact("method", &method(details));
+    if !details.bindings.is_empty() && details.bindings.iter().any(|binding| !binding.is_empty()) {
+        fact("bound", &format!("each way in turn: {}", details.bindings.join("; ")));
+    }
+    fact("target", &details.identity);
+    for plan in &details.plans {
+        fact("plan", plan);
+    }
+    for text in &details.left_out {
+        fact("left out", text);
+    }
+    for note in &details.notes {
+        fact("note", note);
+    }
+    out.push('\n');
+    out
+}
+
+fn method(details: &Details) -> String {
+    let blocks: Vec<String> = details.blocks.iter().map(|(of, n)| format!("{n} {of}")).collect();
+    let dropped: Vec<String> =
+        details.dropped.iter().map(|(cause, n)| format!("{n} dropped: {cause}")).collect();
+    format!(
+        "blocks of 4 windows of {:.2} s after {:.0} ms: {}{}; the harness takes {:.0} ns of a call",
+        details.window_s,
+        1e3 * details.guard_s,
+        blocks.join(", "),
+        dropped.iter().map(|text| format!("; {text}")).collect::<String>(),
+        details.harness_ns_per_call
+    )
+}
+
+/// `+3.1 % (+2.6 … +3.6)`.
+pub fn percent(cost: &Estimate) -> String {
+    let [point, low, high] = [cost.point, cost.low, cost.high].map(|share| 100.0 * share);
+    format!("{point:+.1} % ({low:+.1} … {high:+.1})")
+}
+
+/// One line each: the cost in words, and as a bar on a common scale around zero.
+fn points(points: &[PointCost]) -> String {
+    let mut out = String::new();
+    let reach = points.iter().flat_map(|p| [p.cost.low.abs(), p.cost.high.abs()]);
+    let reach = reach.fold(0.01, f64::max);
+    for point in points {
+        let name = format!("{} at {}", point.level, point.streams);
+        let kind = match (point.exploratory, point.may_be_worst) {
+            (false, _) => Ink::Strong.on("estimate, from fresh blocks"),
+            (true, true) => Ink::Faint.on("search: may be the worst"),
+            (true, false) => Ink::Faint.on("search"),
+        };
+        let _ = writeln!(
+            out,
+            "  {}{}  {}  {kind}",
+            pad(&name, 16),
+            pad(&percent(&point.cost), 26),
+            bar(&point.cost, reach)
+        );
+    }
+    if !points.is_empty() {
+        let reach = 100.0 * reach;
+        let scale = format!("−{reach:.0} %{}+{reach:.0} %", " ".repeat(BAR.saturating_sub(9)));
+        let _ = writeln!(out, "{}{}\n", " ".repeat(46), Ink::Faint.on(&scale));
+    }
+    out
+}
+
+/// An interval on a line that is `2 · reach` long, zero in the middle.
+fn bar(cost: &Estimate, reach: f64) -> String {
+    let at = |share: f64| {
+        let place = f64::midpoint(share / reach, 1.0) * (BAR - 1) as f64;
+        place.round().clamp(0.0, (BAR - 1) as f64) as usize
+    };
+    let (low, point, high) = (at(cost.low), at(cost.point), at(cost.high));
+    (0..BAR)
+        .map(|place| match place {
+            place if place == point => '●',
+            place if (low..=high).contains(&place) => '━',
+            place if place == at(0.0) => '│',
+            _ => '·',
+        })
+        .collect()
+}
+
+fn arms(arms: &[Arm]) -> String {
+    let mut out = String::new();
+    if arms.is_empty() {
+        return out;
+    }
+    let mean_ms = |arm: &Arm| arm.latency_ms.map_or(0.0, |times| times[0]);
+    let is_short = arms.iter().map(mean_ms).fold(0.0, f64::max) < SHORT_MS;
+    let (factor, unit) = if is_short { (1e3, "µs") } else { (1.0, "ms") };
+    let head = [
+        "streams",
+        "response",
+        &format!("mean {unit}"),
+        &format!("p95 {unit}"),
+        &format!("sd {unit}"),
+        "look-ups here/there",
+        "CPU",
+    ];
+    let widths = [8, 12, 9, 9, 8, 22, 6];
+    let row = |cells: &[String]| -> String {
+        cells.iter().zip(widths).map(|(cell, width)| pad_left(cell, width)).collect()
+    };
+    let head: Vec<String> = head.iter().map(|word| Ink::Faint.on(word)).collect();
+    let _ = writeln!(out, "  {}{}", pad("", 9), row(&head));
+    for arm in arms {
+        let time =
+            |n: usize| arm.latency_ms.map_or("–".to_owned(), |times| figure(factor * times[n]));
+        let lookups = arm.acquisitions.map_or("–".to_owned(), |[here, there]| {
+            format!("{} / {}", count(here), count(there))
+        });
+        let cells = [
+            arm.streams.to_string(),
+            figure(arm.response),
+            time(0),
+            time(3),
+            time(1),
+            lookups,
+            cpu(arm),
+        ];
+        let _ = writeln!(out, "  {}{}", pad(&arm.level, 9), row(&cells));
+    }
+    out.push('\n');
+    out
+}
+
+/// The share of the machine's CPU time that was used while the level was measured.
+fn cpu(arm: &Arm) -> String {
+    let of_cpus = |metric: &str| -> f64 {
+        let all = arm.observed.iter().filter(|o| o.metric == metric && o.of.starts_with("cpu"));
+        all.map(|observation| observation.value).sum()
+    };
+    let busy = of_cpus("cpu_user_ms") + of_cpus("cpu_system_ms");
+    let all = busy + of_cpus("cpu_idle_ms") + of_cpus("cpu_steal_ms");
+    if all > 0.0 { format!("{:.0} %", 100.0 * busy / all) } else { "–".to_owned() }
+}
