@@ -43,6 +43,9 @@ enum Command {
         /// Record this machine's noise into the trace that is resampled, instead
         #[arg(long, value_name = "SECONDS")]
         record: Option<u64>,
+        /// Try hopcost itself against a real database instead; takes a quiet machine and its time
+        #[arg(long, value_enum, value_name = "PART")]
+        live: Option<validate::Part>,
     },
 }
 
@@ -81,7 +84,8 @@ fn main() -> ExitCode {
         Command::Docs => docs::run(),
         Command::Tidy => tidy::run(),
         Command::Validate { record: Some(seconds), .. } => validate::record(seconds),
-        Command::Validate { runs, record: None } => validate::run(runs),
+        Command::Validate { live: Some(part), .. } => validate::run_live(part),
+        Command::Validate { runs, .. } => validate::run(runs),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -1,7 +1,8 @@
 //! For tests: moves a share of another process's pages to another node, behind its back.
 //!
 //! `page_thief PID PERCENT NODE BYTES` waits until the process has a mapping of at least BYTES whose
-//! pages have all arrived, moves every so-many-th of its pages to NODE, and says how many.
+//! pages have all arrived, and not on NODE; moves every so-many-th of its pages there, and says how
+//! many.
 #![allow(unsafe_code, clippy::print_stdout)]
 
 use std::ops::Range;
@@ -11,7 +12,8 @@ fn main() {
     let numbers: Vec<usize> =
         std::env::args().skip(1).map(|word| word.parse().expect("four numbers")).collect();
     let [pid, percent, node, bytes] = numbers[..] else { panic!("PID PERCENT NODE BYTES") };
-    let range = wait_for_mapping(pid, bytes);
+    let range = wait_for_mapping(pid, bytes, node);
+    split_huge_pages(pid, &range);
     let pages: Vec<usize> = range.step_by(4096).collect();
     let victims: Vec<usize> = pages
         .iter()
@@ -19,17 +21,26 @@ fn main() {
         .filter(|(n, _)| (n + 1) * percent / 100 > n * percent / 100)
         .map(|(_, &page)| page)
         .collect();
-    let moved = move_pages(pid, &victims, node);
+    let mut moved = move_pages(pid, &victims, node);
+    // A page that somebody holds for a moment moves at a later try.
+    for _ in 0..50 {
+        if moved == victims.len() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        moved = move_pages(pid, &victims, node);
+    }
     println!("moved {moved} of {} pages", pages.len());
     assert_eq!(moved, victims.len(), "every victim must have moved");
 }
 
 /// The first mapping of that size whose pages are all there, and have stopped changing.
-fn wait_for_mapping(pid: usize, bytes: usize) -> Range<usize> {
+fn wait_for_mapping(pid: usize, bytes: usize, elsewhere_than: usize) -> Range<usize> {
     let mut last = None;
     for _ in 0..600 {
         std::thread::sleep(Duration::from_millis(100));
-        let found = mapping(pid, bytes);
+        let all = mappings(pid, bytes);
+        let found = all.into_iter().find(|range| node_of(pid, range.start) != Some(elsewhere_than));
         match found {
             Some(range) if last.as_ref() == Some(&range) => return range,
             found => last = found,
@@ -38,24 +49,52 @@ fn wait_for_mapping(pid: usize, bytes: usize) -> Range<usize> {
     panic!("process {pid} never had such a mapping");
 }
 
-/// A mapping of at least `bytes` that is completely resident.
-fn mapping(pid: usize, bytes: usize) -> Option<Range<usize>> {
-    let smaps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).ok()?;
-    let mut current = None;
+/// A part of a transparent huge page moves with the whole of it: where the kernel lets itself be asked
+/// (debugfs), it takes them apart first.
+fn split_huge_pages(pid: usize, range: &Range<usize>) {
+    let wish = format!("{pid},{:#x},{:#x}", range.start, range.end);
+    if std::fs::write("/sys/kernel/debug/split_huge_pages", wish).is_ok() {
+        println!("took huge pages apart");
+    }
+}
+
+/// All mappings of at least `bytes` that are completely resident.
+fn mappings(pid: usize, bytes: usize) -> Vec<Range<usize>> {
+    let smaps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default();
+    let (mut current, mut found) = (0..0, Vec::new());
     for line in smaps.lines() {
         let mut words = line.split_whitespace();
-        let (first, second) = (words.next()?, words.next());
-        if let Some((start, end)) = first.split_once('-').filter(|_| !first.ends_with(':')) {
-            let number = |digits| usize::from_str_radix(digits, 16).ok();
-            current = Some(number(start)?..number(end)?);
-        } else if let ("Rss:", Some(kib), Some(range)) = (first, second, &current) {
-            let resident = kib.parse::<usize>().ok()? << 10;
-            if range.len() >= bytes && resident == range.len() {
-                return current;
-            }
+        let (Some(first), second) = (words.next(), words.next()) else { continue };
+        let number = |digits| usize::from_str_radix(digits, 16).ok();
+        let bounds = first.split_once('-').filter(|_| !first.ends_with(':'));
+        if let Some((Some(start), Some(end))) = bounds.map(|(a, b)| (number(a), number(b))) {
+            current = start..end;
+        } else if let ("Rss:", Some(Ok(kib))) = (first, second.map(str::parse::<usize>))
+            && current.len() >= bytes
+            && kib << 10 == current.len()
+        {
+            found.push(current.clone());
         }
     }
-    None
+    found
+}
+
+/// The node that a page is on.
+fn node_of(pid: usize, page: usize) -> Option<usize> {
+    let mut status = -1;
+    // SAFETY: one address and one status; without a list of nodes the call only asks.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            pid,
+            1,
+            &raw const page,
+            std::ptr::null::<libc::c_int>(),
+            &raw mut status,
+            0,
+        )
+    };
+    usize::try_from(status).ok().filter(|_| result == 0)
 }
 
 /// Also pages that the process shares; needs CAP_SYS_NICE. libc does not have it.

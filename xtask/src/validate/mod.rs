@@ -5,6 +5,7 @@
 //! often nothing is taken for something, and how long it takes to see an effect. The tables go into
 //! docs/METHODOLOGY.md.
 
+mod live;
 mod noise;
 mod rivals;
 mod tables;
@@ -14,6 +15,7 @@ use fastrand::Rng;
 use hopcost_core::Verdict;
 use hopcost_stats::{Block, Goal, Looks};
 
+pub use live::{Part, run as run_live};
 use noise::{NOISY, QUIET, SAMPLE_SECONDS, Weather};
 pub use tables::run;
 pub use trace::record;

@@ -1,0 +1,221 @@
+//! `cargo xtask validate --live`: the whole of hopcost against a real database, hundreds of times.
+//!
+//! Method: the binary runs as a user runs it. *Placebo*: an A/A comparison of two equal sets of
+//! workers, short, again and again: how often is nothing taken for something? *Planted*: the emulated
+//! distance is set so that it takes 0 to 10 % of the time; each run counts what it really took, and its
+//! interval has to hold that. *Power*: full-length runs of a 3 % cost: how soon is it seen?
+//!
+//! Limits: it needs a machine that nobody else uses, and up to an hour.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::test::build_hopcost;
+
+/// Which part is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// Nothing planted, nothing different: 200 short runs
+    Placebo,
+    /// 0, 1, 3, 5 and 10 % planted: 40 short runs each
+    Planted,
+    /// 3 % planted: 10 full-length runs
+    Power,
+}
+
+const PLACEBO_RUNS: u64 = 200;
+/// A tool whose intervals miss in 5 % of cases makes more of them in one test of a hundred.
+const MOST_FALSE_VERDICTS: usize = 18;
+const PLANTED_RUNS: u64 = 40;
+const LEAST_COVERED: usize = 35;
+const PLANTED_SHARES: [f64; 5] = [0.0, 0.01, 0.03, 0.05, 0.10];
+const MOST_WITHOUT_CAUSE: usize = 5;
+const POWER_RUNS: u64 = 10;
+const MOST_MEDIAN_SECONDS: f64 = 240.0;
+
+/// Short runs: 8 units of blocks with windows of 0.1 s, on a table that is loaded in a moment.
+const SHORT: [&str; 7] = [
+    "--quick",
+    "--scale=200000",
+    "--set=units=8",
+    "--set=window=0.1s",
+    "--set=guard=20ms",
+    "--set=streams=1",
+    "--json",
+];
+
+/// Tries one part; 1 if it does not hold.
+pub fn run(part: Part) -> Result<u8> {
+    let bench = Bench { hopcost: build_hopcost()?, dir: tempfile::tempdir()? };
+    let held = match part {
+        Part::Placebo => bench.placebo()?,
+        Part::Planted => bench.planted()?,
+        Part::Power => bench.power()?,
+    };
+    Ok(u8::from(!held))
+}
+
+struct Bench {
+    hopcost: std::path::PathBuf,
+    dir: TempDir,
+}
+
+/// What a run printed.
+struct Ended {
+    verdict: String,
+    reason: String,
+    /// The cost's point, low and high.
+    cost: Option<[f64; 3]>,
+    planted: f64,
+    seconds: f64,
+}
+
+impl Bench {
+    fn placebo(&self) -> Result<bool> {
+        println!("placebo: {PLACEBO_RUNS} short runs of two equal arms");
+        let runs = (1..=PLACEBO_RUNS)
+            .map(|seed| self.hopcost("placebo", seed, &SHORT, None))
+            .collect::<Result<Vec<_>>>()?;
+        let wrong = runs.iter().filter(|run| run.is_effect()).count();
+        tell_verdicts(&runs);
+        println!("  points of {PLACEBO_RUNS} estimates: {}", histogram(&runs));
+        println!("  {wrong} false verdicts, {MOST_FALSE_VERDICTS} at most");
+        Ok(wrong <= MOST_FALSE_VERDICTS)
+    }
+
+    fn planted(&self) -> Result<bool> {
+        let per_ns = self.planted_per_ns()?;
+        let mut held = true;
+        println!("planted: {PLANTED_RUNS} short runs each; {:.4} % per ns", 100.0 * per_ns);
+        for share in PLANTED_SHARES {
+            // A share s of the time is s / (1 − s) of the time that the work takes.
+            let ns = share / (1.0 - share) / per_ns;
+            let runs = (1..=PLANTED_RUNS)
+                .map(|seed| self.hopcost("remote-memory", seed, &SHORT, Some(ns)))
+                .collect::<Result<Vec<_>>>()?;
+            let covered = runs.iter().filter(|run| run.covers_truth()).count();
+            let effects = runs.iter().filter(|run| run.is_effect()).count();
+            let mean = |of: fn(&Ended) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+            println!(
+                "  {:4.1} % asked: {:.2} % planted, {:.2} % found on average; covered in {covered} of \
+                 {PLANTED_RUNS} ({LEAST_COVERED} needed); COST or GAIN in {effects}",
+                100.0 * share,
+                100.0 * mean(|run| run.planted),
+                100.0 * mean(|run| run.cost.map_or(f64::NAN, |[point, _, _]| point)),
+            );
+            tell_verdicts(&runs);
+            held &= covered >= LEAST_COVERED;
+            held &= share > 0.0 || effects <= MOST_WITHOUT_CAUSE;
+        }
+        Ok(held)
+    }
+
+    fn power(&self) -> Result<bool> {
+        let per_ns = self.planted_per_ns()?;
+        let ns = 0.03 / 0.97 / per_ns;
+        println!("power: {POWER_RUNS} runs of ordinary length, 3 % planted");
+        let full = ["--set=streams=1", "--json"];
+        let mut seconds = Vec::new();
+        for seed in 1..=POWER_RUNS {
+            let run = self.hopcost("remote-memory", seed, &full, Some(ns))?;
+            let seen = run.verdict == "COST";
+            println!("  seed {seed}: {} after {:.0} s", run.verdict, run.seconds);
+            seconds.push(if seen { run.seconds } else { f64::INFINITY });
+        }
+        seconds.sort_by(f64::total_cmp);
+        let median = f64::midpoint(seconds[4], seconds[5]);
+        println!("  median {median:.0} s until COST, {MOST_MEDIAN_SECONDS} s at most");
+        Ok(median <= MOST_MEDIAN_SECONDS)
+    }
+
+    /// What each nanosecond of remote cost takes of the work's own time.
+    fn planted_per_ns(&self) -> Result<f64> {
+        const NS: f64 = 200.0;
+        let run = self.hopcost("remote-memory", 999, &SHORT, Some(NS))?;
+        if run.planted <= 0.0 {
+            bail!("nothing was planted: {} {}", run.verdict, run.reason);
+        }
+        Ok(run.planted / (1.0 - run.planted) / NS)
+    }
+
+    fn hopcost(
+        &self,
+        experiment: &str,
+        seed: u64,
+        arguments: &[&str],
+        remote_ns: Option<f64>,
+    ) -> Result<Ended> {
+        let store = self.dir.path().join("validation.db");
+        let mut command = Command::new(&self.hopcost);
+        command.args(["run", experiment, "--seed", &seed.to_string()]).args(arguments);
+        command.arg("--store").arg(&store).stderr(Stdio::inherit());
+        if let Some(ns) = remote_ns {
+            command.arg(format!("--emulate=nodes=2,remote_ns={ns:.3}"));
+        }
+        let output = command.output().context("hopcost")?;
+        // A refusal ends with 1 and is an outcome like any other.
+        if !matches!(output.status.code(), Some(0 | 1)) || output.stdout.is_empty() {
+            bail!("hopcost run {experiment} --seed {seed}: {}", output.status);
+        }
+        remove(&store)?;
+        Ended::read(&output.stdout)
+    }
+}
+
+fn remove(store: &Path) -> Result<()> {
+    std::fs::remove_file(store).with_context(|| store.display().to_string())
+}
+
+impl Ended {
+    fn read(json: &[u8]) -> Result<Self> {
+        let result: Value = serde_json::from_slice(json)?;
+        let number = |key: &str| result["estimate"][key].as_f64();
+        let cost = match (number("point"), number("low"), number("high")) {
+            (Some(point), Some(low), Some(high)) => Some([point, low, high]),
+            _ => None,
+        };
+        Ok(Self {
+            verdict: result["verdict"].as_str().unwrap_or_default().to_owned(),
+            reason: result["reason"].as_str().unwrap_or_default().to_owned(),
+            cost,
+            planted: result["planted"].as_f64().unwrap_or(0.0),
+            seconds: result["seconds"].as_f64().unwrap_or(f64::INFINITY),
+        })
+    }
+
+    fn is_effect(&self) -> bool {
+        ["COST", "GAIN"].contains(&self.verdict.as_str())
+    }
+
+    fn covers_truth(&self) -> bool {
+        self.cost.is_some_and(|[_, low, high]| low <= self.planted && self.planted <= high)
+    }
+}
+
+/// How many of each verdict, and why those that were refused.
+fn tell_verdicts(runs: &[Ended]) {
+    let mut counts = std::collections::BTreeMap::<&str, usize>::new();
+    for run in runs {
+        *counts.entry(&run.verdict).or_default() += 1;
+    }
+    let counts: Vec<String> = counts.iter().map(|(verdict, n)| format!("{n} {verdict}")).collect();
+    println!("    {}", counts.join(", "));
+    for run in runs.iter().filter(|run| run.verdict == "REFUSED") {
+        println!("    refused: {}", run.reason);
+    }
+}
+
+/// The estimates in classes of half a per cent.
+fn histogram(runs: &[Ended]) -> String {
+    let mut classes = std::collections::BTreeMap::<i64, usize>::new();
+    for [point, _, _] in runs.iter().filter_map(|run| run.cost) {
+        *classes.entry((point * 200.0).round() as i64).or_default() += 1;
+    }
+    let class = |(class, n): (&i64, &usize)| format!("{:+.1} %: {n}", *class as f64 / 2.0);
+    classes.iter().map(class).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,163 @@
+//! `hopcost run` on emulated machines with many memory nodes: a real database, placed and proved.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::MutexGuard;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use xtask::test::{build_hopcost, build_saboteur};
+use xtask::vm::{self, Kernel, Outcome, Vm};
+
+/// Each copy of the data has to fit on its node, beside what the initial RAM disk left there.
+const MIB_PER_NODE: u32 = 900;
+const ROWS: u32 = 200_000;
+
+/// The command, as short as it can be where a call takes some twenty times as long.
+const RUN: &str = "XDG_CACHE_HOME=/cache hopcost run remote-memory --quick --scale 200000 --set streams=1 \
+                   --set window=0.6s --set guard=50ms --json --store /out/store.db";
+
+/// Waits until the workers of $run stand at their posts: by then all data is in place.
+const WORKING: &str = "until [ $(ls /proc/$run/task | wc -l) -gt 6 ]; do sleep 1; done";
+
+/// A guest that finds the data in its cache: generating it would take it minutes.
+fn guest(shape: &str) -> (Vm, MutexGuard<'static, ()>, TempDir) {
+    let (mut vm, turn) = vm::guest(shape, Kernel::V6_1).unwrap();
+    let cache = tempfile::tempdir().unwrap();
+    for file in generated(&cache) {
+        let to = format!("/cache/hopcost/{}", file.file_name().unwrap().to_string_lossy());
+        vm = vm.with(&file, &to);
+    }
+    (vm.mib_per_node(MIB_PER_NODE).seconds(900), turn, cache)
+}
+
+/// The data, as a run on this machine leaves it in its cache.
+fn generated(cache: &TempDir) -> Vec<PathBuf> {
+    let run = Command::new(build_hopcost().unwrap())
+        .args(["run", "placebo", "--quick", "--scale", &ROWS.to_string(), "--set", "units=8"])
+        .args(["--set", "window=10ms", "--set", "guard=5ms", "--json"])
+        .arg("--store")
+        .arg(cache.path().join("store.db"))
+        .env("XDG_CACHE_HOME", cache.path())
+        .output()
+        .unwrap();
+    assert!(!run.stdout.is_empty(), "{}", String::from_utf8_lossy(&run.stderr));
+    let entries = cache.path().join("hopcost").read_dir().unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+fn json(outcome: &Outcome, name: &str) -> Value {
+    serde_json::from_str(&outcome.read(name).unwrap())
+        .unwrap_or_else(|error| panic!("{name}: {error}\n{}", outcome.console))
+}
+
+/// A level's lookups on its workers' own node and on others.
+fn sides(result: &Value, level: &str, of: &str) -> [u64; 2] {
+    let arms = result["details"]["arms"].as_array().unwrap();
+    let arm = arms.iter().find(|arm| arm["level"] == level).unwrap();
+    [0, 1].map(|side| arm[of][side].as_u64().unwrap_or_else(|| panic!("no {of} in {arm}")))
+}
+
+/// Each node has been near and far, each arm looked up what it should, and nothing else.
+fn places_both_arms(shape: &str, bindings: usize) {
+    let (vm, _turn, _cache) = guest(shape);
+    let outcome = vm.run(&format!("{RUN} --budget 1s > /out/run; echo $? > /out/code")).unwrap();
+    assert_eq!(outcome.read("code").unwrap().trim(), "0", "{}", outcome.console);
+    let result = json(&outcome, "run");
+    let bound = result["details"]["bindings"].as_array().unwrap();
+    assert_eq!(bound.len(), bindings, "{bound:?}");
+    for of in ["acquisitions", "distinct_pages"] {
+        let [near, far] = sides(&result, "local", of);
+        assert!(near > 1000 && far == 0, "{shape}: the local arm has {near} and {far} {of}");
+        let [near, far] = sides(&result, "remote", of);
+        assert!(far > 1000 && near == 0, "{shape}: the remote arm has {near} and {far} {of}");
+    }
+    let proof = result["proof"].as_array().unwrap();
+    assert_eq!(proof.len(), 4);
+    assert!(proof.iter().all(|proved| proved["found"] == 1.0), "{proof:?}");
+    assert_eq!((&result["emulated"], &result["planted"]), (&false.into(), &Value::Null));
+    // A second is no budget for a verdict.
+    assert_eq!(result["verdict"], "INCONCLUSIVE");
+}
+
+#[test]
+fn remote_memory_places_both_arms_on_n2() {
+    places_both_arms("n2", 2);
+}
+
+#[test]
+fn remote_memory_places_both_arms_on_n4() {
+    places_both_arms("n4", 12);
+}
+
+#[test]
+fn remote_memory_places_both_arms_on_n8() {
+    places_both_arms("n8", 8);
+}
+
+/// Pages of the data that were moved behind the run's back are read as moved, and refuse it. Its windows
+/// are long enough to see the whole table.
+#[test]
+fn moved_pages_refuse_the_run() {
+    let thief = build_saboteur("page_thief").unwrap();
+    let (vm, _turn, _cache) = guest("n2");
+    let vm = vm.with(&thief, "/usr/local/bin/page_thief");
+    let sabotaged = |percent: u32| {
+        format!(
+            "{RUN} --set window=3s --budget 20s > /out/run{percent} &\n\
+             run=$!; {WORKING}\n\
+             page_thief $run {percent} 1 100000000 || exit 1\n\
+             wait $run; echo $? > /out/code{percent}; rm /out/store.db\n"
+        )
+    };
+    // The thief moves single pages, and takes the huge ones apart by debugfs. Left to itself the kernel
+    // puts huge pages together again, on the node of the most, and carries used ones home.
+    let script = [5, 50, 100].map(sabotaged).concat();
+    let before = "mount -t debugfs none /sys/kernel/debug
+                  echo 0 > /proc/sys/kernel/numa_balancing
+                  echo never > /sys/kernel/mm/transparent_hugepage/enabled";
+    let outcome = vm.run(&format!("{before}\n{script}")).unwrap();
+    assert_eq!(outcome.exit, 0, "{}", outcome.console);
+    for percent in [5, 50, 100] {
+        let result = json(&outcome, &format!("run{percent}"));
+        assert_eq!(result["verdict"], "REFUSED", "{percent} %: {}", result["reason"]);
+        assert_eq!(outcome.read(&format!("code{percent}")).unwrap().trim(), "1");
+        let reason = result["reason"].as_str().unwrap();
+        assert!(reason.contains(" % of the pages were on node 0"), "{percent} %: {reason}");
+        let proof = result["proof"].as_array().unwrap();
+        let pages = |claim: &str| {
+            let of = |proved: &&Value| proved["claim"] == claim;
+            100.0 * proof.iter().find(of).unwrap()["found"].as_f64().unwrap()
+        };
+        let moved = 100.0 - pages("local_lookups at local, different pages");
+        assert!(
+            (moved - f64::from(percent)).abs() <= 0.5,
+            "{percent} % read as {moved} %: {reason}; {proof:?}; {}",
+            result["details"]["arms"]
+        );
+    }
+}
+
+/// A worker that somebody else pins to another CPU is noticed, and refuses the run.
+#[test]
+fn a_worker_pinned_by_somebody_else_refuses_the_run() {
+    let (vm, _turn, _cache) = guest("n2");
+    let vm = vm.with("/usr/bin/taskset".as_ref(), "/usr/local/bin/taskset");
+    let outcome = vm
+        .run(&format!(
+            "{RUN} --budget 60s > /out/run &\n\
+             run=$!\n\
+             {WORKING}; sleep 2\n\
+             for task in /proc/$run/task/*; do\n\
+                 [ ${{task##*/}} = $run ] || taskset -pc 3 ${{task##*/}}\n\
+             done\n\
+             wait $run; echo $? > /out/code"
+        ))
+        .unwrap();
+    let result = json(&outcome, "run");
+    assert_eq!(result["verdict"], "REFUSED", "{}", result["reason"]);
+    let reason = result["reason"].as_str().unwrap();
+    assert!(reason.contains("was re-pinned to CPU 3"), "{reason}");
+    assert_eq!(outcome.read("code").unwrap().trim(), "1");
+}
