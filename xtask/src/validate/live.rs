@@ -38,13 +38,13 @@ const MOST_WITHOUT_CAUSE: usize = 5;
 const POWER_RUNS: u64 = 10;
 const MOST_MEDIAN_SECONDS: f64 = 240.0;
 
-/// Short runs: 8 units of blocks with windows of 0.1 s, on a table that is loaded in a moment.
+/// Short runs: 8 units of blocks with windows of 60 ms, on a table that is loaded in a moment.
 const SHORT: [&str; 7] = [
     "--quick",
     "--scale=200000",
     "--set=units=8",
-    "--set=window=0.1s",
-    "--set=guard=20ms",
+    "--set=window=60ms",
+    "--set=guard=15ms",
     "--set=streams=1",
     "--json",
 ];
