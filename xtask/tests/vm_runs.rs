@@ -161,3 +161,28 @@ fn a_worker_pinned_by_somebody_else_refuses_the_run() {
     assert!(reason.contains("was re-pinned to CPU 3"), "{reason}");
     assert_eq!(outcome.read("code").unwrap().trim(), "1");
 }
+
+/// A disk that fills up while a run goes on: it says so, and what was finished stays, whole.
+#[test]
+fn a_full_disk_keeps_what_was_finished() {
+    let (vm, _turn, _cache) = guest("n2");
+    let outcome = vm
+        .run(
+            "mkdir /small && mount -t tmpfs -o size=400k none /small
+             export XDG_CACHE_HOME=/cache
+             hopcost run remote-memory --quick --scale 200000 --set streams=1 --set window=50ms \
+                 --set guard=10ms --set units=50 --store /small/store.db > /out/text 2> /out/said
+             echo $? > /out/code
+             cp /small/store.db /out/
+             hopcost report --store /small/store.db > /out/report 2>&1; echo $? > /out/reported",
+        )
+        .unwrap();
+    assert_eq!(outcome.read("code").unwrap().trim(), "1", "{}", outcome.console);
+    let said = outcome.read("said").unwrap();
+    assert!(said.contains("/small/store.db") && said.contains("disk is full"), "{said}");
+    let report = outcome.read("report").unwrap();
+    assert_eq!(outcome.read("reported").unwrap().trim(), "0", "{report}");
+    assert!(report.contains("was not finished; what it had is shown"), "{report}");
+    let blocks = report.split(" blocks").next().unwrap().rsplit(' ').next().unwrap();
+    assert!(blocks.parse::<u32>().unwrap() > 0, "{report}");
+}

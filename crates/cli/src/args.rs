@@ -207,6 +207,22 @@ impl ExperimentArgs {
     }
 }
 
+impl ExperimentArgs {
+    /// The first option that only means something to a comparison on a database.
+    pub fn of_a_comparison(&self) -> Option<&'static str> {
+        [
+            ("--target", self.target.is_some()),
+            ("--scale", self.scale.is_some()),
+            ("--budget", self.budget.is_some()),
+            ("--set", !self.set.is_empty()),
+            ("--emulate", self.emulate.is_some()),
+            ("--cache-dir", self.cache_dir.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(option, is_given)| is_given.then_some(option))
+    }
+}
+
 impl ProbeArgs {
     pub fn effort(&self) -> Effort {
         self.effort.effort()

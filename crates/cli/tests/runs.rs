@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -316,5 +316,9 @@ fn wrong_options_are_answered_with_what_is_right() {
     fails(&plan(&["--set", "windw=1s"]), 2, &["--set windw=1s", "known: streams"]);
     fails(&plan(&["--target", "postgres:"]), 2, &["there is no target 'postgres'", "sqlite"]);
     fails(&plan(&["--budget", "5"]), 2, &["no unit of time"]);
-    assert!(Path::new(env!("CARGO_BIN_EXE_hopcost")).exists());
+    let plan = Command::new(env!("CARGO_BIN_EXE_hopcost"))
+        .args(["plan", "access-cost", "--emulate", "nodes=2"])
+        .output()
+        .unwrap();
+    fails(&plan, 2, &["--emulate", "looks at the hardware alone"]);
 }

@@ -44,6 +44,8 @@ pub struct Bench<'a> {
     pub seed: u64,
     /// Are the begin and the end of each call kept?
     pub keep_calls: bool,
+    /// Set when the user has had enough.
+    pub stop: &'a AtomicBool,
 }
 
 /// Takes each block, with its calls window by window where they are kept, when it is finished.
@@ -134,7 +136,6 @@ impl Staff<'_> {
         &mut self,
         pace: &Pace,
         mut blocks: Vec<BlockRecord>,
-        stop: &AtomicBool,
         keep: &mut Keeper<'_>,
         listener: &mut dyn Listener,
     ) -> Result<Vec<BlockRecord>, TargetError> {
@@ -147,9 +148,6 @@ impl Staff<'_> {
         loop {
             let elapsed_s = before + start.elapsed().as_secs_f64();
             let Some(trial) = schedule.next(&blocks, elapsed_s) else { break };
-            if stop.load(Ordering::Relaxed) {
-                return Err(TargetError::Interrupted);
-            }
             let (block, calls) = self.block(pace, trial, before)?;
             keep(&block, &calls)?;
             let (done, left) = pace.progress(&block, elapsed_s);
@@ -197,6 +195,9 @@ impl Staff<'_> {
 
     /// One window, with all that is read before and after.
     fn window(&mut self, turn: &Turn) -> Result<(Window, Vec<RawCall>), TargetError> {
+        if self.bench.stop.load(Ordering::Relaxed) {
+            return Err(TargetError::Interrupted);
+        }
         let crew = &self.crews[turn.binding][turn.crew];
         let readings = self.read_all();
         let begin_s = self.begun.elapsed().as_secs_f64();
@@ -214,6 +215,11 @@ impl Staff<'_> {
         window.observations = observations;
         window.objection = window.objection.or_else(|| misplaced(&placement));
         Ok((window, raw))
+    }
+
+    /// Is a window full of slices, or may one call be longer than it?
+    pub(crate) fn is_sliced(&self) -> bool {
+        self.bench.shape.sliced
     }
 
     /// The baseline alone, for a while, with its calls: what a pilot looks at.

@@ -63,6 +63,9 @@ const LITTLE_WITHIN: f64 = 0.02;
 /// It is only asked where a window holds so many calls one after the other.
 const LITTLE_CALLS: f64 = 20.0;
 
+/// An open loop whose rate is served to less than this is overloaded: random arrivals alone vary so much.
+const SERVED: f64 = 0.8;
+
 /// What can be claimed in an experiment file.
 pub const METRICS: &[&str] = &["local_lookups", "remote_lookups"];
 
@@ -398,6 +401,7 @@ impl Case<'_> {
         }
         let mut notes = self.circumstances.notes.clone();
         notes.extend(self.long_disagrees(findings));
+        notes.extend(self.overloaded());
         Details {
             identity: self.circumstances.identity.clone(),
             bindings: self.plan.bindings.iter().map(describe).collect(),
@@ -498,6 +502,19 @@ impl Case<'_> {
         let contrasts = self.placebo();
         // Two or three blocks have an interval that says nothing but that.
         (contrasts.len() >= 4).then(|| hopcost_stats::simple_cost(&contrasts)).flatten()
+    }
+
+    /// An open loop asks for a rate; what cannot keep up makes its calls wait without end, and those that
+    /// were never made have no latency.
+    fn overloaded(&self) -> Option<String> {
+        let asked = self.comparison.load.open?.calls_per_s;
+        let slowest = self.windows().map(|window| window.rate).min_by(f64::total_cmp)?;
+        (slowest < SERVED * asked).then(|| {
+            format!(
+                "the open loop asked for {asked:.0} calls a second, and in some window {slowest:.0} \
+                 were served: above its capacity a target's latencies say how long the window was"
+            )
+        })
     }
 
     /// One long block shows what short ones cannot: what takes its time to come.

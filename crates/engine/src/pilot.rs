@@ -3,7 +3,7 @@
 //! Method: the pilot runs the baseline for a while and cuts what it did into windows of each length
 //! (`stats::choose_window`); before that it switches between the arms a few times to see how long a
 //! switch disturbs what follows (`stats::samples_to_drop`). A quick run does without: its windows are
-//! 0.2 s, after a guard of 50 ms.
+//! 0.2 s, after a guard of 50 ms. Whole queries do without too: their windows are groups of calls.
 
 use std::time::Duration;
 
@@ -132,9 +132,12 @@ pub fn pace(
     listener: &mut dyn Listener,
 ) -> Result<(Pace, Option<String>), TargetError> {
     let means = Means::of(wishes.effort);
-    let found = match (wishes.window_s, means.pilot_s > 0.0) {
-        (None, true) => pilot(staff, plan, &means, listener)?,
-        _ => Found { window_s: QUICK_WINDOW_S, guard_s: QUICK_GUARD_S, deviation: None },
+    let found = if wishes.window_s.is_some() || (staff.is_sliced() && means.pilot_s <= 0.0) {
+        Found { window_s: QUICK_WINDOW_S, guard_s: QUICK_GUARD_S, deviation: None }
+    } else if staff.is_sliced() {
+        pilot(staff, plan, &means, listener)?
+    } else {
+        whole_calls(staff, plan, listener)?
     };
     let window_s = wishes.window_s.unwrap_or(found.window_s);
     let guard_s = wishes.guard_s.unwrap_or(found.guard_s);
@@ -142,7 +145,7 @@ pub fn pace(
     let half_width = wishes.half_width.unwrap_or(means.half_width);
     let blocks = Blocks::of(plan, find_worst, window_s + guard_s + AROUND_S);
     let search_s = blocks.search_s * means.search_units as f64;
-    let long_s = means.long_s.filter(|_| wishes.units.is_none());
+    let long_s = means.long_s.filter(|_| wishes.units.is_none() && staff.is_sliced());
     let left_s = budget_s - search_s - long_s.map_or(0.0, |long_s| 4.0 * (long_s + guard_s));
     let affordable = (left_s / blocks.unit_s) as u64;
     let most_units = wishes.units.unwrap_or(affordable).max(LEAST_UNITS);
@@ -194,6 +197,26 @@ impl Blocks {
             unit_s: 4.0 * window_s * (blocks(reported) + 1.0 / PLACEBO_EVERY as f64),
         }
     }
+}
+
+/// Whole queries: a window is two calls of each stream, after one that is not counted. How long that
+/// takes has to be seen once.
+fn whole_calls(
+    staff: &mut Staff<'_>,
+    plan: &Plan,
+    listener: &mut dyn Listener,
+) -> Result<Found, TargetError> {
+    listener.hear(Event::Pilot { seconds: 0.0 });
+    let ask = Ask {
+        guard: Duration::ZERO,
+        length: Duration::ZERO,
+        calls_per_stream: 2,
+        streams: plan.most_streams(),
+        keep_calls: true,
+    };
+    let calls = staff.pilot(0, ask)?;
+    let window_s = calls.iter().map(|call| call.done_ns).max().unwrap_or(0) as f64 / 1e9;
+    Ok(Found { window_s, guard_s: QUICK_GUARD_S, deviation: None })
 }
 
 /// Looks at the baseline, and at what follows a switch.

@@ -14,6 +14,7 @@ mod objection;
 mod pilot;
 mod quantile;
 mod ratio;
+mod restarts;
 mod worst;
 
 pub use cluster::{Gap, widest_gap};
@@ -27,4 +28,5 @@ pub use objection::{chance_explains, consistent_with_zero, halves_disagree, sign
 pub use pilot::{Window, choose_window};
 pub use quantile::{quantile, spread};
 pub use ratio::paired_ratio;
+pub use restarts::{LEAST_RESTARTS, across_restarts};
 pub use worst::{WorstSet, find as find_worst};

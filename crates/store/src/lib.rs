@@ -52,6 +52,11 @@ pub enum StoreError {
          size of files in force; what was finished before is kept"
     )]
     Unwritten(rusqlite::Error),
+    /// Two processes write the same run.
+    #[error(
+        "another process goes on with this run: wait for it, or name another file with --store"
+    )]
+    Taken,
     /// It may not be written.
     #[error("this store may not be written here; name a place that may with --store")]
     ReadOnly,
@@ -76,6 +81,7 @@ impl From<rusqlite::Error> for StoreError {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
             Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::ConstraintViolation) => Self::Taken,
             Some(ErrorCode::SystemIoFailure) => Self::Unwritten(error),
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 Self::ReadOnly

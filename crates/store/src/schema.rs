@@ -8,9 +8,9 @@ use rusqlite::Connection;
 use crate::StoreError;
 
 /// Marks the file as ours: `hopc` in ASCII.
-const APPLICATION: i32 = 0x686f_7063;
+pub const APPLICATION: i32 = 0x686f_7063;
 
-const MIGRATIONS: &[&str] = &[
+pub const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE run (
         id              INTEGER PRIMARY KEY,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Cell, CellResult, Estimate, Headline, Known, Locality, NodeId, Outcome, PageSize, Place, Proof,
-    ProofMethod, Proved, Spread, Unit, Verdict,
+    Cell, CellResult, Estimate, Headline, Histogram, Known, Locality, Lookups, NodeId, Observation,
+    Outcome, PageSize, Phase, Place, Proof, ProofMethod, Proved, Spread, Unit, Verdict, Window,
 };
 
 use super::*;
@@ -240,4 +240,92 @@ fn a_full_disk_keeps_what_was_finished() {
     large.question = "x".repeat(100_000).into();
     assert!(matches!(store.add_report(run, &large), Err(StoreError::Full)));
     assert_eq!(store.run(run).unwrap().unwrap().reports, [report()]);
+}
+
+fn block(number: u64) -> BlockRecord {
+    let trial = Trial {
+        number,
+        phase: Phase::Fresh,
+        unit: number / 2,
+        streams: 8,
+        binding: 1,
+        level: 1,
+        baseline_outside: true,
+    };
+    let window = |tested| Window {
+        tested,
+        begin_s: 1.5,
+        seconds: 0.2,
+        calls: 40,
+        errors: 1,
+        first_error: Some("599 rows".into()),
+        rate: 200.25,
+        latency: {
+            let mut latency = Histogram::default();
+            latency.record(5_000_000);
+            latency
+        },
+        lookups: Some(Lookups {
+            acquisitions: BTreeMap::from([(NodeId(1), 9000)]),
+            distinct_pages: BTreeMap::from([(NodeId(1), 500)]),
+        }),
+        planted: 0.03,
+        waited_s: 0.0,
+        cpus: hopcost_core::CpuSet::from_iter([hopcost_core::CpuId(3)]),
+        observations: vec![Observation {
+            metric: "cpu_user_ms".into(),
+            of: "cpu 3".into(),
+            value: 190.0,
+        }],
+        objection: None,
+        disturbed: Some(hopcost_core::Disturbance::Stolen),
+    };
+    let windows = trial.arms().map(window).to_vec();
+    BlockRecord { trial, windows, placement: Known::missing("a test") }
+}
+
+#[test]
+fn a_killed_comparison_is_found_again_with_its_blocks() {
+    let (_dir, path) = place();
+    let mut store = Store::open(&path).unwrap();
+    let run = begin(&store);
+    store.prepare(run, &vec![1.5, 2.5]).unwrap();
+    let calls = [KeptCall { place: 2, stream: 7, due_sent_done_ns: [10, 20, 30] }];
+    store.add_block(run, &block(0), &calls).unwrap();
+    store.add_block(run, &block(1), &[]).unwrap();
+    std::mem::forget(store);
+    let mut store = Store::open(&path).unwrap();
+    let found = store.unfinished::<Vec<f64>>("x at seed 1").unwrap().unwrap();
+    assert_eq!((found.id, found.preparation), (run, Some(vec![1.5, 2.5])));
+    assert_eq!(found.blocks, [block(0), block(1)]);
+    assert!(matches!(store.add_block(run, &block(1), &[]), Err(StoreError::Taken)));
+    let count =
+        |sql: &str| -> f64 { store.connection.query_row(sql, [], |row| row.get(0)).unwrap() };
+    assert!((count("SELECT sum(rate) FROM block_window WHERE tested") - 801.0).abs() < 1e-9);
+    assert!(
+        (count("SELECT sum(value) FROM observation WHERE \"of\" = 'cpu 3'") - 1520.0).abs() < 1e-9
+    );
+    assert!((count("SELECT CAST(sum(done_ns - due_ns) AS REAL) FROM call") - 20.0).abs() < 1e-9);
+    assert!(store.unfinished::<Vec<f64>>("y").unwrap().is_none());
+    store.finish(run, &result()).unwrap();
+    assert!(store.unfinished::<Vec<f64>>("x at seed 1").unwrap().is_none());
+}
+
+#[test]
+fn a_store_of_the_first_version_is_brought_up_to_date() {
+    let (_dir, path) = place();
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(schema::MIGRATIONS[0]).unwrap();
+    old.pragma_update(None, "application_id", schema::APPLICATION).unwrap();
+    old.pragma_update(None, "user_version", 1).unwrap();
+    old.execute(
+        "INSERT INTO run (experiment, question, effort, seed, hopcost_version, machine, begun_s)
+         VALUES ('x', '?', 'quick', 1, '0', '{}', 7)",
+        [],
+    )
+    .unwrap();
+    drop(old);
+    let mut store = Store::open(&path).unwrap();
+    assert_eq!(store.runs().unwrap()[0].begun_s, 7, "what was there is there");
+    store.add_block(1, &block(0), &[]).unwrap();
 }

@@ -105,7 +105,7 @@ impl Bench {
                 "  {:4.1} % asked: {:.2} % planted, {:.2} % found on average; covered in {covered} of \
                  {PLANTED_RUNS} ({LEAST_COVERED} needed); COST or GAIN in {effects}",
                 100.0 * share,
-                100.0 * mean(|run| run.planted),
+                100.0 * mean(|run| run.planted).abs(),
                 100.0 * mean(|run| run.cost.map_or(f64::NAN, |[point, _, _]| point)),
             );
             tell_verdicts(&runs);

@@ -14,6 +14,7 @@ use hopcost_kit::targets::TARGETS;
 use hopcost_kit::workloads::WORKLOADS;
 use hopcost_sys::memory;
 
+use crate::args::ExperimentArgs;
 use crate::exit::Failure;
 
 /// The experiment of this name, or the one in the file of this name.
@@ -54,6 +55,17 @@ fn read(name: &str, place: &str, text: &str) -> Result<Experiment, Failure> {
         metrics: METRICS,
     };
     read_experiment(name, text, &known).map_err(|error| Failure::usage(format!("{place}:{error}")))
+}
+
+/// An experiment on the hardware has no use for what changes a comparison: better said than ignored.
+pub fn refuse_options_of_a_comparison(args: &ExperimentArgs) -> Result<(), Failure> {
+    let option = args.of_a_comparison();
+    option.map_or(Ok(()), |option| {
+        Err(Failure::usage(format!(
+            "{option}: '{}' looks at the hardware alone, without a database; leave it out",
+            args.name
+        )))
+    })
 }
 
 /// The probe of this name.

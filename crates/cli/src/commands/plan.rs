@@ -48,6 +48,7 @@ fn hardware(
     experiment: &Experiment,
     machine: &Machine,
 ) -> Result<Exit, Failure> {
+    experiment::refuse_options_of_a_comparison(args)?;
     let site = experiment::site(machine, args.effort(), args.seed)?;
     let steps = hardware::plan(run_hardware::probes(experiment), &site);
     if args.json {

@@ -1,6 +1,6 @@
 //! `hopcost run` of a comparison: loads, places, drives, judges; each block kept before the next.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use hopcost_core::{
@@ -129,8 +129,9 @@ fn measure(
         observers: OBSERVERS,
         seed: prepared.wishes.seed,
         keep_calls: args.raw_calls,
+        stop: &stop,
     };
-    let run = Run { prepared, bench, setup: &setup, stop: &stop, id };
+    let run = Run { prepared, bench, setup: &setup, id };
     let (mut preparation, blocks) = run.work(store, kept, done, &mut progress)?;
     preparation.circumstances.plans_after = instance.plans()?;
     preparation.circumstances.seconds = before_s + start.elapsed().as_secs_f64();
@@ -148,7 +149,6 @@ struct Run<'a> {
     prepared: &'a Prepared<'a>,
     bench: Bench<'a>,
     setup: &'a Setup<'a>,
-    stop: &'a AtomicBool,
     id: i64,
 }
 
@@ -177,7 +177,7 @@ impl Run<'_> {
                     TargetError::Interrupted
                 })
             };
-            let blocks = staff.measure(&preparation.pace, done, self.stop, &mut keep, progress)?;
+            let blocks = staff.measure(&preparation.pace, done, &mut keep, progress)?;
             Ok((preparation, blocks))
         });
         progress.close();

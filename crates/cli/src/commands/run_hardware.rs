@@ -19,6 +19,7 @@ pub fn run(
     store: &Store,
 ) -> Result<Exit, Failure> {
     let asked = &args.experiment;
+    experiment::refuse_options_of_a_comparison(asked)?;
     let site = experiment::site(machine, asked.effort(), asked.seed)?;
     let id = run::begin(store, experiment, machine, (asked.effort(), asked.seed), (None, None))?;
     let stop = interrupt::watch()?;

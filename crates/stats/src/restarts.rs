@@ -1,0 +1,83 @@
+//! Effects across restarts: what one instance shows may be that instance's own.
+//!
+//! Method: split-plot. Where a factor can only be changed by a restart, or where an effect may differ
+//! from one start of a server to the next, the blocks of one start share its luck: where its memory
+//! came to lie, which sibling a thread got. So the unit is the restart: the mean of its blocks is one
+//! value, and the interval is Student's over these values alone. The blocks' own spread, however
+//! narrow, says nothing about the next start.
+
+use hopcost_core::Estimate;
+
+use crate::correlation::{deviation, mean};
+use crate::looks::student_quantile;
+
+/// Fewer restarts than this say nothing about the next one.
+pub const LEAST_RESTARTS: usize = 4;
+
+/// The mean contrast over restarts with its interval; `contrasts[restart]` are the contrasts of one
+/// start's blocks. None of fewer than four restarts with blocks: then a result is of this instance
+/// only, and has to say so.
+pub fn across_restarts(contrasts: &[Vec<f64>], level: f64) -> Option<Estimate> {
+    let starts: Vec<f64> =
+        contrasts.iter().filter(|blocks| !blocks.is_empty()).map(|blocks| mean(blocks)).collect();
+    if starts.len() < LEAST_RESTARTS {
+        return None;
+    }
+    let n = starts.len() as f64;
+    let half =
+        student_quantile(starts.len() - 1, (1.0 - level) / 2.0) * deviation(&starts) / n.sqrt();
+    let point = mean(&starts);
+    let blocks = contrasts.iter().map(Vec::len).sum::<usize>() as u64;
+    Some(Estimate {
+        point,
+        low: point - half,
+        high: point + half,
+        level,
+        n: blocks,
+        n_effective: n,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contrast::simple_cost;
+    use crate::cost;
+
+    fn noise(rng: &mut fastrand::Rng) -> f64 {
+        (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0
+    }
+
+    /// Blocks of 1 % noise on starts that differ by 1 %.
+    fn starts(rng: &mut fastrand::Rng, restarts: usize, truth: f64) -> Vec<Vec<f64>> {
+        let start = |rng: &mut fastrand::Rng| {
+            let own = truth + 0.01 * noise(rng);
+            (0..30).map(|_| own + 0.01 * noise(rng)).collect()
+        };
+        (0..restarts).map(|_| start(rng)).collect()
+    }
+
+    #[test]
+    fn it_covers_where_one_instance_does_not() {
+        let (mut rng, runs, truth) = (fastrand::Rng::with_seed(5), 2000, -0.03);
+        let (mut across, mut one) = (0, 0);
+        for _ in 0..runs {
+            let contrasts = starts(&mut rng, 6, truth);
+            let estimate = across_restarts(&contrasts, 0.95).unwrap();
+            across += usize::from(estimate.low <= truth && truth <= estimate.high);
+            let alone = simple_cost(&contrasts[0]).unwrap();
+            one += usize::from(alone.low <= cost(truth) && cost(truth) <= alone.high);
+        }
+        assert!((1850..=1950).contains(&across), "{across} of {runs} covered");
+        assert!(one < runs / 2, "one instance's blocks cover in {one} of {runs}");
+    }
+
+    #[test]
+    fn few_restarts_say_nothing() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        assert_eq!(across_restarts(&starts(&mut rng, 3, 0.0), 0.95), None);
+        let mut with_empty = starts(&mut rng, 3, 0.0);
+        with_empty.push(Vec::new());
+        assert_eq!(across_restarts(&with_empty, 0.95), None);
+    }
+}
