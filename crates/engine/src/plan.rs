@@ -126,11 +126,14 @@ fn streams(all: &[u32], cpus: usize, effort: Effort, left_out: &mut Vec<LeftOut>
     let most = STREAMS_PER_CPU * cpus as u32;
     let least = all.iter().copied().min().unwrap_or(1);
     let kept = |&streams: &u32| effort == Effort::Full || streams <= most || streams == least;
-    for streams in all.iter().copied().filter(|streams| !kept(streams)) {
+    let rest: Vec<String> =
+        all.iter().filter(|streams| !kept(streams)).map(ToString::to_string).collect();
+    if !rest.is_empty() {
         let reason = format!(
             "more than {STREAMS_PER_CPU} per worker CPU only wait for each other; --full measures them"
         );
-        left_out.push(LeftOut { what: format!("{streams} streams"), reason: reason.into() });
+        left_out
+            .push(LeftOut { what: format!("{} streams", rest.join(", ")), reason: reason.into() });
     }
     all.iter().copied().filter(kept).collect()
 }

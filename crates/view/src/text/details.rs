@@ -9,7 +9,7 @@ use super::wrap::{LEAST_WIDTH, labelled, pad, pad_left};
 use crate::number::{count, figure};
 
 const INDENT: usize = 11;
-const BAR: usize = 24;
+const BAR: usize = 20;
 /// Calls shorter than this are told in microseconds.
 const SHORT_MS: f64 = 0.1;
 
@@ -70,22 +70,22 @@ fn points(points: &[PointCost]) -> String {
     for point in points {
         let name = format!("{} at {}", point.level, point.streams);
         let kind = match (point.exploratory, point.may_be_worst) {
-            (false, _) => Ink::Strong.on("estimate, from fresh blocks"),
-            (true, true) => Ink::Faint.on("search: may be the worst"),
+            (false, _) => Ink::Strong.on("estimate"),
+            (true, true) => Ink::Faint.on("search: worst?"),
             (true, false) => Ink::Faint.on("search"),
         };
         let _ = writeln!(
             out,
             "  {}{}  {}  {kind}",
-            pad(&name, 16),
-            pad(&percent(&point.cost), 26),
+            pad(&name, 14),
+            pad(&percent(&point.cost), 25),
             bar(&point.cost, reach)
         );
     }
     if !points.is_empty() {
         let reach = 100.0 * reach;
         let scale = format!("−{reach:.0} %{}+{reach:.0} %", " ".repeat(BAR.saturating_sub(9)));
-        let _ = writeln!(out, "{}{}\n", " ".repeat(46), Ink::Faint.on(&scale));
+        let _ = writeln!(out, "{}{}\n", " ".repeat(43), Ink::Faint.on(&scale));
     }
     out
 }
@@ -124,7 +124,7 @@ fn arms(arms: &[Arm]) -> String {
         "look-ups here/there",
         "CPU",
     ];
-    let widths = [8, 12, 9, 9, 8, 22, 6];
+    let widths = [8, 11, 9, 8, 8, 20, 6];
     let row = |cells: &[String]| -> String {
         cells.iter().zip(widths).map(|(cell, width)| pad_left(cell, width)).collect()
     };
