@@ -64,7 +64,7 @@ impl Trial {
 }
 
 /// One window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     /// Is it one of the level under test?
     pub tested: bool,

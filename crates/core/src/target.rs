@@ -103,6 +103,20 @@ pub struct Counted {
     pub planted: Duration,
 }
 
+impl Counted {
+    /// Of several sessions together.
+    pub fn sum(of_sessions: impl IntoIterator<Item = Self>) -> Self {
+        let mut sum = Self::default();
+        for counted in of_sessions {
+            sum.planted += counted.planted;
+            if let Some(lookups) = counted.lookups {
+                sum.lookups.get_or_insert_default().add(&lookups);
+            }
+        }
+        sum
+    }
+}
+
 /// How closely placement is read back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {

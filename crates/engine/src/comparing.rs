@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 
 use hopcost_core::{
     Answer, BlockRecord, Comparison, CpuSet, Disturbance, Histogram, Instance, Known, Load,
-    Locality, Look, Lookups, Machine, Nature, Observation, Observer, Phase, Reading, Reason,
-    Request, Requests, Scope, Shape, Statement, Stream, TargetError, Trial, Watching, Window,
-    Workload,
+    Locality, Look, Machine, Nature, Observation, Observer, Phase, Reading, Reason, Request,
+    Requests, Scope, Shape, Statement, Stream, TargetError, Trial, Watching, Window, Workload,
 };
 use hopcost_sys::clock;
 
@@ -206,12 +205,13 @@ impl Staff<'_> {
         // A displaced page is looked for before the lookups are told by node: a look that finds one
         // renews the knowledge of where all pages are.
         let placement = self.bench.instance.prove(Look::Glance);
-        let (lookups, planted_s) = counted(crew)?;
+        let counted = crew.counted()?;
         let raw = tallies.iter_mut().flat_map(|tally| std::mem::take(&mut tally.raw)).collect();
         let mut window = summed(&tallies, turn.tested);
         window.begin_s = begin_s;
-        window.lookups = lookups;
-        window.planted = planted_s / tallies.iter().map(|tally| tally.seconds).sum::<f64>();
+        window.lookups = counted.lookups;
+        let worked_s: f64 = tallies.iter().map(|tally| tally.seconds).sum();
+        window.planted = counted.planted.as_secs_f64() / worked_s;
         window.observations = observations;
         window.objection = window.objection.or_else(|| misplaced(&placement));
         Ok((window, raw))
@@ -243,19 +243,6 @@ fn misplaced(placement: &Known<Vec<Locality>>) -> Option<Reason> {
     placement.get()?.iter().find_map(Locality::objection)
 }
 
-/// The lookups of all threads, and the seconds that planted distance took of them.
-fn counted(crew: &Crew) -> Result<(Option<Lookups>, f64), TargetError> {
-    let mut lookups: Option<Lookups> = None;
-    let mut planted = Duration::ZERO;
-    for counted in crew.counted()? {
-        planted += counted.planted;
-        if let Some(of_thread) = counted.lookups {
-            lookups.get_or_insert_default().add(&of_thread);
-        }
-    }
-    Ok((lookups, planted.as_secs_f64()))
-}
-
 fn summed(tallies: &[Tally], tested: bool) -> Window {
     let mut latency = Histogram::default();
     let working = tallies.iter().filter(|tally| tally.calls > 0);
@@ -265,23 +252,20 @@ fn summed(tallies: &[Tally], tested: bool) -> Window {
     }
     Window {
         tested,
-        begin_s: 0.0,
         seconds: tallies.iter().map(|tally| tally.seconds).fold(0.0, f64::max),
         calls: tallies.iter().map(|tally| tally.calls).sum(),
         errors: tallies.iter().map(|tally| tally.errors).sum(),
         first_error: tallies.iter().find_map(|tally| tally.first_error.clone()),
         rate,
         latency,
-        lookups: None,
-        planted: 0.0,
         waited_s: tallies.iter().map(|tally| tally.waited_s).sum(),
         cpus: tallies.iter().flat_map(|tally| tally.cpus.iter().copied()).collect::<CpuSet>(),
-        observations: Vec::new(),
         objection: tallies.iter().find_map(|tally| tally.objection.clone()),
         disturbed: tallies
             .iter()
             .filter_map(|tally| tally.disturbed)
             .find(|disturbed| *disturbed == Disturbance::Stolen),
+        ..Window::default()
     }
 }
 

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    BlockRecord, Comparison, CpuSet, DistanceClass, Effort, Histogram, Known, Level, Load, Machine,
-    NodeId, Phase, Response, Scale, Spot, Trial, Window,
+    BlockRecord, Comparison, CpuSet, DistanceClass, Effort, Known, Level, Load, Machine, NodeId,
+    Phase, Response, Scale, Spot, Trial, Window,
 };
 use hopcost_engine::plan::{Plan, Point, plan};
 use hopcost_engine::schedule::{Pace, Schedule};
@@ -148,22 +148,12 @@ fn pace(search_units: u64, most_units: u64) -> Pace {
 fn found(trial: Trial, cost: f64) -> BlockRecord {
     let window = |tested: bool| Window {
         tested,
-        begin_s: 0.0,
         seconds: 0.2,
         calls: 100,
-        errors: 0,
-        first_error: None,
         // Not quite without noise: an interval of no width tells nothing.
         rate: if tested { 500.0 * (1.0 - cost) } else { 500.0 }
             * (1.0 + 1e-3 * (trial.number as f64).sin()),
-        latency: Histogram::default(),
-        lookups: None,
-        planted: 0.0,
-        waited_s: 0.0,
-        cpus: CpuSet::new(),
-        observations: Vec::new(),
-        objection: None,
-        disturbed: None,
+        ..Window::default()
     };
     let windows = trial.arms().into_iter().map(window).collect();
     BlockRecord { trial, windows, placement: Known::missing("a test") }

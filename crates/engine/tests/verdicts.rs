@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Binding, BlockRecord, Claim, Comparison, CpuId, CpuSet, Disturbance, Experiment,
-    ExperimentResult, Histogram, Known, Load, Lookups, NodeId, Phase, Response, Scale, Subject,
-    Trial, Verdict, Window,
+    Binding, BlockRecord, Claim, Comparison, CpuId, Disturbance, Experiment, ExperimentResult,
+    Histogram, Known, Load, Lookups, NodeId, Phase, Response, Scale, Subject, Trial, Verdict,
+    Window,
 };
 use hopcost_engine::judging::{Case, Circumstances, conclude};
 use hopcost_engine::plan::{Placement, Plan, Point};
@@ -97,20 +97,12 @@ fn window(trial: &Trial, tested: bool, cost: f64) -> Window {
     let jitter = 1.0 + 2e-3 * (trial.number as f64 * 2.3).sin() * if tested { 1.0 } else { -1.0 };
     Window {
         tested,
-        begin_s: 0.0,
         seconds: 0.2,
         calls: 100,
-        errors: 0,
-        first_error: None,
         rate: 500.0 * jitter * if tested && trial.level > 0 { 1.0 - cost } else { 1.0 },
-        latency: Histogram::default(),
         lookups: Some(Lookups { acquisitions: counts.clone(), distinct_pages: counts }),
         planted: if tested && trial.level > 0 { cost } else { 0.0 },
-        waited_s: 0.0,
-        cpus: CpuSet::new(),
-        observations: Vec::new(),
-        objection: None,
-        disturbed: None,
+        ..Window::default()
     }
 }
 

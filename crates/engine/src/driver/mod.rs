@@ -15,8 +15,9 @@ use std::time::Duration;
 use hopcost_core::{Counted, CpuId, Instance, Load, NodeId, Seat, Shape, TargetError, Workload};
 use hopcost_sys::clock;
 
+use worker::Window;
 use worker::{Order, Post, Report};
-pub use worker::{RawCall, Tally, Window};
+pub use worker::{RawCall, Tally};
 
 /// What a crew is to be.
 #[derive(Clone, Debug)]
@@ -116,44 +117,35 @@ impl Crew {
         &self.tids
     }
 
-    /// Works for a window: what each thread did. The second is the begin of its counted part at the
-    /// earliest.
+    /// Works for a window: what each thread did.
     pub fn work(&self, ask: &Ask) -> Result<Vec<Tally>, TargetError> {
-        let window = Window {
-            start: clock::now() + NOTICE,
-            guard: ask.guard,
-            length: ask.length,
-            calls_per_stream: ask.calls_per_stream,
-            streams: ask.streams,
-            keep_calls: ask.keep_calls,
-        };
-        let reports = self.tell_all(Order::Work(window))?;
-        reports
-            .into_iter()
-            .map(|report| match report {
-                Report::Worked(tally) => Ok(*tally),
-                _ => Err(lost()),
-            })
-            .collect()
+        let window = Window { start: clock::now() + NOTICE, ask: *ask };
+        self.tell_all(Order::Work(window), |report| match report {
+            Report::Worked(tally) => Some(*tally),
+            _ => None,
+        })
     }
 
-    /// What the sessions counted since the last window's counted part began.
-    pub fn counted(&self) -> Result<Vec<Counted>, TargetError> {
-        let reports = self.tell_all(Order::Count)?;
-        reports
-            .into_iter()
-            .map(|report| match report {
-                Report::Counted(counted) => Ok(counted),
-                _ => Err(lost()),
-            })
-            .collect()
+    /// What all sessions counted since the last window's counted part began.
+    pub fn counted(&self) -> Result<Counted, TargetError> {
+        let of_threads = self.tell_all(Order::Count, |report| match report {
+            Report::Counted(counted) => Some(counted),
+            _ => None,
+        })?;
+        Ok(Counted::sum(of_threads))
     }
 
-    fn tell_all(&self, order: Order) -> Result<Vec<Report>, TargetError> {
+    /// Gives all threads an order, and takes the answers to it.
+    fn tell_all<T>(
+        &self,
+        order: Order,
+        answer: impl Fn(Report) -> Option<T>,
+    ) -> Result<Vec<T>, TargetError> {
         for thread in &self.orders {
             thread.send(order).map_err(|_| lost())?;
         }
-        self.reports.iter().map(|report| report.recv().map_err(|_| lost())).collect()
+        let answers = self.reports.iter().map(|reports| reports.recv().ok().and_then(&answer));
+        answers.map(|answer| answer.ok_or_else(lost)).collect()
     }
 }
 

@@ -15,6 +15,7 @@ use hopcost_core::{
 use hopcost_sys::quiet::Watch;
 use hopcost_sys::{affinity, clock};
 
+use super::Ask;
 use super::pacer::Pacer;
 
 /// What a thread is told.
@@ -28,19 +29,11 @@ pub(super) enum Order {
 
 /// A window, as the threads are told of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Window {
+pub(super) struct Window {
     /// When it begins.
     pub start: Instant,
-    /// What is not counted at its begin.
-    pub guard: Duration,
-    /// How long it counts, at least.
-    pub length: Duration,
-    /// Calls that each stream makes in it, at least.
-    pub calls_per_stream: u64,
-    /// Streams, over all threads.
-    pub streams: u32,
-    /// Are the begin and the end of each call kept?
-    pub keep_calls: bool,
+    /// What was ordered.
+    pub ask: Ask,
 }
 
 /// A call that was kept.
@@ -159,15 +152,15 @@ impl<'a> Worker<'a> {
     /// Works for a window.
     fn work(&mut self, window: &Window) -> Tally {
         let mut tally = Tally::default();
-        let active = self.lines.iter().take_while(|line| line.number < window.streams).count();
+        let active = self.lines.iter().take_while(|line| line.number < window.ask.streams).count();
         self.look_around(&mut tally);
         if active > 0 {
             let numbers: Vec<u32> = self.lines[..active].iter().map(|line| line.number).collect();
             let post = self.post;
             // Another schedule for each window: one that repeats itself could keep in step with it.
             let seed = post.seed ^ self.lines[0].calls.rotate_left(40);
-            let threads = post.threads.min(window.streams as usize);
-            let mut pacer = Pacer::new(&post.load, &numbers, window.streams, threads, seed);
+            let threads = post.threads.min(window.ask.streams as usize);
+            let mut pacer = Pacer::new(&post.load, &numbers, window.ask.streams, threads, seed);
             wait_until(window.start);
             self.call(window, &mut pacer, active, &mut tally);
             self.check(&mut tally);
@@ -179,9 +172,9 @@ impl<'a> Worker<'a> {
     /// Calls until the window is over, and until each stream has called often enough.
     fn call(&mut self, window: &Window, pacer: &mut Pacer, active: usize, tally: &mut Tally) {
         let ns = |at: Instant| at.saturating_duration_since(window.start).as_nanos() as u64;
-        let guard_ns = window.guard.as_nanos() as u64;
-        let over_ns = guard_ns + window.length.as_nanos() as u64;
-        let enough = window.calls_per_stream * active as u64;
+        let guard_ns = window.ask.guard.as_nanos() as u64;
+        let over_ns = guard_ns + window.ask.length.as_nanos() as u64;
+        let enough = window.ask.calls_per_stream * active as u64;
         let mut counted_from = None;
         let mut watch = Watch::new(self.post.cpu);
         let mut now_ns = ns(clock::now());
@@ -218,7 +211,7 @@ impl<'a> Worker<'a> {
             if counted_from.is_some() {
                 tally.calls += 1;
                 tally.latency.record(now_ns.saturating_sub(due_ns));
-                if window.keep_calls {
+                if window.ask.keep_calls {
                     let stream = self.lines[stream].number;
                     tally.raw.push(RawCall { stream, due_ns, sent_ns, done_ns: now_ns });
                 }
@@ -264,15 +257,7 @@ impl<'a> Worker<'a> {
 
     /// What all sessions counted since the last reading.
     fn counted(&mut self) -> Counted {
-        let mut sum = Counted::default();
-        for line in &mut self.lines {
-            let counted = line.session.counted();
-            sum.planted += counted.planted;
-            if let Some(lookups) = counted.lookups {
-                sum.lookups.get_or_insert_default().add(&lookups);
-            }
-        }
-        sum
+        Counted::sum(self.lines.iter_mut().map(|line| line.session.counted()))
     }
 }
 

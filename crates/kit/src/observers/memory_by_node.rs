@@ -6,7 +6,7 @@
 use hopcost_core::{Known, Nature, NodeId, Observer, Reading, Reason, Scope, Watching};
 use hopcost_sys::{Root, topology};
 
-use super::{some, watch};
+use super::{some, watch_nodes};
 
 /// The observer.
 pub struct MemoryByNode;
@@ -21,9 +21,7 @@ impl Observer for MemoryByNode {
     }
 
     fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
-        let nodes: Vec<NodeId> = scope.machine.nodes.iter().map(|node| node.id).collect();
-        let root = Root::live();
-        watch(move || read(&root, &nodes))
+        watch_nodes(scope, read)
     }
 }
 

@@ -16,7 +16,7 @@ mod migrations;
 mod numastat;
 mod perf;
 
-use hopcost_core::{Known, Nature, Observer, Reading, Reason, Watching};
+use hopcost_core::{Known, Nature, NodeId, Observer, Reading, Reason, Scope, Watching};
 use hopcost_sys::Root;
 
 /// All observers.
@@ -41,6 +41,16 @@ fn watch(
         Known::Is(_) => Ok(Box::new(Reader(read))),
         Known::Missing(reason) => Err(reason),
     }
+}
+
+/// Watches every node of the machine with `read`.
+fn watch_nodes(
+    scope: &Scope<'_>,
+    read: impl Fn(&Root, &[NodeId]) -> Known<Vec<Reading>> + 'static,
+) -> Result<Box<dyn Watching>, Reason> {
+    let nodes: Vec<NodeId> = scope.machine.nodes.iter().map(|node| node.id).collect();
+    let root = Root::live();
+    watch(move || read(&root, &nodes))
 }
 
 struct Reader<F>(F);
@@ -90,7 +100,6 @@ fn worker(n: usize) -> String {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use hopcost_core::Scope;
     use hopcost_sys::topology;
 
     use super::*;

@@ -8,7 +8,7 @@
 use hopcost_core::{Known, NodeId, Observer, Reading, Reason, Scope, Watching};
 use hopcost_sys::Root;
 
-use super::{Line, counts, some, watch};
+use super::{Line, counts, some, watch_nodes};
 
 /// The observer.
 pub struct Numastat;
@@ -31,9 +31,7 @@ impl Observer for Numastat {
     }
 
     fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
-        let nodes: Vec<NodeId> = scope.machine.nodes.iter().map(|node| node.id).collect();
-        let root = Root::live();
-        watch(move || read(&root, &nodes))
+        watch_nodes(scope, read)
     }
 }
 
