@@ -120,6 +120,11 @@ impl BlockRecord {
         self.windows.iter().find_map(|window| window.disturbed)
     }
 
+    /// When it ended, in seconds of its run.
+    pub fn end_s(&self) -> f64 {
+        self.windows.last().map_or(0.0, |window| window.begin_s + window.seconds)
+    }
+
     /// The rates of the baseline's two windows, and of the other two.
     pub fn rates(&self) -> Option<([f64; 2], [f64; 2])> {
         let of = |tested| -> Option<[f64; 2]> {

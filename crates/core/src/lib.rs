@@ -52,7 +52,7 @@ pub use probe::{
 };
 pub use proof::{Locality, PageSize, Proof, ProofMethod};
 pub use published::{Figure, Published};
-pub use result::{Arm, Details, ExperimentResult, Headline, PointCost, Proved};
+pub use result::{Arm, CostSoFar, Details, ExperimentResult, Headline, PointCost, Proved};
 pub use target::{
     CallError, Counted, Instance, Loading, Look, Lookups, Needs, Seat, Session, Setup, Target,
     TargetError,

@@ -83,6 +83,18 @@ pub struct PointCost {
     pub exploratory: bool,
     /// Of a search: could it be the worst one?
     pub may_be_worst: bool,
+    /// How it stood at each look; none of a search.
+    #[serde(default)]
+    pub looks: Vec<CostSoFar>,
+}
+
+/// A cost as it stood at one look.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CostSoFar {
+    /// Seconds from the run's begin, preparation included.
+    pub after_s: f64,
+    /// The cost, with its interval, which holds at all looks together.
+    pub cost: Estimate,
 }
 
 /// What was found of a level at one number of streams.

@@ -140,7 +140,7 @@ impl Staff<'_> {
     ) -> Result<Vec<BlockRecord>, TargetError> {
         let bench = self.bench;
         let schedule = Schedule::new(bench.plan, pace, bench.comparison.find_worst);
-        let before = blocks.last().map_or(0.0, end_of);
+        let before = blocks.last().map_or(0.0, BlockRecord::end_s);
         let start = clock::now();
         // What is misplaced already voids the first block: here only the homes are learnt.
         bench.instance.prove(Look::Full);
@@ -231,11 +231,6 @@ impl Staff<'_> {
     fn read_all(&mut self) -> Vec<Reading> {
         self.watching.iter_mut().flat_map(|observer| observer.read()).collect()
     }
-}
-
-/// When a block ended, in seconds of its run.
-fn end_of(block: &BlockRecord) -> f64 {
-    block.windows.last().map_or(0.0, |window| window.begin_s + window.seconds)
 }
 
 /// Why a placement voids a run, if it does. Data that nobody can find is the claims' business.

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    Arm, BlockRecord, Claim, Comparison, Details, Estimate, Experiment, ExperimentResult, Headline,
-    Histogram, Known, NodeId, Observation, Phase, PointCost, Proved, Reason, Response, Unit,
-    Verdict, Window,
+    Arm, BlockRecord, Claim, Comparison, CostSoFar, Details, Estimate, Experiment,
+    ExperimentResult, Headline, Histogram, Known, NodeId, Observation, Phase, PointCost, Proved,
+    Reason, Response, Unit, Verdict, Window,
 };
 use hopcost_stats::{Standing, consistent_with_zero, cost};
 
 use crate::plan::{Plan, Point};
-use crate::schedule::{Pace, Schedule, contrast};
+use crate::schedule::{CompleteUnit, Pace, Schedule, contrast};
 
 /// What is known of a run beside its blocks. Kept with it.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -437,6 +437,7 @@ impl Case<'_> {
                     cost,
                     exploratory: true,
                     may_be_worst: n == found.worst || found.not_excluded.contains(&n),
+                    looks: Vec::new(),
                 });
             }
         }
@@ -448,9 +449,25 @@ impl Case<'_> {
                 cost: standing.cost,
                 exploratory: false,
                 may_be_worst: true,
+                looks: self.looks(schedule, finding.point, findings.len()),
             });
         }
         points
+    }
+
+    /// How a reported point stood at each look.
+    fn looks(&self, schedule: &Schedule<'_>, point: Point, comparisons: usize) -> Vec<CostSoFar> {
+        let units = schedule.units(self.blocks, Phase::Fresh, point);
+        let contrasts: Vec<f64> = units.iter().map(|unit| unit.contrast).collect();
+        let goal = self.pace.goal(comparisons);
+        // Blocks are timed from the first one on; the verdict followed the last one at once.
+        let end_s = self.blocks.iter().map(BlockRecord::end_s).fold(0.0, f64::max);
+        let before_s = (self.circumstances.seconds - end_s).max(0.0);
+        let look = |(n, unit): (usize, &CompleteUnit)| {
+            let cost = goal.look(&contrasts[..=n])?.cost;
+            Some(CostSoFar { after_s: before_s + unit.end_s, cost })
+        };
+        units.iter().enumerate().filter_map(look).collect()
     }
 
     fn arms(&self) -> Vec<Arm> {

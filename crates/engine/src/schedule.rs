@@ -75,6 +75,15 @@ impl Pace {
     }
 }
 
+/// One block of each binding: what an estimate rests on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CompleteUnit {
+    /// The logarithm of what is left of the throughput: the mean over the bindings.
+    pub contrast: f64,
+    /// When it was complete, in seconds of the run.
+    pub end_s: f64,
+}
+
 /// The way through a comparison.
 #[derive(Debug)]
 pub struct Schedule<'a> {
@@ -153,6 +162,11 @@ impl<'a> Schedule<'a> {
 
     /// A point's contrasts, one per complete unit of a phase: the mean over all bindings.
     pub fn contrasts(&self, blocks: &[BlockRecord], phase: Phase, point: Point) -> Vec<f64> {
+        self.units(blocks, phase, point).into_iter().map(|unit| unit.contrast).collect()
+    }
+
+    /// A point's complete units of a phase, in the order in which they were measured.
+    pub fn units(&self, blocks: &[BlockRecord], phase: Phase, point: Point) -> Vec<CompleteUnit> {
         let of_point: Vec<&BlockRecord> = blocks
             .iter()
             .filter(|block| block.trial.phase == phase)
@@ -162,10 +176,14 @@ impl<'a> Schedule<'a> {
             .collect();
         let last = of_point.last().map_or(0, |block| block.trial.unit + 1);
         let unit = |unit| {
-            let of_unit = of_point.iter().filter(|block| block.trial.unit == unit);
-            let contrasts: Option<Vec<f64>> = of_unit.map(|block| contrast(block)).collect();
+            let of_unit: Vec<&&BlockRecord> =
+                of_point.iter().filter(|block| block.trial.unit == unit).collect();
+            let contrasts: Option<Vec<f64>> = of_unit.iter().map(|block| contrast(block)).collect();
             let contrasts = contrasts.filter(|all| all.len() == self.plan.bindings.len())?;
-            Some(contrasts.iter().sum::<f64>() / contrasts.len() as f64)
+            Some(CompleteUnit {
+                contrast: contrasts.iter().sum::<f64>() / contrasts.len() as f64,
+                end_s: of_unit.iter().map(|block| block.end_s()).fold(0.0, f64::max),
+            })
         };
         (0..last).filter_map(unit).collect()
     }

@@ -169,6 +169,21 @@ fn a_cost_is_found_with_its_proof() {
 }
 
 #[test]
+fn each_look_is_told_with_its_time_and_the_last_is_the_result() {
+    let mut run = run();
+    run.circumstances.seconds = 30.0;
+    let at = |trial: &Trial, window: &mut Window| window.begin_s = trial.number as f64;
+    let result = run.ends(0.1, at);
+    let looks = &result.details.unwrap().points[0].looks;
+    assert_eq!(looks.iter().map(|look| look.cost.n).collect::<Vec<_>>(), [8, 10]);
+    assert_eq!(looks[1].cost, result.estimate.get().unwrap().estimate);
+    // A block a second: two bindings a unit, and a placebo block after every second unit, the last too.
+    for (look, after_s) in looks.iter().zip([24.0, 29.0]) {
+        assert!((look.after_s - after_s).abs() < 1e-9, "{looks:?}");
+    }
+}
+
+#[test]
 fn what_was_planted_is_told_as_the_cost_that_it_is() {
     let mut run = run();
     run.circumstances.emulated = true;

@@ -3,7 +3,8 @@
 //! Method: the binary runs as a user runs it. *Placebo*: an A/A comparison of two equal sets of
 //! workers, short, again and again: how often is nothing taken for something? *Planted*: the emulated
 //! distance is set so that it takes 0 to 10 % of the time; each run counts what it really took, and its
-//! interval has to hold that. *Power*: full-length runs of a 3 % cost: how soon is it seen?
+//! interval has to hold that. *Power*: ordinary runs of a 3 % cost: after which look does the interval
+//! exclude zero for good?
 //!
 //! Limits: it needs a machine that nobody else uses, and up to an hour.
 
@@ -24,7 +25,7 @@ pub enum Part {
     Placebo,
     /// 0, 1, 3, 5 and 10 % planted: 40 short runs each
     Planted,
-    /// 3 % planted: 10 full-length runs
+    /// 3 % planted: 10 runs of ordinary length
     Power,
 }
 
@@ -73,6 +74,8 @@ struct Ended {
     cost: Option<[f64; 3]>,
     planted: f64,
     seconds: f64,
+    /// From when on its interval excluded zero.
+    seen_after_s: Option<f64>,
 }
 
 impl Bench {
@@ -123,13 +126,13 @@ impl Bench {
         let mut seconds = Vec::new();
         for seed in 1..=POWER_RUNS {
             let run = self.hopcost("remote-memory", seed, &full, Some(ns))?;
-            let seen = run.verdict == "COST";
-            println!("  seed {seed}: {} after {:.0} s", run.verdict, run.seconds);
-            seconds.push(if seen { run.seconds } else { f64::INFINITY });
+            let seen = run.seen_after_s.map_or("never".to_owned(), |s| format!("after {s:.0} s"));
+            println!("  seed {seed}: seen {seen}, {} after {:.0} s", run.verdict, run.seconds);
+            seconds.push(run.seen_after_s.unwrap_or(f64::INFINITY));
         }
         seconds.sort_by(f64::total_cmp);
         let median = f64::midpoint(seconds[4], seconds[5]);
-        println!("  median {median:.0} s until COST, {MOST_MEDIAN_SECONDS} s at most");
+        println!("  median {median:.0} s until it is seen, {MOST_MEDIAN_SECONDS} s at most");
         Ok(median <= MOST_MEDIAN_SECONDS)
     }
 
@@ -185,6 +188,7 @@ impl Ended {
             cost,
             planted: result["planted"].as_f64().unwrap_or(0.0),
             seconds: result["seconds"].as_f64().unwrap_or(f64::INFINITY),
+            seen_after_s: seen_after_s(&result["details"]["points"]),
         })
     }
 
@@ -195,6 +199,14 @@ impl Ended {
     fn covers_truth(&self) -> bool {
         self.cost.is_some_and(|[_, low, high]| low <= self.planted && self.planted <= high)
     }
+}
+
+/// From when on the interval of the reported point lay above zero, at every look to the last one.
+fn seen_after_s(points: &Value) -> Option<f64> {
+    let reported = points.as_array()?.iter().find(|point| point["exploratory"] == false)?;
+    let looks = reported["looks"].as_array()?;
+    let excludes = |look: &&Value| look["cost"]["low"].as_f64().is_some_and(|low| low > 0.0);
+    looks.iter().rev().take_while(excludes).last()?["after_s"].as_f64()
 }
 
 /// How many of each verdict, and why those that were refused.

@@ -217,7 +217,9 @@ fn look_ups_are_counted_by_node_and_each_page_once() {
 
 #[test]
 fn what_was_planted_is_what_was_asked_for() {
-    const NS: f64 = 700.0;
+    const NS: f64 = 20_000.0;
+    // Debts below it are not paid yet.
+    const OWED_NS: f64 = 1e6;
     let mut bench = Bench::new(Some(Emulation { nodes: 2, remote_ns: NS, bimodal: None }));
     let instance = bench.open(&PLAIN, 20_000);
     for (at, planted) in [(0, true), (1, false)] {
@@ -230,7 +232,10 @@ fn what_was_planted_is_what_was_asked_for() {
             paid += counted.planted;
         }
         let paid = paid.as_nanos() as f64;
-        assert!(if planted { paid >= asked - 50_000.0 } else { paid == 0.0 }, "{paid} of {asked}");
+        assert!(
+            if planted { paid >= asked - OWED_NS && asked > 2.0 * OWED_NS } else { paid == 0.0 },
+            "{paid} of {asked}"
+        );
     }
 }
 

@@ -4,8 +4,8 @@
 //! Method: `xFetch` answers with an address inside the image. What it counts stands in the open file
 //! itself, which belongs to one connection and so to one thread: nothing is shared and nothing
 //! atomic is written. Planted distance is a debt: each acquisition of a page of another node adds to
-//! it, and from 50 µs on it is paid by spinning; what was really paid is measured, and an overpayment
-//! is kept for later.
+//! it, and from 1 ms on it is paid by spinning; what was really paid is measured, and an overpayment is
+//! kept for later.
 //!
 //! Limits: a cursor that stays on a page acquires it once, however many of its rows it reads; page 1
 //! and whatever SQLite wants to own (some overflow pages) is copied, and counted as well.
@@ -29,9 +29,10 @@ use super::connection::{Connection, SqliteError, int};
 pub const NAME: &CStr = c"hopcost-image";
 /// The longest name of an image: a slash and a number.
 const LONGEST_NAME: c_int = 64;
-/// From how much on a debt is paid. Each payment costs more than the time that is counted: 0.2 µs with
-/// pieces of 2 µs, 4 µs with 50 µs, a smaller share with longer ones, which make windows unequal.
-const PAYABLE_NS: f64 = 50_000.0;
+/// From how much on a debt is paid. Each payment costs more than the time that is counted, because the
+/// caches are cold after it: 0.2 µs with pieces of 2 µs, 4 µs with 50 µs, 14 µs with 300 µs and no more
+/// than that with longer ones. Those make windows unequal, but are counted in the same windows.
+const PAYABLE_NS: f64 = 1e6;
 /// Homes are numbered by bytes.
 const HOMES: usize = 1 << u8::BITS;
 
