@@ -25,7 +25,7 @@ pub enum Part {
     Placebo,
     /// 0, 1, 3, 5 and 10 % planted: 40 short runs each
     Planted,
-    /// 3 % planted: 10 runs of ordinary length
+    /// 3 % planted: 10 runs at the ordinary pace
     Power,
 }
 
@@ -122,7 +122,8 @@ impl Bench {
         let per_ns = self.planted_per_ns()?;
         let ns = 0.03 / 0.97 / per_ns;
         println!("power: {POWER_RUNS} runs of ordinary length, 3 % planted");
-        let full = ["--set=streams=1", "--json"];
+        // Each goes on until its interval is half as wide as the effect: by then it is seen or missed.
+        let full = ["--set=streams=1", "--set=half_width=1.5%", "--json"];
         let mut seconds = Vec::new();
         for seed in 1..=POWER_RUNS {
             let run = self.hopcost("remote-memory", seed, &full, Some(ns))?;
