@@ -36,6 +36,8 @@ pub enum Command {
     Plan(ExperimentArgs),
     /// Run an experiment, from its file to a verdict
     Run(RunArgs),
+    /// Measure what matters on this machine within a few minutes, and put it on one page
+    Survey(SurveyArgs),
     /// Show a stored run again, without measuring
     Report(ReportArgs),
     /// Put back any setting that a killed run left changed
@@ -108,7 +110,7 @@ pub struct ExperimentArgs {
     #[arg(value_name = "EXPERIMENT")]
     pub name: String,
     #[command(flatten)]
-    effort: EffortArgs,
+    pub effort: EffortArgs,
     /// The database, as sqlite: or null:; the experiment's own without it
     #[arg(long, value_name = "URL")]
     pub target: Option<String>,
@@ -145,6 +147,31 @@ pub struct RunArgs {
     /// Keep the begin and the end of each call
     #[arg(long)]
     pub raw_calls: bool,
+    /// The file in which results are kept
+    #[arg(long, value_name = "FILE", default_value = STORE)]
+    pub store: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct SurveyArgs {
+    /// Time that everything may take, as 90s or 5m
+    #[arg(long, value_name = "TIME", value_parser = settings::seconds, default_value = "5m")]
+    pub budget: f64,
+    /// The page
+    #[arg(long, value_name = "FILE", default_value = "hopcost.html")]
+    pub html: PathBuf,
+    /// Plant distance that is not there, as nodes=2,remote_ns=80: checks the method, not the machine
+    #[arg(long, value_name = "SPEC")]
+    pub emulate: Option<String>,
+    /// Where generated data is kept for the next run [default: the user's cache directory]
+    #[arg(long, value_name = "DIR")]
+    pub cache_dir: Option<PathBuf>,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print JSON (keys: docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
     /// The file in which results are kept
     #[arg(long, value_name = "FILE", default_value = STORE)]
     pub store: PathBuf,
@@ -200,6 +227,11 @@ impl ExperimentArgs {
             seed: 1,
             json: false,
         }
+    }
+
+    /// The same, at quick effort.
+    pub fn quick(name: &str) -> Self {
+        Self { effort: EffortArgs { quick: true, full: false }, ..Self::of(name) }
     }
 
     pub fn effort(&self) -> Effort {

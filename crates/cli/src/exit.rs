@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use hopcost_core::{ProbeError, TargetError};
+use hopcost_store::StoreError;
 
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,11 @@ impl Failure {
     /// Did the user interrupt it?
     pub fn is_interruption(&self) -> bool {
         matches!(self.error.downcast_ref(), Some(TargetError::Interrupted))
+    }
+
+    /// Could the store not keep something?
+    pub fn is_of_the_store(&self) -> bool {
+        self.error.chain().any(<dyn std::error::Error>::is::<StoreError>)
     }
 
     /// The reader went away, as `head` does: nothing to complain of.

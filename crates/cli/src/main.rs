@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::List => commands::list::run(),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Run(args) => commands::run::run(&args),
+        Command::Survey(args) => commands::survey::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Restore => commands::restore::run(),
     };

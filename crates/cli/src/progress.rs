@@ -11,27 +11,35 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 const STEPS: u64 = 1000;
 
-/// The bar of one probe after the other.
+/// The bar of one step after the other.
 pub struct Progress {
     bar: ProgressBar,
+    /// What is worked on.
+    name: String,
+    /// What comes after it.
+    after: Duration,
 }
 
 impl Progress {
-    /// A bar that is not drawn yet.
-    pub fn new() -> Self {
+    /// A bar that is not drawn yet, with what comes after it.
+    pub fn of(name: &str, after: Duration) -> Self {
         let bar = ProgressBar::new(STEPS);
-        let style = ProgressStyle::with_template("{prefix:<11}▕{bar:30}▏ {msg}");
+        let style = ProgressStyle::with_template("{prefix:<17}▕{bar:20}▏ {msg}");
         if let Ok(style) = style {
             bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
         }
-        Self { bar }
+        bar.set_prefix(name.to_owned());
+        Self { bar, name: name.to_owned(), after }
+    }
+
+    fn left(&self, left: Duration) -> String {
+        format!("{} left · Ctrl-C stops", clock(left + self.after))
     }
 }
 
 impl Progress {
     /// A database is brought up.
     pub fn loading(&mut self, loading: Loading<'_>) {
-        self.bar.set_prefix("loading");
         self.bar.set_position((loading.done * STEPS as f64) as u64);
         self.bar.set_message(format!("{} · Ctrl-C stops", loading.what));
     }
@@ -52,19 +60,18 @@ impl Listener for Progress {
             }
             Event::Sampled { done, left } => {
                 self.bar.set_position((done * STEPS as f64) as u64);
-                self.bar.set_message(format!("{} left · Ctrl-C stops", clock(left)));
+                self.bar.set_message(self.left(left));
             }
             Event::Pilot { seconds } => {
                 self.bar.reset();
-                self.bar.set_prefix("pilot");
-                self.bar.set_message(format!("about {seconds:.0} s · Ctrl-C stops"));
+                self.bar.set_prefix(self.name.clone());
+                self.bar.set_message(format!("pilot, about {seconds:.0} s · Ctrl-C stops"));
             }
             Event::Block { block, done, left } => {
-                self.bar.set_prefix(format!("{:?}", block.trial.phase).to_lowercase());
+                self.bar.set_prefix(self.name.clone());
                 self.bar.set_position((done * STEPS as f64) as u64);
                 let blocks = block.trial.number + 1;
-                let left = clock(left);
-                self.bar.set_message(format!("{blocks} blocks · {left} left · Ctrl-C stops"));
+                self.bar.set_message(format!("{blocks} blocks · {}", self.left(left)));
             }
             Event::Closed => self.bar.finish_and_clear(),
         }

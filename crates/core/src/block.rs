@@ -84,6 +84,9 @@ pub struct Window {
     pub latency: Histogram,
     /// What was looked up; none where the target cannot tell.
     pub lookups: Option<Lookups>,
+    /// What else the target proved, by metric: so many of so many.
+    #[serde(default)]
+    pub proved: BTreeMap<String, [u64; 2]>,
     /// The share of the workers' time that planted distance really took.
     pub planted: f64,
     /// Seconds that the workers spent waiting for their next call to be due.

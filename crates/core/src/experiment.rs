@@ -16,6 +16,8 @@ pub struct Experiment {
     pub subject: Subject,
     /// Published figures to show beside it, by name.
     pub beside: Vec<String>,
+    /// Its place in a survey, the lowest first; none leaves it out.
+    pub survey: Option<u32>,
 }
 
 /// What an experiment looks at.
@@ -31,7 +33,7 @@ pub enum Subject {
     Database(Comparison),
 }
 
-/// A database under load at two or more levels.
+/// A database under load at two or more levels, or at one where nothing but a score is asked for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The kind of database, where the file names one.
@@ -56,6 +58,18 @@ pub struct Comparison {
     pub find_worst: bool,
     /// What must be proved for a result to count.
     pub claims: Vec<Claim>,
+}
+
+impl Comparison {
+    /// Is there nothing to compare? Then how much the database does is the answer.
+    pub fn is_score(&self) -> bool {
+        self.levels.len() == 1
+    }
+
+    /// What is asked of the database at a level.
+    pub fn workload_of<'a>(&'a self, level: &'a Level) -> &'a str {
+        level.workload.as_deref().unwrap_or(&self.workload)
+    }
 }
 
 /// Rows of a data set's main table, by effort.
@@ -90,6 +104,10 @@ pub struct Level {
     pub log_writer: Option<Spot>,
     /// The threads that send requests, of a database that is another process.
     pub client: Option<Spot>,
+    /// How many CPUs the workers get; as many as all levels can have where none says it.
+    pub cpus: Option<u32>,
+    /// What the database is asked, where that is what varies.
+    pub workload: Option<String>,
 }
 
 /// A place by symbol: bound to a real one by the planner, once per way of binding it.

@@ -11,7 +11,7 @@ use crate::answer::Answer;
 use crate::dataset::Dataset;
 use crate::emulation::Emulation;
 use crate::experiment::Comparison;
-use crate::ids::NodeId;
+use crate::ids::{CpuId, NodeId};
 use crate::known::{Known, Reason};
 use crate::machine::Machine;
 use crate::proof::Locality;
@@ -59,12 +59,14 @@ pub struct Loading<'a> {
 }
 
 /// Where a session's thread stands, and which copy of the data it is to use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seat {
     /// The node of the data; none leaves it to the target.
     pub home: Option<NodeId>,
     /// The node of the thread, where it is on one.
     pub at: Option<NodeId>,
+    /// The CPU of the log writer, where the experiment places one.
+    pub log_writer: Option<CpuId>,
     /// The stream's number.
     pub stream: u32,
     /// The seed of anything random.
@@ -101,6 +103,8 @@ pub struct Counted {
     pub lookups: Option<Lookups>,
     /// Time that planted distance really took.
     pub planted: Duration,
+    /// What else the target proves, by metric: so many of so many.
+    pub proved: BTreeMap<&'static str, [u64; 2]>,
 }
 
 impl Counted {
@@ -111,6 +115,10 @@ impl Counted {
             sum.planted += counted.planted;
             if let Some(lookups) = counted.lookups {
                 sum.lookups.get_or_insert_default().add(&lookups);
+            }
+            for (metric, [held, of]) in counted.proved {
+                let all = sum.proved.entry(metric).or_default();
+                *all = [all[0] + held, all[1] + of];
             }
         }
         sum

@@ -23,7 +23,7 @@ use crate::plan::{Placement, Plan};
 use crate::schedule::{Pace, Schedule};
 
 /// What a comparison is run on.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Bench<'a> {
     /// What is compared.
     pub comparison: &'a Comparison,
@@ -31,8 +31,8 @@ pub struct Bench<'a> {
     pub plan: &'a Plan,
     /// The database, with its data in place.
     pub instance: &'a dyn Instance,
-    /// What it is asked.
-    pub workload: &'a dyn Workload,
+    /// What it is asked, level by level of the plan.
+    pub workloads: Vec<&'a dyn Workload>,
     /// How large the data is.
     pub shape: Shape,
     /// The machine as it is.
@@ -60,20 +60,22 @@ impl<'a> Bench<'a> {
         work: impl FnOnce(&mut Staff<'_>) -> Result<T, TargetError>,
     ) -> Result<T, TargetError> {
         thread::scope(|scope| {
-            let start = |placement: &Placement| {
+            let start = |(placement, workload): (&Placement, &&'a dyn Workload)| {
                 let muster = Muster {
                     cpus: placement.workers.clone(),
                     at: placement.at,
                     home: placement.home,
+                    log_writer: placement.log_writer.as_ref().and_then(CpuSet::first),
                     streams: self.plan.most_streams(),
                 };
-                Crew::start(scope, self.work(), &muster)
+                Crew::start(scope, self.work(*workload), &muster)
             };
             let mut crews = Vec::new();
             for placements in &self.plan.placements {
-                let mut levels = placements.iter().map(start).collect::<Result<Vec<_>, _>>()?;
-                // The second crew of the baseline, for blocks that must find nothing.
-                levels.push(start(&placements[0])?);
+                let each = placements.iter().zip(&self.workloads);
+                // Last comes the second crew of the baseline, for blocks that must find nothing.
+                let levels = each.clone().chain(each.take(1)).map(start);
+                let levels = levels.collect::<Result<Vec<_>, _>>()?;
                 crews.push(levels);
             }
             let tids: Vec<u32> =
@@ -97,10 +99,10 @@ impl<'a> Bench<'a> {
         })
     }
 
-    fn work(&self) -> Work<'a> {
+    fn work(&self, workload: &'a dyn Workload) -> Work<'a> {
         Work {
             instance: self.instance,
-            workload: self.workload,
+            workload,
             shape: self.shape,
             load: self.comparison.load,
             seed: self.seed,
@@ -210,6 +212,8 @@ impl Staff<'_> {
         let mut window = summed(&tallies, turn.tested);
         window.begin_s = begin_s;
         window.lookups = counted.lookups;
+        let proved = counted.proved.into_iter();
+        window.proved = proved.map(|(metric, counts)| (metric.to_owned(), counts)).collect();
         let worked_s: f64 = tallies.iter().map(|tally| tally.seconds).sum();
         window.planted = counted.planted.as_secs_f64() / worked_s;
         window.observations = observations;
@@ -287,7 +291,8 @@ pub fn harness_ns_per_call(
 ) -> Result<f64, TargetError> {
     let unchecked = Unchecked(workload);
     let work = Work { instance: null, workload: &unchecked, shape, load: Load::default(), seed: 1 };
-    let muster = Muster { cpus: placement.workers[..1].to_vec(), at: None, home: None, streams: 1 };
+    let cpus = placement.workers[..1].to_vec();
+    let muster = Muster { cpus, at: None, home: None, log_writer: None, streams: 1 };
     let ask = Ask {
         guard: Duration::from_millis(5),
         length: Duration::from_millis(50),

@@ -92,6 +92,7 @@ pub fn read(name: &str, text: &str, known: &Vocabulary<'_>) -> Result<Experiment
 #[serde(deny_unknown_fields)]
 struct File {
     question: Spanned<String>,
+    survey: Option<u32>,
     subject: Spanned<SubjectTable>,
     #[serde(default)]
     factor: Ordered<Ordered<LevelTable>>,
@@ -127,6 +128,8 @@ struct LevelTable {
     workers: Option<Spanned<String>>,
     log_writer: Option<Spanned<String>>,
     client: Option<Spanned<String>>,
+    cpus: Option<Spanned<u32>>,
+    workload: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -244,8 +247,8 @@ fn check(name: &str, file: File, known: &Vocabulary<'_>) -> Result<Experiment, F
         Some(probes) => hardware(&file, probes, known)?,
         None => Subject::Database(comparison(&file, known)?),
     };
-    let question = file.question.into_inner();
-    Ok(Experiment { name: name.to_owned(), question, subject, beside })
+    let (survey, question) = (file.survey, file.question.into_inner());
+    Ok(Experiment { name: name.to_owned(), question, subject, beside, survey })
 }
 
 fn hardware(
@@ -301,7 +304,8 @@ fn comparison(file: &File, known: &Vocabulary<'_>) -> Result<Comparison, Flaw> {
             "say what counts: response = \"calls_per_second\"",
         )
     })?;
-    let (factor, levels) = factor(file)?;
+    let find = find(measure.get_ref().find.as_ref())?;
+    let (factor, levels) = factor(file, find, known)?;
     let claims = measure.get_ref().prove.iter();
     let claims = claims
         .map(|claim| self::claim(claim, &factor, &levels, known))
@@ -316,7 +320,7 @@ fn comparison(file: &File, known: &Vocabulary<'_>) -> Result<Comparison, Flaw> {
         streams: streams(file.sweep.as_ref())?,
         load: load(&file.load)?,
         response: response(&measure.get_ref().response)?,
-        find_worst: find(measure.get_ref().find.as_ref())?,
+        find_worst: find == Find::Worst,
         claims,
     })
 }
@@ -333,7 +337,7 @@ fn scale(scale: &Spanned<ScaleTable>) -> Result<Scale, Flaw> {
     Ok(Scale { quick, full })
 }
 
-fn factor(file: &File) -> Result<(String, Vec<Level>), Flaw> {
+fn factor(file: &File, find: Find, known: &Vocabulary<'_>) -> Result<(String, Vec<Level>), Flaw> {
     let mut factors = file.factor.0.iter();
     let Some((name, levels)) = factors.next() else {
         return Err(Flaw::of(
@@ -349,19 +353,36 @@ fn factor(file: &File) -> Result<(String, Vec<Level>), Flaw> {
             "one experiment varies one factor: write another file for this one",
         ));
     }
-    if levels.0.len() < 2 {
+    if find == Find::Score && levels.0.len() != 1 {
+        return Err(Flaw::of(
+            name,
+            format!("'{}' has {} levels", name.get_ref(), levels.0.len()),
+            "a score compares nothing: keep one level, or leave out find = \"score\"",
+        ));
+    }
+    if find != Find::Score && levels.0.len() < 2 {
         return Err(Flaw::of(
             name,
             format!("'{}' has {} level", name.get_ref(), levels.0.len()),
-            "a comparison needs two or more, the baseline first",
+            "a comparison needs two or more, the baseline first; a score has find = \"score\"",
         ));
     }
     let levels =
-        levels.0.iter().map(|(name, table)| level(name, table)).collect::<Result<_, _>>()?;
+        levels.0.iter().map(|(name, table)| level(name, table, known)).collect::<Result<_, _>>()?;
     Ok((name.get_ref().clone(), levels))
 }
 
-fn level(name: &Spanned<String>, table: &LevelTable) -> Result<Level, Flaw> {
+fn level(
+    name: &Spanned<String>,
+    table: &LevelTable,
+    known: &Vocabulary<'_>,
+) -> Result<Level, Flaw> {
+    if let Some(workload) = &table.workload {
+        expect_one_of("workload", workload, known.workloads)?;
+    }
+    if let Some(cpus) = table.cpus.as_ref().filter(|cpus| *cpus.get_ref() == 0) {
+        return Err(Flaw::of(cpus, "no CPU at all", "workers need one or more"));
+    }
     let spot = |text: &Option<Spanned<String>>| text.as_ref().map(spot).transpose();
     let level = Level {
         name: name.get_ref().clone(),
@@ -369,12 +390,14 @@ fn level(name: &Spanned<String>, table: &LevelTable) -> Result<Level, Flaw> {
         workers: spot(&table.workers)?,
         log_writer: spot(&table.log_writer)?,
         client: spot(&table.client)?,
+        cpus: table.cpus.as_ref().map(|cpus| *cpus.get_ref()),
+        workload: table.workload.as_ref().map(|workload| workload.get_ref().clone()),
     };
     if level == (Level { name: level.name.clone(), ..Level::default() }) {
         return Err(Flaw::of(
             name,
             format!("the level '{}' says nothing", level.name),
-            "place something: data, workers, log_writer or client",
+            "place something: data, workers, log_writer or client; or vary cpus or workload",
         ));
     }
     if let Some(Spot::Away(_)) = level.workers {
@@ -473,10 +496,21 @@ fn response(text: &Spanned<String>) -> Result<Response, Flaw> {
     })
 }
 
-fn find(text: Option<&Spanned<String>>) -> Result<bool, Flaw> {
-    let Some(text) = text else { return Ok(false) };
-    expect_one_of("search", text, &["worst"])?;
-    Ok(true)
+/// What a sweep is looked through for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Find {
+    /// Every point is reported.
+    Nothing,
+    /// The point with the highest cost.
+    Worst,
+    /// The highest throughput of the only level.
+    Score,
+}
+
+fn find(text: Option<&Spanned<String>>) -> Result<Find, Flaw> {
+    let Some(text) = text else { return Ok(Find::Nothing) };
+    expect_one_of("search", text, &["worst", "score"])?;
+    Ok(if text.get_ref() == "worst" { Find::Worst } else { Find::Score })
 }
 
 /// `remote_lookups >= 98% when memory = remote`

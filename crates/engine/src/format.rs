@@ -16,6 +16,7 @@ const fn key(path: &'static str, says: &'static str) -> Key {
 /// All of them.
 pub const KEYS: &[Key] = &[
     key("question", "what is asked, with a question mark"),
+    key("survey", "its place in a survey, the lowest first; without it it is not part of one"),
     key("subject.probes", "an experiment on the hardware alone: these probes, in this order"),
     key("subject.target", "the kind of database; the embedded one without it"),
     key("subject.dataset", "its data"),
@@ -29,6 +30,11 @@ pub const KEYS: &[Key] = &[
     key("factor.NAME.LEVEL.workers", "where the threads that work on requests stand; a node"),
     key("factor.NAME.LEVEL.log_writer", "where the log writer stands"),
     key("factor.NAME.LEVEL.client", "where the threads that send requests stand"),
+    key(
+        "factor.NAME.LEVEL.cpus",
+        "how many CPUs the workers get; without it as many in all levels",
+    ),
+    key("factor.NAME.LEVEL.workload", "what the database is asked at this level instead"),
     key("sweep.streams", "concurrent streams, 1 to 400; one without it"),
     key("load.think", "a stream's pause after each answer, as `\"10ms\"`; none without it"),
     key(
@@ -38,7 +44,11 @@ pub const KEYS: &[Key] = &[
     key("load.arrivals", "of an open loop: `\"fixed\"` or `\"poisson\"`"),
     key("load.ramp", "time over which the streams begin, one after the other, as `\"1s\"`"),
     key("measure.response", "what counts: `\"queries_per_hour\"` or `\"calls_per_second\"`"),
-    key("measure.find", "`\"worst\"`: the headline is the worst of the sweep, from fresh blocks"),
+    key(
+        "measure.find",
+        "`\"worst\"`: the headline is the worst of the sweep, from fresh blocks; `\"score\"`: the \
+         highest throughput of the only level, compared with nothing",
+    ),
     key("measure.prove", "what has to be read back: `METRIC >= SHARE% when NAME = LEVEL`"),
     key("published.beside", "published figures to show beside"),
 ];

@@ -125,6 +125,7 @@ mod tests {
             question: "How far?".into(),
             subject: Subject::Hardware { probes: vec!["p".into()] },
             beside: Vec::new(),
+            survey: None,
         }
     }
 

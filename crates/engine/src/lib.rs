@@ -14,6 +14,8 @@ pub mod plan;
 mod probing;
 pub mod schedule;
 pub mod settings;
+pub mod survey;
+pub mod variant;
 
 pub use event::{Event, Listener, Silent};
 pub use file::{FileError, Vocabulary, read as read_experiment};

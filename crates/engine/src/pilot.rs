@@ -99,6 +99,14 @@ pub fn budget_s(wishes: &Wishes) -> f64 {
     wishes.budget_s.unwrap_or(Means::of(wishes.effort).budget_s)
 }
 
+/// Seconds of measuring below which a quick run decides nothing: its search, and eight units.
+pub fn least_s(plan: &Plan, find_worst: bool) -> f64 {
+    let window_s = QUICK_WINDOW_S + QUICK_GUARD_S + AROUND_S;
+    let blocks = Blocks::of(plan, find_worst, window_s);
+    let search_units = Means::of(Effort::Quick).search_units as f64;
+    search_units * blocks.search_s + LEAST_UNITS as f64 * blocks.unit_s
+}
+
 const QUICK_WINDOW_S: f64 = 0.2;
 const QUICK_GUARD_S: f64 = 0.05;
 const SHORTEST_WINDOW_S: f64 = 0.1;
@@ -154,7 +162,7 @@ pub fn pace(
         guard_s,
         search_units: if blocks.search_s > 0.0 { means.search_units } else { 0 },
         most_units,
-        placebo_every: PLACEBO_EVERY,
+        placebo_every: if plan.is_score() { u64::MAX } else { PLACEBO_EVERY },
         long_s,
         // A number of units that was asked for is measured, however long it takes.
         budget_s: wishes.units.is_none().then_some(budget_s),

@@ -56,7 +56,7 @@ pub struct Plan {
     pub placements: Vec<Vec<Placement>>,
     /// The levels' names, the baseline first.
     pub levels: Vec<String>,
-    /// What is compared.
+    /// What is compared. A score has points of level 0 alone: the baseline against itself.
     pub points: Vec<Point>,
     /// What is left out.
     pub left_out: Vec<LeftOut>,
@@ -67,6 +67,11 @@ impl Plan {
     pub fn homes(&self) -> Vec<NodeId> {
         let homes = self.placements.iter().flatten().filter_map(|placement| placement.home);
         homes.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Is the only level compared with itself?
+    pub fn is_score(&self) -> bool {
+        self.levels.len() == 1
     }
 
     /// The most streams of any point.
@@ -93,7 +98,7 @@ pub fn plan(comparison: &Comparison, machine: &Machine, effort: Effort) -> Resul
             Some(reason) => left_out.push(LeftOut { what: level.name.clone(), reason }),
         }
     }
-    if kept.len() < 2 {
+    if kept.len() < 2 && !comparison.is_score() {
         let reason = left_out.pop().map(|left_out| left_out.reason);
         return Err(reason.unwrap_or_else(|| "there is nothing to compare".into()));
     }
@@ -102,24 +107,28 @@ pub fn plan(comparison: &Comparison, machine: &Machine, effort: Effort) -> Resul
         levels.iter().map(|level| place(level, binding, machine)).collect()
     };
     let mut placements = bindings.iter().map(placed).collect::<Result<Vec<_>, _>>()?;
-    let cpus = equal_hands(&mut placements);
+    if levels.iter().all(|level| level.cpus.is_none()) {
+        equal_hands(&mut placements);
+    }
+    let cpus = placements.iter().flatten().map(|placed| placed.workers.len()).max().unwrap_or(0);
     let streams = streams(&comparison.streams, cpus, effort, &mut left_out);
+    // A score is its only level, compared with itself.
+    let tested = if comparison.is_score() { 0..1 } else { 1..levels.len() };
     let points = streams
         .iter()
-        .flat_map(|&streams| (1..levels.len()).map(move |level| Point { streams, level }))
+        .flat_map(|&streams| tested.clone().map(move |level| Point { streams, level }))
         .collect();
     let levels = levels.iter().map(|level| level.name.clone()).collect();
     Ok(Plan { bindings, placements, levels, points, left_out })
 }
 
 /// All arms get as many CPUs as the smallest has: more hands are another experiment.
-fn equal_hands(placements: &mut [Vec<Placement>]) -> usize {
+fn equal_hands(placements: &mut [Vec<Placement>]) {
     let sizes = placements.iter().flatten().map(|placement| placement.workers.len());
     let least = sizes.min().unwrap_or(0);
     for placement in placements.iter_mut().flatten() {
         placement.workers.truncate(least);
     }
-    least
 }
 
 fn streams(all: &[u32], cpus: usize, effort: Effort, left_out: &mut Vec<LeftOut>) -> Vec<u32> {
@@ -206,7 +215,15 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
         Some(node) => node.cpus.intersection(&machine.limits.cpus),
         None => machine.limits.cpus.clone(),
     };
-    let workers = in_order_of_use(machine, &among);
+    let mut workers = in_order_of_use(machine, &among);
+    if let Some(cpus) = level.cpus {
+        if workers.len() < cpus as usize {
+            return Err(
+                format!("it takes {cpus} CPUs, and {} may be used there", workers.len()).into()
+            );
+        }
+        workers.truncate(cpus as usize);
+    }
     let Some(&first) = workers.first() else {
         return Err("no usable CPU stands there".into());
     };
@@ -225,7 +242,14 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
         })
     };
     let (log_writer, client) = (cpus(&level.log_writer)?, cpus(&level.client)?);
+    let at = at.or_else(|| only_node(machine));
     Ok(Placement { home, workers, at, log_writer, client })
+}
+
+/// Where there is one node, everybody stands on it.
+fn only_node(machine: &Machine) -> Option<NodeId> {
+    let mut nodes = machine.nodes_with_memory();
+    nodes.next().filter(|_| nodes.next().is_none()).map(|node| node.id)
 }
 
 /// One CPU of each core first, then the siblings.

@@ -118,7 +118,8 @@ fn window(instance: &Sleepy, failing: bool, load: Load, streams: u32, length: Du
     let workload = Numbers { failing };
     let shape = Shape { rows: 1, sliced: false };
     let work = Work { instance, workload: &workload, shape, load, seed: 1 };
-    let muster = Muster { cpus: vec![first_cpu()], at: None, home: None, streams };
+    let muster =
+        Muster { cpus: vec![first_cpu()], at: None, home: None, log_writer: None, streams };
     let ask = Ask {
         guard: Duration::from_millis(5),
         length,
@@ -208,7 +209,8 @@ fn a_cpu_that_is_not_there_is_told() {
     let shape = Shape { rows: 1, sliced: false };
     let work =
         Work { instance: &instance, workload: &workload, shape, load: Load::default(), seed: 1 };
-    let muster = Muster { cpus: vec![CpuId(4711)], at: None, home: None, streams: 1 };
+    let muster =
+        Muster { cpus: vec![CpuId(4711)], at: None, home: None, log_writer: None, streams: 1 };
     let error =
         std::thread::scope(|scope| Crew::start(scope, work, &muster).err()).unwrap().to_string();
     assert!(error.contains("CPU 4711"), "{error}");

@@ -234,3 +234,26 @@ proptest! {
         prop_assert!((0.35..0.65).contains(&share), "{share}");
     }
 }
+
+#[test]
+fn levels_may_differ_in_how_many_cpus_they_have() {
+    let cores =
+        |name: &str, cpus| Level { name: name.into(), cpus: Some(cpus), ..Level::default() };
+    let levels = vec![cores("one", 1), cores("two", 2), cores("many", 4711)];
+    let plan = plan(&comparison(levels, &[200]), &machine("vm-n4"), Effort::Quick).unwrap();
+    let hands: Vec<usize> = plan.placements[0].iter().map(|placed| placed.workers.len()).collect();
+    assert_eq!(hands, [1, 2]);
+    assert_eq!(plan.left_out[0].what, "many");
+    assert!(plan.left_out[0].reason.as_str().contains("4711 CPUs"), "{:?}", plan.left_out);
+}
+
+#[test]
+fn a_score_is_its_only_level_against_itself() {
+    let whole = Level { name: "whole".into(), data: Some(Spot::Node('A')), ..Level::default() };
+    let mut score = comparison(vec![whole], &[1, 2]);
+    score.find_worst = false;
+    let plan = plan(&score, &machine("vm-n1"), Effort::Quick).unwrap();
+    assert!(plan.is_score());
+    assert_eq!(plan.points, [1, 2].map(|streams| Point { streams, level: 0 }));
+    assert_eq!(plan.placements[0][0].at, Some(NodeId(0)), "there is no other");
+}

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use hopcost_core::{
     Binding, BlockRecord, Claim, Comparison, CpuId, Disturbance, Experiment, ExperimentResult,
-    Histogram, Known, Load, Lookups, NodeId, Phase, Response, Scale, Subject, Trial, Verdict,
-    Window,
+    Histogram, Known, Level, Load, Lookups, NodeId, Phase, Response, Scale, Subject, Trial,
+    Verdict, Window,
 };
 use hopcost_engine::judging::{Case, Circumstances, conclude};
 use hopcost_engine::plan::{Placement, Plan, Point};
@@ -132,6 +132,7 @@ impl Run {
             question: "What?".into(),
             subject: Subject::Database(self.comparison.clone()),
             beside: Vec::new(),
+            survey: None,
         };
         conclude(&Case {
             experiment: &experiment,
@@ -303,4 +304,62 @@ fn disturbed_blocks_are_dropped_whole_and_counted() {
     assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
     assert!((result.estimate.get().unwrap().estimate.point - 0.1).abs() < 0.01);
     assert!(result.details.unwrap().dropped[&Disturbance::Stolen] > 4);
+}
+
+/// The same as a score: one level, compared with itself at 1 and 2 streams.
+fn score() -> Run {
+    let mut run = run();
+    run.comparison.levels = vec![Level { name: "whole".into(), ..Level::default() }];
+    run.comparison.claims =
+        vec![Claim { metric: "right_answers".into(), least: 1.0, level: "whole".into() }];
+    run.plan.levels = vec!["whole".into()];
+    run.plan.placements.iter_mut().for_each(|levels| levels.truncate(1));
+    run.plan.points = [1, 2].map(|streams| Point { streams, level: 0 }).to_vec();
+    run.pace.placebo_every = u64::MAX;
+    run
+}
+
+/// Each stream makes this share of its 500 calls a second, one after the other.
+fn scales(trial: &Trial, window: &mut Window, share: f64) {
+    window.rate *= share * f64::from(trial.streams);
+    window.latency = calls((f64::from(trial.streams) * 1e9 / window.rate) as u64);
+}
+
+#[test]
+fn a_score_is_the_best_throughput_with_its_spread() {
+    let result = score().ends(0.0, |trial, window| scales(trial, window, 0.75));
+    assert_eq!(result.verdict, Verdict::Measured, "{}", result.reason);
+    let headline = result.estimate.get().unwrap();
+    assert!((headline.estimate.point - 750.0).abs() < 1.0, "{headline:?}");
+    assert!(headline.estimate.low <= 750.0 && 750.0 <= headline.estimate.high, "{headline:?}");
+    assert_eq!(headline.of, "calls at 2 streams");
+    assert!(result.proof[0].holds() && result.proof.len() == 1);
+    // Both crews are the level.
+    let arms = result.details.unwrap().arms;
+    assert_eq!(arms.iter().map(|arm| arm.windows).collect::<Vec<_>>(), [80, 80]);
+}
+
+#[test]
+fn a_score_whose_two_crews_differ_is_refused() {
+    let result = score().ends(0.0, |trial, window| {
+        scales(trial, window, if window.tested { 0.9 } else { 1.0 });
+    });
+    refused(&result, "two equal crews differ");
+}
+
+#[test]
+fn what_a_target_proves_is_a_claim_like_any_other() {
+    let mut run = run();
+    run.comparison.claims =
+        vec![Claim { metric: "log_writer_in_place".into(), least: 0.99, level: "remote".into() }];
+    let proves = |held: u64| {
+        move |_: &Trial, window: &mut Window| {
+            window.proved = BTreeMap::from([("log_writer_in_place".into(), [held, 100])]);
+        }
+    };
+    let result = run.ends(0.1, proves(100));
+    assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
+    assert!(result.proof[0].holds() && result.proof.len() == 1);
+    refused(&run.ends(0.1, proves(98)), "98.0 %, where 99 % were asked for");
+    refused(&run.ends(0.1, as_it_is), "cannot tell log_writer_in_place");
 }

@@ -9,4 +9,5 @@ macro_rules! files {
 }
 
 /// Their names, and the texts of their files.
-pub const EXPERIMENTS: &[(&str, &str)] = files!["access-cost", "placebo", "remote-memory"];
+pub const EXPERIMENTS: &[(&str, &str)] =
+    files!["access-cost", "context-switches", "log-distance", "placebo", "remote-memory",];

@@ -13,11 +13,13 @@ macro_rules! files {
 }
 
 const FILES: &[(&str, &str)] = files![
+    "adkin-2015-log-distance",
     "anandtech-2019-rome",
     "core-to-core-6242",
     "core-to-core-7r13",
     "core-to-core-8375c",
     "shea-2012-bandwidth",
+    "shea-2012-context-switches",
     "shea-2012-latency",
     "shea-2012-remote-memory",
 ];

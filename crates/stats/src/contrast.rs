@@ -45,20 +45,24 @@ pub fn cost_interval(contrast: &Estimate) -> Estimate {
     }
 }
 
-/// The cost that some contrasts mean, with an ordinary 95 % Student interval: for what is shown beside
-/// a verdict and decides nothing. None of fewer than two.
-pub fn simple_cost(contrasts: &[f64]) -> Option<Estimate> {
+/// The mean of some values, with an ordinary 95 % Student interval. None of fewer than two.
+pub fn mean_interval(values: &[f64]) -> Option<Estimate> {
     const LEVEL: f64 = 0.95;
-    if contrasts.len() < 2 {
+    if values.len() < 2 {
         return None;
     }
-    let n = contrasts.len() as f64;
-    let point = mean(contrasts);
-    let quantile = student_quantile(contrasts.len() - 1, (1.0 - LEVEL) / 2.0);
-    let half = quantile * deviation(contrasts) / n.sqrt();
+    let n = values.len() as f64;
+    let point = mean(values);
+    let quantile = student_quantile(values.len() - 1, (1.0 - LEVEL) / 2.0);
+    let half = quantile * deviation(values) / n.sqrt();
     let (low, high) = (point - half, point + half);
-    let (level, count) = (LEVEL, contrasts.len() as u64);
-    Some(cost_interval(&Estimate { point, low, high, level, n: count, n_effective: n }))
+    Some(Estimate { point, low, high, level: LEVEL, n: values.len() as u64, n_effective: n })
+}
+
+/// The cost that some contrasts mean, with such an interval: for what is shown beside a verdict and
+/// decides nothing.
+pub fn simple_cost(contrasts: &[f64]) -> Option<Estimate> {
+    mean_interval(contrasts).as_ref().map(cost_interval)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ mod restarts;
 mod worst;
 
 pub use cluster::{Gap, widest_gap};
-pub use contrast::{Block, cost, cost_interval, simple_cost};
+pub use contrast::{Block, cost, cost_interval, mean_interval, simple_cost};
 pub use correlation::{independent, lag_one};
 pub use guard::samples_to_drop;
 pub use judge::{Goal, Standing, blocks_needed};

@@ -270,6 +270,7 @@ fn block(number: u64) -> BlockRecord {
             distinct_pages: BTreeMap::from([(NodeId(1), 500)]),
         }),
         planted: 0.03,
+        proved: [("committed_calls".to_owned(), [7, 8])].into(),
         waited_s: 0.0,
         cpus: hopcost_core::CpuSet::from_iter([hopcost_core::CpuId(3)]),
         observations: vec![Observation {

@@ -194,7 +194,7 @@ type Rounds = Vec<(f64, f64)>;
 
 /// One round: for each query the median rates of both.
 fn compare(instance: &dyn Instance, file: &Path) -> Result<Rounds> {
-    let seat = Seat { home: None, at: None, stream: 0, seed: 0 };
+    let seat = Seat::default();
     let mut session = instance.session(seat)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX

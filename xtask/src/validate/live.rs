@@ -4,7 +4,7 @@
 //! workers, short, again and again: how often is nothing taken for something? *Planted*: the emulated
 //! distance is set so that it takes 0 to 10 % of the time; each run counts what it really took, and its
 //! interval has to hold that. *Power*: ordinary runs of a 3 % cost: after which look does the interval
-//! exclude zero for good?
+//! exclude zero for good? *Repeat*: do quick runs of the same experiment agree with each other?
 //!
 //! Limits: it needs a machine that nobody else uses, and up to an hour.
 
@@ -27,6 +27,8 @@ pub enum Part {
     Planted,
     /// 3 % planted: 10 runs at the ordinary pace
     Power,
+    /// The experiments of a survey that end in a verdict anywhere: 10 quick runs each
+    Repeat,
 }
 
 const PLACEBO_RUNS: u64 = 200;
@@ -37,6 +39,9 @@ const LEAST_COVERED: usize = 35;
 const PLANTED_SHARES: [f64; 5] = [0.0, 0.01, 0.03, 0.05, 0.10];
 const MOST_WITHOUT_CAUSE: usize = 5;
 const POWER_RUNS: u64 = 10;
+const REPEATED: [&str; 4] = ["server-score", "context-switches", "log-distance", "bounded-max"];
+const REPEAT_RUNS: u64 = 10;
+const LEAST_AGREEING: usize = 9;
 const MOST_MEDIAN_SECONDS: f64 = 240.0;
 
 /// Short runs: 8 units of blocks with windows of 60 ms, on a table that is loaded in a moment.
@@ -57,6 +62,7 @@ pub fn run(part: Part) -> Result<u8> {
         Part::Placebo => bench.placebo()?,
         Part::Planted => bench.planted()?,
         Part::Power => bench.power()?,
+        Part::Repeat => bench.repeat()?,
     };
     Ok(u8::from(!held))
 }
@@ -70,8 +76,8 @@ struct Bench {
 struct Ended {
     verdict: String,
     reason: String,
-    /// The cost's point, low and high.
-    cost: Option<[f64; 3]>,
+    /// The estimate's point, low and high.
+    estimate: Option<[f64; 3]>,
     planted: f64,
     seconds: f64,
     /// From when on its interval excluded zero.
@@ -109,7 +115,7 @@ impl Bench {
                  {PLANTED_RUNS} ({LEAST_COVERED} needed); COST or GAIN in {effects}",
                 100.0 * share,
                 100.0 * mean(|run| run.planted).abs(),
-                100.0 * mean(|run| run.cost.map_or(f64::NAN, |[point, _, _]| point)),
+                100.0 * mean(|run| run.estimate.map_or(f64::NAN, |[point, _, _]| point)),
             );
             tell_verdicts(&runs);
             held &= covered >= LEAST_COVERED;
@@ -127,14 +133,41 @@ impl Bench {
         let mut seconds = Vec::new();
         for seed in 1..=POWER_RUNS {
             let run = self.hopcost("remote-memory", seed, &full, Some(ns))?;
-            let seen = run.seen_after_s.map_or("never".to_owned(), |s| format!("after {s:.0} s"));
+            // A run that is refused has seen nothing that counts.
+            let seen_s = run.seen_after_s.filter(|_| run.verdict == "COST");
+            let seen = seen_s.map_or("never".to_owned(), |s| format!("after {s:.0} s"));
             println!("  seed {seed}: seen {seen}, {} after {:.0} s", run.verdict, run.seconds);
-            seconds.push(run.seen_after_s.unwrap_or(f64::INFINITY));
+            seconds.push(seen_s.unwrap_or(f64::INFINITY));
         }
         seconds.sort_by(f64::total_cmp);
         let median = f64::midpoint(seconds[4], seconds[5]);
         println!("  median {median:.0} s until it is seen, {MOST_MEDIAN_SECONDS} s at most");
         Ok(median <= MOST_MEDIAN_SECONDS)
+    }
+
+    /// Quick runs of one experiment agree where their intervals overlap that of the median one.
+    fn repeat(&self) -> Result<bool> {
+        println!("repeat: {REPEAT_RUNS} quick runs each");
+        let mut held = true;
+        for experiment in REPEATED {
+            let runs = (1..=REPEAT_RUNS)
+                .map(|seed| self.hopcost(experiment, seed, &["--quick", "--json"], None))
+                .collect::<Result<Vec<_>>>()?;
+            let mut estimates: Vec<[f64; 3]> = runs.iter().filter_map(|run| run.estimate).collect();
+            estimates.sort_by(|[a, ..], [b, ..]| a.total_cmp(b));
+            let Some([point, low, high]) = estimates.get(estimates.len() / 2) else {
+                bail!("{experiment}: no run came to an estimate");
+            };
+            let overlaps = |[_, l, h]: &&[f64; 3]| l <= high && low <= h;
+            let agreeing = estimates.iter().filter(overlaps).count();
+            println!(
+                "  {experiment}: median {point:.4} ({low:.4} … {high:.4}); {agreeing} of \
+                 {REPEAT_RUNS} overlap it ({LEAST_AGREEING} needed)"
+            );
+            tell_verdicts(&runs);
+            held &= agreeing >= LEAST_AGREEING;
+        }
+        Ok(held)
     }
 
     /// What each nanosecond of remote cost takes of the work's own time.
@@ -179,14 +212,14 @@ impl Ended {
     fn read(json: &[u8]) -> Result<Self> {
         let result: Value = serde_json::from_slice(json)?;
         let number = |key: &str| result["estimate"][key].as_f64();
-        let cost = match (number("point"), number("low"), number("high")) {
+        let estimate = match (number("point"), number("low"), number("high")) {
             (Some(point), Some(low), Some(high)) => Some([point, low, high]),
             _ => None,
         };
         Ok(Self {
             verdict: result["verdict"].as_str().unwrap_or_default().to_owned(),
             reason: result["reason"].as_str().unwrap_or_default().to_owned(),
-            cost,
+            estimate,
             planted: result["planted"].as_f64().unwrap_or(0.0),
             seconds: result["seconds"].as_f64().unwrap_or(f64::INFINITY),
             seen_after_s: seen_after_s(&result["details"]["points"]),
@@ -198,7 +231,7 @@ impl Ended {
     }
 
     fn covers_truth(&self) -> bool {
-        self.cost.is_some_and(|[_, low, high]| low <= self.planted && self.planted <= high)
+        self.estimate.is_some_and(|[_, low, high]| low <= self.planted && self.planted <= high)
     }
 }
 
@@ -226,7 +259,7 @@ fn tell_verdicts(runs: &[Ended]) {
 /// The estimates in classes of half a per cent.
 fn histogram(runs: &[Ended]) -> String {
     let mut classes = std::collections::BTreeMap::<i64, usize>::new();
-    for [point, _, _] in runs.iter().filter_map(|run| run.cost) {
+    for [point, _, _] in runs.iter().filter_map(|run| run.estimate) {
         *classes.entry((point * 200.0).round() as i64).or_default() += 1;
     }
     let class = |(class, n): (&i64, &usize)| format!("{:+.1} %: {n}", *class as f64 / 2.0);

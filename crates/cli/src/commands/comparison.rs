@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use hopcost_core::{
-    Comparison, Dataset, Effort, Emulation, Experiment, Machine, Reason, Setup, Shape, Target,
-    Workload,
+    Comparison, Dataset, Effort, Emulation, Experiment, Level, Machine, Reason, Setup, Shape,
+    Target, Workload,
 };
 use hopcost_engine::pilot::Wishes;
 use hopcost_engine::plan::{Plan, plan};
+use hopcost_engine::variant::Variant;
 use hopcost_engine::{emulation, settings};
 use hopcost_kit::datasets::DATASETS;
 use hopcost_kit::targets::TARGETS;
@@ -30,7 +31,8 @@ pub struct Prepared<'a> {
     pub machine: Machine,
     pub emulation: Option<Emulation>,
     pub target: &'static dyn Target,
-    pub workload: &'static dyn Workload,
+    /// What is asked, level by level of the comparison.
+    pub workloads: Vec<Variant<'static>>,
     pub dataset: &'static dyn Dataset,
     pub shape: Shape,
     pub wishes: Wishes,
@@ -71,7 +73,7 @@ impl<'a> Prepared<'a> {
         Ok(Self {
             experiment,
             target: target(url.unwrap_or(DEFAULT_TARGET))?,
-            workload: by_name("workload", WORKLOADS, &comparison.workload, <dyn Workload>::name)?,
+            workloads: workloads(&comparison)?,
             dataset: by_name("data set", DATASETS, &comparison.dataset, <dyn Dataset>::name)?,
             comparison,
             ground,
@@ -94,13 +96,25 @@ impl<'a> Prepared<'a> {
         Ok(plan)
     }
 
+    /// What is asked at the baseline.
+    pub fn baseline(&self) -> &Variant<'static> {
+        &self.workloads[0]
+    }
+
+    /// What is asked at each level of a plan, which may leave out some.
+    pub fn workloads_of(&self, plan: &Plan) -> Vec<&dyn Workload> {
+        let levels = self.comparison.levels.iter().zip(&self.workloads);
+        let planned = levels.filter(|(level, _)| plan.levels.contains(&level.name));
+        planned.map(|(_, workload)| workload as &dyn Workload).collect()
+    }
+
     /// What the target is to bring up.
     pub fn setup(&self, plan: &Plan) -> Setup<'_> {
         Setup {
             machine: &self.machine,
             ground: self.ground,
             dataset: Some(self.dataset),
-            workload: self.workload,
+            workload: self.baseline(),
             shape: self.shape,
             homes: plan.homes(),
             emulation: self.emulation,
@@ -165,6 +179,16 @@ impl<'a> Prepared<'a> {
     pub fn url(&self) -> String {
         format!("{}:", self.target.name())
     }
+}
+
+fn workloads(comparison: &Comparison) -> Result<Vec<Variant<'static>>, Failure> {
+    let of_level = |level: &Level| {
+        by_name("workload", WORKLOADS, comparison.workload_of(level), <dyn Workload>::name)
+    };
+    let all: Vec<_> = comparison.levels.iter().map(of_level).collect::<Result<_, _>>()?;
+    // Statements that all levels share are known to the database once.
+    let varies = comparison.levels.iter().any(|level| level.workload.is_some());
+    Ok(if varies { Variant::of(&all) } else { vec![Variant::of(&all[..1]).remove(0); all.len()] })
 }
 
 /// What a connection takes while it waits.

@@ -89,3 +89,18 @@ pub fn site(machine: &Machine, effort: Effort, seed: u64) -> Result<Site<'_>, Fa
         seed,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_experiment_can_be_read_and_has_its_own_place_in_a_survey() {
+        let all = all().unwrap_or_else(|failure| panic!("{failure}"));
+        let places: Vec<u32> = all.iter().filter_map(|experiment| experiment.survey).collect();
+        assert!(places.len() > 2);
+        assert_eq!(places.len(), places.iter().collect::<BTreeSet<_>>().len(), "{places:?}");
+    }
+}

@@ -12,6 +12,7 @@ pub mod restore;
 pub mod run;
 mod run_database;
 mod run_hardware;
+pub mod survey;
 
 use std::path::PathBuf;
 

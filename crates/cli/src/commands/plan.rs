@@ -104,7 +104,7 @@ fn database(
             "{} with {} rows, {} {whole}",
             prepared.dataset.name(),
             prepared.shape.rows,
-            prepared.workload.name()
+            prepared.comparison.workload
         ),
         arms: arms(&plan),
         points: points(&plan),

@@ -1,6 +1,7 @@
 //! `hopcost probe`: measures the hardware.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use hopcost_core::{
     CpuSet, Machine, NodeSet, Outcome, PageSize, Probe, ProbeError, ProbeReport, Published, Site,
@@ -116,7 +117,8 @@ fn run_one(
     stop: &AtomicBool,
 ) -> Result<WithPublished, ProbeError> {
     let timing = Timing::of(site.effort);
-    let report = run_probe(probe, site, timing, stop, &mut Progress::new())?;
+    let report =
+        run_probe(probe, site, timing, stop, &mut Progress::of(probe.name(), Duration::ZERO))?;
     Ok(WithPublished { report, published: published::beside(probe.name()) })
 }
 

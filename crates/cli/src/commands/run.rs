@@ -1,5 +1,8 @@
 //! `hopcost run`: from an experiment to a verdict, with everything kept in the store.
 
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
 use anyhow::Context;
 use hopcost_core::{
     Effort, Experiment, ExperimentResult, Known, Machine, ProbeReport, Subject, Verdict,
@@ -10,10 +13,12 @@ use hopcost_sys::{Root, clock, topology};
 use hopcost_view::text;
 use serde::Serialize;
 
+use super::comparison::Prepared;
 use super::{experiment, run_database, run_hardware};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
-use crate::output;
+use crate::progress::Progress;
+use crate::{interrupt, output};
 
 /// What `run --json` and `report --json` print.
 #[derive(Serialize)]
@@ -25,14 +30,56 @@ pub struct Printed<'a> {
     pub probes: &'a [ProbeReport],
 }
 
+/// What became of a run.
+pub struct Ran {
+    /// Its number in the store.
+    pub id: i64,
+    /// Its outcome; none where it was interrupted.
+    pub result: Option<ExperimentResult>,
+    pub reports: Vec<ProbeReport>,
+}
+
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let experiment = experiment::named(&args.experiment.name)?;
     let machine = topology::read(&Root::live());
-    let store = Store::open(&args.store).with_context(|| args.store.display().to_string())?;
+    let mut store = Store::open(&args.store).with_context(|| args.store.display().to_string())?;
+    let stop = interrupt::watch()?;
+    let mut progress = Progress::of(&experiment.name, Duration::ZERO);
+    let ran = perform(args, &experiment, &machine, &mut store, &stop, &mut progress)?;
+    let (id, path) = (ran.id, args.store.display());
+    let Some(result) = &ran.result else {
+        let how = match &experiment.subject {
+            Subject::Hardware { .. } => "",
+            Subject::Database(_) => ": the same command with --resume goes on",
+        };
+        output::remark(&format!(
+            "interrupted; what was finished is kept as run {id} in {path}{how}"
+        ));
+        return Ok(Exit::Interrupted);
+    };
+    show(id, result, &ran.reports, args.experiment.json)?;
+    if !args.experiment.json {
+        output::print(&format!("kept as run {id} in {path}\n"))?;
+    }
+    Ok(exit(result.verdict))
+}
+
+/// Measures, and keeps what is finished.
+pub fn perform(
+    args: &RunArgs,
+    experiment: &Experiment,
+    machine: &Machine,
+    store: &mut Store,
+    stop: &AtomicBool,
+    progress: &mut Progress,
+) -> Result<Ran, Failure> {
     match &experiment.subject {
-        Subject::Hardware { .. } => run_hardware::run(args, &experiment, &machine, &store),
+        Subject::Hardware { .. } => {
+            run_hardware::run(args, experiment, machine, store, stop, progress)
+        }
         Subject::Database(comparison) => {
-            run_database::run(args, &experiment, comparison, &machine, store)
+            let prepared = Prepared::new(experiment, comparison, machine, &args.experiment)?;
+            run_database::run(args, &prepared, store, stop, progress)
         }
     }
 }

@@ -1,12 +1,9 @@
 //! `hopcost run` of a comparison: loads, places, drives, judges; each block kept before the next.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use hopcost_core::{
-    BlockRecord, Comparison, Experiment, ExperimentResult, Instance, Known, Machine, Setup,
-    TargetError,
-};
+use hopcost_core::{BlockRecord, ExperimentResult, Instance, Known, Setup, TargetError, Workload};
 use hopcost_engine::comparing::{Bench, harness_ns_per_call};
 use hopcost_engine::driver::RawCall;
 use hopcost_engine::judging::{Case, Circumstances, conclude};
@@ -19,11 +16,11 @@ use hopcost_sys::clock;
 use serde::{Deserialize, Serialize};
 
 use super::comparison::{Prepared, target};
-use super::run;
+use super::run::{self, Ran};
 use crate::args::RunArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
+use crate::output;
 use crate::progress::Progress;
-use crate::{interrupt, output};
 
 /// What was decided before the first block: a run that goes on must not decide it again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,45 +32,37 @@ struct Preparation {
 
 pub fn run(
     args: &RunArgs,
-    experiment: &Experiment,
-    comparison: &Comparison,
-    ground: &Machine,
-    mut store: Store,
-) -> Result<Exit, Failure> {
-    let asked = &args.experiment;
-    let prepared = Prepared::new(experiment, comparison, ground, asked)?;
+    prepared: &Prepared<'_>,
+    store: &mut Store,
+    stop: &AtomicBool,
+    progress: &mut Progress,
+) -> Result<Ran, Failure> {
     let identity = prepared.identity();
-    let unfinished = resumed(args, &store, &identity)?;
+    let unfinished = resumed(args, store, &identity)?;
     let url = prepared.url();
     let id = if let Some(unfinished) = &unfinished {
         unfinished.id
     } else {
         let kept = (Some(url.as_str()), Some(identity.as_str()));
-        run::begin(&store, experiment, ground, (prepared.effort, asked.seed), kept)?
+        let wanted = (prepared.effort, prepared.wishes.seed);
+        run::begin(store, prepared.experiment, prepared.ground, wanted, kept)?
     };
     let emulated = prepared.emulation.is_some();
     let measured = match prepared.plan() {
-        Ok(plan) => measure(&prepared, args, plan, (id, &mut store), unfinished),
-        Err(reason) => Ok(run::not_applicable(experiment, Known::Is(url), &reason, emulated)),
+        Ok(plan) => Measuring { prepared, id, stop }.run(args, plan, store, unfinished, progress),
+        Err(reason) => {
+            Ok(run::not_applicable(prepared.experiment, Known::Is(url), &reason, emulated))
+        }
     };
-    let path = args.store.display();
     let result = match measured {
         Ok(result) => result,
         Err(failure) if failure.is_interruption() => {
-            output::remark(&format!(
-                "interrupted; the finished blocks are kept as run {id} in {path}: the same command \
-                 with --resume goes on"
-            ));
-            return Ok(Exit::Interrupted);
+            return Ok(Ran { id, result: None, reports: Vec::new() });
         }
         Err(failure) => return Err(failure),
     };
-    store.finish(id, &result).with_context(|| path.to_string())?;
-    run::show(id, &result, &[], asked.json)?;
-    if !asked.json {
-        output::print(&format!("kept as run {id} in {path}\n"))?;
-    }
-    Ok(run::exit(result.verdict))
+    store.finish(id, &result).with_context(|| store.path().display().to_string())?;
+    Ok(Ran { id, result: Some(result), reports: Vec::new() })
 }
 
 /// The run to go on with, where that is asked for.
@@ -98,51 +87,59 @@ fn resumed(
     Ok(unfinished)
 }
 
-fn measure(
-    prepared: &Prepared<'_>,
-    args: &RunArgs,
-    plan: Plan,
-    (id, store): (i64, &mut Store),
-    unfinished: Option<Unfinished<Preparation>>,
-) -> Result<ExperimentResult, Failure> {
-    let start = clock::now();
-    let stop = interrupt::watch()?;
-    let (kept, done) = match unfinished {
-        Some(unfinished) => (unfinished.preparation, unfinished.blocks),
-        None => (None, Vec::new()),
-    };
-    let plan = kept.as_ref().map_or(plan, |kept| kept.plan.clone());
-    let mut progress = Progress::new();
-    let setup = prepared.setup(&plan);
-    let instance = prepared.target.open(&setup, &mut |loading| {
-        progress.loading(loading);
-        !stop.load(Ordering::Relaxed)
-    })?;
-    let before_s = kept.as_ref().map_or(0.0, |kept| kept.circumstances.seconds);
-    let bench = Bench {
-        comparison: &prepared.comparison,
-        plan: &plan,
-        instance: instance.as_ref(),
-        workload: prepared.workload,
-        shape: prepared.shape,
-        ground: prepared.ground,
-        observers: OBSERVERS,
-        seed: prepared.wishes.seed,
-        keep_calls: args.raw_calls,
-        stop: &stop,
-    };
-    let run = Run { prepared, bench, setup: &setup, id };
-    let (mut preparation, blocks) = run.work(store, kept, done, &mut progress)?;
-    preparation.circumstances.plans_after = instance.plans()?;
-    preparation.circumstances.seconds = before_s + start.elapsed().as_secs_f64();
-    Ok(conclude(&Case {
-        experiment: prepared.experiment,
-        comparison: &prepared.comparison,
-        plan: &preparation.plan,
-        pace: &preparation.pace,
-        blocks: &blocks,
-        circumstances: &preparation.circumstances,
-    }))
+struct Measuring<'a> {
+    prepared: &'a Prepared<'a>,
+    id: i64,
+    stop: &'a AtomicBool,
+}
+
+impl Measuring<'_> {
+    fn run(
+        &self,
+        args: &RunArgs,
+        plan: Plan,
+        store: &mut Store,
+        unfinished: Option<Unfinished<Preparation>>,
+        progress: &mut Progress,
+    ) -> Result<ExperimentResult, Failure> {
+        let start = clock::now();
+        let prepared = self.prepared;
+        let (kept, done) = match unfinished {
+            Some(unfinished) => (unfinished.preparation, unfinished.blocks),
+            None => (None, Vec::new()),
+        };
+        let plan = kept.as_ref().map_or(plan, |kept| kept.plan.clone());
+        let setup = prepared.setup(&plan);
+        let instance = prepared.target.open(&setup, &mut |loading| {
+            progress.loading(loading);
+            !self.stop.load(Ordering::Relaxed)
+        })?;
+        let before_s = kept.as_ref().map_or(0.0, |kept| kept.circumstances.seconds);
+        let bench = Bench {
+            comparison: &prepared.comparison,
+            plan: &plan,
+            instance: instance.as_ref(),
+            workloads: prepared.workloads_of(&plan),
+            shape: prepared.shape,
+            ground: prepared.ground,
+            observers: OBSERVERS,
+            seed: prepared.wishes.seed,
+            keep_calls: args.raw_calls,
+            stop: self.stop,
+        };
+        let run = Run { prepared, bench, setup: &setup, id: self.id };
+        let (mut preparation, blocks) = run.work(store, kept, done, progress)?;
+        preparation.circumstances.plans_after = instance.plans()?;
+        preparation.circumstances.seconds = before_s + start.elapsed().as_secs_f64();
+        Ok(conclude(&Case {
+            experiment: prepared.experiment,
+            comparison: &prepared.comparison,
+            plan: &preparation.plan,
+            pace: &preparation.pace,
+            blocks: &blocks,
+            circumstances: &preparation.circumstances,
+        }))
+    }
 }
 
 struct Run<'a> {
@@ -197,7 +194,7 @@ impl Run<'_> {
         let (prepared, plan) = (self.prepared, self.bench.plan);
         let null = open_null(self.setup)?;
         let placement = &plan.placements[0][0];
-        let workload = prepared.workload;
+        let workload = prepared.baseline();
         let own_ns = harness_ns_per_call(null.as_ref(), workload, prepared.shape, placement)?;
         let find_worst = prepared.comparison.find_worst;
         let (pace, warning) = pilot::pace(staff, plan, find_worst, &prepared.wishes, progress)?;
@@ -217,7 +214,7 @@ impl Run<'_> {
                 harness_ns_per_call: own_ns,
                 in_process: prepared.target.is_in_process(),
                 emulated: prepared.emulation.is_some(),
-                calls_per_query: prepared.workload.calls_per_query(prepared.shape),
+                calls_per_query: workload.calls_per_query(prepared.shape),
                 notes: warning.into_iter().chain(unwatched).collect(),
                 seconds: 0.0,
             },

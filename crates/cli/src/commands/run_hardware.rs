@@ -1,35 +1,37 @@
 //! `hopcost run` of an experiment on the hardware alone: its probes, one after the other.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hopcost_core::{Experiment, Machine, Probe, ProbeError, Subject};
 use hopcost_engine::{Timing, hardware, run_probe};
 use hopcost_store::Store;
 
-use super::{experiment, run};
+use super::experiment;
+use super::run::{self, Ran};
 use crate::args::RunArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
+use crate::output;
 use crate::progress::Progress;
-use crate::{interrupt, output};
 
 pub fn run(
     args: &RunArgs,
     experiment: &Experiment,
     machine: &Machine,
     store: &Store,
-) -> Result<Exit, Failure> {
+    stop: &AtomicBool,
+    progress: &mut Progress,
+) -> Result<Ran, Failure> {
     let asked = &args.experiment;
     experiment::refuse_options_of_a_comparison(asked)?;
     let site = experiment::site(machine, asked.effort(), asked.seed)?;
     let id = run::begin(store, experiment, machine, (asked.effort(), asked.seed), (None, None))?;
-    let stop = interrupt::watch()?;
     let mut reports = Vec::new();
     for probe in probes(experiment) {
         if stop.load(Ordering::Relaxed) {
             break;
         }
         let timing = Timing::of(site.effort);
-        let report = match run_probe(probe, &site, timing, &stop, &mut Progress::new()) {
+        let report = match run_probe(probe, &site, timing, stop, progress) {
             Ok(report) => report,
             Err(ProbeError::NotHere(reason)) => {
                 output::remark(&format!("{} cannot run here: {reason}", probe.name()));
@@ -40,18 +42,12 @@ pub fn run(
         store.add_report(id, &report)?;
         reports.push(report);
     }
-    let path = store.path().display();
     if stop.load(Ordering::Relaxed) {
-        output::remark(&format!("interrupted; what was finished is kept as run {id} in {path}"));
-        return Ok(Exit::Interrupted);
+        return Ok(Ran { id, result: None, reports });
     }
     let result = hardware::conclude(experiment, &reports);
     store.finish(id, &result)?;
-    run::show(id, &result, &reports, asked.json)?;
-    if !asked.json {
-        output::print(&format!("kept as run {id} in {path}\n"))?;
-    }
-    Ok(run::exit(result.verdict))
+    Ok(Ran { id, result: Some(result), reports })
 }
 
 /// The probes that an experiment on the hardware asks for.

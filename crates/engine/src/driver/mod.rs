@@ -28,6 +28,8 @@ pub struct Muster {
     pub at: Option<NodeId>,
     /// The node of the data that they use.
     pub home: Option<NodeId>,
+    /// The CPU of the log writer, where the experiment places one.
+    pub log_writer: Option<CpuId>,
     /// The most streams that it will be asked for.
     pub streams: u32,
 }
@@ -89,7 +91,13 @@ impl Crew {
                 shape: work.shape,
                 load: work.load,
                 cpu,
-                seat: Seat { home: muster.home, at: muster.at, stream: 0, seed: work.seed },
+                seat: Seat {
+                    home: muster.home,
+                    at: muster.at,
+                    log_writer: muster.log_writer,
+                    stream: 0,
+                    seed: work.seed,
+                },
                 streams: (thread as u32..muster.streams).step_by(threads).collect(),
                 of: muster.streams,
                 threads,

@@ -10,13 +10,18 @@ mod null_call;
 mod on_sqlite;
 mod reporting_p1;
 mod reporting_p2;
+mod single_row_commit;
 mod slices;
 
 use hopcost_core::{Answer, Reason, Workload};
 
 /// All workloads.
-pub const WORKLOADS: &[&dyn Workload] =
-    &[&reporting_p1::ReportingP1, &reporting_p2::ReportingP2, &null_call::NullCall];
+pub const WORKLOADS: &[&dyn Workload] = &[
+    &reporting_p1::ReportingP1,
+    &reporting_p2::ReportingP2,
+    &null_call::NullCall,
+    &single_row_commit::SingleRowCommit,
+];
 
 /// Says what differs between an answer and the right one to `question`.
 fn compare(question: &str, answer: &Answer, right: &Answer) -> Result<(), Reason> {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::futex;
-use crate::clock;
+use crate::{affinity, clock};
 
 /// Bytes of a record: an ordinary single-row insert with its header.
 pub const RECORD_BYTES: usize = 128;
@@ -46,8 +46,8 @@ impl Sink {
 
 /// The log that inserters and log writer share.
 #[derive(Debug)]
-pub struct CommitLog<'a> {
-    buffer: &'a [AtomicU64],
+pub struct CommitLog<B> {
+    buffer: B,
     sink: Sink,
     lock: AtomicBool,
     /// Records in the buffer; changed under the lock.
@@ -63,6 +63,8 @@ pub struct CommitLog<'a> {
     stop: AtomicBool,
     /// The log writer gave up: nothing will be flushed any more.
     failed: AtomicBool,
+    /// Flushes that were made on the CPU where the log writer belongs, and all of them.
+    in_place: [AtomicU64; 2],
 }
 
 /// What one inserter did in a window.
@@ -91,9 +93,9 @@ pub struct Written {
     pub spins: u64,
 }
 
-impl<'a> CommitLog<'a> {
+impl<B: AsRef<[AtomicU64]>> CommitLog<B> {
     /// A log whose buffer is `buffer`, wherever that was placed.
-    pub fn new(buffer: &'a [AtomicU64], sink: Sink) -> Self {
+    pub fn new(buffer: B, sink: Sink) -> Self {
         Self {
             buffer,
             sink,
@@ -105,6 +107,7 @@ impl<'a> CommitLog<'a> {
             work: AtomicU32::new(0),
             stop: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            in_place: [AtomicU64::new(0), AtomicU64::new(0)],
         }
     }
 
@@ -112,29 +115,45 @@ impl<'a> CommitLog<'a> {
     pub fn insert_for(&self, window: Duration) -> Inserted {
         let mut done = Inserted::default();
         let start = clock::now();
-        'window: while start.elapsed() < window {
-            let Some(mine) = self.append(done.commits, &mut done) else { break };
-            while self.flushed.load(Ordering::Acquire) < mine {
-                if self.failed.load(Ordering::Acquire) {
-                    break 'window;
-                }
-                let seen = self.flushes.load(Ordering::Acquire);
-                if self.flushed.load(Ordering::Acquire) < mine && futex::wait(&self.flushes, seen) {
-                    done.waits += 1;
-                }
-            }
-            done.commits += 1;
-        }
+        while start.elapsed() < window && self.commit(&mut done) {}
         done.took = start.elapsed();
+        self.end();
+        done
+    }
+
+    /// Commits one transaction of a single record: returns when it is flushed, or with false when the
+    /// log writer has failed.
+    pub fn commit(&self, done: &mut Inserted) -> bool {
+        let Some(mine) = self.append(done.commits, done) else { return false };
+        while self.flushed.load(Ordering::Acquire) < mine {
+            if self.failed.load(Ordering::Acquire) {
+                return false;
+            }
+            let seen = self.flushes.load(Ordering::Acquire);
+            if self.flushed.load(Ordering::Acquire) < mine && futex::wait(&self.flushes, seen) {
+                done.waits += 1;
+            }
+        }
+        done.commits += 1;
+        true
+    }
+
+    /// No transaction comes any more: the log writer ends.
+    pub fn end(&self) {
         self.stop.store(true, Ordering::Release);
         self.call_writer();
-        done
+    }
+
+    /// Flushes that were made on the CPU where the log writer began, and all of them.
+    pub fn in_place(&self) -> [u64; 2] {
+        [0, 1].map(|n: usize| self.in_place[n].load(Ordering::Acquire))
     }
 
     /// Writes until the inserters are done. Runs on the log writer's thread.
     pub fn write(&self) -> io::Result<Written> {
         let mut done = Written::default();
-        let mut taken = vec![0; self.buffer.len() * 8];
+        let mut taken = vec![0; self.buffer.as_ref().len() * 8];
+        let home = affinity::current_cpu();
         loop {
             while self.work.swap(0, Ordering::AcqRel) == 0 {
                 if self.stop.load(Ordering::Acquire) {
@@ -157,6 +176,9 @@ impl<'a> CommitLog<'a> {
                 // Nobody may be left waiting for a writer that is gone.
                 Err(_) => self.failed.store(true, Ordering::Release),
             }
+            let is_home = u64::from(affinity::current_cpu() == home);
+            self.in_place[0].fetch_add(is_home, Ordering::Relaxed);
+            self.in_place[1].fetch_add(1, Ordering::Relaxed);
             self.flushes.fetch_add(1, Ordering::Release);
             futex::wake(&self.flushes, i32::MAX);
             result?;
@@ -172,7 +194,7 @@ impl<'a> CommitLog<'a> {
             done.spins += spins;
             done.backoffs += backoffs;
             let slot = self.pending.load(Ordering::Relaxed) as usize * RECORD_WORDS;
-            let Some(record) = self.buffer.get(slot..slot + RECORD_WORDS) else {
+            let Some(record) = self.buffer.as_ref().get(slot..slot + RECORD_WORDS) else {
                 // Full: let the writer take it.
                 self.release();
                 self.call_writer();
@@ -195,7 +217,7 @@ impl<'a> CommitLog<'a> {
     fn take(&self, into: &mut [u8], done: &mut Written) -> (usize, u64) {
         done.spins += self.acquire().0;
         let records = self.pending.swap(0, Ordering::Relaxed) as usize;
-        let words = &self.buffer[..records * RECORD_WORDS];
+        let words = &self.buffer.as_ref()[..records * RECORD_WORDS];
         for (bytes, word) in into.chunks_exact_mut(8).zip(words) {
             bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
         }

@@ -317,6 +317,12 @@ fn populate(words: &mut [u64]) -> io::Result<()> {
     Ok(())
 }
 
+impl AsRef<[AtomicU64]> for Region {
+    fn as_ref(&self) -> &[AtomicU64] {
+        self.atomics()
+    }
+}
+
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours alone, and no slice of it outlives self.

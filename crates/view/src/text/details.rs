@@ -28,6 +28,9 @@ pub fn details(details: &Details, columns: usize) -> String {
     if !details.bindings.is_empty() && details.bindings.iter().any(|binding| !binding.is_empty()) {
         fact("bound", &format!("each way in turn: {}", details.bindings.join("; ")));
     }
+    if let Some(switches) = switches(details) {
+        fact("switches", &switches);
+    }
     fact("target", &details.identity);
     for plan in &details.plans {
         fact("plan", plan);
@@ -113,7 +116,7 @@ fn arms(arms: &[Arm]) -> String {
         return out;
     }
     let mean_ms = |arm: &Arm| arm.latency_ms.map_or(0.0, |times| times[0]);
-    let is_short = arms.iter().map(mean_ms).fold(0.0, f64::max) < SHORT_MS;
+    let is_short = arms.iter().map(mean_ms).fold(f64::MAX, f64::min) < SHORT_MS;
     let (factor, unit) = if is_short { (1e3, "µs") } else { (1.0, "ms") };
     let head = [
         "streams",
@@ -149,6 +152,19 @@ fn arms(arms: &[Arm]) -> String {
     }
     out.push('\n');
     out
+}
+
+/// Context switches of the machine, where they may be all that a call is: where they are as many.
+fn switches(details: &Details) -> Option<String> {
+    let window_s = details.window_s + details.guard_s;
+    let at = |arm: &Arm| {
+        let found = arm.observed.iter().find(|o| o.metric == "context_switches")?;
+        let calls = arm.calls as f64 / arm.windows as f64;
+        (found.value > calls)
+            .then(|| format!("{} a second at {}", figure(found.value / window_s), arm.level))
+    };
+    let each: Vec<String> = details.arms.iter().filter_map(at).collect();
+    (!each.is_empty()).then(|| each.join(", "))
 }
 
 /// The share of the machine's CPU time that was used while the level was measured.

@@ -18,4 +18,4 @@ pub use machine::machine;
 pub use plan::{PlannedStep, plan};
 pub use probe::probe_report;
 pub use published::published;
-pub use result::result;
+pub use result::{outcome, result};

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{ExperimentResult, Known, Unit, Verdict};
+use hopcost_core::{ExperimentResult, Headline, Known, Unit, Verdict};
 
 use super::ink::Ink;
-use super::wrap::{LEAST_WIDTH, labelled, prose};
+use super::wrap::{LEAST_WIDTH, labelled, pad, prose};
 use crate::number::{figure, margin};
 
 const INDENT: usize = 11;
@@ -44,6 +44,33 @@ pub fn result(result: &ExperimentResult, columns: usize) -> String {
     out
 }
 
+/// One line: the name, the verdict, and the figure, or why there is none.
+pub fn outcome(result: &ExperimentResult, columns: usize) -> String {
+    let columns = columns.clamp(LEAST_WIDTH, 100);
+    let figure = match (&result.estimate, result.verdict) {
+        (_, Verdict::Refused | Verdict::NotApplicable) => result.reason.to_string(),
+        (Known::Is(headline), _) if headline.unit == Unit::Fraction => {
+            let e = &headline.estimate;
+            let [point, low, high] = [e.point, e.low, e.high].map(|share| 100.0 * share);
+            format!("{point:+.1} % ({low:+.1} … {high:+.1})  {}", headline.of)
+        }
+        (Known::Is(headline), _) => format!("{}  {}", measured(headline), headline.of),
+        (Known::Missing(reason), _) => reason.to_string(),
+    };
+    let stamp = if result.emulated { "EMULATED " } else { "" };
+    let verdict = pad(&Ink::Strong.on(&result.verdict.to_string()), 13);
+    labelled(
+        &format!("  {}", result.experiment),
+        20,
+        &format!("{stamp}{verdict} {figure}"),
+        columns,
+    )
+}
+
+fn measured(headline: &Headline) -> String {
+    format!("{} {} {}", figure(headline.estimate.point), margin(&headline.estimate), headline.unit)
+}
+
 fn sentence(result: &ExperimentResult) -> String {
     match (&result.estimate, result.verdict) {
         (_, Verdict::Refused | Verdict::NotApplicable) => result.reason.to_string(),
@@ -54,6 +81,9 @@ fn sentence(result: &ExperimentResult) -> String {
                 "{point:.1} % of throughput ({low:.1} … {high:.1} %): the {}; {}",
                 headline.of, result.reason
             )
+        }
+        (Known::Is(headline), _) if result.details.is_some() => {
+            format!("{}: {}; {}", measured(headline), headline.of, result.reason)
         }
         (Known::Is(headline), _) => format!(
             "{} {} {} at the farthest ({})",

@@ -205,6 +205,6 @@ impl Session for ImageSession {
     fn counted(&mut self) -> Counted {
         let tally = self.connection.tally();
         let planted = tally.planted + std::mem::take(&mut self.planted);
-        Counted { lookups: Some(tally.lookups), planted }
+        Counted { lookups: Some(tally.lookups), planted, ..Counted::default() }
     }
 }

@@ -134,11 +134,11 @@ impl Bench {
 }
 
 fn seat(home: u32, at: u32) -> Seat {
-    Seat { home: Some(NodeId(home)), at: Some(NodeId(at)), stream: 0, seed: 7 }
+    Seat { home: Some(NodeId(home)), at: Some(NodeId(at)), ..ANYWHERE }
 }
 
 /// A seat that leaves the copy to the target.
-const ANYWHERE: Seat = Seat { home: None, at: None, stream: 0, seed: 7 };
+const ANYWHERE: Seat = Seat { home: None, at: None, log_writer: None, stream: 0, seed: 7 };
 
 fn ask(session: &mut dyn Session, statement: usize, arguments: [i64; 2]) -> Answer {
     let [a, b] = arguments;

@@ -1,0 +1,209 @@
+//! `hopcost survey`: what matters on this machine, within a budget, ending in one page.
+//!
+//! Method: the experiments that belong to a survey, in their order, each with at least the time that
+//! can decide it; what does not fit or does not apply is named with its reason. Each is an ordinary
+//! quick run, kept in the store like any other. Time that one leaves over goes to those after it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use hopcost_core::{Experiment, Machine, Subject};
+use hopcost_engine::survey::{Wish, share_out};
+use hopcost_engine::{hardware, pilot};
+use hopcost_store::Store;
+use hopcost_sys::{Root, clock, topology};
+use hopcost_view::text;
+
+use super::comparison::Prepared;
+use super::run::{self, Ran};
+use super::{experiment, run_hardware};
+use crate::args::{ExperimentArgs, RunArgs, SurveyArgs};
+use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
+use crate::{interrupt, output};
+
+/// Beyond this an experiment of a survey only becomes more precise than anybody asked.
+const MOST_S: f64 = 60.0;
+/// What writing the page takes, with a little in hand.
+const PAGE_S: f64 = 5.0;
+/// What starting threads and reading placement back takes of each run.
+const START_S: f64 = 2.0;
+/// Rows and indexes reach the disk at so many bytes a second, on a slow machine.
+const LOADED_BYTES_PER_S: f64 = 30e6;
+
+/// Something that is not measured, and why.
+pub struct NotTested {
+    pub what: String,
+    pub why: String,
+    /// How long it would take, where that is what is missing.
+    pub takes_s: Option<f64>,
+}
+
+/// What a survey came to.
+#[derive(Default)]
+pub struct Surveyed {
+    pub runs: Vec<(Experiment, Ran)>,
+    pub not_tested: Vec<NotTested>,
+    pub interrupted: bool,
+}
+
+/// An experiment that applies here, and what it takes.
+struct Candidate {
+    experiment: Experiment,
+    wish: Wish,
+    /// Of its least, what is not measuring.
+    preparing_s: f64,
+}
+
+pub fn run(args: &SurveyArgs) -> Result<Exit, Failure> {
+    let begun = clock::now();
+    let machine = topology::read(&Root::live());
+    let stop = interrupt::watch()?;
+    let mut store = Store::open(&args.store).with_context(|| args.store.display().to_string())?;
+    let survey = Survey { args, machine: &machine, begun, stop: &stop };
+    let surveyed = survey.measure(&mut store)?;
+    for NotTested { what, why, takes_s } in &surveyed.not_tested {
+        let takes = takes_s.map_or(String::new(), |s| format!(" (it takes {s:.0} s)"));
+        output::print(&format!("  not tested: {what}: {why}{takes}\n"))?;
+    }
+    Ok(if surveyed.interrupted { Exit::Interrupted } else { Exit::Done })
+}
+
+struct Survey<'a> {
+    args: &'a SurveyArgs,
+    machine: &'a Machine,
+    begun: Instant,
+    stop: &'a AtomicBool,
+}
+
+impl Survey<'_> {
+    fn measure(&self, store: &mut Store) -> Result<Surveyed, Failure> {
+        let mut surveyed = Surveyed::default();
+        let mut candidates = Vec::new();
+        for experiment in of_a_survey()? {
+            match self.candidate(experiment)? {
+                Ok(candidate) => candidates.push(candidate),
+                Err(not_tested) => surveyed.not_tested.push(not_tested),
+            }
+        }
+        candidates.reverse();
+        while let Some(candidate) = candidates.pop() {
+            let mut wishes = vec![candidate.wish];
+            wishes.extend(candidates.iter().rev().map(|candidate| candidate.wish));
+            let granted = share_out(self.left_s(), &wishes);
+            let Some(seconds) = granted[0] else {
+                surveyed.not_tested.push(NotTested {
+                    what: candidate.experiment.name,
+                    why: "the budget is spent on what is worth more".to_owned(),
+                    takes_s: Some(candidate.wish.least_s),
+                });
+                continue;
+            };
+            let after_s: f64 = granted[1..].iter().flatten().sum();
+            self.one(candidate, seconds, after_s, store, &mut surveyed)?;
+            if self.stop.load(Ordering::Relaxed) {
+                surveyed.interrupted = true;
+                surveyed.not_tested.extend(candidates.into_iter().rev().map(|candidate| {
+                    let (what, why) = (candidate.experiment.name, "the survey was interrupted");
+                    NotTested { what, why: why.to_owned(), takes_s: Some(candidate.wish.least_s) }
+                }));
+                return Ok(surveyed);
+            }
+        }
+        Ok(surveyed)
+    }
+
+    fn left_s(&self) -> f64 {
+        self.args.budget - self.begun.elapsed().as_secs_f64() - PAGE_S
+    }
+
+    /// One experiment. One that fails is told in the page, and the others go on.
+    fn one(
+        &self,
+        candidate: Candidate,
+        seconds: f64,
+        after_s: f64,
+        store: &mut Store,
+        surveyed: &mut Surveyed,
+    ) -> Result<(), Failure> {
+        let experiment = candidate.experiment;
+        let asked = self.asked(&experiment, Some(seconds - candidate.preparing_s));
+        let mut progress = Progress::of(&experiment.name, Duration::from_secs_f64(after_s));
+        let ran = run::perform(&asked, &experiment, self.machine, store, self.stop, &mut progress);
+        progress.close();
+        match ran {
+            Ok(ran) => {
+                if let (Some(result), false) = (&ran.result, self.args.json) {
+                    output::print(&text::outcome(result, output::columns()))?;
+                }
+                surveyed.runs.push((experiment, ran));
+            }
+            // What is kept cannot be trusted to grow: nothing more is measured.
+            Err(failure) if failure.is_of_the_store() => return Err(failure),
+            Err(failure) => surveyed.not_tested.push(NotTested {
+                what: experiment.name,
+                why: failure.to_string(),
+                takes_s: None,
+            }),
+        }
+        Ok(())
+    }
+
+    /// What an experiment takes here, or why it is not measured.
+    fn candidate(&self, experiment: Experiment) -> Result<Result<Candidate, NotTested>, Failure> {
+        let what = experiment.name.clone();
+        let not_tested = |why: String| Ok(Err(NotTested { what, why, takes_s: None }));
+        let asked = self.asked(&experiment, None);
+        match &experiment.subject {
+            Subject::Hardware { .. } => {
+                let site =
+                    experiment::site(self.machine, asked.experiment.effort(), self.args.seed)?;
+                let steps = hardware::plan(run_hardware::probes(&experiment), &site);
+                if steps.iter().all(|step| step.cells == 0) {
+                    return not_tested("nothing of it can be measured here".to_owned());
+                }
+                let seconds = START_S + steps.iter().map(|step| step.seconds).sum::<f64>();
+                let wish = Wish { least_s: seconds, most_s: seconds };
+                Ok(Ok(Candidate { experiment, wish, preparing_s: 0.0 }))
+            }
+            Subject::Database(comparison) => {
+                let prepared =
+                    Prepared::new(&experiment, comparison, self.machine, &asked.experiment)?;
+                let plan = match prepared.plan() {
+                    Ok(plan) => plan,
+                    Err(reason) => return not_tested(reason.to_string()),
+                };
+                let (_, disk_bytes) = prepared.takes(&plan);
+                let preparing_s = START_S + disk_bytes as f64 / LOADED_BYTES_PER_S;
+                let least_s = preparing_s + pilot::least_s(&plan, prepared.comparison.find_worst);
+                let wish = Wish { least_s, most_s: least_s.max(preparing_s + MOST_S) };
+                Ok(Ok(Candidate { experiment, wish, preparing_s }))
+            }
+        }
+    }
+
+    fn asked(&self, experiment: &Experiment, budget: Option<f64>) -> RunArgs {
+        let of_comparison = matches!(experiment.subject, Subject::Database(_));
+        RunArgs {
+            experiment: ExperimentArgs {
+                seed: self.args.seed,
+                budget: budget.filter(|_| of_comparison),
+                emulate: self.args.emulate.clone().filter(|_| of_comparison),
+                cache_dir: self.args.cache_dir.clone().filter(|_| of_comparison),
+                ..ExperimentArgs::quick(&experiment.name)
+            },
+            resume: false,
+            raw_calls: false,
+            store: self.args.store.clone(),
+        }
+    }
+}
+
+/// The experiments that belong to a survey, in their order.
+fn of_a_survey() -> Result<Vec<Experiment>, Failure> {
+    let mut all = experiment::all()?;
+    all.retain(|experiment| experiment.survey.is_some());
+    all.sort_by_key(|experiment| experiment.survey);
+    Ok(all)
+}

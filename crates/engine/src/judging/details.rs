@@ -1,0 +1,271 @@
+//! What a verdict rests on, in the form in which it is told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hopcost_core::{
+    Arm, BlockRecord, CostSoFar, Details, Estimate, Histogram, Observation, Phase, PointCost,
+    Response, Window,
+};
+use hopcost_stats::cost;
+
+use super::{Case, Finding};
+use crate::plan::Point;
+use crate::schedule::{CompleteUnit, Schedule, contrast};
+
+/// An open loop whose rate is served to less than this is overloaded: random arrivals alone vary so much.
+const SERVED: f64 = 0.8;
+
+impl Case<'_> {
+    pub(super) fn details(&self, schedule: &Schedule<'_>, findings: &[Finding]) -> Details {
+        let (mut blocks, mut dropped) = (BTreeMap::new(), BTreeMap::new());
+        for block in self.blocks {
+            let phase = format!("{:?}", block.trial.phase).to_lowercase();
+            *blocks.entry(phase).or_default() += 1;
+            if let Some(disturbed) = block.disturbed() {
+                *dropped.entry(disturbed).or_default() += 1;
+            }
+        }
+        let mut notes = self.circumstances.notes.clone();
+        notes.extend(self.long_disagrees(findings));
+        notes.extend(self.overloaded());
+        notes.extend(self.comparison.is_score().then(|| self.highest_use()).flatten());
+        Details {
+            identity: self.circumstances.identity.clone(),
+            bindings: self.plan.bindings.iter().map(describe).collect(),
+            window_s: self.pace.window_s,
+            guard_s: self.pace.guard_s,
+            blocks,
+            dropped,
+            points: self.points(schedule, findings),
+            arms: self.arms(),
+            placebo: self.placebo_estimate(),
+            harness_ns_per_call: self.circumstances.harness_ns_per_call,
+            plans: self.circumstances.plans.clone(),
+            left_out: self
+                .plan
+                .left_out
+                .iter()
+                .map(|left_out| format!("{}: {}", left_out.what, left_out.reason))
+                .collect(),
+            notes,
+        }
+    }
+
+    /// The search's points, then what is reported.
+    pub(super) fn points(&self, schedule: &Schedule<'_>, findings: &[Finding]) -> Vec<PointCost> {
+        let mut points = Vec::new();
+        if let Some(found) = schedule.worst(self.blocks) {
+            for (n, point) in self.plan.points.iter().enumerate() {
+                let contrasts = schedule.contrasts(self.blocks, Phase::Search, *point);
+                let Some(cost) = hopcost_stats::simple_cost(&contrasts) else { continue };
+                points.push(PointCost {
+                    streams: point.streams,
+                    level: self.plan.levels[point.level].clone(),
+                    cost,
+                    exploratory: true,
+                    may_be_worst: n == found.worst || found.not_excluded.contains(&n),
+                    looks: Vec::new(),
+                });
+            }
+        }
+        for finding in findings {
+            let Some(standing) = &finding.standing else { continue };
+            points.push(PointCost {
+                streams: finding.point.streams,
+                level: self.plan.levels[finding.point.level].clone(),
+                cost: standing.cost,
+                exploratory: false,
+                may_be_worst: true,
+                looks: self.looks(schedule, finding.point, findings.len()),
+            });
+        }
+        points
+    }
+
+    /// How a reported point stood at each look.
+    pub(super) fn looks(
+        &self,
+        schedule: &Schedule<'_>,
+        point: Point,
+        comparisons: usize,
+    ) -> Vec<CostSoFar> {
+        let units = schedule.units(self.blocks, Phase::Fresh, point);
+        let contrasts: Vec<f64> = units.iter().map(|unit| unit.contrast).collect();
+        let goal = self.pace.goal(comparisons);
+        // Blocks are timed from the first one on; the verdict followed the last one at once.
+        let end_s = self.blocks.iter().map(BlockRecord::end_s).fold(0.0, f64::max);
+        let before_s = (self.circumstances.seconds - end_s).max(0.0);
+        let look = |(n, unit): (usize, &CompleteUnit)| {
+            let cost = goal.look(&contrasts[..=n])?.cost;
+            Some(CostSoFar { after_s: before_s + unit.end_s, cost })
+        };
+        units.iter().enumerate().filter_map(look).collect()
+    }
+
+    pub(super) fn arms(&self) -> Vec<Arm> {
+        let streams: BTreeSet<u32> = self.plan.points.iter().map(|point| point.streams).collect();
+        let levels = 0..self.plan.levels.len();
+        let each =
+            streams.iter().flat_map(|&streams| levels.clone().map(move |level| (streams, level)));
+        each.filter_map(|(streams, level)| self.arm(streams, level)).collect()
+    }
+
+    pub(super) fn arm(&self, streams: u32, level: usize) -> Option<Arm> {
+        let windows: Vec<&Window> =
+            self.windows_of(level, Some(streams)).map(|(_, window)| window).collect();
+        let mut latency = Histogram::default();
+        for window in &windows {
+            latency.add(&window.latency);
+        }
+        let (mean, deviation) = latency.mean_and_deviation_ns()?;
+        let quantile = |share| latency.quantile_ns(share).unwrap_or(f64::NAN);
+        let times = [mean, deviation, quantile(0.5), quantile(0.95), quantile(0.99)];
+        let counted = windows.iter().all(|window| window.lookups.is_some());
+        let sides = self.lookups(level, Some(streams), None);
+        let rate = windows.iter().map(|window| window.rate).sum::<f64>() / windows.len() as f64;
+        Some(Arm {
+            level: self.plan.levels[level].clone(),
+            streams,
+            windows: windows.len() as u64,
+            calls: windows.iter().map(|window| window.calls).sum(),
+            errors: windows.iter().map(|window| window.errors).sum(),
+            first_error: windows.iter().find_map(|window| window.first_error.clone()),
+            response: self.response(rate),
+            latency_ms: Some(times.map(|ns| ns / 1e6)),
+            acquisitions: counted.then_some(sides.acquisitions),
+            distinct_pages: counted.then_some(sides.pages),
+            observed: means(&windows),
+        })
+    }
+
+    pub(super) fn response(&self, calls_per_s: f64) -> f64 {
+        match self.comparison.response {
+            Response::CallsPerSecond => calls_per_s,
+            Response::QueriesPerHour => {
+                calls_per_s * 3600.0 / self.circumstances.calls_per_query.max(1) as f64
+            }
+        }
+    }
+
+    pub(super) fn placebo_estimate(&self) -> Option<Estimate> {
+        let contrasts = self.placebo();
+        // Two or three blocks have an interval that says nothing but that.
+        (contrasts.len() >= 4).then(|| hopcost_stats::simple_cost(&contrasts)).flatten()
+    }
+
+    /// An open loop asks for a rate; what cannot keep up makes its calls wait without end, and those that
+    /// were never made have no latency.
+    pub(super) fn overloaded(&self) -> Option<String> {
+        let asked = self.comparison.load.open?.calls_per_s;
+        let slowest = self.windows().map(|window| window.rate).min_by(f64::total_cmp)?;
+        (slowest < SERVED * asked).then(|| {
+            format!(
+                "the open loop asked for {asked:.0} calls a second, and in some window {slowest:.0} \
+                 were served: above its capacity a target's latencies say how long the window was"
+            )
+        })
+    }
+
+    /// How far the load could drive the CPUs: half of them idle is a finding.
+    fn highest_use(&self) -> Option<String> {
+        let use_of = |window: &Window| busy_shares(window);
+        let all: Vec<BTreeMap<String, f64>> = self.windows().map(use_of).collect();
+        let mean = |of_cpus: &&BTreeMap<String, f64>| {
+            of_cpus.values().sum::<f64>() / of_cpus.len().max(1) as f64
+        };
+        let highest = all.iter().max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
+        let mut of_cpus: Vec<(&String, &f64)> = highest.iter().collect();
+        of_cpus.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        let told = |(cpu, share): &(&String, &f64)| format!("{cpu} {:.0} %", 100.0 * **share);
+        let (busiest, idlest) = (of_cpus.first()?, of_cpus.last()?);
+        Some(if of_cpus.len() <= 8 {
+            let each: Vec<String> = of_cpus.iter().map(told).collect();
+            format!("the window with the highest use of the CPUs: {}", each.join(", "))
+        } else {
+            format!(
+                "the window with the highest use of the CPUs: {:.0} % of all {}; {} the busiest, {} \
+                 the idlest",
+                100.0 * mean(&highest),
+                of_cpus.len(),
+                told(busiest),
+                told(idlest)
+            )
+        })
+    }
+
+    /// One long block shows what short ones cannot: what takes its time to come.
+    pub(super) fn long_disagrees(&self, findings: &[Finding]) -> Option<String> {
+        let long = self.blocks.iter().find(|block| block.trial.phase == Phase::Long)?;
+        let found = cost(contrast(long)?);
+        let of_short = findings.first()?.standing.as_ref()?.cost;
+        // One block knows its value to within some three of the short blocks' standard errors.
+        let half = (of_short.high - of_short.low) * (of_short.n_effective.sqrt() / 2.0);
+        let seconds = self.pace.long_s?;
+        Some(if (found - of_short.point).abs() <= half {
+            format!("one block of windows of {seconds:.0} s agrees: {:+.1} %", 100.0 * found)
+        } else {
+            format!(
+                "one block of windows of {seconds:.0} s disagrees: {:+.1} %. Something slow is at \
+                 work: run it again with longer windows, --set window={seconds:.0}s",
+                100.0 * found
+            )
+        })
+    }
+
+    /// What planted distance really took, as the cost that it is.
+    pub(super) fn planted(&self, reported: &[Point]) -> Option<f64> {
+        let point = reported.first()?;
+        let fresh = self.blocks.iter().filter(|block| {
+            let trial = &block.trial;
+            trial.phase == Phase::Fresh
+                && (trial.streams, trial.level) == (point.streams, point.level)
+                && block.disturbed().is_none()
+        });
+        let log_left = |block: &BlockRecord| -> f64 {
+            let of = |window: &Window| {
+                let left = (1.0 - window.planted).ln() / 2.0;
+                if window.tested { left } else { -left }
+            };
+            block.windows.iter().map(of).sum()
+        };
+        let all: Vec<f64> = fresh.map(log_left).collect();
+        (!all.is_empty()).then(|| cost(all.iter().sum::<f64>() / all.len() as f64))
+    }
+}
+
+/// The share of each CPU's time in a window that was used.
+fn busy_shares(window: &Window) -> BTreeMap<String, f64> {
+    let mut times: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for observation in window.observations.iter().filter(|o| o.of.starts_with("cpu")) {
+        let is_busy = ["cpu_user_ms", "cpu_system_ms"].contains(&observation.metric.as_ref());
+        let is_other = ["cpu_idle_ms", "cpu_steal_ms"].contains(&observation.metric.as_ref());
+        if is_busy || is_other {
+            let (busy, all) = times.entry(&observation.of).or_default();
+            *busy += if is_busy { observation.value } else { 0.0 };
+            *all += observation.value;
+        }
+    }
+    let share = |(cpu, (busy, all)): (&str, (f64, f64))| (cpu.to_owned(), busy / all);
+    times.into_iter().filter(|(_, (_, all))| *all > 0.0).map(share).collect()
+}
+
+fn describe(binding: &hopcost_core::Binding) -> String {
+    let nodes = binding.nodes.iter().map(|(letter, node)| format!("{letter} = node {node}"));
+    nodes.collect::<Vec<_>>().join(", ")
+}
+
+/// The mean over windows of each observation.
+fn means(windows: &[&Window]) -> Vec<Observation> {
+    let mut sums: BTreeMap<(&str, &str), (f64, u64)> = BTreeMap::new();
+    for observation in windows.iter().flat_map(|window| &window.observations) {
+        let sum = sums.entry((&observation.metric, &observation.of)).or_default();
+        *sum = (sum.0 + observation.value, sum.1 + 1);
+    }
+    sums.into_iter()
+        .map(|((metric, of), (sum, n))| Observation {
+            metric: metric.to_owned().into(),
+            of: of.to_owned(),
+            value: sum / n as f64,
+        })
+        .collect()
+}

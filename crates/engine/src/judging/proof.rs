@@ -1,0 +1,136 @@
+//! What was claimed, and what was read back.
+
+use std::collections::BTreeMap;
+
+use hopcost_core::{Claim, NodeId, Proved, Reason};
+
+use super::Case;
+
+/// What can be claimed in an experiment file, and what it is a share of.
+pub const METRICS: &[&str] =
+    &[LOCAL, REMOTE, RIGHT, "answered_in_place", "committed_calls", "log_writer_in_place"];
+
+const LOCAL: &str = "local_lookups";
+const REMOTE: &str = "remote_lookups";
+/// Calls whose answer was checked, and was right.
+const RIGHT: &str = "right_answers";
+
+impl Case<'_> {
+    /// What the claims came to.
+    pub(super) fn proof(&self) -> Vec<Proved> {
+        self.claims().flat_map(|(level, claim)| self.proved(level, claim)).collect()
+    }
+
+    /// The claims on levels that are measured here, each with its level.
+    fn claims(&self) -> impl Iterator<Item = (usize, &Claim)> {
+        let levels = &self.plan.levels;
+        self.comparison.claims.iter().filter_map(|claim| {
+            Some((levels.iter().position(|level| *level == claim.level)?, claim))
+        })
+    }
+
+    /// The least share that was found in any of the bindings: a claim holds wherever it is made.
+    fn proved(&self, level: usize, claim: &Claim) -> Vec<Proved> {
+        let bindings = 0..self.plan.bindings.len();
+        let least = |of_binding: &dyn Fn(usize) -> Option<f64>| {
+            bindings.clone().filter_map(of_binding).min_by(f64::total_cmp)
+        };
+        let name = format!("{} at {}", claim.metric, claim.level);
+        let found = match claim.metric.as_str() {
+            LOCAL | REMOTE => {
+                let side = usize::from(claim.metric == REMOTE);
+                let share = |of: fn(&Sides) -> [u64; 2], binding| {
+                    let sides = of(&self.lookups(level, None, Some(binding)));
+                    share([sides[side], sides[0] + sides[1]])
+                };
+                vec![
+                    (
+                        format!("{name}, acquisitions"),
+                        least(&|binding| share(|sides| sides.acquisitions, binding)),
+                    ),
+                    (
+                        format!("{name}, different pages"),
+                        least(&|binding| share(|sides| sides.pages, binding)),
+                    ),
+                ]
+            }
+            metric => {
+                vec![(name, least(&|binding| share(self.counts(level, binding, metric))))]
+            }
+        };
+        let proved = |(claim_text, found)| {
+            Some(Proved { claim: claim_text, least: claim.least, found: found? })
+        };
+        found.into_iter().filter_map(proved).collect()
+    }
+
+    /// So many of so many, of a level in a binding.
+    fn counts(&self, level: usize, binding: usize, metric: &str) -> [u64; 2] {
+        let windows = self.windows_of(level, None);
+        let windows = windows.filter(|(block, _)| block.trial.binding == binding);
+        windows.fold([0; 2], |[held, of], (_, window)| {
+            let counts = match metric {
+                RIGHT => [window.calls.saturating_sub(window.errors), window.calls],
+                metric => window.proved.get(metric).copied().unwrap_or_default(),
+            };
+            [held + counts[0], of + counts[1]]
+        })
+    }
+
+    pub(super) fn unproved(&self, proof: &[Proved]) -> Option<Reason> {
+        if let Some(proved) = proof.iter().find(|proved| !proved.holds()) {
+            let (found, least) = (100.0 * proved.found, 100.0 * proved.least);
+            let claim = &proved.claim;
+            return Some(
+                format!("{claim}: {found:.1} %, where {least:.0} % were asked for").into(),
+            );
+        }
+        let untold = self.claims().find(|(level, claim)| self.proved(*level, claim).is_empty());
+        let (_, claim) = untold.filter(|_| !self.blocks.is_empty())?;
+        Some(format!("this target cannot tell {}: nothing is proved", claim.metric).into())
+    }
+
+    /// What a level looked up.
+    pub(super) fn lookups(
+        &self,
+        level: usize,
+        streams: Option<u32>,
+        binding: Option<usize>,
+    ) -> Sides {
+        let mut sides = Sides::default();
+        let mut pages = BTreeMap::new();
+        for (block, window) in self.windows_of(level, streams) {
+            if binding.is_some_and(|binding| binding != block.trial.binding) {
+                continue;
+            }
+            let at = self.plan.placements[block.trial.binding][level].at;
+            let Some(lookups) = &window.lookups else { continue };
+            add_sides(&mut sides.acquisitions, &lookups.acquisitions, at);
+            // Different pages are counted from the session's begin: the last window knows all.
+            let mut of_window = [0; 2];
+            add_sides(&mut of_window, &lookups.distinct_pages, at);
+            pages.insert(block.trial.binding, of_window);
+        }
+        for [here, there] in pages.into_values() {
+            sides.pages = [sides.pages[0] + here, sides.pages[1] + there];
+        }
+        sides
+    }
+}
+
+/// Lookups on the workers' own node, and on others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sides {
+    pub acquisitions: [u64; 2],
+    pub pages: [u64; 2],
+}
+
+fn share([held, of]: [u64; 2]) -> Option<f64> {
+    (of > 0).then(|| held as f64 / of as f64)
+}
+
+fn add_sides(sides: &mut [u64; 2], by_node: &BTreeMap<NodeId, u64>, at: Option<NodeId>) {
+    for (node, count) in by_node {
+        sides[usize::from(Some(*node) != at)] += count;
+    }
+}

@@ -1,0 +1,85 @@
+//! A score: how much the database does where nothing is compared, with its spread.
+//!
+//! Method: the only level is compared with itself, block by block, so that the score carries its own
+//! A/A test. The score is the mean throughput at the number of streams with the highest one; its
+//! interval is that of the blocks' means. Limits: it says what was done here and today; two machines
+//! are compared by more than one run each.
+
+use hopcost_core::{
+    BlockRecord, Estimate, ExperimentResult, Headline, Known, Phase, Reason, Unit, Verdict,
+};
+use hopcost_stats::{consistent_with_zero, independent, mean_interval};
+
+use super::{Case, Ended};
+use crate::plan::Point;
+use crate::schedule::Schedule;
+
+pub(super) fn conclude(case: &Case<'_>) -> ExperimentResult {
+    let schedule = Schedule::new(case.plan, case.pace, false);
+    let proof = case.proof();
+    let scores = case.plan.points.iter().filter_map(|point| Some((*point, case.score(*point)?)));
+    let best = scores.max_by(|(_, a), (_, b)| a.point.total_cmp(&b.point));
+    let objection = case.objection(&proof).or_else(|| case.differs_from_itself(best.as_ref()?.0));
+    let details = case.details(&schedule, &[]);
+    let (verdict, reason, estimate) = match (objection, best) {
+        (Some(reason), _) => (Verdict::Refused, reason.clone(), Known::Missing(reason)),
+        (None, None) => {
+            let reason = Reason::from("no block was undisturbed: give it more with --budget");
+            (Verdict::Inconclusive, reason.clone(), Known::Missing(reason))
+        }
+        (None, Some((point, estimate))) => {
+            let headline = Headline {
+                of: format!("calls at {}", streams(point)),
+                unit: Unit::PerSecond,
+                estimate,
+            };
+            (Verdict::Measured, case.spread(point, &estimate), Known::Is(headline))
+        }
+    };
+    case.result(Ended { verdict, reason, estimate, proof, planted: None }, details)
+}
+
+fn streams(point: Point) -> String {
+    format!("{} {}", point.streams, if point.streams == 1 { "stream" } else { "streams" })
+}
+
+impl Case<'_> {
+    /// The calls per second of each undisturbed block of a point.
+    fn rates(&self, point: Point) -> Vec<f64> {
+        let of_point = self.blocks.iter().filter(|block| {
+            block.trial.phase == Phase::Fresh
+                && block.trial.streams == point.streams
+                && block.disturbed().is_none()
+        });
+        let mean = |([a, b], [c, d]): ([f64; 2], [f64; 2])| (a + b + c + d) / 4.0;
+        of_point.filter_map(BlockRecord::rates).map(mean).collect()
+    }
+
+    fn score(&self, point: Point) -> Option<Estimate> {
+        let rates = self.rates(point);
+        let score = mean_interval(&independent(&rates))?;
+        Some(Estimate { n: rates.len() as u64, ..score })
+    }
+
+    fn spread(&self, point: Point, score: &Estimate) -> Reason {
+        let rates = self.rates(point);
+        let (low, high) =
+            rates.iter().fold((f64::MAX, 0.0_f64), |(low, high), &r| (low.min(r), high.max(r)));
+        let [low, high] = [low, high].map(|rate| 100.0 * (rate / score.point - 1.0));
+        format!(
+            "the best of {} numbers of streams; its {} blocks lie between {low:+.1} and {high:+.1} %",
+            self.plan.points.len(),
+            rates.len()
+        )
+        .into()
+    }
+
+    /// Two equal crews that differ: then this machine or this harness favours one of them.
+    fn differs_from_itself(&self, point: Point) -> Option<Reason> {
+        let schedule = Schedule::new(self.plan, self.pace, false);
+        let contrasts = schedule.contrasts(self.blocks, Phase::Fresh, point);
+        (!consistent_with_zero(&contrasts)).then(|| {
+            "two equal crews differ: this machine or this harness favours one of them".into()
+        })
+    }
+}
