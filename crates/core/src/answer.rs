@@ -50,6 +50,12 @@ impl Row {
         bytes.fold(self.integer(length.cast_signed()), Self::integer)
     }
 
+    /// With a value more that is missing. It counts as the text `NULL`, with which no workload answers.
+    #[must_use]
+    pub fn null(self) -> Self {
+        self.text("NULL")
+    }
+
     /// A final mixing, so that sums of digests differ where rows do.
     const fn finish(self) -> u64 {
         let mixed = (self.0 ^ (self.0 >> 32)).wrapping_mul(GOLDEN);

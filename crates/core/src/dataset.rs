@@ -48,6 +48,8 @@ pub trait RowSink {
     fn text(&mut self, value: &str);
     /// Microseconds since 1970-01-01 00:00.
     fn timestamp_us(&mut self, value: i64);
+    /// No value: the NULL of databases. Never in a column of a key.
+    fn null(&mut self);
 }
 
 /// A data set. A new one is one file in the kit.
@@ -57,6 +59,11 @@ pub trait Dataset: Sync {
 
     /// What it is, in one line.
     fn about(&self) -> &'static str;
+
+    /// What `scale` counts: the rows of its main table, by the name that people have for them.
+    fn unit(&self) -> &'static str {
+        "rows"
+    }
 
     /// Its tables when the main one has `scale` rows.
     fn tables(&self, scale: u64) -> Vec<Table>;

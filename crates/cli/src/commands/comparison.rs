@@ -141,9 +141,10 @@ impl<'a> Prepared<'a> {
             return Ok(());
         }
         let [memory, available] = [memory, available].map(hopcost_view::bytes);
+        let unit = self.dataset.unit();
         Err(format!(
-            "it takes {memory} of memory at {} rows, and {available} are available: ask for fewer \
-             rows with --scale, or leave out --full",
+            "it takes {memory} of memory at {} {unit}, and {available} are available: ask for \
+             fewer {unit} with --scale, or leave out --full",
             self.shape.rows
         )
         .into())

@@ -101,9 +101,10 @@ fn database(
         emulated: prepared.emulation.is_some(),
         target: prepared.target.about(),
         data: format!(
-            "{} with {} rows, {} {whole}",
+            "{} with {} {}, {} {whole}",
             prepared.dataset.name(),
             prepared.shape.rows,
+            prepared.dataset.unit(),
             prepared.comparison.workload
         ),
         arms: arms(&plan),

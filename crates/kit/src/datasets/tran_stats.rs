@@ -6,12 +6,10 @@
 
 use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
 
+use super::column;
+
 /// The data set.
 pub struct TranStats;
-
-const fn column(name: &'static str, kind: Kind) -> Column {
-    Column { name, kind }
-}
 
 const TRAN_STATS: &[Column] = &[
     column("server_config", Kind::Text(100)),
@@ -214,6 +212,9 @@ mod tests {
         }
         fn timestamp_us(&mut self, value: i64) {
             self.0.push(format!("@{}", value - FIRST_BEGIN_US));
+        }
+        fn null(&mut self) {
+            self.0.push(String::new());
         }
     }
 

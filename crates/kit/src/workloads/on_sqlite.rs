@@ -1,8 +1,8 @@
 //! For the tests of the workloads: a small SQLite database in memory, made from the data set, that
 //! answers requests as a target would.
 //!
-//! All of tran_stats is in it, but of the 1,440,000 combinations only those that occur and some
-//! thousand that do not, which have to be left out of every answer.
+//! All rows of the asked tables are in it; but of the 1,440,000 combinations beside tran_stats only
+//! those that occur and some thousand that do not, which have to be left out of every answer.
 
 use hopcost_core::{
     Answer, Dataset, Kind, Request, Row, RowSink, Shape, Statement, Table, Workload,
@@ -11,6 +11,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
 use crate::datasets::tran_stats::{COMBINATIONS, TranStats, ids};
+use crate::targets::sqlite::prepare;
 
 /// The database.
 pub struct Database(Connection);
@@ -18,14 +19,32 @@ pub struct Database(Connection);
 impl Database {
     /// With so many transactions.
     pub fn with(transactions: u64) -> Self {
-        let database = Self(Connection::open_in_memory().unwrap());
+        let database = Self::empty();
         let [tran_stats, dimension] = TranStats.tables(transactions).try_into().unwrap();
         database.create(&tran_stats);
         database.create(&dimension);
-        database.fill(&tran_stats, 0, 0..transactions);
+        database.fill(&TranStats, &tran_stats, 0, 0..transactions);
         let strangers = (0..dimension.rows).step_by(997).filter(|number| !occurs(*number));
-        database.fill(&dimension, 1, combinations().chain(strangers));
+        database.fill(&TranStats, &dimension, 1, combinations().chain(strangers));
         database
+    }
+
+    /// With these tables of a data set.
+    pub fn of(dataset: &dyn Dataset, scale: u64, names: &[&str]) -> Self {
+        let database = Self::empty();
+        for (position, table) in dataset.tables(scale).iter().enumerate() {
+            if names.contains(&table.name) {
+                database.create(table);
+                database.fill(dataset, table, position, 0..table.rows);
+            }
+        }
+        database
+    }
+
+    fn empty() -> Self {
+        // Tests of the target run in the same process, and it has to come before SQLite's first use.
+        prepare();
+        Self(Connection::open_in_memory().unwrap())
     }
 
     /// Asks.
@@ -36,17 +55,22 @@ impl Database {
         let mut rows = statement.query(params_from_iter(&request.arguments[..arguments])).unwrap();
         let mut answer = Answer::default();
         while let Some(row) = rows.next().unwrap() {
-            let values = (0..columns).map(|column| row.get::<_, i64>(column).unwrap());
-            answer.add(values.fold(Row::new(), Row::integer));
+            let values: Vec<Value> = (0..columns).map(|column| row.get(column).unwrap()).collect();
+            answer.add(digest(&values));
         }
         answer
     }
 
     /// The steps of the plan of the first statement.
     pub fn plan(&self, workload: &dyn Workload, shape: Shape) -> Vec<String> {
-        let Statement { sql, arguments, .. } = workload.statements(shape)[0];
+        self.plan_of(&workload.statements(shape)[0])
+    }
+
+    /// The steps of a statement's plan.
+    pub fn plan_of(&self, statement: &Statement) -> Vec<String> {
+        let Statement { sql, arguments, .. } = statement;
         let mut statement = self.0.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-        let arguments = params_from_iter(vec![0; arguments]);
+        let arguments = params_from_iter(vec![0; *arguments]);
         let steps = statement.query_map(arguments, |row| row.get("detail")).unwrap();
         steps.map(Result::unwrap).collect()
     }
@@ -70,18 +94,39 @@ impl Database {
         self.0.execute_batch(&sql).unwrap();
     }
 
-    fn fill(&self, table: &Table, position: usize, numbers: impl Iterator<Item = u64>) {
+    fn fill(
+        &self,
+        dataset: &dyn Dataset,
+        table: &Table,
+        position: usize,
+        numbers: impl Iterator<Item = u64>,
+    ) {
         let marks = vec!["?"; table.columns.len()].join(", ");
         let sql = format!("INSERT INTO {} VALUES ({marks})", table.name);
         let mut insert = self.0.prepare(&sql).unwrap();
         self.0.execute_batch("BEGIN").unwrap();
         for number in numbers {
-            let mut values = Values::default();
-            TranStats.row(position, number, &mut values);
-            insert.execute(params_from_iter(values.0)).unwrap();
+            insert.execute(params_from_iter(values(dataset, position, number))).unwrap();
         }
         self.0.execute_batch("COMMIT").unwrap();
     }
+}
+
+/// A row of a data set's table, column by column.
+pub fn values(dataset: &dyn Dataset, table: usize, number: u64) -> Vec<Value> {
+    let mut values = Values::default();
+    dataset.row(table, number, &mut values);
+    values.0
+}
+
+/// The digest of a row of an answer.
+pub fn digest(values: &[Value]) -> Row {
+    values.iter().fold(Row::new(), |row, value| match value {
+        Value::Null => row.null(),
+        Value::Integer(number) => row.integer(*number),
+        Value::Text(text) => row.text(text),
+        other => panic!("{other:?}"),
+    })
 }
 
 /// A row of tran_stats as text, column by column.
@@ -107,14 +152,12 @@ fn occurs(combination: u64) -> bool {
 }
 
 fn written(table: usize, number: u64) -> Vec<String> {
-    let mut values = Values::default();
-    TranStats.row(table, number, &mut values);
     let text = |value| match value {
         Value::Integer(number) => number.to_string(),
         Value::Text(text) => text,
         other => panic!("{other:?}"),
     };
-    values.0.into_iter().map(text).collect()
+    values(&TranStats, table, number).into_iter().map(text).collect()
 }
 
 #[derive(Default)]
@@ -129,5 +172,8 @@ impl RowSink for Values {
     }
     fn timestamp_us(&mut self, value: i64) {
         self.0.push(value.into());
+    }
+    fn null(&mut self) {
+        self.0.push(Value::Null);
     }
 }

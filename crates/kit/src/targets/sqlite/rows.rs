@@ -21,6 +21,8 @@ const QUEUE: usize = 4;
 const MOST_GENERATORS: usize = 4;
 /// Stands where a text's length would: a whole number follows.
 const INTEGER: u16 = u16::MAX;
+/// The same for no value, and nothing follows.
+const NULL: u16 = INTEGER - 1;
 
 /// Rows one after the other.
 #[derive(Debug, Default)]
@@ -79,7 +81,7 @@ impl RowSink for Packer {
         };
         let blanks = width.saturating_sub(if width == 0 { 0 } else { value.chars().count() });
         let length = value.len() + blanks;
-        assert!(length < usize::from(INTEGER), "a text of {length} bytes does not fit a column");
+        assert!(length < usize::from(NULL), "a text of {length} bytes does not fit a column");
         self.bytes.extend_from_slice(&(length as u16).to_le_bytes());
         self.bytes.extend_from_slice(value.as_bytes());
         self.bytes.resize(self.bytes.len() + blanks, b' ');
@@ -88,6 +90,11 @@ impl RowSink for Packer {
 
     fn timestamp_us(&mut self, value: i64) {
         self.integer(value);
+    }
+
+    fn null(&mut self) {
+        self.bytes.extend_from_slice(&NULL.to_le_bytes());
+        self.at += 1;
     }
 }
 
@@ -107,6 +114,10 @@ impl<'a> Iterator for Values<'a> {
             let (number, rest) = rest.split_first_chunk()?;
             self.rest = rest;
             return Some(Packed::Integer(i64::from_le_bytes(*number)));
+        }
+        if length == NULL {
+            self.rest = rest;
+            return Some(Packed::Null);
         }
         let (text, rest) = rest.split_at_checked(length.into())?;
         self.rest = rest;

@@ -129,7 +129,7 @@ const INTERIOR: f64 = 1.01;
 /// What a value takes in a record: its type and its bytes.
 fn stored_bytes(value: Packed<'_>) -> usize {
     match value {
-        Packed::Integer(0 | 1) => 1,
+        Packed::Null | Packed::Integer(0 | 1) => 1,
         Packed::Integer(value) => match 65 - value.unsigned_abs().leading_zeros() {
             0..=8 => 2,
             9..=16 => 3,
@@ -179,12 +179,14 @@ impl Content {
             }
         }
         let names: Vec<&str> = wanted.iter().map(|wanted| wanted.table.name).collect();
-        let (dataset, rows) = match setup.dataset {
-            Some(dataset) if !wanted.is_empty() => (dataset.name(), setup.shape.rows),
-            _ => ("empty", 0),
+        let (dataset, scale, unit) = match setup.dataset {
+            Some(dataset) if !wanted.is_empty() => {
+                (dataset.name(), setup.shape.rows, dataset.unit())
+            }
+            _ => ("empty", 0, "rows"),
         };
-        let file_name = format!("{dataset}-{}-{rows}-v{FORMAT}.sqlite", names.join("+"));
-        let words = format!("{dataset}, {} rows", with_commas(rows));
+        let file_name = format!("{dataset}-{}-{scale}-v{FORMAT}.sqlite", names.join("+"));
+        let words = format!("{dataset}, {} {unit}", with_commas(scale));
         Self { file_name, words, digest: sum.finish(), bytes }
     }
 }

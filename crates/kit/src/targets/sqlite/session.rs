@@ -4,8 +4,7 @@
 //! in memory, statements are compiled once (or for each call, where they ask for it). A planted
 //! distance per acquisition is the VFS's business; a planted share of slow calls is done here.
 //!
-//! Limits: an answer is whole numbers and text. NULL counts as the text `NULL`, so that an answer
-//! with it differs from one without; no workload answers with that text.
+//! Limits: an answer is whole numbers, text and NULL.
 
 use std::time::Duration;
 
@@ -180,7 +179,7 @@ fn rows(statement: &mut ffi::Statement, arguments: &[i64]) -> Result<Answer, Str
                     let text = std::str::from_utf8(text);
                     row.text(text.map_err(|_| format!("column {} is no UTF-8", column + 1))?)
                 }
-                Value::Null => row.text("NULL"),
+                Value::Null => row.null(),
                 Value::Other(kind) => {
                     let column = column + 1;
                     let words = "answers are whole numbers and text, but column";

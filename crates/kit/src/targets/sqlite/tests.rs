@@ -12,6 +12,7 @@ use hopcost_sys::{Root, topology};
 
 use super::*;
 use crate::datasets::DATASETS;
+use crate::workloads::WORKLOADS;
 
 /// Statements over tran_stats and its dimension, without requests of their own.
 struct Questions {
@@ -158,7 +159,7 @@ fn plain(path: &Path, statement: Statement, arguments: [i64; 2]) -> Answer {
         let digest = (0..columns).fold(Row::new(), |digest, n| match row.get_ref_unwrap(n) {
             ValueRef::Integer(value) => digest.integer(value),
             ValueRef::Text(text) => digest.text(std::str::from_utf8(text).unwrap()),
-            ValueRef::Null => digest.text("NULL"),
+            ValueRef::Null => digest.null(),
             other => panic!("{other:?}"),
         });
         answer.add(digest);
@@ -377,6 +378,39 @@ fn a_statement_can_be_compiled_for_each_call_and_its_arguments_are_checked() {
     let instance = bench.open(&Questions { tables: &["tran_stats"], statements: wrong }, 1000);
     let error = instance.session(ANYWHERE).err().unwrap().to_string();
     assert!(error.contains("announced with 2 arguments, and its text takes 1"), "{error}");
+}
+
+/// Workloads beside those on tran_stats: on which data, at which scale, and a step that the plans have
+/// so many times.
+const SHIPPED: [(&str, &str, u64, &str, usize); 4] = [
+    ("standard_oltp", "tpcc", 1, "SEARCH l USING PRIMARY KEY (ol_w_id=? AND ol_d_id=?", 3),
+    ("augmented_oltp", "tpcc", 1, "SEARCH item USING INTEGER PRIMARY KEY (rowid<?)", 3),
+    ("newest_unbounded", "archive_view", 5000, "SCAN t\n", 10),
+    ("newest_bounded", "archive_view", 5000, "(stamped_at>?)", 10),
+];
+
+#[test]
+fn shipped_workloads_are_answered_right_and_their_data_has_the_expected_size() {
+    for (name, dataset, scale, step, times) in SHIPPED {
+        let bench = Bench::new(None);
+        let workload = *WORKLOADS.iter().find(|workload| workload.name() == name).unwrap();
+        let dataset = DATASETS.iter().copied().find(|known| known.name() == dataset);
+        let setup = Setup { dataset, ..bench.setup(workload, scale) };
+        let instance = Sqlite.open(&setup, &mut |_| true).unwrap();
+        let plans = instance.plans().unwrap().join("\n");
+        assert_eq!(plans.matches(step).count(), times, "{plans}");
+        let mut session = instance.session(ANYWHERE).unwrap();
+        let stream = Stream { number: 0, of: 1, seed: 7 };
+        let mut requests = workload.requests(setup.shape, stream);
+        for _ in 0..200 {
+            let request = requests.next();
+            let answer = session.execute(&request).unwrap();
+            workload.check(setup.shape, &request, &answer).unwrap();
+        }
+        let bytes = fs::metadata(bench.file()).unwrap().len() as f64;
+        let estimate = Sqlite.needs(&setup).home_bytes as f64;
+        assert!((estimate / bytes - 1.0).abs() < 0.1, "{name}: {estimate} of {bytes}");
+    }
 }
 
 #[test]

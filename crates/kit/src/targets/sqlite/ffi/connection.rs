@@ -168,6 +168,13 @@ impl Statement {
         self.connection.check(code)
     }
 
+    /// Gives it no value for its n-th argument, from 0.
+    fn bind_null(&mut self, n: usize) -> Result<(), SqliteError> {
+        // SAFETY: the statement is compiled; a number out of range is an error that SQLite returns.
+        let code = unsafe { ffi::sqlite3_bind_null(self.raw.as_ptr(), int(n + 1)) };
+        self.connection.check(code)
+    }
+
     /// Goes to the next row; false behind the last.
     pub fn step(&mut self) -> Result<bool, SqliteError> {
         // SAFETY: the statement is compiled, and its connection belongs to this thread.
@@ -238,6 +245,8 @@ impl Drop for Statement {
 /// A value of a row to insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packed<'a> {
+    /// No value.
+    Null,
     /// A whole number.
     Integer(i64),
     /// Text in UTF-8.
@@ -263,6 +272,7 @@ impl Inserter {
     ) -> Result<(), SqliteError> {
         for n in 0..self.parameters {
             match values.next() {
+                Some(Packed::Null) => self.statement.bind_null(n)?,
                 Some(Packed::Integer(value)) => self.statement.bind(n, value)?,
                 // SAFETY: the text outlives this function, whose one step comes after all
                 // arguments were bound; every later step comes after they were bound again.

@@ -1,0 +1,244 @@
+//! **archive_view**: business transactions of ten years, a table for each; the parts of a huge view.
+//!
+//! The published case is a view over several joins and UNION ALLs of archive tables, into which
+//! transactions stream around the clock. Here they are a current table and nine archives by year, 2016
+//! to 2024, with an account each, and every account with a branch. Each table is clustered by its
+//! transactions' numbers and has an index of their dates. The scale is rows of each of the ten tables.
+//!
+//! Method: the dates of a table are multiples of the golden ratio, cut to fractions of a year: however
+//! many rows there are, they fill their year evenly, and a transaction's number says nothing of its
+//! date.
+//!
+//! Limits: the view itself is written out by who asks, since not every target may create one. The
+//! dates of all years are those of one, shifted.
+
+use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
+
+use super::column;
+use super::series::Series;
+
+/// The data set.
+pub struct ArchiveView;
+
+const BRANCH: &[Column] = &[
+    column("branch_id", Kind::Integer(4)),
+    column("branch_name", Kind::Text(20)),
+    column("city", Kind::Text(20)),
+];
+
+const ACCOUNT: &[Column] = &[
+    column("account_id", Kind::Integer(4)),
+    column("branch_id", Kind::Integer(4)),
+    column("holder", Kind::Text(20)),
+];
+
+const TRANSACTION: &[Column] = &[
+    column("txn_id", Kind::Integer(8)),
+    column("account_id", Kind::Integer(4)),
+    column("stamped_at", Kind::Timestamp),
+    column("amount", Kind::Integer(8)),
+    column("kind", Kind::Text(10)),
+    column("note", Kind::Padded(40)),
+];
+
+const TRANSACTIONS: [&str; 10] = [
+    "txn_2016",
+    "txn_2017",
+    "txn_2018",
+    "txn_2019",
+    "txn_2020",
+    "txn_2021",
+    "txn_2022",
+    "txn_2023",
+    "txn_2024",
+    "txn_current",
+];
+
+const BRANCHES: u64 = 100;
+const ACCOUNTS: u64 = 10_000;
+const FIRST_YEAR: u64 = 2016;
+const KINDS: [&str; 4] = ["CARD", "TRANSFER", "CASH", "FEE"];
+/// More than a table ever has: numbers of transactions never meet.
+const NUMBERS_OF_A_TABLE: u64 = 10_000_000_000;
+
+pub(crate) const US_PER_DAY: i64 = 86_400_000_000;
+
+const OF_ACCOUNT: Series = Series::named("archive_view account");
+const AMOUNT: Series = Series::named("archive_view amount");
+
+impl Dataset for ArchiveView {
+    fn name(&self) -> &'static str {
+        "archive_view"
+    }
+
+    fn about(&self) -> &'static str {
+        "ten tables of dated transactions by year, with accounts and branches: the parts of a view"
+    }
+
+    fn unit(&self) -> &'static str {
+        "rows in each of ten tables"
+    }
+
+    fn tables(&self, scale: u64) -> Vec<Table> {
+        let small = |name, columns, rows| Table { name, columns, key: &[0], indexes: &[], rows };
+        let dated =
+            |name| Table { name, columns: TRANSACTION, key: &[0], indexes: &[&[2]], rows: scale };
+        let fixed = [small("branch", BRANCH, BRANCHES), small("account", ACCOUNT, ACCOUNTS)];
+        fixed.into_iter().chain(TRANSACTIONS.map(dated)).collect()
+    }
+
+    fn row(&self, table: usize, number: u64, sink: &mut dyn RowSink) {
+        match table {
+            0 => branch(number + 1, sink),
+            1 => account(number + 1, sink),
+            _ => transaction(table as u64 - 2, number, sink),
+        }
+    }
+}
+
+fn branch(id: u64, sink: &mut dyn RowSink) {
+    sink.integer(id.cast_signed());
+    sink.text(&format!("Branch {id}"));
+    sink.text(&format!("City {}", id % 10));
+}
+
+fn account(id: u64, sink: &mut dyn RowSink) {
+    sink.integer(id.cast_signed());
+    sink.integer((id % BRANCHES).cast_signed() + 1);
+    sink.text(&format!("Holder {id}"));
+}
+
+fn transaction(table: u64, number: u64, sink: &mut dyn RowSink) {
+    let id = table * NUMBERS_OF_A_TABLE + number + 1;
+    sink.integer(id.cast_signed());
+    sink.integer(OF_ACCOUNT.dice(id).i64(1..=ACCOUNTS.cast_signed()));
+    sink.timestamp_us(stamped_us(FIRST_YEAR + table, number));
+    sink.integer(AMOUNT.dice(id).i64(1..=1_000_000));
+    sink.text(KINDS[(id % 4) as usize]);
+    sink.text("as agreed");
+}
+
+/// The date of row `number` of the table of a year.
+fn stamped_us(year: u64, number: u64) -> i64 {
+    /// Of the golden ratio, its fraction of 2^64.
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (from, to) = (begin_us(year), begin_us(year + 1));
+    let length = u128::from((to - from).cast_unsigned());
+    let fraction = u128::from((number + 1).wrapping_mul(GOLDEN));
+    from + ((fraction * length) >> u64::BITS) as i64
+}
+
+/// The begin of a year between 1970 and 2100: every fourth has a day more.
+const fn begin_us(year: u64) -> i64 {
+    let days = (year - 1970) * 365 + (year - 1969) / 4;
+    days.cast_signed() * US_PER_DAY
+}
+
+/// The newest date where each table has so many rows.
+///
+/// Among multiples of the golden ratio, whichever comes nearer to the end of the year than all before
+/// it is the n-th for a Fibonacci number n.
+pub(crate) fn newest_us(rows: u64) -> i64 {
+    let year = FIRST_YEAR + TRANSACTIONS.len() as u64 - 1;
+    let (mut newest, mut nth, mut next) = (begin_us(year), 1, 2);
+    while nth <= rows {
+        newest = newest.max(stamped_us(year, nth - 1));
+        (nth, next) = (next, nth + next);
+    }
+    newest
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The dates and accounts of rows.
+    #[derive(Default)]
+    struct Written {
+        values: usize,
+        integers: Vec<i64>,
+        dates: Vec<i64>,
+    }
+
+    impl RowSink for Written {
+        fn integer(&mut self, value: i64) {
+            self.values += 1;
+            self.integers.push(value);
+        }
+        fn text(&mut self, _: &str) {
+            self.values += 1;
+        }
+        fn timestamp_us(&mut self, value: i64) {
+            self.values += 1;
+            self.dates.push(value);
+        }
+        fn null(&mut self) {
+            unreachable!("every value is there")
+        }
+    }
+
+    fn written(table: usize, rows: std::ops::Range<u64>) -> Written {
+        let mut written = Written::default();
+        rows.for_each(|number| ArchiveView.row(table, number, &mut written));
+        written
+    }
+
+    #[test]
+    fn every_row_has_every_column_and_all_ten_tables_the_same() {
+        let tables = ArchiveView.tables(1000);
+        assert_eq!(tables.len(), 12);
+        for (at, table) in tables.iter().enumerate() {
+            assert_eq!(written(at, 0..7).values, 7 * table.columns.len(), "{}", table.name);
+        }
+        assert!(tables[2..].iter().all(|table| table.rows == 1000));
+        assert!(tables[2..].iter().all(|table| table.columns == TRANSACTION));
+    }
+
+    #[test]
+    fn years_begin_when_they_do() {
+        assert_eq!(begin_us(1970), 0);
+        // 2016-01-01, 2017-01-01 after a leap year, and 2026-01-01.
+        let seconds = [2016, 2017, 2026].map(|year| begin_us(year) / 1_000_000);
+        assert_eq!(seconds, [1_451_606_400, 1_483_228_800, 1_767_225_600]);
+    }
+
+    #[test]
+    fn dates_fill_their_year_at_every_scale() {
+        for (table, year) in (2..12).zip(2016..) {
+            for rows in [100, 1000] {
+                let mut dates = written(table, 0..rows).dates;
+                dates.sort_unstable();
+                let [first, last] = [dates[0], dates[rows as usize - 1]];
+                assert!(begin_us(year) <= first && last < begin_us(year + 1), "{year}");
+                let mut gaps = dates.windows(2).map(|pair| pair[1] - pair[0]);
+                let even = (begin_us(year + 1) - begin_us(year)) / rows.cast_signed();
+                assert!(gaps.all(|gap| gap > even / 3 && gap < even * 3), "{year}, {rows} rows");
+            }
+        }
+    }
+
+    #[test]
+    fn the_newest_date_is_known_at_every_scale() {
+        let mut newest = 0;
+        for number in 0..300_000 {
+            newest = newest.max(stamped_us(2025, number));
+            assert_eq!(newest_us(number + 1), newest, "{number}");
+        }
+        let all = (0..3_000_000).map(|number| stamped_us(2025, number)).max();
+        assert_eq!(all, Some(newest_us(3_000_000)));
+        let dates = (2..12).flat_map(|table| written(table, 0..500).dates);
+        assert_eq!(dates.max(), Some(newest_us(500)));
+    }
+
+    #[test]
+    fn every_transaction_has_an_account_and_every_account_a_branch() {
+        let accounts = written(1, 0..ACCOUNTS).integers;
+        let branches: BTreeSet<i64> = accounts.chunks(2).map(|row| row[1]).collect();
+        assert!(branches.into_iter().eq(1..=100));
+        let transactions = written(5, 0..50_000).integers;
+        let named: BTreeSet<i64> = transactions.chunks(3).map(|row| row[1]).collect();
+        assert_eq!((named.first(), named.last()), (Some(&1), Some(&10_000)));
+    }
+}

@@ -1,0 +1,196 @@
+//! **newest_unbounded** and **newest_bounded**: the newest date of a huge view.
+//!
+//! The view is ten joins of transactions with their accounts and branches, put together by UNION ALL.
+//! Every table has an index of its dates, and still a bare MAX goes through all rows of all joins: the
+//! index of one table does not know which of its rows the join keeps, nor those of the other nine.
+//! Whoever knows the business knows more than the database: transactions come in around the clock, so
+//! the newest is of the last 20 days. Said as a lower bound, each join can begin at that date in the
+//! index. Both have the same answer.
+//!
+//! The view is written out as a sub-select, so that no target has to create one. Today is the day of
+//! the newest transaction. There are no slices: less than the whole view is another question.
+
+use hopcost_core::{Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload};
+
+use super::compare;
+use crate::datasets::archive_view::{US_PER_DAY, newest_us};
+
+/// The workload; with its bound or without it.
+pub struct Newest {
+    bounded: bool,
+}
+
+/// Without a bound.
+pub const UNBOUNDED: Newest = Newest { bounded: false };
+/// With the bound that the business guarantees.
+pub const BOUNDED: Newest = Newest { bounded: true };
+
+/// The last days, today among them, in one of which the newest transaction is.
+const DAYS: i64 = 20;
+
+macro_rules! joined {
+    ($table:literal) => {
+        concat!(
+            "SELECT t.txn_id, t.stamped_at, t.amount, a.holder, b.branch_name FROM ",
+            $table,
+            " AS t JOIN account AS a ON a.account_id = t.account_id \
+             JOIN branch AS b ON b.branch_id = a.branch_id"
+        )
+    };
+}
+
+macro_rules! newest {
+    ($bound:literal) => {
+        concat!(
+            "SELECT max(v.stamped_at) FROM (",
+            joined!("txn_2016"),
+            " UNION ALL ",
+            joined!("txn_2017"),
+            " UNION ALL ",
+            joined!("txn_2018"),
+            " UNION ALL ",
+            joined!("txn_2019"),
+            " UNION ALL ",
+            joined!("txn_2020"),
+            " UNION ALL ",
+            joined!("txn_2021"),
+            " UNION ALL ",
+            joined!("txn_2022"),
+            " UNION ALL ",
+            joined!("txn_2023"),
+            " UNION ALL ",
+            joined!("txn_2024"),
+            " UNION ALL ",
+            joined!("txn_current"),
+            ") AS v",
+            $bound
+        )
+    };
+}
+
+impl Workload for Newest {
+    fn name(&self) -> &'static str {
+        if self.bounded { "newest_bounded" } else { "newest_unbounded" }
+    }
+
+    fn about(&self) -> &'static str {
+        if self.bounded {
+            "the newest date of a view over ten joined tables, looked for in the last 20 days"
+        } else {
+            "the newest date of a view over ten joined tables, looked for everywhere"
+        }
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        &[
+            "branch",
+            "account",
+            "txn_2016",
+            "txn_2017",
+            "txn_2018",
+            "txn_2019",
+            "txn_2020",
+            "txn_2021",
+            "txn_2022",
+            "txn_2023",
+            "txn_2024",
+            "txn_current",
+        ]
+    }
+
+    fn statements(&self, _: Shape) -> Vec<Statement> {
+        let (sql, arguments) =
+            if self.bounded { (newest!(" WHERE v.stamped_at >= ?"), 1) } else { (newest!(""), 0) };
+        vec![Statement { name: self.name(), sql, arguments, recompile: false }]
+    }
+
+    fn calls_per_query(&self, _: Shape) -> u64 {
+        1
+    }
+
+    fn scratch_bytes(&self, _: Shape) -> u64 {
+        0
+    }
+
+    fn requests(&self, shape: Shape, _: Stream) -> Box<dyn Requests> {
+        Box::new(Again { from_us: bound_us(shape) })
+    }
+
+    fn check(&self, shape: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {
+        let mut right = Answer::default();
+        right.add(Row::new().integer(newest_us(shape.rows)));
+        compare(self.name(), answer, &right)
+    }
+}
+
+/// The first moment of the last days.
+fn bound_us(shape: Shape) -> i64 {
+    let today = newest_us(shape.rows) / US_PER_DAY;
+    (today + 1 - DAYS) * US_PER_DAY
+}
+
+/// The same request each time.
+struct Again {
+    from_us: i64,
+}
+
+impl Requests for Again {
+    fn next(&mut self) -> Request {
+        Request { statement: 0, arguments: [self.from_us, 0, 0, 0] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::on_sqlite::Database;
+    use super::*;
+    use crate::datasets::archive_view::ArchiveView;
+
+    const STREAM: Stream = Stream { number: 0, of: 1, seed: 1 };
+
+    fn database(rows: u64) -> (Database, Shape) {
+        let database = Database::of(&ArchiveView, rows, BOUNDED.tables());
+        (database, Shape { rows, sliced: false })
+    }
+
+    #[test]
+    fn a_database_finds_the_same_date_both_ways() {
+        for rows in [1, 10, 1000] {
+            let (database, shape) = database(rows);
+            for workload in [UNBOUNDED, BOUNDED] {
+                let request = workload.requests(shape, STREAM).next();
+                let answer = database.ask(&workload, shape, &request);
+                workload.check(shape, &request, &answer).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn the_bound_is_a_midnight_and_leaves_few_rows() {
+        let shape = Shape { rows: 20_000, sliced: false };
+        let bound = BOUNDED.requests(shape, STREAM).next().arguments[0];
+        assert_eq!(bound % US_PER_DAY, 0);
+        // 2025-12-12: the newest is of the last day of the year.
+        assert_eq!(bound / 1_000_000, 1_767_225_600 - 20 * 86_400);
+    }
+
+    #[test]
+    fn only_the_bound_lets_every_join_begin_in_the_index_of_dates() {
+        let (database, shape) = database(1000);
+        let steps_on_transactions = |workload: &Newest| {
+            let plan = database.plan(workload, shape).into_iter();
+            let is_on_transactions =
+                |step: &String| step.starts_with("SCAN t") || step.starts_with("SEARCH t ");
+            let steps: Vec<String> = plan.filter(is_on_transactions).collect();
+            assert_eq!(steps.len(), 10, "{steps:?}");
+            steps
+        };
+        let bare = steps_on_transactions(&UNBOUNDED);
+        assert!(bare.iter().all(|step| step == "SCAN t"), "{bare:#?}");
+        let bounded = steps_on_transactions(&BOUNDED);
+        let seeks = |step: &String| {
+            step.starts_with("SEARCH t USING INDEX txn_") && step.ends_with("(stamped_at>?)")
+        };
+        assert!(bounded.iter().all(seeks), "{bounded:#?}");
+    }
+}
