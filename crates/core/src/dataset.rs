@@ -60,9 +60,9 @@ pub trait Dataset: Sync {
     /// What it is, in one line.
     fn about(&self) -> &'static str;
 
-    /// What `scale` counts: the rows of its main table, by the name that people have for them.
-    fn unit(&self) -> &'static str {
-        "rows"
+    /// What `scale` counts, the rows of its main table, by the name that people have for them.
+    fn unit(&self, scale: u64) -> &'static str {
+        if scale == 1 { "row" } else { "rows" }
     }
 
     /// Its tables when the main one has `scale` rows.

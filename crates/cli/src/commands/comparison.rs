@@ -141,7 +141,7 @@ impl<'a> Prepared<'a> {
             return Ok(());
         }
         let [memory, available] = [memory, available].map(hopcost_view::bytes);
-        let unit = self.dataset.unit();
+        let unit = self.dataset.unit(self.shape.rows);
         Err(format!(
             "it takes {memory} of memory at {} {unit}, and {available} are available: ask for \
              fewer {unit} with --scale, or leave out --full",

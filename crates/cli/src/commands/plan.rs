@@ -104,7 +104,7 @@ fn database(
             "{} with {} {}, {} {whole}",
             prepared.dataset.name(),
             prepared.shape.rows,
-            prepared.dataset.unit(),
+            prepared.dataset.unit(prepared.shape.rows),
             prepared.comparison.workload
         ),
         arms: arms(&plan),

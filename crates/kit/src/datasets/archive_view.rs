@@ -75,7 +75,7 @@ impl Dataset for ArchiveView {
         "ten tables of dated transactions by year, with accounts and branches: the parts of a view"
     }
 
-    fn unit(&self) -> &'static str {
+    fn unit(&self, _: u64) -> &'static str {
         "rows in each of ten tables"
     }
 

@@ -1,5 +1,5 @@
 //! **tpcc**: the database of TPC-C as it is before the first transaction, at a scale of so many
-//! warehouses: about 100 MB each.
+//! warehouses: some 70 MB each.
 //!
 //! Method: nine tables with the row counts, value rules and NURand of clause 4.3.3.1 of the
 //! specification, revision 5.11. Every value is drawn for its own place (`rules` for those that a
@@ -153,11 +153,11 @@ impl Dataset for Tpcc {
     }
 
     fn about(&self) -> &'static str {
-        "the nine tables of TPC-C as first loaded; its scale is warehouses, about 100 MB each"
+        "the nine tables of TPC-C as first loaded; its scale is warehouses, some 70 MB each"
     }
 
-    fn unit(&self) -> &'static str {
-        "warehouses"
+    fn unit(&self, scale: u64) -> &'static str {
+        if scale == 1 { "warehouse" } else { "warehouses" }
     }
 
     fn tables(&self, scale: u64) -> Vec<Table> {
