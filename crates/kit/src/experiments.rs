@@ -9,5 +9,12 @@ macro_rules! files {
 }
 
 /// Their names, and the texts of their files.
-pub const EXPERIMENTS: &[(&str, &str)] =
-    files!["access-cost", "context-switches", "log-distance", "placebo", "remote-memory",];
+pub const EXPERIMENTS: &[(&str, &str)] = files![
+    "access-cost",
+    "bounded-max",
+    "context-switches",
+    "log-distance",
+    "placebo",
+    "remote-memory",
+    "server-score",
+];

@@ -58,7 +58,8 @@ pub struct Tally {
     pub errors: u64,
     /// The first of these, in words.
     pub first_error: Option<String>,
-    /// From the first counted call's begin to the last one's end.
+    /// From the first counted call's begin to the last one's end, without the time in which answers
+    /// were looked over.
     pub seconds: f64,
     /// How long they took from when they were due.
     pub latency: Histogram,
@@ -176,6 +177,8 @@ impl<'a> Worker<'a> {
         let over_ns = guard_ns + window.ask.length.as_nanos() as u64;
         let enough = window.ask.calls_per_stream * active as u64;
         let mut counted_from = None;
+        // Looking answers over is our work, not the target's.
+        let mut checking_ns = 0;
         let mut watch = Watch::new(self.post.cpu);
         let mut now_ns = ns(clock::now());
         loop {
@@ -221,10 +224,15 @@ impl<'a> Worker<'a> {
             }
             if self.answers.len() == BATCH {
                 self.check(tally);
-                now_ns = pacer.pause(now_ns, ns(clock::now()));
+                let checked_ns = ns(clock::now());
+                // An open loop goes on meanwhile, and its calls wait.
+                let is_paused = counted_from.is_some() && self.post.load.open.is_none();
+                checking_ns += if is_paused { checked_ns - now_ns } else { 0 };
+                now_ns = pacer.pause(now_ns, checked_ns);
             }
         }
-        tally.seconds = now_ns.saturating_sub(counted_from.unwrap_or(now_ns)) as f64 / 1e9;
+        let counted_ns = now_ns.saturating_sub(counted_from.unwrap_or(now_ns));
+        tally.seconds = counted_ns.saturating_sub(checking_ns) as f64 / 1e9;
         // Calls may block by design; time that the hypervisor took is nobody's design.
         tally.disturbed = watch.end_blocking().err();
     }

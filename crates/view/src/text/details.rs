@@ -33,7 +33,7 @@ pub fn details(details: &Details, columns: usize) -> String {
     }
     fact("target", &details.identity);
     for plan in &details.plans {
-        fact("plan", plan);
+        fact("plan", &shortened(plan));
     }
     for text in &details.left_out {
         fact("left out", text);
@@ -43,6 +43,15 @@ pub fn details(details: &Details, columns: usize) -> String {
     }
     out.push('\n');
     out
+}
+
+/// The begin of a long text; all of it is in the JSON.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 240;
+    match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{} … (whole with --json)", text[..at].trim_end()),
+        None => text.to_owned(),
+    }
 }
 
 fn method(details: &Details) -> String {
@@ -70,8 +79,10 @@ fn points(points: &[PointCost]) -> String {
     let mut out = String::new();
     let reach = points.iter().flat_map(|p| [p.cost.low.abs(), p.cost.high.abs()]);
     let reach = reach.fold(0.01, f64::max);
+    let name = |point: &PointCost| format!("{} at {}", point.level, point.streams);
+    let widest = points.iter().map(|point| name(point).chars().count() + 1).max().unwrap_or(0);
+    let width = widest.max(14);
     for point in points {
-        let name = format!("{} at {}", point.level, point.streams);
         let kind = match (point.exploratory, point.may_be_worst) {
             (false, _) => Ink::Strong.on("estimate"),
             (true, true) => Ink::Faint.on("search: worst?"),
@@ -80,7 +91,7 @@ fn points(points: &[PointCost]) -> String {
         let _ = writeln!(
             out,
             "  {}{}  {}  {kind}",
-            pad(&name, 14),
+            pad(&name(point), width),
             pad(&percent(&point.cost), 25),
             bar(&point.cost, reach)
         );
@@ -88,7 +99,7 @@ fn points(points: &[PointCost]) -> String {
     if !points.is_empty() {
         let reach = 100.0 * reach;
         let scale = format!("−{reach:.0} %{}+{reach:.0} %", " ".repeat(BAR.saturating_sub(9)));
-        let _ = writeln!(out, "{}{}\n", " ".repeat(43), Ink::Faint.on(&scale));
+        let _ = writeln!(out, "{}{}\n", " ".repeat(29 + width), Ink::Faint.on(&scale));
     }
     out
 }
@@ -132,7 +143,8 @@ fn arms(arms: &[Arm]) -> String {
         cells.iter().zip(widths).map(|(cell, width)| pad_left(cell, width)).collect()
     };
     let head: Vec<String> = head.iter().map(|word| Ink::Faint.on(word)).collect();
-    let _ = writeln!(out, "  {}{}", pad("", 9), row(&head));
+    let names = arms.iter().map(|arm| arm.level.chars().count() + 1).max().unwrap_or(0).max(9);
+    let _ = writeln!(out, "  {}{}", pad("", names), row(&head));
     for arm in arms {
         let time =
             |n: usize| arm.latency_ms.map_or("–".to_owned(), |times| figure(factor * times[n]));
@@ -148,7 +160,7 @@ fn arms(arms: &[Arm]) -> String {
             lookups,
             cpu(arm),
         ];
-        let _ = writeln!(out, "  {}{}", pad(&arm.level, 9), row(&cells));
+        let _ = writeln!(out, "  {}{}", pad(&arm.level, names), row(&cells));
     }
     out.push('\n');
     out
