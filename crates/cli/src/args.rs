@@ -2,15 +2,18 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hopcost_core::{CpuSet, Effort, NodeSet, PageSize};
+use hopcost_engine::fail_if::{FIGURES, FailIf, GRAMMAR};
 use hopcost_engine::settings;
 use hopcost_kit::probes::PROBES;
 
+use crate::experiment_name::ExperimentName;
+
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 something failed (doctor: found something to mend), 2 wrong use,
-3 this machine cannot do it, 130 interrupted and everything put back.
+3 this machine cannot do it, 4 a --fail-if is crossed, 130 interrupted and everything put back.
 Colours follow the terminal; NO_COLOR=1 switches them off.";
 
 /// What distance costs your database, on your machine: remote memory, another socket, a sibling
@@ -42,6 +45,10 @@ pub enum Command {
     Report(ReportArgs),
     /// Put back any setting that a killed run left changed
     Restore,
+    /// Print what makes a shell complete hopcost's commands and options
+    Completions(CompletionsArgs),
+    /// Write the manual pages
+    Man(ManArgs),
 }
 
 #[derive(Debug, Args)]
@@ -107,7 +114,7 @@ pub struct ProbeArgs {
 #[derive(Debug, Args)]
 pub struct ExperimentArgs {
     /// An experiment's name, or a .toml file
-    #[arg(value_name = "EXPERIMENT")]
+    #[arg(value_name = "EXPERIMENT", value_parser = ExperimentName, hide_possible_values = true)]
     pub name: String,
     #[command(flatten)]
     pub effort: EffortArgs,
@@ -147,6 +154,11 @@ pub struct RunArgs {
     /// Keep the begin and the end of each call
     #[arg(long)]
     pub raw_calls: bool,
+    /// Compare with the first run of this name, or be it
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub baseline: Option<String>,
+    #[command(flatten)]
+    pub checks: ChecksArgs,
     /// The file in which results are kept
     #[arg(long, value_name = "FILE", default_value = STORE)]
     pub store: PathBuf,
@@ -172,6 +184,8 @@ pub struct SurveyArgs {
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub checks: ChecksArgs,
     /// The file in which results are kept
     #[arg(long, value_name = "FILE", default_value = STORE)]
     pub store: PathBuf,
@@ -184,9 +198,40 @@ pub struct ReportArgs {
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub checks: ChecksArgs,
     /// The file in which results are kept
     #[arg(long, value_name = "FILE", default_value = STORE)]
     pub store: PathBuf,
+}
+
+/// What a script asks of a result.
+#[derive(Debug, Default, Args)]
+pub struct ChecksArgs {
+    /// End with code 4 where this holds, as 'cost > 3%'; may be given again
+    #[arg(long, value_name = "EXPR", value_parser = FailIf::read, long_help = fail_if_help())]
+    pub fail_if: Vec<FailIf>,
+}
+
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// The shells that can be taught.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The directory to write them to, one page per command
+    pub dir: PathBuf,
 }
 
 const STORE: &str = "hopcost.db";
@@ -264,6 +309,14 @@ impl ProbeArgs {
 fn settings_help() -> String {
     let known = settings::SETTINGS.iter().map(|(key, about)| format!("  {key:<11} {about}\n"));
     format!("Change one thing about a comparison:\n{}", known.collect::<String>())
+}
+
+fn fail_if_help() -> String {
+    let known = FIGURES.iter().map(|(name, about)| format!("  {name:<11} {about}\n"));
+    format!(
+        "End with code 4 where this holds, and with 1 where it cannot be told:\n\n{GRAMMAR}\n{}",
+        known.collect::<String>()
+    )
 }
 
 /// The pages that can be asked for.

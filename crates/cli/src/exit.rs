@@ -18,6 +18,8 @@ pub enum Exit {
     Usage = 2,
     /// The machine cannot do this.
     NotHere = 3,
+    /// A condition of `--fail-if` holds.
+    Crossed = 4,
     /// Interrupted, and everything put back.
     Interrupted = 130,
 }

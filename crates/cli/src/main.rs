@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod exit;
+mod experiment_name;
 mod interrupt;
 mod output;
 mod progress;
@@ -27,6 +28,8 @@ fn main() -> ExitCode {
         Command::Survey(args) => commands::survey::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Restore => commands::restore::run(),
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Man(args) => commands::man::run(&args),
     };
     match outcome {
         Ok(exit) => exit.into(),

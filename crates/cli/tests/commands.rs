@@ -162,7 +162,7 @@ fn experiments_that_are_wrong_are_answered_with_their_place() {
 
 #[test]
 fn help_is_as_it_was_agreed() {
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 10] = [
         &["--help"],
         &["machine", "-h"],
         &["doctor", "-h"],
@@ -171,6 +171,8 @@ fn help_is_as_it_was_agreed() {
         &["run", "-h"],
         &["report", "-h"],
         &["restore", "-h"],
+        &["completions", "-h"],
+        &["man", "-h"],
     ];
     let texts = commands.map(|arguments| String::from_utf8(run(arguments).stdout).unwrap());
     insta::assert_snapshot!("help", texts.join("\n────\n"));

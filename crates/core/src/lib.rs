@@ -7,6 +7,7 @@
 //! that, it belongs to the crate that does the work.
 #![warn(missing_docs)]
 
+mod against;
 mod answer;
 mod block;
 mod dataset;
@@ -28,6 +29,7 @@ mod target;
 mod verdict;
 mod workload;
 
+pub use against::Against;
 pub use answer::{Answer, Row};
 pub use block::{Binding, BlockRecord, Phase, Trial, Window};
 pub use dataset::{Column, Dataset, Kind, RowSink, Table};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::against::Against;
 use crate::estimate::{Estimate, Unit};
 use crate::known::{Known, Reason};
 use crate::observer::Observation;
@@ -35,6 +36,9 @@ pub struct ExperimentResult {
     pub planted: Option<f64>,
     /// What a comparison rests on; null of the hardware alone.
     pub details: Option<Details>,
+    /// How it stands against its baseline; null where none was asked for.
+    #[serde(default)]
+    pub against: Option<Against>,
     /// Wall time, preparation included.
     pub seconds: f64,
 }

@@ -77,6 +77,7 @@ pub fn conclude(experiment: &Experiment, reports: &[ProbeReport]) -> ExperimentR
         emulated: false,
         planted: None,
         details: None,
+        against: None,
         seconds: reports.iter().map(|report| report.seconds).sum(),
     }
 }

@@ -1,10 +1,12 @@
 //! The runner: the one place with control flow. It knows the contracts of `hopcost_core`, and nothing
 //! of the kit by name: what names an experiment file may use is told to it.
 
+pub mod against;
 pub mod comparing;
 pub mod driver;
 pub mod emulation;
 mod event;
+pub mod fail_if;
 mod file;
 pub mod format;
 pub mod hardware;

@@ -15,6 +15,8 @@ mod pilot;
 mod quantile;
 mod ratio;
 mod restarts;
+mod starts;
+mod unpaired;
 mod worst;
 
 pub use cluster::{Gap, widest_gap};
@@ -29,4 +31,6 @@ pub use pilot::{Window, choose_window};
 pub use quantile::{quantile, spread};
 pub use ratio::paired_ratio;
 pub use restarts::{LEAST_RESTARTS, across_restarts};
+pub use starts::across_starts;
+pub use unpaired::difference;
 pub use worst::{WorstSet, find as find_worst};

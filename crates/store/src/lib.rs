@@ -9,7 +9,7 @@ mod schema;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hopcost_core::{BlockRecord, Effort, ExperimentResult, Machine, ProbeReport, Trial};
+use hopcost_core::{Against, BlockRecord, Effort, ExperimentResult, Machine, ProbeReport, Trial};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -155,6 +155,23 @@ pub struct Kept {
     pub reports: Vec<ProbeReport>,
     /// How many blocks were finished.
     pub blocks: u64,
+}
+
+/// The run to which a baseline's name was given.
+#[derive(Debug)]
+pub struct Baseline {
+    /// Its number.
+    pub run: i64,
+    /// Seconds since 1970.
+    pub begun_s: i64,
+    /// All that has to be equal for another run to be compared with it.
+    pub identity: String,
+    /// The machine it ran on, as JSON.
+    pub machine: String,
+    /// The hopcost that measured it.
+    pub hopcost_version: String,
+    /// What it found.
+    pub result: ExperimentResult,
 }
 
 /// A run that was not finished.
@@ -311,9 +328,10 @@ impl Store {
         Ok(Some(Unfinished { id, preparation, blocks: self.blocks(id)? }))
     }
 
-    /// Writes down how a run ended.
+    /// Writes down how a run ended; if it is the first of its baseline's name, that too.
     pub fn finish(&self, run: i64, result: &ExperimentResult) -> Result<(), StoreError> {
-        self.connection.execute(
+        let transaction = self.connection.unchecked_transaction()?;
+        transaction.execute(
             "UPDATE run SET seconds = ?2, verdict = ?3, reason = ?4, result = ?5 WHERE id = ?1",
             params![
                 run,
@@ -323,7 +341,64 @@ impl Store {
                 json(result)
             ],
         )?;
-        Ok(())
+        if let Some(first) = result.against.as_ref().filter(|against| against.is_first) {
+            // Whoever finished first under that name stays.
+            transaction.execute(
+                "INSERT INTO baseline (name, experiment, target, run_id)
+                 SELECT ?2, experiment, target, id FROM run WHERE id = ?1
+                 ON CONFLICT DO NOTHING",
+                params![run, first.baseline],
+            )?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// The baseline of this name for an experiment on a target; none if there is none yet.
+    pub fn baseline(
+        &self,
+        name: &str,
+        experiment: &str,
+        target: &str,
+    ) -> Result<Option<Baseline>, StoreError> {
+        let found: Option<(i64, i64, [String; 4])> = self
+            .connection
+            .query_row(
+                "SELECT id, begun_s, identity, machine, hopcost_version, result
+                   FROM baseline JOIN run ON id = run_id
+                  WHERE name = ?1 AND baseline.experiment = ?2 AND baseline.target = ?3",
+                [name, experiment, target],
+                |row| {
+                    let strings = [row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?];
+                    Ok((row.get(0)?, row.get(1)?, strings))
+                },
+            )
+            .optional()?;
+        let Some((run, begun_s, [identity, machine, hopcost_version, result])) = found else {
+            return Ok(None);
+        };
+        let result = read(run, &result)?;
+        Ok(Some(Baseline { run, begun_s, identity, machine, hopcost_version, result }))
+    }
+
+    /// How the runs that were held against a baseline stand beside it, in their order.
+    pub fn against(&self, name: &str, baseline: i64) -> Result<Vec<Against>, StoreError> {
+        let mut statement = self.connection.prepare(
+            "SELECT id, result -> '$.against' FROM run
+              WHERE result ->> '$.against.baseline' = ?1 AND result ->> '$.against.run' = ?2
+                AND NOT result ->> '$.against.is_first'
+              ORDER BY id",
+        )?;
+        let rows = statement.query_map(params![name, baseline], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+        })?;
+        let rows: Vec<(i64, String)> = rows.collect::<Result<_, _>>()?;
+        rows.iter().map(|(run, text)| read(*run, text)).collect()
+    }
+
+    /// When a run began, in seconds since 1970.
+    pub fn begun_s(&self, run: i64) -> Result<i64, StoreError> {
+        let sql = "SELECT begun_s FROM run WHERE id = ?1";
+        Ok(self.connection.query_row(sql, [run], |row| row.get(0))?)
     }
 
     /// All runs, the latest first.

@@ -99,6 +99,15 @@ pub const MIGRATIONS: &[&str] = &[
       FROM block, json_each(record, '$.windows') AS w,
            json_each(w.value, '$.observations') AS o;
 ",
+    "
+    CREATE TABLE baseline (
+        name       TEXT NOT NULL,
+        experiment TEXT NOT NULL,
+        target     TEXT NOT NULL,
+        run_id     INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+        PRIMARY KEY (name, experiment, target)
+    ) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// The version that this hopcost writes.

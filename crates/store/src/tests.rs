@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Cell, CellResult, Estimate, Headline, Histogram, Known, Locality, Lookups, NodeId, Observation,
-    Outcome, PageSize, Phase, Place, Proof, ProofMethod, Proved, Spread, Unit, Verdict, Window,
+    Against, Cell, CellResult, Estimate, Headline, Histogram, Known, Locality, Lookups, NodeId,
+    Observation, Outcome, PageSize, Phase, Place, Proof, ProofMethod, Proved, Spread, Unit,
+    Verdict, Window,
 };
 
 use super::*;
@@ -132,6 +133,7 @@ fn result() -> ExperimentResult {
         emulated: false,
         planted: None,
         details: None,
+        against: None,
         seconds: 1.5,
     }
 }
@@ -310,6 +312,63 @@ fn a_killed_comparison_is_found_again_with_its_blocks() {
     assert!(store.unfinished::<Vec<f64>>("y").unwrap().is_none());
     store.finish(run, &result()).unwrap();
     assert!(store.unfinished::<Vec<f64>>("x at seed 1").unwrap().is_none());
+}
+
+/// A finished run of that baseline's name.
+fn finished(store: &Store, target: &str, name: &str, is_first: bool) -> (i64, ExperimentResult) {
+    let run = NewRun {
+        experiment: "x",
+        question: "How far?",
+        target: Some(target),
+        effort: Effort::Quick,
+        seed: 1,
+        machine: &machine(),
+        begun_s: 1_800_000_000,
+        identity: Some("x at seed 1"),
+    };
+    let id = store.begin(&run).unwrap();
+    let against = Against {
+        baseline: name.into(),
+        run: id,
+        begun_s: 1_800_000_000,
+        is_first,
+        worse: Known::missing("it is the first"),
+        dearer: Known::Is(estimate()),
+        notes: vec!["two starts".into()],
+    };
+    let result = ExperimentResult { against: Some(against), ..result() };
+    store.finish(id, &result).unwrap();
+    (id, result)
+}
+
+#[test]
+fn the_first_run_of_a_name_is_its_baseline_and_stays_it() {
+    let (_dir, path) = place();
+    let store = Store::open(&path).unwrap();
+    assert!(store.baseline("main", "x", "null:").unwrap().is_none());
+    let (first, result) = finished(&store, "null:", "main", true);
+    finished(&store, "null:", "main", true);
+    let (_, later) = finished(&store, "null:", "main", false);
+    let (other, _) = finished(&store, "sqlite:", "main", true);
+    let kept = store.baseline("main", "x", "null:").unwrap().unwrap();
+    assert_eq!((kept.run, kept.begun_s), (first, 1_800_000_000));
+    assert_eq!((kept.identity.as_str(), &kept.result), ("x at seed 1", &result));
+    assert!(kept.machine.contains("box"));
+    assert_eq!(store.begun_s(first).unwrap(), 1_800_000_000);
+    assert_eq!(store.baseline("main", "x", "sqlite:").unwrap().unwrap().run, other);
+    assert!(store.baseline("next", "x", "null:").unwrap().is_none());
+    let beside = later.against.unwrap();
+    assert_eq!(store.against("main", beside.run).unwrap(), [beside]);
+    assert_eq!(store.against("main", first).unwrap(), []);
+    assert_eq!(store.run(first).unwrap().unwrap().result, Some(result));
+}
+
+/// What an earlier hopcost kept knows nothing of baselines, and is read all the same.
+#[test]
+fn a_result_without_a_baseline_in_it_can_be_read() {
+    let text = json(&result()).replace(",\"against\":null", "");
+    assert!(!text.contains("against"));
+    assert_eq!(read::<ExperimentResult>(1, &text).unwrap(), result());
 }
 
 #[test]

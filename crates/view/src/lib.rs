@@ -3,6 +3,7 @@
 //! Everything here turns values into text and nothing else; who prints it decides whether colours
 //! stay. RULE: no bar without its interval, no colour that carries a meaning alone.
 
+mod day;
 mod layout;
 mod number;
 pub mod svg;

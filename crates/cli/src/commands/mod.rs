@@ -1,10 +1,14 @@
 //! One short file per command.
 
+mod baseline;
 mod comparison;
+pub mod completions;
 pub mod doctor;
 mod experiment;
+mod fail_if;
 pub mod list;
 pub mod machine;
+pub mod man;
 pub mod plan;
 pub mod probe;
 pub mod report;

@@ -8,7 +8,7 @@ use hopcost_store::{Listed, Store};
 use hopcost_view::text;
 use serde::Serialize;
 
-use super::run;
+use super::{fail_if, run};
 use crate::args::ReportArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -39,7 +39,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     };
     if let Some(result) = &kept.result {
         run::show(id, result, &kept.reports, args.json)?;
-        return Ok(run::exit(result.verdict));
+        return Ok(fail_if::exit(&args.checks, result));
     }
     let blocks = kept.blocks;
     output::remark(&format!(

@@ -14,7 +14,7 @@ use hopcost_view::text;
 use serde::Serialize;
 
 use super::comparison::Prepared;
-use super::{experiment, run_database, run_hardware};
+use super::{baseline, experiment, fail_if, run_database, run_hardware};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
@@ -41,6 +41,8 @@ pub struct Ran {
 
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let experiment = experiment::named(&args.experiment.name)?;
+    fail_if::can_be_checked(args, &experiment)?;
+    baseline::can_be_kept(args, &experiment)?;
     let machine = topology::read(&Root::live());
     let mut store = Store::open(&args.store).with_context(|| args.store.display().to_string())?;
     let stop = interrupt::watch()?;
@@ -61,7 +63,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     if !args.experiment.json {
         output::print(&format!("kept as run {id} in {path}\n"))?;
     }
-    Ok(exit(result.verdict))
+    Ok(fail_if::exit(&args.checks, result))
 }
 
 /// Measures, and keeps what is finished.
@@ -123,6 +125,7 @@ pub fn not_applicable(
         emulated,
         planted: None,
         details: None,
+        against: None,
         seconds: 0.0,
     }
 }

@@ -15,6 +15,7 @@ use hopcost_store::{KeptCall, Store, StoreError, Unfinished};
 use hopcost_sys::clock;
 use serde::{Deserialize, Serialize};
 
+use super::baseline;
 use super::comparison::{Prepared, target};
 use super::run::{self, Ran};
 use crate::args::RunArgs;
@@ -38,6 +39,7 @@ pub fn run(
     progress: &mut Progress,
 ) -> Result<Ran, Failure> {
     let identity = prepared.identity();
+    let beside = baseline::asked_for(args, store, prepared)?;
     let unfinished = resumed(args, store, &identity)?;
     let url = prepared.url();
     let id = if let Some(unfinished) = &unfinished {
@@ -49,19 +51,27 @@ pub fn run(
     };
     let emulated = prepared.emulation.is_some();
     let measured = match prepared.plan() {
-        Ok(plan) => Measuring { prepared, id, stop }.run(args, plan, store, unfinished, progress),
+        Ok(plan) => {
+            let plan = baseline::narrowed(plan, beside.as_ref(), prepared.comparison.find_worst);
+            Measuring { prepared, id, stop }.run(args, plan, store, unfinished, progress)
+        }
         Err(reason) => {
             Ok(run::not_applicable(prepared.experiment, Known::Is(url), &reason, emulated))
         }
     };
-    let result = match measured {
+    let mut result = match measured {
         Ok(result) => result,
         Err(failure) if failure.is_interruption() => {
             return Ok(Ran { id, result: None, reports: Vec::new() });
         }
         Err(failure) => return Err(failure),
     };
-    store.finish(id, &result).with_context(|| store.path().display().to_string())?;
+    let place = store.path().display().to_string();
+    if let Some(beside) = &beside {
+        let against = baseline::against(beside, store, id, &result, prepared.ground);
+        result.against = against.with_context(|| place.clone())?;
+    }
+    store.finish(id, &result).context(place)?;
     Ok(Ran { id, result: Some(result), reports: Vec::new() })
 }
 

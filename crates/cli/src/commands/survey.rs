@@ -18,7 +18,7 @@ use hopcost_view::text;
 use super::comparison::Prepared;
 use super::run::{self, Ran};
 use super::{experiment, run_hardware};
-use crate::args::{ExperimentArgs, RunArgs, SurveyArgs};
+use crate::args::{ChecksArgs, ExperimentArgs, RunArgs, SurveyArgs};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::{interrupt, output};
@@ -195,6 +195,8 @@ impl Survey<'_> {
             },
             resume: false,
             raw_calls: false,
+            baseline: None,
+            checks: ChecksArgs::default(),
             store: self.args.store.clone(),
         }
     }

@@ -143,6 +143,7 @@ impl Case<'_> {
             emulated,
             planted: ended.planted.filter(|_| emulated),
             details: Some(details),
+            against: None,
             seconds: circumstances.seconds,
         }
     }

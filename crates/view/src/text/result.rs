@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{ExperimentResult, Headline, Known, Unit, Verdict};
+use hopcost_core::{Against, Estimate, ExperimentResult, Headline, Known, Unit, Verdict};
 
 use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, labelled, pad, prose};
+use crate::day::day;
 use crate::number::{figure, margin};
 
 const INDENT: usize = 11;
@@ -39,6 +40,12 @@ pub fn result(result: &ExperimentResult, columns: usize) -> String {
             100.0 * proved.least
         );
         fact(if proved.holds() { "proved" } else { "disproved" }, &found);
+    }
+    if let Some(against) = &result.against {
+        fact("baseline", &beside(against));
+        for note in &against.notes {
+            fact("", note);
+        }
     }
     out.push('\n');
     out
@@ -93,5 +100,77 @@ fn sentence(result: &ExperimentResult) -> String {
             headline.of
         ),
         (Known::Missing(reason), _) => reason.to_string(),
+    }
+}
+
+/// `against main (run 3 of 2026-11-21): throughput -3.0 % (…), cost +1.2 points (…)`.
+fn beside(against: &Against) -> String {
+    let Against { baseline, run, is_first, worse, dearer, .. } = against;
+    if *is_first {
+        return format!("this run is '{baseline}' from now on: it is the first of that name");
+    }
+    let since = format!("against {baseline} (run {run} of {})", day(against.begun_s));
+    if let (Known::Missing(reason), Known::Missing(_)) = (worse, dearer) {
+        return format!("{since}: nothing is compared, because {reason}");
+    }
+    let faster = worse.clone().map(|worse| Estimate {
+        point: -worse.point,
+        low: -worse.high,
+        high: -worse.low,
+        ..worse
+    });
+    format!("{since}: throughput {}, cost {}", changed(&faster, "%"), changed(dearer, "points"))
+}
+
+/// `+1.2 points (+0.4 … +2.0)`.
+fn changed(change: &Known<Estimate>, unit: &str) -> String {
+    match change {
+        Known::Is(Estimate { point, low, high, .. }) => {
+            let [point, low, high] = [point, low, high].map(|share| 100.0 * share);
+            format!("{point:+.1} {unit} ({low:+.1} … {high:+.1})")
+        }
+        Known::Missing(reason) => format!("missing, because {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn against(worse: Known<Estimate>, dearer: Known<Estimate>) -> Against {
+        Against {
+            baseline: "main".into(),
+            run: 3,
+            begun_s: 1_795_219_200,
+            is_first: false,
+            worse,
+            dearer,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_baseline_is_told_in_one_sentence() {
+        let of = |point| {
+            let (low, high) = (point - 0.004, point + 0.006);
+            Known::Is(Estimate { point, low, high, level: 0.95, n: 24, n_effective: 24.0 })
+        };
+        let missing = || Known::missing("it was measured elsewhere");
+        let both = against(of(0.03), of(0.012));
+        assert_eq!(
+            beside(&both),
+            "against main (run 3 of 2026-11-21): throughput -3.0 % (-3.6 … -2.6), cost +1.2 points \
+             (+0.8 … +1.8)"
+        );
+        assert!(
+            beside(&against(of(0.03), missing()))
+                .ends_with("cost missing, because it was measured elsewhere")
+        );
+        assert!(
+            beside(&against(missing(), missing()))
+                .ends_with("nothing is compared, because it was measured elsewhere")
+        );
+        let first = Against { is_first: true, ..both };
+        assert!(beside(&first).contains("this run is 'main'"));
     }
 }

@@ -1,0 +1,226 @@
+//! `--baseline NAME`: the first finished run of that name, and how later ones stand against it.
+
+use anyhow::Context;
+use hopcost_core::{Against, BlockRecord, Experiment, ExperimentResult, Machine, Subject, Verdict};
+use hopcost_engine::against::{Change, caveat, compare, points};
+use hopcost_engine::plan::{LeftOut, Plan};
+use hopcost_store::{Baseline, Store, StoreError};
+use serde_json::Value;
+
+use super::comparison::Prepared;
+use crate::args::RunArgs;
+use crate::exit::Failure;
+use crate::output;
+
+/// What a run is to stand beside.
+pub struct Beside {
+    name: String,
+    /// None where this run may become it.
+    kept: Option<(Baseline, Vec<BlockRecord>)>,
+}
+
+/// Refuses what has no arms to compare.
+pub fn can_be_kept(args: &RunArgs, experiment: &Experiment) -> Result<(), Failure> {
+    match (&args.baseline, &experiment.subject) {
+        (Some(_), Subject::Hardware { .. }) => Err(Failure::usage(format!(
+            "--baseline: '{}' looks at the hardware alone, without a database; leave it out",
+            experiment.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The baseline that is asked for, if one is; an error where the kept one was asked for otherwise.
+pub fn asked_for(
+    args: &RunArgs,
+    store: &Store,
+    prepared: &Prepared<'_>,
+) -> Result<Option<Beside>, Failure> {
+    let Some(name) = &args.baseline else { return Ok(None) };
+    let place = || args.store.display().to_string();
+    let kept = store.baseline(name, &prepared.experiment.name, &prepared.url());
+    let Some(kept) = kept.with_context(place)? else {
+        return Ok(Some(Beside { name: name.clone(), kept: None }));
+    };
+    let differ = differing(&kept.identity, &prepared.identity());
+    if !differ.is_empty() {
+        return Err(Failure::usage(format!(
+            "--baseline {name}: it is run {} in {}, which differs in {}; run it with the same, or \
+             give another name",
+            kept.run,
+            place(),
+            differ.join(", ")
+        )));
+    }
+    let blocks = store.blocks(kept.run).with_context(place)?;
+    Ok(Some(Beside { name: name.clone(), kept: Some((kept, blocks)) }))
+}
+
+/// What two identities differ in, as the user knows it.
+fn differing(then: &str, now: &str) -> Vec<String> {
+    const KNOWN_AS: [(&str, &str); 6] = [
+        ("comparison", "the experiment's file or --set"),
+        ("rows", "--scale"),
+        ("sliced", "--full"),
+        ("seed", "--seed"),
+        ("emulation", "--emulate"),
+        ("wishes", "--quick, --full, --budget or --set"),
+    ];
+    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let (then, now) = (read(then), read(now));
+    let keys = now.as_object().into_iter().flatten().map(|(key, _)| key);
+    let differ = keys.filter(|key| then.get(key.as_str()) != now.get(key.as_str()));
+    let known = |key: &String| {
+        let found = KNOWN_AS.iter().find(|(known, _)| known == key);
+        found.map_or(key.clone(), |(_, option)| (*option).to_owned())
+    };
+    differ.map(known).collect()
+}
+
+/// The worst of a sweep may be elsewhere today; what is to be compared is measured where it was then.
+pub fn narrowed(mut plan: Plan, beside: Option<&Beside>, find_worst: bool) -> Plan {
+    let Some(Beside { name, kept: Some((kept, blocks)) }) = beside else { return plan };
+    let then = points(blocks);
+    if !find_worst || !plan.points.iter().any(|point| then.contains(point)) {
+        return plan;
+    }
+    let all = plan.points.len();
+    plan.points.retain(|point| then.contains(point));
+    if plan.points.len() < all {
+        plan.left_out.push(LeftOut {
+            what: "the rest of the sweep".into(),
+            reason: format!("baseline '{name}' (run {}) was measured at this point", kept.run)
+                .into(),
+        });
+    }
+    plan
+}
+
+/// How a finished run stands against its baseline, or that it is the baseline from now on. None of a run
+/// that cannot be one: it was refused, or nothing was measured.
+pub fn against(
+    beside: &Beside,
+    store: &Store,
+    run: i64,
+    result: &ExperimentResult,
+    machine: &Machine,
+) -> Result<Option<Against>, StoreError> {
+    let counts = result.estimate.get().is_some()
+        && !matches!(result.verdict, Verdict::Refused | Verdict::NotApplicable);
+    let name = &beside.name;
+    let Some((kept, blocks)) = &beside.kept else {
+        if !counts {
+            output::remark(&format!(
+                "--baseline {name}: this run found nothing that counts; the next one may be it"
+            ));
+            return Ok(None);
+        }
+        let Change { worse, dearer } = Change::missing("this run is the baseline");
+        let (baseline, begun_s) = (name.clone(), store.begun_s(run)?);
+        let (is_first, notes) = (true, Vec::new());
+        return Ok(Some(Against { baseline, run, begun_s, is_first, worse, dearer, notes }));
+    };
+    let earlier = store.against(name, kept.run)?;
+    let machines = Machines::new(&kept.machine, machine);
+    let Change { worse, dearer } = if !counts {
+        Change::missing("this run found nothing that counts")
+    } else if let Some(other) = machines.other() {
+        Change::missing(&other)
+    } else {
+        compare(blocks, &store.blocks(run)?, &earlier)
+    };
+    let mut notes = vec![caveat(&earlier)];
+    notes.extend(machines.changes());
+    notes.extend(other_versions(kept, result));
+    Ok(Some(Against {
+        baseline: name.clone(),
+        run: kept.run,
+        begun_s: kept.begun_s,
+        is_first: false,
+        worse,
+        dearer,
+        notes,
+    }))
+}
+
+/// The machine then and now, in the form in which it is kept.
+struct Machines {
+    then: Value,
+    now: Value,
+}
+
+impl Machines {
+    fn new(then: &str, now: &Machine) -> Self {
+        let then = serde_json::from_str(then).unwrap_or_default();
+        Self { then, now: serde_json::to_value(now).unwrap_or_default() }
+    }
+
+    /// What was there then, where it is something else now.
+    fn before(&self, pointer: &str) -> Option<String> {
+        let (then, now) = (self.then.pointer(pointer)?, self.now.pointer(pointer));
+        let words = then.as_str().map_or_else(|| then.to_string(), str::to_owned);
+        (Some(then) != now).then_some(words)
+    }
+
+    /// Why no figure of then can stand beside one of now.
+    fn other(&self) -> Option<String> {
+        const SAME: [(&str, &str); 3] = [
+            ("/processor", "another processor"),
+            ("/limits/cpus", "other CPUs"),
+            ("/limits/nodes", "other memory nodes"),
+        ];
+        let found = SAME.iter().find_map(|(at, what)| Some((what, self.before(at)?)));
+        found.map(|(what, then)| format!("the baseline was measured on {what}: {then}"))
+    }
+
+    /// What else is no longer the same.
+    fn changes(&self) -> impl Iterator<Item = String> {
+        const TOLD: [(&str, &str); 2] = [("/host", "host"), ("/kernel", "kernel")];
+        TOLD.iter().filter_map(move |(at, what)| {
+            Some(format!("the baseline's {what} was {}", self.before(at)?))
+        })
+    }
+}
+
+fn other_versions(kept: &Baseline, result: &ExperimentResult) -> Vec<String> {
+    let identity = |result: &ExperimentResult| {
+        result.details.as_ref().map_or(String::new(), |details| details.identity.clone())
+    };
+    let (then, now) = (identity(&kept.result), identity(result));
+    let ours = env!("CARGO_PKG_VERSION");
+    let database = (then != now).then(|| format!("the baseline's database was {then}"));
+    let hopcost = (kept.hopcost_version != ours)
+        .then(|| format!("the baseline's hopcost was {}", kept.hopcost_version));
+    database.into_iter().chain(hopcost).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identities_differ_in_options() {
+        let then = r#"{"experiment": "x", "rows": 50, "seed": 1, "emulation": null}"#;
+        assert!(differing(then, then).is_empty());
+        let now = r#"{"experiment": "x", "rows": 60, "seed": 1, "emulation": {"nodes": 2}}"#;
+        assert_eq!(differing(then, now), ["--emulate", "--scale"]);
+    }
+
+    #[test]
+    fn another_machine_is_no_baseline_and_another_kernel_is_told() {
+        let of = |processor: &str, kernel: &str| {
+            let text = format!(
+                r#"{{"processor": "{processor}", "kernel": "{kernel}", "limits": {{"cpus": [0]}}}}"#
+            );
+            serde_json::from_str::<Value>(&text).unwrap()
+        };
+        let machines = |then, now| Machines { then, now };
+        let same = machines(of("Xeon", "6.1"), of("Xeon", "6.1"));
+        assert!(same.other().is_none() && same.changes().next().is_none());
+        let updated = machines(of("Xeon", "6.1"), of("Xeon", "6.12"));
+        assert!(updated.other().is_none());
+        assert_eq!(updated.changes().collect::<Vec<_>>(), ["the baseline's kernel was 6.1"]);
+        let moved = machines(of("Xeon", "6.1"), of("EPYC", "6.1"));
+        assert!(moved.other().unwrap().contains("another processor: Xeon"));
+    }
+}

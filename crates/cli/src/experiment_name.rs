@@ -1,0 +1,29 @@
+//! An experiment on the command line: any text is taken, and a shell completes the names that come
+//! with hopcost.
+
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Command, Error};
+use hopcost_kit::experiments::EXPERIMENTS;
+
+/// A name, or a file.
+#[derive(Clone, Copy, Debug)]
+pub struct ExperimentName;
+
+impl TypedValueParser for ExperimentName {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(EXPERIMENTS.iter().map(|(name, _)| PossibleValue::new(*name))))
+    }
+}

@@ -1,0 +1,221 @@
+//! A run beside its baseline: what has changed since. Pure: both follow from kept blocks.
+//!
+//! Method: the unit is that of a verdict, one block of each binding, of everything reported. Of each
+//! complete unit two things are taken: the mean logarithm of the first level's throughputs, and the
+//! contrast. What has changed is the difference of their means over the two runs (`stats::difference`).
+//!
+//! Once there were four runs, the baseline among them, their differences say how much starts of the same
+//! thing differ, and no interval is narrower than that (`stats::across_starts`).
+//!
+//! Limits: the cost was measured side by side within each run, so that slow weather cancels; the
+//! throughput was not, and holds all that has changed since. Of fewer than four starts nothing is known
+//! but what each shows of itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hopcost_core::{Against, BlockRecord, Estimate, Known, Phase};
+use hopcost_stats::{LEAST_RESTARTS, across_starts, cost, cost_interval, difference};
+
+use crate::plan::Point;
+use crate::schedule::{LEVEL, contrast};
+
+/// What the intervals hold of the luck of starts, said wherever they are shown. `earlier` are the runs
+/// that stand beside the same baseline.
+pub fn caveat(earlier: &[Against]) -> String {
+    let starts = 1 + earlier.iter().filter(|against| against.worse.get().is_some()).count();
+    if starts < LEAST_RESTARTS {
+        "two starts are compared, one each: how much starts of the same thing differ is not in the \
+         intervals before the fifth run of this name"
+            .to_owned()
+    } else {
+        format!("the intervals hold how much the {starts} starts before differ from each other")
+    }
+}
+
+/// What has changed from one run to another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The share of the first level's throughput that was lost.
+    pub worse: Known<Estimate>,
+    /// How much the cost rose: the difference of two shares of throughput.
+    pub dearer: Known<Estimate>,
+}
+
+impl Change {
+    /// Nothing is known of either.
+    pub fn missing(reason: &str) -> Self {
+        let missing = || Known::missing(reason.to_owned());
+        Self { worse: missing(), dearer: missing() }
+    }
+}
+
+/// What was reported of a run: its fresh blocks are of nothing else.
+pub fn points(blocks: &[BlockRecord]) -> BTreeSet<Point> {
+    fresh(blocks).map(point).collect()
+}
+
+/// From the blocks of the baseline and of the run that is held against it, both of one experiment with
+/// the same options on the same machine; and from what was found of the runs in between.
+pub fn compare(then: &[BlockRecord], now: &[BlockRecord], earlier: &[Against]) -> Change {
+    let common: BTreeSet<Point> = points(then).intersection(&points(now)).copied().collect();
+    if common.is_empty() {
+        return Change::missing("the two runs have no point of the sweep in common");
+    }
+    let [then, now] = [then, now].map(|blocks| units(blocks, &common));
+    let few = || Known::missing("too few whole units of blocks were left undisturbed");
+    let known = |estimate: Option<Estimate>| estimate.map_or_else(few, Known::Is);
+    let rates = |units: &[Unit]| units.iter().map(|unit| unit.log_rate).collect::<Vec<f64>>();
+    let log_rates = starts(earlier, |against| Some((-against.worse.get()?.point).ln_1p()));
+    let faster = difference(&rates(&then), &rates(&now), LEVEL);
+    let worse = faster.map(|faster| cost_interval(&across_starts(&faster, &log_rates)));
+    let rises = starts(earlier, |against| Some(against.dearer.get()?.point));
+    let dearer = difference(&costs(&then), &costs(&now), LEVEL);
+    let dearer = dearer.map(|dearer| across_starts(&dearer, &rises));
+    Change { worse: known(worse), dearer: known(dearer) }
+}
+
+/// The starts so far in their order, as they lie from the baseline, which is the first.
+fn starts(earlier: &[Against], of: impl Fn(&Against) -> Option<f64>) -> Vec<f64> {
+    std::iter::once(0.0).chain(earlier.iter().filter_map(of)).collect()
+}
+
+/// What is taken of a unit: means over its blocks.
+#[derive(Clone, Copy, Debug)]
+struct Unit {
+    /// Of the first level's throughput.
+    log_rate: f64,
+    contrast: f64,
+}
+
+fn fresh(blocks: &[BlockRecord]) -> impl Iterator<Item = &BlockRecord> {
+    blocks.iter().filter(|block| block.trial.phase == Phase::Fresh)
+}
+
+fn point(block: &BlockRecord) -> Point {
+    Point { streams: block.trial.streams, level: block.trial.level }
+}
+
+/// The complete ones among a run's units, in the order in which they were measured.
+fn units(blocks: &[BlockRecord], of: &BTreeSet<Point>) -> Vec<Unit> {
+    let mut by_unit: BTreeMap<u64, Vec<Option<Unit>>> = BTreeMap::new();
+    for block in fresh(blocks).filter(|block| of.contains(&point(block))) {
+        by_unit.entry(block.trial.unit).or_default().push(of_block(block));
+    }
+    let whole = by_unit.values().map(Vec::len).max().unwrap_or(0);
+    let complete = by_unit.into_values().filter(|blocks| blocks.len() == whole);
+    let complete = complete.filter_map(|blocks| blocks.into_iter().collect::<Option<Vec<Unit>>>());
+    complete.map(|blocks| mean(&blocks)).collect()
+}
+
+/// None of a block that was disturbed.
+fn of_block(block: &BlockRecord) -> Option<Unit> {
+    let contrast = contrast(block)?;
+    let (baseline, _) = block.rates()?;
+    Some(Unit { log_rate: baseline.map(f64::ln).iter().sum::<f64>() / 2.0, contrast })
+}
+
+fn mean(units: &[Unit]) -> Unit {
+    let mean = |of: fn(&Unit) -> f64| units.iter().map(of).sum::<f64>() / units.len() as f64;
+    Unit { log_rate: mean(|unit| unit.log_rate), contrast: mean(|unit| unit.contrast) }
+}
+
+/// The units' costs, along the tangent at their mean: so their own mean is the cost that the run
+/// reports, and over the spread of blocks the curve is straight.
+fn costs(units: &[Unit]) -> Vec<f64> {
+    let middle = mean(units).contrast;
+    let along = |unit: &Unit| cost(middle) - middle.exp() * (unit.contrast - middle);
+    units.iter().map(along).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use hopcost_core::{Disturbance, Trial, Window};
+
+    use super::*;
+
+    /// Twelve units of two blocks: the first level at `rate`, the other a share slower, with 1 % of
+    /// noise that is the window's own.
+    fn run(streams: u32, rate: f64, cost: f64, seed: u64) -> Vec<BlockRecord> {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut block = |number: u64| {
+            let trial = Trial {
+                number,
+                phase: Phase::Fresh,
+                unit: number / 2,
+                streams,
+                binding: (number % 2) as usize,
+                level: 1,
+                baseline_outside: true,
+            };
+            let mut window = |tested| Window {
+                tested,
+                rate: rate * (if tested { 1.0 - cost } else { 1.0 }) * (0.99 + 0.02 * rng.f64()),
+                ..Window::default()
+            };
+            let windows = trial.arms().map(&mut window).to_vec();
+            BlockRecord { trial, windows, placement: Known::missing("a test") }
+        };
+        (0..24).map(&mut block).collect()
+    }
+
+    fn holds(estimate: &Known<Estimate>, truth: f64) -> bool {
+        estimate.get().is_some_and(|e| e.low <= truth && truth <= e.high && e.high - e.low < 0.03)
+    }
+
+    #[test]
+    fn what_changed_is_told_apart() {
+        let then = run(2, 1000.0, 0.05, 1);
+        let slower = compare(&then, &run(2, 900.0, 0.05, 2), &[]);
+        assert!(holds(&slower.worse, 0.10) && holds(&slower.dearer, 0.0), "{slower:?}");
+        let dearer = compare(&then, &run(2, 1000.0, 0.15, 3), &[]);
+        assert!(holds(&dearer.worse, 0.0) && holds(&dearer.dearer, 0.10), "{dearer:?}");
+        let same = compare(&then, &then, &[]);
+        assert!(holds(&same.worse, 0.0) && holds(&same.dearer, 0.0), "{same:?}");
+    }
+
+    #[test]
+    fn the_difference_of_costs_is_that_of_what_was_reported() {
+        let (then, now) = (run(2, 1000.0, 0.05, 1), run(2, 1000.0, 0.30, 2));
+        let all = BTreeSet::from([Point { streams: 2, level: 1 }]);
+        let reported = |blocks: &[BlockRecord]| cost(mean(&units(blocks, &all)).contrast);
+        let point = compare(&then, &now, &[]).dearer.get().unwrap().point;
+        assert!((point - (reported(&now) - reported(&then))).abs() < 1e-12);
+    }
+
+    #[test]
+    fn only_what_both_have_and_what_is_whole_counts() {
+        let then = run(2, 1000.0, 0.05, 1);
+        let elsewhere = compare(&then, &run(4, 1000.0, 0.05, 2), &[]);
+        assert!(elsewhere.worse.reason().unwrap().as_str().contains("in common"));
+        let mut broken = run(2, 1000.0, 0.05, 2);
+        for block in &mut broken {
+            block.windows[0].disturbed = Some(Disturbance::Stolen);
+        }
+        let lost = compare(&then, &broken, &[]);
+        assert!(lost.worse.reason().unwrap().as_str().contains("too few"), "{lost:?}");
+        let mut one_lost = run(2, 900.0, 0.05, 2);
+        one_lost[7].windows[1] = Window { rate: 1e9, ..one_lost[7].windows[1].clone() };
+        one_lost[6].windows[1].disturbed = Some(Disturbance::Stolen);
+        let worse = compare(&then, &one_lost, &[]).worse;
+        assert!(holds(&worse, 0.10), "a block without its fellow counts for nothing: {worse:?}");
+    }
+
+    #[test]
+    fn starts_that_differ_widen_what_is_said_of_the_next() {
+        let (then, now) = (run(2, 1000.0, 0.05, 1), run(2, 900.0, 0.05, 2));
+        let start = |seed: u64, rate: f64| {
+            let Change { worse, dearer } = compare(&then, &run(2, rate, 0.05, seed), &[]);
+            let (baseline, notes) = ("main".to_owned(), Vec::new());
+            Against { baseline, run: 1, begun_s: 0, is_first: false, worse, dearer, notes }
+        };
+        let earlier = [start(3, 950.0), start(4, 1040.0), start(5, 990.0), start(6, 1030.0)];
+        let width = |estimate: &Known<Estimate>| estimate.get().map(|e| e.high - e.low).unwrap();
+        let [alone, few, among] =
+            [&earlier[..0], &earlier[..2], &earlier].map(|all| compare(&then, &now, all));
+        assert_eq!(alone, few, "three starts say nothing of the next");
+        assert!(width(&among.worse) > 5.0 * width(&alone.worse), "{among:?}");
+        assert!(width(&among.dearer) < 5.0 * width(&alone.dearer), "the cost is each run's own");
+        assert!(caveat(&earlier[..2]).contains("two starts are compared"));
+        assert!(caveat(&earlier).contains("the 5 starts before"));
+    }
+}
