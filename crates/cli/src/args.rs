@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hopcost_core::{CpuSet, Effort, NodeSet, PageSize};
+use hopcost_engine::bounds::{self, Allowance};
 use hopcost_engine::fail_if::{FIGURES, FailIf, GRAMMAR};
 use hopcost_engine::settings;
 use hopcost_kit::probes::PROBES;
@@ -91,7 +92,7 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "LIST", value_parser = node_list)]
     pub nodes: Option<NodeSet>,
     /// Memory to walk, as 64M or 2G (latency walks it and twice it; bandwidth has it per thread)
-    #[arg(long, value_name = "BYTES", value_parser = size)]
+    #[arg(long, value_name = "BYTES", value_parser = settings::bytes)]
     pub size: Option<u64>,
     /// Distance between two visited lines of the latency probe, a multiple of 64
     #[arg(long, value_name = "BYTES", value_parser = stride)]
@@ -154,6 +155,11 @@ pub struct RunArgs {
     /// Keep the begin and the end of each call
     #[arg(long)]
     pub raw_calls: bool,
+    /// Stay within these bounds, as cpus:0-7,mem:8G, and stop where other work on this host suffers;
+    /// what is left out is all CPUs, and half of the memory that is available
+    #[arg(long, value_name = "BOUNDS", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "", value_parser = bounds::read)]
+    pub allow_load: Option<Allowance>,
     /// Compare with the first run of this name, or be it
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub baseline: Option<String>,
@@ -184,6 +190,11 @@ pub struct SurveyArgs {
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long)]
     pub json: bool,
+    /// Load this machine although something is at work here, within bounds as cpus:0-7,mem:8G, and stop
+    /// where that suffers; what is left out is all CPUs, and half of the memory that is available
+    #[arg(long, value_name = "BOUNDS", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "", value_parser = bounds::read)]
+    pub allow_load: Option<Allowance>,
     #[command(flatten)]
     pub checks: ChecksArgs,
     /// The file in which results are kept
@@ -354,25 +365,6 @@ fn node_list(text: &str) -> Result<NodeSet, String> {
     NodeSet::parse_list(text).map_err(|error| error.to_string())
 }
 
-const LEAST_SIZE: u64 = 1 << 20;
-
-fn size(text: &str) -> Result<u64, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(split);
-    let shift = match unit.to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        _ => return Err(format!("'{unit}' is no unit: use K, M or G (powers of 1,024)")),
-    };
-    let number =
-        digits.parse::<u64>().map_err(|_| "write a number with a unit, as 64M".to_owned())?;
-    let bytes = number.checked_shl(shift).filter(|bytes| bytes >> shift == number);
-    let bytes = bytes.ok_or_else(|| "that is more than can be addressed".to_owned())?;
-    if bytes < LEAST_SIZE { Err("1M is the least".into()) } else { Ok(bytes) }
-}
-
 fn stride(text: &str) -> Result<u64, String> {
     match text.parse::<u64>() {
         Ok(bytes) if bytes > 0 && bytes % 64 == 0 && bytes <= 1 << 20 => Ok(bytes),
@@ -389,15 +381,5 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn sizes_are_powers_of_1024_and_bounded() {
-        assert_eq!(size("64M"), Ok(64 << 20));
-        assert_eq!(size("2GiB"), Ok(2 << 30));
-        assert_eq!(size("1048576"), Ok(1 << 20));
-        for bad in ["12", "64X", "M", "-1M", "99999999999999G"] {
-            assert!(size(bad).is_err(), "{bad}");
-        }
     }
 }

@@ -7,6 +7,7 @@ mod experiment_name;
 mod interrupt;
 mod output;
 mod progress;
+mod safety;
 
 use std::process::ExitCode;
 

@@ -45,6 +45,8 @@ fn wrong_use_is_named_and_ends_with_2() {
     refuses(&["probe", "--stride", "100"], 2, &["a multiple of 64"]);
     refuses(&["probe", "--quick", "--full"], 2, &["cannot be used with"]);
     refuses(&["machine", "--json", "--svg", "x.svg"], 2, &["cannot be used with"]);
+    refuses(&["run", "placebo", "--allow-load=cpu:1"], 2, &["no 'cpu'; known: cpus, mem"]);
+    refuses(&["run", "placebo", "--allow-load=cpus:9999"], 2, &["CPU 9999 cannot be used"]);
     refuses(&["measure"], 2, &["measure"]);
 }
 

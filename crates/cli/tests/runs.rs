@@ -308,6 +308,18 @@ fn memory_and_places_that_are_not_there_are_named_before_anything_runs() {
 }
 
 #[test]
+fn a_load_takes_no_more_than_was_allowed() {
+    let bench = Bench::new();
+    let cpu = hopcost_sys::affinity::mask().unwrap().first().unwrap();
+    let output = bench.run(&[FAR, &format!("--allow-load=cpus:{cpu}")]);
+    fails(&output, 3, &["1 usable CPUs cannot be 2 nodes"]);
+    let output = bench.run(&[FAR, "--allow-load=mem:1M"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("of memory") && said.contains("1 MiB"), "{said}");
+}
+
+#[test]
 fn wrong_options_are_answered_with_what_is_right() {
     let bench = Bench::new();
     let plan = |arguments: &[&str]| -> Output { bench.run(arguments) };

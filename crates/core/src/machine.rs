@@ -219,7 +219,7 @@ pub struct Limits {
     pub cgroup: Known<String>,
     /// CPU time the control group grants, in CPUs.
     pub cpu_quota: Known<Limit<f64>>,
-    /// Memory the control group grants.
+    /// Memory the control group grants; less where the user allows less (`--allow-load`).
     pub memory_bytes: Known<Limit<u64>>,
     /// Memory the control group has charged already, less the page cache that it gives up when asked.
     pub memory_used_bytes: Known<u64>,
@@ -282,6 +282,14 @@ impl Machine {
     /// The nodes that can be a column of one: memory that we may use.
     pub fn nodes_with_memory(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(|node| node.usable && node.has_memory())
+    }
+
+    /// Memory that we may take: what the nodes have available, as far as it is granted to us.
+    pub fn available_bytes(&self) -> u64 {
+        let nodes = self.nodes.iter().filter_map(|node| node.available_bytes.get()).sum();
+        let granted = self.limits.memory_bytes.get().copied().and_then(Limit::at);
+        let used = self.limits.memory_used_bytes.get().copied().unwrap_or(0);
+        granted.map_or(nodes, |granted| granted.saturating_sub(used).min(nodes))
     }
 
     /// One usable CPU of each core, in the order of the numbers.

@@ -2,6 +2,7 @@
 //! of the kit by name: what names an experiment file may use is told to it.
 
 pub mod against;
+pub mod bounds;
 pub mod comparing;
 pub mod driver;
 pub mod emulation;
@@ -9,6 +10,7 @@ mod event;
 pub mod fail_if;
 mod file;
 pub mod format;
+pub mod guardian;
 pub mod hardware;
 pub mod judging;
 pub mod pilot;

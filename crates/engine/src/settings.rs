@@ -1,4 +1,4 @@
-//! Reads what `--set key=value` changes about a run, and durations as people write them.
+//! Reads what `--set key=value` changes about a run, and durations and sizes as people write them.
 
 use hopcost_core::{Comparison, Open, Scale};
 
@@ -105,6 +105,26 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     seconds.map(|n: f64| n * factor).ok_or_else(|| format!("'{text}' is no time: write 10ms or 5m"))
 }
 
+const LEAST_BYTES: u64 = 1 << 20;
+
+/// `64M`, `2G`, `8GiB`: powers of 1,024, 1M or more.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let shift = match unit.to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => return Err(format!("'{unit}' is no unit: use K, M or G (powers of 1,024)")),
+    };
+    let number =
+        digits.parse::<u64>().map_err(|_| "write a number with a unit, as 64M".to_owned())?;
+    let bytes = number.checked_shl(shift).filter(|bytes| bytes >> shift == number);
+    let bytes = bytes.ok_or_else(|| "that is more than can be addressed".to_owned())?;
+    if bytes < LEAST_BYTES { Err("1M is the least".into()) } else { Ok(bytes) }
+}
+
 #[cfg(test)]
 mod tests {
     use hopcost_core::Effort;
@@ -125,6 +145,16 @@ mod tests {
     fn shares_are_bounded() {
         assert!((share("3%").unwrap() - 0.03).abs() < 1e-12);
         assert!(share("0").is_err() && share("100%").is_err() && share("x").is_err());
+    }
+
+    #[test]
+    fn sizes_are_powers_of_1024_and_bounded() {
+        assert_eq!(bytes("64M"), Ok(64 << 20));
+        assert_eq!(bytes("2GiB"), Ok(2 << 30));
+        assert_eq!(bytes("1048576"), Ok(1 << 20));
+        for bad in ["12", "64X", "M", "-1M", "99999999999999G"] {
+            assert!(bytes(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub mod checks;
 pub mod datasets;
 pub mod experiments;
 pub mod observers;
+pub mod occupancy;
 pub mod probes;
 pub mod published;
 pub mod targets;

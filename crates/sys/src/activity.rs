@@ -1,11 +1,12 @@
 //! What a machine was doing over a short while: CPU time by CPU, and the processes that used it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::time::Duration;
 
 use hopcost_core::{CpuId, Known};
+use serde::Serialize;
 
+use crate::processes::{self, Processes};
 use crate::{Root, clock};
 
 /// A while of a machine's life.
@@ -17,12 +18,12 @@ pub struct Activity {
     pub busy: BTreeMap<CpuId, f64>,
     /// The share of all CPU time that the hypervisor took.
     pub stolen: f64,
-    /// Processes that used CPU, busiest first, our own left out.
+    /// Processes that used CPU, busiest first.
     pub processes: Vec<Process>,
 }
 
 /// A process and the CPU it used.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Process {
     /// Its number.
     pub pid: u32,
@@ -58,42 +59,42 @@ impl CpuTime {
     }
 }
 
-/// All processes by number, with their names and CPU ticks so far.
-type Ticks = BTreeMap<u32, (String, u64)>;
+/// CPU times and processes at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Moment {
+    /// The time of each CPU.
+    pub cpus: BTreeMap<CpuId, CpuTime>,
+    /// All processes.
+    pub processes: Processes,
+}
+
+impl Moment {
+    /// As it is now; what cannot be read is empty.
+    pub fn read(root: &Root) -> Self {
+        Self {
+            cpus: cpu_times(root).ok().unwrap_or_default(),
+            processes: processes::read(root).ok().unwrap_or_default(),
+        }
+    }
+}
 
 /// Watches the machine for `over`.
 pub fn watch(over: Duration) -> Activity {
     let root = Root::live();
-    let cpus = || cpu_times(&root).ok().unwrap_or_default();
-    let (before, start) = ((cpus(), process_ticks()), clock::now());
+    let us = processes::ourselves(&root).ok();
+    let (before, start) = (Moment::read(&root), clock::now());
     std::thread::sleep(over);
-    let after = (cpus(), process_ticks());
-    compare(
-        (&before.0, &before.1),
-        (&after.0, &after.1),
-        start.elapsed(),
-        ticks_per_second() as f64,
-    )
+    let mut activity = between(&before, &Moment::read(&root), start.elapsed());
+    activity.processes.retain(|process| Some(process.pid) != us);
+    activity
 }
 
-/// The processes whose command's name is among `names`, running or idle.
-pub fn processes_named(names: &[&str]) -> Vec<(u32, String)> {
-    let all = process_ticks().into_iter();
-    all.filter(|(_, (name, _))| names.contains(&name.as_str()))
-        .map(|(pid, (name, _))| (pid, name))
-        .collect()
-}
-
-fn compare(
-    before: (&BTreeMap<CpuId, CpuTime>, &Ticks),
-    after: (&BTreeMap<CpuId, CpuTime>, &Ticks),
-    over: Duration,
-    ticks_per_second: f64,
-) -> Activity {
+/// What was done between two moments, by everybody.
+pub fn between(before: &Moment, after: &Moment, over: Duration) -> Activity {
     let mut busy = BTreeMap::new();
     let (mut stolen, mut total) = (0, 0);
-    for (cpu, now) in after.0 {
-        let Some(then) = before.0.get(cpu) else { continue };
+    for (cpu, now) in &after.cpus {
+        let Some(then) = before.cpus.get(cpu) else { continue };
         let time = now.zip(*then, u64::saturating_sub);
         let worked_ms = time.user_ms + time.system_ms;
         let all_ms = (worked_ms + time.idle_ms + time.steal_ms).max(1);
@@ -101,18 +102,15 @@ fn compare(
         stolen += time.steal_ms;
         total += all_ms;
     }
-    let us = std::process::id();
-    let mut processes: Vec<Process> = after
-        .1
-        .iter()
-        .filter(|(pid, _)| **pid != us)
-        .map(|(pid, (name, ticks))| {
-            let used = ticks.saturating_sub(before.1.get(pid).map_or(0, |(_, ticks)| *ticks));
-            let cpus = used as f64 / ticks_per_second / over.as_secs_f64();
-            Process { pid: *pid, name: name.clone(), cpus }
-        })
-        .filter(|process| process.cpus > 0.0)
-        .collect();
+    let used_ms = |pid, now: &processes::Process| {
+        now.used_ms.saturating_sub(before.processes.get(pid).map_or(0, |then| then.used_ms))
+    };
+    let all = after.processes.iter().map(|(pid, process)| Process {
+        pid,
+        name: process.name.clone(),
+        cpus: used_ms(pid, process) as f64 / 1000.0 / over.as_secs_f64(),
+    });
+    let mut processes: Vec<Process> = all.filter(|process| process.cpus > 0.0).collect();
     processes.sort_by(|a, b| b.cpus.total_cmp(&a.cpus));
     Activity { over, busy, stolen: stolen as f64 / total.max(1) as f64, processes }
 }
@@ -120,7 +118,6 @@ fn compare(
 /// The time of each CPU that is on-line, from `/proc/stat`. The kernel counts it in ticks of some
 /// 10 ms, and now and then takes a tick of idle time back.
 pub fn cpu_times(root: &Root) -> Known<BTreeMap<CpuId, CpuTime>> {
-    let ms = |ticks: u64| ticks * 1000 / ticks_per_second();
     let line = |line: &str| {
         let (name, rest) = line.split_once(' ')?;
         let cpu: u32 = name.strip_prefix("cpu")?.parse().ok()?;
@@ -129,29 +126,19 @@ pub fn cpu_times(root: &Root) -> Known<BTreeMap<CpuId, CpuTime>> {
             return None;
         };
         let time = CpuTime {
-            user_ms: ms(user + nice),
-            system_ms: ms(system + irq + softirq),
-            idle_ms: ms(idle + iowait),
-            steal_ms: ms(steal),
+            user_ms: ms_of_ticks(user + nice),
+            system_ms: ms_of_ticks(system + irq + softirq),
+            idle_ms: ms_of_ticks(idle + iowait),
+            steal_ms: ms_of_ticks(steal),
         };
         Some((CpuId(cpu), time))
     };
     root.text("proc/stat").map(|stat| stat.lines().filter_map(line).collect())
 }
 
-fn process_ticks() -> Ticks {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let process = |entry: fs::DirEntry| {
-        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
-        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        let (head, rest) = stat.rsplit_once(") ")?;
-        let name = head.split_once('(')?.1.to_owned();
-        // After the name: state is the first word, utime the 12th, stime the 13th.
-        let words: Vec<&str> = rest.split_whitespace().collect();
-        let ticks = words.get(11)?.parse::<u64>().ok()? + words.get(12)?.parse::<u64>().ok()?;
-        Some((pid, (name, ticks)))
-    };
-    entries.filter_map(process).collect()
+/// The kernel's ticks as milliseconds.
+pub(crate) fn ms_of_ticks(ticks: u64) -> u64 {
+    ticks * 1000 / ticks_per_second()
 }
 
 fn ticks_per_second() -> u64 {
@@ -166,16 +153,17 @@ mod tests {
 
     #[test]
     fn shares_come_from_differences() {
-        let cpus = |user_ms, idle_ms, steal_ms| {
-            BTreeMap::from([(CpuId(3), CpuTime { user_ms, system_ms: 0, idle_ms, steal_ms })])
+        let moment = |(user, idle, steal): (u64, u64, u64), ticks: u64| {
+            let stat = format!("cpu3 {user} 0 0 {idle} 0 0 0 {steal} 0 0");
+            let process = format!("7 (postgres) S 1 0 0 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0");
+            let text = format!(
+                "hopcost machine recording, version 1\n> proc/stat\n{stat}\n> proc/7/stat\n{process}\n"
+            );
+            Moment::read(&Root::from_text(&text).unwrap())
         };
-        let processes = |ticks| BTreeMap::from([(7, ("postgres".to_owned(), ticks))]);
-        let activity = compare(
-            (&cpus(10, 10, 0), &processes(100)),
-            (&cpus(40, 60, 20), &processes(150)),
-            Duration::from_secs(1),
-            100.0,
-        );
+        let (before, after) = (moment((10, 10, 0), 100), moment((40, 60, 20), 150));
+        let over = Duration::from_millis(50 * ms_of_ticks(1) * 2);
+        let activity = between(&before, &after, over);
         assert!((activity.busy[&CpuId(3)] - 0.3).abs() < 1e-9);
         assert!((activity.stolen - 0.2).abs() < 1e-9);
         assert_eq!(activity.processes[0].name, "postgres");

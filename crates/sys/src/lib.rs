@@ -12,8 +12,11 @@ pub mod files;
 pub mod journal;
 pub mod kernels;
 pub mod memory;
+pub mod processes;
 pub mod quiet;
 mod root;
+pub mod sockets;
+pub mod strain;
 pub mod topology;
 
 pub use root::{Root, RootError, Tree};

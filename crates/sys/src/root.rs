@@ -197,6 +197,24 @@ impl Root {
         }
     }
 
+    /// What a symbolic link points at. A recording keeps it as the text of a file of that name.
+    pub fn link(&self, path: &str) -> Known<String> {
+        let read = match &self.source {
+            Source::Live => std::fs::read_link(Path::new("/").join(path)),
+            Source::Dir(_) | Source::Tree(_) => return self.text(path),
+        };
+        match read {
+            Ok(target) => {
+                let target = target.to_string_lossy().into_owned();
+                if let Some(notes) = &self.notes {
+                    notes.borrow_mut().add_file(path, target.clone().into_bytes());
+                }
+                Known::Is(target)
+            }
+            Err(error) => Known::missing(why_unreadable(path, &error)),
+        }
+    }
+
     /// Something that Linux tells by other means than a file. A recording keeps it as
     /// `hopcost/NAME`.
     pub fn fact(&self, name: &str, live: impl FnOnce() -> Known<String>) -> Known<String> {

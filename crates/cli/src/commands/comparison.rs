@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use hopcost_core::{
-    Comparison, Dataset, Effort, Emulation, Experiment, Level, Machine, Reason, Setup, Shape,
-    Target, Workload,
+    Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Level, Machine, Reason, Setup,
+    Shape, Target, Workload,
 };
 use hopcost_engine::pilot::Wishes;
 use hopcost_engine::plan::{Plan, plan};
@@ -135,8 +135,7 @@ impl<'a> Prepared<'a> {
 
     fn room_for(&self, plan: &Plan) -> Result<(), Reason> {
         let (memory, _) = self.takes(plan);
-        let available = self.ground.nodes.iter().filter_map(|node| node.available_bytes.get());
-        let available: u64 = available.sum();
+        let available = self.ground.available_bytes();
         if memory <= available {
             return Ok(());
         }
@@ -162,6 +161,8 @@ impl<'a> Prepared<'a> {
             seed: u64,
             emulation: Option<Emulation>,
             wishes: String,
+            /// A plan that was made for others would leave the bounds that are set now.
+            cpus: &'a CpuSet,
         }
         let identity = Identity {
             experiment: &self.experiment.name,
@@ -172,6 +173,7 @@ impl<'a> Prepared<'a> {
             seed: self.wishes.seed,
             emulation: self.emulation,
             wishes: format!("{:?}", self.wishes),
+            cpus: &self.ground.limits.cpus,
         };
         serde_json::to_string(&identity).unwrap_or_default()
     }

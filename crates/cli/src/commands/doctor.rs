@@ -12,8 +12,8 @@ use crate::args::DoctorArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// Long enough for a few dozen clock ticks on each CPU.
-const WATCHED: Duration = Duration::from_millis(700);
+/// Long enough for a hundred of the kernel's ticks: one of them is 1 % of a CPU.
+const WATCHED: Duration = Duration::from_secs(1);
 
 #[derive(Serialize)]
 struct Report {

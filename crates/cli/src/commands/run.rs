@@ -9,7 +9,7 @@ use hopcost_core::{
 };
 use hopcost_kit::published;
 use hopcost_store::{NewRun, Store, StoreError};
-use hopcost_sys::{Root, clock, topology};
+use hopcost_sys::clock;
 use hopcost_view::text;
 use serde::Serialize;
 
@@ -18,6 +18,7 @@ use super::{baseline, experiment, fail_if, run_database, run_hardware};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
+use crate::safety::{self, Leave};
 use crate::{interrupt, output};
 
 /// What `run --json` and `report --json` print.
@@ -43,13 +44,15 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let experiment = experiment::named(&args.experiment.name)?;
     fail_if::can_be_checked(args, &experiment)?;
     baseline::can_be_kept(args, &experiment)?;
-    let machine = topology::read(&Root::live());
+    let leave = Leave::to_load(args.allow_load.as_ref())?;
     let mut store = Store::open(&args.store).with_context(|| args.store.display().to_string())?;
     let stop = interrupt::watch()?;
+    let guardian = leave.guardian(&stop)?;
     let mut progress = Progress::of(&experiment.name, Duration::ZERO);
-    let ran = perform(args, &experiment, &machine, &mut store, &stop, &mut progress)?;
+    let ran = perform(args, &experiment, &leave.machine, &mut store, &stop, &mut progress)?;
     let (id, path) = (ran.id, args.store.display());
     let Some(result) = &ran.result else {
+        safety::say_what_suffered(guardian.as_ref());
         let how = match &experiment.subject {
             Subject::Hardware { .. } => "",
             Subject::Database(_) => ": the same command with --resume goes on",

@@ -196,6 +196,7 @@ impl Survey<'_> {
             resume: false,
             raw_calls: false,
             baseline: None,
+            allow_load: None,
             checks: ChecksArgs::default(),
             store: self.args.store.clone(),
         }

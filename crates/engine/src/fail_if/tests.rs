@@ -174,7 +174,13 @@ fn an_experiment_can_be_named() {
 }
 
 fn experiment(name: &str, subject: Subject) -> Experiment {
-    Experiment { name: name.into(), question: "?".into(), subject, beside: Vec::new() }
+    Experiment {
+        name: name.into(),
+        question: "?".into(),
+        subject,
+        beside: Vec::new(),
+        survey: None,
+    }
 }
 
 fn comparison() -> Experiment {

@@ -18,7 +18,7 @@ use hopcost_core::{CpuSet, Distances, Known, Limit, Machine, NodeId};
 
 use crate::root::Root;
 
-pub use nodes::used_and_free;
+pub use nodes::{machine_memory, used_and_free};
 
 /// The version of the description that [`read`] makes.
 pub const MACHINE_VERSION: u32 = 1;

@@ -128,6 +128,11 @@ pub fn used_and_free(root: &Root, node: NodeId) -> Known<(u64, u64)> {
         .and_then(|used| from_meminfo(&meminfo, "MemFree").map(|free| (used, free)))
 }
 
+/// A line of the whole machine's account, such as `MemAvailable`, in bytes.
+pub fn machine_memory(root: &Root, key: &str) -> Known<u64> {
+    from_meminfo(&root.text("proc/meminfo"), key)
+}
+
 /// A line of a node's meminfo, `Node 0 MemFree:  123 kB`, or of the machine's, without the prefix.
 fn from_meminfo(meminfo: &Known<String>, key: &str) -> Known<u64> {
     meminfo.as_ref().and_then(|text| {

@@ -1,0 +1,179 @@
+//! Does something live here that a load would hurt?
+//!
+//! Method: the running database servers are recognised by their processes, their sessions counted,
+//! and their CPU use and the host's read twice, a second apart. A server is at work if it has
+//! sessions or uses more than 1 % of a CPU; a host, if others use more than a tenth of its CPU time,
+//! or two whole CPUs. So a server without sessions, as a package starts it, on an idle host is none.
+//! What cannot be told counts as at work.
+//!
+//! Limits: it is the work of one second. From within a container the host's CPU time is seen, but
+//! not its processes; nor can be seen who else draws on a disk or a network card.
+
+pub mod servers;
+
+use std::fmt;
+use std::time::Duration;
+
+use hopcost_core::Known;
+use hopcost_sys::activity::{self, Moment, Process};
+use hopcost_sys::{Root, clock, processes, topology};
+use serde::Serialize;
+
+pub use servers::Server;
+
+/// Who is at work on a host, and how much.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Occupancy {
+    /// The database servers that run.
+    pub servers: Vec<Server>,
+    /// The host.
+    pub host: Host,
+}
+
+/// A host over a while.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Host {
+    /// Its CPUs.
+    pub cpus: usize,
+    /// CPUs that others than ourselves used, 1.0 being one all the time.
+    pub others_cpus: f64,
+    /// The other processes that used most.
+    pub busiest: Vec<Process>,
+    /// Threads that ran or could have run at the end, ourselves among them.
+    pub runnable: Known<u64>,
+    /// The share of all CPU time that the hypervisor took.
+    pub stolen: f64,
+    /// Memory that can be had.
+    pub available_bytes: Known<u64>,
+    /// Are other users' processes shown to us?
+    pub processes_shown: bool,
+}
+
+/// Is somebody at work?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Nobody whom a load would hurt.
+    Idle,
+    /// Somebody, for these reasons.
+    AtWork {
+        /// In words, each of them enough alone.
+        reasons: Vec<String>,
+    },
+}
+
+/// A share of the host's CPU time that others may use.
+const TOLERABLE_SHARE: f64 = 0.10;
+/// CPUs that others may use: on a large host a tenth of it is many.
+const TOLERABLE_CPUS: f64 = 2.0;
+/// So many of the busiest processes are named.
+const NAMED: usize = 3;
+
+/// Watches the host for `over`, a second being enough. It waits for so long, and costs some
+/// milliseconds of CPU.
+pub fn look(root: &Root, over: Duration) -> Occupancy {
+    let (before, start) = (Moment::read(root), clock::now());
+    std::thread::sleep(over);
+    between(root, &before, &Moment::read(root), start.elapsed())
+}
+
+/// Is somebody at work here, as far as that is seen at once? Servers with sessions, in words.
+pub fn glance(root: &Root) -> Presence {
+    let all = processes::read(root).ok().unwrap_or_default();
+    let servers = servers::find(root, &all).into_iter().map(|found| found.describe(root, 0.0));
+    let at_work = servers.filter(Server::is_at_work);
+    let told = at_work.map(|server| format!("{}: {}", server.name(), server.sessions_told()));
+    Presence::of(told.collect())
+}
+
+/// What was at work between two moments; what does not change within a while is read from `root`.
+pub fn between(root: &Root, before: &Moment, after: &Moment, over: Duration) -> Occupancy {
+    let found = servers::find(root, &after.processes).into_iter();
+    let servers = found.map(|found| {
+        let used_ms = after
+            .processes
+            .used_ms(&found.processes)
+            .saturating_sub(before.processes.used_ms(&before.processes.trees(found.heads.clone())));
+        found.describe(root, used_ms as f64 / 1000.0 / over.as_secs_f64())
+    });
+    Occupancy { servers: servers.collect(), host: host(root, before, after, over) }
+}
+
+fn host(root: &Root, before: &Moment, after: &Moment, over: Duration) -> Host {
+    let us = processes::ourselves(root).ok();
+    let [before_ours, ours] = [before, after].map(|moment| moment.processes.trees(us));
+    let own_ms = after.processes.used_ms(&ours);
+    let own_ms = own_ms.saturating_sub(before.processes.used_ms(&before_ours));
+    let activity = activity::between(before, after, over);
+    let all_cpus: f64 = activity.busy.values().sum();
+    let mut busiest = activity.processes;
+    busiest.retain(|process| !ours.contains(&process.pid));
+    busiest.truncate(NAMED);
+    Host {
+        cpus: after.cpus.len(),
+        others_cpus: (all_cpus - own_ms as f64 / 1000.0 / over.as_secs_f64()).max(0.0),
+        busiest,
+        runnable: runnable(root),
+        stolen: activity.stolen,
+        available_bytes: topology::machine_memory(root, "MemAvailable"),
+        // Every name space of processes has a first one.
+        processes_shown: after.processes.get(1).is_some(),
+    }
+}
+
+fn runnable(root: &Root) -> Known<u64> {
+    root.text("proc/stat").and_then(|stat| {
+        let line = stat.lines().find_map(|line| line.strip_prefix("procs_running "));
+        let number = line.and_then(|number| number.trim().parse().ok());
+        number.map_or(Known::missing("/proc/stat does not tell what could run"), Known::Is)
+    })
+}
+
+/// Is somebody at work here?
+pub fn presence(occupancy: &Occupancy) -> Presence {
+    let at_work = occupancy.servers.iter().filter(|server| server.is_at_work());
+    let mut reasons: Vec<String> = at_work.map(ToString::to_string).collect();
+    let host = &occupancy.host;
+    if host.is_busy() {
+        reasons.push(host.to_string());
+    }
+    if !host.processes_shown {
+        reasons.push(
+            "other users' processes are hidden (/proc is mounted with hidepid), so that nobody can \
+             tell whether a database is at work: look as root"
+                .into(),
+        );
+    }
+    Presence::of(reasons)
+}
+
+impl Presence {
+    fn of(reasons: Vec<String>) -> Self {
+        if reasons.is_empty() { Self::Idle } else { Self::AtWork { reasons } }
+    }
+}
+
+impl Host {
+    /// Do others use a good part of it?
+    pub fn is_busy(&self) -> bool {
+        let tolerable = TOLERABLE_CPUS.min(TOLERABLE_SHARE * self.cpus as f64);
+        self.cpus > 0 && self.others_cpus > tolerable
+    }
+}
+
+/// `others use 3.1 of this host's 8 CPUs, most of all java (pid 77) 2.9, cron (pid 8) 0.1`
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "others use {:.1} of this host's {} CPUs, ", self.others_cpus, self.cpus)?;
+        let named = self.busiest.iter();
+        let named = named.map(|p| format!("{} (pid {}) {:.1}", p.name, p.pid, p.cpus));
+        let named: Vec<String> = named.collect();
+        if named.is_empty() {
+            // As from within a container.
+            return f.write_str("in processes that cannot be seen from here");
+        }
+        write!(f, "most of all {}", named.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,275 @@
+//! Processes: whose children they are, what they used of CPU and memory, how long they waited.
+//!
+//! Method: `/proc/NUMBER/stat`, `cmdline`, `status` and `task/*/schedstat`, read through a [`Root`].
+//! CPU time is a process's own and that of the children whose end it has waited for, so that what a
+//! whole tree used is the difference of two sums, even where its workers come and go.
+//!
+//! Limits: the kernel counts CPU time in ticks of 10 ms. Processes of other process name spaces are
+//! not there, nor are other users' where `/proc` is mounted with `hidepid`. A thread that began and
+//! ended between two looks leaves no trace of its waiting.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hopcost_core::Known;
+
+use crate::Root;
+use crate::activity::ms_of_ticks;
+
+/// A process at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Whose child it is.
+    pub parent: u32,
+    /// The name of its command, cut at 15 letters.
+    pub name: String,
+    /// Has it ended, and its parent not yet waited for it? Then its times still count.
+    pub ended: bool,
+    /// CPU time that its threads used, ended ones included, ms.
+    pub used_ms: u64,
+    /// CPU time of children that have ended and were waited for, and of theirs, ms.
+    pub reaped_ms: u64,
+}
+
+/// All processes at one moment, by number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Processes(BTreeMap<u32, Process>);
+
+/// The kernel's own threads are children of this one.
+const KTHREADD: u32 = 2;
+
+/// All processes that can be seen.
+pub fn read(root: &Root) -> Known<Processes> {
+    root.numbered("proc", "").and_then(|pids| {
+        // One that ends meanwhile is not there.
+        let process = |pid: u32| Some((pid, parse(&root.text(&format!("proc/{pid}/stat")).ok()?)?));
+        let all: BTreeMap<u32, Process> = pids.into_iter().filter_map(process).collect();
+        if all.is_empty() {
+            Known::missing("/proc shows no process")
+        } else {
+            Known::Is(Processes(all))
+        }
+    })
+}
+
+/// `7 (a name) S 1 …`: a name may hold blanks and brackets, so it ends at the last one.
+fn parse(stat: &str) -> Option<Process> {
+    let (head, rest) = stat.rsplit_once(") ")?;
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let number = |n: usize| words.get(n)?.parse::<u64>().ok();
+    Some(Process {
+        parent: words.get(1)?.parse().ok()?,
+        name: head.split_once('(')?.1.to_owned(),
+        ended: matches!(words.first(), Some(&("Z" | "X"))),
+        used_ms: ms_of_ticks(number(11)? + number(12)?),
+        // A kernel may write −1 for a child's time that it does not keep.
+        reaped_ms: ms_of_ticks(number(13).unwrap_or(0) + number(14).unwrap_or(0)),
+    })
+}
+
+impl Processes {
+    /// The process of this number.
+    pub fn get(&self, pid: u32) -> Option<&Process> {
+        self.0.get(&pid)
+    }
+
+    /// All of them, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Process)> {
+        self.0.iter().map(|(pid, process)| (*pid, process))
+    }
+
+    /// A process and all that descend from it; empty where it is not there.
+    pub fn tree(&self, head: u32) -> BTreeSet<u32> {
+        let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (pid, process) in self.iter() {
+            children.entry(process.parent).or_default().push(pid);
+        }
+        let (mut tree, mut open) = (BTreeSet::new(), Vec::from_iter(self.get(head).map(|_| head)));
+        while let Some(pid) = open.pop() {
+            if tree.insert(pid) {
+                open.extend(children.get(&pid).into_iter().flatten());
+            }
+        }
+        tree
+    }
+
+    /// The trees of all these heads together.
+    pub fn trees(&self, heads: impl IntoIterator<Item = u32>) -> BTreeSet<u32> {
+        heads.into_iter().flat_map(|head| self.tree(head)).collect()
+    }
+
+    /// CPU time of these processes and of the children that they waited for, ms.
+    pub fn used_ms(&self, pids: &BTreeSet<u32>) -> u64 {
+        let here = pids.iter().filter_map(|pid| self.get(*pid));
+        here.map(|process| process.used_ms + process.reaped_ms).sum()
+    }
+
+    /// Is it a thread of the kernel?
+    pub fn is_kernel(&self, pid: u32) -> bool {
+        pid == KTHREADD || self.get(pid).is_some_and(|process| process.parent == KTHREADD)
+    }
+}
+
+/// The number of this process, as the files of the root have it.
+pub fn ourselves(root: &Root) -> Known<u32> {
+    root.text("proc/self/stat").and_then(|stat| {
+        let pid = stat.split_whitespace().next().and_then(|pid| pid.parse().ok());
+        pid.map_or(Known::missing("/proc/self/stat is odd"), Known::Is)
+    })
+}
+
+/// What a process calls itself: its command line, or what it wrote in its place.
+pub fn title(root: &Root, pid: u32) -> Known<String> {
+    let text = root.text(&format!("proc/{pid}/cmdline"));
+    text.map(|text| text.replace('\0', " ").trim_end().to_owned())
+}
+
+/// The number of a process's user.
+pub fn user(root: &Root, pid: u32) -> Option<u32> {
+    let status = root.text(&format!("proc/{pid}/status")).ok()?;
+    line(&status, "Uid:")?.split_whitespace().next()?.parse().ok()
+}
+
+/// Memory of these processes that is no file's: each one's private memory, and shared memory once,
+/// as the one that has touched most of it shows it.
+pub fn memory_bytes(root: &Root, pids: &BTreeSet<u32>) -> Known<u64> {
+    let (mut private_kib, mut shared_kib, mut huge_kib, mut seen) = (0, 0, 0, false);
+    for pid in pids {
+        let Known::Is(status) = root.text(&format!("proc/{pid}/status")) else { continue };
+        let kib = |key: &str| -> u64 {
+            let number = line(&status, key).and_then(|rest| rest.split_whitespace().next());
+            number.and_then(|number| number.parse().ok()).unwrap_or(0)
+        };
+        seen |= line(&status, "RssAnon:").is_some();
+        private_kib += kib("RssAnon:");
+        shared_kib = shared_kib.max(kib("RssShmem:"));
+        huge_kib = huge_kib.max(kib("HugetlbPages:"));
+    }
+    if seen {
+        return Known::Is((private_kib + shared_kib + huge_kib) << 10);
+    }
+    Known::missing("the kernel does not tell what of a process's memory is whose (Linux 4.5 does)")
+}
+
+fn line<'a>(status: &'a str, key: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| line.strip_prefix(key))
+}
+
+/// What a thread had of the CPUs since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turns {
+    /// It ran, ns.
+    pub ran_ns: u64,
+    /// It could have run, and waited for a CPU, ns.
+    pub waited_ns: u64,
+}
+
+/// The turns of each thread of a process, by the thread's number; empty where it has ended.
+pub fn turns(root: &Root, pid: u32) -> BTreeMap<u32, Turns> {
+    let threads = root.numbered(&format!("proc/{pid}/task"), "").ok().unwrap_or_default();
+    let of_thread = |thread: u32| {
+        let text = root.text(&format!("proc/{pid}/task/{thread}/schedstat")).ok()?;
+        let mut words = text.split_whitespace().map_while(|word| word.parse().ok());
+        Some((thread, Turns { ran_ns: words.next()?, waited_ns: words.next()? }))
+    };
+    threads.into_iter().filter_map(of_thread).collect()
+}
+
+/// Does this kernel count how long threads wait for a CPU? Ours has run, so it cannot have a zero.
+pub fn turns_are_counted(root: &Root) -> Known<()> {
+    root.text("proc/self/schedstat").and_then(|text| match text.split_whitespace().next() {
+        Some(ran) if ran != "0" => Known::Is(()),
+        _ => Known::missing("this kernel does not count how long threads wait for a CPU"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root(files: &str) -> Root {
+        Root::from_text(&format!("hopcost machine recording, version 1\n{files}")).unwrap()
+    }
+
+    fn stat(pid: u32, name: &str, parent: u32, used: u64, reaped: u64) -> String {
+        format!(
+            "> proc/{pid}/stat\n{pid} ({name}) S {parent} 0 0 0 -1 0 1 2 3 4 {used} 0 {reaped} 0 20 0 1 0\n"
+        )
+    }
+
+    fn family() -> Root {
+        root(
+            &[
+                stat(1, "init", 0, 1, 90),
+                stat(2, "kthreadd", 0, 0, 0),
+                stat(3, "kworker/0:1", 2, 7, 0),
+                stat(40, "postgres", 1, 10, 30),
+                // Numbers wrap around: a child may have a smaller one.
+                stat(12, "postgres", 40, 5, 0),
+                stat(41, "od) d (name", 12, 2, 0),
+            ]
+            .concat(),
+        )
+    }
+
+    #[test]
+    fn a_tree_is_a_process_with_all_that_descend_from_it() {
+        let all = read(&family()).ok().unwrap();
+        assert_eq!(all.tree(40), BTreeSet::from([12, 40, 41]));
+        assert_eq!(all.trees([12, 3]), BTreeSet::from([3, 12, 41]));
+        assert!(all.tree(99).is_empty());
+        assert_eq!(all.get(41).unwrap().name, "od) d (name");
+        let of_kernel: Vec<u32> =
+            all.iter().map(|(pid, _)| pid).filter(|p| all.is_kernel(*p)).collect();
+        assert_eq!(of_kernel, [2, 3]);
+    }
+
+    #[test]
+    fn what_a_tree_used_outlives_its_workers() {
+        let all = read(&family()).ok().unwrap();
+        // Worker 41 ends, and its parent waits for it.
+        let after = [stat(40, "postgres", 1, 10, 30), stat(12, "postgres", 40, 5, 2)].concat();
+        let after = read(&root(&after)).ok().unwrap();
+        assert_eq!(all.used_ms(&all.tree(40)), ms_of_ticks(10 + 30 + 5 + 2));
+        assert_eq!(after.used_ms(&after.tree(40)), all.used_ms(&all.tree(40)));
+    }
+
+    #[test]
+    fn memory_that_is_shared_counts_once() {
+        let status = |pid: u32, anon: u32, shared: u32| {
+            format!(
+                "> proc/{pid}/status\nUid:\t26\t26\t26\t26\nRssAnon:\t{anon} kB\nRssFile:\t9 kB\n\
+                 RssShmem:\t{shared} kB\nHugetlbPages:\t100 kB\n"
+            )
+        };
+        let root = root(&[status(7, 10, 500), status(8, 20, 300)].concat());
+        assert_eq!(memory_bytes(&root, &BTreeSet::from([7, 8, 9])), Known::Is(630 << 10));
+        assert!(memory_bytes(&root, &BTreeSet::from([9])).get().is_none());
+        assert_eq!((user(&root, 8), user(&root, 9)), (Some(26), None));
+    }
+
+    #[test]
+    fn a_thread_tells_how_long_it_waited() {
+        let root = root(
+            "> proc/5/task/5/schedstat\n100 20 3\n> proc/5/task/6/schedstat\n7 8 9\n\
+             > proc/self/schedstat\n0 0 0\n> proc/5/cmdline\nmysqld --port=3306\n",
+        );
+        let expected =
+            [(5, Turns { ran_ns: 100, waited_ns: 20 }), (6, Turns { ran_ns: 7, waited_ns: 8 })];
+        assert_eq!(turns(&root, 5), BTreeMap::from(expected));
+        assert!(turns(&root, 6).is_empty());
+        assert!(turns_are_counted(&root).get().is_none());
+        assert_eq!(title(&root, 5), Known::Is("mysqld --port=3306".into()));
+    }
+
+    #[test]
+    fn we_are_among_the_living() {
+        let root = Root::live();
+        let (all, us) = (read(&root).ok().unwrap(), ourselves(&root).ok().unwrap());
+        assert_eq!(us, std::process::id());
+        assert!(all.tree(us).contains(&us) && !all.is_kernel(us));
+        assert!(memory_bytes(&root, &all.tree(us)).ok().unwrap() > 100 << 10);
+        if turns_are_counted(&root).get().is_some() {
+            assert!(turns(&root, us).values().any(|turns| turns.ran_ns > 0));
+        }
+    }
+}
