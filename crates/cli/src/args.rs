@@ -207,8 +207,17 @@ pub struct ReportArgs {
     /// The run's number; the latest without it
     pub run: Option<i64>,
     /// Print JSON (keys: docs/JSON.md)
-    #[arg(long)]
+    #[arg(long, group = "form")]
     pub json: bool,
+    /// Write a page into this file: complete in itself, for any browser
+    #[arg(long, value_name = "FILE", group = "form")]
+    pub html: Option<PathBuf>,
+    /// Print a line of comma-separated values
+    #[arg(long, group = "form")]
+    pub csv: bool,
+    /// Print Markdown, as for a comment on a change
+    #[arg(long, group = "form")]
+    pub markdown: bool,
     #[command(flatten)]
     pub checks: ChecksArgs,
     /// The file in which results are kept

@@ -138,6 +138,18 @@ fn an_experiment_runs_is_kept_and_shown_again() {
     refuses(&["report", "7", "--store", store], 2, &["there is no run 7", "1 (access-cost)"]);
     let text = run(&["report", "1", "--store", store]).stdout;
     assert!(String::from_utf8(text).unwrap().starts_with("MEASURED"));
+    let csv = String::from_utf8(run(&["report", "--csv", "--store", store]).stdout).unwrap();
+    assert!(csv.lines().nth(1).unwrap().starts_with("access-cost,,MEASURED,"), "{csv}");
+    let markdown = run(&["report", "--markdown", "--store", store]).stdout;
+    assert!(String::from_utf8(markdown).unwrap().starts_with("**Access cost: "));
+    let page = dir.path().join("page.html");
+    let output = run(&["report", "--html", page.to_str().unwrap(), "--store", store]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"));
+    assert!(html.contains("Access cost") && html.contains("id=\"probes\""));
+    refuses(&["report", "--html", "/proc/x.html", "--store", store], 1, &["--html /proc/x.html"]);
+    refuses(&["report", "--html", "x", "--csv", "--store", store], 2, &["cannot be used with"]);
 }
 
 #[test]

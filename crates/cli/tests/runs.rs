@@ -63,6 +63,17 @@ impl Bench {
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
+    /// The latest run as a page.
+    fn page(&self) -> String {
+        let output = Command::new(env!("CARGO_BIN_EXE_hopcost"))
+            .current_dir(self.dir.path())
+            .args(["report", "--html", "page.html"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        fs::read_to_string(self.path("page.html")).unwrap()
+    }
+
     fn store(&self) -> Connection {
         Connection::open(self.path("hopcost.db")).unwrap()
     }
@@ -129,6 +140,11 @@ fn planted_distance_is_found_proved_and_stamped() {
         .output()
         .unwrap();
     assert!(String::from_utf8_lossy(&text.stdout).starts_with("EMULATED COST"));
+    let html = bench.page();
+    for words in ["EMULATED", "near (baseline)", "Look-ups by node", "--raw-calls", "✓ holds"] {
+        assert!(html.contains(words), "{words}");
+    }
+    assert!(html.matches("<figure>").count() >= 8 && !html.contains("class=\"why\""));
     let store = bench.store();
     let count = |sql: &str| -> i64 { store.query_row(sql, [], |row| row.get(0)).unwrap() };
     let counted = count("SELECT sum(calls) FROM block_window");
@@ -211,6 +227,8 @@ fn an_interrupted_run_says_how_to_go_on() {
     assert_eq!(output.status.code(), Some(130));
     assert!(stderr(&output).contains("--resume"), "{}", stderr(&output));
     assert!(!bench.blocks().is_empty());
+    let html = bench.page();
+    assert!(html.contains(">INTERRUPTED<") && html.contains("before there was a verdict"));
 }
 
 #[test]

@@ -88,7 +88,7 @@ impl fmt::Display for DistanceClass {
 }
 
 /// How far apart the nodes of a machine are.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Distances {
     /// The nodes, in the order of the rows and columns.
     pub nodes: Vec<NodeId>,
@@ -103,7 +103,7 @@ pub struct Distances {
 }
 
 /// One table of the firmware's heterogeneous memory attributes. A rating, never a measurement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HmatTable {
     /// What it rates: `access`, `read` or `write`, and `latency_ns` or `mb_per_s`.
     pub of: String,
@@ -124,7 +124,7 @@ impl Distances {
 }
 
 /// One rung of this machine's ladder.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rung {
     /// Which.
     pub class: DistanceClass,
@@ -133,7 +133,7 @@ pub struct Rung {
 }
 
 /// Two places a rung apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RungExample {
     /// Two CPUs.

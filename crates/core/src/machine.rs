@@ -1,6 +1,6 @@
 //! What a machine is: sockets, CPUs, caches, memory nodes, and the limits set on us there.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::distance::Distances;
 use crate::ids::{CpuId, CpuSet, NodeId, NodeSet};
@@ -8,8 +8,9 @@ use crate::known::Known;
 
 /// One machine as its kernel describes it.
 ///
-/// The JSON of `hopcost machine --json` is this value; its keys are documented in `docs/JSON.md`.
-#[derive(Clone, Debug, Serialize)]
+/// The JSON of `hopcost machine --json` is this value; its keys are documented in `docs/JSON.md`. It
+/// reads back as it was, so that a stored run is shown with the machine that it ran on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {
     /// Version of this description; grows when a key changes its meaning or goes.
     pub version: u32,
@@ -42,7 +43,7 @@ pub struct Machine {
 }
 
 /// A socket (package).
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Socket {
     /// The kernel's number, or a running number where the kernel gives none.
     pub id: u32,
@@ -51,7 +52,7 @@ pub struct Socket {
 }
 
 /// A logical CPU: one hardware thread.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cpu {
     /// Its number.
     pub id: CpuId,
@@ -78,7 +79,7 @@ pub struct Cpu {
 }
 
 /// What a cache holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
     /// Data only.
@@ -90,7 +91,7 @@ pub enum CacheKind {
 }
 
 /// One cache.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cache {
     /// 1, 2, 3, 4.
     pub level: u32,
@@ -107,7 +108,7 @@ pub struct Cache {
 }
 
 /// A memory node.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Node {
     /// Its number.
     pub id: NodeId,
@@ -146,7 +147,7 @@ impl Node {
 }
 
 /// Huge pages of one size reserved on a node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HugePool {
     /// Bytes of one page.
     pub page_bytes: u64,
@@ -157,7 +158,7 @@ pub struct HugePool {
 }
 
 /// What the firmware says of a node's memory. A rating, never a measurement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rating {
     /// The nodes it is rated from.
     pub initiators: NodeSet,
@@ -172,7 +173,7 @@ pub struct Rating {
 }
 
 /// A cache that stands before a node's memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryCache {
     /// Its level, 1 nearest to the memory's user.
     pub level: u32,
@@ -181,11 +182,13 @@ pub struct MemoryCache {
 }
 
 /// A bound that may be absent by design: in JSON a number or `"unlimited"`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Limit<T> {
     /// No bound.
+    #[serde(rename = "unlimited")]
     Unlimited,
     /// This much.
+    #[serde(untagged)]
     At(T),
 }
 
@@ -199,17 +202,8 @@ impl<T> Limit<T> {
     }
 }
 
-impl<T: Serialize> Serialize for Limit<T> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Unlimited => serializer.serialize_str("unlimited"),
-            Self::At(bound) => bound.serialize(serializer),
-        }
-    }
-}
-
 /// What this process may use of the machine.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Limits {
     /// CPUs on-line, in the cpuset and in the affinity mask.
     pub cpus: CpuSet,
@@ -230,7 +224,7 @@ pub struct Limits {
 }
 
 /// Whether the machine is a real one.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Virtualization {
     /// Is it a guest? Then its topology is what the hypervisor tells, not what is.
     pub guest: Known<bool>,
@@ -241,7 +235,7 @@ pub struct Virtualization {
 }
 
 /// What a device is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
     /// A network card.
@@ -251,7 +245,7 @@ pub enum DeviceKind {
 }
 
 /// A device and its home.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Device {
     /// The kernel's name for it.
     pub name: String,

@@ -4,6 +4,7 @@
 //! it is finished, each in a transaction of its own that is on disk before the next part starts; so a
 //! killed run leaves what it had, and a report never needs a re-run.
 
+mod header;
 mod schema;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
+
+pub use header::{Decided, Header};
 
 /// How long another hopcost may keep the file before we give up.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -372,6 +372,20 @@ fn a_result_without_a_baseline_in_it_can_be_read() {
 }
 
 #[test]
+fn a_run_keeps_the_machine_that_it_ran_on() {
+    let (_dir, path) = place();
+    let store = Store::open(&path).unwrap();
+    let run = begin(&store);
+    let header = store.header(run).unwrap().unwrap();
+    assert_eq!((header.experiment.as_str(), header.seed), ("x", u64::MAX));
+    assert_eq!(json(header.machine.get().unwrap()), json(&machine()));
+    store.connection.execute("UPDATE run SET machine = '{}'", []).unwrap();
+    let machine = store.header(run).unwrap().unwrap().machine;
+    assert!(machine.reason().unwrap().as_str().contains("another form"), "{machine:?}");
+    assert!(store.header(99).unwrap().is_none());
+}
+
+#[test]
 fn a_store_of_the_first_version_is_brought_up_to_date() {
     let (_dir, path) = place();
     let old = Connection::open(&path).unwrap();

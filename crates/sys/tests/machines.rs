@@ -39,6 +39,19 @@ fn every_tree_says_in_its_head_how_it_came_about() {
     }
 }
 
+/// A stored run is shown with the machine that it ran on.
+#[test]
+fn every_machine_reads_back_as_it_was_written() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let machine = machine(&path.file_stem().unwrap().to_string_lossy());
+        let written = serde_json::to_string(&machine).unwrap();
+        let read: Machine = serde_json::from_str(&written).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), written, "{}", path.display());
+    }
+}
+
 #[test]
 fn the_sizes_of_all_shapes() {
     for (name, expected) in [

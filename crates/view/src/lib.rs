@@ -1,12 +1,27 @@
-//! What a person sees: text for the terminal, drawings for a page.
+//! What a person sees: text for the terminal, drawings, and the page.
 //!
 //! Everything here turns values into text and nothing else; who prints it decides whether colours
 //! stay. RULE: no bar without its interval, no colour that carries a meaning alone.
 
+mod charts;
+mod csv;
 mod day;
+mod findings;
+mod html;
 mod layout;
+mod markdown;
 mod number;
+pub mod page;
+#[cfg(test)]
+mod sample;
+mod series;
 pub mod svg;
 pub mod text;
+mod words;
+mod xml;
 
+pub use csv::csv;
+pub use findings::{Sentences, sentences};
+pub use html::html;
+pub use markdown::markdown;
 pub use number::{bytes, plural};

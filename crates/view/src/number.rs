@@ -67,7 +67,8 @@ pub fn plural(number: usize, noun: &str) -> String {
     format!("{} {noun}{end}", count(number as u64))
 }
 
-fn thousands(text: &str) -> String {
+/// Digits in groups of three.
+pub fn thousands(text: &str) -> String {
     let (sign, digits) = text.split_at(usize::from(text.starts_with('-')));
     let mut grouped = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hopcost_core::{Finding, Known, Severity};
+use hopcost_core::{Finding, Known, Machine, Severity};
 use hopcost_kit::checks::{self, Surroundings};
 use hopcost_sys::{Root, activity, topology};
 use hopcost_view::text;
@@ -21,11 +21,15 @@ struct Report {
     findings: Vec<Finding>,
 }
 
+/// What it finds. It takes a second.
+pub fn examine(root: &Root, machine: &Machine) -> Vec<Finding> {
+    let activity = Known::Is(activity::watch(WATCHED));
+    checks::examine_all(&Surroundings { root, machine, activity })
+}
+
 pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     let root = Root::live();
-    let machine = topology::read(&root);
-    let activity = Known::Is(activity::watch(WATCHED));
-    let findings = checks::examine_all(&Surroundings { root: &root, machine: &machine, activity });
+    let findings = examine(&root, &topology::read(&root));
     let warned = findings.iter().any(|finding| finding.severity == Severity::Warning);
     if args.json {
         output::print_json(&Report { version: 1, findings })?;

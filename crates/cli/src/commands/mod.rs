@@ -9,6 +9,7 @@ mod fail_if;
 pub mod list;
 pub mod machine;
 pub mod man;
+mod page;
 pub mod plan;
 pub mod probe;
 pub mod report;

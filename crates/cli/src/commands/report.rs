@@ -8,6 +8,7 @@ use hopcost_store::{Listed, Store};
 use hopcost_view::text;
 use serde::Serialize;
 
+use super::page::Page;
 use super::{fail_if, run};
 use crate::args::ReportArgs;
 use crate::exit::{Exit, Failure};
@@ -37,6 +38,17 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
             listed(&runs)
         )));
     };
+    if let Some(path) = &args.html {
+        let page = Page::of(&store, &[id], true).with_context(place)?;
+        let bytes = hopcost_view::bytes(page.write(path)?);
+        output::remark(&format!("wrote {} ({bytes})", path.display()));
+        return Ok(page.exit());
+    }
+    if args.csv || args.markdown {
+        let page = Page::of(&store, &[id], false).with_context(place)?;
+        output::print(&if args.csv { page.csv() } else { page.markdown() })?;
+        return Ok(page.exit());
+    }
     if let Some(result) = &kept.result {
         run::show(id, result, &kept.reports, args.json)?;
         return Ok(fail_if::exit(&args.checks, result));

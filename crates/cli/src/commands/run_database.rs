@@ -29,6 +29,9 @@ struct Preparation {
     plan: Plan,
     pace: Pace,
     circumstances: Circumstances,
+    /// The command that began it, for whoever wants to do it again.
+    #[serde(default)]
+    command: Option<String>,
 }
 
 pub fn run(
@@ -228,6 +231,7 @@ impl Run<'_> {
                 notes: warning.into_iter().chain(unwatched).collect(),
                 seconds: 0.0,
             },
+            command: super::page::this_command(),
         })
     }
 }

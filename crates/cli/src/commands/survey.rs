@@ -4,23 +4,29 @@
 //! can decide it; what does not fit or does not apply is named with its reason. Each is an ordinary
 //! quick run, kept in the store like any other. Time that one leaves over goes to those after it.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use hopcost_core::{Experiment, Machine, Subject};
+use hopcost_core::{Experiment, ExperimentResult, Machine, Subject};
 use hopcost_engine::survey::{Wish, share_out};
 use hopcost_engine::{hardware, pilot};
+use hopcost_kit::occupancy;
 use hopcost_store::Store;
 use hopcost_sys::{Root, clock, topology};
-use hopcost_view::text;
+use hopcost_view::page::NotTested;
+use hopcost_view::{Sentences, text};
+use serde::Serialize;
 
 use super::comparison::Prepared;
+use super::page::{self, Page};
 use super::run::{self, Ran};
-use super::{experiment, run_hardware};
+use super::{doctor, experiment, fail_if, run_hardware};
 use crate::args::{ChecksArgs, ExperimentArgs, RunArgs, SurveyArgs};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
+use crate::safety::{self, Leave, Permission};
 use crate::{interrupt, output};
 
 /// Beyond this an experiment of a survey only becomes more precise than anybody asked.
@@ -32,20 +38,12 @@ const START_S: f64 = 2.0;
 /// Rows and indexes reach the disk at so many bytes a second, on a slow machine.
 const LOADED_BYTES_PER_S: f64 = 30e6;
 
-/// Something that is not measured, and why.
-pub struct NotTested {
-    pub what: String,
-    pub why: String,
-    /// How long it would take, where that is what is missing.
-    pub takes_s: Option<f64>,
-}
-
 /// What a survey came to.
 #[derive(Default)]
-pub struct Surveyed {
-    pub runs: Vec<(Experiment, Ran)>,
-    pub not_tested: Vec<NotTested>,
-    pub interrupted: bool,
+struct Surveyed {
+    runs: Vec<(Experiment, Ran)>,
+    not_tested: Vec<NotTested>,
+    interrupted: bool,
 }
 
 /// An experiment that applies here, and what it takes.
@@ -58,16 +56,139 @@ struct Candidate {
 
 pub fn run(args: &SurveyArgs) -> Result<Exit, Failure> {
     let begun = clock::now();
-    let machine = topology::read(&Root::live());
+    let begun_unix_s = clock::unix_seconds();
+    checks_can_be_made(args)?;
+    let root = Root::live();
+    let machine = topology::read(&root);
+    let findings = doctor::examine(&root, &machine);
+    let occupancy = safety::look(&root);
+    let permission =
+        safety::permitted(occupancy::presence(&occupancy), args.allow_load.as_ref(), &machine)?;
     let stop = interrupt::watch()?;
     let mut store = Store::open(&args.store).with_context(|| args.store.display().to_string())?;
-    let survey = Survey { args, machine: &machine, begun, stop: &stop };
-    let surveyed = survey.measure(&mut store)?;
-    for NotTested { what, why, takes_s } in &surveyed.not_tested {
-        let takes = takes_s.map_or(String::new(), |s| format!(" (it takes {s:.0} s)"));
-        output::print(&format!("  not tested: {what}: {why}{takes}\n"))?;
+    let survey = |machine| Survey { args, machine, begun, stop: &stop };
+    let surveyed = match permission {
+        Permission::Free => survey(&machine).measure(&mut store)?,
+        Permission::ReadOnly { reasons } => survey(&machine).look_only(&reasons)?,
+        Permission::Within(bounds) => {
+            let leave = Leave::within(&bounds, &machine, Some(&occupancy))?;
+            let guardian = leave.guardian(&stop)?;
+            let surveyed = survey(&leave.machine).measure(&mut store)?;
+            safety::say_what_suffered(guardian.as_ref());
+            surveyed
+        }
+    };
+    let ids: Vec<i64> = surveyed.runs.iter().map(|(_, ran)| ran.id).collect();
+    let facts = page::Survey {
+        machine,
+        findings,
+        not_tested: surveyed.not_tested.clone(),
+        interrupted: surveyed.interrupted,
+        begun_unix_s,
+        seconds: begun.elapsed().as_secs_f64(),
+    };
+    let page = Page::of_survey(&store, &ids, facts)?;
+    let bytes = page.write(&args.html)?;
+    tell(args, &surveyed, &page, bytes, begun.elapsed())?;
+    Ok(if surveyed.interrupted { Exit::Interrupted } else { checked(args, &surveyed) })
+}
+
+/// Refuses checks of what is not part of a survey, before anything is measured for them.
+fn checks_can_be_made(args: &SurveyArgs) -> Result<(), Failure> {
+    let all = of_a_survey()?;
+    for check in &args.checks.fail_if {
+        if let Some(name) = check.of() {
+            let Some(experiment) = all.iter().find(|experiment| experiment.name == name) else {
+                return Err(Failure::usage(format!(
+                    "--fail-if '{check}': '{name}' is not part of a survey"
+                )));
+            };
+            if let Some(objection) = check.objection(experiment, false) {
+                return Err(Failure::usage(format!("--fail-if '{check}': {objection}")));
+            }
+        }
     }
-    Ok(if surveyed.interrupted { Exit::Interrupted } else { Exit::Done })
+    Ok(())
+}
+
+/// A survey whose page is complete is done, whatever its verdicts; only a check makes it worse.
+fn checked(args: &SurveyArgs, surveyed: &Surveyed) -> Exit {
+    let mut exit = Exit::Done;
+    for (experiment, ran) in &surveyed.runs {
+        let checks = || args.checks.fail_if.iter().filter(|check| check.concerns(experiment));
+        let Some(result) = ran.result.as_ref().filter(|_| checks().next().is_some()) else {
+            continue;
+        };
+        match fail_if::exit_of(checks(), result) {
+            Exit::Crossed => exit = Exit::Crossed,
+            other if exit == Exit::Done => exit = other,
+            _ => {}
+        }
+    }
+    exit
+}
+
+/// What `survey --json` prints.
+#[derive(Serialize)]
+struct Printed<'a> {
+    version: u32,
+    seconds: f64,
+    interrupted: bool,
+    page: &'a Path,
+    found: String,
+    action: String,
+    results: Vec<&'a ExperimentResult>,
+    not_tested: Vec<Left<'a>>,
+}
+
+#[derive(Serialize)]
+struct Left<'a> {
+    what: &'a str,
+    why: &'a str,
+    takes_s: Option<f64>,
+}
+
+/// Five lines: what was found, what to do, what was not tested, what changed, where the page is.
+fn tell(
+    args: &SurveyArgs,
+    surveyed: &Surveyed,
+    page: &Page,
+    bytes: u64,
+    took: Duration,
+) -> Result<(), Failure> {
+    let Sentences { found, action } = page.sentences();
+    if args.json {
+        return output::print_json(&Printed {
+            version: 1,
+            seconds: took.as_secs_f64(),
+            interrupted: surveyed.interrupted,
+            page: &args.html,
+            found,
+            action,
+            results: surveyed.runs.iter().filter_map(|(_, ran)| ran.result.as_ref()).collect(),
+            not_tested: surveyed.not_tested.iter().map(Left::of).collect(),
+        });
+    }
+    let not_tested: Vec<&str> = surveyed.not_tested.iter().map(|it| it.what.as_str()).collect();
+    let not_tested =
+        if not_tested.is_empty() { "nothing".to_owned() } else { not_tested.join(", ") };
+    let page = format!(
+        "{}, {}, after {:.0} s; runs kept in {}; changed on this host: nothing",
+        args.html.display(),
+        hopcost_view::bytes(bytes),
+        took.as_secs_f64(),
+        args.store.display()
+    );
+    output::print(&text::survey(
+        &[("found", &found), ("do", &action), ("not tested", &not_tested), ("page", &page)],
+        output::columns(),
+    ))
+}
+
+impl<'a> Left<'a> {
+    fn of(it: &'a NotTested) -> Self {
+        Self { what: &it.what, why: &it.why, takes_s: it.takes_s }
+    }
 }
 
 struct Survey<'a> {
@@ -111,6 +232,28 @@ impl Survey<'_> {
                 return Ok(surveyed);
             }
         }
+        Ok(surveyed)
+    }
+
+    /// Nothing is loaded: what would be measured is named, with what it would take.
+    fn look_only(&self, reasons: &[String]) -> Result<Surveyed, Failure> {
+        let mut surveyed = Surveyed::default();
+        let why = format!(
+            "no load is put on a host where something is at work ({}); --allow-load, or \
+             --allow-load=cpus:LIST,mem:SIZE, starts it",
+            reasons.join("; ")
+        );
+        for experiment in of_a_survey()? {
+            surveyed.not_tested.push(match self.candidate(experiment)? {
+                Ok(Candidate { experiment, wish, .. }) => NotTested {
+                    what: experiment.name,
+                    why: why.clone(),
+                    takes_s: Some(wish.least_s),
+                },
+                Err(not_tested) => not_tested,
+            });
+        }
+        output::remark(&why);
         Ok(surveyed)
     }
 

@@ -3,4 +3,4 @@
 
 mod machine;
 
-pub use machine::machine;
+pub use machine::{machine, overview, subtitle};

@@ -16,6 +16,7 @@ pub use details::details;
 pub use doctor::doctor;
 pub use machine::machine;
 pub use plan::{PlannedStep, plan};
+pub(crate) use probe::facts;
 pub use probe::probe_report;
 pub use published::published;
-pub use result::{outcome, result};
+pub use result::{outcome, result, survey};

@@ -1,13 +1,15 @@
 //! A probe's findings: matrices as heat maps, counts as a curve, rungs of the ladder as a list.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use hopcost_core::{CellResult, DistanceClass, Known, Locality, Outcome, Place, ProbeReport, Unit};
+use hopcost_core::{CellResult, Locality, Outcome, Place, ProbeReport};
 
 use super::ink::{self, Ink};
 use super::wrap::{LEAST_WIDTH, flow, labelled, pad, pad_left, width};
 use crate::number::{count, figure, margin};
+use crate::series::{
+    Absences, Grid, Heat, OfClass, Shape, classes, is_absent_rung, relative_margins, shapes,
+};
 
 const INDENT: usize = 11;
 /// More columns than this are drawn as a map of shades, with a summary by class.
@@ -22,7 +24,7 @@ pub fn probe_report(report: &ProbeReport, columns: usize) -> String {
         let _ = writeln!(out, "{}{}", " ".repeat(INDENT), Ink::Faint.on(&line));
     }
     for shape in shapes(report) {
-        out.push_str(&shape.draw(columns));
+        out.push_str(&draw(&shape, columns));
     }
     out.push_str(&absences(report, columns));
     for warning in &report.warnings {
@@ -41,7 +43,7 @@ pub fn probe_report(report: &ProbeReport, columns: usize) -> String {
 }
 
 /// How it was measured: what a reader needs in order to trust the figures.
-fn facts(report: &ProbeReport) -> Vec<String> {
+pub fn facts(report: &ProbeReport) -> Vec<String> {
     let mut facts = vec![format!("{} rounds in {:.1} s", report.rounds, report.seconds)];
     let localities: Vec<&Locality> = report
         .cells
@@ -88,116 +90,18 @@ fn pages(locality: &Locality) -> String {
     format!("{} for {:.0} % of it", locality.page_size, locality.page_size_share * 100.0)
 }
 
-/// How a series, or several of one layout, are drawn.
-enum Shape<'a> {
-    /// Rows by columns.
-    Matrix { series: &'a str, cells: Vec<&'a CellResult> },
-    /// Columns are counts.
-    Curve { series: &'a str, cells: Vec<&'a CellResult> },
-    /// One cell a row: series side by side.
-    List { cells: Vec<&'a CellResult> },
-}
-
-/// Cells by series, in the probe's order; series of one cell each, or of one cell a row, together.
-fn shapes(report: &ProbeReport) -> Vec<Shape<'_>> {
-    let mut series: Vec<(&str, Vec<&CellResult>)> = Vec::new();
-    for cell in &report.cells {
-        match series.iter_mut().find(|(name, _)| *name == cell.cell.series) {
-            Some((_, cells)) => cells.push(cell),
-            None => series.push((&cell.cell.series, vec![cell])),
-        }
+fn draw(shape: &Shape<'_>, columns: usize) -> String {
+    match shape {
+        Shape::Matrix { series, cells } => matrix(series, cells, columns),
+        Shape::Curve { series, cells } => curve(series, cells, columns),
+        Shape::List { cells } => list(cells, columns),
     }
-    let is_curve = |cells: &[&CellResult]| matches!(cells[0].cell.column, Place::Count(_));
-    let is_list = |cells: &[&CellResult]| {
-        let mut rows: Vec<&Place> = cells.iter().map(|cell| &cell.cell.row).collect();
-        rows.dedup();
-        !is_curve(cells) && rows.len() == cells.len()
-    };
-    let mut shapes = Vec::new();
-    let listed: Vec<&CellResult> = series
-        .iter()
-        .filter(|(_, cells)| is_list(cells))
-        .flat_map(|(_, cells)| cells.clone())
-        .collect();
-    if !listed.is_empty() {
-        shapes.push(Shape::List { cells: listed });
-    }
-    for (name, cells) in series {
-        if is_curve(&cells) {
-            shapes.push(Shape::Curve { series: name, cells });
-        } else if !is_list(&cells) {
-            shapes.push(Shape::Matrix { series: name, cells });
-        }
-    }
-    shapes
-}
-
-impl Shape<'_> {
-    fn draw(&self, columns: usize) -> String {
-        match self {
-            Self::Matrix { series, cells } => matrix(series, cells, columns),
-            Self::Curve { series, cells } => curve(series, cells, columns),
-            Self::List { cells } => list(cells, columns),
-        }
-    }
-}
-
-/// How hot each figure is, 0 to 1, on a logarithmic scale between the series' extremes; near and
-/// fast is cool.
-struct Heat {
-    low: f64,
-    high: f64,
-    unit: Unit,
-}
-
-impl Heat {
-    fn of(cells: &[&CellResult]) -> Self {
-        let figures = || cells.iter().filter_map(|cell| cell.estimate()).map(|e| e.point);
-        let low = figures().fold(f64::INFINITY, f64::min);
-        let high = figures().fold(0.0, f64::max);
-        Self { low, high, unit: cells[0].cell.unit }
-    }
-
-    fn at(&self, point: f64) -> f64 {
-        // Differences under 5 % of a figure are no picture.
-        if self.high < self.low * 1.05 {
-            return 0.0;
-        }
-        let share = (point / self.low).ln() / (self.high / self.low).ln();
-        if self.unit.more_is_better() { 1.0 - share } else { share }
-    }
-}
-
-fn places<'a>(
-    cells: &[&'a CellResult],
-    of: impl Fn(&'a CellResult) -> &'a Place,
-) -> Vec<&'a Place> {
-    let mut places: Vec<&Place> = cells.iter().map(|cell| of(cell)).collect();
-    places.sort();
-    places.dedup();
-    places
 }
 
 fn matrix(series: &str, cells: &[&CellResult], columns: usize) -> String {
-    // Between CPUs the matrix is symmetric, and measured on one side of the diagonal only.
-    let between_cpus = cells
-        .iter()
-        .all(|c| matches!((&c.cell.row, &c.cell.column), (Place::Cpu(_), Place::Cpu(_))));
-    let mut rows = places(cells, |cell| &cell.cell.row);
-    let mut across = places(cells, |cell| &cell.cell.column);
-    if between_cpus {
-        rows.extend(across.clone());
-        rows.sort();
-        rows.dedup();
-        across.clone_from(&rows);
-    }
+    let grid = Grid::of(cells);
+    let Grid { rows, across, .. } = &grid;
     let mut out = format!("  {}  {}\n", Ink::Strong.on(series), cells[0].cell.unit);
-    let find = |row: &Place, column: &Place| {
-        let is = |c: &&&CellResult| c.cell.row == *row && c.cell.column == *column;
-        let mirrored =
-            |c: &&&CellResult| between_cpus && c.cell.row == *column && c.cell.column == *row;
-        cells.iter().find(is).or_else(|| cells.iter().find(mirrored)).copied()
-    };
     let heat = Heat::of(cells);
     let label = rows.iter().map(|row| row.to_string().chars().count()).max().unwrap_or(0) + 4;
     let widest = cells.iter().map(|cell| width(&shown(cell, true))).max().unwrap_or(0) + 2;
@@ -209,7 +113,7 @@ fn matrix(series: &str, cells: &[&CellResult], columns: usize) -> String {
         for row in rows {
             let line: String = across
                 .iter()
-                .map(|c| matrix_cell(find(row, c), &heat, with_margin, cell_width))
+                .map(|c| matrix_cell(grid.find(row, c), &heat, with_margin, cell_width))
                 .collect();
             let _ = writeln!(out, "  {}{line}", pad(&row.to_string(), label - 2));
         }
@@ -217,7 +121,7 @@ fn matrix(series: &str, cells: &[&CellResult], columns: usize) -> String {
             out.push_str(&margins(cells, columns));
         }
     } else {
-        out.push_str(&shade_map(&rows, &across, &find, &heat, columns));
+        out.push_str(&shade_map(&grid, &heat, columns));
         out.push_str(&by_class(cells));
     }
     out
@@ -250,26 +154,16 @@ fn matrix_cell(
 
 /// Where the margins have no room beside the figures.
 fn margins(cells: &[&CellResult], columns: usize) -> String {
-    let halves = || {
-        let estimates = cells.iter().filter_map(|cell| cell.estimate());
-        estimates.map(|e| (e.high - e.low) / 2.0 / e.point * 100.0)
-    };
-    let (low, high) = (halves().fold(f64::INFINITY, f64::min), halves().fold(0.0, f64::max));
-    if !low.is_finite() {
+    let Some((low, high)) = relative_margins(cells) else {
         return String::new();
-    }
+    };
     let text = format!("95 % intervals: ± {low:.1} % to ± {high:.1} % of each figure");
     labelled("", 2, &Ink::Faint.on(&text), columns)
 }
 
 /// Two columns of shade a cell, for machines whose numbers have no room.
-fn shade_map<'a>(
-    rows: &[&Place],
-    across: &[&Place],
-    find: &impl Fn(&Place, &Place) -> Option<&'a CellResult>,
-    heat: &Heat,
-    columns: usize,
-) -> String {
+fn shade_map(grid: &Grid<'_>, heat: &Heat, columns: usize) -> String {
+    let Grid { rows, across, .. } = grid;
     let label = rows.iter().map(|row| row.to_string().chars().count()).max().unwrap_or(0) + 3;
     let step = (label + 2 * across.len()).div_ceil(columns.max(1));
     let every = |n: &usize| n.is_multiple_of(step.max(1));
@@ -278,7 +172,7 @@ fn shade_map<'a>(
         let mut line = String::new();
         for column in across.iter().enumerate().filter(|(n, _)| every(n)).map(|(_, column)| column)
         {
-            line.push_str(&match find(row, column).and_then(CellResult::estimate) {
+            line.push_str(&match grid.find(row, column).and_then(CellResult::estimate) {
                 Some(estimate) => {
                     let at = heat.at(estimate.point);
                     let sign = ink::shade(at);
@@ -312,22 +206,15 @@ fn shade_map<'a>(
 
 /// The cells of a large matrix by distance class.
 fn by_class(cells: &[&CellResult]) -> String {
-    let mut classes: BTreeMap<DistanceClass, Vec<f64>> = BTreeMap::new();
-    for cell in cells {
-        if let (Known::Is(class), Some(estimate)) = (&cell.cell.class, cell.estimate()) {
-            classes.entry(*class).or_default().push(estimate.point);
-        }
-    }
     let mut out = String::new();
-    for (class, mut figures) in classes {
-        figures.sort_by(f64::total_cmp);
+    for OfClass { class, median, least, most, pairs } in classes(cells) {
         let _ = writeln!(
             out,
             "  {class:<13}{:>8}  from {} to {}, {} pairs",
-            figure(figures[figures.len() / 2]),
-            figure(figures[0]),
-            figure(figures[figures.len() - 1]),
-            count(figures.len() as u64),
+            figure(median),
+            figure(least),
+            figure(most),
+            count(pairs),
         );
     }
     out
@@ -447,47 +334,15 @@ fn turned_list(cells: &[&CellResult]) -> String {
     out
 }
 
-/// A rung of the ladder that this machine does not have: nothing of it can be measured.
-fn is_absent_rung<'a>(
-    among: impl IntoIterator<Item = &'a CellResult>,
-    result: &CellResult,
-) -> bool {
-    let of_rung = |other: &&CellResult| other.cell.row == result.cell.row;
-    matches!(result.cell.row, Place::Class(_))
-        && among.into_iter().filter(of_rung).all(|other| !other.cell.is_ready())
-}
-
 /// Every reason for a missing or void cell, once.
 fn absences(report: &ProbeReport, columns: usize) -> String {
-    let mut reasons: Vec<(String, &str, Vec<String>)> = Vec::new();
-    for cell in report.cells.iter().filter(|cell| !is_absent_rung(&report.cells, cell)) {
-        let (mark, reason) = match &cell.outcome {
-            Outcome::Measured { .. } => continue,
-            Outcome::Missing(reason) => ("–", reason),
-            Outcome::Void(reason) => ("void", reason),
-        };
-        let place = cell.cell.row.to_string();
-        match reasons.iter_mut().find(|(text, m, _)| text == reason.as_str() && *m == mark) {
-            Some((_, _, places)) if places.contains(&place) => {}
-            Some((_, _, places)) => places.push(place),
-            None => reasons.push((reason.to_string(), mark, vec![place])),
-        }
-    }
+    let Absences { rungs, reasons } = Absences::of(report);
     let mut out = String::new();
-    let rungs: Vec<&CellResult> =
-        report.cells.iter().filter(|cell| is_absent_rung(&report.cells, cell)).collect();
-    let mut rungs: Vec<String> = rungs.iter().map(|cell| cell.cell.row.to_string()).collect();
-    rungs.dedup();
     if !rungs.is_empty() {
         let text = format!("not here: {}", rungs.join(", "));
         out.push_str(&labelled("", 2, &Ink::Faint.on(&text), columns));
     }
-    for (reason, mark, places) in reasons {
-        let mut names: Vec<String> = places.iter().take(4).cloned().collect();
-        if places.len() > names.len() {
-            names.push(format!("and {} more", places.len() - names.len()));
-        }
-        let text = format!("{}: {reason}", names.join(", "));
+    for (mark, text) in reasons {
         let mark = if mark == "void" { Ink::Bad.on(mark) } else { Ink::Faint.on(mark) };
         out.push_str(&labelled(&format!("  {mark}"), 9, &text, columns));
     }

@@ -74,6 +74,13 @@ pub fn outcome(result: &ExperimentResult, columns: usize) -> String {
     )
 }
 
+/// The last words of a survey: a label and what belongs to it, line by line.
+pub fn survey(lines: &[(&str, &str)], columns: usize) -> String {
+    let columns = columns.clamp(LEAST_WIDTH, 100);
+    let line = |(label, text): &(&str, &str)| labelled(&Ink::Strong.on(label), 12, text, columns);
+    lines.iter().map(line).collect()
+}
+
 fn measured(headline: &Headline) -> String {
     format!("{} {} {}", figure(headline.estimate.point), margin(&headline.estimate), headline.unit)
 }

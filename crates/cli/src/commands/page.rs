@@ -1,0 +1,261 @@
+//! Stored runs as a page: what the store has, put together for those who show it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use hopcost_core::{BlockRecord, ExperimentResult, Finding, Known, Machine, ProbeReport, Verdict};
+use hopcost_kit::published;
+use hopcost_store::{Header, Store, StoreError};
+use hopcost_view::Sentences;
+use hopcost_view::page::{self, NotTested, Probed, Section};
+
+use super::run;
+use crate::exit::{Exit, Failure};
+
+/// Runs with all that is shown of them.
+pub struct Page {
+    runs: Vec<Run>,
+    survey: Option<Survey>,
+}
+
+/// What a survey knows beside its runs.
+pub struct Survey {
+    pub machine: Machine,
+    /// What the doctor saw before anything was measured.
+    pub findings: Vec<Finding>,
+    pub not_tested: Vec<NotTested>,
+    pub interrupted: bool,
+    pub begun_unix_s: u64,
+    pub seconds: f64,
+}
+
+struct Run {
+    id: i64,
+    header: Header,
+    result: ExperimentResult,
+    is_unfinished: bool,
+    blocks: Vec<BlockRecord>,
+    reports: Vec<ProbeReport>,
+}
+
+impl Page {
+    /// Of these runs of a store, with or without their blocks; runs that are not there are left out.
+    pub fn of(store: &Store, ids: &[i64], with_blocks: bool) -> Result<Self, StoreError> {
+        let read = |id: &i64| Run::read(store, *id, with_blocks);
+        let runs = ids.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { runs: runs.into_iter().flatten().collect(), survey: None })
+    }
+
+    /// Of a survey and its runs.
+    pub fn of_survey(store: &Store, ids: &[i64], survey: Survey) -> Result<Self, StoreError> {
+        Ok(Self { survey: Some(survey), ..Self::of(store, ids, true)? })
+    }
+
+    /// What was found in one sentence, and what to do in another.
+    pub fn sentences(&self) -> Sentences {
+        self.show(hopcost_view::sentences)
+    }
+
+    /// Shows it in one of its forms.
+    fn show<T>(&self, show: impl FnOnce(&page::Page<'_>) -> T) -> T {
+        fn beside(report: &ProbeReport) -> Probed<'_> {
+            Probed { report, published: published::beside(&report.probe) }
+        }
+        let first = self.runs.first();
+        let reports = self.runs.iter().flat_map(|run| &run.reports);
+        let of_runs = page::Page {
+            title: first.map_or(String::new(), |run| run.header.experiment.clone()),
+            host: first.map_or(Known::missing("there is no run"), |run| {
+                run.header.machine.as_ref().and_then(|machine| machine.host.clone())
+            }),
+            machine: first
+                .map_or(Known::missing("there is no run"), |run| run.header.machine.as_ref()),
+            sections: self.runs.iter().map(Run::section).collect(),
+            probes: reports.map(beside).collect(),
+            findings: Known::missing(
+                "a stored run does not keep what the doctor saw: hopcost doctor says how it is now",
+            ),
+            not_tested: Vec::new(),
+            interrupted: self.runs.iter().any(|run| run.is_unfinished),
+            changed: Vec::new(), // a run changes nothing
+            begun_unix_s: first.map_or(0, |run| run.header.begun_s),
+            seconds: self.runs.iter().map(|run| run.result.seconds).sum(),
+            version: first.map_or(String::new(), |run| run.header.version.clone()),
+        };
+        let Some(survey) = &self.survey else { return show(&of_runs) };
+        show(&page::Page {
+            title: "hopcost survey".to_owned(),
+            host: survey.machine.host.clone(),
+            machine: Known::Is(&survey.machine),
+            findings: Known::Is(&survey.findings),
+            not_tested: survey.not_tested.clone(),
+            interrupted: survey.interrupted,
+            begun_unix_s: survey.begun_unix_s.cast_signed(),
+            seconds: survey.seconds,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..of_runs
+        })
+    }
+
+    /// A row for each result.
+    pub fn csv(&self) -> String {
+        hopcost_view::csv(self.runs.iter().map(|run| &run.result))
+    }
+
+    /// As for a comment on a change.
+    pub fn markdown(&self) -> String {
+        self.show(hopcost_view::markdown)
+    }
+
+    /// Writes it as HTML; how many bytes that were.
+    pub fn write(&self, path: &Path) -> Result<u64, Failure> {
+        let html = self.show(hopcost_view::html);
+        replace(path, &html).with_context(|| format!("--html {}", path.display()))?;
+        Ok(html.len() as u64)
+    }
+
+    /// The exit code that the runs' verdicts mean.
+    pub fn exit(&self) -> Exit {
+        let finished = self.runs.iter().filter(|run| !run.is_unfinished);
+        let mut exits = finished.map(|run| run::exit(run.result.verdict));
+        exits.find(|exit| *exit != Exit::Done).unwrap_or(Exit::Done)
+    }
+}
+
+impl Run {
+    fn read(store: &Store, id: i64, with_blocks: bool) -> Result<Option<Self>, StoreError> {
+        let (Some(header), Some(kept)) = (store.header(id)?, store.run(id)?) else {
+            return Ok(None);
+        };
+        let is_unfinished = kept.result.is_none();
+        let wanted = with_blocks || is_unfinished;
+        let blocks = if wanted { store.blocks(id)? } else { Vec::new() };
+        let result = kept.result.unwrap_or_else(|| unfinished(&header, &blocks, &kept.reports));
+        Ok(Some(Self { id, header, result, is_unfinished, blocks, reports: kept.reports }))
+    }
+
+    fn section(&self) -> Section<'_> {
+        let decided = &self.header.decided;
+        Section {
+            run: self.id,
+            result: &self.result,
+            levels: &decided.levels,
+            workers_at: &decided.workers_at,
+            margin: decided.margin,
+            blocks: &self.blocks,
+            published: published::beside(&self.header.experiment),
+            command: self.command(),
+        }
+    }
+
+    /// The command that measured it, or what is known of that.
+    fn command(&self) -> String {
+        let Header { experiment, effort, seed, decided, .. } = &self.header;
+        decided.command.clone().unwrap_or_else(|| {
+            let effort = if effort == "normal" { String::new() } else { format!(" --{effort}") };
+            format!("hopcost run {}{effort} --seed {seed}", quoted(experiment))
+        })
+    }
+}
+
+/// What can be said of a run that did not come to its end: no verdict, and why.
+fn unfinished(
+    header: &Header,
+    blocks: &[BlockRecord],
+    reports: &[ProbeReport],
+) -> ExperimentResult {
+    let reason = format!(
+        "it was stopped after {}, before there was a verdict; the same command with --resume goes on",
+        if blocks.is_empty() {
+            hopcost_view::plural(reports.len(), "probe")
+        } else {
+            hopcost_view::plural(blocks.len(), "block")
+        }
+    );
+    let of_blocks = blocks.iter().map(BlockRecord::end_s).fold(0.0, f64::max);
+    let of_probes: f64 = reports.iter().map(|report| report.seconds).sum();
+    ExperimentResult {
+        version: 1,
+        experiment: header.experiment.clone(),
+        question: header.question.clone(),
+        target: header.target.clone().map_or(Known::missing("the hardware alone"), Known::Is),
+        verdict: Verdict::Inconclusive,
+        reason: reason.clone().into(),
+        estimate: Known::missing(reason),
+        proof: Vec::new(),
+        emulated: header.decided.is_emulated,
+        planted: None,
+        details: None,
+        against: None,
+        seconds: of_blocks + of_probes,
+    }
+}
+
+/// This process's command line, as a shell would take it; none where it is a survey's, which is made of
+/// several runs.
+pub fn this_command() -> Option<String> {
+    if std::env::args_os().nth(1).is_none_or(|command| command != "run") {
+        return None;
+    }
+    let arguments = std::env::args_os().skip(1).map(|argument| quoted(&argument.to_string_lossy()));
+    Some(std::iter::once("hopcost".to_owned()).chain(arguments).collect::<Vec<_>>().join(" "))
+}
+
+/// In quotes where a shell would read more than a word.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,:/+%@".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Writes a file whole or not at all: beside its place first, then into it. What is no ordinary file,
+/// such as a pipe, is written as it is.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let place = match fs::metadata(path) {
+        Ok(there) if !there.is_file() => return fs::write(path, text),
+        // Where the name is a link, what it leads to is replaced.
+        Ok(_) => fs::canonicalize(path)?,
+        Err(_) => path.to_owned(),
+    };
+    let mut name = OsString::from(".");
+    name.push(place.file_name().unwrap_or_default());
+    name.push(format!(".{}.new", std::process::id()));
+    let beside: PathBuf = place.with_file_name(name);
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &place));
+    if written.is_err() {
+        // It may never have been there.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_reach_a_shell_whole() {
+        assert_eq!(quoted("--set=streams=1+2"), "--set=streams=1+2");
+        assert_eq!(quoted("my file's"), r"'my file'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("page.html");
+        replace(&path, "one").unwrap();
+        let link = dir.path().join("link.html");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        replace(&link, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert!(link.is_symlink());
+        assert!(replace(&dir.path().join("no/such/page.html"), "x").is_err());
+        assert!(replace(dir.path(), "x").is_err(), "a directory is no page");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left lying about");
+    }
+}

@@ -1,0 +1,136 @@
+//! How busy each CPU was over the time of a run, as a heat map.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hopcost_core::Known;
+
+use super::axis::{Anchor, LEFT, Plot, RIGHT, Sheet, add_box};
+use super::timeline::{Column, Timeline};
+use crate::page::Section;
+
+/// So many rows can be told apart; with more CPUs, neighbours share one.
+const MOST_ROWS: usize = 48;
+/// The steps of the scale, each twice as hard to overlook as the one before.
+pub const SHADES: usize = 6;
+
+/// CPU by CPU, window by window.
+pub fn cpu_heat(section: &Section<'_>) -> Known<String> {
+    let Some(timeline) = Timeline::of(section) else {
+        return Known::missing("no blocks were kept");
+    };
+    let columns: Vec<BTreeMap<u32, f64>> = timeline.columns.iter().map(busy).collect();
+    let cpus: BTreeSet<u32> = columns.iter().flat_map(|column| column.keys().copied()).collect();
+    let cpus: Vec<u32> = cpus.into_iter().collect();
+    if cpus.is_empty() {
+        return Known::missing("CPU time was not observed");
+    }
+    let rows: Vec<&[u32]> = cpus.chunks(cpus.len().div_ceil(MOST_ROWS)).collect();
+    let height = (168.0 / rows.len() as f64).clamp(4.0, 22.0);
+    let (top, bottom) = (40.0, 40.0 + height * rows.len() as f64);
+    let mut sheet = Sheet::new("CPU time over the run", words(&cpus, &columns));
+    let mut plot = Plot::new(timeline.span_s(), (0.0, 1.0), (top, bottom));
+    draw_scale(&mut sheet);
+    let mut shades: [String; SHADES] = Default::default();
+    for (place, row) in rows.iter().enumerate() {
+        let y = top + height * place as f64;
+        for (column, busy) in timeline.columns.iter().zip(&columns) {
+            let shares: Vec<f64> = row.iter().filter_map(|cpu| busy.get(cpu).copied()).collect();
+            if shares.is_empty() {
+                continue;
+            }
+            let share = shares.iter().sum::<f64>() / shares.len() as f64;
+            let ends = (plot.x.at(column.from_s), plot.x.at(column.to_s));
+            add_box(&mut shades[shade(share)], ends, (y, y + height - 0.8));
+        }
+    }
+    for (shade, path) in shades.iter().enumerate() {
+        sheet.path(&format!("fill h{shade}"), path);
+    }
+    label_rows(&mut sheet, &rows, top, height);
+    timeline.draw_ribbon(&mut sheet, &mut plot);
+    let what = format!("seconds from the first block{}", timeline.note());
+    plot.draw_along(&mut sheet, &what);
+    Known::Is(sheet.finish())
+}
+
+/// The step of a share between 0 and 1.
+pub fn shade(share: f64) -> usize {
+    (share.clamp(0.0, 1.0) * (SHADES - 1) as f64).round() as usize
+}
+
+/// The share of each CPU's time that was used.
+fn busy(column: &Column<'_>) -> BTreeMap<u32, f64> {
+    let mut times: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for observation in column.slots.iter().flat_map(|slot| &slot.window.observations) {
+        let Some(kind) = observation.metric.strip_prefix("cpu_") else { continue };
+        let cpu = observation.of.strip_prefix("cpu ").and_then(|number| number.parse().ok());
+        let Some(cpu) = cpu else { continue };
+        let (used, all) = times.entry(cpu).or_default();
+        if matches!(kind, "user_ms" | "system_ms") {
+            *used += observation.value;
+        }
+        *all += observation.value;
+    }
+    let share = |(cpu, (used, all)): (u32, (f64, f64))| (all > 0.0).then(|| (cpu, used / all));
+    times.into_iter().filter_map(share).collect()
+}
+
+/// So many CPUs are told in words.
+const MOST_TOLD: usize = 16;
+
+fn words(cpus: &[u32], columns: &[BTreeMap<u32, f64>]) -> String {
+    let mean = |cpu: &u32| {
+        let shares: Vec<f64> = columns.iter().filter_map(|busy| busy.get(cpu).copied()).collect();
+        let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+        format!("CPU {cpu}: {:.0} % busy", 100.0 * mean)
+    };
+    let named: Vec<String> = cpus.iter().take(MOST_TOLD).map(mean).collect();
+    let rest = cpus.len().saturating_sub(MOST_TOLD);
+    let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    format!("On average over the windows: {}{rest}", named.join("; "))
+}
+
+/// What the shades mean.
+fn draw_scale(sheet: &mut Sheet) {
+    const SIZE: f64 = 14.0;
+    sheet.text((0.0, 16.0), Anchor::Start, "faint", "time used, CPU by CPU");
+    let left = RIGHT - 52.0 - SIZE * SHADES as f64;
+    sheet.text((left - 8.0, 16.0), Anchor::End, "faint", "idle");
+    for shade in 0..SHADES {
+        let mut square = String::new();
+        let x = left + SIZE * shade as f64;
+        add_box(&mut square, (x, x + SIZE), (5.0, 17.0));
+        sheet.path(&format!("fill h{shade}"), &square);
+    }
+    sheet.text((RIGHT, 16.0), Anchor::End, "faint", "busy");
+}
+
+/// As many numbers as have room.
+fn label_rows(sheet: &mut Sheet, rows: &[&[u32]], top: f64, height: f64) {
+    let every = (20.0 / height).ceil().max(1.0) as usize;
+    for (place, row) in rows.iter().enumerate().step_by(every) {
+        let label = match row {
+            [cpu] => format!("CPU {cpu}"),
+            [first, .., last] => format!("{first}–{last}"),
+            [] => continue,
+        };
+        let y = top + height * (place as f64 + 0.5) + 4.0;
+        sheet.text((LEFT - 8.0, y), Anchor::End, "", &label);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopcost_core::Verdict;
+
+    use super::*;
+    use crate::sample::Sample;
+
+    #[test]
+    fn the_cpu_of_the_workers_is_the_busy_one() {
+        let sample = Sample::compared("x", Verdict::Cost, 0.1, 0.01).with_blocks(1);
+        let svg = cpu_heat(&sample.section()).ok().unwrap();
+        assert!(svg.contains("CPU 0: 95 % busy; CPU 1: "), "{svg}");
+        assert_eq!((shade(-0.2), shade(0.5), shade(1.7)), (0, 3, SHADES - 1));
+    }
+}

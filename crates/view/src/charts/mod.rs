@@ -1,0 +1,33 @@
+//! Charts: each a pure function of what was measured to one SVG, or the reason why there is none.
+//!
+//! RULE: no bar without its interval, no axis under a bar that does not begin at zero, no second
+//! axis. Real text, a title and a description in each; colours by class, so that the page's style
+//! decides what light, dark and paper look like. A new chart is a file here and a line below.
+
+mod axis;
+mod contrasts;
+mod cpu_heat;
+mod curve;
+mod effect;
+mod looks;
+mod lookups;
+mod matrix;
+mod streams;
+mod timeline;
+
+pub use contrasts::contrasts;
+pub use cpu_heat::cpu_heat;
+pub use curve::curve;
+pub use effect::{Kind, Row, effect};
+pub use looks::looks;
+pub use lookups::lookups;
+pub use matrix::matrix;
+pub use streams::streams;
+
+/// The signs of the levels: a shape each beside its colour, so that neither is needed.
+pub const SIGNS: [char; 6] = ['●', '■', '▲', '◆', '▼', '✚'];
+
+/// The style class and sign of a level, by its number.
+pub fn class_of(level: usize) -> usize {
+    level % SIGNS.len()
+}

@@ -1,0 +1,136 @@
+//! Throughput against streams: a line for each level, with the spread of its windows.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use hopcost_core::{Arm, Known};
+
+use super::axis::{Anchor, Plot, Sheet, add_shape, add_whisker, extent};
+use super::class_of;
+use crate::number::figure;
+use crate::page::Section;
+
+/// Levels stand beside each other where they have the same streams.
+const APART: f64 = 7.0;
+
+/// The arms of an experiment.
+pub fn streams(section: &Section<'_>) -> Known<String> {
+    let arms = section.result.details.as_ref().map_or(&[][..], |details| &details.arms);
+    let counts: BTreeSet<u32> = arms.iter().map(|arm| arm.streams).collect();
+    let drawn: Vec<Drawn> =
+        arms.iter().filter_map(|arm| Drawn::of(section, arm, &counts)).collect();
+    let most = extent(drawn.iter().flat_map(|arm| [arm.response, arm.spread.map_or(0.0, |s| s.1)]));
+    let Some((_, most)) = most.filter(|(_, most)| *most > 0.0) else {
+        return Known::missing("no level was measured");
+    };
+    let words = drawn.iter().map(Drawn::words).collect::<Vec<_>>().join("; ");
+    let mut sheet = Sheet::new("Throughput against streams", words);
+    let last = counts.len().saturating_sub(1) as f64;
+    let plot = Plot::new((-0.4, last + 0.4), (0.0, 1.08 * most), (28.0, 236.0));
+    plot.draw_up(&mut sheet, "throughput, in the experiment's own unit");
+    for (place, count) in counts.iter().enumerate() {
+        let at = (plot.x.at(place as f64), plot.bottom + 21.0);
+        sheet.text(at, Anchor::Middle, "", &count.to_string());
+    }
+    sheet.text((plot.x.at(last + 0.4), plot.bottom + 43.0), Anchor::End, "faint", "streams");
+    sheet.height = plot.bottom + 50.0;
+    let levels: BTreeSet<usize> = drawn.iter().map(|arm| arm.level).collect();
+    for level in levels.iter().rev() {
+        draw_level(&mut sheet, &plot, *level, &drawn, levels.len());
+    }
+    Known::Is(sheet.finish())
+}
+
+/// A level at one number of streams.
+struct Drawn {
+    name: String,
+    level: usize,
+    streams: u32,
+    place: f64,
+    response: f64,
+    /// Nine of ten windows lie within.
+    spread: Option<(f64, f64)>,
+}
+
+impl Drawn {
+    fn of(section: &Section<'_>, arm: &Arm, counts: &BTreeSet<u32>) -> Option<Self> {
+        let level = section.all_levels().iter().position(|name| *name == arm.level)?;
+        let place = counts.iter().position(|count| *count == arm.streams)? as f64;
+        let spread = spread(section, level, arm);
+        let (name, streams, response) = (arm.level.clone(), arm.streams, arm.response);
+        Some(Self { name, level, streams, place, response, spread })
+    }
+
+    fn words(&self) -> String {
+        format!("{} at {} streams: {}", self.name, self.streams, figure(self.response))
+    }
+}
+
+/// How the windows of a level lie, in the unit of its response.
+fn spread(section: &Section<'_>, level: usize, arm: &Arm) -> Option<(f64, f64)> {
+    let mut rates: Vec<f64> = Vec::new();
+    for block in section.blocks.iter().filter(|block| block.trial.streams == arm.streams) {
+        // A placebo's second crew is no level's own.
+        let own = |tested: bool| {
+            if level == 0 { !tested } else { tested && block.trial.level == level }
+        };
+        let windows = block.windows.iter().filter(|window| own(window.tested));
+        rates.extend(windows.map(|window| window.rate));
+    }
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    if rates.len() < 4 || mean <= 0.0 {
+        return None;
+    }
+    rates.sort_by(f64::total_cmp);
+    let quantile = |share| Some(hopcost_stats::quantile(&rates, share)? * arm.response / mean);
+    Some((quantile(0.05)?, quantile(0.95)?))
+}
+
+fn draw_level(sheet: &mut Sheet, plot: &Plot, level: usize, all: &[Drawn], levels: usize) {
+    let aside = (level as f64 - (levels as f64 - 1.0) / 2.0) * APART;
+    let (mut line, mut marks, mut whiskers) = (String::new(), String::new(), String::new());
+    let mut arms: Vec<&Drawn> = all.iter().filter(|arm| arm.level == level).collect();
+    arms.sort_by(|a, b| a.place.total_cmp(&b.place));
+    for arm in arms {
+        let (x, y) = (plot.x.at(arm.place) + aside, plot.y.at(arm.response));
+        let _ = write!(line, "{}{x:.1} {y:.1}", if line.is_empty() { 'M' } else { 'L' });
+        add_shape(&mut marks, level, (x, y), 5.0);
+        if let Some((low, high)) = arm.spread {
+            add_whisker(&mut whiskers, x, (plot.y.at(low), plot.y.at(high)));
+        }
+    }
+    let class = class_of(level);
+    sheet.path(&format!("line c{class}"), &line);
+    sheet.path(&format!("whisker c{class}"), &whiskers);
+    sheet.path(&format!("mark c{class}"), &marks);
+}
+
+#[cfg(test)]
+mod tests {
+    use hopcost_core::{Phase, Verdict};
+
+    use super::*;
+    use crate::sample::Sample;
+
+    #[test]
+    fn the_spread_is_of_the_levels_own_windows() {
+        let mut sample = Sample::compared("x", Verdict::Cost, 0.1, 0.01).with_blocks(40);
+        for block in &mut sample.blocks {
+            let is_placebo = block.trial.phase == Phase::Placebo;
+            for window in &mut block.windows {
+                // A placebo's second crew is far off, and no level's.
+                window.rate = match (window.tested, is_placebo) {
+                    (false, _) => 100.0,
+                    (true, false) => 50.0,
+                    (true, true) => 1.0,
+                };
+            }
+        }
+        let section = sample.section();
+        let arms = &sample.result.details.as_ref().unwrap().arms;
+        for (level, arm) in [(0, &arms[2]), (1, &arms[3])] {
+            let (low, high) = spread(&section, level, arm).unwrap();
+            assert!((low - arm.response).abs() < 1e-6 && (high - arm.response).abs() < 1e-6);
+        }
+    }
+}

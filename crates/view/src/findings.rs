@@ -1,0 +1,275 @@
+//! What was found, in one sentence, and what to do, in another. Pure: the same results say the same.
+
+use hopcost_core::{ExperimentResult, Severity, Verdict};
+
+use crate::number::plural;
+use crate::page::{Page, Section};
+use crate::words::{cost_of, duration, headline, minus, percent, spoken};
+
+/// The first thing that a reader sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentences {
+    /// What was found.
+    pub found: String,
+    /// What to do.
+    pub action: String,
+}
+
+/// A difference below this does not matter, where an experiment does not say what does.
+const USUAL_MARGIN: f64 = 0.03;
+
+/// Both sentences.
+pub fn sentences(page: &Page<'_>) -> Sentences {
+    let clearest = clearest(&page.sections);
+    let found = match clearest {
+        Some(section) => found(section, &page.sections),
+        None => nothing_found(page),
+    };
+    let action = match clearest {
+        _ if page.interrupted => "It was stopped before its end: run it again with --resume to go \
+                                  on from what there is."
+            .to_owned(),
+        Some(section) => action(section),
+        None => nothing_to_act_on(page),
+    };
+    Sentences { found, action: with_the_doctor(page, action) }
+}
+
+/// The section that a reader has to know of first: what is sure before what is not, this machine
+/// before an emulated one, and the farthest from no difference first.
+fn clearest<'s, 'a>(sections: &'s [Section<'a>]) -> Option<&'s Section<'a>> {
+    let rank = |section: &Section<'_>| {
+        let result = section.result;
+        let weight = match result.verdict {
+            Verdict::Cost | Verdict::Gain if is_material(section) => 6,
+            Verdict::Cost | Verdict::Gain => 5,
+            Verdict::Equivalent => 4,
+            Verdict::Measured => 3,
+            Verdict::Inconclusive => 2,
+            Verdict::Refused => 1,
+            Verdict::NotApplicable => 0,
+        };
+        (!result.emulated, weight)
+    };
+    let best = sections.iter().map(rank).max()?;
+    let equals = sections.iter().filter(|section| rank(section) == best);
+    // Of equals the first, unless another is clearer.
+    equals.rev().max_by(|a, b| clarity(a.result).total_cmp(&clarity(b.result)))
+}
+
+/// How far the interval is from no difference.
+fn clarity(result: &ExperimentResult) -> f64 {
+    cost_of(result).map_or(f64::NEG_INFINITY, |cost| cost.low.max(-cost.high))
+}
+
+fn is_material(section: &Section<'_>) -> bool {
+    clarity(section.result) > section.margin.unwrap_or(USUAL_MARGIN)
+}
+
+fn found(section: &Section<'_>, all: &[Section<'_>]) -> String {
+    let result = section.result;
+    let name = spoken(&result.experiment);
+    let Some(cost) = cost_of(result) else {
+        return without_cost(result, &name);
+    };
+    let range = |sign: f64| {
+        let mut ends = [sign * cost.low, sign * cost.high].map(|share| 100.0 * share);
+        ends.sort_by(f64::total_cmp);
+        minus(&format!("{} ({:.1} … {:.1} %)", percent(sign * cost.point), ends[0], ends[1]))
+    };
+    if result.emulated {
+        let planted = result.planted.map_or("the distance".to_owned(), |planted| {
+            format!("{} of throughput", percent(planted))
+        });
+        let found = match result.verdict {
+            Verdict::Inconclusive => "is not surely found again yet:",
+            _ => "was found again as",
+        };
+        return format!("EMULATED: {planted} planted {found} {}.", range(1.0));
+    }
+    match result.verdict {
+        Verdict::Cost => format!("{name} costs this machine {} of throughput.", range(1.0)),
+        Verdict::Gain => format!("{name} gains this machine {} of throughput.", range(-1.0)),
+        Verdict::Equivalent => nothing_matters(section, all),
+        Verdict::Inconclusive => format!(
+            "{name} is undecided: between {:.1} and {:.1} % of throughput.",
+            100.0 * cost.low,
+            100.0 * cost.high
+        )
+        .replace('-', "−"),
+        _ => without_cost(result, &name),
+    }
+}
+
+fn nothing_matters(section: &Section<'_>, all: &[Section<'_>]) -> String {
+    let margin = percent(section.margin.unwrap_or(USUAL_MARGIN));
+    let real = all.iter().map(|section| section.result).filter(|result| !result.emulated);
+    let compared = real.filter(|result| cost_of(result).is_some()).count();
+    let name = spoken(&section.result.experiment);
+    if compared > 1 {
+        return format!(
+            "None of {compared} comparisons found a difference that matters; {} makes less than \
+             ±{margin} of throughput.",
+            name.to_lowercase()
+        );
+    }
+    format!("{name} makes no difference that matters here: less than ±{margin} of throughput.")
+}
+
+fn without_cost(result: &ExperimentResult, name: &str) -> String {
+    let stamp = if result.emulated { "EMULATED: " } else { "" };
+    match (&result.estimate, result.verdict) {
+        (_, Verdict::Refused) => {
+            format!("{stamp}{name} has figures, and they do not count: {}.", result.reason)
+        }
+        (_, Verdict::NotApplicable) => {
+            format!("{stamp}{name} cannot be asked here: {}.", end_less(result.reason.as_str()))
+        }
+        (hopcost_core::Known::Is(figure), _) => {
+            format!("{stamp}{name}: {} at the farthest ({}).", headline(figure), figure.of)
+        }
+        (hopcost_core::Known::Missing(reason), _) => {
+            format!("{stamp}{name} is undecided: {}.", end_less(reason.as_str()))
+        }
+    }
+}
+
+/// Without the full stop that the sentence around it brings.
+fn end_less(text: &str) -> &str {
+    text.trim_end_matches('.')
+}
+
+/// What to do about a section's result.
+fn action(section: &Section<'_>) -> String {
+    let result = section.result;
+    let (baseline, tested) = arms(section);
+    if result.emulated {
+        return "This checks the method and says nothing of this machine: run it without --emulate \
+                where there is more than one memory node."
+            .to_owned();
+    }
+    match result.verdict {
+        Verdict::Cost if is_material(section) => {
+            format!("Prefer “{baseline}” to “{tested}” wherever you can choose.")
+        }
+        Verdict::Gain if is_material(section) => {
+            format!("Change from “{baseline}” to “{tested}” wherever you can choose.")
+        }
+        Verdict::Cost | Verdict::Gain => format!(
+            "It is real, and small: choose “{}” where that is free, and spend your effort elsewhere.",
+            if result.verdict == Verdict::Cost { baseline } else { tested }
+        ),
+        Verdict::Equivalent => {
+            format!("Leave it as it is: “{tested}” and “{baseline}” are as good as each other.")
+        }
+        Verdict::Inconclusive => "Give it more time: a longer --budget narrows the interval.".into(),
+        Verdict::Measured => {
+            "Nothing to mend: keep the figures to hold another machine, or this one after a change, \
+             against them."
+                .into()
+        }
+        Verdict::Refused => "Mend what is named, and run it again.".into(),
+        Verdict::NotApplicable => {
+            "Run it on a machine with more than one memory node, or try the method on an emulated \
+             one with --emulate."
+                .into()
+        }
+    }
+}
+
+/// The baseline's name, and that of the level which the headline is of.
+fn arms(section: &Section<'_>) -> (String, String) {
+    let levels = section.all_levels();
+    let baseline = levels.first().cloned().unwrap_or_else(|| "baseline".to_owned());
+    let tested = section.headline_point().map(|point| point.level.clone());
+    let tested = tested.or_else(|| levels.get(1).cloned());
+    (baseline, tested.unwrap_or_else(|| "the level under test".to_owned()))
+}
+
+fn nothing_found(page: &Page<'_>) -> String {
+    match page.probes.len() {
+        0 => "Nothing was measured.".to_owned(),
+        n => format!("The hardware was measured by {}.", plural(n, "probe")),
+    }
+}
+
+fn nothing_to_act_on(page: &Page<'_>) -> String {
+    let takes: f64 = page.not_tested.iter().filter_map(|left| left.takes_s).sum();
+    if takes > 0.0 {
+        return format!("What was left out would take {} more.", duration(takes));
+    }
+    "Ask a question of it: hopcost list names them.".to_owned()
+}
+
+/// What would spoil a measurement has to be mended before anything else is believed.
+fn with_the_doctor(page: &Page<'_>, action: String) -> String {
+    let findings = page.findings.get().copied().unwrap_or_default();
+    let warnings = findings.iter().filter(|finding| finding.severity == Severity::Warning).count();
+    match warnings {
+        0 => action,
+        n => format!("{action} Look at the doctor’s {} first.", plural(n, "warning")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{self, Sample};
+
+    fn said(results: &[Sample]) -> Sentences {
+        let sections = results.iter().map(Sample::section).collect();
+        sentences(&sample::page(sections))
+    }
+
+    #[test]
+    fn the_surest_and_largest_effect_comes_first() {
+        let small = Sample::compared("log-distance", Verdict::Cost, 0.02, 0.005);
+        let large = Sample::compared("remote-memory", Verdict::Cost, 0.06, 0.02);
+        let wide = Sample::compared("memory-policy", Verdict::Inconclusive, 0.3, 0.4);
+        let said = said(&[wide, small, large]);
+        assert_eq!(
+            said.found,
+            "Remote memory costs this machine 6.0 % (4.0 … 8.0 %) of throughput."
+        );
+        assert_eq!(said.action, "Prefer “near” to “far” wherever you can choose.");
+    }
+
+    #[test]
+    fn a_gain_is_told_as_one() {
+        let said = said(&[Sample::compared("memory-policy", Verdict::Gain, -0.14, 0.03)]);
+        assert!(said.found.contains("gains this machine 14.0 % (11.0 … 17.0 %)"), "{}", said.found);
+        assert_eq!(said.action, "Change from “near” to “far” wherever you can choose.");
+    }
+
+    #[test]
+    fn nothing_that_matters_is_said_honestly() {
+        let said = said(&[Sample::compared("remote-memory", Verdict::Equivalent, 0.001, 0.01)]);
+        assert!(said.found.contains("no difference that matters here: less than ±3.0 %"));
+        assert!(said.action.starts_with("Leave it as it is"));
+    }
+
+    #[test]
+    fn an_emulated_effect_is_never_one_of_this_machine() {
+        let mut emulated = Sample::compared("remote-memory", Verdict::Cost, 0.2, 0.01);
+        emulated.result.emulated = true;
+        emulated.result.planted = Some(0.19);
+        let real = Sample::compared("log-distance", Verdict::Equivalent, 0.0, 0.01);
+        assert!(said(&[emulated.clone(), real]).found.starts_with("Log distance"));
+        let alone = said(&[emulated]).found;
+        assert!(
+            alone.starts_with("EMULATED: 19.0 % of throughput planted was found again as 20.0 %"),
+            "{alone}"
+        );
+        assert!(!alone.contains("costs this machine"));
+    }
+
+    #[test]
+    fn refusals_and_absences_have_their_reason() {
+        let mut refused = Sample::compared("remote-memory", Verdict::Refused, 0.2, 0.01);
+        refused.result.reason = "12 pages were elsewhere".into();
+        assert!(said(&[refused]).found.contains("do not count: 12 pages were elsewhere."));
+        let absent = Sample::absent("remote-memory", "there is one node");
+        assert!(said(&[absent]).found.contains("cannot be asked here: there is one node."));
+        assert_eq!(said(&[]).found, "Nothing was measured.");
+    }
+}

@@ -1,0 +1,125 @@
+//! What must hold of every page, whatever is in it.
+
+use hopcost_core::{Finding, Known, Machine, Severity, Verdict};
+use hopcost_sys::{Root, topology};
+
+use super::html;
+use crate::page::NotTested;
+use crate::sample::{Sample, page};
+use crate::xml::objection;
+
+fn machine(name: &str) -> Machine {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");
+    topology::read(&Root::recorded(format!("{dir}/{name}.tree").as_ref()).unwrap())
+}
+
+/// Well-formed, complete in itself, and every picture says what it shows.
+#[track_caller]
+fn assert_good(html: &str) {
+    assert_eq!(objection(html), None);
+    for part in html.split("<svg").skip(1) {
+        let head: String = part.chars().take(900).collect();
+        assert!(head.contains("<title") && head.contains("<desc"), "{head}");
+        assert!(head.contains("role=\"img\""), "{head}");
+    }
+    let loads =
+        ["src=", "url(", "@import", "<script", "<iframe", "<object", "http-equiv=\"refresh"];
+    for word in loads {
+        assert!(!html.contains(word), "{word}");
+    }
+    let outside = html.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+    for link in outside.split("href=\"").skip(1) {
+        assert!(link.starts_with('#') || link.starts_with("data:,"), "{}", &link[..40]);
+    }
+    for number in ["NaN", "inf\"", "infinity", "−0.0 %"] {
+        assert!(!html.contains(number), "{number}");
+    }
+}
+
+#[test]
+fn a_page_of_everything_is_complete_in_itself() {
+    let real = Sample::compared("remote-memory", Verdict::Cost, 0.06, 0.02).with_blocks(40);
+    let mut emulated = Sample::compared("remote-memory", Verdict::Cost, 0.04, 0.01).with_blocks(20);
+    emulated.result.emulated = true;
+    let absent = Sample::absent("log-distance", "there is one node");
+    for shape in ["vm-n1", "hand-epyc-nps4", "hand-hybrid", "vm-n2cxl-6.12"] {
+        let machine = machine(shape);
+        let mut page = page(vec![real.section(), emulated.section(), absent.section()]);
+        page.machine = Known::Is(&machine);
+        let html = html(&page);
+        assert_good(&html);
+        assert_eq!(html.matches("<figure>").count() - html.matches("class=\"why\"").count(), 14);
+        assert!(html.contains("EMULATED") && html.contains("Changed on this host: nothing."));
+    }
+}
+
+#[test]
+fn a_page_of_nothing_says_why() {
+    let mut empty = page(Vec::new());
+    empty.host = Known::missing("the kernel does not say");
+    let html = html(&empty);
+    assert_good(&html);
+    for words in ["Nothing was measured.", "missing, because a test", "nobody asked the doctor"] {
+        assert!(html.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn every_chart_without_its_data_says_why() {
+    let mut bare = Sample::compared("x", Verdict::Refused, 0.06, 0.02);
+    bare.levels.clear();
+    let details = bare.result.details.as_mut().unwrap();
+    details.arms.clear();
+    details.points.clear();
+    let html = html(&page(vec![bare.section()]));
+    assert_good(&html);
+    assert_eq!(html.matches("class=\"why\"").count(), 7, "six charts and the machine");
+    let old = Sample::compared("x", Verdict::Cost, 0.06, 0.02);
+    assert!(super::html(&page(vec![old.section()])).contains("no blocks were kept"));
+}
+
+#[test]
+fn an_interrupted_run_is_stamped_and_nothing_measured_is_lost() {
+    let cut = Sample::absent("remote-memory", "it was interrupted").with_blocks(5);
+    let mut page = page(vec![cut.section()]);
+    page.interrupted = true;
+    let html = html(&page);
+    assert_good(&html);
+    assert!(html.contains(">INTERRUPTED<") && html.contains("--resume"));
+    assert!(html.contains("5 blocks, 0 of them dropped"));
+}
+
+#[test]
+fn names_cannot_become_markup() {
+    let bad = "<script>alert(1)</script>\"'&";
+    let mut sample = Sample::compared(bad, Verdict::Cost, 0.06, 0.02).with_blocks(8);
+    sample.levels = vec![bad.into(), bad.into()];
+    sample.command = bad.into();
+    sample.result.question = bad.into();
+    sample.result.reason = bad.to_owned().into();
+    let findings = [Finding {
+        check: "load",
+        severity: Severity::Warning,
+        seen: bad.into(),
+        why: "it matters",
+        remedy: Some(bad.into()),
+    }];
+    let mut page = page(vec![sample.section()]);
+    page.title = bad.into();
+    page.host = Known::Is(bad.into());
+    page.findings = Known::Is(&findings);
+    page.not_tested = vec![NotTested { what: bad.into(), why: bad.into(), takes_s: Some(600.0) }];
+    page.changed = vec![bad.into()];
+    page.version = bad.into();
+    let html = html(&page);
+    assert_good(&html);
+    assert!(html.contains("It would take 10 min."));
+}
+
+#[test]
+fn thousands_of_blocks_make_a_page_that_can_be_sent() {
+    let sample = Sample::compared("remote-memory", Verdict::Cost, 0.06, 0.02).with_blocks(2_000);
+    let html = html(&page(vec![sample.section()]));
+    assert_good(&html);
+    assert!(html.len() < 1 << 20, "{} bytes", html.len());
+}

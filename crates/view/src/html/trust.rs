@@ -1,0 +1,112 @@
+//! How far a page's figures can be trusted, in a few facts.
+
+use std::collections::BTreeSet;
+
+use hopcost_core::{BlockRecord, Known, Locality};
+
+use crate::number::plural;
+use crate::page::{Page, Section};
+use crate::words::{cost, share_found};
+
+/// What is known, and what it says.
+pub type Fact = (&'static str, String);
+
+/// The facts.
+pub fn facts(page: &Page<'_>) -> Vec<Fact> {
+    vec![
+        ("placement", placement(page)),
+        ("evidence", evidence(page)),
+        ("baseline against itself", placebo(page)),
+        ("starts", starts(page)),
+    ]
+}
+
+/// The placements that were read back after blocks.
+pub fn localities(blocks: &[BlockRecord]) -> impl Iterator<Item = &Locality> {
+    blocks.iter().filter_map(|block| block.placement.get()).flatten()
+}
+
+/// By what it is known where the data was: the best that everything has.
+fn placement(page: &Page<'_>) -> String {
+    let of_blocks = page.sections.iter().flat_map(|section| localities(section.blocks));
+    let of_probes = page.probes.iter().flat_map(|probed| &probed.report.cells).flat_map(|cell| {
+        let proofs = cell.proof.get().map_or(&[][..], |proofs| &proofs[..]);
+        proofs.iter().filter_map(|proof| proof.memory.get()).flatten()
+    });
+    let all: Vec<&Locality> = of_blocks.chain(of_probes).collect();
+    let Some(worst) = all.iter().map(|locality| locality.share_in_place()).min_by(f64::total_cmp)
+    else {
+        let claims = page.sections.iter().map(|section| section.result.proof.len()).sum::<usize>();
+        return match claims {
+            0 => "missing, because nothing was placed".to_owned(),
+            _ => "by look-ups alone".to_owned(),
+        };
+    };
+    let methods: BTreeSet<String> = all.iter().map(|l| l.method.to_string()).collect();
+    let methods = methods.into_iter().collect::<Vec<_>>().join(" and ");
+    let read_back = format!("pages read back by {methods}: {} in place", share_found(worst));
+    let compared: Vec<&Section<'_>> =
+        page.sections.iter().filter(|section| !section.blocks.is_empty()).collect();
+    let counted = |section: &&Section<'_>| {
+        section.blocks.iter().flat_map(|block| &block.windows).all(|w| w.lookups.is_some())
+    };
+    if !compared.is_empty() && compared.iter().all(counted) {
+        return format!("every look-up counted by its page's node; {read_back}");
+    }
+    read_back
+}
+
+fn evidence(page: &Page<'_>) -> String {
+    let blocks: usize = page.sections.iter().map(|section| section.blocks.len()).sum();
+    let all = page.sections.iter().flat_map(|section| section.blocks);
+    let dropped = all.filter(|block| block.disturbed().is_some()).count();
+    let rounds: u64 = page.probes.iter().map(|probed| probed.report.rounds).sum();
+    let mut words = Vec::new();
+    if blocks > 0 {
+        words.push(format!("{}, {dropped} of them dropped", plural(blocks, "block")));
+    }
+    if rounds > 0 {
+        words.push(format!("{} of probes", plural(rounds as usize, "round")));
+    }
+    if words.is_empty() { "missing, because nothing was measured".into() } else { words.join("; ") }
+}
+
+/// Whether a difference is found where there is none: the widest of the answers.
+fn placebo(page: &Page<'_>) -> String {
+    let details = page.sections.iter().filter_map(|section| section.result.details.as_ref());
+    let found = details.filter_map(|details| details.placebo.as_ref());
+    let widest = found.max_by(|a, b| (a.high - a.low).total_cmp(&(b.high - b.low)));
+    match widest {
+        Some(placebo) => cost(placebo),
+        None if page.sections.iter().any(|section| !section.blocks.is_empty()) => {
+            "missing, because there were fewer than four such blocks".to_owned()
+        }
+        None => "missing, because nothing was compared".to_owned(),
+    }
+}
+
+fn starts(page: &Page<'_>) -> String {
+    let compared = page.sections.iter().filter(|section| section.result.details.is_some()).count();
+    match compared {
+        0 => "missing, because no database was started".to_owned(),
+        _ => "one of each; another start may stand elsewhere".to_owned(),
+    }
+}
+
+/// Was anything planted?
+pub fn is_emulated(page: &Page<'_>) -> bool {
+    page.sections.iter().any(|section| section.result.emulated)
+}
+
+/// What was read back after a run's blocks, as a claim and the share that was found.
+pub fn read_back(section: &Section<'_>) -> Option<(String, f64)> {
+    let worst = localities(section.blocks)
+        .min_by(|a, b| a.share_in_place().total_cmp(&b.share_in_place()))?;
+    let told = section.blocks.iter().filter(|block| matches!(block.placement, Known::Is(_)));
+    let claim = format!(
+        "pages on their node, read back by {} after {}, the least",
+        worst.method,
+        plural(told.count(), "block")
+    );
+    Some((claim, worst.share_in_place()))
+}

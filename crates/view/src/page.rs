@@ -1,0 +1,117 @@
+//! What a page is made of: everything borrowed, nothing measured, nothing looked up.
+//!
+//! Whoever has results (a store, a survey that just ended) fills a [`Page`]; [`crate::html`] and
+//! [`crate::markdown`] show it.
+
+use hopcost_core::{
+    BlockRecord, ExperimentResult, Finding, Known, Machine, NodeId, PointCost, ProbeReport,
+    Published,
+};
+
+/// All that is shown together.
+#[derive(Clone, Debug)]
+pub struct Page<'a> {
+    /// What it is, in a few words: `hopcost survey`, `remote-memory`.
+    pub title: String,
+    /// The host's name.
+    pub host: Known<String>,
+    /// The machine as it is, without emulated nodes.
+    pub machine: Known<&'a Machine>,
+    /// The experiments, in the order in which they ran.
+    pub sections: Vec<Section<'a>>,
+    /// What the probes found.
+    pub probes: Vec<Probed<'a>>,
+    /// What the doctor saw before anything was measured.
+    pub findings: Known<&'a [Finding]>,
+    /// What was not measured.
+    pub not_tested: Vec<NotTested>,
+    /// Was it stopped before its end?
+    pub interrupted: bool,
+    /// The settings that were changed on this host, a line each; all of them were put back.
+    pub changed: Vec<String>,
+    /// Seconds since 1970.
+    pub begun_unix_s: i64,
+    /// How long everything took.
+    pub seconds: f64,
+    /// The hopcost that measured.
+    pub version: String,
+}
+
+/// One experiment.
+#[derive(Clone, Debug)]
+pub struct Section<'a> {
+    /// Its number in the store.
+    pub run: i64,
+    /// Its outcome.
+    pub result: &'a ExperimentResult,
+    /// The names of the levels, the baseline first, by which blocks number them; none of the
+    /// hardware alone, or where they are not known.
+    pub levels: &'a [String],
+    /// The node that each level's workers stand on, by binding and then by level; may be empty.
+    pub workers_at: &'a [Vec<Option<NodeId>>],
+    /// A cost within this is no difference; none where it is not known.
+    pub margin: Option<f64>,
+    /// The finished blocks, in their order.
+    pub blocks: &'a [BlockRecord],
+    /// What others published of the same question.
+    pub published: Vec<&'a Published>,
+    /// The command that measures it again.
+    pub command: String,
+}
+
+/// A probe's report, with what others published of it.
+#[derive(Clone, Debug)]
+pub struct Probed<'a> {
+    /// What it found.
+    pub report: &'a ProbeReport,
+    /// What others published.
+    pub published: Vec<&'a Published>,
+}
+
+/// Something that was not measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NotTested {
+    /// What.
+    pub what: String,
+    /// Why not.
+    pub why: String,
+    /// How many seconds it would take, where that is known.
+    pub takes_s: Option<f64>,
+}
+
+impl Section<'_> {
+    /// The name of a level that blocks know by number.
+    pub(crate) fn level(&self, number: usize) -> String {
+        self.levels.get(number).cloned().unwrap_or_else(|| match number {
+            0 => "baseline".to_owned(),
+            n => format!("level {n}"),
+        })
+    }
+
+    /// The point that the headline is of: the reported one whose interval is farthest from none.
+    pub(crate) fn headline_point(&self) -> Option<&PointCost> {
+        let points = self.result.details.iter().flat_map(|details| &details.points);
+        let clarity = |point: &PointCost| point.cost.low.max(-point.cost.high);
+        let reported = points.filter(|point| !point.exploratory);
+        reported.max_by(|a, b| clarity(a).total_cmp(&clarity(b)))
+    }
+
+    /// All levels that anything is known of, the baseline first.
+    pub(crate) fn all_levels(&self) -> Vec<String> {
+        let of_blocks = self.blocks.iter().map(|block| block.trial.level).max();
+        let of_arms = || {
+            let mut names: Vec<String> = Vec::new();
+            for arm in self.result.details.iter().flat_map(|details| &details.arms) {
+                if !names.contains(&arm.level) {
+                    names.push(arm.level.clone());
+                }
+            }
+            names
+        };
+        match (self.levels.is_empty(), of_blocks) {
+            (false, _) => self.levels.to_vec(),
+            (true, Some(last)) => (0..=last.max(1)).map(|number| self.level(number)).collect(),
+            (true, None) => of_arms(),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The little phrases that every form of a report shares.
+
+use hopcost_core::{Estimate, ExperimentResult, Headline, Known, Unit};
+
+use crate::number::{figure, margin};
+
+/// `12 s`, `4 min`, `1.5 h`.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 9.95 => format!("{s:.1} s"),
+        s if s < 99.5 => format!("{s:.0} s"),
+        s if s < 5_400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3_600.0),
+    }
+}
+
+/// A share in per cent, with one decimal, and a real minus sign.
+pub fn percent(share: f64) -> String {
+    minus(&format!("{:.1} %", 100.0 * share))
+}
+
+/// The same with its sign.
+pub fn signed_percent(share: f64) -> String {
+    minus(&format!("{:+.1} %", 100.0 * share))
+}
+
+/// `+4.5 % (+3.2 … +5.8 %)`.
+pub fn cost(cost: &Estimate) -> String {
+    let [low, high] = [cost.low, cost.high].map(|share| format!("{:+.1}", 100.0 * share));
+    minus(&format!("{} ({low} … {high} %)", signed_percent(cost.point)))
+}
+
+/// A share that was found where another was needed: 99.96 % does not read as 100.
+pub fn share_found(share: f64) -> String {
+    format!("{:.1} %", (1000.0 * share).floor() / 10.0)
+}
+
+/// A headline's figure with its interval and unit.
+pub fn headline(headline: &Headline) -> String {
+    let e = &headline.estimate;
+    if headline.unit == Unit::Fraction {
+        let [low, high] = [e.low, e.high].map(|share| format!("{:.1}", 100.0 * share));
+        return minus(&format!("{} ({low} … {high} %)", percent(e.point)));
+    }
+    format!("{} {} {}", figure(e.point), margin(e), headline.unit)
+}
+
+/// The cost that a comparison ended in.
+pub fn cost_of(result: &ExperimentResult) -> Option<&Estimate> {
+    match &result.estimate {
+        Known::Is(headline) if headline.unit == Unit::Fraction => Some(&headline.estimate),
+        _ => None,
+    }
+}
+
+/// An experiment's name as a reader says it: `remote-memory` is `Remote memory`.
+pub fn spoken(name: &str) -> String {
+    let words = name.replace(['-', '_'], " ");
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// A verdict as it is read: `NOT APPLICABLE`.
+pub fn verdict(result: &ExperimentResult) -> String {
+    result.verdict.to_string().replace('_', " ")
+}
+
+/// With a real minus sign before figures.
+pub fn minus(text: &str) -> String {
+    text.replace('-', "−")
+}
+
+/// `2026-11-21 10:09 UTC`, from seconds since 1970.
+pub fn moment(unix_s: i64) -> String {
+    let (days, seconds) = (unix_s.div_euclid(86_400), unix_s.rem_euclid(86_400));
+    let (year, month, day) = date(days);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", seconds / 3_600, seconds % 3_600 / 60)
+}
+
+/// The date so many days after 1970-01-01. Years are counted from March, so that a leap day is the
+/// last of its year.
+fn date(days: i64) -> (i64, i64, i64) {
+    const DAYS_OF_ERA: i64 = 146_097; // 400 years
+    let since_0000_03_01 = days + 719_468;
+    let (era, day) =
+        (since_0000_03_01.div_euclid(DAYS_OF_ERA), since_0000_03_01.rem_euclid(DAYS_OF_ERA));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let of_month = of_year - (153 * from_march + 2) / 5 + 1;
+    (400 * era + year + i64::from(month <= 2), month, of_month)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_dates() {
+        assert_eq!(moment(0), "1970-01-01 00:00 UTC");
+        assert_eq!(moment(951_782_400), "2000-02-29 00:00 UTC");
+        assert_eq!(moment(1_735_689_599), "2024-12-31 23:59 UTC");
+        assert_eq!(moment(-1), "1969-12-31 23:59 UTC");
+    }
+
+    #[test]
+    fn durations_have_the_unit_that_a_reader_would_take() {
+        let cases = [(0.42, "0.4 s"), (42.0, "42 s"), (250.0, "4 min"), (9_000.0, "2.5 h")];
+        for (seconds, text) in cases {
+            assert_eq!(duration(seconds), text);
+        }
+    }
+
+    #[test]
+    fn figures_carry_their_sign_and_interval() {
+        let e = Estimate {
+            point: -0.012,
+            low: -0.03,
+            high: 0.006,
+            level: 0.95,
+            n: 8,
+            n_effective: 8.0,
+        };
+        assert_eq!(cost(&e), "−1.2 % (−3.0 … +0.6 %)");
+        assert_eq!(share_found(0.9996), "99.9 %");
+        assert_eq!(spoken("remote-memory"), "Remote memory");
+    }
+}
