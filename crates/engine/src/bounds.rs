@@ -29,6 +29,12 @@ pub struct Bounds {
     pub memory_bytes: u64,
 }
 
+/// Memory that a load has to leave on a host with so much of it, of which so much is available: a
+/// twentieth of all, or half of what is left already where that is less.
+pub fn floor_bytes(total: u64, available: u64) -> u64 {
+    (total / 20).min(available / 2)
+}
+
 /// Reads `cpus:0-3,8,mem:8G`, either alone, or nothing; or says what is wrong with it.
 pub fn read(text: &str) -> Result<Allowance, String> {
     let mut allowance = Allowance::default();
@@ -71,8 +77,13 @@ fn cpus(value: &str) -> Result<CpuSet, String> {
 }
 
 impl Allowance {
-    /// What it is on a machine, or why that machine cannot give it. More memory than is available is
-    /// no error: it is a bound, and what is available bounds as well.
+    /// All that a load may take where nobody else is at work.
+    pub fn everything() -> Self {
+        Self { cpus: None, memory_bytes: Some(u64::MAX) }
+    }
+
+    /// What it is on a machine, or why that machine cannot give it. More memory than there is to take
+    /// is no error: it is a bound, and what is available bounds as well.
     pub fn on(&self, machine: &Machine) -> Result<Bounds, String> {
         let usable = &machine.limits.cpus;
         let cpus = self.cpus.clone().unwrap_or_else(|| usable.clone());
@@ -81,7 +92,9 @@ impl Allowance {
             return Err(format!("cpus:{cpus}: CPU {absent} cannot be used; {usable} can"));
         }
         let available = machine.available_bytes();
-        let memory_bytes = self.memory_bytes.unwrap_or(available / 2).min(available);
+        let total = machine.nodes.iter().filter_map(|node| node.total_bytes.get()).sum();
+        let most = available - floor_bytes(total, available);
+        let memory_bytes = self.memory_bytes.unwrap_or(available / 2).min(most);
         Ok(Bounds { cpus, memory_bytes })
     }
 }
@@ -170,8 +183,12 @@ mod tests {
     fn what_is_not_said_is_all_cpus_and_half_of_the_memory() {
         let bounds = Allowance::default().on(&machine()).unwrap();
         assert_eq!(bounds, Bounds { cpus: machine().limits.cpus, memory_bytes: 4 << 30 });
-        let more = allowance(None, Some(64 << 30)).on(&machine()).unwrap();
-        assert_eq!(more.memory_bytes, 8 << 30);
+        // Of 16 GiB a twentieth is left to the host.
+        let most = (8 << 30) - (16 << 30) / 20;
+        for more in [allowance(None, Some(64 << 30)), Allowance::everything()] {
+            assert_eq!(more.on(&machine()).unwrap().memory_bytes, most);
+        }
+        assert_eq!(floor_bytes(16 << 30, 1 << 20), 1 << 19);
         let wrong = allowance(Some("2-5"), None).on(&machine()).unwrap_err();
         assert_eq!(wrong, "cpus:2-5: CPU 4-5 cannot be used; 0-3 can");
     }

@@ -22,6 +22,8 @@ use hopcost_core::{Known, Reason};
 use hopcost_sys::strain::{Strain, Watch};
 use hopcost_sys::{Root, clock, processes, topology};
 
+use crate::bounds;
+
 /// What is guarded.
 #[derive(Clone, Debug, Default)]
 pub struct Charge {
@@ -60,7 +62,8 @@ impl Guardian {
         let root = Root::live();
         processes::turns_are_counted(&root).and_then(|()| {
             let shared = Arc::new(Shared::default());
-            let mut post = Post { watch: Watch::over(charge.servers), root, shared, stop };
+            let (watch, ours) = (Watch::over(charge.servers), BTreeSet::new());
+            let mut post = Post { watch, root, ours, shared, stop };
             let judge = Judge::new(&post.calm(), charge.memory_bytes, floor_bytes(&post.root));
             let shared = Arc::clone(&post.shared);
             let named = thread::Builder::new().name("guardian".into());
@@ -98,6 +101,7 @@ impl Drop for Guardian {
 struct Post {
     watch: Watch,
     root: Root,
+    ours: BTreeSet<u32>,
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
 }
@@ -105,7 +109,11 @@ struct Post {
 impl Post {
     fn look(&mut self) -> Strain {
         let ours = self.shared.ours.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        self.watch.look(&self.root, &ours)
+        if ours != self.ours {
+            self.ours = ours;
+            self.watch.recount();
+        }
+        self.watch.look(&self.root, &self.ours)
     }
 
     /// The looks before the load. Who is at work is only known after a while.
@@ -140,12 +148,10 @@ impl Post {
     }
 }
 
-/// Less memory than this must not be left: a twentieth of all, or half of what is left already where
-/// that is less. A plan has to leave it.
-pub fn floor_bytes(root: &Root) -> u64 {
-    let of = |key| topology::machine_memory(root, key).ok();
-    let twentieth = of("MemTotal").unwrap_or(0) / 20;
-    of("MemAvailable").map_or(twentieth, |available| twentieth.min(available / 2))
+/// Less memory than this must not be left on the host.
+fn floor_bytes(root: &Root) -> u64 {
+    let of = |key| topology::machine_memory(root, key).ok().unwrap_or(0);
+    bounds::floor_bytes(of("MemTotal"), of("MemAvailable"))
 }
 
 /// Who wants less CPU than this does not count, in CPUs.

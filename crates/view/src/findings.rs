@@ -1,10 +1,10 @@
 //! What was found, in one sentence, and what to do, in another. Pure: the same results say the same.
 
-use hopcost_core::{ExperimentResult, Severity, Verdict};
+use hopcost_core::{Estimate, ExperimentResult, Known, Severity, Verdict};
 
 use crate::number::plural;
 use crate::page::{Page, Section};
-use crate::words::{cost_of, duration, headline, minus, percent, spoken};
+use crate::words::{cost_of, duration, headline, minus, percent, spoken, tenths};
 
 /// The first thing that a reader sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +35,8 @@ pub fn sentences(page: &Page<'_>) -> Sentences {
     Sentences { found, action: with_the_doctor(page, action) }
 }
 
-/// The section that a reader has to know of first: what is sure before what is not, this machine
-/// before an emulated one, and the farthest from no difference first.
+/// The section that a reader has to know of first: this machine before an emulated one, and what is
+/// sure before what is not. Of equals the first: what matters most is asked first.
 fn clearest<'s, 'a>(sections: &'s [Section<'a>]) -> Option<&'s Section<'a>> {
     let rank = |section: &Section<'_>| {
         let result = section.result;
@@ -52,9 +52,7 @@ fn clearest<'s, 'a>(sections: &'s [Section<'a>]) -> Option<&'s Section<'a>> {
         (!result.emulated, weight)
     };
     let best = sections.iter().map(rank).max()?;
-    let equals = sections.iter().filter(|section| rank(section) == best);
-    // Of equals the first, unless another is clearer.
-    equals.rev().max_by(|a, b| clarity(a.result).total_cmp(&clarity(b.result)))
+    sections.iter().find(|section| rank(section) == best)
 }
 
 /// How far the interval is from no difference.
@@ -69,47 +67,66 @@ fn is_material(section: &Section<'_>) -> bool {
 fn found(section: &Section<'_>, all: &[Section<'_>]) -> String {
     let result = section.result;
     let name = spoken(&result.experiment);
-    let Some(cost) = cost_of(result) else {
-        return without_cost(result, &name);
-    };
-    let range = |sign: f64| {
-        let mut ends = [sign * cost.low, sign * cost.high].map(|share| 100.0 * share);
-        ends.sort_by(f64::total_cmp);
-        minus(&format!("{} ({:.1} … {:.1} %)", percent(sign * cost.point), ends[0], ends[1]))
+    let cost = match cost_of(result) {
+        Some(cost) if result.verdict != Verdict::Refused => cost,
+        _ => return without_cost(result, &name),
     };
     if result.emulated {
-        let planted = result.planted.map_or("the distance".to_owned(), |planted| {
-            format!("{} of throughput", percent(planted))
-        });
-        let found = match result.verdict {
-            Verdict::Inconclusive => "is not surely found again yet:",
-            _ => "was found again as",
-        };
-        return format!("EMULATED: {planted} planted {found} {}.", range(1.0));
+        return found_again(result, cost);
     }
+    let (baseline, tested) = arms(section);
+    let change = |verb: &str, sign: f64| {
+        let range = range(cost, sign);
+        format!("{name}: “{tested}” instead of “{baseline}” {verb} {range} of throughput.")
+    };
     match result.verdict {
-        Verdict::Cost => format!("{name} costs this machine {} of throughput.", range(1.0)),
-        Verdict::Gain => format!("{name} gains this machine {} of throughput.", range(-1.0)),
+        Verdict::Gain => change("gains", -1.0),
         Verdict::Equivalent => nothing_matters(section, all),
         Verdict::Inconclusive => format!(
-            "{name} is undecided: between {:.1} and {:.1} % of throughput.",
-            100.0 * cost.low,
-            100.0 * cost.high
-        )
-        .replace('-', "−"),
-        _ => without_cost(result, &name),
+            "{name} is undecided: it costs between {} and {} of throughput.",
+            percent(cost.low),
+            percent(cost.high)
+        ),
+        _ => change("costs", 1.0),
     }
+}
+
+/// A cost with its interval, or, turned round, a gain.
+fn range(cost: &Estimate, sign: f64) -> String {
+    let mut ends = [sign * cost.low, sign * cost.high];
+    ends.sort_by(f64::total_cmp);
+    let [low, high] = ends.map(|share| minus(&format!("{:.1}", tenths(share))));
+    format!("{} ({low} … {high} %)", percent(sign * cost.point))
+}
+
+/// What was planted, and what of it was seen: never a sentence on this machine.
+fn found_again(result: &ExperimentResult, cost: &Estimate) -> String {
+    let planted = result
+        .planted
+        .map_or("the distance".to_owned(), |planted| format!("{} of throughput", percent(planted)));
+    let found = match result.verdict {
+        Verdict::Inconclusive => "is not surely found again yet:",
+        _ => "was found again as",
+    };
+    format!("EMULATED: {planted} planted {found} {}.", range(cost, 1.0))
 }
 
 fn nothing_matters(section: &Section<'_>, all: &[Section<'_>]) -> String {
     let margin = percent(section.margin.unwrap_or(USUAL_MARGIN));
-    let real = all.iter().map(|section| section.result).filter(|result| !result.emulated);
-    let compared = real.filter(|result| cost_of(result).is_some()).count();
     let name = spoken(&section.result.experiment);
-    if compared > 1 {
+    let real = all.iter().map(|section| section.result).filter(|result| !result.emulated);
+    let compared: Vec<_> = real.filter(|result| cost_of(result).is_some()).collect();
+    if compared.len() > 1 {
+        let open =
+            |r: &&&ExperimentResult| matches!(r.verdict, Verdict::Inconclusive | Verdict::Refused);
+        let open = match compared.iter().filter(open).count() {
+            0 => String::new(),
+            n => format!(", {n} of them undecided"),
+        };
         return format!(
-            "None of {compared} comparisons found a difference that matters; {} makes less than \
+            "None of {} comparisons found a difference that matters{open}; {} makes less than \
              ±{margin} of throughput.",
+            compared.len(),
             name.to_lowercase()
         );
     }
@@ -125,10 +142,10 @@ fn without_cost(result: &ExperimentResult, name: &str) -> String {
         (_, Verdict::NotApplicable) => {
             format!("{stamp}{name} cannot be asked here: {}.", end_less(result.reason.as_str()))
         }
-        (hopcost_core::Known::Is(figure), _) => {
+        (Known::Is(figure), _) => {
             format!("{stamp}{name}: {} at the farthest ({}).", headline(figure), figure.of)
         }
-        (hopcost_core::Known::Missing(reason), _) => {
+        (Known::Missing(reason), _) => {
             format!("{stamp}{name} is undecided: {}.", end_less(reason.as_str()))
         }
     }
@@ -222,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn the_surest_and_largest_effect_comes_first() {
+    fn what_is_sure_and_matters_comes_first() {
         let small = Sample::compared("log-distance", Verdict::Cost, 0.02, 0.005);
         let large = Sample::compared("remote-memory", Verdict::Cost, 0.06, 0.02);
         let wide = Sample::compared("memory-policy", Verdict::Inconclusive, 0.3, 0.4);
         let said = said(&[wide, small, large]);
         assert_eq!(
             said.found,
-            "Remote memory costs this machine 6.0 % (4.0 … 8.0 %) of throughput."
+            "Remote memory: “far” instead of “near” costs 6.0 % (4.0 … 8.0 %) of throughput."
         );
         assert_eq!(said.action, "Prefer “near” to “far” wherever you can choose.");
     }
@@ -237,7 +254,7 @@ mod tests {
     #[test]
     fn a_gain_is_told_as_one() {
         let said = said(&[Sample::compared("memory-policy", Verdict::Gain, -0.14, 0.03)]);
-        assert!(said.found.contains("gains this machine 14.0 % (11.0 … 17.0 %)"), "{}", said.found);
+        assert!(said.found.contains("gains 14.0 % (11.0 … 17.0 %)"), "{}", said.found);
         assert_eq!(said.action, "Change from “near” to “far” wherever you can choose.");
     }
 
@@ -246,6 +263,10 @@ mod tests {
         let said = said(&[Sample::compared("remote-memory", Verdict::Equivalent, 0.001, 0.01)]);
         assert!(said.found.contains("no difference that matters here: less than ±3.0 %"));
         assert!(said.action.starts_with("Leave it as it is"));
+        let nothing = || Sample::compared("log-distance", Verdict::Equivalent, 0.001, 0.01);
+        let open = Sample::compared("memory-policy", Verdict::Inconclusive, 0.01, 0.2);
+        let found = self::said(&[nothing(), nothing(), open]).found;
+        assert!(found.starts_with("None of 3 comparisons found a difference that matters, 1 of"));
     }
 
     #[test]
@@ -267,7 +288,9 @@ mod tests {
     fn refusals_and_absences_have_their_reason() {
         let mut refused = Sample::compared("remote-memory", Verdict::Refused, 0.2, 0.01);
         refused.result.reason = "12 pages were elsewhere".into();
-        assert!(said(&[refused]).found.contains("do not count: 12 pages were elsewhere."));
+        assert!(said(&[refused.clone()]).found.contains("do not count: 12 pages were elsewhere."));
+        refused.result.emulated = true;
+        assert!(said(&[refused]).found.starts_with("EMULATED: Remote memory has figures"));
         let absent = Sample::absent("remote-memory", "there is one node");
         assert!(said(&[absent]).found.contains("cannot be asked here: there is one node."));
         assert_eq!(said(&[]).found, "Nothing was measured.");

@@ -9,7 +9,7 @@ use crate::findings::sentences;
 use crate::number::plural;
 use crate::page::{Page, Section};
 use crate::svg;
-use crate::words::{duration, headline, moment, share_found, verdict};
+use crate::words::{duration, headline, moment, share_found, stamped_verdict};
 
 /// The report.
 pub fn markdown(page: &Page<'_>) -> String {
@@ -23,16 +23,15 @@ pub fn markdown(page: &Page<'_>) -> String {
     }
     for section in &page.sections {
         let result = section.result;
-        let stamp = if result.emulated { "EMULATED " } else { "" };
         let (figure, of) = match &result.estimate {
             Known::Is(figure) => (headline(figure), figure.of.clone()),
             Known::Missing(reason) => ("–".to_owned(), format!("missing, because {reason}")),
         };
         let _ = writeln!(
             out,
-            "| {} | {stamp}{} | {} | {} |",
+            "| {} | {} | {} | {} |",
             safe(&result.experiment),
-            verdict(result),
+            stamped_verdict(result),
             safe(&figure),
             safe(&of)
         );
@@ -138,7 +137,7 @@ mod tests {
     fn a_comment_begins_with_what_was_found() {
         let sample = Sample::compared("remote-memory", Verdict::Cost, 0.06, 0.02);
         let text = markdown(&page(vec![sample.section()]));
-        assert!(text.starts_with("**Remote memory costs this machine 6.0 %"), "{text}");
+        assert!(text.starts_with("**Remote memory: “far” instead of “near” costs 6.0 %"), "{text}");
         assert!(text.contains("| remote-memory | COST | 6.0 % (4.0 … 8.0 %) |"), "{text}");
         assert!(text.contains("changed on this host: nothing"));
     }

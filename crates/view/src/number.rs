@@ -20,10 +20,15 @@ const LOPSIDED: f64 = 3.0;
 /// Below this level an interval is none.
 const LEAST_LEVEL: f64 = 0.949;
 
+/// Were there enough rounds for an interval?
+pub fn has_interval(estimate: &Estimate) -> bool {
+    estimate.level >= LEAST_LEVEL
+}
+
 /// The half-width of an interval, with the decimals of its figure: `±0.4`; or how few rounds there
 /// were, where those are too few for an interval.
 pub fn margin(estimate: &Estimate) -> String {
-    if estimate.level < LEAST_LEVEL {
+    if !has_interval(estimate) {
         return format!("n={:.0}", estimate.n_effective);
     }
     let (down, up) = (estimate.point - estimate.low, estimate.high - estimate.point);

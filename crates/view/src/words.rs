@@ -14,19 +14,25 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// A share in per cent to the tenth, and never less than nothing that rounds to nothing.
+pub fn tenths(share: f64) -> f64 {
+    let rounded = (1_000.0 * share).round() / 10.0;
+    if rounded == 0.0 { 0.0 } else { rounded }
+}
+
 /// A share in per cent, with one decimal, and a real minus sign.
 pub fn percent(share: f64) -> String {
-    minus(&format!("{:.1} %", 100.0 * share))
+    minus(&format!("{:.1} %", tenths(share)))
 }
 
 /// The same with its sign.
 pub fn signed_percent(share: f64) -> String {
-    minus(&format!("{:+.1} %", 100.0 * share))
+    minus(&format!("{:+.1} %", tenths(share)))
 }
 
 /// `+4.5 % (+3.2 … +5.8 %)`.
 pub fn cost(cost: &Estimate) -> String {
-    let [low, high] = [cost.low, cost.high].map(|share| format!("{:+.1}", 100.0 * share));
+    let [low, high] = [cost.low, cost.high].map(|share| format!("{:+.1}", tenths(share)));
     minus(&format!("{} ({low} … {high} %)", signed_percent(cost.point)))
 }
 
@@ -39,7 +45,7 @@ pub fn share_found(share: f64) -> String {
 pub fn headline(headline: &Headline) -> String {
     let e = &headline.estimate;
     if headline.unit == Unit::Fraction {
-        let [low, high] = [e.low, e.high].map(|share| format!("{:.1}", 100.0 * share));
+        let [low, high] = [e.low, e.high].map(|share| format!("{:.1}", tenths(share)));
         return minus(&format!("{} ({low} … {high} %)", percent(e.point)));
     }
     format!("{} {} {}", figure(e.point), margin(e), headline.unit)
@@ -63,6 +69,12 @@ pub fn spoken(name: &str) -> String {
 /// A verdict as it is read: `NOT APPLICABLE`.
 pub fn verdict(result: &ExperimentResult) -> String {
     result.verdict.to_string().replace('_', " ")
+}
+
+/// The same with the stamp of what was planted.
+pub fn stamped_verdict(result: &ExperimentResult) -> String {
+    let stamp = if result.emulated { "EMULATED " } else { "" };
+    format!("{stamp}{}", verdict(result))
 }
 
 /// With a real minus sign before figures.
@@ -123,6 +135,7 @@ mod tests {
             n_effective: 8.0,
         };
         assert_eq!(cost(&e), "−1.2 % (−3.0 … +0.6 %)");
+        assert_eq!((percent(-0.0004), signed_percent(-0.0004)), ("0.0 %".into(), "+0.0 %".into()));
         assert_eq!(share_found(0.9996), "99.9 %");
         assert_eq!(spoken("remote-memory"), "Remote memory");
     }

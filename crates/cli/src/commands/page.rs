@@ -167,7 +167,7 @@ fn unfinished(
     reports: &[ProbeReport],
 ) -> ExperimentResult {
     let reason = format!(
-        "it was stopped after {}, before there was a verdict; the same command with --resume goes on",
+        "it was stopped after {}, before there was a verdict",
         if blocks.is_empty() {
             hopcost_view::plural(reports.len(), "probe")
         } else {

@@ -14,7 +14,7 @@ pub mod servers;
 use std::fmt;
 use std::time::Duration;
 
-use hopcost_core::Known;
+use hopcost_core::{CpuSet, Known};
 use hopcost_sys::activity::{self, Moment, Process};
 use hopcost_sys::{Root, clock, processes, topology};
 use serde::Serialize;
@@ -37,6 +37,8 @@ pub struct Host {
     pub cpus: usize,
     /// CPUs that others than ourselves used, 1.0 being one all the time.
     pub others_cpus: f64,
+    /// The CPUs that were idle, ourselves left in: where something cheap disturbs nobody.
+    pub idle_cpus: CpuSet,
     /// The other processes that used most.
     pub busiest: Vec<Process>,
     /// Threads that ran or could have run at the end, ourselves among them.
@@ -65,6 +67,8 @@ pub enum Presence {
 const TOLERABLE_SHARE: f64 = 0.10;
 /// CPUs that others may use: on a large host a tenth of it is many.
 const TOLERABLE_CPUS: f64 = 2.0;
+/// An idle Linux keeps house for less than this on every CPU.
+const IDLE_BELOW: f64 = 0.05;
 /// So many of the busiest processes are named.
 const NAMED: usize = 3;
 
@@ -105,12 +109,15 @@ fn host(root: &Root, before: &Moment, after: &Moment, over: Duration) -> Host {
     let own_ms = own_ms.saturating_sub(before.processes.used_ms(&before_ours));
     let activity = activity::between(before, after, over);
     let all_cpus: f64 = activity.busy.values().sum();
+    let idle = activity.busy.iter().filter(|(_, share)| **share < IDLE_BELOW);
+    let idle_cpus = idle.map(|(cpu, _)| *cpu).collect();
     let mut busiest = activity.processes;
     busiest.retain(|process| !ours.contains(&process.pid));
     busiest.truncate(NAMED);
     Host {
         cpus: after.cpus.len(),
         others_cpus: (all_cpus - own_ms as f64 / 1000.0 / over.as_secs_f64()).max(0.0),
+        idle_cpus,
         busiest,
         runnable: runnable(root),
         stolen: activity.stolen,

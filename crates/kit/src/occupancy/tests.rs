@@ -106,6 +106,7 @@ fn an_idle_host_is_idle() {
     let occupancy = seen(&Recorded::new(0, 0), &Recorded::new(2, 98));
     assert_eq!(presence(&occupancy), Presence::Idle);
     assert!(occupancy.servers.is_empty());
+    assert_eq!(occupancy.host.idle_cpus.to_string(), "0-3");
     assert_eq!((occupancy.host.cpus, &occupancy.host.runnable), (4, &Known::Is(3)));
     assert_eq!(occupancy.host.available_bytes, Known::Is(8 << 20));
 }
@@ -142,6 +143,7 @@ fn backends_at_work_are_counted_with_their_cpu() {
     let occupancy = seen(&before, &after);
     let server = &occupancy.servers[0];
     assert_eq!(server.sessions, Known::Is(8));
+    assert!(occupancy.host.idle_cpus.is_empty());
     // The kernel's ticks are 10 ms everywhere but on old Alphas.
     assert!((server.cpus - 1.6).abs() < 1e-9, "{server}");
     let at_a_glance = vec!["PostgreSQL 17 (pid 100): 8 sessions".to_owned()];

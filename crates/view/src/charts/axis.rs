@@ -144,7 +144,8 @@ impl Sheet {
 
 /// A rectangle, as a part of a path.
 pub fn add_box(path: &mut String, (left, right): (f64, f64), (top, bottom): (f64, f64)) {
-    let _ = write!(path, "M{left:.1} {top:.1}H{right:.1}V{bottom:.1}H{left:.1}z");
+    let (width, height) = (right - left, bottom - top);
+    let _ = write!(path, "M{left:.1} {top:.1}h{width:.1}v{height:.1}h{:.1}z", -width);
 }
 
 /// A level's shape around a place, as a part of a path.

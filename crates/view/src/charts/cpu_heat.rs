@@ -9,7 +9,7 @@ use super::timeline::{Column, Timeline};
 use crate::page::Section;
 
 /// So many rows can be told apart; with more CPUs, neighbours share one.
-const MOST_ROWS: usize = 48;
+const MOST_ROWS: usize = 32;
 /// The steps of the scale, each twice as hard to overlook as the one before.
 pub const SHADES: usize = 6;
 
@@ -33,14 +33,9 @@ pub fn cpu_heat(section: &Section<'_>) -> Known<String> {
     let mut shades: [String; SHADES] = Default::default();
     for (place, row) in rows.iter().enumerate() {
         let y = top + height * place as f64;
-        for (column, busy) in timeline.columns.iter().zip(&columns) {
-            let shares: Vec<f64> = row.iter().filter_map(|cpu| busy.get(cpu).copied()).collect();
-            if shares.is_empty() {
-                continue;
-            }
-            let share = shares.iter().sum::<f64>() / shares.len() as f64;
-            let ends = (plot.x.at(column.from_s), plot.x.at(column.to_s));
-            add_box(&mut shades[shade(share)], ends, (y, y + height - 0.8));
+        for (shade, from_s, to_s) in runs(row, &timeline.columns, &columns) {
+            let ends = (plot.x.at(from_s), plot.x.at(to_s));
+            add_box(&mut shades[shade], ends, (y, y + height - 0.8));
         }
     }
     for (shade, path) in shades.iter().enumerate() {
@@ -51,6 +46,30 @@ pub fn cpu_heat(section: &Section<'_>) -> Known<String> {
     let what = format!("seconds from the first block{}", timeline.note());
     plot.draw_along(&mut sheet, &what);
     Known::Is(sheet.finish())
+}
+
+/// A row's shades and their times; neighbours of one shade are one.
+fn runs(
+    row: &[u32],
+    columns: &[Column<'_>],
+    busy: &[BTreeMap<u32, f64>],
+) -> Vec<(usize, f64, f64)> {
+    let mut runs: Vec<(usize, f64, f64)> = Vec::new();
+    for (column, busy) in columns.iter().zip(busy) {
+        let shares: Vec<f64> = row.iter().filter_map(|cpu| busy.get(cpu).copied()).collect();
+        if shares.is_empty() {
+            continue;
+        }
+        let shade = shade(shares.iter().sum::<f64>() / shares.len() as f64);
+        match runs.last_mut() {
+            // Columns end where the next begin, to the last digit.
+            Some((last, _, to_s)) if *last == shade && to_s.total_cmp(&column.from_s).is_eq() => {
+                *to_s = column.to_s;
+            }
+            _ => runs.push((shade, column.from_s, column.to_s)),
+        }
+    }
+    runs
 }
 
 /// The step of a share between 0 and 1.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use hopcost_core::{CellResult, Estimate, Known, Unit};
 
 use super::axis::{Anchor, Plot, Sheet, add_shape, add_whisker, extent};
-use crate::number::{figure, margin};
+use crate::number::{figure, has_interval, margin};
 
 /// One series, row by row in the order of its counts.
 pub fn curve(series: &str, cells: &[&CellResult]) -> Known<String> {
@@ -31,7 +31,9 @@ pub fn curve(series: &str, cells: &[&CellResult]) -> Known<String> {
         let (x, y) = (plot.x.at(place as f64), plot.y.at(estimate.point));
         let _ = write!(line, "{}{x:.1} {y:.1}", if place == 0 { 'M' } else { 'L' });
         add_shape(&mut marks, 0, (x, y), 4.5);
-        add_whisker(&mut whiskers, x, (plot.y.at(estimate.low), plot.y.at(estimate.high)));
+        if has_interval(estimate) {
+            add_whisker(&mut whiskers, x, (plot.y.at(estimate.low), plot.y.at(estimate.high)));
+        }
         sheet.text((x, plot.bottom + 21.0), Anchor::Middle, "", count);
     }
     sheet.path("line c0", &line);

@@ -41,7 +41,7 @@ pub fn effect(title: &str, rows: &[Row]) -> Known<String> {
         [row.cost.low, row.cost.high, -margin, margin].map(|share| 100.0 * share)
     });
     let Some((low, high)) = extent(percents) else {
-        return Known::missing("nothing was compared");
+        return Known::missing("no cost was estimated");
     };
     let scale = Scale::new(with_air((low.min(-0.5), high.max(0.5))), (START, RIGHT));
     let mut sheet = Sheet::new(title, words(rows));

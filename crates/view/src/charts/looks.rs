@@ -14,7 +14,7 @@ const FEW: usize = 24;
 /// How the headline's interval narrowed.
 pub fn looks(section: &Section<'_>) -> Known<String> {
     let Some(point) = section.headline_point() else {
-        return Known::missing("nothing was estimated");
+        return Known::missing("no cost was estimated");
     };
     let looks = &point.looks;
     let costs = || looks.iter().flat_map(|look| [look.cost.low, look.cost.high]);

@@ -7,8 +7,8 @@ use super::axis::{Anchor, LEFT, Plot, Sheet, add_box, add_cross};
 use super::class_of;
 use crate::page::Section;
 
-/// So many columns can be told apart.
-const MOST_COLUMNS: usize = 240;
+/// So many columns can be told apart, and make a page that is not too long.
+const MOST_COLUMNS: usize = 160;
 /// So many windows fit into the ribbon.
 const MOST_IN_RIBBON: usize = 1_200;
 /// A pause of less than so many windows is drawn as part of the one before it.
@@ -162,14 +162,14 @@ mod tests {
 
     #[test]
     fn a_long_run_is_drawn_in_columns_of_whole_blocks() {
-        let short = Sample::compared("x", Verdict::Cost, 0.1, 0.01).with_blocks(60);
+        let short = Sample::compared("x", Verdict::Cost, 0.1, 0.01).with_blocks(40);
         let timeline = Timeline::of(&short.section()).unwrap();
-        assert_eq!((timeline.columns.len(), timeline.together), (240, 1));
-        let long = Sample::compared("x", Verdict::Cost, 0.1, 0.01).with_blocks(61);
+        assert_eq!((timeline.columns.len(), timeline.together), (160, 1));
+        let long = Sample::compared("x", Verdict::Cost, 0.1, 0.01).with_blocks(41);
         let timeline = Timeline::of(&long.section()).unwrap();
-        assert_eq!((timeline.columns.len(), timeline.together), (61, 4));
+        assert_eq!((timeline.columns.len(), timeline.together), (41, 4));
         let windows: usize = timeline.columns.iter().map(|column| column.slots.len()).sum();
-        assert_eq!(windows, 244);
+        assert_eq!(windows, 164);
     }
 
     #[test]

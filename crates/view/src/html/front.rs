@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::Known;
+use hopcost_core::{Estimate, ExperimentResult, Known, Verdict};
 
 use super::section::place;
-use super::{figure, trust};
+use super::{figure, prose, trust};
 use crate::charts::{Kind, Row, effect};
 use crate::findings::sentences;
 use crate::page::{Page, Section};
 use crate::svg;
-use crate::words::{cost_of, duration, headline, moment, verdict};
+use crate::words::{cost_of, duration, headline, moment, stamped_verdict};
 use crate::xml::escape;
 
 /// All of it.
@@ -19,8 +19,8 @@ pub fn front(page: &Page<'_>) -> String {
     let mut out = format!(
         "<header class=\"front\">\n{}<h1>{}</h1>\n<p class=\"action\">{}</p>\n",
         masthead(page),
-        escape(&said.found),
-        escape(&said.action)
+        prose(&said.found),
+        prose(&said.action)
     );
     let _ = write!(
         out,
@@ -38,7 +38,7 @@ pub fn front(page: &Page<'_>) -> String {
 fn trust(page: &Page<'_>) -> String {
     let mut facts = String::new();
     for (name, words) in trust::facts(page) {
-        let _ = write!(facts, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(&words));
+        let _ = write!(facts, "<div><dt>{name}</dt><dd>{}</dd></div>", prose(&words));
     }
     format!("<dl class=\"trust\">{facts}</dl>\n")
 }
@@ -66,14 +66,19 @@ fn masthead(page: &Page<'_>) -> String {
     format!("<p class=\"mast\">{facts}{stamps}</p>\n")
 }
 
+/// A refused figure stands in no picture of verdicts.
+fn cost_that_counts(result: &ExperimentResult) -> Option<&Estimate> {
+    cost_of(result).filter(|_| result.verdict != Verdict::Refused)
+}
+
 /// Every comparison on one axis.
 fn verdicts(sections: &[Section<'_>]) -> String {
     let row = |section: &Section<'_>| {
         let result = section.result;
         Some(Row {
-            label: format!("{}  {}", result.experiment, verdict(result)),
+            label: format!("{}  {}", result.experiment, stamped_verdict(result)),
             link: Some(place(section)),
-            cost: *cost_of(result)?,
+            cost: *cost_that_counts(result)?,
             kind: if result.emulated { Kind::Emulated } else { Kind::Estimate },
             margin: section.margin,
         })
@@ -93,9 +98,10 @@ fn verdicts(sections: &[Section<'_>]) -> String {
 /// What has no cost: figures with their spread, refusals, what does not apply.
 fn others(sections: &[Section<'_>]) -> String {
     let mut items = String::new();
-    for section in sections.iter().filter(|section| cost_of(section.result).is_none()) {
+    for section in sections.iter().filter(|section| cost_that_counts(section.result).is_none()) {
         let result = section.result;
         let words = match &result.estimate {
+            _ if result.verdict == Verdict::Refused => result.reason.to_string(),
             Known::Is(figure) => format!("{} ({})", headline(figure), figure.of),
             Known::Missing(reason) => reason.to_string(),
         };
@@ -104,7 +110,7 @@ fn others(sections: &[Section<'_>]) -> String {
             "<li><a href=\"#{}\"><b>{}</b></a> <span class=\"verdict\">{}</span> <span>{}</span></li>",
             place(section),
             escape(&result.experiment),
-            verdict(result),
+            stamped_verdict(result),
             escape(&words)
         );
     }

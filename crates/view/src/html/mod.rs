@@ -98,6 +98,11 @@ fn figure(name: &str, about: &str, chart: &Known<String>) -> String {
     }
 }
 
+/// Text whose figures stay on one line with their unit.
+fn prose(text: &str) -> String {
+    escape(text).replace(" %", "\u{a0}%")
+}
+
 /// A list of short texts; nothing of none.
 fn list<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     let items: String =

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{CellResult, Outcome, Warning};
+use hopcost_core::{CellResult, Estimate, Outcome, Warning};
 
 use super::table::{Column, aligned, published, table};
 use super::{figure, list};
 use crate::charts;
+use crate::number::has_interval;
 use crate::page::Probed;
 use crate::series::{Absences, OfClass, Shape, classes, is_absent_rung, relative_margins, shapes};
 use crate::text;
@@ -92,10 +93,12 @@ fn cell_table(cells: &[&CellResult]) -> String {
         cells.iter().copied().filter(|cell| !is_absent_rung(cells.iter().copied(), cell)).collect();
     let estimates: Vec<_> = here.iter().map(|cell| cell.estimate()).collect();
     // One unit, one column of decimals.
-    let column = |of: fn(&hopcost_core::Estimate) -> f64| -> Vec<String> {
-        aligned(&estimates.iter().map(|e| e.map(of)).collect::<Vec<_>>())
+    let column = |of: fn(&Estimate) -> Option<f64>| -> Vec<String> {
+        aligned(&estimates.iter().map(|e| e.and_then(of)).collect::<Vec<_>>())
     };
-    let (points, lows, highs) = (column(|e| e.point), column(|e| e.low), column(|e| e.high));
+    let (points, rounds) = (column(|e| Some(e.point)), column(|e| Some(e.n_effective)));
+    let lows = column(|e| has_interval(e).then_some(e.low));
+    let highs = column(|e| has_interval(e).then_some(e.high));
     let row = |(n, cell): (usize, &&CellResult)| {
         let figure = match &cell.outcome {
             Outcome::Void(_) => "void".to_owned(),
@@ -103,8 +106,8 @@ fn cell_table(cells: &[&CellResult]) -> String {
         };
         let at = [&cell.cell.row, &cell.cell.column].map(ToString::to_string);
         let at = if at[0] == at[1] { at[0].clone() } else { at.join(" → ") };
-        let (low, high) = (lows[n].clone(), highs[n].clone());
-        vec![cell.cell.series.clone(), at, figure, low, high, cell.cell.unit.to_string()]
+        let (low, high, rounds) = (lows[n].clone(), highs[n].clone(), rounds[n].clone());
+        vec![cell.cell.series.clone(), at, figure, low, high, cell.cell.unit.to_string(), rounds]
     };
     let rows: Vec<Vec<String>> = here.iter().enumerate().map(row).collect();
     let head = [
@@ -114,6 +117,7 @@ fn cell_table(cells: &[&CellResult]) -> String {
         ("from", Column::Figures),
         ("to", Column::Figures),
         ("unit", Column::Words),
+        ("rounds", Column::Figures),
     ];
     table(&head, &rows)
 }

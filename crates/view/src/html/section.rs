@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use hopcost_core::{Arm, Details, ExperimentResult, Known, PointCost, Verdict};
 
 use super::table::{Column, aligned, published, table};
-use super::{figure, list, trust};
+use super::{figure, list, prose, trust};
 use crate::charts::{self, Kind, Row};
 use crate::page::Section;
 use crate::words::{self, cost_of, duration, headline, minus, percent, share_found, verdict};
@@ -41,16 +41,17 @@ pub fn section(section: &Section<'_>) -> String {
     if result.verdict != Verdict::NotApplicable {
         out.push_str(&proof(section));
     }
-    out.push_str("<h3>Published elsewhere</h3>\n");
-    if section.published.is_empty() {
+    if !section.published.is_empty() {
         out.push_str(
-            "<p class=\"faint\">Nothing is known that was published of this question.</p>",
-        );
-    } else {
-        out.push_str(
-            "<p class=\"faint\">Other machines' figures, never a verdict on this one.</p>",
+            "<h3>Published elsewhere</h3>\n<p class=\"faint\">Other machines' figures, never a \
+             verdict on this one.</p>",
         );
         out.push_str(&published(&section.published));
+    } else if result.details.is_some() {
+        out.push_str(
+            "<h3>Published elsewhere</h3>\n<p class=\"faint\">Missing, because hopcost knows of \
+             nothing that was published of this question.</p>",
+        );
     }
     if let Some(details) = &result.details {
         out.push_str(&circumstances(result, details));
@@ -68,7 +69,9 @@ fn sentence(result: &ExperimentResult) -> String {
     let stamp = if result.emulated { "<span class=\"stamp\">EMULATED</span> " } else { "" };
     let verdict = format!("{stamp}<span class=\"verdict\">{}</span> ", verdict(result));
     let words = match (&result.estimate, result.verdict) {
-        (_, Verdict::NotApplicable) => result.reason.to_string(),
+        (_, Verdict::NotApplicable) | (Known::Missing(_), Verdict::Refused) => {
+            result.reason.to_string()
+        }
         (Known::Is(figure), Verdict::Refused) => {
             format!("{}. What was found does not count: {}", result.reason, headline(figure))
         }
@@ -83,7 +86,7 @@ fn sentence(result: &ExperimentResult) -> String {
     let planted = result.planted.map_or(String::new(), |planted| {
         format!(" Planted was {:.2} % of throughput, as counted.", 100.0 * planted)
     });
-    format!("{verdict}{}.{planted}", escape(words.trim_end_matches('.')))
+    format!("{verdict}{}", prose(&format!("{}.{planted}", words.trim_end_matches('.'))))
 }
 
 /// The levels' signs and colours.
@@ -144,12 +147,16 @@ fn evidence(section: &Section<'_>) -> String {
 fn rows(section: &Section<'_>) -> Vec<Row> {
     let points = section.result.details.iter().flat_map(|details| &details.points);
     let kind = |point: &PointCost| match (point.exploratory, section.result.emulated) {
+        // Neither a search's figure nor a refused one counts.
+        _ if section.result.verdict == Verdict::Refused => Kind::Search,
         (true, _) => Kind::Search,
         (false, true) => Kind::Emulated,
         (false, false) => Kind::Estimate,
     };
+    let is_refused = section.result.verdict == Verdict::Refused;
+    let word = |point: &PointCost| if is_refused { "does not count" } else { role(point) };
     let row = |point: &PointCost| Row {
-        label: format!("{}, {}", name(point), role(point)),
+        label: format!("{}, {}", name(point), word(point)),
         link: None,
         cost: point.cost,
         kind: kind(point),
@@ -172,7 +179,7 @@ fn role(point: &PointCost) -> &'static str {
 }
 
 fn percents(values: impl Iterator<Item = f64>) -> Vec<String> {
-    values.map(|share| minus(&format!("{:+.1}", 100.0 * share))).collect()
+    values.map(|share| minus(&format!("{:+.1}", words::tenths(share)))).collect()
 }
 
 fn points(details: &Details) -> String {

@@ -1,6 +1,6 @@
 //! What must hold of every page, whatever is in it.
 
-use hopcost_core::{Finding, Known, Machine, Severity, Verdict};
+use hopcost_core::{Finding, Known, Machine, Observation, Severity, Verdict};
 use hopcost_sys::{Root, topology};
 
 use super::html;
@@ -31,7 +31,7 @@ fn assert_good(html: &str) {
     for link in outside.split("href=\"").skip(1) {
         assert!(link.starts_with('#') || link.starts_with("data:,"), "{}", &link[..40]);
     }
-    for number in ["NaN", "inf\"", "infinity", "−0.0 %"] {
+    for number in ["NaN", "inf\"", "infinity", "−0.0 %", "−0.0\u{a0}%"] {
         assert!(!html.contains(number), "{number}");
     }
 }
@@ -42,7 +42,7 @@ fn a_page_of_everything_is_complete_in_itself() {
     let mut emulated = Sample::compared("remote-memory", Verdict::Cost, 0.04, 0.01).with_blocks(20);
     emulated.result.emulated = true;
     let absent = Sample::absent("log-distance", "there is one node");
-    for shape in ["vm-n1", "hand-epyc-nps4", "hand-hybrid", "vm-n2cxl-6.12"] {
+    for shape in ["vm-n1", "hand-epyc-nps4", "hand-hybrid", "hand-sparse", "vm-n2cxl-6.12"] {
         let machine = machine(shape);
         let mut page = page(vec![real.section(), emulated.section(), absent.section()]);
         page.machine = Known::Is(&machine);
@@ -76,6 +76,17 @@ fn every_chart_without_its_data_says_why() {
     assert_eq!(html.matches("class=\"why\"").count(), 7, "six charts and the machine");
     let old = Sample::compared("x", Verdict::Cost, 0.06, 0.02);
     assert!(super::html(&page(vec![old.section()])).contains("no blocks were kept"));
+}
+
+#[test]
+fn a_refused_figure_is_no_bar_and_its_reason_stands_first() {
+    let mut refused = Sample::compared("remote-memory", Verdict::Refused, 0.06, 0.02);
+    refused.result.reason = "12 pages were elsewhere".into();
+    let html = html(&page(vec![refused.section()]));
+    assert_good(&html);
+    let (front, rest) = html.split_once("</header>").unwrap();
+    assert!(front.matches("12 pages were elsewhere").count() == 2 && !front.contains("Verdicts"));
+    assert!(rest.contains("does not count") && !rest.contains("class=\"interval\""));
 }
 
 #[test]
@@ -122,4 +133,21 @@ fn thousands_of_blocks_make_a_page_that_can_be_sent() {
     let html = html(&page(vec![sample.section()]));
     assert_good(&html);
     assert!(html.len() < 1 << 20, "{} bytes", html.len());
+}
+
+#[test]
+fn hundreds_of_cpus_make_a_page_that_can_be_sent() {
+    let mut sample = Sample::compared("remote-memory", Verdict::Cost, 0.06, 0.02).with_blocks(40);
+    // Restless, so that no two neighbours look alike.
+    for (n, window) in sample.blocks.iter_mut().flat_map(|block| &mut block.windows).enumerate() {
+        let observed = (0..384).flat_map(|cpu| {
+            let busy = ((n * 7 + cpu * 13) % 101) as f64;
+            [("cpu_user_ms", busy), ("cpu_idle_ms", 100.0 - busy)].map(|(metric, value)| {
+                Observation { metric: metric.into(), of: format!("cpu {cpu}"), value }
+            })
+        });
+        window.observations = observed.collect();
+    }
+    let one = html(&page(vec![sample.section()])).len();
+    assert!(one < 250_000, "{one} bytes: eight of them have to fit into 2 MB");
 }
