@@ -24,12 +24,12 @@ pub fn front(page: &Page<'_>) -> String {
     );
     let _ = write!(
         out,
-        "<div class=\"split\"><div>{}{}{}{}</div>{}</div>\n</header>\n",
+        "<div class=\"split\"><div>{}{}{}</div><div>{}{}</div></div>\n</header>\n",
         verdicts(&page.sections),
         others(&page.sections),
         not_tested(page),
-        trust(page),
-        machine(page)
+        machine(page),
+        trust(page)
     );
     out
 }
@@ -130,9 +130,15 @@ fn not_tested(page: &Page<'_>) -> String {
             escape(left.why.trim_end_matches('.'))
         );
     }
-    for (text, experiments) in left_out(&page.sections) {
-        let _ =
-            write!(items, "<li><b>{}</b> {}</li>", escape(&experiments.join(", ")), escape(text));
+    for section in &page.sections {
+        let Some(names) = left_out(section) else { continue };
+        let _ = write!(
+            items,
+            "<li><b>{}</b> {} (<a href=\"#{}\">why</a>)</li>",
+            escape(&section.result.experiment),
+            escape(&names),
+            place(section)
+        );
     }
     if items.is_empty() {
         items.push_str("<li>Nothing was left out.</li>");
@@ -140,19 +146,12 @@ fn not_tested(page: &Page<'_>) -> String {
     format!("<div class=\"aside\"><h2>Not tested</h2><ul class=\"plain\">{items}</ul></div>\n")
 }
 
-/// What experiments left out, each thing once, with those that did.
-fn left_out<'s>(sections: &'s [Section<'_>]) -> Vec<(&'s str, Vec<&'s str>)> {
-    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
-    for section in sections {
-        let result = section.result;
-        for text in result.details.iter().flat_map(|details| &details.left_out) {
-            match all.iter_mut().find(|(known, _)| known == text) {
-                Some((_, experiments)) => experiments.push(&result.experiment),
-                None => all.push((text, vec![&result.experiment])),
-            }
-        }
-    }
-    all
+/// What an experiment left out of itself, by name; the reasons stand in its own section.
+fn left_out(section: &Section<'_>) -> Option<String> {
+    let details = section.result.details.as_ref().filter(|it| !it.left_out.is_empty())?;
+    let name =
+        |text: &String| text.split_once(": ").map_or(text.clone(), |(name, _)| name.to_owned());
+    Some(details.left_out.iter().map(name).collect::<Vec<_>>().join(", "))
 }
 
 fn machine(page: &Page<'_>) -> String {
