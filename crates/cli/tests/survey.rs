@@ -75,6 +75,7 @@ fn a_survey_keeps_to_its_budget_and_names_what_it_left_out() {
             "bounded-max",
             "context-switches",
             "log-distance",
+            "log-distance-disk",
             "remote-memory",
             "server-score"
         ]

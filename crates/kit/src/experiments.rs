@@ -14,6 +14,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = files![
     "bounded-max",
     "context-switches",
     "log-distance",
+    "log-distance-disk",
     "placebo",
     "remote-memory",
     "server-score",
