@@ -26,9 +26,11 @@ pub fn sentences(page: &Page<'_>) -> Sentences {
         None => nothing_found(page),
     };
     let action = match clearest {
-        _ if page.interrupted => "It was stopped before its end: run it again with --resume to go \
-                                  on from what there is."
-            .to_owned(),
+        _ if page.interrupted => {
+            "It was stopped before its end: what was finished counts, the rest \
+                                  has to be run again."
+                .to_owned()
+        }
         Some(section) => action(section),
         None => nothing_to_act_on(page),
     };
