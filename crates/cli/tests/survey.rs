@@ -115,3 +115,12 @@ fn a_check_of_what_is_not_surveyed_is_refused_before_anything_is_measured() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("'placebo' is not part of a survey"));
     assert!(!bench.path("hopcost.db").exists());
 }
+
+#[test]
+fn a_page_that_cannot_be_written_is_told_before_anything_is_measured() {
+    let bench = Bench::new();
+    let output = bench.survey(&["--html", "no/such/place.html"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--html no/such/place.html"));
+    assert!(!bench.path("hopcost.db").exists());
+}

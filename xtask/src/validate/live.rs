@@ -137,6 +137,9 @@ impl Bench {
             let seen_s = run.seen_after_s.filter(|_| run.verdict == "COST");
             let seen = seen_s.map_or("never".to_owned(), |s| format!("after {s:.0} s"));
             println!("  seed {seed}: seen {seen}, {} after {:.0} s", run.verdict, run.seconds);
+            if run.verdict == "REFUSED" {
+                println!("    {}", run.reason);
+            }
             seconds.push(seen_s.unwrap_or(f64::INFINITY));
         }
         seconds.sort_by(f64::total_cmp);

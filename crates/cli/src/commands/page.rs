@@ -212,6 +212,27 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
+/// Can a page be put there? Nothing is left behind, and what is there stays as it is.
+pub fn can_be_written(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        return Err(Failure::usage(format!("--html {}: this is a directory", path.display())));
+    }
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return Ok(());
+    }
+    let beside = beside(path);
+    let tried = fs::write(&beside, "").and_then(|()| fs::remove_file(&beside));
+    Ok(tried.with_context(|| format!("--html {}", path.display()))?)
+}
+
+/// A place for what is not finished yet.
+fn beside(place: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(place.file_name().unwrap_or_default());
+    name.push(format!(".{}.new", std::process::id()));
+    place.with_file_name(name)
+}
+
 /// Writes a file whole or not at all: beside its place first, then into it. What is no ordinary file,
 /// such as a pipe, is written as it is.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
@@ -221,10 +242,7 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
         Ok(_) => fs::canonicalize(path)?,
         Err(_) => path.to_owned(),
     };
-    let mut name = OsString::from(".");
-    name.push(place.file_name().unwrap_or_default());
-    name.push(format!(".{}.new", std::process::id()));
-    let beside: PathBuf = place.with_file_name(name);
+    let beside = beside(&place);
     let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &place));
     if written.is_err() {
         // It may never have been there.

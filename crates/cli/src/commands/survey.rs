@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use hopcost_core::{Experiment, ExperimentResult, Machine, Subject};
+use hopcost_engine::guardian::Guardian;
 use hopcost_engine::survey::{Wish, share_out};
 use hopcost_engine::{hardware, pilot};
 use hopcost_kit::occupancy;
@@ -46,6 +47,18 @@ struct Surveyed {
     interrupted: bool,
 }
 
+/// Why what was still to come was not measured.
+const INTERRUPTED: &str = "the survey was interrupted";
+
+impl Surveyed {
+    /// Tells a better reason for what was interrupted.
+    fn blame(&mut self, why: &str) {
+        for left in self.not_tested.iter_mut().filter(|left| left.why == INTERRUPTED) {
+            why.clone_into(&mut left.why);
+        }
+    }
+}
+
 /// An experiment that applies here, and what it takes.
 struct Candidate {
     experiment: Experiment,
@@ -58,6 +71,8 @@ pub fn run(args: &SurveyArgs) -> Result<Exit, Failure> {
     let begun = clock::now();
     let begun_unix_s = clock::unix_seconds();
     checks_can_be_made(args)?;
+    // Better now than in five minutes.
+    page::can_be_written(&args.html)?;
     let root = Root::live();
     let machine = topology::read(&root);
     let findings = doctor::examine(&root, &machine);
@@ -73,8 +88,11 @@ pub fn run(args: &SurveyArgs) -> Result<Exit, Failure> {
         Permission::Within(bounds) => {
             let leave = Leave::within(&bounds, &machine, Some(&occupancy))?;
             let guardian = leave.guardian(&stop)?;
-            let surveyed = survey(&leave.machine).measure(&mut store)?;
+            let mut surveyed = survey(&leave.machine).measure(&mut store)?;
             safety::say_what_suffered(guardian.as_ref());
+            if let Some(complaint) = guardian.as_ref().and_then(Guardian::complaint) {
+                surveyed.blame(&format!("the survey stopped itself: {complaint}"));
+            }
             surveyed
         }
     };
@@ -226,8 +244,8 @@ impl Survey<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 surveyed.interrupted = true;
                 surveyed.not_tested.extend(candidates.into_iter().rev().map(|candidate| {
-                    let (what, why) = (candidate.experiment.name, "the survey was interrupted");
-                    NotTested { what, why: why.to_owned(), takes_s: Some(candidate.wish.least_s) }
+                    let (what, why) = (candidate.experiment.name, INTERRUPTED.to_owned());
+                    NotTested { what, why, takes_s: Some(candidate.wish.least_s) }
                 }));
                 return Ok(surveyed);
             }
