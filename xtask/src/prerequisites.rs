@@ -17,6 +17,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("setpriv", "util-linux"),
     ("numactl", "numactl"),
     ("lstopo-no-graphics", "hwloc-nox"),
+    ("pg_ctlcluster", "postgresql"),
 ];
 
 /// Makes sure that all of it is here.

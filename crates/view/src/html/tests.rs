@@ -96,7 +96,7 @@ fn an_interrupted_run_is_stamped_and_nothing_measured_is_lost() {
     page.interrupted = true;
     let html = html(&page);
     assert_good(&html);
-    assert!(html.contains(">INTERRUPTED<") && html.contains("--resume"));
+    assert!(html.contains(">INTERRUPTED<") && html.contains("what was finished counts"));
     assert!(html.contains("5 blocks, 0 of them dropped"));
 }
 
