@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn each_rule_sees_what_it_is_for() {
         let long = "//! Long.\n".repeat(601);
-        let fat_core = "let x = 1;\n".repeat(1901);
+        let fat_core = "let x = 1;\n".repeat(2101);
         let cases: &[(usize, &str, &str)] = &[
             (0, "crates/engine/Cargo.toml", "[dependencies]\nhopcost-kit.workspace = true\n"),
             (0, "crates/new/Cargo.toml", ""),
