@@ -29,9 +29,9 @@ use super::connection::{Connection, SqliteError, int};
 pub const NAME: &CStr = c"hopcost-image";
 /// The longest name of an image: a slash and a number.
 const LONGEST_NAME: c_int = 64;
-/// From how much on a debt is paid. Each payment costs more than the time that is counted, because the
-/// caches are cold after it: 0.2 µs with pieces of 2 µs, 4 µs with 50 µs, 14 µs with 300 µs and no more
-/// than that with longer ones. Those make windows unequal, but are counted in the same windows.
+/// From how much on a debt is paid. Each payment costs more than the time that is counted, probably
+/// because the caches are cold after it: some 0.2 µs with pieces of 2 µs, 4 µs with 50 µs, 14 µs with
+/// 300 µs, so a smaller share with longer ones. Those make windows unequal, but are counted in them.
 const PAYABLE_NS: f64 = 1e6;
 /// Homes are numbered by bytes.
 const HOMES: usize = 1 << u8::BITS;
