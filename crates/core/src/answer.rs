@@ -10,6 +10,13 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// An answer of one row.
+    pub fn of(row: Row) -> Self {
+        let mut answer = Self::default();
+        answer.add(row);
+        answer
+    }
+
     /// Adds a row.
     pub fn add(&mut self, row: Row) {
         self.rows += 1;

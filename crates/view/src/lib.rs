@@ -5,7 +5,6 @@
 
 mod charts;
 mod csv;
-mod day;
 mod findings;
 mod html;
 mod layout;

@@ -84,10 +84,17 @@ pub fn minus(text: &str) -> String {
 
 /// `2026-11-21 10:09 UTC`, from seconds since 1970.
 pub fn moment(unix_s: i64) -> String {
-    let (days, seconds) = (unix_s.div_euclid(86_400), unix_s.rem_euclid(86_400));
-    let (year, month, day) = date(days);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", seconds / 3_600, seconds % 3_600 / 60)
+    let seconds = unix_s.rem_euclid(DAY_S);
+    format!("{} {:02}:{:02} UTC", day(unix_s), seconds / 3_600, seconds % 3_600 / 60)
 }
+
+/// The day of it alone.
+pub fn day(unix_s: i64) -> String {
+    let (year, month, day) = date(unix_s.div_euclid(DAY_S));
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+const DAY_S: i64 = 86_400;
 
 /// The date so many days after 1970-01-01. Years are counted from March, so that a leap day is the
 /// last of its year.
@@ -107,6 +114,23 @@ fn date(days: i64) -> (i64, i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As `date -u -d @SECONDS +%F` says.
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for (seconds, expected) in [
+            (0, "1970-01-01"),
+            (86_399, "1970-01-01"),
+            (951_782_400, "2000-02-29"),
+            (951_868_800, "2000-03-01"),
+            (1_795_219_199, "2026-11-20"),
+            (1_795_219_200, "2026-11-21"),
+            (4_107_542_400, "2100-03-01"),
+            (1_798_761_599, "2026-12-31"),
+        ] {
+            assert_eq!(day(seconds), expected);
+        }
+    }
 
     #[test]
     fn moments_are_dates() {

@@ -130,9 +130,7 @@ impl Session for Committer {
         if !self.log.commit(&mut self.done) {
             return Err(CallError("the log writer failed".to_owned()));
         }
-        let mut answer = Answer::default();
-        answer.add(Row::new().integer(1));
-        Ok(answer)
+        Ok(Answer::of(Row::new().integer(1)))
     }
 
     fn counted(&mut self) -> Counted {

@@ -48,9 +48,7 @@ impl Instance for Nothing {
     }
 
     fn session(&self, _seat: Seat) -> Result<Box<dyn Session>, TargetError> {
-        let mut answer = Answer::default();
-        answer.add(Row::new().integer(1));
-        Ok(Box::new(AtOnce { answer }))
+        Ok(Box::new(AtOnce { answer: Answer::of(Row::new().integer(1)) }))
     }
 
     fn prove(&self, _look: Look) -> Known<Vec<Locality>> {

@@ -45,9 +45,7 @@ impl Workload for SingleRowCommit {
     }
 
     fn check(&self, _: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {
-        let mut one = Answer::default();
-        one.add(Row::new().integer(1));
-        compare("single_row_commit", answer, &one)
+        compare("single_row_commit", answer, &Answer::of(Row::new().integer(1)))
     }
 }
 

@@ -6,8 +6,8 @@ use hopcost_core::{Against, Estimate, ExperimentResult, Headline, Known, Unit, V
 
 use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, labelled, pad, prose};
-use crate::day::day;
 use crate::number::{figure, margin};
+use crate::words::day;
 
 const INDENT: usize = 11;
 
