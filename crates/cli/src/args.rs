@@ -8,7 +8,9 @@ use hopcost_core::{CpuSet, Effort, NodeSet, PageSize};
 use hopcost_engine::bounds::{self, Allowance};
 use hopcost_engine::fail_if::{FIGURES, FailIf, GRAMMAR};
 use hopcost_engine::settings;
+use hopcost_kit::datasets::DATASETS;
 use hopcost_kit::probes::PROBES;
+use hopcost_kit::workloads::WORKLOADS;
 
 use crate::experiment_name::ExperimentName;
 
@@ -44,7 +46,11 @@ pub enum Command {
     Survey(SurveyArgs),
     /// Show a stored run again, without measuring
     Report(ReportArgs),
-    /// Put back any setting that a killed run left changed
+    /// Load a database with calls for a while, and say what came of it
+    Drive(DriveArgs),
+    /// Load a data set into a database, and say how fast
+    Load(LoadArgs),
+    /// Put back what a killed run left changed or made
     Restore,
     /// Print what makes a shell complete hopcost's commands and options
     Completions(CompletionsArgs),
@@ -119,7 +125,8 @@ pub struct ExperimentArgs {
     pub name: String,
     #[command(flatten)]
     pub effort: EffortArgs,
-    /// The database, as sqlite: or null:; the experiment's own without it
+    /// The database, as sqlite:, postgres:managed or postgres://user@host/database; the experiment's own
+    /// without it
     #[arg(long, value_name = "URL")]
     pub target: Option<String>,
     /// Rows of the main table, instead of the experiment's own
@@ -128,6 +135,9 @@ pub struct ExperimentArgs {
     /// Time that a comparison may take, as 90s or 5m
     #[arg(long, value_name = "TIME", value_parser = settings::seconds)]
     pub budget: Option<f64>,
+    /// Ask what a script in pgbench's format asks, instead of the experiment's own workload
+    #[arg(long, value_name = "SCRIPT[@WEIGHT]")]
+    pub file: Vec<String>,
     /// Change one thing about a comparison, as streams=1+2+4 or window=0.2s
     #[arg(long, value_name = "KEY=VALUE", long_help = settings_help())]
     pub set: Vec<String>,
@@ -140,6 +150,12 @@ pub struct ExperimentArgs {
     /// Seed of everything random
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Leave loaded data in a database that runs, for the next run
+    #[arg(long)]
+    pub keep_data: bool,
+    /// Work in a database although others follow it
+    #[arg(long)]
+    pub allow_server_changes: bool,
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long)]
     pub json: bool,
@@ -225,6 +241,88 @@ pub struct ReportArgs {
     pub store: PathBuf,
 }
 
+/// Calls for their own sake.
+#[derive(Debug, Args)]
+pub struct DriveArgs {
+    /// The database, as sqlite:, postgres:managed or postgres://user@host/database
+    #[arg(value_name = "TARGET")]
+    pub target: String,
+    /// What to ask it
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["file", "builtin"])]
+    #[arg(value_parser = PossibleValuesParser::new(WORKLOADS.iter().map(|w| w.name())))]
+    pub workload: Option<String>,
+    #[command(flatten)]
+    pub own: OwnArgs,
+    /// Concurrent streams
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub clients: u32,
+    /// Threads that they share; as many as there are CPUs, but no more than clients, without it
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// How long, as 10s or 5m
+    #[arg(long, value_name = "TIME", value_parser = settings::seconds, default_value = "10s")]
+    pub duration: f64,
+    /// Calls a second over all clients, whatever became of those before; without it each waits for its
+    /// last answer
+    #[arg(long, value_name = "CALLS", conflicts_with = "think")]
+    pub rate: Option<f64>,
+    /// Time that a client waits after each answer, as 10ms
+    #[arg(long, value_name = "TIME", value_parser = settings::seconds)]
+    pub think: Option<f64>,
+    /// CPUs of the threads that ask, as 0-3,8; all of them without it
+    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    pub client_cpus: Option<CpuSet>,
+    /// CPUs of the server's processes that work for them; where the server wants them without it
+    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    pub worker_cpus: Option<CpuSet>,
+    #[command(flatten)]
+    pub data: DataArgs,
+}
+
+/// A workload of the user's own.
+#[derive(Debug, Default, Args)]
+pub struct OwnArgs {
+    /// Ask what a script in pgbench's format asks; with several, as often as each weighs: a.sql@3
+    #[arg(long, value_name = "SCRIPT[@WEIGHT]", conflicts_with = "workload")]
+    pub file: Vec<String>,
+    /// The same with a script of pgbench's own: tpcb-like, simple-update or select-only
+    #[arg(long, value_name = "NAME[@WEIGHT]", conflicts_with = "workload")]
+    pub builtin: Vec<String>,
+}
+
+/// A data set into a database.
+#[derive(Debug, Args)]
+pub struct LoadArgs {
+    /// The database, as sqlite:, postgres:managed or postgres://user@host/database
+    #[arg(value_name = "TARGET")]
+    pub target: String,
+    /// What to load
+    #[arg(value_name = "DATASET", value_parser = PossibleValuesParser::new(DATASETS.iter().map(|d| d.name())))]
+    pub dataset: String,
+    #[command(flatten)]
+    pub data: DataArgs,
+}
+
+/// Data, and where it is kept.
+#[derive(Debug, Args)]
+pub struct DataArgs {
+    /// Rows of the main table
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub scale: Option<u64>,
+    /// Where generated data is kept for the next run [default: the user's cache directory]
+    #[arg(long, value_name = "DIR")]
+    pub cache_dir: Option<PathBuf>,
+    /// Work in a database although others follow it
+    #[arg(long)]
+    pub allow_server_changes: bool,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print JSON (keys: docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// What a script asks of a result.
 #[derive(Debug, Default, Args)]
 pub struct ChecksArgs {
@@ -286,9 +384,12 @@ impl ExperimentArgs {
             target: None,
             scale: None,
             budget: None,
+            file: Vec::new(),
             set: Vec::new(),
             emulate: None,
             cache_dir: None,
+            keep_data: false,
+            allow_server_changes: false,
             seed: 1,
             json: false,
         }
@@ -311,9 +412,12 @@ impl ExperimentArgs {
             ("--target", self.target.is_some()),
             ("--scale", self.scale.is_some()),
             ("--budget", self.budget.is_some()),
+            ("--file", !self.file.is_empty()),
             ("--set", !self.set.is_empty()),
             ("--emulate", self.emulate.is_some()),
             ("--cache-dir", self.cache_dir.is_some()),
+            ("--keep-data", self.keep_data),
+            ("--allow-server-changes", self.allow_server_changes),
         ]
         .into_iter()
         .find_map(|(option, is_given)| is_given.then_some(option))

@@ -6,6 +6,7 @@ mod exit;
 mod experiment_name;
 mod interrupt;
 mod output;
+mod own;
 mod progress;
 mod safety;
 
@@ -28,6 +29,8 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args),
         Command::Survey(args) => commands::survey::run(&args),
         Command::Report(args) => commands::report::run(&args),
+        Command::Drive(args) => commands::drive::run(&args),
+        Command::Load(args) => commands::load::run(&args),
         Command::Restore => commands::restore::run(),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),

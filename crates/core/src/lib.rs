@@ -56,8 +56,8 @@ pub use proof::{Locality, PageSize, Proof, ProofMethod};
 pub use published::{Figure, Published};
 pub use result::{Arm, CostSoFar, Details, ExperimentResult, Headline, PointCost, Proved};
 pub use target::{
-    CallError, Counted, Instance, Loading, Look, Lookups, Needs, Seat, Session, Setup, Target,
-    TargetError,
+    CallError, Counted, Instance, Loading, Look, Lookups, Needs, Remote, Seat, Session, Setup,
+    Target, TargetError,
 };
 pub use verdict::Verdict;
 pub use workload::{Request, Requests, Shape, Statement, Stream, Workload};

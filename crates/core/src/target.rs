@@ -1,6 +1,7 @@
 //! The contract between a database under test and whoever drives it.
 
 use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::experiment::Comparison;
 use crate::ids::{CpuId, NodeId};
 use crate::known::{Known, Reason};
 use crate::machine::Machine;
+use crate::observer::Reading;
 use crate::proof::Locality;
 use crate::workload::{Request, Shape, Workload};
 
@@ -36,6 +38,17 @@ pub struct Setup<'a> {
     pub emulation: Option<Emulation>,
     /// Where generated data is kept for the next run.
     pub cache_dir: PathBuf,
+    /// The part of the target's URL after the colon.
+    pub address: &'a str,
+    /// The most sessions that will be open at once.
+    pub sessions: u32,
+    /// Is what was loaded to stay in a database that is not ours?
+    pub keep_data: bool,
+    /// May a server that is not ours be changed, or written to though others follow it?
+    pub allow_server_changes: bool,
+    /// Writes down, for whoever has to clear up after a kill, that something is about to be made in a
+    /// place that is not ours.
+    pub promise: &'a dyn Fn() -> Result<(), String>,
 }
 
 /// What a target takes of the machine.
@@ -65,6 +78,8 @@ pub struct Seat {
     pub home: Option<NodeId>,
     /// The node of the thread, where it is on one.
     pub at: Option<NodeId>,
+    /// The CPU on which a database that is another process is to work for it.
+    pub worker: Option<CpuId>,
     /// The CPU of the log writer, where the experiment places one.
     pub log_writer: Option<CpuId>,
     /// The stream's number.
@@ -150,8 +165,14 @@ pub enum TargetError {
 
 /// Why a call failed, in the database's words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct CallError(pub String);
+pub enum CallError {
+    /// This call; the next one may succeed.
+    #[error("{0}")]
+    Failed(String),
+    /// The connection is gone, and with it the run.
+    #[error("{0}")]
+    Lost(String),
+}
 
 /// A kind of database. A new one is one file or folder in the kit.
 pub trait Target: Sync {
@@ -164,6 +185,20 @@ pub trait Target: Sync {
     /// Does it work on the threads that ask it, within our own process?
     fn is_in_process(&self) -> bool {
         true
+    }
+
+    /// How the part of its URL after the colon reads without anything secret; or what is wrong with it,
+    /// in words.
+    fn address(&self, given: &str) -> Result<String, String> {
+        if given.is_empty() {
+            return Ok(String::new());
+        }
+        Err(format!("write {}: alone, it is built in", self.name()))
+    }
+
+    /// Removes what a killed run left in a place that is not ours; in words.
+    fn clear(&self, _address: &str) -> Result<String, String> {
+        Ok("nothing is left".to_owned())
     }
 
     /// Why it cannot express this, if it cannot.
@@ -194,6 +229,21 @@ pub trait Instance: Sync {
 
     /// How each of the workload's statements is carried out, in the database's own words.
     fn plans(&self) -> Result<Vec<String>, TargetError>;
+
+    /// The processes of its own that work on requests, where they are not our threads.
+    fn workers(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// What it counts itself, as it stands now. Asked for right before and right after a window.
+    fn readings(&self) -> Vec<Reading> {
+        Vec::new()
+    }
+
+    /// Removes what was brought, and says what a reader of the result should know.
+    fn close(self: Box<Self>) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
 }
 
 /// A connection. It belongs to the thread that asked for it.
@@ -203,4 +253,28 @@ pub trait Session {
 
     /// What was counted since the last reading.
     fn counted(&mut self) -> Counted;
+
+    /// Counts from here on.
+    fn begin_counting(&mut self) {
+        self.counted();
+    }
+
+    /// The other end of it, where calls are answered by another process: a thread with several such
+    /// sessions asks each and waits for whichever answers.
+    fn remote(&mut self) -> Option<&mut dyn Remote> {
+        None
+    }
+}
+
+/// A session whose calls can be sent without waiting for their answers.
+pub trait Remote {
+    /// Sends a call. The answer to the last one has to be taken before.
+    fn send(&mut self, request: &Request) -> Result<(), CallError>;
+
+    /// Takes the answer, which has begun to arrive or is waited for. None where the call goes on: more
+    /// has been sent, and is answered in its turn.
+    fn receive(&mut self) -> Result<Option<Answer>, CallError>;
+
+    /// Becomes readable when an answer begins to arrive.
+    fn socket(&self) -> BorrowedFd<'_>;
 }

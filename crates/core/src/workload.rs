@@ -26,6 +26,8 @@ pub struct Statement {
     pub arguments: usize,
     /// Is it to be compiled anew for each call?
     pub recompile: bool,
+    /// Is its text no statement but a script in pgbench's format: several statements, with variables?
+    pub script: bool,
 }
 
 /// One call: a statement, and its arguments.

@@ -63,6 +63,7 @@ impl<'a> Bench<'a> {
             let start = |(placement, workload): (&Placement, &&'a dyn Workload)| {
                 let muster = Muster {
                     cpus: placement.workers.clone(),
+                    clients: placement.client.as_ref().map(|cpus| cpus.iter().collect()),
                     at: placement.at,
                     home: placement.home,
                     log_writer: placement.log_writer.as_ref().and_then(CpuSet::first),
@@ -78,8 +79,8 @@ impl<'a> Bench<'a> {
                 let levels = levels.collect::<Result<Vec<_>, _>>()?;
                 crews.push(levels);
             }
-            let tids: Vec<u32> =
-                crews.iter().flatten().flat_map(|crew| crew.tids().iter().copied()).collect();
+            let mut tids = self.instance.workers();
+            tids.extend(crews.iter().flatten().flat_map(Crew::tids));
             let scope = Scope { machine: self.ground, workers: &tids };
             let mut watching = Vec::new();
             let mut unwatched = Vec::new();
@@ -203,6 +204,9 @@ impl Staff<'_> {
         let readings = self.read_all();
         let begin_s = self.begun.elapsed().as_secs_f64();
         let mut tallies = crew.work(&turn.ask)?;
+        if let Some(lost) = tallies.iter_mut().find_map(|tally| tally.lost.take()) {
+            return Err(TargetError::Failed(lost));
+        }
         let observations = differences(&readings, &self.read_all());
         // A displaced page is looked for before the lookups are told by node: a look that finds one
         // renews the knowledge of where all pages are.
@@ -233,7 +237,9 @@ impl Staff<'_> {
     }
 
     fn read_all(&mut self) -> Vec<Reading> {
-        self.watching.iter_mut().flat_map(|observer| observer.read()).collect()
+        let mut readings = self.bench.instance.readings();
+        readings.extend(self.watching.iter_mut().flat_map(|observer| observer.read()));
+        readings
     }
 }
 
@@ -245,7 +251,7 @@ fn misplaced(placement: &Known<Vec<Locality>>) -> Option<Reason> {
 fn summed(tallies: &[Tally], tested: bool) -> Window {
     let mut latency = Histogram::default();
     let working = tallies.iter().filter(|tally| tally.calls > 0);
-    let rate = working.map(|tally| tally.calls as f64 / tally.seconds).sum();
+    let rate = working.map(|tally| tally.rate).sum();
     for tally in tallies {
         latency.add(&tally.latency);
     }
@@ -292,7 +298,7 @@ pub fn harness_ns_per_call(
     let unchecked = Unchecked(workload);
     let work = Work { instance: null, workload: &unchecked, shape, load: Load::default(), seed: 1 };
     let cpus = placement.workers[..1].to_vec();
-    let muster = Muster { cpus, at: None, home: None, log_writer: None, streams: 1 };
+    let muster = Muster { cpus, clients: None, at: None, home: None, log_writer: None, streams: 1 };
     let ask = Ask {
         guard: Duration::from_millis(5),
         length: Duration::from_millis(50),

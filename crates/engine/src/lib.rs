@@ -5,6 +5,7 @@ pub mod against;
 pub mod bounds;
 pub mod comparing;
 pub mod driver;
+pub mod driving;
 pub mod emulation;
 mod event;
 pub mod fail_if;

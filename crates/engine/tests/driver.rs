@@ -47,7 +47,7 @@ impl Session for Nap {
         let stalls = self.stall.filter(|(number, _)| *number == self.calls);
         std::thread::sleep(stalls.map_or(self.call, |(_, stall)| stall));
         if request.arguments[0] % 10 == 9 {
-            return Err(CallError("the tenth".into()));
+            return Err(CallError::Failed("the tenth".into()));
         }
         Ok(Answer { rows: request.arguments[0].unsigned_abs(), digest: 0 })
     }
@@ -118,8 +118,14 @@ fn window(instance: &Sleepy, failing: bool, load: Load, streams: u32, length: Du
     let workload = Numbers { failing };
     let shape = Shape { rows: 1, sliced: false };
     let work = Work { instance, workload: &workload, shape, load, seed: 1 };
-    let muster =
-        Muster { cpus: vec![first_cpu()], at: None, home: None, log_writer: None, streams };
+    let muster = Muster {
+        cpus: vec![first_cpu()],
+        clients: None,
+        at: None,
+        home: None,
+        log_writer: None,
+        streams,
+    };
     let ask = Ask {
         guard: Duration::from_millis(5),
         length,
@@ -209,8 +215,14 @@ fn a_cpu_that_is_not_there_is_told() {
     let shape = Shape { rows: 1, sliced: false };
     let work =
         Work { instance: &instance, workload: &workload, shape, load: Load::default(), seed: 1 };
-    let muster =
-        Muster { cpus: vec![CpuId(4711)], at: None, home: None, log_writer: None, streams: 1 };
+    let muster = Muster {
+        cpus: vec![CpuId(4711)],
+        clients: None,
+        at: None,
+        home: None,
+        log_writer: None,
+        streams: 1,
+    };
     let error =
         std::thread::scope(|scope| Crew::start(scope, work, &muster).err()).unwrap().to_string();
     assert!(error.contains("CPU 4711"), "{error}");

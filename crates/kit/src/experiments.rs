@@ -12,6 +12,7 @@ macro_rules! files {
 pub const EXPERIMENTS: &[(&str, &str)] = files![
     "access-cost",
     "bounded-max",
+    "client-distance",
     "context-switches",
     "log-distance",
     "log-distance-disk",

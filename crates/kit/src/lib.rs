@@ -5,6 +5,7 @@ pub mod datasets;
 pub mod experiments;
 pub mod observers;
 pub mod occupancy;
+pub mod pgbench;
 pub mod probes;
 pub mod published;
 pub mod targets;

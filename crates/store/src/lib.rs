@@ -158,6 +158,8 @@ pub struct Kept {
     pub reports: Vec<ProbeReport>,
     /// How many blocks were finished.
     pub blocks: u64,
+    /// Why it ended without an outcome, where it did.
+    pub failure: Option<String>,
 }
 
 /// The run to which a baseline's name was given.
@@ -335,7 +337,8 @@ impl Store {
     pub fn finish(&self, run: i64, result: &ExperimentResult) -> Result<(), StoreError> {
         let transaction = self.connection.unchecked_transaction()?;
         transaction.execute(
-            "UPDATE run SET seconds = ?2, verdict = ?3, reason = ?4, result = ?5 WHERE id = ?1",
+            "UPDATE run SET seconds = ?2, verdict = ?3, reason = ?4, result = ?5, failure = NULL
+              WHERE id = ?1",
             params![
                 run,
                 result.seconds,
@@ -354,6 +357,12 @@ impl Store {
             )?;
         }
         Ok(transaction.commit()?)
+    }
+
+    /// Writes down why a run ended without an outcome. It can still be gone on with.
+    pub fn fail(&self, run: i64, why: &str) -> Result<(), StoreError> {
+        self.connection.execute("UPDATE run SET failure = ?2 WHERE id = ?1", params![run, why])?;
+        Ok(())
     }
 
     /// The baseline of this name for an experiment on a target; none if there is none yet.
@@ -422,11 +431,13 @@ impl Store {
 
     /// A run with all that was found; none if there is no such run.
     pub fn run(&self, id: i64) -> Result<Option<Kept>, StoreError> {
-        let result: Option<Option<String>> = self
+        let found: Option<(Option<String>, Option<String>)> = self
             .connection
-            .query_row("SELECT result FROM run WHERE id = ?1", [id], |row| row.get(0))
+            .query_row("SELECT result, failure FROM run WHERE id = ?1", [id], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
             .optional()?;
-        let Some(result) = result else { return Ok(None) };
+        let Some((result, failure)) = found else { return Ok(None) };
         let result = result.map(|text| read(id, &text)).transpose()?;
         let mut statement = self
             .connection
@@ -439,7 +450,7 @@ impl Store {
             [id],
             |row| row.get(0),
         )?;
-        Ok(Some(Kept { id, result, reports, blocks: blocks.unsigned_abs() }))
+        Ok(Some(Kept { id, result, reports, blocks: blocks.unsigned_abs(), failure }))
     }
 }
 

@@ -108,6 +108,9 @@ pub const MIGRATIONS: &[&str] = &[
         PRIMARY KEY (name, experiment, target)
     ) STRICT, WITHOUT ROWID;
 ",
+    "
+    ALTER TABLE run ADD COLUMN failure TEXT;
+",
 ];
 
 /// The version that this hopcost writes.

@@ -53,10 +53,19 @@ pub fn thread_id() -> u32 {
 
 /// The CPUs that this thread may run on.
 pub fn mask() -> io::Result<CpuSet> {
+    mask_of(THIS_THREAD)
+}
+
+/// The kernel takes 0 for the thread that asks.
+const THIS_THREAD: u32 = 0;
+
+/// The CPUs that a thread may run on, by the kernel's number of it: that of a process is its first.
+pub fn mask_of(tid: u32) -> io::Result<CpuSet> {
     let mut words = vec![0u64; 16];
     loop {
+        let (pid, bytes) = (tid.cast_signed(), words.len() * 8);
         // SAFETY: the pointer and the size describe the vector.
-        let got = unsafe { libc::sched_getaffinity(0, words.len() * 8, words.as_mut_ptr().cast()) };
+        let got = unsafe { libc::sched_getaffinity(pid, bytes, words.as_mut_ptr().cast()) };
         if got == 0 {
             return Ok(CpuSet::from_words(words));
         }
@@ -69,17 +78,32 @@ pub fn mask() -> io::Result<CpuSet> {
     }
 }
 
+/// The CPU that a process was on when it last ran, where the kernel tells.
+pub fn last_cpu_of(pid: u32) -> Option<CpuId> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // What follows the name's last bracket is field 3; the CPU is field 39.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split_whitespace().nth(36)?.parse().ok().map(CpuId)
+}
+
 /// Pins this thread to `cpus`, waits until it runs there, and reads the mask back.
 pub fn pin(cpus: &CpuSet) -> Result<(), AffinityError> {
+    pin_other(THIS_THREAD, cpus)
+}
+
+/// Pins a thread, or the first of a process, by the kernel's number of it.
+pub fn pin_other(tid: u32, cpus: &CpuSet) -> Result<(), AffinityError> {
     let refused = |source| AffinityError::Refused { cpus: cpus.clone(), source };
     let words = cpus.words();
     // SAFETY: the pointer and the size describe the slice, which outlives the call. The kernel
     // moves the thread before it returns.
-    let set = unsafe { libc::sched_setaffinity(0, words.len() * 8, words.as_ptr().cast()) };
+    let set = unsafe {
+        libc::sched_setaffinity(tid.cast_signed(), words.len() * 8, words.as_ptr().cast())
+    };
     if set != 0 {
         return Err(refused(io::Error::last_os_error()));
     }
-    let got = mask().map_err(refused)?;
+    let got = mask_of(tid).map_err(refused)?;
     if &got == cpus { Ok(()) } else { Err(AffinityError::NotKept { asked: cpus.clone(), got }) }
 }
 

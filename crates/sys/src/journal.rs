@@ -106,7 +106,7 @@ impl Journal {
     pub fn new(dir: &Path) -> Self {
         let pid = std::process::id();
         let started = start_time(pid).unwrap_or_default();
-        Self { path: dir.join(format!("settings-{pid}-{started}.jsonl")), file: None, lock: None }
+        Self { path: dir.join(format!("{PREFIX}{pid}-{started}.jsonl")), file: None, lock: None }
     }
 
     /// Writes down and syncs, then changes the setting. Returns what it reads afterwards.
@@ -179,11 +179,11 @@ impl Drop for Journal {
     }
 }
 
-fn create(path: &Path) -> io::Result<File> {
+/// A new file, whose name too survives a crash.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir)?;
     let file = OpenOptions::new().append(true).create_new(true).open(path)?;
-    // The name too must survive a crash.
     File::open(dir)?.sync_all()?;
     Ok(file)
 }
@@ -197,7 +197,7 @@ pub fn leftovers(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        if owner(&path).is_some_and(|(pid, started)| start_time(pid) != Some(started)) {
+        if is_gone(&path, PREFIX) {
             paths.push(path);
         }
     }
@@ -276,15 +276,22 @@ fn write_setting(setting: &Path, value: &str) -> Result<(), JournalError> {
         .map_err(failed)
 }
 
-/// The process number and start time in a journal's name.
-fn owner(path: &Path) -> Option<(u32, u64)> {
+const PREFIX: &str = "settings-";
+
+/// Is the process gone that a file is named after?
+pub(crate) fn is_gone(path: &Path, prefix: &str) -> bool {
+    owner(path, prefix).is_some_and(|(pid, started)| start_time(pid) != Some(started))
+}
+
+/// The process number and start time in a file's name.
+fn owner(path: &Path, prefix: &str) -> Option<(u32, u64)> {
     let name = path.file_name()?.to_str()?;
-    let (pid, started) = name.strip_prefix("settings-")?.strip_suffix(".jsonl")?.split_once('-')?;
+    let (pid, started) = name.strip_prefix(prefix)?.strip_suffix(".jsonl")?.split_once('-')?;
     Some((pid.parse().ok()?, started.parse().ok()?))
 }
 
 /// When a process began, in ticks since boot; with its number that names it for good.
-fn start_time(pid: u32) -> Option<u64> {
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The command's name may hold spaces and brackets; what follows its last bracket does not.
     let (_, rest) = stat.rsplit_once(") ")?;

@@ -6,6 +6,7 @@
 
 pub mod activity;
 pub mod affinity;
+pub mod child;
 pub mod clock;
 pub mod counters;
 pub mod files;
@@ -13,7 +14,9 @@ pub mod journal;
 pub mod kernels;
 pub mod memory;
 pub mod processes;
+pub mod promises;
 pub mod quiet;
+pub mod readiness;
 mod root;
 pub mod sockets;
 pub mod strain;

@@ -23,4 +23,4 @@ pub use csv::csv;
 pub use findings::{Sentences, sentences};
 pub use html::html;
 pub use markdown::markdown;
-pub use number::{bytes, plural};
+pub use number::{bytes, count, figure, plural};

@@ -75,6 +75,11 @@ fn null_calls(table: &mut Table, rounds: usize) -> Result<()> {
         homes: Vec::new(),
         emulation: None,
         cache_dir: PathBuf::new(),
+        address: "",
+        sessions: 1,
+        keep_data: false,
+        allow_server_changes: false,
+        promise: &|| Ok(()),
     };
     let instance = null.open(&setup, &mut |_| true)?;
     let cpu = affinity::mask()?.last().context("no CPU to stand on")?;
@@ -118,7 +123,8 @@ impl Workload for Slices {
     }
 
     fn statements(&self, _shape: Shape) -> Vec<Statement> {
-        let statement = |(name, sql)| Statement { name, sql, arguments: 2, recompile: false };
+        let statement =
+            |(name, sql)| Statement { name, sql, arguments: 2, recompile: false, script: false };
         let all = [("slice", SLICE), ("scan", SCAN)].map(statement).to_vec();
         if self.tables.len() == 2 { all } else { Vec::new() }
     }
@@ -164,6 +170,11 @@ fn setup<'a>(
         homes: vec![home.context("no node has memory")?],
         emulation: None,
         cache_dir: dir.to_owned(),
+        address: "",
+        sessions: 2,
+        keep_data: false,
+        allow_server_changes: false,
+        promise: &|| Ok(()),
     })
 }
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use hopcost_core::{
-    Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Level, Machine, Reason, Setup,
-    Shape, Target, Workload,
+    Answer, Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Level, Machine, Reason,
+    Row, Setup, Shape, Target, Workload,
 };
 use hopcost_engine::pilot::Wishes;
 use hopcost_engine::plan::{Plan, plan};
@@ -12,11 +12,13 @@ use hopcost_engine::variant::Variant;
 use hopcost_engine::{emulation, settings};
 use hopcost_kit::datasets::DATASETS;
 use hopcost_kit::targets::TARGETS;
-use hopcost_kit::workloads::WORKLOADS;
+use hopcost_kit::workloads::{Own, WORKLOADS};
+use hopcost_sys::promises::{Made, Promise};
 use serde::Serialize;
 
-use crate::args::ExperimentArgs;
+use crate::args::{ExperimentArgs, OwnArgs};
 use crate::exit::Failure;
+use crate::own;
 
 /// The database that is used where nothing else is asked for.
 const DEFAULT_TARGET: &str = "sqlite";
@@ -31,6 +33,8 @@ pub struct Prepared<'a> {
     pub machine: Machine,
     pub emulation: Option<Emulation>,
     pub target: &'static dyn Target,
+    /// What follows the target's name and a colon.
+    address: String,
     /// What is asked, level by level of the comparison.
     pub workloads: Vec<Variant<'static>>,
     pub dataset: &'static dyn Dataset,
@@ -38,6 +42,8 @@ pub struct Prepared<'a> {
     pub wishes: Wishes,
     pub effort: Effort,
     cache_dir: PathBuf,
+    keep_data: bool,
+    allow_server_changes: bool,
 }
 
 impl<'a> Prepared<'a> {
@@ -58,6 +64,10 @@ impl<'a> Prepared<'a> {
         if let Some(rows) = args.scale {
             settings::set_rows(&mut comparison, rows);
         }
+        let own = own::workload(&OwnArgs { file: args.file.clone(), builtin: Vec::new() })?;
+        if let Some(own) = own {
+            is_subject_of(&mut comparison, own)?;
+        }
         let emulation = args.emulate.as_deref().map(emulation::read).transpose();
         let emulation = emulation.map_err(|wrong| Failure::usage(format!("--emulate: {wrong}")))?;
         let machine = match emulation {
@@ -70,10 +80,18 @@ impl<'a> Prepared<'a> {
         let rows = comparison.scale.rows(effort);
         let shape = Shape { rows, sliced: effort != Effort::Full };
         let url = args.target.as_deref().or(comparison.target.as_deref());
+        let (target, address) = target(url.unwrap_or(DEFAULT_TARGET))?;
         Ok(Self {
             experiment,
-            target: target(url.unwrap_or(DEFAULT_TARGET))?,
-            workloads: workloads(&comparison)?,
+            target,
+            address,
+            workloads: match own {
+                Some(own) => {
+                    let own: &dyn Workload = own;
+                    vec![Variant::of(&[own]).remove(0); comparison.levels.len()]
+                }
+                None => workloads(&comparison)?,
+            },
             dataset: by_name("data set", DATASETS, &comparison.dataset, <dyn Dataset>::name)?,
             comparison,
             ground,
@@ -83,6 +101,8 @@ impl<'a> Prepared<'a> {
             wishes,
             effort,
             cache_dir: args.cache_dir.clone().unwrap_or_else(cache_dir),
+            keep_data: args.keep_data,
+            allow_server_changes: args.allow_server_changes,
         })
     }
 
@@ -119,14 +139,23 @@ impl<'a> Prepared<'a> {
             homes: plan.homes(),
             emulation: self.emulation,
             cache_dir: self.cache_dir.clone(),
+            address: &self.address,
+            sessions: sessions(plan),
+            keep_data: self.keep_data,
+            allow_server_changes: self.allow_server_changes,
+            promise: &|| Ok(()),
         }
+    }
+
+    /// Writes down what a kill would leave in a place that is not ours.
+    pub fn promise(&self) -> Result<Promise, String> {
+        promise(self.target, &self.address)
     }
 
     /// Bytes of memory and of disk that a plan takes.
     pub fn takes(&self, plan: &Plan) -> (u64, u64) {
         let needs = self.target.needs(&self.setup(plan));
-        let crews = plan.placements.iter().map(Vec::len).sum::<usize>() + plan.bindings.len();
-        let streams = u64::from(plan.most_streams()) * crews as u64;
+        let streams = u64::from(sessions(plan));
         // Scratch memory is taken while a call runs, and only one crew works at a time.
         let scratch = needs.stream_bytes * u64::from(plan.most_streams());
         let homes = plan.homes().len().max(1) as u64;
@@ -167,7 +196,7 @@ impl<'a> Prepared<'a> {
         let identity = Identity {
             experiment: &self.experiment.name,
             comparison: &self.comparison,
-            target: self.target.name(),
+            target: &self.url(),
             rows: self.shape.rows,
             sliced: self.shape.sliced,
             seed: self.wishes.seed,
@@ -178,10 +207,42 @@ impl<'a> Prepared<'a> {
         serde_json::to_string(&identity).unwrap_or_default()
     }
 
-    /// The target's URL.
+    /// The target's URL, without anything secret.
     pub fn url(&self) -> String {
-        format!("{}:", self.target.name())
+        // It has been read before: what is wrong with it has been said.
+        let address = self.target.address(&self.address).unwrap_or_default();
+        format!("{}:{address}", self.target.name())
     }
+}
+
+/// Writes down what a kill would leave in a place that is not ours.
+pub fn promise(target: &dyn Target, address: &str) -> Result<Promise, String> {
+    let made = Made { target: target.name().to_owned(), address: target.address(address)? };
+    let dir = super::state_dir();
+    Promise::write(&dir, &made).map_err(|error| format!("{}: {error}", dir.display()))
+}
+
+/// The sessions of all crews: one for each level, and the baseline's second.
+fn sessions(plan: &Plan) -> u32 {
+    let crews = plan.placements.iter().map(Vec::len).sum::<usize>() + plan.bindings.len();
+    plan.most_streams() * crews as u32
+}
+
+/// The user's own workload takes the place of the experiment's.
+fn is_subject_of(comparison: &mut Comparison, own: &Own) -> Result<(), Failure> {
+    if comparison.levels.iter().any(|level| level.workload.is_some()) {
+        let words = "--file: what this experiment compares is its own workloads";
+        return Err(Failure::usage(words));
+    }
+    // Two runs are only equal if their scripts are.
+    let shape = Shape { rows: 1, sliced: false };
+    let mut digest = Answer::default();
+    for statement in own.statements(shape) {
+        digest.add(Row::new().text(statement.name).text(statement.sql));
+    }
+    comparison.workload = format!("own {:016x}", digest.digest);
+    "nothing".clone_into(&mut comparison.dataset);
+    Ok(())
 }
 
 fn workloads(comparison: &Comparison) -> Result<Vec<Variant<'static>>, Failure> {
@@ -197,14 +258,15 @@ fn workloads(comparison: &Comparison) -> Result<Vec<Variant<'static>>, Failure> 
 /// What a connection takes while it waits.
 const SESSION_BYTES: u64 = 256 << 10;
 
-/// The target of a URL such as `sqlite:`.
-pub fn target(url: &str) -> Result<&'static dyn Target, Failure> {
-    let (name, rest) = url.split_once(':').unwrap_or((url, ""));
+/// The target of a URL such as `sqlite:`, and what follows the colon.
+pub fn target(url: &str) -> Result<(&'static dyn Target, String), Failure> {
+    let (name, address) = url.split_once(':').unwrap_or((url, ""));
+    let name = if name == "postgresql" { "postgres" } else { name };
     let target = by_name("target", TARGETS, name, <dyn Target>::name)?;
-    if rest.is_empty() {
-        return Ok(target);
-    }
-    Err(Failure::usage(format!("--target {url}: write {name}: alone, it is built in")))
+    // The URL may hold a password: it is not repeated.
+    let wrong = |words| Failure::usage(format!("--target {name}:…: {words}"));
+    target.address(address).map_err(wrong)?;
+    Ok((target, address.to_owned()))
 }
 
 fn by_name<T: ?Sized>(
@@ -220,7 +282,7 @@ fn by_name<T: ?Sized>(
 }
 
 /// Where generated data is kept for the next run.
-fn cache_dir() -> PathBuf {
+pub fn cache_dir() -> PathBuf {
     let of = |variable: &str| std::env::var_os(variable).filter(|dir| !dir.is_empty());
     let base = of("XDG_CACHE_HOME").map(PathBuf::from);
     let base = base.or_else(|| Some(PathBuf::from(of("HOME")?).join(".cache")));

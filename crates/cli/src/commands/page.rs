@@ -195,12 +195,24 @@ fn unfinished(
 
 /// This process's command line, as a shell would take it; none where it is a survey's, which is made of
 /// several runs.
-pub fn this_command() -> Option<String> {
-    if std::env::args_os().nth(1).is_none_or(|command| command != "run") {
+pub fn this_command(target: &str) -> Option<String> {
+    let mut arguments = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    if arguments.next()? != "run" {
         return None;
     }
-    let arguments = std::env::args_os().skip(1).map(|argument| quoted(&argument.to_string_lossy()));
-    Some(std::iter::once("hopcost".to_owned()).chain(arguments).collect::<Vec<_>>().join(" "))
+    let mut words = vec!["hopcost".to_owned(), "run".to_owned()];
+    while let Some(word) = arguments.next() {
+        // The URL of a target may hold a password.
+        if word == "--target" {
+            arguments.next();
+            words.extend([word, quoted(target)]);
+        } else if word.starts_with("--target=") {
+            words.push(quoted(&format!("--target={target}")));
+        } else {
+            words.push(quoted(&word));
+        }
+    }
+    Some(words.join(" "))
 }
 
 /// In quotes where a shell would read more than a word.

@@ -21,6 +21,9 @@ struct Unfinished<'a> {
     run: i64,
     /// Finished blocks of a comparison.
     blocks: u64,
+    /// Why it ended, where it did not just stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<&'a str>,
     probes: &'a [ProbeReport],
 }
 
@@ -54,12 +57,20 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         return Ok(fail_if::exit(&args.checks, result));
     }
     let blocks = kept.blocks;
+    let why = kept.failure.as_ref().map_or(String::new(), |failure| format!(" ({failure})"));
     output::remark(&format!(
-        "run {id} was not finished; what it had is shown: {blocks} blocks, {} probes",
+        "run {id} was not finished{why}; what it had is shown: {blocks} blocks, {} probes",
         kept.reports.len()
     ));
     if args.json {
-        output::print_json(&Unfinished { version: 1, run: id, blocks, probes: &kept.reports })?;
+        let failure = kept.failure.as_deref();
+        output::print_json(&Unfinished {
+            version: 1,
+            run: id,
+            blocks,
+            failure,
+            probes: &kept.reports,
+        })?;
     } else {
         let columns = output::columns();
         let reports = kept.reports.iter().map(|report| text::probe_report(report, columns));

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use anyhow::Context;
+use hopcost_kit::targets::TARGETS;
 use hopcost_sys::journal::{self, Restored};
+use hopcost_sys::promises::{self, Made, Promise};
 
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -11,11 +13,25 @@ use crate::output;
 pub fn run() -> Result<Exit, Failure> {
     let dir = super::state_dir();
     let leftovers = journal::leftovers(&dir).with_context(|| dir.display().to_string())?;
-    if leftovers.is_empty() {
-        output::print("Nothing to put back: no killed run left a setting changed.\n")?;
+    let promises = promises::leftovers(&dir).with_context(|| dir.display().to_string())?;
+    if leftovers.is_empty() && promises.is_empty() {
+        output::print("Nothing to put back: no killed run left anything changed.\n")?;
         return Ok(Exit::Done);
     }
     let (mut text, mut exit) = (String::new(), Exit::Done);
+    for (promise, made) in promises {
+        match remove(promise, &made) {
+            Ok(words) => {
+                let _ = writeln!(text, "removed    {}:{}: {words}", made.target, made.address);
+            }
+            Err(why) => {
+                let (target, address) = (&made.target, &made.address);
+                let words = "mend that and run 'hopcost restore'";
+                let _ = writeln!(text, "NOT REMOVED {target}:{address}: {why}; {words}");
+                exit = Exit::Failed;
+            }
+        }
+    }
     for path in leftovers {
         match journal::settle(&path) {
             Ok(all) => {
@@ -33,6 +49,15 @@ pub fn run() -> Result<Exit, Failure> {
     }
     output::print(&text)?;
     Ok(exit)
+}
+
+/// Keeps a promise in the stead of a run that is gone.
+fn remove(promise: Promise, made: &Made) -> Result<String, String> {
+    let target = TARGETS.iter().find(|target| target.name() == made.target);
+    let target = target.ok_or("this hopcost does not know that target")?;
+    let words = target.clear(&made.address)?;
+    promise.keep().map_err(|error| error.to_string())?;
+    Ok(words)
 }
 
 /// Is it still changed?

@@ -1,5 +1,6 @@
 //! `hopcost run` of a comparison: loads, places, drives, judges; each block kept before the next.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::baseline;
 use super::comparison::{Prepared, target};
+use super::load::Opened;
 use super::run::{self, Ran};
 use crate::args::RunArgs;
 use crate::exit::Failure;
@@ -67,7 +69,11 @@ pub fn run(
         Err(failure) if failure.is_interruption() => {
             return Ok(Ran { id, result: None, reports: Vec::new() });
         }
-        Err(failure) => return Err(failure),
+        Err(failure) => {
+            // Where it is the store that failed, it cannot keep that either.
+            let _ = store.fail(id, &failure.to_string());
+            return Err(failure);
+        }
     };
     let place = store.path().display().to_string();
     if let Some(beside) = &beside {
@@ -122,7 +128,12 @@ impl Measuring<'_> {
             None => (None, Vec::new()),
         };
         let plan = kept.as_ref().map_or(plan, |kept| kept.plan.clone());
-        let setup = prepared.setup(&plan);
+        let promise = RefCell::new(None);
+        let make_promise = || {
+            *promise.borrow_mut() = Some(prepared.promise()?);
+            Ok(())
+        };
+        let setup = Setup { promise: &make_promise, ..prepared.setup(&plan) };
         let instance = prepared.target.open(&setup, &mut |loading| {
             progress.loading(loading);
             !self.stop.load(Ordering::Relaxed)
@@ -141,8 +152,13 @@ impl Measuring<'_> {
             stop: self.stop,
         };
         let run = Run { prepared, bench, setup: &setup, id: self.id };
-        let (mut preparation, blocks) = run.work(store, kept, done, progress)?;
-        preparation.circumstances.plans_after = instance.plans()?;
+        let worked = run
+            .work(store, kept, done, progress)
+            .and_then(|(preparation, blocks)| Ok((preparation, blocks, instance.plans()?)));
+        let notes = Opened { instance, promise: promise.take() }.close();
+        let (mut preparation, blocks, plans) = worked?;
+        preparation.circumstances.plans_after = plans;
+        preparation.circumstances.notes.extend(notes?);
         preparation.circumstances.seconds = before_s + start.elapsed().as_secs_f64();
         Ok(conclude(&Case {
             experiment: prepared.experiment,
@@ -231,14 +247,14 @@ impl Run<'_> {
                 notes: warning.into_iter().chain(unwatched).collect(),
                 seconds: 0.0,
             },
-            command: super::page::this_command(),
+            command: super::page::this_command(&prepared.url()),
         })
     }
 }
 
 /// The target that does nothing: what remains is the harness.
 fn open_null(setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
-    let null = target("null").map_err(|failure| TargetError::Failed(failure.to_string()))?;
+    let (null, _) = target("null").map_err(|failure| TargetError::Failed(failure.to_string()))?;
     null.open(setup, &mut |_| true)
 }
 

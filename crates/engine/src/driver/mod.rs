@@ -6,6 +6,7 @@
 //! old node. Blocking calls on plain threads; no runtime that could move them.
 
 mod pacer;
+mod several;
 mod worker;
 
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,8 +23,11 @@ pub use worker::{RawCall, Tally};
 /// What a crew is to be.
 #[derive(Clone, Debug)]
 pub struct Muster {
-    /// The CPUs of its threads, in the order in which they are used.
+    /// The CPUs that requests are worked on, in the order in which they are used; none leaves that to a
+    /// database that is another process.
     pub cpus: Vec<CpuId>,
+    /// The CPUs of the threads that ask, where they are others.
+    pub clients: Option<Vec<CpuId>>,
     /// The node that they stand on, where it is one.
     pub at: Option<NodeId>,
     /// The node of the data that they use.
@@ -82,9 +86,10 @@ impl Crew {
         work: Work<'env>,
         muster: &Muster,
     ) -> Result<Self, TargetError> {
-        let threads = muster.cpus.len().min(muster.streams as usize);
+        let cpus = muster.clients.as_ref().unwrap_or(&muster.cpus);
+        let threads = cpus.len().min(muster.streams as usize);
         let (mut orders, mut reports) = (Vec::new(), Vec::new());
-        for (thread, &cpu) in muster.cpus.iter().take(threads).enumerate() {
+        for (thread, &cpu) in cpus.iter().take(threads).enumerate() {
             let post = Post {
                 instance: work.instance,
                 workload: work.workload,
@@ -94,11 +99,13 @@ impl Crew {
                 seat: Seat {
                     home: muster.home,
                     at: muster.at,
+                    worker: None,
                     log_writer: muster.log_writer,
                     stream: 0,
                     seed: work.seed,
                 },
                 streams: (thread as u32..muster.streams).step_by(threads).collect(),
+                workers: muster.cpus.clone(),
                 of: muster.streams,
                 threads,
                 seed: work.seed,

@@ -5,18 +5,30 @@
 //! always counts from then: a call that had to wait for its turn took longer, and a stalled server
 //! cannot hide the calls that it kept from being made.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use fastrand::Rng;
 use hopcost_core::{Load, Open};
 
 /// The calls of the streams of one thread.
 #[derive(Debug)]
 pub struct Pacer {
-    /// When each stream's next call is due, in nanoseconds of the window's clock.
-    due_ns: Vec<u64>,
+    /// The streams that wait for no answer, the first one due on top; of those due at the same time, the
+    /// one that has waited longest.
+    free: BinaryHeap<Reverse<Turn>>,
     think_ns: u64,
     schedule: Option<Schedule>,
-    /// The stream that was served last.
-    last: usize,
+    /// Goes up with each turn.
+    turns: u64,
+}
+
+/// When a stream's next call is due, in nanoseconds of the window's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    due_ns: u64,
+    number: u64,
+    stream: usize,
 }
 
 /// The arrivals of an open loop, of one thread's share.
@@ -33,41 +45,47 @@ impl Pacer {
     /// `number(n)` is its number among all `of` streams.
     pub fn new(load: &Load, numbers: &[u32], of: u32, threads: usize, seed: u64) -> Self {
         let thread = numbers.first().copied().unwrap_or(0);
-        let begin = |number: &u32| (load.ramp_s * 1e9 * f64::from(*number) / f64::from(of)) as u64;
-        let schedule = load.open.map(|open| Schedule::new(open, thread, threads, seed));
+        let begin = |number: u32| (load.ramp_s * 1e9 * f64::from(number) / f64::from(of)) as u64;
+        let turn = |(stream, number): (usize, &u32)| {
+            Reverse(Turn { due_ns: begin(*number), number: stream as u64, stream })
+        };
         Self {
-            due_ns: numbers.iter().map(begin).collect(),
+            free: numbers.iter().enumerate().map(turn).collect(),
             think_ns: (load.think_s * 1e9) as u64,
-            schedule,
-            last: numbers.len() - 1,
+            schedule: load.open.map(|open| Schedule::new(open, thread, threads, seed)),
+            turns: numbers.len() as u64,
         }
     }
 
-    /// Which stream calls next, and when that call is due.
-    pub fn next(&mut self) -> (usize, u64) {
-        let streams = self.due_ns.len();
-        let in_turn = (1..=streams).map(|step| (self.last + step) % streams);
-        // The first in turn among those that are due at the same time: nobody is passed over.
-        let stream = in_turn.min_by_key(|&stream| self.due_ns[stream]).unwrap_or(0);
-        self.last = stream;
-        match &mut self.schedule {
-            Some(schedule) => (stream, schedule.next()),
-            None => (stream, self.due_ns[stream]),
-        }
+    /// When the next call is due that a stream is free for; none while all of them wait for answers.
+    pub fn due(&self) -> Option<u64> {
+        let Reverse(first) = self.free.peek()?;
+        Some(self.schedule.as_ref().map_or(first.due_ns, |schedule| schedule.next_ns as u64))
+    }
+
+    /// Which stream calls next, and when that call is due; none while all of them wait for answers. It has
+    /// no further call until its answer [came](Self::ended).
+    pub fn next(&mut self) -> Option<(usize, u64)> {
+        let Reverse(Turn { due_ns, stream, .. }) = self.free.pop()?;
+        Some((stream, self.schedule.as_mut().map_or(due_ns, Schedule::next)))
     }
 
     /// The thread did something of its own from one moment to another: no stream of a closed loop
     /// waited for that. Returns the later moment.
     pub fn pause(&mut self, from_ns: u64, to_ns: u64) -> u64 {
-        for due in &mut self.due_ns {
-            *due += to_ns.saturating_sub(from_ns);
-        }
+        let later = to_ns.saturating_sub(from_ns);
+        let turns = std::mem::take(&mut self.free).into_iter();
+        let put_off =
+            |Reverse(turn): Reverse<Turn>| Reverse(Turn { due_ns: turn.due_ns + later, ..turn });
+        self.free = turns.map(put_off).collect();
         to_ns
     }
 
     /// A stream's call ended.
     pub fn ended(&mut self, stream: usize, at_ns: u64) {
-        self.due_ns[stream] = at_ns + self.think_ns;
+        self.turns += 1;
+        let due_ns = at_ns + self.think_ns;
+        self.free.push(Reverse(Turn { due_ns, number: self.turns, stream }));
     }
 }
 
@@ -100,9 +118,9 @@ mod tests {
     fn a_closed_loop_waits_for_its_answer_and_thinks() {
         let load = Load { think_s: 1e-6, ..Load::default() };
         let mut pacer = Pacer::new(&load, &[0], 1, 1, 1);
-        assert_eq!(pacer.next(), (0, 0));
+        assert_eq!(pacer.next(), Some((0, 0)));
         pacer.ended(0, 500);
-        assert_eq!(pacer.next(), (0, 1_500));
+        assert_eq!(pacer.next(), Some((0, 1_500)));
     }
 
     #[test]
@@ -110,7 +128,7 @@ mod tests {
         let mut pacer = Pacer::new(&Load::default(), &[0, 2, 4], 6, 2, 1);
         let mut served = Vec::new();
         for now in 1..=6 {
-            let (stream, _) = pacer.next();
+            let (stream, _) = pacer.next().unwrap();
             pacer.ended(stream, now * 100);
             served.push(stream);
         }
@@ -118,9 +136,28 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_that_waits_for_an_answer_is_not_served_again() {
+        let mut pacer = Pacer::new(&Load::default(), &[0, 1], 2, 1, 1);
+        for _ in 0..2 {
+            assert_eq!(pacer.due(), Some(0));
+            pacer.next();
+        }
+        assert_eq!(pacer.due(), None);
+        pacer.ended(1, 700);
+        assert_eq!((pacer.due(), pacer.next()), (Some(700), Some((1, 700))));
+    }
+
+    /// When the next call is due, of a stream that is answered at once.
+    fn next(pacer: &mut Pacer) -> u64 {
+        let (stream, due_ns) = pacer.next().unwrap();
+        pacer.ended(stream, due_ns);
+        due_ns
+    }
+
+    #[test]
     fn an_open_loop_does_not_wait() {
         let mut pacer = Pacer::new(&open(false), &[0], 1, 2, 1);
-        let due: Vec<u64> = (0..4).map(|_| pacer.next().1).collect();
+        let due: Vec<u64> = (0..4).map(|_| next(&mut pacer)).collect();
         for pair in due.windows(2) {
             assert!((pair[1] - pair[0]).abs_diff(200_000) <= 1, "{due:?}");
         }
@@ -129,7 +166,7 @@ mod tests {
     #[test]
     fn random_arrivals_have_the_rate_and_the_spread_of_a_poisson_process() {
         let mut pacer = Pacer::new(&open(true), &[0], 1, 1, 9);
-        let due: Vec<f64> = (0..20_001).map(|_| pacer.next().1 as f64).collect();
+        let due: Vec<f64> = (0..20_001).map(|_| next(&mut pacer) as f64).collect();
         let gaps: Vec<f64> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let square = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
@@ -141,8 +178,8 @@ mod tests {
     fn a_ramp_lets_streams_begin_one_after_the_other() {
         let load = Load { ramp_s: 1.0, ..Load::default() };
         let mut pacer = Pacer::new(&load, &[1, 3], 4, 2, 1);
-        assert_eq!(pacer.next(), (0, 250_000_000));
+        assert_eq!(pacer.next(), Some((0, 250_000_000)));
         pacer.ended(0, 900_000_000);
-        assert_eq!(pacer.next(), (1, 750_000_000));
+        assert_eq!(pacer.next(), Some((1, 750_000_000)));
     }
 }

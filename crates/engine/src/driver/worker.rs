@@ -3,20 +3,22 @@
 //! Method: between windows it waits for an order. A window begins for all threads at one moment; what
 //! begins within the guard is not counted; counted is from the first call that begins after it to the
 //! end of the last one, so that no part of a call is counted. Nothing that another thread reads is
-//! written in between. Every answer is checked, in batches that are not timed as calls.
+//! written in between. Every answer is checked, in batches that are not timed as calls. Sessions that
+//! are answered by another process work at the same time where a thread has several: `several.rs`.
 
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    Answer, Counted, CpuId, Disturbance, Histogram, Instance, Load, Reason, Request, Requests,
-    Seat, Session, Shape, Stream, TargetError, Workload,
+    Answer, CallError, Counted, CpuId, Disturbance, Histogram, Instance, Load, Reason, Request,
+    Requests, Seat, Session, Shape, Stream, TargetError, Workload,
 };
 use hopcost_sys::quiet::Watch;
 use hopcost_sys::{affinity, clock};
 
 use super::Ask;
 use super::pacer::Pacer;
+use super::several::Several;
 
 /// What a thread is told.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +60,10 @@ pub struct Tally {
     pub errors: u64,
     /// The first of these, in words.
     pub first_error: Option<String>,
+    /// Why the connection is gone, if it is.
+    pub lost: Option<String>,
+    /// Counted calls per second.
+    pub rate: f64,
     /// From the first counted call's begin to the last one's end, without the time in which answers
     /// were looked over.
     pub seconds: f64,
@@ -93,6 +99,8 @@ pub(super) struct Post<'a> {
     pub seat: Seat,
     /// The streams it serves.
     pub streams: Vec<u32>,
+    /// Where a database that is another process works for them, in turn; anywhere, if nowhere is named.
+    pub workers: Vec<CpuId>,
     /// All streams.
     pub of: u32,
     pub threads: usize,
@@ -123,11 +131,11 @@ pub(super) fn live(post: &Post<'_>, orders: &Receiver<Order>, reports: &Sender<R
 const BATCH: usize = 512;
 
 /// A stream of requests and its session.
-struct Line {
-    number: u32,
-    session: Box<dyn Session>,
-    requests: Box<dyn Requests>,
-    calls: u64,
+pub(super) struct Line {
+    pub number: u32,
+    pub session: Box<dyn Session>,
+    pub requests: Box<dyn Requests>,
+    pub calls: u64,
 }
 
 struct Worker<'a> {
@@ -141,7 +149,9 @@ impl<'a> Worker<'a> {
         affinity::pin_to(post.cpu)
             .map_err(|error| TargetError::NotHere(error.to_string().into()))?;
         let line = |&number: &u32| {
-            let session = post.instance.session(Seat { stream: number, ..post.seat })?;
+            let worker = post.workers.iter().copied().cycle().nth(number as usize);
+            let seat = Seat { stream: number, worker, ..post.seat };
+            let session = post.instance.session(seat)?;
             let stream = Stream { number, of: post.of, seed: post.seed };
             let requests = post.workload.requests(post.shape, stream);
             Ok(Line { number, session, requests, calls: 0 })
@@ -163,8 +173,14 @@ impl<'a> Worker<'a> {
             let threads = post.threads.min(window.ask.streams as usize);
             let mut pacer = Pacer::new(&post.load, &numbers, window.ask.streams, threads, seed);
             wait_until(window.start);
-            self.call(window, &mut pacer, active, &mut tally);
-            self.check(&mut tally);
+            if active > 1 && self.lines[0].session.remote().is_some() {
+                let several = Several { post, lines: &mut self.lines[..active], window };
+                several.call(&mut pacer, &mut tally);
+            } else {
+                self.call(window, &mut pacer, active, &mut tally);
+                self.check(&mut tally);
+                tally.rate = tally.calls as f64 / tally.seconds;
+            }
         }
         self.look_around(&mut tally);
         tally
@@ -183,12 +199,12 @@ impl<'a> Worker<'a> {
         let mut now_ns = ns(clock::now());
         loop {
             if counted_from.is_none() && now_ns >= guard_ns {
-                self.counted();
+                self.lines.iter_mut().for_each(|line| line.session.begin_counting());
                 watch.begin();
                 counted_from = Some(ns(clock::now()));
                 now_ns = pacer.pause(now_ns, counted_from.unwrap_or(now_ns));
             }
-            let (stream, due_ns) = pacer.next();
+            let Some((stream, due_ns)) = pacer.next() else { break };
             if due_ns > now_ns {
                 if due_ns >= over_ns && tally.calls >= enough {
                     break;
@@ -209,7 +225,11 @@ impl<'a> Worker<'a> {
             pacer.ended(stream, now_ns);
             match outcome {
                 Ok(answer) => self.answers.push((request, answer)),
-                Err(error) => tally.fail(error.0),
+                Err(CallError::Failed(words)) => tally.fail(words),
+                Err(CallError::Lost(words)) => {
+                    tally.lost = Some(words);
+                    break;
+                }
             }
             if counted_from.is_some() {
                 tally.calls += 1;
@@ -241,9 +261,7 @@ impl<'a> Worker<'a> {
     fn check(&mut self, tally: &mut Tally) {
         let post = self.post;
         for (request, answer) in self.answers.drain(..) {
-            if let Err(reason) = post.workload.check(post.shape, &request, &answer) {
-                tally.fail(reason.to_string());
-            }
+            post.check(&request, &answer, tally);
         }
     }
 
@@ -269,8 +287,17 @@ impl<'a> Worker<'a> {
     }
 }
 
+impl Post<'_> {
+    /// Was an answer right?
+    pub(super) fn check(&self, request: &Request, answer: &Answer, tally: &mut Tally) {
+        if let Err(reason) = self.workload.check(self.shape, request, answer) {
+            tally.fail(reason.to_string());
+        }
+    }
+}
+
 impl Tally {
-    fn fail(&mut self, words: String) {
+    pub(super) fn fail(&mut self, words: String) {
         self.errors += 1;
         self.first_error.get_or_insert(words);
     }
@@ -280,7 +307,7 @@ impl Tally {
 const SHORT: Duration = Duration::from_micros(80);
 
 /// Sleeps the most of the way, and looks at the clock for the rest.
-fn wait_until(moment: Instant) {
+pub(super) fn wait_until(moment: Instant) {
     loop {
         let left = moment.saturating_duration_since(clock::now());
         if left.is_zero() {

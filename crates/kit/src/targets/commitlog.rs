@@ -128,7 +128,7 @@ impl Committer {
 impl Session for Committer {
     fn execute(&mut self, _request: &Request) -> Result<Answer, CallError> {
         if !self.log.commit(&mut self.done) {
-            return Err(CallError("the log writer failed".to_owned()));
+            return Err(CallError::Failed("the log writer failed".to_owned()));
         }
         Ok(Answer::of(Row::new().integer(1)))
     }

@@ -104,7 +104,7 @@ impl Session for Client {
     fn execute(&mut self, _request: &Request) -> Result<Answer, CallError> {
         let mut cpu = [0; 4];
         let asked = self.socket.write_all(&[1]).and_then(|()| self.socket.read_exact(&mut cpu));
-        asked.map_err(|error| CallError(format!("the server thread: {error}")))?;
+        asked.map_err(|error| CallError::Failed(format!("the server thread: {error}")))?;
         let is_here = CpuId(u32::from_le_bytes(cpu)) == self.cpu;
         self.in_place = [self.in_place[0] + u64::from(is_here), self.in_place[1] + 1];
         Ok(Answer::of(Row::new().integer(1)))

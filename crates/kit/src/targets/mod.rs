@@ -5,14 +5,59 @@
 mod commitlog;
 mod echo;
 mod null;
+pub mod postgres;
 pub mod sqlite;
 mod wal;
 
-use hopcost_core::{Comparison, CpuId, Reason, Seat, Target, TargetError};
+use hopcost_core::{Comparison, CpuId, Loading, Reason, Seat, Setup, Table, Target, TargetError};
 
 /// All targets; the first is taken where none is named.
-pub const TARGETS: &[&dyn Target] =
-    &[&sqlite::Sqlite, &wal::Wal, &commitlog::CommitLogTarget, &echo::Echo, &null::Null];
+pub const TARGETS: &[&dyn Target] = &[
+    &sqlite::Sqlite,
+    &postgres::Postgres,
+    &wal::Wal,
+    &commitlog::CommitLogTarget,
+    &echo::Echo,
+    &null::Null,
+];
+
+/// What is told while data is loaded.
+type Heard<'a> = dyn FnMut(Loading<'_>) -> bool + 'a;
+
+/// Tells how far it is; an error where the user has enough.
+fn say(heard: &mut Heard<'_>, what: &str, done: f64) -> Result<(), TargetError> {
+    if heard(Loading { what, done }) { Ok(()) } else { Err(TargetError::Interrupted) }
+}
+
+/// A table to load.
+struct Wanted {
+    /// Its place among the data set's tables.
+    index: usize,
+    /// What it is.
+    table: Table,
+}
+
+/// The tables that a workload reads, in the data set's order.
+fn wanted(setup: &Setup<'_>) -> Vec<Wanted> {
+    let tables = setup.dataset.map(|dataset| dataset.tables(setup.shape.rows)).unwrap_or_default();
+    let names = setup.workload.tables();
+    let numbered = tables.into_iter().enumerate();
+    let kept = numbered.filter(|(_, table)| names.contains(&table.name));
+    kept.map(|(index, table)| Wanted { index, table }).collect()
+}
+
+/// `2,000,000`.
+fn with_commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
 
 /// Why a target that is all log writer cannot express a comparison, if it cannot.
 fn without_log_writer(comparison: &Comparison) -> Option<Reason> {
@@ -30,6 +75,11 @@ fn log_writer_of(seat: Seat) -> Result<CpuId, TargetError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!([7, 1000, 2_000_000].map(with_commas), ["7", "1,000", "2,000,000"]);
+    }
 
     #[test]
     fn names_are_unique_and_can_stand_before_a_colon() {

@@ -165,10 +165,10 @@ fn commit(insert: &mut Statement<'_>, row: i64) -> Committed {
 
 impl Session for Committer {
     fn execute(&mut self, request: &Request) -> Result<Answer, CallError> {
-        let died = || CallError("the committing thread died".to_owned());
+        let died = || CallError::Failed("the committing thread died".to_owned());
         let rows = self.rows.as_ref().ok_or_else(died)?;
         rows.send(request.arguments[0]).map_err(|_| died())?;
-        let (row, cpu) = self.committed.recv().map_err(|_| died())?.map_err(CallError)?;
+        let (row, cpu) = self.committed.recv().map_err(|_| died())?.map_err(CallError::Failed)?;
         self.last_row = row;
         self.calls += 1;
         self.in_place += u64::from(cpu == self.cpu);

@@ -10,12 +10,15 @@ mod null_call;
 mod oltp;
 #[cfg(test)]
 mod on_sqlite;
+mod own;
 mod reporting_p1;
 mod reporting_p2;
 mod single_row_commit;
 mod slices;
 
 use hopcost_core::{Answer, Reason, Workload};
+
+pub use own::Own;
 
 /// All workloads.
 pub const WORKLOADS: &[&dyn Workload] = &[

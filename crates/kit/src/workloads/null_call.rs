@@ -25,7 +25,13 @@ impl Workload for NullCall {
     }
 
     fn statements(&self, _: Shape) -> Vec<Statement> {
-        vec![Statement { name: "null_call", sql: "SELECT 1", arguments: 0, recompile: false }]
+        vec![Statement {
+            name: "null_call",
+            sql: "SELECT 1",
+            arguments: 0,
+            recompile: false,
+            script: false,
+        }]
     }
 
     fn calls_per_query(&self, _: Shape) -> u64 {

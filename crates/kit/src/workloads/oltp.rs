@@ -143,7 +143,15 @@ impl Workload for Oltp {
     fn statements(&self, _: Shape) -> Vec<Statement> {
         let texts = if self.augmented { AVERAGING } else { PLAIN };
         let named = NAMES_OF_STATEMENTS.into_iter().zip(texts);
-        named.map(|(name, sql)| Statement { name, sql, arguments: 3, recompile: false }).collect()
+        named
+            .map(|(name, sql)| Statement {
+                name,
+                sql,
+                arguments: 3,
+                recompile: false,
+                script: false,
+            })
+            .collect()
     }
 
     fn calls_per_query(&self, _: Shape) -> u64 {

@@ -42,8 +42,13 @@ macro_rules! groups {
     };
 }
 
-const WHOLE: Statement =
-    Statement { name: "reporting_p1", sql: groups!(""), arguments: 0, recompile: false };
+const WHOLE: Statement = Statement {
+    name: "reporting_p1",
+    sql: groups!(""),
+    arguments: 0,
+    recompile: false,
+    script: false,
+};
 
 const SLICED: Statement = Statement {
     sql: groups!("AND t.tran_begin >= ? AND t.tran_begin < ? "),

@@ -20,7 +20,7 @@ impl Workload for SingleRowCommit {
     }
 
     fn tables(&self) -> &'static [&'static str] {
-        &[]
+        &["insert_test"]
     }
 
     fn statements(&self, _: Shape) -> Vec<Statement> {
@@ -29,6 +29,7 @@ impl Workload for SingleRowCommit {
             sql: "INSERT INTO insert_test (number) VALUES (?)",
             arguments: 1,
             recompile: false,
+            script: false,
         }]
     }
 

@@ -18,7 +18,9 @@ pub struct Found {
 /// The most pages asked about; a longer range is sampled evenly, so that the share of displaced
 /// pages is read to about a tenth of a percentage point.
 const MOST_PAGES: usize = 1 << 18;
-const PAGES_PER_CALL: usize = 1 << 14;
+pub const PAGES_PER_CALL: usize = 1 << 14;
+/// The kernel takes process 0 for the one that asks.
+const OURSELVES: u32 = 0;
 
 /// Finds the pages of a range, one question per `page_bytes`.
 pub fn find(range: &Range<usize>, page_bytes: usize) -> Found {
@@ -41,7 +43,7 @@ pub fn nodes(range: &Range<usize>, step: usize) -> io::Result<Vec<Option<NodeId>
         range.clone().step_by(step).map(|address| address as *const u8).collect();
     let mut nodes = Vec::with_capacity(addresses.len());
     for chunk in addresses.chunks(PAGES_PER_CALL) {
-        nodes.extend(policy::nodes_of(chunk)?);
+        nodes.extend(policy::nodes_of(OURSELVES, chunk)?);
     }
     Ok(nodes)
 }
@@ -110,7 +112,7 @@ fn page_size_in(smaps: &str, range: &Range<usize>) -> (PageSize, f64) {
 }
 
 /// `7f00-7fff` at the head of a mapping.
-fn mapping(word: &str) -> Option<(usize, usize)> {
+pub fn mapping(word: &str) -> Option<(usize, usize)> {
     let (start, end) = word.split_once('-')?;
     Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
 }

@@ -3,12 +3,14 @@
 mod locate;
 mod policy;
 mod region;
+mod shared;
 
 use hopcost_core::{PageSize, ProofMethod};
 
 use crate::{Root, topology};
 
 pub use region::{PIECE, PlaceError, Region, Request, obstacle};
+pub use shared::{Pages, Shared};
 
 /// Which of the calls that place memory and read its place are forbidden to us, by a sandbox's
 /// filter or because the kernel knows no memory nodes: found out by trying.

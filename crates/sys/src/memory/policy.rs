@@ -25,15 +25,15 @@ pub fn bind(start: *mut u8, length: usize, node: NodeId) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The node of the page at each address, or none where no page is mapped.
-pub fn nodes_of(addresses: &[*const u8]) -> io::Result<Vec<Option<NodeId>>> {
+/// The node of the page at each address, or none where no page is mapped; of process 0, ourselves.
+pub fn nodes_of(pid: u32, addresses: &[*const u8]) -> io::Result<Vec<Option<NodeId>>> {
     let mut status = vec![libc::c_int::MIN; addresses.len()];
     // SAFETY: with no target nodes the call moves nothing; both arrays have `addresses.len()`
     // elements and outlive it.
     let result = unsafe {
         libc::syscall(
             libc::SYS_move_pages,
-            0,
+            pid.cast_signed(),
             addresses.len(),
             addresses.as_ptr(),
             std::ptr::null::<libc::c_int>(),

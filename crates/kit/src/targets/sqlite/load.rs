@@ -8,14 +8,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hopcost_core::{Dataset, Loading, Setup, TargetError};
+use hopcost_core::{Dataset, Setup, TargetError};
 use rusqlite::ffi::{SQLITE_CANTOPEN, SQLITE_FULL, SQLITE_READONLY};
 
+use super::super::{Heard, Wanted, say, wanted, with_commas};
+use super::PAGE_BYTES;
 use super::cache::{self, Cached, Unreadable};
 use super::ffi::{Connection, Inserter, SqliteError};
 use super::rows::{self, Batch};
-use super::schema::{Content, Wanted, wanted, with_commas};
-use super::{Heard, PAGE_BYTES};
+use super::schema::Content;
 
 /// Rows of one insert: the cursor stays where it is between them, at the end of the table.
 const ROWS_AT_ONCE: usize = 128;
@@ -42,11 +43,6 @@ pub fn anew(setup: &Setup<'_>, how: &str, heard: &mut Heard<'_>) -> Result<Cache
     let name = &content.file_name;
     say(heard, &format!("the cached {name} was damaged ({how}): building it anew"), 0.0)?;
     build(setup, &wanted, &content, heard)
-}
-
-/// Tells how far it is; an error where the user has enough.
-pub fn say(heard: &mut Heard<'_>, what: &str, done: f64) -> Result<(), TargetError> {
-    if heard(Loading { what, done }) { Ok(()) } else { Err(TargetError::Interrupted) }
 }
 
 /// A file under construction; what is not finished is removed.

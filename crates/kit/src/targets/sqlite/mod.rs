@@ -23,9 +23,10 @@ use hopcost_core::{
     Session, Setup, Statement, Target, TargetError,
 };
 
+use super::{Heard, say, wanted};
 use ffi::{SqliteError, Value};
 use image::{Image, ImageError};
-use schema::{Content, wanted};
+use schema::Content;
 use session::{ImageSession, Opening};
 
 pub use ffi::prepare;
@@ -35,9 +36,6 @@ pub use rows::Batch;
 const PAGE_BYTES: u32 = 8192;
 /// What a connection takes itself: its cache, its memory for small things, its books.
 const CONNECTION_BYTES: u64 = 1 << 20;
-
-/// What is told while data is loaded.
-type Heard<'a> = dyn FnMut(Loading<'_>) -> bool + 'a;
 
 /// The target.
 pub struct Sqlite;
@@ -80,6 +78,10 @@ impl Target for Sqlite {
         setup: &Setup<'_>,
         heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
+        if setup.workload.statements(setup.shape).iter().any(|statement| statement.script) {
+            let words = "scripts are for a database that is asked over a connection, as postgres:";
+            return Err(TargetError::NotHere(words.into()));
+        }
         prepare();
         if !ffi::is_prepared() {
             return Err(TargetError::Failed(
@@ -133,7 +135,7 @@ fn read_all(
     let (mib, of) = (cached.length >> 20, setup.homes.len());
     let mut copies = Vec::new();
     for (n, home) in setup.homes.iter().enumerate() {
-        load::say(heard, &format!("{mib} MiB to node {home}"), n as f64 / of as f64)?;
+        say(heard, &format!("{mib} MiB to node {home}"), n as f64 / of as f64)?;
         let image = Arc::new(Image::read(setup, *home, cached)?);
         copies.push(Copy { number: ffi::shelve(&image), image });
     }

@@ -8,6 +8,7 @@
 
 use hopcost_core::{Dataset, Kind, Setup, Table};
 
+use super::super::{Wanted, with_commas};
 use super::PAGE_BYTES;
 use super::cache::Sum;
 use super::ffi::Packed;
@@ -17,23 +18,6 @@ use super::rows::Batch;
 const FORMAT: u32 = 1;
 /// Rows from all over a table that stand for all of it.
 const SAMPLES: u64 = 64;
-
-/// A table to load.
-pub struct Wanted {
-    /// Its place among the data set's tables.
-    pub index: usize,
-    /// What it is.
-    pub table: Table,
-}
-
-/// The tables that a workload reads, in the data set's order.
-pub fn wanted(setup: &Setup<'_>) -> Vec<Wanted> {
-    let tables = setup.dataset.map(|dataset| dataset.tables(setup.shape.rows)).unwrap_or_default();
-    let names = setup.workload.tables();
-    let numbered = tables.into_iter().enumerate();
-    let kept = numbered.filter(|(_, table)| names.contains(&table.name));
-    kept.map(|(index, table)| Wanted { index, table }).collect()
-}
 
 impl Wanted {
     /// The statement that makes it.
@@ -196,19 +180,6 @@ impl Content {
     }
 }
 
-/// `2,000,000`.
-pub fn with_commas(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,10 +216,5 @@ mod tests {
         ] {
             assert_eq!(without_implied(index, key), kept, "{index:?} {key:?}");
         }
-    }
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        assert_eq!([7, 1000, 2_000_000].map(with_commas), ["7", "1,000", "2,000,000"]);
     }
 }

@@ -89,7 +89,7 @@ impl ImageSession {
 
     fn ask(&mut self, request: &Request) -> Result<Answer, CallError> {
         let Some(asked) = self.statements.get_mut(request.statement) else {
-            return Err(CallError(format!("there is no statement {}", request.statement)));
+            return Err(CallError::Failed(format!("there is no statement {}", request.statement)));
         };
         let arguments = &request.arguments[..asked.sql.arguments];
         let called = match &mut asked.compiled {
@@ -100,7 +100,7 @@ impl ImageSession {
                 .map_err(|error| error.to_string())
                 .and_then(|mut fresh| answer(&mut fresh, arguments)),
         };
-        called.map_err(|words| CallError(format!("{}: {words}", asked.sql.name)))
+        called.map_err(|words| CallError::Failed(format!("{}: {words}", asked.sql.name)))
     }
 }
 

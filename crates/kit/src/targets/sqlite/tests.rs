@@ -21,7 +21,7 @@ struct Questions {
 }
 
 const fn statement(name: &'static str, sql: &'static str, arguments: usize) -> Statement {
-    Statement { name, sql, arguments, recompile: false }
+    Statement { name, sql, arguments, recompile: false, script: false }
 }
 
 const SCAN: Statement =
@@ -114,6 +114,11 @@ impl Bench {
             homes: self.homes(),
             emulation: self.emulation,
             cache_dir: self.dir.path().to_owned(),
+            address: "",
+            sessions: 4,
+            keep_data: false,
+            allow_server_changes: false,
+            promise: &|| Ok(()),
         }
     }
 
@@ -139,7 +144,8 @@ fn seat(home: u32, at: u32) -> Seat {
 }
 
 /// A seat that leaves the copy to the target.
-const ANYWHERE: Seat = Seat { home: None, at: None, log_writer: None, stream: 0, seed: 7 };
+const ANYWHERE: Seat =
+    Seat { home: None, at: None, worker: None, log_writer: None, stream: 0, seed: 7 };
 
 fn ask(session: &mut dyn Session, statement: usize, arguments: [i64; 2]) -> Answer {
     let [a, b] = arguments;

@@ -1,0 +1,44 @@
+//! The user's own workload: `--file` and `--builtin`, as pgbench takes them.
+
+use hopcost_kit::pgbench::{BUILTINS, Script, builtin, name_and_weight};
+use hopcost_kit::workloads::Own;
+
+use crate::args::OwnArgs;
+use crate::exit::Failure;
+
+/// The scripts that are asked for, if any are.
+pub fn workload(args: &OwnArgs) -> Result<Option<&'static Own>, Failure> {
+    let files = args.file.iter().map(|file| from_file(file));
+    let builtins = args.builtin.iter().map(|name| from_builtin(name));
+    let scripts = files.chain(builtins).collect::<Result<Vec<_>, _>>()?;
+    if scripts.is_empty() {
+        return Ok(None);
+    }
+    if scripts.iter().all(|(_, _, weight)| *weight == 0) {
+        return Err(Failure::usage("all scripts have the weight 0: nothing would be asked"));
+    }
+    Ok(Some(Own::of(scripts)))
+}
+
+fn from_file(argument: &str) -> Result<(String, String, u32), Failure> {
+    let wrong =
+        |error: &dyn std::fmt::Display| Failure::usage(format!("--file {argument}: {error}"));
+    let (path, weight) = name_and_weight(argument).map_err(|error| wrong(&error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    // It says where it is wrong itself.
+    Script::read(path, &text).map_err(Failure::usage)?;
+    Ok((path.to_owned(), text, weight))
+}
+
+fn from_builtin(argument: &str) -> Result<(String, String, u32), Failure> {
+    let (name, weight) = name_and_weight(argument)
+        .map_err(|error| Failure::usage(format!("--builtin {argument}: {error}")))?;
+    let Some(found) = builtin(name) else {
+        let known: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
+        let known = known.join(", ");
+        return Err(Failure::usage(format!(
+            "--builtin {name}: known are {known}, and how they begin"
+        )));
+    };
+    Ok((found.name.to_owned(), found.text.to_owned(), weight))
+}

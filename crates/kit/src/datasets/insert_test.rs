@@ -1,0 +1,26 @@
+//! **insert_test**: a heap of one number, empty: rows come by being inserted.
+
+use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
+
+use super::column;
+
+/// The data set.
+pub struct InsertTest;
+
+const COLUMNS: &[Column] = &[column("number", Kind::Integer(4))];
+
+impl Dataset for InsertTest {
+    fn name(&self) -> &'static str {
+        "insert_test"
+    }
+
+    fn about(&self) -> &'static str {
+        "an empty heap of one number, for what is inserted row by row"
+    }
+
+    fn tables(&self, _scale: u64) -> Vec<Table> {
+        vec![Table { name: "insert_test", columns: COLUMNS, key: &[], indexes: &[], rows: 0 }]
+    }
+
+    fn row(&self, _table: usize, _number: u64, _sink: &mut dyn RowSink) {}
+}

@@ -1,0 +1,108 @@
+//! A script that has been read.
+
+use super::expression::Expression;
+use super::place::{Place, RunError, ScriptError};
+use super::reader;
+use super::walk::{Pipeline, Walk};
+
+/// What a client does in one transaction.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub(super) name: String,
+    pub(super) commands: Vec<Command>,
+    pub(super) orders: Vec<Order>,
+}
+
+/// An SQL command.
+#[derive(Clone, Debug)]
+pub(super) struct Command {
+    pub at: Place,
+    /// What is sent, with `$1`, `$2`, … for its variables.
+    pub sql: String,
+    pub variables: Vec<String>,
+    /// Its answer becomes variables.
+    pub keeps: Option<Keeps>,
+}
+
+/// `\gset` or `\aset`.
+#[derive(Clone, Debug)]
+pub(super) struct Keeps {
+    /// What the variables' names begin with, before the columns' names.
+    pub prefix: String,
+    /// One row, neither none nor more: `\gset`.
+    pub needs_one_row: bool,
+}
+
+/// One thing after the other. Branches have become jumps, which only lead forward.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    pub at: Place,
+    pub does: Does,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Does {
+    /// Sends a command, by position.
+    Send(usize),
+    Set {
+        name: String,
+        expression: Expression,
+    },
+    /// Goes on with another order where the condition does not hold.
+    Unless {
+        condition: Expression,
+        goes_to: usize,
+    },
+    GoTo(usize),
+    Sleep(Pause),
+    Pipeline(Pipeline),
+}
+
+/// How long a `\sleep` lasts.
+#[derive(Clone, Debug)]
+pub(super) struct Pause {
+    pub amount: Amount,
+    pub unit_us: i64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Amount {
+    Fixed(i64),
+    Variable(String),
+}
+
+impl Script {
+    /// Reads it. The name is for messages.
+    pub fn read(name: &str, text: &str) -> Result<Self, ScriptError> {
+        reader::read(name, text)
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its SQL commands, with `$1`, `$2`, … for variables, so that each can be prepared once.
+    pub fn commands(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.commands.iter().map(|command| command.sql.as_str())
+    }
+
+    /// Does it go on with the rows that a command brings? Then [`Walk::answered`] has to be told them.
+    pub fn wants_rows(&self, command: usize) -> bool {
+        self.commands[command].keeps.is_some()
+    }
+
+    /// One way through it.
+    pub fn begin(&self) -> Walk<'_> {
+        Walk::new(self)
+    }
+
+    /// What the database said of a command, with the command's place.
+    pub fn refused(&self, command: usize, says: impl Into<String>) -> RunError {
+        self.wrong(self.commands[command].at, says)
+    }
+
+    pub(super) fn wrong(&self, at: Place, says: impl Into<String>) -> RunError {
+        RunError { name: self.name.clone(), at, says: says.into() }
+    }
+}

@@ -1,0 +1,126 @@
+//! What one client remembers from step to step, and its dice.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+
+use super::cursor::is_name;
+use super::value::Value;
+
+/// The variables of one client, and its random numbers. They outlive a script: the next one finds
+/// what the last one set.
+#[derive(Clone, Debug)]
+pub struct Session {
+    variables: BTreeMap<String, Variable>,
+    dice: Rng,
+}
+
+#[derive(Clone, Debug)]
+enum Variable {
+    /// What an expression came to.
+    Value(Value),
+    /// What came from outside: it is sent as it is, and read once an expression needs it.
+    Text(String),
+}
+
+/// The variables that pgbench gives to every client: its number and the scale, the seed of the run,
+/// and the seed of hash functions, which all clients of a run share.
+pub fn presets(seed: u64, client: u32, scale: u32) -> [(&'static str, Value); 4] {
+    let default_seed = Rng::with_seed(seed).u64(..).cast_signed();
+    [
+        ("client_id", Value::Integer(client.into())),
+        ("default_seed", Value::Integer(default_seed)),
+        ("random_seed", Value::Integer(seed.cast_signed())),
+        ("scale", Value::Integer(scale.into())),
+    ]
+}
+
+impl Session {
+    /// A client with these variables. Clients with the same seed draw the same numbers.
+    pub fn new(seed: u64, presets: &[(&str, Value)]) -> Self {
+        let mut session = Self { variables: BTreeMap::new(), dice: Rng::with_seed(seed) };
+        for (name, value) in presets {
+            session.set(name, *value);
+        }
+        session
+    }
+
+    /// Gives a variable a text from outside; else what is wrong with its name.
+    pub fn define(&mut self, name: &str, text: &str) -> Result<(), String> {
+        if !is_name(name) {
+            let rule = "letters, digits and _, and no digit first";
+            return Err(format!("'{name}' is no name of a variable: {rule}"));
+        }
+        self.put(name, Variable::Text(text.to_owned()));
+        Ok(())
+    }
+
+    /// Gives a variable a value.
+    pub(super) fn set(&mut self, name: &str, value: Value) {
+        self.put(name, Variable::Value(value));
+    }
+
+    fn put(&mut self, name: &str, variable: Variable) {
+        match self.variables.get_mut(name) {
+            Some(known) => *known = variable,
+            None => {
+                self.variables.insert(name.to_owned(), variable);
+            }
+        }
+    }
+
+    /// What a variable is in an expression.
+    pub(super) fn value(&self, name: &str) -> Result<Value, String> {
+        match self.find(name)? {
+            Variable::Value(value) => Ok(*value),
+            Variable::Text(text) => Value::read(text).map_err(|why| format!(":{name}: {why}")),
+        }
+    }
+
+    /// What is sent for a variable; none for NULL.
+    pub(super) fn text(&self, name: &str) -> Result<Option<String>, String> {
+        Ok(match self.find(name)? {
+            Variable::Value(value) => value.text(),
+            Variable::Text(text) => Some(text.clone()),
+        })
+    }
+
+    fn find(&self, name: &str) -> Result<&Variable, String> {
+        self.variables.get(name).ok_or_else(|| {
+            let known: Vec<String> = self.variables.keys().map(|name| format!(":{name}")).collect();
+            format!("nothing has set :{name}; there are: {}", known.join(", "))
+        })
+    }
+
+    pub(super) fn dice(&mut self) -> &mut Rng {
+        &mut self.dice
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_sent_as_they_came_and_values_as_they_are_computed() {
+        let mut session = Session::new(1, &[("scale", Value::Integer(3))]);
+        session.define("id", "007").unwrap();
+        assert_eq!(session.text("id"), Ok(Some("007".into())));
+        assert_eq!(session.value("id"), Ok(Value::Integer(7)));
+        session.set("id", Value::Null);
+        assert_eq!(session.text("id"), Ok(None));
+        session.define("id", "abc").unwrap();
+        assert_eq!(session.text("id"), Ok(Some("abc".into())));
+        assert!(session.value("id").unwrap_err().starts_with(":id: 'abc' is neither"));
+        assert_eq!(session.text("no").unwrap_err(), "nothing has set :no; there are: :id, :scale");
+        assert!(session.define("1a", "1").unwrap_err().contains("no digit first"));
+    }
+
+    #[test]
+    fn clients_share_the_seed_of_hashes_and_nothing_else() {
+        let [first, second] = [0, 1].map(|client| presets(7, client, 10));
+        assert_eq!(first[1..], second[1..]);
+        assert_ne!(first[0], second[0]);
+        assert_ne!(first[1], presets(8, 0, 10)[1]);
+    }
+}

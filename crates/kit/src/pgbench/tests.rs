@@ -1,0 +1,392 @@
+//! Whole scripts: how they are read, where they are said to be wrong, and the ways through them.
+
+use std::time::Duration;
+
+use super::*;
+
+#[track_caller]
+fn read(text: &str) -> Script {
+    Script::read("s.sql", text).unwrap_or_else(|wrong| panic!("{wrong}"))
+}
+
+fn client() -> Session {
+    Session::new(1, &presets(1, 0, 10))
+}
+
+/// All steps, of a script that keeps no answers.
+#[track_caller]
+fn steps(text: &str) -> Vec<Step> {
+    let script = read(text);
+    let (mut session, mut walk) = (client(), script.begin());
+    let next = || match walk.next(&mut session).unwrap_or_else(|wrong| panic!("{wrong}")) {
+        Step::End => None,
+        step => Some(step),
+    };
+    std::iter::from_fn(next).collect()
+}
+
+/// What the parameters of all commands are, one after the other.
+#[track_caller]
+fn sent(text: &str) -> Vec<String> {
+    let parameters = steps(text).into_iter().filter_map(|step| match step {
+        Step::Send { parameters, .. } => Some(parameters),
+        _ => None,
+    });
+    parameters.flatten().map(|value| value.unwrap_or("NULL".into())).collect()
+}
+
+/// The error at the end of a way.
+#[track_caller]
+fn fails(text: &str) -> String {
+    let script = read(text);
+    let (mut session, mut walk) = (client(), script.begin());
+    loop {
+        match walk.next(&mut session) {
+            Ok(Step::End) => panic!("{text} comes to its end"),
+            Ok(_) => {}
+            Err(wrong) => return wrong.to_string(),
+        }
+    }
+}
+
+fn row(values: &[&str]) -> Vec<Option<String>> {
+    values.iter().map(|value| Some((*value).to_owned())).collect()
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn variables_are_sent_with_their_values() {
+    let script = read(
+        "\\set a 1 + 1\n\\set b :a / 4.0\n\\set c NULL\n\\SET d \\\n true\n\
+         SELECT :b, :a, :a::int, :c FROM t;\n SELECT :d, :scale;",
+    );
+    let sql: Vec<&str> = script.commands().collect();
+    assert_eq!(sql, ["SELECT $1, $2, $3::int, $4 FROM t;", "SELECT $1, $2;"]);
+    let (mut session, mut walk) = (client(), script.begin());
+    let mut next = || walk.next(&mut session).unwrap();
+    let values = [Some("0.5"), Some("2"), Some("2"), None];
+    let parameters = values.map(|value| value.map(str::to_owned)).to_vec();
+    assert_eq!(next(), Step::Send { command: 0, parameters });
+    assert_eq!(next(), Step::Send { command: 1, parameters: row(&["true", "10"]) });
+    assert_eq!((next(), next()), (Step::End, Step::End));
+}
+
+#[test]
+fn the_same_seed_walks_the_same_way() {
+    let script = read(builtin("tpcb").unwrap().text);
+    let walk = |seed| {
+        let mut session = Session::new(seed, &presets(seed, 0, 10));
+        let mut steps = Vec::new();
+        for _ in 0..3 {
+            let mut walk = script.begin();
+            steps.extend((0..8).map(|_| walk.next(&mut session).unwrap()));
+        }
+        steps
+    };
+    assert_eq!(walk(1), walk(1));
+    assert_ne!(walk(1), walk(2));
+    assert_ne!(walk(1)[..8], walk(1)[8..16]);
+}
+
+#[test]
+fn a_builtin_stays_within_its_tables() {
+    let script = read(builtin("tpcb").unwrap().text);
+    let mut session = client();
+    for _ in 0..500 {
+        let mut walk = script.begin();
+        let parameters = std::iter::from_fn(|| match walk.next(&mut session).unwrap() {
+            Step::Send { parameters, .. } => Some(parameters),
+            _ => None,
+        });
+        let all: Vec<Vec<Option<String>>> = parameters.collect();
+        let [tid, bid, aid, delta] =
+            [0, 1, 2, 3].map(|n| all[5][n].as_ref().unwrap().parse::<i64>().unwrap());
+        assert!((1..=100).contains(&tid) && (1..=10).contains(&bid), "{tid} {bid}");
+        assert!((1..=1_000_000).contains(&aid) && (-5000..=5000).contains(&delta));
+    }
+}
+
+#[test]
+fn variables_outlive_a_script() {
+    let (count, show) = (read("\\set n :n + 1"), read("SELECT :n;"));
+    let mut session = Session::new(1, &[("n", Value::Integer(0))]);
+    for _ in 0..3 {
+        assert_eq!(count.begin().next(&mut session), Ok(Step::End));
+    }
+    let step = show.begin().next(&mut session).unwrap();
+    assert_eq!(step, Step::Send { command: 0, parameters: row(&["3"]) });
+}
+
+#[test]
+fn one_branch_is_taken_and_the_others_are_not_looked_at() {
+    let text = "\\if :a = 1\n SELECT 1, :a;\n \\if :b\n SELECT 11, :b;\n \\else\n SELECT 12, :b;\n \\endif\n\
+                \\elif :a = 2\n SELECT 2, :a;\n\\elif 1 / (:a - 4) = 7\n SELECT 3, :a;\n\
+                \\else\n \\if 0\n \\elif NULL\n \\endif\n SELECT 4, :a;\n\\endif\nSELECT 5, :a;";
+    let commands = |a: i64, b: bool| {
+        let script = read(text);
+        let mut session = Session::new(1, &[("a", Value::Integer(a)), ("b", Value::Boolean(b))]);
+        let mut walk = script.begin();
+        let next = || match walk.next(&mut session).unwrap() {
+            Step::Send { command, .. } => script.commands().nth(command),
+            _ => None,
+        };
+        let sent: Vec<&str> = std::iter::from_fn(next).collect();
+        let numbers = sent.iter().map(|sql| sql["SELECT ".len()..].split_once(',').unwrap().0);
+        numbers.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(commands(1, true), "1 11 5");
+    assert_eq!(commands(1, false), "1 12 5");
+    assert_eq!(commands(2, true), "2 5");
+    assert_eq!(commands(3, true), "4 5");
+    // With 4 the condition cannot be computed, but with 2 nobody asks.
+    let mut session = Session::new(1, &[("a", Value::Integer(4)), ("b", Value::Null)]);
+    let script = read(text);
+    let wrong = script.begin().next(&mut session).unwrap_err();
+    assert_eq!(wrong.to_string(), "s.sql:10:1: 1 is divided by zero");
+}
+
+#[test]
+fn what_is_not_taken_may_be_wrong() {
+    assert_eq!(sent("\\if false\n\\set a 1 / 0\nSELECT :nobody;\n\\endif\nSELECT :scale;"), ["10"]);
+}
+
+#[test]
+fn one_row_becomes_variables() {
+    let text = "SELECT a, b \\gset\nSELECT c;\n\\gset x_\n\\set n :a + :x_c\nSELECT :n, :b;";
+    let script = read(text);
+    let sql: Vec<&str> = script.commands().collect();
+    assert_eq!(sql, ["SELECT a, b ", "SELECT c;", "SELECT $1, $2;"]);
+    assert_eq!([0, 1, 2].map(|command| script.wants_rows(command)), [true, true, false]);
+    let (mut session, mut walk) = (client(), script.begin());
+    walk.next(&mut session).unwrap();
+    let one = [vec![Some("40".into()), None]];
+    walk.answered(&mut session, &names(&["a", "b"]), &one).unwrap();
+    walk.next(&mut session).unwrap();
+    walk.answered(&mut session, &names(&["c"]), &[row(&["2"])]).unwrap();
+    let last = walk.next(&mut session).unwrap();
+    assert_eq!(last, Step::Send { command: 2, parameters: row(&["42", ""]) });
+    walk.answered(&mut session, &names(&["?column?"]), &[]).unwrap();
+    assert_eq!(walk.next(&mut session), Ok(Step::End));
+}
+
+#[test]
+fn other_answers_than_one_row_end_the_way() {
+    let script = read("SELECT 1;\n SELECT a \\gset");
+    let answered = |columns: &[&str], rows: &[Vec<Option<String>>]| {
+        let (mut session, mut walk) = (client(), script.begin());
+        walk.next(&mut session).unwrap();
+        walk.next(&mut session).unwrap();
+        walk.answered(&mut session, &names(columns), rows).map_err(|wrong| wrong.to_string())
+    };
+    let wrong = answered(&["a"], &[]).unwrap_err();
+    assert_eq!(wrong, "s.sql:2:2: \\gset needs one row, and 0 came back");
+    let wrong = answered(&["a"], &[row(&["1"]), row(&["2"])]).unwrap_err();
+    assert!(wrong.contains("2 came back"), "{wrong}");
+    let wrong = answered(&["?column?"], &[row(&["1"])]).unwrap_err();
+    assert!(wrong.contains("'?column?' is no name") && wrong.contains("with AS"), "{wrong}");
+    assert_eq!(answered(&[], &[vec![]]), Ok(()));
+}
+
+#[test]
+fn of_several_rows_aset_keeps_the_last_and_of_none_nothing() {
+    let script = read("SELECT a \\aset p\nSELECT :pa;");
+    let after = |rows: &[Vec<Option<String>>]| {
+        let (mut session, mut walk) = (client(), script.begin());
+        walk.next(&mut session).unwrap();
+        walk.answered(&mut session, &names(&["a"]), rows).unwrap();
+        walk.next(&mut session).map_err(|wrong| wrong.to_string())
+    };
+    let step = after(&[row(&["1"]), row(&["2"])]);
+    assert_eq!(step, Ok(Step::Send { command: 1, parameters: row(&["2"]) }));
+    let wrong = after(&[]).unwrap_err();
+    assert!(wrong.starts_with("s.sql:2:1: nothing has set :pa; there are: :client_id"), "{wrong}");
+}
+
+#[test]
+#[should_panic(expected = "the answer to the last command is missing")]
+fn an_answer_that_is_wanted_is_waited_for() {
+    let script = read("SELECT a \\gset\nSELECT :a;");
+    let (mut session, mut walk) = (client(), script.begin());
+    let _ = walk.next(&mut session);
+    let _ = walk.next(&mut session);
+}
+
+#[test]
+fn sleeps_last_as_long_as_they_say() {
+    let text = "\\set n 3\n\\set d 2.9\n\\set less -1\n\\sleep 2\n\\sleep 5 ms\n\\sleep 7us\n\\sleep 1 S\n\
+                \\sleep :n\n\\sleep :d MS\n\\sleep :less\n\\sleep 0\n\\sleep +1";
+    let lengths: Vec<Step> = [2_000_000, 5000, 7, 1_000_000, 3_000_000, 2000, 0, 0, 1_000_000]
+        .map(|us| Step::Sleep(Duration::from_micros(us)))
+        .to_vec();
+    assert_eq!(steps(text), lengths);
+    assert_eq!(fails("\\set n true\n\\sleep :n"), "s.sql:2:1: :n is 'true', no time");
+    assert_eq!(fails("\\set n NULL\n\\sleep :n"), "s.sql:2:1: :n is 'NULL', no time");
+    assert!(fails("\\sleep :m").contains("nothing has set :m"));
+}
+
+#[test]
+fn pipelines_begin_and_end() {
+    let text =
+        "\\startpipeline\nSELECT 1;\n\\syncpipeline\nSELECT 2;\n\\endpipeline\nSELECT 3 \\gset";
+    let send = |command| Step::Send { command, parameters: Vec::new() };
+    let script = read(text);
+    let (mut session, mut walk) = (client(), script.begin());
+    let taken = [(); 6].map(|()| walk.next(&mut session).unwrap());
+    assert_eq!(
+        taken,
+        [
+            Step::Pipeline(Pipeline::Start),
+            send(0),
+            Step::Pipeline(Pipeline::Sync),
+            send(1),
+            Step::Pipeline(Pipeline::End),
+            send(2),
+        ]
+    );
+    for (text, says) in [
+        ("\\endpipeline", "s.sql:1:1: \\endpipeline outside of a pipeline"),
+        ("\\syncpipeline", "s.sql:1:1: \\syncpipeline outside of a pipeline"),
+        ("\\startpipeline\n\\startpipeline", "s.sql:2:1: \\startpipeline within a pipeline"),
+        (
+            "\\startpipeline\nSELECT 1;",
+            "s.sql:2:1: the script ends within a pipeline: \\endpipeline is missing",
+        ),
+    ] {
+        assert_eq!(fails(text), says);
+    }
+    let wrong = fails("\\startpipeline\nSELECT 1 \\gset\n\\endpipeline");
+    assert!(wrong.starts_with("s.sql:2:1: \\gset and \\aset need the answer"), "{wrong}");
+}
+
+#[test]
+fn what_fails_on_the_way_is_said_with_its_place() {
+    for (text, says) in [
+        ("SELECT 1;\n\n  SELECT 2,\n :a;", "s.sql:3:3: nothing has set :a; there are: :client_id"),
+        (
+            "\\set a 9223372036854775807\n \\set a :a + 1",
+            "s.sql:2:2: 9223372036854775807 + 1 does not",
+        ),
+        ("\\if 1 + true\n\\endif", "s.sql:1:1: the boolean true is no number"),
+        ("\\if false\n\\elif sqrt(:b)\n\\endif", "s.sql:2:1: nothing has set :b"),
+    ] {
+        let wrong = fails(text);
+        assert!(wrong.starts_with(says), "{wrong}");
+    }
+    let refused = read("SELECT 1;\n\nSELEC 2;").refused(1, "syntax error");
+    assert_eq!(refused.to_string(), "s.sql:3:1: syntax error");
+}
+
+#[test]
+fn what_cannot_be_read_is_said_with_its_place() {
+    let cases = [
+        ("", 1, 1, "nothing to do in it"),
+        ("-- nothing\n\n", 1, 1, "nothing to do in it"),
+        ("\\shell rm -r x", 1, 1, "\\shell: hopcost runs no commands of the shell"),
+        ("SELECT 1;\n \\setshell a echo 1", 2, 2, "\\setshell: hopcost runs no commands"),
+        ("\\sett a 1", 1, 1, "there is no command \\sett; known: \\set, \\sleep"),
+        ("\\set", 1, 5, "the variable's name is missing here"),
+        ("\\set a", 1, 7, "a value is missing at the end"),
+        ("\\set 1a 2", 1, 6, "'1a' is no name of a variable"),
+        ("\\set a-b 2", 1, 6, "'a-b' is no name of a variable"),
+        ("SELECT 1;\n\\set a 1 +\n\\set b 2", 2, 11, "a value is missing at the end"),
+        ("\\set a \\\n  1 + \\\n  nope(3)", 3, 3, "there is no function 'nope'"),
+        ("\\sleep", 1, 7, "how long to sleep, as 10 ms, is missing here"),
+        ("\\sleep soon", 1, 8, "'soon' is no whole number"),
+        ("\\sleep 1.5 ms", 1, 8, "'.5' is no unit of time"),
+        ("\\sleep - ms", 1, 8, "'-' is no whole number"),
+        ("\\sleep :1 ms", 1, 8, "':1' is no whole number"),
+        ("\\sleep 10 days", 1, 11, "'days' is no unit of time: us, ms or s"),
+        ("\\sleep 10 ms now", 1, 14, "'now' is more than this command takes"),
+        ("\\if", 1, 4, "a value is missing at the end"),
+        ("\\if true\nSELECT 1;", 1, 1, "this \\if has no \\endif"),
+        ("\\if 1\n \\if 2\n\\endif", 1, 1, "this \\if has no \\endif"),
+        ("\\elif true", 1, 1, "\\elif without an \\if"),
+        ("SELECT 1;\n\\else", 2, 1, "\\else without an \\if"),
+        ("\\if 1\n\\endif\n\\endif", 3, 1, "\\endif without an \\if"),
+        ("\\if 1\n\\else\n\\elif 2\n\\endif", 3, 1, "\\elif behind \\else"),
+        ("\\if 1\n\\else\n\\else\n\\endif", 3, 1, "\\else behind \\else"),
+        ("\\if 1\n\\else if", 2, 7, "'if' is more than this command takes"),
+        ("\\gset", 1, 1, "\\gset belongs right behind an SQL command"),
+        ("SELECT 1;\n\\set a 1\n\\gset", 3, 1, "\\gset belongs right behind"),
+        ("SELECT 1 \\gset\n\\aset", 2, 1, "\\aset belongs right behind"),
+        ("\\if 1\nSELECT 1;\n\\endif\n\\gset", 4, 1, "\\gset belongs right behind"),
+        ("SELECT 1 \\gset a b", 1, 18, "'b' is more than this command takes"),
+        ("\\startpipeline now", 1, 16, "'now' is more"),
+        ("SELECT 1 \\; SELECT 2;", 1, 10, "'\\;' joins commands into one message"),
+        ("SELECT 1;\nSELECT 'it''s;\n", 2, 8, "this quote is not closed"),
+        ("SELECT E'\\';", 1, 9, "this quote is not closed"),
+        ("SELECT \"a;", 1, 8, "this quote is not closed"),
+        ("SELECT $x$ $$;", 1, 8, "no $x$ closes this quote"),
+        ("SELECT /* /* */ 1;", 1, 8, "this comment is not closed"),
+        ("SELECT f((1);\nSELECT 2;", 1, 9, "this parenthesis is not closed"),
+        ("SELECT (1 \\gset", 1, 8, "this parenthesis is not closed"),
+        ("SELECT * FROM t_:client_id;", 1, 17, "':client_id': a variable stands for a value"),
+        ("\\set id 1\nSELECT 'n:id', ':x';", 2, 10, "as in 'a' || :id"),
+        ("DO $$ BEGIN n := :scale; END $$;", 1, 18, "':scale': no value comes into quotes"),
+        ("SELECT ':late';\n\\set late 1", 1, 9, "':late': no value comes into quotes"),
+    ];
+    for (text, line, column, says) in cases {
+        let wrong = Script::read("s.sql", text).expect_err(text);
+        let place = Place { line, column };
+        assert!(wrong.at == place && wrong.says.contains(says), "{text}: {wrong}");
+    }
+    let wrong = Script::read("s.sql", "\\sett").unwrap_err().to_string();
+    assert!(wrong.starts_with("s.sql:1:1: there is no command \\sett"), "{wrong}");
+}
+
+#[test]
+fn backslash_commands_are_read_as_pgbench_reads_them() {
+    assert_eq!(sent("\\ \n\\\n\\  SeT a\\\n 1\r\nSELECT :a;\r\n"), ["1"]);
+    // One ends an SQL command wherever it stands.
+    let script = read("SELECT 1\\set a 2\nSELECT :a");
+    let sql: Vec<&str> = script.commands().collect();
+    assert_eq!(sql, ["SELECT 1", "SELECT $1"]);
+}
+
+#[test]
+fn reading_never_panics_and_points_into_the_text() {
+    const WORDS: [&str; 40] = [
+        "\\set", "\\if", "\\elif", "\\else", "\\endif", "\\gset", "\\sleep", "\\", "\\;", "\\\n",
+        "\n", "\r\n", " ", "a", "é", ":a", ":", "::", "1", "2.5", "e", "(", ")", "'", "\"", "$",
+        "$$", "$a$", "--", "/*", "*/", ";", "random", "case", "when", "+", "-", "not", "is",
+        "null",
+    ];
+    let mut dice = fastrand::Rng::with_seed(5);
+    let mut runs = 0;
+    for _ in 0..20_000 {
+        let words = (0..dice.usize(0..16)).map(|_| WORDS[dice.usize(0..WORDS.len())]);
+        let text: String = words.collect();
+        match Script::read("s", &text) {
+            Ok(script) => {
+                let (mut session, mut walk) = (client(), script.begin());
+                while let Ok(step) = walk.next(&mut session)
+                    && step != Step::End
+                {
+                    let _ = walk.answered(&mut session, &names(&["a"]), &[row(&["1"])]);
+                    runs += 1;
+                }
+            }
+            Err(wrong) => {
+                let lines: Vec<&str> = text.split('\n').collect();
+                let columns = lines[wrong.at.line - 1].chars().count() + 1;
+                assert!((1..=columns).contains(&wrong.at.column), "{text:?}: {wrong}");
+            }
+        }
+    }
+    assert!(runs > 100, "hardly one of them could be read: {runs}");
+}
+
+#[test]
+fn a_name_may_have_a_weight() {
+    assert_eq!(name_and_weight("a.sql"), Ok(("a.sql", 1)));
+    assert_eq!(name_and_weight("a.sql@3"), Ok(("a.sql", 3)));
+    assert_eq!(name_and_weight("a@b.sql@0"), Ok(("a@b.sql", 0)));
+    assert_eq!(name_and_weight("x@2147483647"), Ok(("x", 2_147_483_647)));
+    for wrong in ["a@b.sql", "a@", "a@-1", "a@+1", "a@1.5", "a@2147483648"] {
+        let says = name_and_weight(wrong).unwrap_err().to_string();
+        assert!(says.contains("is no weight: write NAME@2"), "{says}");
+    }
+}

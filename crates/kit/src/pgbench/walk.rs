@@ -1,0 +1,171 @@
+//! The way of one client through a script.
+
+use std::time::Duration;
+
+use super::place::{Place, RunError};
+use super::script::{Amount, Command, Does, Keeps, Pause, Script};
+use super::session::Session;
+
+/// What a client does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Sends a command with these parameters, as texts; none is NULL. In a pipeline it does not wait
+    /// for the answer.
+    Send {
+        /// Which of the script's commands, by position.
+        command: usize,
+        /// What stands for `$1`, `$2`, …
+        parameters: Vec<Option<String>>,
+    },
+    /// Waits so long.
+    Sleep(Duration),
+    /// Begins, divides or ends a pipeline.
+    Pipeline(Pipeline),
+    /// Is through.
+    End,
+}
+
+/// A row of commands that are sent before the first is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pipeline {
+    /// From here on commands are sent ahead.
+    Start,
+    /// The server is told to finish what it has; the pipeline goes on.
+    Sync,
+    /// The same, and all answers are waited for.
+    End,
+}
+
+/// One way through a script.
+///
+/// Whoever sends a command that wants rows tells the walk what came back before it asks for the next
+/// step. A walk that has failed is over: the next transaction is a new one.
+#[derive(Clone, Debug)]
+pub struct Walk<'a> {
+    script: &'a Script,
+    /// The order that comes next.
+    next: usize,
+    is_in_pipeline: bool,
+    /// The command whose answer is needed.
+    awaits: Option<(&'a Command, &'a Keeps)>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(script: &'a Script) -> Self {
+        Self { script, next: 0, is_in_pipeline: false, awaits: None }
+    }
+
+    /// The next step; [`Step::End`] once there is none, again and again.
+    pub fn next(&mut self, session: &mut Session) -> Result<Step, RunError> {
+        assert!(self.awaits.is_none(), "the answer to the last command is missing");
+        let script = self.script;
+        while let Some(order) = script.orders.get(self.next) {
+            self.next += 1;
+            let wrong = |says: String| script.wrong(order.at, says);
+            match &order.does {
+                Does::Set { name, expression } => {
+                    let value = expression.value(session).map_err(wrong)?;
+                    session.set(name, value);
+                }
+                Does::Unless { condition, goes_to } => {
+                    if !condition.value(session).map_err(wrong)?.holds() {
+                        self.next = *goes_to;
+                    }
+                }
+                Does::GoTo(order) => self.next = *order,
+                Does::Send(command) => return self.send(*command, session),
+                Does::Sleep(pause) => {
+                    return Ok(Step::Sleep(pause.length(session).map_err(wrong)?));
+                }
+                Does::Pipeline(pipeline) => return self.pipeline(*pipeline, order.at),
+            }
+        }
+        if self.is_in_pipeline {
+            return Err(self.unended());
+        }
+        Ok(Step::End)
+    }
+
+    /// What the command brought that was sent last. Rows that the script has no use for are ignored.
+    pub fn answered(
+        &mut self,
+        session: &mut Session,
+        columns: &[String],
+        rows: &[Vec<Option<String>>],
+    ) -> Result<(), RunError> {
+        let Some((command, keeps)) = self.awaits.take() else { return Ok(()) };
+        let wrong = |says| self.script.wrong(command.at, says);
+        if keeps.needs_one_row && rows.len() != 1 {
+            let says = format!("\\gset needs one row, and {} came back", rows.len());
+            return Err(wrong(says));
+        }
+        let Some(row) = rows.last() else { return Ok(()) };
+        for (column, value) in columns.iter().zip(row) {
+            let name = format!("{}{column}", keeps.prefix);
+            // To pgbench NULL in an answer is an empty text.
+            session
+                .define(&name, value.as_deref().unwrap_or_default())
+                .map_err(|why| wrong(format!("{why}; name the column {column} with AS")))?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, number: usize, session: &Session) -> Result<Step, RunError> {
+        let command = &self.script.commands[number];
+        if let Some(keeps) = &command.keeps {
+            if self.is_in_pipeline {
+                let says = "\\gset and \\aset need the answer, which a pipeline does not wait for";
+                return Err(self.script.wrong(command.at, says));
+            }
+            self.awaits = Some((command, keeps));
+        }
+        let parameters = command.variables.iter().map(|name| session.text(name));
+        let parameters = parameters.collect::<Result<_, _>>();
+        let parameters = parameters.map_err(|says| self.script.wrong(command.at, says))?;
+        Ok(Step::Send { command: number, parameters })
+    }
+
+    fn pipeline(&mut self, pipeline: Pipeline, at: Place) -> Result<Step, RunError> {
+        let begins = pipeline == Pipeline::Start;
+        if begins == self.is_in_pipeline {
+            let says = match pipeline {
+                Pipeline::Start => "\\startpipeline within a pipeline",
+                Pipeline::Sync => "\\syncpipeline outside of a pipeline",
+                Pipeline::End => "\\endpipeline outside of a pipeline",
+            };
+            return Err(self.script.wrong(at, says));
+        }
+        self.is_in_pipeline = pipeline != Pipeline::End;
+        Ok(Step::Pipeline(pipeline))
+    }
+
+    /// What is wrong with a script that ends within a pipeline.
+    fn unended(&self) -> RunError {
+        let at = self.script.orders.last().map_or(Place { line: 1, column: 1 }, |order| order.at);
+        self.script.wrong(at, "the script ends within a pipeline: \\endpipeline is missing")
+    }
+}
+
+impl Pause {
+    /// One below nothing is none.
+    fn length(&self, session: &Session) -> Result<Duration, String> {
+        let amount = match &self.amount {
+            Amount::Fixed(amount) => *amount,
+            Amount::Variable(name) => {
+                let text = session.text(name)?.unwrap_or_else(|| "NULL".into());
+                leading_number(&text).ok_or_else(|| format!(":{name} is '{text}', no time"))?
+            }
+        };
+        let us = amount.saturating_mul(self.unit_us);
+        Ok(Duration::from_micros(us.max(0).cast_unsigned()))
+    }
+}
+
+/// The whole number at the beginning of a text; what follows does not matter, as to pgbench.
+fn leading_number(text: &str) -> Option<i64> {
+    let text = text.trim_start();
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let signs = text.len() - unsigned.len();
+    let digits = unsigned.find(|c: char| !c.is_ascii_digit()).unwrap_or(unsigned.len());
+    text[..signs + digits].parse().ok()
+}

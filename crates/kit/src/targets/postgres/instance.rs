@@ -1,0 +1,323 @@
+//! Servers that are up: sessions, proof, plans, and what they count themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hopcost_core::{
+    CpuSet, Instance, Known, Locality, Look, Nature, NodeId, PageSize, ProofMethod, Reading,
+    Request, Seat, Session, Setup, Statement, Stream, TargetError,
+};
+use hopcost_sys::affinity;
+use hopcost_sys::memory::Shared;
+
+use super::address::{Address, Place};
+use super::server::{Quarters, Server};
+use super::session::{Connection, LogWriter, Opening, Ready, failed, name_of, numbered};
+use super::waits::Waits;
+use super::wire::{Wire, WireError};
+
+/// A server with all the data. What depends on the server stands before it, so that it ends first.
+pub struct Copy {
+    waits: Option<Waits>,
+    /// The connection that warmed it, and so has touched all that is measured.
+    warden: Mutex<Wire>,
+    memory: Option<Shared>,
+    /// How it is reached.
+    pub address: Address,
+    /// What each connection says first.
+    pub greeting: &'static str,
+    node: Option<NodeId>,
+    bound: bool,
+    log_writer: Option<u32>,
+    /// Are its processes on this host, and ours to place?
+    is_placed: bool,
+    _own: Option<(Server, Quarters)>,
+}
+
+/// Pages looked at by a glance, and by a full look.
+const GLANCE: usize = 1 << 12;
+const FULL: usize = 1 << 18;
+
+const LOG_WRITER: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'";
+
+impl Copy {
+    /// A server of our own, started for data on `node`.
+    pub fn own(
+        server: Server,
+        quarters: Quarters,
+        node: Option<NodeId>,
+        setup: &Setup<'_>,
+    ) -> Result<Self, TargetError> {
+        let mut warden = Wire::connect(&server.address).map_err(failed)?;
+        warm(&mut warden).map_err(failed)?;
+        let cpus = node.and_then(|node| setup.ground.node(node)).map(|node| &node.cpus);
+        let bound = cpus.is_some_and(CpuSet::is_empty);
+        let copy = Self::of(server.address.clone(), warden, "", node)?;
+        Ok(Self { bound, _own: Some((server, quarters)), ..copy })
+    }
+
+    /// A server that runs. Where there is data of ours, it is warmed.
+    pub fn of(
+        address: Address,
+        mut warden: Wire,
+        greeting: &'static str,
+        node: Option<NodeId>,
+    ) -> Result<Self, TargetError> {
+        if !greeting.is_empty() {
+            warden.query(greeting).map_err(failed)?;
+            warm(&mut warden).map_err(failed)?;
+        }
+        let is_placed = is_here(&address, warden.pid);
+        let memory = is_placed.then(|| Shared::largest(warden.pid).ok().flatten()).flatten();
+        let log_writer = warden.value(LOG_WRITER).map_err(failed)?;
+        let waits = Waits::watch(&address).map_err(failed)?;
+        Ok(Self {
+            waits: Some(waits),
+            warden: Mutex::new(warden),
+            memory,
+            address,
+            greeting,
+            node,
+            bound: false,
+            log_writer: log_writer.and_then(|pid| pid.parse().ok()),
+            is_placed,
+            _own: None,
+        })
+    }
+
+    /// The server's version, in its own words.
+    pub fn version(&self) -> String {
+        self.warden().version.clone()
+    }
+
+    /// What its memory is made of.
+    pub fn pages(&self) -> PageSize {
+        self.memory.as_ref().map_or(PageSize::Base, |memory| memory.page_size)
+    }
+
+    /// The connection that looks after it.
+    pub fn warden(&self) -> MutexGuard<'_, Wire> {
+        self.warden.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn locality(&self, look: Look) -> Option<Locality> {
+        let (node, memory) = (self.node?, self.memory.as_ref()?);
+        let most = if look == Look::Glance { GLANCE } else { FULL };
+        let pages = memory.pages(most).ok()?;
+        Some(Locality {
+            asked: node,
+            bound: self.bound,
+            pages_by_node: pages.by_node,
+            pages_unknown: 0,
+            method: ProofMethod::MovePages,
+            page_size: memory.page_size,
+            page_size_share: 1.0,
+        })
+    }
+}
+
+/// Reads everything that our search path shows into the shared buffers.
+fn warm(wire: &mut Wire) -> Result<(), WireError> {
+    let relations = wire.query(RELATIONS)?;
+    let has_prewarm = wire.value(HAS_PREWARM)?.is_some();
+    for name in relations.into_iter().filter_map(|row| row.into_iter().next().flatten()) {
+        let (name, is_index) =
+            name.strip_prefix("i:").map_or((name.as_str(), false), |n| (n, true));
+        let name = name.trim_start_matches("r:");
+        if has_prewarm {
+            wire.query(&format!("SELECT pg_prewarm('{name}'::regclass)"))?;
+        } else if !is_index {
+            // Without the extension the table is read, once; its indexes come with their first use.
+            wire.query(&format!("SELECT count(*) FROM {name}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Our tables and indexes, as SQL names them.
+const RELATIONS: &str = "\
+    SELECT relkind::text || ':' || quote_ident(nspname) || '.' || quote_ident(relname) \
+    FROM pg_class AS c, pg_namespace AS n WHERE n.oid = c.relnamespace \
+    AND nspname = current_schema() AND relkind IN ('r', 'i')";
+
+const HAS_PREWARM: &str = "SELECT 1 FROM pg_extension WHERE extname = 'pg_prewarm'";
+
+/// Is a process of a server's on this host, and have we the right to place it?
+fn is_here(address: &Address, pid: u32) -> bool {
+    let is_near = match &address.place {
+        Place::Directory(_) => true,
+        Place::Host(host) => ["localhost", "127.0.0.1", "::1"].contains(&host.as_str()),
+    };
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    is_near
+        && name.starts_with("postgres")
+        && affinity::mask_of(pid).is_ok_and(|mask| affinity::pin_other(pid, &mask).is_ok())
+}
+
+/// The servers of an experiment.
+pub struct Cluster {
+    copies: Vec<Copy>,
+    statements: Vec<Ready>,
+    /// Arguments with which each statement is explained.
+    arguments: Vec<[i64; 4]>,
+    identity: String,
+    /// What scripts find in their variable `scale`.
+    scale: u32,
+    /// Does a call end before the log is written?
+    commits_later: bool,
+    workers: Mutex<BTreeSet<u32>>,
+}
+
+impl Cluster {
+    /// Of these servers.
+    pub fn new(
+        setup: &Setup<'_>,
+        copies: Vec<Copy>,
+        identity: String,
+    ) -> Result<Self, TargetError> {
+        let statements = setup.workload.statements(setup.shape);
+        let has_scripts = statements.iter().any(|statement| statement.script);
+        let scale = if has_scripts { scale(&mut copies[0].warden()).map_err(failed)? } else { 1 };
+        let commit = copies[0].warden().value("SHOW synchronous_commit").map_err(failed)?;
+        Ok(Self {
+            copies,
+            statements: statements.iter().map(Ready::of).collect::<Result<_, _>>()?,
+            arguments: first_arguments(setup),
+            identity,
+            scale,
+            commits_later: commit.as_deref() == Some("off"),
+            workers: Mutex::default(),
+        })
+    }
+
+    /// The first of its servers.
+    pub fn first(&self) -> &Copy {
+        &self.copies[0]
+    }
+
+    /// The server that a seat asks for; the first where it leaves it open.
+    fn copy_for(&self, seat: Seat) -> Result<&Copy, TargetError> {
+        let is_meant = |copy: &&Copy| seat.home.is_none() || copy.node == seat.home;
+        let nowhere = || TargetError::Failed("there is no server for that node".to_owned());
+        self.copies.iter().find(is_meant).ok_or_else(nowhere)
+    }
+
+    fn explain(&self, wire: &mut Wire, n: usize) -> Result<String, WireError> {
+        let Statement { name, sql, arguments, .. } = match self.statements[n] {
+            Ready::Statement(statement) => statement,
+            // What it sends is the user's own, and may change data: it is not tried out.
+            Ready::Script(script) => return Ok(format!("{}\na script", script.name())),
+        };
+        let prepared = format!("explained_{}", name_of(n));
+        let [types, _] = wire.prepare(&prepared, &numbered(sql))?;
+        let values: Vec<String> = types
+            .iter()
+            .zip(&self.arguments[n][..arguments])
+            .map(|(oid, value)| super::types::literal(*oid, *value))
+            .collect();
+        let list =
+            if values.is_empty() { String::new() } else { format!("({})", values.join(", ")) };
+        let rows = wire.query(&format!("EXPLAIN (COSTS OFF) EXECUTE {prepared}{list}"));
+        wire.query(&format!("DEALLOCATE {prepared}"))?;
+        let lines = rows?.into_iter().filter_map(|row| row.into_iter().next().flatten());
+        Ok([name.to_owned()].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+impl Instance for Cluster {
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
+        let copy = self.copy_for(seat)?;
+        // Who commits at once writes the log itself: its place is the log writer's.
+        let (cpu, log_writer) = match (seat.log_writer, copy.log_writer) {
+            (Some(log_writer), Some(pid)) if self.commits_later => {
+                (seat.worker, Some(LogWriter { pid, cpu: log_writer }))
+            }
+            (Some(log_writer), _) => {
+                (Some(log_writer), Some(LogWriter { pid: 0, cpu: log_writer }))
+            }
+            (None, _) => (seat.worker, None),
+        };
+        let session = Connection::open(&Opening {
+            address: &copy.address,
+            greeting: copy.greeting,
+            statements: &self.statements,
+            seat: &seat,
+            scale: self.scale,
+            cpu: cpu.filter(|_| copy.is_placed),
+            log_writer: log_writer.filter(|_| copy.is_placed),
+        })?;
+        if copy.is_placed {
+            self.workers.lock().unwrap_or_else(PoisonError::into_inner).insert(session.pid());
+        }
+        Ok(Box::new(session))
+    }
+
+    fn prove(&self, look: Look) -> Known<Vec<Locality>> {
+        let homes: Option<Vec<Locality>> =
+            self.copies.iter().map(|copy| copy.locality(look)).collect();
+        homes.map_or(
+            Known::missing("the experiment does not say where the data is to be"),
+            Known::Is,
+        )
+    }
+
+    fn plans(&self) -> Result<Vec<String>, TargetError> {
+        let mut warden = self.copies[0].warden();
+        let explained = |n| self.explain(&mut warden, n).map_err(failed);
+        (0..self.statements.len()).map(explained).collect()
+    }
+
+    fn workers(&self) -> Vec<u32> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+    }
+
+    fn readings(&self) -> Vec<Reading> {
+        let mut seen: BTreeMap<String, u64> = BTreeMap::new();
+        for waits in self.copies.iter().filter_map(|copy| copy.waits.as_ref()) {
+            for (event, count) in waits.seen() {
+                *seen.entry(event).or_default() += count;
+            }
+        }
+        let reading = |(event, count): (String, u64)| Reading {
+            metric: "wait_samples",
+            of: event,
+            nature: Nature::Count,
+            value: count as f64,
+        };
+        seen.into_iter().map(reading).collect()
+    }
+}
+
+/// A first request for each statement, where the workload has one.
+fn first_arguments(setup: &Setup<'_>) -> Vec<[i64; 4]> {
+    let statements = setup.workload.statements(setup.shape).len();
+    let mut arguments = vec![[0; 4]; statements];
+    let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 1 });
+    let first: Vec<Request> = (0..REQUESTS).map(|_| requests.next()).collect();
+    // Backwards, so that each statement's first request stays.
+    for request in first.into_iter().rev() {
+        arguments[request.statement] = request.arguments;
+    }
+    arguments
+}
+
+/// The scale of pgbench's own tables, as it finds it out itself; 1 where there are none.
+fn scale(wire: &mut Wire) -> Result<u32, WireError> {
+    if wire.value("SELECT to_regclass('pgbench_branches')")?.is_none() {
+        return Ok(1);
+    }
+    let count = wire.value("SELECT count(*) FROM pgbench_branches")?;
+    Ok(count.and_then(|count| count.parse().ok()).unwrap_or(1))
+}
+
+/// Among so many each statement of a mix comes up.
+const REQUESTS: usize = 64;
+
+/// Puts a process in its place, where it is not there yet.
+pub fn place(pid: u32, cpus: &CpuSet) -> bool {
+    affinity::mask_of(pid).is_ok_and(|mask| mask == *cpus) || affinity::pin_other(pid, cpus).is_ok()
+}

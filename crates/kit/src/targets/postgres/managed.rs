@@ -1,0 +1,185 @@
+//! Servers of our own, one for each home of the data.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hopcost_core::{CpuSet, Instance, NodeId, Setup, TargetError};
+use hopcost_sys::child::Place;
+
+use super::super::{Heard, say, wanted, with_commas};
+use super::address::Managed;
+use super::instance::{Cluster, Copy};
+use super::load::Loader;
+use super::programs::Programs;
+use super::schema;
+use super::server::{self, Quarters, Server, Start};
+use super::session::failed;
+use super::wire::Wire;
+
+/// Sessions beside those of the experiment: the one that looks after it, the one that samples waits.
+const OWN_SESSIONS: u32 = 8;
+
+/// Brings the servers up.
+pub fn open(
+    managed: &Managed,
+    setup: &Setup<'_>,
+    heard: &mut Heard<'_>,
+) -> Result<Box<dyn Instance>, TargetError> {
+    let programs = Programs::find(managed)?;
+    let home = programs.home(&setup.cache_dir)?;
+    let loading = Loading { managed, setup, programs: &programs, home: &home };
+    let kept = loading.ensure(heard)?;
+    let homes: Vec<Option<NodeId>> = match setup.homes.as_slice() {
+        [] => vec![None],
+        homes => homes.iter().copied().map(Some).collect(),
+    };
+    let mut copies = Vec::new();
+    for (n, node) in homes.iter().enumerate() {
+        let at = node.map_or_else(String::new, |node| format!(" for node {node}"));
+        say(heard, &format!("starting a server{at}"), n as f64 / homes.len() as f64)?;
+        copies.push(loading.start(&kept, *node)?);
+    }
+    let shared_buffers = with_commas(loading.shared_buffers_mib());
+    let identity = format!(
+        "PostgreSQL {}, a server of hopcost's own, {shared_buffers} MiB of shared buffers, {}{}; {}",
+        copies[0].version(),
+        copies[0].pages(),
+        loading.own_settings(),
+        schema::words(setup)
+    );
+    Ok(Box::new(Cluster::new(setup, copies, identity)?))
+}
+
+struct Loading<'a> {
+    managed: &'a Managed,
+    setup: &'a Setup<'a>,
+    programs: &'a Programs,
+    home: &'a Path,
+}
+
+impl Loading<'_> {
+    /// The loaded data, from an earlier run or made now.
+    fn ensure(&self, heard: &mut Heard<'_>) -> Result<PathBuf, TargetError> {
+        let path = self.home.join(self.name());
+        if path.is_dir() {
+            return Ok(path);
+        }
+        let quarters = Quarters::take(self.programs, self.home)?;
+        let data = quarters.path().join("data");
+        say(heard, "making an empty database", 0.0)?;
+        server::create(self.programs, &data)?;
+        let settings = self.settings(&[
+            ("fsync", "off"),
+            ("synchronous_commit", "off"),
+            ("maintenance_work_mem", "512MB"),
+            ("max_wal_size", "16GB"),
+            ("checkpoint_timeout", "1d"),
+            ("autovacuum", "off"),
+        ]);
+        let server = Server::start(&Start {
+            programs: self.programs,
+            data: &data,
+            beside: quarters.path(),
+            settings: &settings,
+            place: Place::default(),
+            wait: self.managed.wait,
+        })?;
+        let mut wire = Wire::connect(&server.address).map_err(failed)?;
+        wire.query("CREATE EXTENSION pg_prewarm").map_err(|error| {
+            TargetError::NotHere(
+                format!(
+                    "PostgreSQL's extension pg_prewarm is needed to warm it: install its contrib \
+                         package ({error})"
+                )
+                .into(),
+            )
+        })?;
+        if let Some(dataset) = self.setup.dataset {
+            let loader = Loader { address: &server.address, greeting: "", dataset };
+            loader.load(&wanted(self.setup), heard)?;
+        }
+        drop(wire);
+        server.stop()?;
+        // Only what is whole gets its name.
+        fs::rename(&data, &path)
+            .map_err(|error| TargetError::Failed(format!("{}: {error}", path.display())))?;
+        Ok(path)
+    }
+
+    /// A server on a copy of the data, which lies on `node`.
+    fn start(&self, kept: &Path, node: Option<NodeId>) -> Result<Copy, TargetError> {
+        let quarters = Quarters::take(self.programs, self.home)?;
+        let data = quarters.path().join("data");
+        server::copy(self.programs, kept, &data)?;
+        let shared_buffers = format!("{}MB", self.shared_buffers_mib());
+        let connections = (self.setup.sessions + OWN_SESSIONS).to_string();
+        let settings = self.settings(&[
+            ("shared_buffers", shared_buffers.as_str()),
+            ("max_connections", &connections),
+            // Everything is in memory, and nothing is to happen but what is asked for.
+            ("random_page_cost", "1.1"),
+            ("work_mem", "64MB"),
+            ("jit", "off"),
+            ("max_parallel_workers_per_gather", "0"),
+            ("autovacuum", "off"),
+            ("bgwriter_lru_maxpages", "0"),
+            ("checkpoint_timeout", "1d"),
+            ("max_wal_size", "16GB"),
+        ]);
+        let place = node.map_or_else(Place::default, |node| self.place_on(node));
+        let server = Server::start(&Start {
+            programs: self.programs,
+            data: &data,
+            beside: quarters.path(),
+            settings: &settings,
+            place,
+            wait: self.managed.wait,
+        })?;
+        Copy::own(server, quarters, node, self.setup)
+    }
+
+    /// Beginning on a node's CPUs, a server touches its memory first from there. A node without any has
+    /// all memory bound to it.
+    fn place_on(&self, node: NodeId) -> Place {
+        let cpus = self.setup.ground.node(node).map(|node| node.cpus.clone()).unwrap_or_default();
+        let usable: CpuSet = cpus.intersection(&self.setup.ground.limits.cpus);
+        if usable.is_empty() {
+            Place { cpus: None, memory: Some(node) }
+        } else {
+            Place { cpus: Some(usable), memory: None }
+        }
+    }
+
+    /// What all of our servers have, then `more`, then what the user wants.
+    fn settings(&self, more: &[(&str, &str)]) -> Vec<(String, String)> {
+        let ours = [
+            ("listen_addresses", ""),
+            ("unix_socket_permissions", "0700"),
+            ("wal_level", "minimal"),
+            ("max_wal_senders", "0"),
+            ("logging_collector", "off"),
+            ("log_checkpoints", "off"),
+        ];
+        let ours = ours.iter().chain(more);
+        let ours = ours.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let users = self.managed.settings.iter().map(|(name, value)| (name.clone(), value.clone()));
+        ours.chain(users).collect()
+    }
+
+    fn own_settings(&self) -> String {
+        let settings = self.managed.settings.iter();
+        settings.map(|(name, value)| format!(", {name} = {value}")).collect()
+    }
+
+    fn shared_buffers_mib(&self) -> u64 {
+        let bytes = super::data_bytes(self.setup);
+        (bytes + bytes / 4 + (128 << 20)) >> 20
+    }
+
+    /// Data of the same name is the same.
+    fn name(&self) -> String {
+        let dataset = self.setup.dataset.map_or("nothing", |dataset| dataset.name());
+        let (version, rows) = (&self.programs.version, self.setup.shape.rows);
+        format!("{version}-{dataset}-{rows}-{:016x}", schema::digest(self.setup))
+    }
+}

@@ -1,0 +1,120 @@
+//! **postgres**: PostgreSQL, 13 and later: a server of our own in a chosen place, or one that runs.
+//!
+//! Method: `postgres:managed` starts one server for each home of the data (`server`), with data that was
+//! loaded once and kept (`load`), warmed so that everything is in its shared buffers, and proves where
+//! these lie. `postgres://…` goes to a server that runs (`attached`). Either way a session is a connection
+//! of its own (`session`, `wire`) whose process is pinned where the experiment wants the work done.
+//!
+//! Limits: what a query looks up is not counted page by page; which pages of the shared buffers each
+//! connection has looked at, and on which node they are, is.
+
+mod address;
+mod attached;
+mod instance;
+mod load;
+mod managed;
+mod programs;
+mod schema;
+mod script;
+mod server;
+mod session;
+mod stream;
+mod tls;
+mod types;
+mod waits;
+mod wire;
+
+use hopcost_core::{
+    Comparison, Dataset, Instance, Loading, Needs, Reason, Setup, Table, Target, TargetError,
+};
+
+use super::{Wanted, wanted};
+pub use address::{Address, Asked, read};
+pub use wire::{Wire, WireError};
+
+/// The target.
+pub struct Postgres;
+
+/// A process of the server's, without its share of the shared buffers.
+const BACKEND_BYTES: u64 = 8 << 20;
+/// What a server takes beside its data.
+const SERVER_BYTES: u64 = 256 << 20;
+
+impl Target for Postgres {
+    fn name(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn about(&self) -> &'static str {
+        "PostgreSQL: postgres:managed is a server of its own, postgres://… one that runs"
+    }
+
+    fn is_in_process(&self) -> bool {
+        false
+    }
+
+    fn address(&self, given: &str) -> Result<String, String> {
+        asked(given).map(|asked| asked.to_string())
+    }
+
+    fn objection(&self, _comparison: &Comparison) -> Option<Reason> {
+        None
+    }
+
+    fn clear(&self, address: &str) -> Result<String, String> {
+        match asked(address)? {
+            Asked::Running(address) => attached::clear(&address),
+            Asked::Managed(_) => Ok("nothing".to_owned()),
+        }
+    }
+
+    fn needs(&self, setup: &Setup<'_>) -> Needs {
+        let bytes = data_bytes(setup);
+        let copies = setup.homes.len().max(1) as u64;
+        Needs {
+            home_bytes: bytes + SERVER_BYTES,
+            stream_bytes: setup.workload.scratch_bytes(setup.shape) + BACKEND_BYTES,
+            disk_bytes: (bytes + SERVER_BYTES) * (copies + 1),
+        }
+    }
+
+    fn open(
+        &self,
+        setup: &Setup<'_>,
+        heard: &mut dyn FnMut(Loading<'_>) -> bool,
+    ) -> Result<Box<dyn Instance>, TargetError> {
+        if setup.emulation.is_some() {
+            let words = "--emulate plants distance in hopcost's own SQLite, and cannot in PostgreSQL: \
+                         leave out --target, or --emulate";
+            return Err(TargetError::NotHere(words.into()));
+        }
+        match asked(setup.address).map_err(TargetError::Failed)? {
+            Asked::Managed(managed) => managed::open(&managed, setup, heard),
+            Asked::Running(address) => attached::open(*address, setup, heard),
+        }
+    }
+}
+
+/// Makes a table of a data set in a server that runs, and fills it: what loading costs alone.
+pub fn fill(
+    address: &Address,
+    dataset: &dyn Dataset,
+    index: usize,
+    table: Table,
+) -> Result<(), TargetError> {
+    let mut wire = Wire::connect(address).map_err(session::failed)?;
+    wire.query(&schema::create(&table)).map_err(session::failed)?;
+    let loader = load::Loader { address, greeting: "", dataset };
+    loader.fill(&Wanted { index, table }, &mut |_| Ok(()))
+}
+
+fn asked(given: &str) -> Result<Asked, String> {
+    read(given, &|name| std::env::var(name).ok())
+}
+
+/// About how many bytes the data takes in a server.
+fn data_bytes(setup: &Setup<'_>) -> u64 {
+    let Some(dataset) = setup.dataset else { return 0 };
+    let tables = wanted(setup);
+    tables.iter().map(|wanted| schema::bytes(dataset, wanted.index, &wanted.table)).sum()
+}

@@ -1,0 +1,531 @@
+//! A connection to a server: PostgreSQL's protocol, version 3, on a blocking socket.
+//!
+//! Method: what is sent is put together once and written by one call; what comes is read into one buffer
+//! and taken apart where it lies. No runtime, no thread of its own: who calls waits.
+//!
+//! Limits: no COPY to us, no notifications, no cancelling; no authentication but by password
+//! (SCRAM-SHA-256, MD5, plain) or trust.
+
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+
+use bytes::BytesMut;
+use hopcost_sys::readiness;
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256};
+use postgres_protocol::message::frontend;
+use thiserror::Error;
+
+use super::address::{Address, Secret, Wait};
+use super::stream::Stream;
+
+/// What went wrong.
+#[derive(Debug, Error)]
+pub enum WireError {
+    /// The server says no, and goes on listening.
+    #[error("{0}")]
+    Server(ServerError),
+    /// The connection is gone, or was never there.
+    #[error("{0}")]
+    Lost(String),
+}
+
+/// The server's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerError {
+    /// Its five characters.
+    pub code: String,
+    /// What happened.
+    pub message: String,
+    /// More about it.
+    pub detail: String,
+    /// What helps.
+    pub hint: String,
+    /// Will the connection end?
+    pub is_fatal: bool,
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (SQLSTATE {})", self.message, self.code)?;
+        for more in [&self.detail, &self.hint].into_iter().filter(|more| !more.is_empty()) {
+            write!(f, "; {more}")?;
+        }
+        Ok(())
+    }
+}
+
+impl ServerError {
+    /// `S` severity, `C` code, `M` message, …, each with a zero at its end.
+    fn parse(body: &[u8]) -> Self {
+        let mut error = Self::default();
+        for field in body.split(|byte| *byte == 0).filter(|field| !field.is_empty()) {
+            let text = String::from_utf8_lossy(&field[1..]).into_owned();
+            match field[0] {
+                b'C' => error.code = text,
+                b'M' => error.message = text,
+                b'D' => error.detail = text,
+                b'H' => error.hint = text,
+                b'V' => error.is_fatal = text == "FATAL" || text == "PANIC",
+                _ => {}
+            }
+        }
+        error
+    }
+}
+
+impl From<io::Error> for WireError {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(match error.kind() {
+            io::ErrorKind::BrokenPipe
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::UnexpectedEof => "the server has closed the connection".to_owned(),
+            _ => format!("the connection to the server: {error}"),
+        })
+    }
+}
+
+/// The rows of an answer, as text.
+pub type Rows = Vec<Vec<Option<String>>>;
+
+/// One message of the server's.
+pub struct Message {
+    /// Its kind.
+    pub tag: u8,
+    /// Where its content lies in the buffer.
+    body: Range<usize>,
+}
+
+/// A connection, ready for questions.
+pub struct Wire {
+    stream: Stream,
+    input: Input,
+    out: BytesMut,
+    wait: Wait,
+    /// What the server said last of the transaction: `I` for none.
+    transaction: u8,
+    /// The process that serves it.
+    pub pid: u32,
+    /// What the server said of itself: `15.18 (Debian 15.18-0+deb12u1)`.
+    pub version: String,
+}
+
+/// What has come and is not taken yet.
+#[derive(Default)]
+struct Input {
+    buffer: Vec<u8>,
+    from: usize,
+    to: usize,
+}
+
+/// A buffer that holds most answers whole.
+const BUFFER_BYTES: usize = 32 << 10;
+impl Wire {
+    /// Connects, and is let in.
+    pub fn connect(address: &Address) -> Result<Self, WireError> {
+        let stream = Stream::open(address)
+            .map_err(|words| WireError::Lost(format!("postgres:{address}: {words}")))?;
+        let mut wire = Self {
+            stream,
+            input: Input::default(),
+            out: BytesMut::new(),
+            wait: address.wait,
+            transaction: b'I',
+            pid: 0,
+            version: String::new(),
+        };
+        let parameters = [
+            ("user", address.user.as_str()),
+            ("database", &address.database),
+            ("client_encoding", "UTF8"),
+            ("application_name", "hopcost"),
+        ];
+        frontend::startup_message(parameters, &mut wire.out)?;
+        wire.flush()?;
+        wire.be_let_in(address).map_err(|error| match error {
+            WireError::Server(said) => WireError::Lost(format!("postgres:{address}: {said}")),
+            lost @ WireError::Lost(_) => lost,
+        })?;
+        Ok(wire)
+    }
+
+    fn be_let_in(&mut self, address: &Address) -> Result<(), WireError> {
+        let mut scram = None;
+        loop {
+            let message = self.next()?;
+            let body = self.body(&message).to_vec();
+            match message.tag {
+                b'R' => self.prove_who_we_are(address, &body, &mut scram)?,
+                b'K' => self.pid = int4(&body, 0).cast_unsigned(),
+                b'S' => {
+                    let mut words = body.split(|byte| *byte == 0);
+                    if words.next() == Some(b"server_version") {
+                        let version = words.next().unwrap_or_default();
+                        self.version = String::from_utf8_lossy(version).into_owned();
+                    }
+                }
+                b'E' => return Err(WireError::Server(ServerError::parse(&body))),
+                b'Z' => return Ok(()),
+                _ => {}
+            }
+        }
+    }
+
+    fn prove_who_we_are(
+        &mut self,
+        address: &Address,
+        body: &[u8],
+        scram: &mut Option<ScramSha256>,
+    ) -> Result<(), WireError> {
+        let lost = |words: &str| WireError::Lost(format!("postgres:{address}: {words}"));
+        let password = || {
+            let words = "the server asks for a password, and none is known: put it into the password \
+                         file, PGPASSWORD or the URL";
+            address.password.as_ref().map(Secret::reveal).ok_or_else(|| lost(words))
+        };
+        let (kind, rest) = (int4(body, 0), body.get(4..).unwrap_or_default());
+        match kind {
+            0 => return Ok(()),
+            3 => frontend::password_message(password()?.as_bytes(), &mut self.out)?,
+            5 => {
+                let salt = rest.try_into().map_err(|_| lost("an odd salt"))?;
+                let hash = md5_hash(address.user.as_bytes(), password()?.as_bytes(), salt);
+                frontend::password_message(hash.as_bytes(), &mut self.out)?;
+            }
+            10 => {
+                let start = ScramSha256::new(password()?.as_bytes(), ChannelBinding::unsupported());
+                let start = scram.insert(start);
+                frontend::sasl_initial_response("SCRAM-SHA-256", start.message(), &mut self.out)?;
+            }
+            11 | 12 => {
+                let scram = scram.as_mut().ok_or_else(|| lost("an odd order of proofs"))?;
+                if kind == 12 {
+                    return scram.finish(rest).map_err(|error| lost(&error.to_string()));
+                }
+                scram.update(rest).map_err(|error| lost(&error.to_string()))?;
+                frontend::sasl_response(scram.message(), &mut self.out)?;
+            }
+            other => {
+                let words = format!(
+                    "the server asks for a proof of kind {other}: hopcost knows none \
+                                     but passwords"
+                );
+                return Err(lost(&words));
+            }
+        }
+        self.flush()
+    }
+
+    /// Asks by the simple protocol: any number of statements. The rows of the last one that has some.
+    pub fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
+        frontend::query(sql, &mut self.out)?;
+        self.flush()?;
+        let mut rows = Rows::new();
+        self.until_ready(|tag, body| {
+            match tag {
+                b'T' => rows.clear(),
+                b'D' => rows.push(text_row(body)),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// The first value of the first row, if there is one.
+    pub fn value(&mut self, sql: &str) -> Result<Option<String>, WireError> {
+        Ok(self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
+    }
+
+    /// Has a statement compiled under a name: the types of its arguments, and of its columns.
+    pub fn prepare(&mut self, name: &str, sql: &str) -> Result<[Vec<u32>; 2], WireError> {
+        frontend::parse(name, sql, [], &mut self.out)?;
+        frontend::describe(b'S', name, &mut self.out)?;
+        frontend::sync(&mut self.out);
+        self.flush()?;
+        let [mut arguments, mut columns] = [Vec::new(), Vec::new()];
+        self.until_ready(|tag, body| {
+            match tag {
+                b't' => arguments = body[2..].chunks_exact(4).map(|oid| oid_at(oid, 0)).collect(),
+                b'T' => columns = column_types(body),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok([arguments, columns])
+    }
+
+    /// Begins to hand rows over.
+    pub fn copy_in(&mut self, sql: &str) -> Result<(), WireError> {
+        frontend::query(sql, &mut self.out)?;
+        self.flush()?;
+        loop {
+            let message = self.next()?;
+            match message.tag {
+                b'G' => return Ok(()),
+                b'E' => {
+                    let error = ServerError::parse(self.body(&message));
+                    self.until_ready(|_, _| Ok(()))?;
+                    return Err(WireError::Server(error));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// That was all.
+    pub fn copy_end(&mut self) -> Result<(), WireError> {
+        frontend::copy_done(&mut self.out);
+        self.flush()?;
+        self.until_ready(|_, _| Ok(()))
+    }
+
+    /// Writes whole messages.
+    pub fn send(&mut self, messages: &[u8]) -> Result<(), WireError> {
+        let Err(error) = self.stream.write_all(messages) else { return Ok(()) };
+        // Who hung up may have said why.
+        self.until_ready(|_, _| Ok(()))?;
+        Err(error.into())
+    }
+
+    /// Takes everything until the server is ready for the next question. An error of the server's is
+    /// handed over when it is.
+    #[inline]
+    pub fn until_ready(
+        &mut self,
+        mut take: impl FnMut(u8, &[u8]) -> Result<(), String>,
+    ) -> Result<(), WireError> {
+        let mut error = None;
+        loop {
+            let message = match self.next() {
+                Ok(message) => message,
+                // Its last words say more than that it is gone.
+                Err(lost) => {
+                    return Err(
+                        error.map_or(lost, |said: WireError| WireError::Lost(said.to_string()))
+                    );
+                }
+            };
+            let body = self.input.body(&message);
+            match message.tag {
+                b'Z' => {
+                    self.transaction = body.first().copied().unwrap_or(b'I');
+                    return error.map_or(Ok(()), Err);
+                }
+                b'E' => {
+                    error.get_or_insert(WireError::Server(ServerError::parse(body)));
+                }
+                tag if error.is_none() => {
+                    if let Err(words) = take(tag, body) {
+                        error = Some(WireError::Server(ServerError {
+                            message: words,
+                            ..ServerError::default()
+                        }));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits until an answer begins to arrive, by the method that was chosen: that of a thread with nothing
+    /// else to do.
+    pub fn wait(&self) -> Result<(), WireError> {
+        // Something may lie ready within an encrypted stream, where its socket does not show it.
+        if self.wait == Wait::Poll && !matches!(self.stream, Stream::Encrypted(_)) {
+            readiness::readable(self.stream.socket())?;
+        }
+        Ok(())
+    }
+
+    /// Has a transaction begun that is not ended?
+    pub fn is_in_transaction(&self) -> bool {
+        self.transaction != b'I'
+    }
+
+    /// The socket, for whoever waits for several.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.stream.socket()
+    }
+
+    fn body(&self, message: &Message) -> &[u8] {
+        self.input.body(message)
+    }
+
+    fn flush(&mut self) -> Result<(), WireError> {
+        let written = self.stream.write_all(&self.out);
+        self.out.clear();
+        Ok(written?)
+    }
+
+    /// The next message, waited for if need be.
+    #[inline]
+    fn next(&mut self) -> Result<Message, WireError> {
+        loop {
+            if let Some(message) = self.input.next() {
+                return Ok(message);
+            }
+            let room = self.input.room();
+            match self.stream.read(&mut self.input.buffer[room..]) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Ok(count) => self.input.to += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        frontend::terminate(&mut self.out);
+        // It may be gone already.
+        let _ = self.flush();
+    }
+}
+
+impl Input {
+    /// A tag, a length that counts itself, and so much.
+    #[inline]
+    fn next(&mut self) -> Option<Message> {
+        let there = &self.buffer[self.from..self.to];
+        let (head, rest) = there.split_first_chunk::<5>()?;
+        let length = (int4(head, 1).max(4) - 4) as usize;
+        if rest.len() < length {
+            return None;
+        }
+        let body = self.from + 5..self.from + 5 + length;
+        self.from = body.end;
+        Some(Message { tag: head[0], body })
+    }
+
+    #[inline]
+    fn body(&self, message: &Message) -> &[u8] {
+        &self.buffer[message.body.clone()]
+    }
+
+    /// Makes room for more, and says where it begins.
+    fn room(&mut self) -> usize {
+        if self.from == self.to {
+            (self.from, self.to) = (0, 0);
+        } else if self.from > 0 {
+            self.buffer.copy_within(self.from..self.to, 0);
+            (self.from, self.to) = (0, self.to - self.from);
+        }
+        if self.buffer.len() - self.to < BUFFER_BYTES / 2 {
+            self.buffer.resize(self.buffer.len().max(BUFFER_BYTES / 2) * 2, 0);
+        }
+        self.to
+    }
+}
+
+/// The whole number at a place; 0 beyond the end, which no server sends.
+#[inline]
+pub fn int4(bytes: &[u8], at: usize) -> i32 {
+    bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, i32::from_be_bytes)
+}
+
+#[inline]
+pub fn int2(bytes: &[u8], at: usize) -> i16 {
+    bytes.get(at..at + 2).and_then(|two| two.try_into().ok()).map_or(0, i16::from_be_bytes)
+}
+
+fn oid_at(bytes: &[u8], at: usize) -> u32 {
+    int4(bytes, at).cast_unsigned()
+}
+
+/// The columns of a row: each value's bytes, or none.
+pub fn columns(body: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
+    let mut rest = body.get(2..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let (head, tail) = rest.split_first_chunk::<4>()?;
+        let Ok(length) = usize::try_from(i32::from_be_bytes(*head)) else {
+            rest = tail;
+            return Some(None);
+        };
+        let (value, tail) = tail.split_at_checked(length)?;
+        rest = tail;
+        Some(Some(value))
+    })
+}
+
+fn text_row(body: &[u8]) -> Vec<Option<String>> {
+    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+    columns(body).map(|value| value.map(text)).collect()
+}
+
+/// Of each column: its name, its table, its place there, its type, …
+fn described(body: &[u8]) -> impl Iterator<Item = (&[u8], u32)> {
+    let mut rest = body.get(2..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let end = rest.iter().position(|byte| *byte == 0)?;
+        let column = (&rest[..end], oid_at(rest, end + 7));
+        rest = rest.get(end + 19..).unwrap_or_default();
+        Some(column)
+    })
+}
+
+fn column_types(body: &[u8]) -> Vec<u32> {
+    described(body).map(|(_, kind)| kind).collect()
+}
+
+/// The names of an answer's columns.
+pub fn column_names(body: &[u8]) -> Vec<String> {
+    described(body).map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+        let length = i32::try_from(body.len() + 4).unwrap().to_be_bytes();
+        [&[tag][..], &length, body].concat()
+    }
+
+    #[test]
+    fn messages_are_taken_apart_however_they_arrive() {
+        let long = vec![7; 3 * BUFFER_BYTES];
+        let stream = [message(b'C', b"SELECT 1\0"), message(b'D', &long), message(b'Z', b"I")];
+        let stream = stream.concat();
+        for piece in [1, 5, 4096, stream.len()] {
+            let (mut input, mut seen) = (Input::default(), Vec::new());
+            let mut rest = &stream[..];
+            while !rest.is_empty() {
+                let room = input.room();
+                let count = piece.min(rest.len()).min(input.buffer.len() - room);
+                input.buffer[room..room + count].copy_from_slice(&rest[..count]);
+                (input.to, rest) = (input.to + count, &rest[count..]);
+                while let Some(message) = input.next() {
+                    seen.push((message.tag, input.body(&message).len()));
+                }
+            }
+            assert_eq!(seen, [(b'C', 9), (b'D', long.len()), (b'Z', 1)], "in pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn a_row_is_its_values_and_null_is_none() {
+        let body = [&[0, 3][..], &[0, 0, 0, 2], b"ab", &[255; 4], &[0; 4]].concat();
+        assert_eq!(text_row(&body), [Some("ab".to_owned()), None, Some(String::new())]);
+    }
+
+    #[test]
+    fn the_types_of_columns_are_read() {
+        let column =
+            |name: &str, oid: u32| [name.as_bytes(), &[0; 7], &oid.to_be_bytes(), &[0; 8]].concat();
+        let body = [vec![0, 2], column("id", 23), column("a name", 1042)].concat();
+        assert_eq!(column_types(&body), [23, 1042]);
+    }
+
+    #[test]
+    fn the_servers_words_come_with_their_code_and_its_advice() {
+        let body = b"SFATAL\0VFATAL\0C53300\0Msorry, too many clients already\0Htry later\0\0";
+        let error = ServerError::parse(body);
+        assert!(error.is_fatal);
+        let words = "sorry, too many clients already (SQLSTATE 53300); try later";
+        assert_eq!(error.to_string(), words);
+    }
+}

@@ -1,0 +1,100 @@
+//! A workload of the user's own: scripts in pgbench's format, drawn by weight.
+//!
+//! What a right answer is nobody but the user knows: that the database did not complain is all that is
+//! checked.
+
+use fastrand::Rng;
+use hopcost_core::{Answer, Reason, Request, Requests, Shape, Statement, Stream, Workload};
+
+use super::slices::dice;
+
+/// Scripts, each with its weight.
+pub struct Own {
+    scripts: Vec<(&'static str, &'static str, u32)>,
+}
+
+impl Own {
+    /// Of these scripts: name, text, weight. They last as long as the program does, as all workloads.
+    pub fn of(scripts: Vec<(String, String, u32)>) -> &'static Self {
+        let last = |text: String| -> &'static str { text.leak() };
+        let scripts =
+            scripts.into_iter().map(|(name, text, weight)| (last(name), last(text), weight));
+        Box::leak(Box::new(Self { scripts: scripts.collect() }))
+    }
+}
+
+impl Workload for Own {
+    fn name(&self) -> &'static str {
+        "own"
+    }
+
+    fn about(&self) -> &'static str {
+        "scripts of the user's own, in the format of pgbench"
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn statements(&self, _: Shape) -> Vec<Statement> {
+        let statement =
+            |&(name, sql, _)| Statement { name, sql, arguments: 0, recompile: false, script: true };
+        self.scripts.iter().map(statement).collect()
+    }
+
+    fn calls_per_query(&self, _: Shape) -> u64 {
+        1
+    }
+
+    fn scratch_bytes(&self, _: Shape) -> u64 {
+        0
+    }
+
+    fn requests(&self, _: Shape, stream: Stream) -> Box<dyn Requests> {
+        let mut below = 0;
+        let ends = self.scripts.iter().map(|(_, _, weight)| {
+            below += u64::from(*weight);
+            below
+        });
+        Box::new(Drawn { ends: ends.collect(), dice: dice(stream) })
+    }
+
+    fn check(&self, _: Shape, _: &Request, _: &Answer) -> Result<(), Reason> {
+        Ok(())
+    }
+}
+
+/// Draws scripts.
+struct Drawn {
+    /// The sums of the weights up to each script.
+    ends: Vec<u64>,
+    dice: Rng,
+}
+
+impl Requests for Drawn {
+    fn next(&mut self) -> Request {
+        let all = self.ends.last().copied().unwrap_or(1).max(1);
+        let drawn = if self.ends.len() > 1 { self.dice.u64(..all) } else { 0 };
+        let statement = self.ends.partition_point(|end| *end <= drawn);
+        Request { statement, arguments: [0; 4] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_come_as_often_as_they_weigh() {
+        let script = |name: &str, weight| (name.to_owned(), "SELECT 1;".to_owned(), weight);
+        let own = Own::of(vec![script("a", 1), script("never", 0), script("b", 3)]);
+        let shape = Shape { rows: 1, sliced: false };
+        let mut requests = own.requests(shape, Stream { number: 0, of: 1, seed: 5 });
+        let mut counts = [0; 3];
+        for _ in 0..4000 {
+            counts[requests.next().statement] += 1;
+        }
+        assert_eq!(counts[1], 0);
+        assert!((900..1100).contains(&counts[0]), "{counts:?}");
+    }
+}

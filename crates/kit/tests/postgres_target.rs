@@ -1,0 +1,468 @@
+//! PostgreSQL as a target, on servers of the tests' own: the same answers as SQLite, nothing touched that
+//! is not ours, and clear words when something breaks.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+mod server;
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hopcost_core::{
+    Answer, CallError, Dataset, Instance, Kind, Known, Look, Machine, NodeId, Reason, Request,
+    Requests, Row, RowSink, Seat, Setup, Shape, Statement, Stream, Table, Target, TargetError,
+    Workload,
+};
+use hopcost_kit::datasets::DATASETS;
+use hopcost_kit::targets::TARGETS;
+use hopcost_kit::workloads::WORKLOADS;
+use hopcost_sys::{Root, affinity, topology};
+
+use server::PostgreSql;
+
+fn target(name: &str) -> &'static dyn Target {
+    *TARGETS.iter().find(|target| target.name() == name).unwrap()
+}
+
+fn dataset(name: &str) -> &'static dyn Dataset {
+    *DATASETS.iter().find(|dataset| dataset.name() == name).unwrap()
+}
+
+fn workload(name: &str) -> &'static dyn Workload {
+    *WORKLOADS.iter().find(|workload| workload.name() == name).unwrap()
+}
+
+fn machine() -> &'static Machine {
+    static MACHINE: OnceLock<Machine> = OnceLock::new();
+    MACHINE.get_or_init(|| topology::read(&Root::live()))
+}
+
+fn home() -> NodeId {
+    machine().nodes_with_memory().next().unwrap().id
+}
+
+/// Data that is kept between the tests of one run.
+fn cache() -> &'static Path {
+    static CACHE: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let dir = CACHE.get_or_init(|| {
+        let dir = tempfile::tempdir().unwrap();
+        // PostgreSQL's user has to reach it.
+        let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(dir.path(), all).unwrap();
+        dir
+    });
+    dir.path()
+}
+
+#[allow(clippy::unnecessary_wraps)] // a promise may fail
+fn nothing_promised() -> Result<(), String> {
+    Ok(())
+}
+
+fn setup<'a>(
+    dataset: &'a dyn Dataset,
+    workload: &'a dyn Workload,
+    rows: u64,
+    address: &'a str,
+) -> Setup<'a> {
+    Setup {
+        machine: machine(),
+        ground: machine(),
+        dataset: Some(dataset),
+        workload,
+        shape: Shape { rows, sliced: true },
+        homes: vec![home()],
+        emulation: None,
+        cache_dir: cache().to_owned(),
+        address,
+        sessions: 4,
+        keep_data: false,
+        allow_server_changes: false,
+        promise: &nothing_promised,
+    }
+}
+
+fn open(name: &str, setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
+    target(name).open(setup, &mut |_| true)
+}
+
+fn seat() -> Seat {
+    let cpu = affinity::mask().unwrap().last();
+    Seat { home: Some(home()), at: Some(home()), worker: cpu, ..Seat::default() }
+}
+
+/// All rows of all tables of a data set.
+struct Everything(Vec<Table>);
+
+impl Workload for Everything {
+    fn name(&self) -> &'static str {
+        "everything"
+    }
+
+    fn about(&self) -> &'static str {
+        "all rows of all tables"
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        self.0.iter().map(|table| table.name).collect::<Vec<_>>().leak()
+    }
+
+    fn statements(&self, _: Shape) -> Vec<Statement> {
+        let statement = |table: &Table| {
+            let columns: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+            let sql = format!("SELECT {} FROM {}", columns.join(", "), table.name).leak();
+            Statement { name: table.name, sql, arguments: 0, recompile: false, script: false }
+        };
+        self.0.iter().map(statement).collect()
+    }
+
+    fn calls_per_query(&self, _: Shape) -> u64 {
+        1
+    }
+
+    fn scratch_bytes(&self, _: Shape) -> u64 {
+        0
+    }
+
+    fn requests(&self, _: Shape, _: Stream) -> Box<dyn Requests> {
+        Box::new(First)
+    }
+
+    fn check(&self, _: Shape, _: &Request, _: &Answer) -> Result<(), Reason> {
+        Ok(())
+    }
+}
+
+struct First;
+
+impl Requests for First {
+    fn next(&mut self) -> Request {
+        Request { statement: 0, arguments: [0; 4] }
+    }
+}
+
+/// A row as its data set makes it.
+struct Made {
+    table: Table,
+    row: Row,
+    at: usize,
+}
+
+impl Made {
+    fn add(&mut self, add: impl FnOnce(Row) -> Row) {
+        self.row = add(self.row);
+        self.at += 1;
+    }
+}
+
+impl RowSink for Made {
+    fn integer(&mut self, value: i64) {
+        self.add(|row| row.integer(value));
+    }
+
+    fn text(&mut self, value: &str) {
+        match self.table.columns[self.at].kind {
+            Kind::Padded(width) => {
+                let padded = format!("{value:<width$}", width = usize::from(width));
+                self.add(|row| row.text(&padded));
+            }
+            _ => self.add(|row| row.text(value)),
+        }
+    }
+
+    fn timestamp_us(&mut self, value: i64) {
+        self.add(|row| row.integer(value));
+    }
+
+    fn null(&mut self) {
+        self.add(Row::null);
+    }
+}
+
+fn all_rows(dataset: &dyn Dataset, index: usize, table: &Table) -> Answer {
+    let mut answer = Answer::default();
+    for number in 0..table.rows {
+        let mut made = Made { table: table.clone(), row: Row::new(), at: 0 };
+        dataset.row(index, number, &mut made);
+        answer.add(made.row);
+    }
+    answer
+}
+
+#[test]
+fn tables_hold_the_same_in_postgresql_as_in_sqlite_and_as_they_were_made() {
+    for (name, rows) in [("tran_stats", 1000), ("archive_view", 50), ("tpcc", 1)] {
+        let dataset = dataset(name);
+        // The cross product of the dimensions does not grow with the rows: it is asked for elsewhere.
+        let tables: Vec<Table> = dataset.tables(rows);
+        let asked: Vec<Table> =
+            tables.iter().filter(|table| table.name != "dimension").cloned().collect();
+        let everything = Everything(asked.clone());
+        let made: Vec<Answer> = tables
+            .iter()
+            .enumerate()
+            .filter(|(_, table)| table.name != "dimension")
+            .map(|(index, table)| all_rows(dataset, index, table))
+            .collect();
+        for (target, address) in [("sqlite", ""), ("postgres", "managed")] {
+            let setup = setup(dataset, &everything, rows, address);
+            let instance = open(target, &setup).unwrap();
+            let mut session = instance.session(seat()).unwrap();
+            for (statement, table) in asked.iter().enumerate() {
+                let request = Request { statement, arguments: [0; 4] };
+                let answer = session.execute(&request).unwrap();
+                assert_eq!(answer.rows, table.rows, "{target}: {}", table.name);
+                assert_eq!(answer, made[statement], "{target}: {}", table.name);
+            }
+        }
+    }
+}
+
+/// Asks each workload a number of questions; its own rules say what is right.
+fn asks_and_is_answered(address: &str) {
+    for (data, name, rows) in [
+        ("tran_stats", "reporting_p1", 20_000),
+        ("tran_stats", "reporting_p2", 60_000),
+        ("tpcc", "standard_oltp", 1),
+        ("tpcc", "augmented_oltp", 1),
+        ("archive_view", "newest_bounded", 500),
+        ("archive_view", "newest_unbounded", 500),
+        ("insert_test", "single_row_commit", 1),
+        ("nothing", "null_call", 1),
+    ] {
+        let (dataset, workload) = (dataset(data), workload(name));
+        let setup = setup(dataset, workload, rows, address);
+        let instance = open("postgres", &setup).unwrap();
+        let mut session = instance.session(seat()).unwrap();
+        let stream = Stream { number: 0, of: 1, seed: 7 };
+        let mut requests = workload.requests(setup.shape, stream);
+        for _ in 0..40 {
+            let request = requests.next();
+            let answer = session.execute(&request).unwrap();
+            let checked = workload.check(setup.shape, &request, &answer);
+            checked.unwrap_or_else(|why| panic!("{name}: {why}"));
+        }
+        let plans = instance.plans().unwrap();
+        assert_eq!(plans.len(), workload.statements(setup.shape).len());
+        assert_eq!(plans, instance.plans().unwrap(), "{name}");
+        let proved = session.counted().proved;
+        assert_eq!(proved["answered_in_place"], [1, 1], "{name}");
+        instance.close().unwrap();
+    }
+}
+
+#[test]
+fn every_workload_is_answered_rightly_by_a_server_of_our_own() {
+    asks_and_is_answered("managed");
+}
+
+#[test]
+fn every_workload_is_answered_rightly_by_a_server_that_runs() {
+    let server = PostgreSql::start(&[]);
+    asks_and_is_answered(&server.url("postgres"));
+    assert_eq!(server.ask("SELECT count(*) FROM pg_namespace WHERE nspname = 'hopcost'"), "0");
+}
+
+#[test]
+fn the_shared_buffers_are_proved_to_be_at_home() {
+    let (dataset, workload) = (dataset("tpcc"), workload("standard_oltp"));
+    let setup = setup(dataset, workload, 1, "managed");
+    let instance = open("postgres", &setup).unwrap();
+    let Known::Is(homes) = instance.prove(Look::Full) else { panic!("it can be told") };
+    assert_eq!(homes.len(), 1);
+    assert!(homes[0].share_in_place() >= 0.98, "{homes:?}");
+    // Some 80 MiB of data are in them.
+    assert!(homes[0].pages() > 10_000, "{homes:?}");
+}
+
+#[test]
+fn nothing_is_left_of_a_server_of_our_own() {
+    let setup = setup(dataset("nothing"), workload("null_call"), 1, "managed");
+    // Others are at work in the tests' common place.
+    let alone = cache().join("alone");
+    let setup = Setup { cache_dir: alone.clone(), ..setup };
+    let instance = open("postgres", &setup).unwrap();
+    let session = instance.session(seat()).unwrap();
+    let pids = instance.workers();
+    assert_eq!(pids.len(), 1);
+    drop((session, instance));
+    assert!(!Path::new(&format!("/proc/{}", pids[0])).exists());
+    let kept = std::fs::read_dir(alone.join("postgres")).unwrap().flatten();
+    let left = kept.filter(|entry| entry.file_name().to_string_lossy().starts_with("run-"));
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn other_peoples_tables_stay_as_they_are() {
+    let server = PostgreSql::start(&[]);
+    server.ask(
+        "CREATE TABLE theirs AS SELECT n, md5(n::text) AS word FROM generate_series(1, 5000) AS n",
+    );
+    server.ask("CREATE SCHEMA shop; CREATE TABLE shop.orders (id integer PRIMARY KEY)");
+    let before = (server.dump(), server.ask(CHECKSUM));
+    let address = server.url("postgres");
+    let promised = AtomicUsize::new(0);
+    let promise = || {
+        // Written down before anything is there.
+        assert_eq!(server.ask("SELECT count(*) FROM pg_namespace WHERE nspname = 'hopcost'"), "0");
+        promised.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    };
+    let setup = setup(dataset("tpcc"), workload("standard_oltp"), 1, &address);
+    let setup = Setup { promise: &promise, ..setup };
+    let instance = open("postgres", &setup).unwrap();
+    assert_eq!(promised.load(Ordering::Relaxed), 1);
+    let logged = "SELECT count(*) FROM pg_class AS c, pg_namespace AS n WHERE n.oid = relnamespace \
+                  AND nspname = 'hopcost' AND relkind = 'r' AND relpersistence <> 'u'";
+    assert_eq!(server.ask(logged), "0", "all of ours is unlogged");
+    // As a killed run leaves it, and `hopcost restore` finds it.
+    std::mem::forget(instance);
+    let words = target("postgres").clear(&address).unwrap();
+    assert_eq!(words, "dropped the schema hopcost");
+    assert_eq!((server.dump(), server.ask(CHECKSUM)), before);
+}
+
+const CHECKSUM: &str = "SELECT md5(string_agg(t::text, ',' ORDER BY n)) FROM theirs AS t";
+
+#[test]
+fn a_schema_of_our_name_that_is_not_ours_is_not_touched() {
+    let server = PostgreSql::start(&[]);
+    server.ask("CREATE SCHEMA hopcost; CREATE TABLE hopcost.precious (n integer)");
+    let address = server.url("postgres");
+    let setup = setup(dataset("insert_test"), workload("single_row_commit"), 1, &address);
+    let error = open("postgres", &setup).err().unwrap().to_string();
+    assert!(error.contains("that hopcost did not make"), "{error}");
+    let words = target("postgres").clear(&address).unwrap();
+    assert!(words.contains("no schema of hopcost's"), "{words}");
+    assert_eq!(server.ask("SELECT count(*) FROM hopcost.precious"), "0");
+}
+
+#[test]
+fn what_breaks_is_told() {
+    let server = PostgreSql::start(&["-c", "max_connections=8"]);
+    let address = server.url("postgres");
+    let setup = setup(dataset("insert_test"), workload("single_row_commit"), 1, &address);
+    let instance = open("postgres", &setup).unwrap();
+    let request = Request { statement: 0, arguments: [1, 0, 0, 0] };
+
+    let mut session = instance.session(seat()).unwrap();
+    server.ask(&format!("SELECT pg_terminate_backend({})", instance.workers()[0]));
+    let Err(CallError::Lost(words)) = session.execute(&request) else { panic!("it is gone") };
+    assert!(words.contains("terminating connection due to administrator command"), "{words}");
+
+    let mut sessions = Vec::new();
+    let error = loop {
+        match instance.session(seat()) {
+            Ok(session) => sessions.push(session),
+            Err(error) => break error.to_string(),
+        }
+        assert!(sessions.len() < 8, "there are eight in all");
+    };
+    assert!(error.contains("too many clients") || error.contains("reserved"), "{error}");
+    drop(sessions);
+
+    let mut session = instance.session(seat()).unwrap();
+    server.ask("DROP TABLE hopcost.insert_test");
+    let Err(CallError::Failed(words)) = session.execute(&request) else { panic!("no table") };
+    assert!(words.contains("\"insert_test\" does not exist (SQLSTATE 42P01)"), "{words}");
+
+    server.kill();
+    let mut words = String::new();
+    // The first call may still meet the server's farewell.
+    for _ in 0..2 {
+        if let Err(CallError::Lost(lost)) = session.execute(&request) {
+            words = lost;
+        }
+    }
+    assert!(words.contains("server") || words.contains("terminating"), "{words}");
+    assert!(instance.close().is_err(), "the schema could not be dropped, and that is said");
+}
+
+#[test]
+fn a_statement_that_takes_too_long_fails_and_the_next_goes_on() {
+    let server = PostgreSql::start(&["-c", "statement_timeout=1ms"]);
+    // The server's own limit is in the way of loading: it is lifted for that, in this test.
+    server.ask("ALTER ROLE me SET statement_timeout = 0");
+    let address = server.url("postgres");
+    let setup = setup(dataset("archive_view"), workload("newest_unbounded"), 20_000, &address);
+    let instance = open("postgres", &setup).unwrap();
+    server.ask("ALTER ROLE me SET statement_timeout = '1ms'");
+    let mut session = instance.session(seat()).unwrap();
+    let request = Request { statement: 0, arguments: [0; 4] };
+    for _ in 0..2 {
+        let Err(CallError::Failed(words)) = session.execute(&request) else { panic!("1 ms") };
+        assert!(words.contains("statement timeout"), "{words}");
+    }
+    server.ask("ALTER ROLE me SET statement_timeout = 0");
+    instance.close().unwrap();
+}
+
+#[test]
+fn who_may_not_come_in_is_told_why() {
+    let server = PostgreSql::with_passwords("right");
+    let (dataset, workload) = (dataset("nothing"), workload("null_call"));
+    for (address, words) in [
+        (server.tcp("me:wrong", ""), "password authentication failed for user \"me\""),
+        (server.tcp("me", ""), "none is known"),
+        (server.tcp("me:right", "?sslmode=require"), "the server has no TLS"),
+    ] {
+        let error = open("postgres", &setup(dataset, workload, 1, &address)).err().unwrap();
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(!error.to_string().contains("wrong"), "no password is repeated: {error}");
+    }
+    let address = server.tcp("me:right", "");
+    let instance = open("postgres", &setup(dataset, workload, 1, &address)).unwrap();
+    assert!(!instance.identity().contains("right"));
+    instance.close().unwrap();
+}
+
+#[test]
+fn tls_is_spoken_and_certificates_are_looked_at() {
+    let certificate = tempfile::tempdir().unwrap();
+    let server = PostgreSql::with_tls("right", certificate.path());
+    let (dataset, workload) = (dataset("nothing"), workload("null_call"));
+    let root = certificate.path().join("server.crt").display().to_string();
+    for options in [
+        "?sslmode=require".to_owned(),
+        format!("?sslmode=verify-ca&sslrootcert={root}"),
+        format!("?sslmode=verify-full&sslrootcert={root}"),
+    ] {
+        let address = server.tcp("me:right", &options);
+        let instance = open("postgres", &setup(dataset, workload, 1, &address));
+        let instance = instance.unwrap_or_else(|error| panic!("{options}: {error}"));
+        let mut session = instance.session(seat()).unwrap();
+        let request = Request { statement: 0, arguments: [0; 4] };
+        assert_eq!(session.execute(&request).unwrap().rows, 1);
+        assert_eq!(server.ask("SELECT count(*) > 0 FROM pg_stat_ssl WHERE ssl"), "t");
+        drop(session);
+        instance.close().unwrap();
+    }
+    let other = tempfile::tempdir().unwrap();
+    server::certificate(other.path(), "localhost");
+    let stranger = other.path().join("server.crt").display().to_string();
+    for options in [
+        format!("?sslmode=verify-ca&sslrootcert={stranger}"),
+        // The certificate is known, and says another name.
+        format!("?sslmode=verify-full&sslrootcert={root}&host=127.0.0.1"),
+    ] {
+        let address = server.tcp("me:right", &options);
+        let error = open("postgres", &setup(dataset, workload, 1, &address)).err().unwrap();
+        assert!(error.to_string().contains("TLS: invalid peer certificate"), "{error}");
+    }
+}
+
+#[test]
+fn a_primary_that_others_follow_is_left_alone() {
+    let server = PostgreSql::start(&[
+        "-c",
+        "synchronous_standby_names=one",
+        "-c",
+        "synchronous_commit=local",
+    ]);
+    let address = server.url("postgres");
+    let setup = setup(dataset("nothing"), workload("null_call"), 1, &address);
+    let error = open("postgres", &setup).err().unwrap().to_string();
+    assert!(error.contains("--allow-server-changes"), "{error}");
+    let setup = Setup { allow_server_changes: true, ..setup };
+    open("postgres", &setup).unwrap().close().unwrap();
+}

@@ -1,0 +1,208 @@
+//! A PostgreSQL server of a test's own; it ends with its value.
+#![allow(dead_code)] // each test file uses its part
+
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use hopcost_sys::is_root;
+
+/// Where distributions put the server's programs, by version: Debian's, and the PostgreSQL project's own
+/// packages.
+const PLACES: [&str; 2] = ["/usr/lib/postgresql", "/usr"];
+/// It has to be installed: `cargo xtask test` sees to that, or says what to install.
+const NEEDED: &str = "this test needs PostgreSQL: apt-get install postgresql";
+
+/// The server. Its superuser is called `me`.
+pub struct PostgreSql {
+    programs: PathBuf,
+    /// PostgreSQL refuses to run as root.
+    user: Option<(u32, u32)>,
+    dir: tempfile::TempDir,
+    port: u16,
+}
+
+impl PostgreSql {
+    /// Reachable by a Unix socket alone, without a password.
+    pub fn start(options: &[&str]) -> Self {
+        let server = Self::made("trust");
+        server.run_with("-c listen_addresses=", options);
+        server
+    }
+
+    /// Reachable over TCP on loopback, too, where it asks for a password.
+    pub fn with_passwords(password: &str) -> Self {
+        let server = Self::made("trust");
+        server.ask_for_passwords();
+        server.run_with("-c listen_addresses=localhost", &[]);
+        server.ask(&format!("ALTER ROLE me PASSWORD '{password}'"));
+        server
+    }
+
+    /// The same with TLS; its certificate is put into `certificate`.
+    pub fn with_tls(password: &str, certificate: &Path) -> Self {
+        let server = Self::made("trust");
+        server.ask_for_passwords();
+        self::certificate(certificate, "localhost");
+        for file in ["server.crt", "server.key"] {
+            let to = server.data().join(file);
+            std::fs::copy(certificate.join(file), &to).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+            std::fs::set_permissions(&to, mode).unwrap();
+            server.give(&to);
+        }
+        server.run_with("-c listen_addresses=localhost -c ssl=on", &[]);
+        server.ask(&format!("ALTER ROLE me PASSWORD '{password}'"));
+        server
+    }
+
+    fn made(authentication: &str) -> Self {
+        let user = is_root().then(|| user_named("postgres").expect(NEEDED));
+        let programs = programs().expect(NEEDED);
+        let port = 20_000 + (std::process::id() % 20_000) as u16 + next();
+        let server = Self { programs, user, dir: tempfile::tempdir().unwrap(), port };
+        server.give(server.dir.path());
+        let data = server.data().display().to_string();
+        assert!(server.run("initdb", &["-D", &data, "-A", authentication, "-N", "-U", "me"]));
+        server
+    }
+
+    fn ask_for_passwords(&self) {
+        let file = self.data().join("pg_hba.conf");
+        std::fs::write(&file, "local all all trust\nhost all all all scram-sha-256\n").unwrap();
+    }
+
+    fn run_with(&self, listen: &str, options: &[&str]) {
+        let (dir, port) = (self.dir.path().display(), self.port);
+        let options = format!("{listen} -k {dir} -p {port} {}", options.join(" "));
+        let data = self.data().display().to_string();
+        let log = self.dir.path().join("log").display().to_string();
+        assert!(self.run("pg_ctl", &["-D", &data, "-o", &options, "-l", &log, "-w", "start"]));
+    }
+
+    fn give(&self, path: &Path) {
+        if let Some((user, group)) = self.user {
+            chown(path, Some(user), Some(group)).unwrap();
+        }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// The postmaster.
+    pub fn pid(&self) -> u32 {
+        let file = std::fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
+        file.lines().next().unwrap().parse().unwrap()
+    }
+
+    /// What follows `postgres:` to reach it by its socket.
+    pub fn url(&self, database: &str) -> String {
+        format!("//me@/{database}?host={}&port={}", self.dir.path().display(), self.port)
+    }
+
+    /// The same over TCP.
+    pub fn tcp(&self, user: &str, options: &str) -> String {
+        format!("//{user}@localhost:{}/postgres{options}", self.port)
+    }
+
+    /// A command of PostgreSQL's.
+    pub fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        command.args(arguments).current_dir(self.dir.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if let Some((user, group)) = self.user {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> bool {
+        self.command(program, arguments).status().unwrap().success()
+    }
+
+    /// Where its files are.
+    pub fn directory(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// A client of PostgreSQL's that goes to it.
+    pub fn client(&self, program: &str, arguments: &[&str]) -> Command {
+        let (host, port) = (self.dir.path().display().to_string(), self.port.to_string());
+        let mut command =
+            self.command(program, &["-h", &host, "-p", &port, "-U", "me", "-d", "postgres"]);
+        command.args(arguments);
+        command
+    }
+
+    /// What psql says to a question.
+    pub fn ask(&self, sql: &str) -> String {
+        let mut psql = self.client("psql", &["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql]);
+        let output = psql.stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{sql}: {error}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Everything that is in it, as SQL.
+    pub fn dump(&self) -> String {
+        let output = self.client("pg_dump", &[]).stdout(Stdio::piped()).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        // Newer ones write a key into each dump that no two have in common.
+        text.lines().filter(|line| !line.contains("restrict ")).collect::<Vec<_>>().join("\n")
+    }
+
+    /// A session that waits for its end.
+    pub fn session(&self) -> Child {
+        self.client("psql", &["-c", "select pg_sleep(60)"]).spawn().unwrap()
+    }
+
+    /// Ends it as a crash does.
+    pub fn kill(&self) {
+        let data = self.data().display().to_string();
+        self.run("pg_ctl", &["-D", &data, "-m", "immediate", "-w", "stop"]);
+    }
+}
+
+impl Drop for PostgreSql {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Servers of one process each have a port.
+fn next() -> u16 {
+    static NEXT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(0);
+    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
+
+/// A certificate that signs itself, and its key.
+pub fn certificate(into: &Path, name: &str) {
+    let mut command = Command::new("openssl");
+    command.args(["req", "-new", "-x509", "-days", "2", "-nodes", "-newkey", "rsa:2048"]);
+    command.args(["-subj", &format!("/CN={name}"), "-addext"]);
+    command.arg(format!("subjectAltName=DNS:{name}"));
+    command.args(["-keyout", "server.key", "-out", "server.crt"]).current_dir(into);
+    let output = command.output().expect("this test needs openssl: apt-get install openssl");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The directory with the newest `initdb` and `pg_ctl`.
+fn programs() -> Option<PathBuf> {
+    let versions = |place: &&str| {
+        let entries = Path::new(place).read_dir().into_iter().flatten().flatten();
+        entries.map(|entry| entry.path().join("bin")).collect::<Vec<_>>()
+    };
+    let mut dirs: Vec<PathBuf> = PLACES.iter().flat_map(versions).collect();
+    dirs.push("/usr/bin".into());
+    dirs.retain(|dir| ["initdb", "pg_ctl", "psql"].iter().all(|name| dir.join(name).exists()));
+    dirs.pop()
+}
+
+fn user_named(name: &str) -> Option<(u32, u32)> {
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    let line = users.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    let mut numbers = line.split(':').skip(1).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}

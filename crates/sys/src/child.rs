@@ -1,0 +1,113 @@
+//! Servers of our own: started in a chosen place, and gone when we are.
+//!
+//! Method: between fork and exec the child takes on its CPUs and its memory policy, which everything that
+//! it forks inherits. The kernel tells it to stop when the thread that started it ends, however it ends,
+//! so that even a killed hopcost leaves no server behind.
+//!
+//! Limits: a server that changes its user itself escapes that; ours are started as the user they run as.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+
+use hopcost_core::{CpuSet, NodeId, NodeSet};
+
+/// Where a process is to be.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// Its CPUs; all that we have where none are named.
+    pub cpus: Option<CpuSet>,
+    /// The node that all its memory is bound to; where it is first touched, if none is named.
+    pub memory: Option<NodeId>,
+}
+
+/// Starts a command in its place. It is told to stop, by `SIGINT`, when this thread ends.
+pub fn start(command: &mut Command, place: &Place) -> io::Result<Child> {
+    let cpus = place.cpus.as_ref().map(|cpus| cpus.words().to_vec());
+    let memory = place.memory.map(|node| NodeSet::from_iter([node]).words().to_vec());
+    let parent = std::process::id();
+    let take_place = move || {
+        if let Some(words) = &cpus {
+            let bytes = words.len() * 8;
+            // SAFETY: the pointer and the size describe the vector.
+            let set = unsafe { libc::sched_setaffinity(0, bytes, words.as_ptr().cast()) };
+            check(set.into())?;
+        }
+        if let Some(words) = &memory {
+            // The kernel reads one bit less than it is told to.
+            let bits = words.len() * 64 + 1;
+            // SAFETY: the kernel reads `bits` bits of the mask, which outlives the call.
+            check(unsafe {
+                libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, words.as_ptr(), bits)
+            })?;
+        }
+        // SAFETY: it takes numbers alone.
+        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGINT) }.into())?;
+        // SAFETY: it takes nothing and cannot fail.
+        let is_orphan = unsafe { libc::getppid() }.unsigned_abs() != parent;
+        // We may have gone before the child asked to be told.
+        if is_orphan { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+    };
+    // Ctrl-C is for us: we ask it to stop when its work is done.
+    command.process_group(0);
+    // SAFETY: between fork and exec only system calls are made, on memory that was there before.
+    unsafe { command.pre_exec(take_place) };
+    command.spawn()
+}
+
+fn check(result: i64) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// How a server is asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// `SIGINT`.
+    Soon,
+    /// `SIGQUIT`.
+    AtOnce,
+}
+
+/// Asks a child of ours to stop.
+pub fn stop(child: &Child, how: Stop) -> io::Result<()> {
+    let signal = match how {
+        Stop::Soon => libc::SIGINT,
+        Stop::AtOnce => libc::SIGQUIT,
+    };
+    // SAFETY: it takes numbers alone; a child that was not waited for keeps its number.
+    check(unsafe { libc::kill(child.id().cast_signed(), signal) }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+
+    use super::*;
+    use crate::affinity;
+
+    #[test]
+    fn a_child_has_the_cpus_it_was_given() {
+        let cpu = affinity::mask().unwrap().last().unwrap();
+        let place = Place { cpus: Some(CpuSet::from_iter([cpu])), memory: None };
+        let mut command = Command::new("grep");
+        command.args(["Cpus_allowed_list", "/proc/self/status"]).stdout(Stdio::piped());
+        let output = start(&mut command, &place).unwrap().wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(text.split_whitespace().nth(1), Some(cpu.to_string().as_str()), "{text}");
+    }
+
+    #[test]
+    fn a_child_ends_with_the_thread_that_started_it() {
+        let starter = || start(Command::new("sleep").arg("60"), &Place::default()).unwrap();
+        let mut child = std::thread::spawn(starter).join().unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGINT));
+    }
+
+    #[test]
+    fn a_child_stops_when_asked() {
+        let mut child = start(Command::new("sleep").arg("60"), &Place::default()).unwrap();
+        stop(&child, Stop::AtOnce).unwrap();
+        assert!(!child.wait().unwrap().success());
+    }
+}

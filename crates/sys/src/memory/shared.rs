@@ -1,0 +1,100 @@
+//! Memory that a server shares among its processes, looked at from outside.
+//!
+//! Method: the largest shared mapping of a process is found in `/proc/PID/maps`, and the kernel is asked
+//! by `move_pages`, page by page and without moving any, where those pages are that the process itself
+//! has touched. What it has not touched is in no account: to see all of it, ask about a process that has
+//! read all of it.
+//!
+//! Limits: it takes the right to trace the process: root, or the same user.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+
+use hopcost_core::{NodeId, PageSize};
+
+use super::{locate, policy};
+
+/// Shared memory of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shared {
+    pid: u32,
+    range: Range<usize>,
+    /// What its pages are.
+    pub page_size: PageSize,
+}
+
+/// Where pages were found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pages {
+    /// Pages that the process has touched, by node.
+    pub by_node: BTreeMap<NodeId, u64>,
+    /// Pages looked at.
+    pub looked_at: usize,
+}
+
+impl Shared {
+    /// The largest shared mapping of a process.
+    pub fn largest(pid: u32) -> io::Result<Option<Self>> {
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
+        let largest = maps.lines().filter_map(shared).max_by_key(|(range, _)| range.len());
+        Ok(largest.map(|(range, page_size)| Self { pid, range, page_size }))
+    }
+
+    /// How large it is.
+    pub fn bytes(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Where its pages are: of all of them, or of `most` that are spread evenly.
+    pub fn pages(&self, most: usize) -> io::Result<Pages> {
+        let page_bytes = match self.page_size {
+            PageSize::Base | PageSize::Transparent => 4096,
+            PageSize::Huge2M => 2 << 20,
+            PageSize::Huge1G => 1 << 30,
+        };
+        let step = page_bytes * self.range.len().div_ceil(page_bytes).div_ceil(most).max(1);
+        let addresses: Vec<*const u8> =
+            self.range.clone().step_by(step).map(|address| address as *const u8).collect();
+        let mut pages = Pages { looked_at: addresses.len(), ..Pages::default() };
+        for chunk in addresses.chunks(locate::PAGES_PER_CALL) {
+            for node in policy::nodes_of(self.pid, chunk)?.into_iter().flatten() {
+                *pages.by_node.entry(node).or_default() += 1;
+            }
+        }
+        Ok(pages)
+    }
+}
+
+/// `7f00-7fff rw-s 00000000 00:01 1025 /dev/zero (deleted)`, where it is memory and no file's.
+fn shared(line: &str) -> Option<(Range<usize>, PageSize)> {
+    let mut words = line.split_whitespace();
+    let (start, end) = locate::mapping(words.next()?)?;
+    let is_shared = words.next()?.ends_with('s');
+    let name = words.nth(3).unwrap_or("");
+    let is_huge = name.starts_with("/anon_hugepage") || name.contains("hugetlb");
+    let is_memory =
+        is_huge || ["/dev/zero", "/SYSV", "/dev/shm/"].iter().any(|of| name.starts_with(of));
+    let page_size = if is_huge { PageSize::Huge2M } else { PageSize::Base };
+    (is_shared && is_memory).then_some((start..end, page_size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_is_shared_is_told_from_files_and_private_memory() {
+        let zero = "7f10c2000000-7f10ca800000 rw-s 00000000 00:01 1025    /dev/zero (deleted)";
+        assert_eq!(shared(zero), Some((0x7f10_c200_0000..0x7f10_ca80_0000, PageSize::Base)));
+        let huge = "7f10c2000000-7f10ca800000 rw-s 00000000 00:10 9  /anon_hugepage (deleted)";
+        assert_eq!(shared(huge).map(|(_, size)| size), Some(PageSize::Huge2M));
+        for other in [
+            "7f10c2000000-7f10ca800000 rw-p 00000000 00:01 1025    /dev/zero (deleted)",
+            "7f10c2000000-7f10ca800000 rw-s 00000000 08:01 77 /var/lib/x/file",
+            "7f10c2000000-7f10ca800000 rw-p 00000000 00:00 0",
+        ] {
+            assert_eq!(shared(other), None, "{other}");
+        }
+    }
+}

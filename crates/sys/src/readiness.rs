@@ -1,0 +1,146 @@
+//! Waiting until a connection has something to read.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+/// Waits until there is something to read, or the other end is gone.
+///
+/// A thread that asks this before it reads is woken once for an answer. One that blocks in the read
+/// itself is, on a Unix socket, also woken when the other end has taken what was sent. There is no limit
+/// to the wait: it would cost a timer at each call.
+pub fn readable(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let mut asked = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    loop {
+        // SAFETY: the pointer is to one pollfd that outlives the call.
+        if unsafe { libc::poll(&raw mut asked, 1, FOREVER) } >= 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+const FOREVER: libc::c_int = -1;
+
+/// Sends what a socket takes at once; how much that was. A shorter way into the kernel than a write.
+pub fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: the pointer and the length describe the slice.
+    let sent = unsafe {
+        libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL)
+    };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Takes what has come, or waits for it; how much that was, and nothing where the other end is gone.
+pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the pointer and the length describe the slice.
+    let got =
+        unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+    usize::try_from(got).map_err(|_| io::Error::last_os_error())
+}
+
+/// Rounded up: what is waited for is then really due.
+fn milliseconds(most: Duration) -> libc::c_int {
+    libc::c_int::try_from(most.as_nanos().div_ceil(1_000_000)).unwrap_or(libc::c_int::MAX)
+}
+
+/// Many connections of one thread.
+#[derive(Debug)]
+pub struct Poller {
+    epoll: OwnedFd,
+    events: Vec<libc::epoll_event>,
+}
+
+impl Poller {
+    /// Of these connections, each known by its place.
+    pub fn of<'a>(sockets: impl IntoIterator<Item = BorrowedFd<'a>>) -> io::Result<Self> {
+        // SAFETY: it takes no pointer.
+        let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        if epoll < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just opened it for us, and nobody else has it.
+        let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
+        let mut count = 0;
+        for socket in sockets {
+            // Edge-triggered: what has been named is not looked at again by the next call.
+            let events = (libc::EPOLLIN | libc::EPOLLET) as u32;
+            let mut event = libc::epoll_event { events, u64: count };
+            count += 1;
+            // SAFETY: both files are open, and the event outlives the call.
+            let added = unsafe {
+                libc::epoll_ctl(
+                    epoll.as_raw_fd(),
+                    libc::EPOLL_CTL_ADD,
+                    socket.as_raw_fd(),
+                    &raw mut event,
+                )
+            };
+            if added < 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        let none = libc::epoll_event { events: 0, u64: 0 };
+        Ok(Self { epoll, events: vec![none; count.max(1) as usize] })
+    }
+
+    /// Waits until something has come for some, and hands over their places; none where `most` went by
+    /// first. Each is named once for what has come: it has to be read to its end.
+    pub fn wait(&mut self, most: Option<Duration>) -> io::Result<impl Iterator<Item = usize>> {
+        let length = libc::c_int::try_from(self.events.len()).unwrap_or(libc::c_int::MAX);
+        // SAFETY: the pointer and the length describe the vector.
+        let ready = unsafe {
+            libc::epoll_wait(
+                self.epoll.as_raw_fd(),
+                self.events.as_mut_ptr(),
+                length,
+                most.map_or(FOREVER, milliseconds),
+            )
+        };
+        let ready = if ready >= 0 {
+            ready.unsigned_abs() as usize
+        } else {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+            0
+        };
+        Ok(self.events[..ready].iter().map(|event| event.u64 as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
+
+    #[test]
+    fn only_those_with_something_to_read_are_named() {
+        let mut pairs: Vec<_> = (0..3).map(|_| UnixStream::pair().unwrap()).collect();
+        let mut poller = Poller::of(pairs.iter().map(|pair| pair.0.as_fd())).unwrap();
+        assert_eq!(poller.wait(AT_ONCE).unwrap().count(), 0);
+        pairs[1].1.write_all(b"x").unwrap();
+        assert_eq!(poller.wait(AT_ONCE).unwrap().collect::<Vec<_>>(), [1]);
+        assert_eq!(poller.wait(AT_ONCE).unwrap().count(), 0, "named once");
+        let mut buffer = [0; 8];
+        readable(pairs[1].0.as_fd()).unwrap();
+        assert_eq!(receive(pairs[1].0.as_fd(), &mut buffer).unwrap(), 1);
+        assert_eq!(send(pairs[1].1.as_fd(), b"yz").unwrap(), 2);
+        // One whose other end is gone has that to read.
+        let (kept, gone) = pairs.remove(2);
+        drop(gone);
+        readable(kept.as_fd()).unwrap();
+        let mut ready: Vec<usize> = poller.wait(AT_ONCE).unwrap().collect();
+        ready.sort_unstable();
+        assert_eq!(ready, [1, 2]);
+    }
+}
