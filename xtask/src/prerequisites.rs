@@ -18,6 +18,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("numactl", "numactl"),
     ("lstopo-no-graphics", "hwloc-nox"),
     ("pg_ctlcluster", "postgresql"),
+    ("openssl", "openssl"),
 ];
 
 /// Makes sure that all of it is here.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    Arm, BlockRecord, CostSoFar, Details, Estimate, Histogram, Observation, Phase, PointCost,
-    Response, Window,
+    Arm, BlockRecord, CostSoFar, Details, Estimate, Histogram, Lookups, NodeId, Observation, Phase,
+    PointCost, Response, Window,
 };
 use hopcost_stats::cost;
 
@@ -120,7 +120,13 @@ impl Case<'_> {
         let (mean, deviation) = latency.mean_and_deviation_ns()?;
         let quantile = |share| latency.quantile_ns(share).unwrap_or(f64::NAN);
         let times = [mean, deviation, quantile(0.5), quantile(0.95), quantile(0.99)];
-        let counted = windows.iter().all(|window| window.lookups.is_some());
+        // A target may know which pages were looked at, and not how often.
+        let knows = |which: fn(&Lookups) -> &BTreeMap<NodeId, u64>| {
+            windows.iter().all(|window| window.lookups.is_some())
+                && windows.iter().any(|window| {
+                    window.lookups.as_ref().is_some_and(|lookups| !which(lookups).is_empty())
+                })
+        };
         let sides = self.lookups(level, Some(streams), None);
         let rate = windows.iter().map(|window| window.rate).sum::<f64>() / windows.len() as f64;
         Some(Arm {
@@ -132,8 +138,8 @@ impl Case<'_> {
             first_error: windows.iter().find_map(|window| window.first_error.clone()),
             response: self.response(rate),
             latency_ms: Some(times.map(|ns| ns / 1e6)),
-            acquisitions: counted.then_some(sides.acquisitions),
-            distinct_pages: counted.then_some(sides.pages),
+            acquisitions: knows(|lookups| &lookups.acquisitions).then_some(sides.acquisitions),
+            distinct_pages: knows(|lookups| &lookups.distinct_pages).then_some(sides.pages),
             observed: means(&windows),
         })
     }

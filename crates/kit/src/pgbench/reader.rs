@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         self.orders.push(Order { at, does });
     }
 
-    /// The name that a command needs next.
+    /// The word that a command needs next.
     fn word(&mut self, what: &str) -> Result<(Place, &'a str), ScriptError> {
         let word = self.cursor.word();
         word.ok_or_else(|| self.cursor.wrong(self.cursor.at(), format!("{what} is missing here")))

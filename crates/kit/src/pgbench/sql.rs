@@ -55,9 +55,9 @@ impl<'a> Reader<'_, 'a> {
             let at = self.cursor.at();
             match self.cursor.peek() {
                 Some('\\') if self.cursor.is_at("\\;") => return Err(self.compound(at)),
+                // Such a colon begins a variable like any other, to pgbench as well.
                 Some('\\') if self.cursor.is_at("\\:") => {
                     self.cursor.take();
-                    self.keep();
                 }
                 None | Some('\\') => break,
                 Some(';') => {
@@ -124,13 +124,31 @@ impl<'a> Reader<'_, 'a> {
                 Some(c) if c == mark => {
                     self.keep();
                     if self.cursor.peek() != Some(mark) {
-                        return Ok(());
+                        match self.gap() {
+                            Some(gap) if has_escapes => self.keep_all(gap),
+                            _ => return Ok(()),
+                        }
                     }
                 }
                 Some(_) => {}
             }
             self.keep();
         }
+    }
+
+    /// What lies before another quote on a later line, which SQL takes for the same one.
+    fn gap(&self) -> Option<&'a str> {
+        let mut ahead = *self.cursor;
+        loop {
+            ahead.take_while(|c| is_blank(c) || c == '\n');
+            if !ahead.is_at("--") {
+                break;
+            }
+            ahead.take_while(is_of_line);
+        }
+        let rest = self.cursor.rest();
+        let gap = &rest[..rest.len() - ahead.rest().len()];
+        (gap.contains('\n') && ahead.is_at("'")).then_some(gap)
     }
 
     /// `$$ … $$`, `$tag$ … $tag$`, or a dollar that is just one.
@@ -214,7 +232,7 @@ impl<'a> Reader<'_, 'a> {
     /// Kept within a command, and dropped before one.
     fn line_comment(&mut self) {
         let is_kept = !self.sql.is_empty();
-        let comment = self.cursor.take_while(|c| !matches!(c, '\n' | '\r'));
+        let comment = self.cursor.take_while(is_of_line);
         if is_kept {
             self.sql.push_str(comment);
         }
@@ -240,6 +258,10 @@ impl<'a> Reader<'_, 'a> {
             }
         }
     }
+}
+
+fn is_of_line(c: char) -> bool {
+    !matches!(c, '\n' | '\r')
 }
 
 #[cfg(test)]
@@ -273,6 +295,8 @@ mod tests {
         sends("SELECT 1\n", &["SELECT 1\n"]);
         is_one("SELECT ';', 'it'';s', \"a;\"\";b\";");
         is_one("SELECT E'\\';', e'\\\\', E'a''\\';';");
+        is_one("SELECT E'a' -- it's\n 'b\\';';");
+        sends("SELECT E'a' 'b\\'; SELECT 2;", &["SELECT E'a' 'b\\';", "SELECT 2;"]);
         is_one("CREATE RULE r AS ON INSERT TO t DO (SELECT 1; SELECT ')'; SELECT (2));");
         is_one("SELECT $$;$$, $a$ ; $$ ; $b$ $a $a$;");
         is_one("SELECT 1 /* ; /* ; */ ; */ + 2;");
@@ -314,7 +338,7 @@ mod tests {
             let found = all(text);
             assert_eq!(found, [(text.to_owned(), Vec::new())]);
         }
-        sends("SELECT \\:a;", &["SELECT :a;"]);
+        sends("SELECT \\:a, \\::b;", &["SELECT $1, ::b;"]);
     }
 
     #[test]

@@ -1,0 +1,121 @@
+//! PostgreSQL on emulated machines with many memory nodes: its shared buffers at home, the processes of its
+//! connections near and far.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use xtask::test::build_hopcost;
+use xtask::vm::{self, Kernel};
+
+/// The shared buffers and a copy of the data for each node, beside the initial RAM disk.
+const MIB_PER_NODE: u32 = 1100;
+
+/// A query of one table: the guest is slow, and its data travels with it.
+const EXPERIMENT: &str = r#"
+question = "What does 100 % remote memory cost a cached query of PostgreSQL's?"
+
+[subject]
+target = "postgres"
+dataset = "tran_stats"
+scale = { quick = 60_000, full = 60_000 }
+workload = "reporting_p2"
+
+[factor.memory]
+local = { data = "node:A", workers = "node:A" }
+remote = { data = "node:A", workers = "node:B" }
+
+[measure]
+response = "calls_per_second"
+prove = [
+  "local_lookups >= 98% when memory = local",
+  "remote_lookups >= 98% when memory = remote",
+  "answered_in_place >= 99% when memory = local",
+  "answered_in_place >= 99% when memory = remote",
+]
+"#;
+
+const RUN: &str = "\
+    mkdir -p /cache/hopcost/postgres
+    tar -C /cache/hopcost/postgres -xf /data.tar && tar -C / -xf /share.tar && rm /data.tar /share.tar
+    chmod 755 /cache /cache/hopcost /cache/hopcost/postgres
+    chown -R nobody /cache/hopcost/postgres
+    XDG_CACHE_HOME=/cache hopcost run /experiment.toml --quick --set window=0.6s --set guard=50ms \
+        --budget 1s --json --store /out/store.db > /out/run
+    echo $? > /out/code";
+
+/// The server's programs and what they read, from the newest version that is installed.
+fn installation() -> (PathBuf, PathBuf) {
+    let versions = Path::new("/usr/lib/postgresql").read_dir().expect("PostgreSQL is installed");
+    let newest = versions
+        .map(|entry| entry.unwrap().file_name())
+        .max_by_key(|version| version.to_string_lossy().parse::<u32>().unwrap_or(0));
+    let newest = newest.expect("PostgreSQL is installed");
+    (Path::new("/usr/lib/postgresql").join(&newest), Path::new("usr/share/postgresql").join(newest))
+}
+
+fn tar(archive: &Path, from: &Path, what: &[&Path]) {
+    let mut tar = Command::new("tar");
+    tar.arg("-C").arg(from).arg("-cf").arg(archive).args(what);
+    assert!(tar.status().unwrap().success());
+}
+
+/// Loads the data here, where that is quick.
+fn loaded(dir: &Path) {
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(dir, all).unwrap();
+    let mut drive = Command::new(build_hopcost().unwrap());
+    drive.args(["drive", "postgres:managed", "--workload", "reporting_p2", "--scale", "60000"]);
+    drive.args(["--duration", "0.1s", "--cache-dir"]).arg(dir);
+    let output = drive.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    tar(&dir.join("data.tar"), &dir.join("postgres"), &[Path::new(".")]);
+}
+
+fn places_both_arms(shape: &str, bindings: usize) {
+    let dir = tempfile::tempdir().unwrap();
+    loaded(dir.path());
+    let (programs, share) = installation();
+    let shared = [share.join("timezonesets"), share.join("extension")];
+    let zones = ["usr/share/zoneinfo/UTC", "usr/share/zoneinfo/Etc/UTC"].map(Path::new);
+    let what: Vec<&Path> = shared.iter().map(PathBuf::as_path).chain(zones).collect();
+    tar(&dir.path().join("share.tar"), Path::new("/"), &what);
+    std::fs::write(dir.path().join("experiment.toml"), EXPERIMENT).unwrap();
+    let (mut vm, _turn) = vm::guest(shape, Kernel::V6_1).unwrap();
+    for file in ["bin/postgres", "bin/initdb", "lib/pg_prewarm.so"] {
+        let file = programs.join(file);
+        vm = vm.with(&file, &file.display().to_string());
+    }
+    for file in ["data.tar", "share.tar", "experiment.toml"] {
+        vm = vm.with(&dir.path().join(file), &format!("/{file}"));
+    }
+    let vm = vm.with(Path::new("/bin/cp"), "/usr/bin/cp").mib_per_node(MIB_PER_NODE).seconds(900);
+    let outcome = vm.run(RUN).unwrap();
+    assert_eq!(outcome.read("code").unwrap().trim(), "0", "{}", outcome.console);
+    let result: Value = serde_json::from_str(&outcome.read("run").unwrap()).unwrap();
+    assert_eq!(result["details"]["bindings"].as_array().unwrap().len(), bindings);
+    // The connections' own pages: a local arm that saw none of another node, a remote arm none of its own.
+    let arms = result["details"]["arms"].as_array().unwrap();
+    for (level, side) in [("local", 0), ("remote", 1)] {
+        let arm = arms.iter().find(|arm| arm["level"] == level).unwrap();
+        let pages = [0, 1].map(|side| arm["distinct_pages"][side].as_u64().unwrap());
+        assert!(
+            pages[side] > 500 && pages[1 - side] * 50 < pages[side],
+            "{shape}: {level} {pages:?}"
+        );
+    }
+    let proof = result["proof"].as_array().unwrap();
+    assert_eq!(proof.len(), 4, "{proof:?}");
+    assert!(proof.iter().all(|proved| proved["found"].as_f64() >= Some(0.98)), "{proof:?}");
+}
+
+#[test]
+fn postgresql_is_placed_on_both_arms_on_n2() {
+    places_both_arms("n2", 2);
+}
+
+#[test]
+fn postgresql_is_placed_on_both_arms_on_n4() {
+    places_both_arms("n4", 12);
+}
