@@ -34,6 +34,8 @@ pub enum Command {
     Machine(MachineArgs),
     /// Look for what would spoil a measurement here, and say what mends it
     Doctor(DoctorArgs),
+    /// Show where a running database really is: its processes, their CPUs, its memory by node
+    Where(WhereArgs),
     /// Measure the hardware: memory latency and bandwidth, core to core, switches, a commit log
     Probe(ProbeArgs),
     /// List experiments, probes and data sets, and what of them applies here
@@ -76,6 +78,17 @@ pub struct MachineArgs {
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
+    /// Print JSON (keys: docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct WhereArgs {
+    /// A server's address as postgres://user@host/database, a process's number, or a kind of server, as
+    /// postgres or mysql: all of that kind on this host
+    #[arg(value_name = "TARGET", value_parser = NonEmptyStringValueParser::new())]
+    pub target: String,
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long)]
     pub json: bool,

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Machine(args) => commands::machine::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Where(args) => commands::whereabouts::run(&args),
         Command::Probe(args) => commands::probe::run(&args),
         Command::List => commands::list::run(),
         Command::Plan(args) => commands::plan::run(&args),

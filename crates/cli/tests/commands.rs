@@ -47,6 +47,9 @@ fn wrong_use_is_named_and_ends_with_2() {
     refuses(&["machine", "--json", "--svg", "x.svg"], 2, &["cannot be used with"]);
     refuses(&["run", "placebo", "--allow-load=cpu:1"], 2, &["no 'cpu'; known: cpus, mem"]);
     refuses(&["run", "placebo", "--allow-load=cpus:9999"], 2, &["CPU 9999 cannot be used"]);
+    refuses(&["where"], 2, &["TARGET"]);
+    refuses(&["where", "postgrez"], 2, &["no kind of server", "PostgreSQL, MariaDB"]);
+    refuses(&["where", "postgres:managed"], 2, &["postgres://user@host:port/database"]);
     refuses(&["measure"], 2, &["measure"]);
 }
 
@@ -176,10 +179,11 @@ fn experiments_that_are_wrong_are_answered_with_their_place() {
 
 #[test]
 fn help_is_as_it_was_agreed() {
-    let commands: [&[&str]; 10] = [
+    let commands: [&[&str]; 11] = [
         &["--help"],
         &["machine", "-h"],
         &["doctor", "-h"],
+        &["where", "-h"],
         &["probe", "-h"],
         &["plan", "-h"],
         &["run", "-h"],

@@ -27,6 +27,7 @@ mod published;
 mod result;
 mod target;
 mod verdict;
+mod whereabouts;
 mod workload;
 
 pub use against::Against;
@@ -60,4 +61,5 @@ pub use target::{
     Target, TargetError,
 };
 pub use verdict::Verdict;
+pub use whereabouts::{BytesByNode, Host, Located, SharedBytes, Standing, Threads, Whereabouts};
 pub use workload::{Request, Requests, Shape, Statement, Stream, Workload};

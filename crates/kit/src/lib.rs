@@ -9,4 +9,5 @@ pub mod pgbench;
 pub mod probes;
 pub mod published;
 pub mod targets;
+pub mod whereabouts;
 pub mod workloads;

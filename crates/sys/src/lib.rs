@@ -19,6 +19,7 @@ pub mod quiet;
 pub mod readiness;
 mod root;
 pub mod sockets;
+pub mod standing;
 pub mod strain;
 pub mod topology;
 

@@ -36,6 +36,33 @@ pub fn sessions(root: &Root, server: &BTreeSet<u32>, doors: &Doors) -> Known<usi
     })
 }
 
+/// Where a server listens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listening {
+    /// Its TCP ports.
+    pub ports: BTreeSet<u16>,
+    /// The paths of its Unix sockets; `@` stands before those that are in no file system.
+    pub paths: BTreeSet<String>,
+}
+
+/// The sockets that these processes listen on.
+pub fn listening(root: &Root, server: &BTreeSet<u32>) -> Known<Listening> {
+    let Some(first) = server.first() else { return Known::missing("the server has ended") };
+    let Open::Sockets(own) = Open::of(root, server) else {
+        return Known::missing("its open files may not be read by this user");
+    };
+    let table = |name: &str| root.text(&format!("proc/{first}/net/{name}")).ok();
+    let [tcp, tcp6, unix] = ["tcp", "tcp6", "unix"].map(|name| table(name).unwrap_or_default());
+    let tcp = tcp.lines().chain(tcp6.lines()).filter_map(Tcp::parse);
+    let tcp = tcp.filter(|socket| socket.state == Tcp::LISTENS && own.contains(&socket.number));
+    let unix = unix.lines().filter_map(Unix::parse);
+    let unix = unix.filter(|socket| socket.listens && own.contains(&socket.number));
+    Known::Is(Listening {
+        ports: tcp.map(|socket| socket.port).collect(),
+        paths: unix.map(|socket| socket.path.to_owned()).collect(),
+    })
+}
+
 /// What tells a server's sockets from those of others.
 enum Open {
     /// The numbers of the sockets that it has open.
@@ -191,6 +218,20 @@ Uid:\t27\t27\t27\t27
         assert_eq!(sessions_with(&all), 3);
         assert_eq!(sessions_with("> proc/50/fd/3\nsocket:[900]\n"), 1);
         assert_eq!(sessions_with("> proc/50/fd/3\npipe:[1]\n"), 0);
+    }
+
+    #[test]
+    fn a_servers_doors_are_those_it_has_open() {
+        let doors = |files: &str| {
+            let text = format!("hopcost machine recording, version 1\n{TABLES}{files}");
+            listening(&Root::from_text(&text).unwrap(), &BTreeSet::from([50]))
+        };
+        let files = "> proc/50/fd/3\nsocket:[900]\n> proc/50/fd/4\nsocket:[902]\n\
+                     > proc/50/fd/5\nsocket:[950]\n";
+        let found = doors(files).ok().unwrap();
+        assert_eq!(found.ports, BTreeSet::from([3306]));
+        assert_eq!(found.paths, BTreeSet::from(["/run/mysqld/mysqld.sock".to_owned()]));
+        assert_eq!(doors(""), Known::missing("its open files may not be read by this user"));
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub mod run;
 mod run_database;
 mod run_hardware;
 pub mod survey;
+pub mod whereabouts;
 
 use std::path::PathBuf;
 

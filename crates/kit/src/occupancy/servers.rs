@@ -145,6 +145,14 @@ pub fn find(root: &Root, all: &Processes) -> Vec<Found> {
 }
 
 impl Kind {
+    /// Is it meant by this name: its own, or that of one of its processes?
+    pub fn is_called(&self, name: &str) -> bool {
+        let plain = |text: &str| text.replace([' ', '-', '_', '*'], "").to_lowercase();
+        // A language's name stands for many programs.
+        let processes = if self.title.is_empty() { self.processes } else { &[] };
+        processes.iter().chain([&self.name]).any(|own| plain(own) == plain(name))
+    }
+
     fn is(&self, root: &Root, all: &Processes, pid: u32) -> bool {
         let Some(process) = all.get(pid) else { return false };
         let is_named = self.processes.iter().any(|name| match name.strip_suffix('*') {
@@ -167,11 +175,16 @@ impl Found {
         self.heads.first().copied().unwrap_or(0)
     }
 
+    /// Its version, where that costs nothing to know.
+    pub fn version(&self, root: &Root) -> Known<String> {
+        (self.kind.version)(root, self.pid())
+    }
+
     /// What it is and does, given the CPUs that it used.
     pub fn describe(&self, root: &Root, cpus: f64) -> Server {
         Server {
             kind: self.kind.name,
-            version: (self.kind.version)(root, self.pid()),
+            version: self.version(root),
             pid: self.pid(),
             processes: self.processes.len(),
             sessions: self.sessions(root),
@@ -230,7 +243,7 @@ impl fmt::Display for Server {
 
 /// `postgres: 17/main: user base [local] idle`, `postgres: user base 10.0.0.7(40312) SELECT`: what
 /// serves somebody says where that one is. `walsender`s serve replicas, and say it as well.
-fn is_postgresql_session(title: &str) -> bool {
+pub(crate) fn is_postgresql_session(title: &str) -> bool {
     let is_place = |word: &str| {
         let port = word.strip_suffix(')').and_then(|word| word.rsplit_once('('));
         word == "[local]" || port.is_some_and(|(host, port)| !host.is_empty() && is_number(port))

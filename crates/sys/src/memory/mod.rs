@@ -1,6 +1,7 @@
 //! Memory in a chosen place, and the proof that it is there.
 
 mod locate;
+pub mod numa_maps;
 mod policy;
 mod region;
 mod shared;

@@ -9,6 +9,7 @@ mod plan;
 mod probe;
 mod published;
 mod result;
+mod whereabouts;
 mod wrap;
 
 pub use comparison::{PlannedComparison, comparison};
@@ -20,3 +21,4 @@ pub(crate) use probe::facts;
 pub use probe::probe_report;
 pub use published::published;
 pub use result::{outcome, result, survey};
+pub use whereabouts::whereabouts;

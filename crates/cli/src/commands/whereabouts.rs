@@ -1,0 +1,22 @@
+//! `hopcost where`: where a running database really is.
+
+use hopcost_kit::whereabouts;
+use hopcost_sys::{Root, topology};
+use hopcost_view::text;
+
+use crate::args::WhereArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+pub fn run(args: &WhereArgs) -> Result<Exit, Failure> {
+    let environment = |name: &str| std::env::var(name).ok();
+    let asked = whereabouts::read(&args.target, &environment).map_err(Failure::usage)?;
+    let root = Root::live();
+    let found = whereabouts::find(&root, &topology::read(&root), &asked)?;
+    if args.json {
+        output::print_json(&found)?;
+    } else {
+        output::print(&text::whereabouts(&found, output::columns()))?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,234 @@
+//! Where a running database is: a sentence that answers, and its processes in one table.
+
+mod table;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use hopcost_core::{
+    BytesByNode, CpuSet, Known, Located, NodeId, NodeSet, Reason, Standing, Whereabouts,
+};
+
+use super::ink::Ink;
+use super::wrap::{LEAST_WIDTH, labelled, prose};
+use crate::number::{bytes, plural};
+use table::Table;
+
+/// All that was found, `columns` wide.
+pub fn whereabouts(found: &Whereabouts, columns: usize) -> String {
+    let columns = columns.clamp(LEAST_WIDTH, 120);
+    let mut out = String::new();
+    if let [first, _, ..] = &found.servers[..] {
+        let host = found.host.get().map_or(String::new(), |host| format!(", {host}"));
+        let count = plural(found.servers.len(), &format!("{} server", first.name));
+        let _ = writeln!(out, "{}\n", Ink::Strong.on(&format!("{count} run on this host{host}.")));
+    }
+    let servers: Vec<String> = found.servers.iter().map(|server| one(server, columns)).collect();
+    out.push_str(&servers.join("\n"));
+    out
+}
+
+fn one(server: &Located, columns: usize) -> String {
+    let mut out = String::new();
+    for line in prose(&sentence(server), columns) {
+        let _ = writeln!(out, "{}", Ink::Strong.on(&line));
+    }
+    let remark = remark(server);
+    if !remark.is_empty() {
+        out.push_str(&labelled("", 2, &Ink::Faint.on(&remark), columns));
+    }
+    let table = Table::of(server);
+    let _ = write!(out, "\n{}", table.draw(columns));
+    out
+}
+
+/// `PostgreSQL 15.18 (pid 4711, /var/lib/…, port 5432) runs on this host, db1: …`
+fn sentence(server: &Located) -> String {
+    let who = who(server);
+    let host = server.host.name.get().map_or(String::new(), |name| format!(", {name}"));
+    let count = count(server);
+    let name = &server.name;
+    match &server.host.is_here {
+        Known::Is(true) => {
+            format!("{who} runs on this host{host}: {count}{}{}", stand(server), memory(server))
+        }
+        Known::Is(false) => {
+            let address = server.host.address.get();
+            let address = address.map_or(String::new(), |address| format!(" ({address})"));
+            format!(
+                "{who} runs on another host{host}{address}: only there can be seen where its {count} \
+                 stand, by 'hopcost where {name}'"
+            )
+        }
+        Known::Missing(_) => {
+            format!(
+                "{who} answers, but whether it runs on this host cannot be told: it names {count}"
+            )
+        }
+    }
+}
+
+/// How its host is known, where that is no matter of course.
+fn remark(server: &Located) -> String {
+    let host = &server.host;
+    let mut pieces = Vec::new();
+    if let (Known::Is(false), Some(way)) = (&host.is_here, host.known_by) {
+        pieces.push(format!("the host's name is {way}"));
+    } else if let (Known::Is(false), Known::Missing(reason)) = (&host.is_here, &host.name) {
+        pieces.push(format!("the host's name is missing, because {reason}"));
+    }
+    pieces.extend(host.because.clone());
+    pieces.join("; ")
+}
+
+/// `PostgreSQL 15.18 (pid 4711, /var/lib/postgresql/15/main, port 5432)`
+fn who(server: &Located) -> String {
+    let version = server.version.get().map_or(String::new(), |version| format!(" {version}"));
+    let doors = server.ports.get().filter(|ports| !ports.is_empty()).map(|ports| {
+        let numbers: Vec<String> = ports.iter().map(ToString::to_string).collect();
+        format!("{} {}", if numbers.len() == 1 { "port" } else { "ports" }, and(&numbers))
+    });
+    let socket = || server.sockets.get().and_then(BTreeSet::first).cloned();
+    let pid = server.pid.get().map(|pid| format!("pid {pid}"));
+    let told = [pid, server.data_directory.get().cloned(), doors.or_else(socket)];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    if told.is_empty() {
+        return format!("{}{version}", server.name);
+    }
+    format!("{}{version} ({})", server.name, told.join(", "))
+}
+
+fn count(server: &Located) -> String {
+    let threads: usize =
+        server.processes.iter().flat_map(|process| &process.threads).map(|t| t.tids.len()).sum();
+    let number = server.processes.len();
+    let processes = format!("{number} {}", if number == 1 { "process" } else { "processes" });
+    if threads == 0 { processes } else { format!("{processes} with {}", plural(threads, "thread")) }
+}
+
+/// ` on CPUs 0-15 of nodes 0 and 1`
+fn stand(server: &Located) -> String {
+    let (mut cpus, mut nodes) = (CpuSet::new(), NodeSet::new());
+    for process in &server.processes {
+        let threads = process.threads.iter();
+        let masks = threads.clone().map(|threads| &threads.cpus).chain([&process.cpus]);
+        masks.filter_map(Known::get).for_each(|mask| cpus.extend(mask.iter()));
+        let homes = threads.map(|threads| &threads.nodes).chain([&process.nodes]);
+        homes.filter_map(Known::get).for_each(|home| nodes.extend(home.iter()));
+    }
+    let missing = server.processes.iter().find_map(|process| process.cpus.reason());
+    match (cpus.len(), missing) {
+        (0, Some(reason)) => format!("; where they stand is missing, because {reason}"),
+        (0, None) => String::new(),
+        (1, _) => format!(" on CPU {cpus} of {}", of_nodes(&nodes)),
+        _ => format!(" on CPUs {cpus} of {}", of_nodes(&nodes)),
+    }
+}
+
+/// `node 0`, `nodes 0 and 1`, `nodes 0-7`
+fn of_nodes(nodes: &NodeSet) -> String {
+    match nodes.len() {
+        0 => "no node that is known".to_owned(),
+        1 => format!("node {nodes}"),
+        2 => format!("nodes {}", nodes.to_string().replace([',', '-'], " and ")),
+        _ => format!("nodes {nodes}"),
+    }
+}
+
+/// A part of the shared memory that is worth telling from all of it.
+const ALL_BUT: f64 = 0.95;
+
+/// `; its shared memory, 3.9 GiB, lies 62 % on node 0`; of a server that shares none, all its memory.
+fn memory(server: &Located) -> String {
+    let missing = |reason: &Reason| format!("; where its memory lies is missing, because {reason}");
+    let shared = match &server.shared {
+        Known::Is(shared) => shared,
+        // Said already, where nothing of it is seen.
+        Known::Missing(reason) if is_unseen(server, reason) => return String::new(),
+        Known::Missing(reason) => return missing(reason),
+    };
+    let touched: u64 = shared.by_node.values().sum();
+    if touched == 0 {
+        return match private(&server.processes) {
+            Known::Is(own) => {
+                format!("; its memory, {}, lies {}", bytes(own.values().sum()), most(&own))
+            }
+            Known::Missing(reason) => missing(&reason),
+        };
+    }
+    let size = match shared.bytes {
+        Known::Is(all) if touched as f64 >= ALL_BUT * all as f64 => bytes(all),
+        Known::Is(all) => format!("{} ({} of it touched)", bytes(all), bytes(touched)),
+        Known::Missing(_) => format!("{} of it touched", bytes(touched)),
+    };
+    format!("; its shared memory, {size}, lies {}", most(&shared.by_node))
+}
+
+/// Is nothing known of where its processes stand, for this reason?
+fn is_unseen(server: &Located, reason: &Reason) -> bool {
+    server.processes.iter().all(|process| process.cpus.reason() == Some(reason))
+}
+
+/// `62 % on node 0, 38 % on node 1`, `on node 0`: the two nodes that hold most.
+fn most(by_node: &BytesByNode) -> String {
+    let all: u64 = by_node.values().sum();
+    let parts = largest(by_node);
+    match parts[..] {
+        [] => "nowhere".to_owned(),
+        [(node, _)] => format!("on node {node}"),
+        _ => {
+            let named = parts.iter().take(2);
+            let named: Vec<String> = named
+                .map(|(node, part)| format!("{} % on node {node}", percent(*part, all)))
+                .collect();
+            format!("{}{}", named.join(", "), if parts.len() > 2 { ", …" } else { "" })
+        }
+    }
+}
+
+/// The nodes that hold something, those that hold most first.
+fn largest(by_node: &BytesByNode) -> Vec<(NodeId, u64)> {
+    let held = by_node.iter().filter(|(_, bytes)| **bytes > 0);
+    let mut parts: Vec<(NodeId, u64)> = held.map(|(node, bytes)| (*node, *bytes)).collect();
+    parts.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    parts
+}
+
+/// A share in per cent; only nothing is 0, and only all is 100.
+fn percent(part: u64, all: u64) -> u64 {
+    let rounded = (100.0 * part as f64 / all as f64).round() as u64;
+    match part {
+        0 => 0,
+        part if part == all => 100,
+        _ => rounded.clamp(1, 99),
+    }
+}
+
+/// What all of them have for themselves; missing where it is of one.
+fn private(processes: &[Standing]) -> Known<BytesByNode> {
+    let mut sum = BytesByNode::new();
+    for process in processes {
+        match &process.private_by_node {
+            Known::Is(own) => add(&mut sum, own),
+            Known::Missing(reason) => return Known::Missing(reason.clone()),
+        }
+    }
+    Known::Is(sum)
+}
+
+fn add(sum: &mut BytesByNode, more: &BytesByNode) {
+    for (node, bytes) in more {
+        *sum.entry(*node).or_default() += bytes;
+    }
+}
+
+/// `1`, `1 and 2`, `1, 2 and 3`
+fn and(words: &[String]) -> String {
+    match words {
+        [head @ .., last] if !head.is_empty() => format!("{} and {last}", head.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
