@@ -123,7 +123,8 @@ impl Bench<'_> {
     fn prepare(&self) -> Result<()> {
         let mut made = self.pgbench(&["-i", "-q", "-s", SCALE]);
         ensure!(made.status()?.success(), "pgbench -i failed");
-        self.server.ask("CREATE EXTENSION pg_prewarm; VACUUM FREEZE ANALYZE");
+        self.server.ask("CREATE EXTENSION pg_prewarm");
+        self.server.ask("VACUUM FREEZE ANALYZE");
         let mut load = Command::new(self.hopcost);
         load.args(["load", &self.url(), "tpcc", "--scale", "1"]).stdout(Stdio::null());
         ensure!(load.status()?.success(), "hopcost load failed");
@@ -215,7 +216,7 @@ impl Bench<'_> {
         let file = dir.join("rows");
         let mut rounds = Vec::new();
         for round in 0..=LOADING_ROUNDS {
-            self.server.ask("DROP TABLE IF EXISTS tran_stats; CHECKPOINT");
+            self.server.ask("DROP TABLE IF EXISTS tran_stats");
             let (filled, ours) = clock::time(|| postgres::fill(&address, dataset, 0, main.clone()));
             filled?;
             if round == 0 {
@@ -224,7 +225,7 @@ impl Bench<'_> {
                     .ask(&format!("COPY tran_stats TO '{}' (FORMAT binary)", file.display()));
                 continue;
             }
-            self.server.ask("CREATE UNLOGGED TABLE theirs (LIKE tran_stats); CHECKPOINT");
+            self.server.ask("CREATE UNLOGGED TABLE theirs (LIKE tran_stats)");
             let copy = format!("\\copy theirs FROM '{}' (FORMAT binary)", file.display());
             let (_, theirs) = clock::time(|| self.server.ask(&copy));
             let equal = "SELECT (SELECT count(*) FROM theirs) = (SELECT count(*) FROM tran_stats)";

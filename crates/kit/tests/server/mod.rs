@@ -153,6 +153,11 @@ impl PostgreSql {
         text.lines().filter(|line| !line.contains("restrict ")).collect::<Vec<_>>().join("\n")
     }
 
+    /// What it has written so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log")).unwrap()
+    }
+
     /// A session that waits for its end.
     pub fn session(&self) -> Child {
         self.client("psql", &["-c", "select pg_sleep(60)"]).spawn().unwrap()

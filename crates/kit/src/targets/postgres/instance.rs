@@ -1,11 +1,11 @@
 //! Servers that are up: sessions, proof, plans, and what they count themselves.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopcost_core::{
-    CpuSet, Instance, Known, Locality, Look, Nature, NodeId, PageSize, ProofMethod, Reading,
-    Request, Seat, Session, Setup, Statement, Stream, TargetError,
+    CpuSet, Instance, Known, Locality, Look, NodeId, PageSize, ProofMethod, Reading, Request, Seat,
+    Session, Setup, Statement, Stream, TargetError,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::memory::Shared;
@@ -70,7 +70,7 @@ impl Copy {
         let is_placed = is_here(&address, warden.pid);
         let memory = is_placed.then(|| Shared::largest(warden.pid).ok().flatten()).flatten();
         let log_writer = warden.value(LOG_WRITER).map_err(failed)?;
-        let waits = Waits::watch(&address).map_err(failed)?;
+        let waits = Waits::watch(&address, is_placed).map_err(failed)?;
         Ok(Self {
             waits: Some(waits),
             warden: Mutex::new(warden),
@@ -276,19 +276,7 @@ impl Instance for Cluster {
     }
 
     fn readings(&self) -> Vec<Reading> {
-        let mut seen: BTreeMap<String, u64> = BTreeMap::new();
-        for waits in self.copies.iter().filter_map(|copy| copy.waits.as_ref()) {
-            for (event, count) in waits.seen() {
-                *seen.entry(event).or_default() += count;
-            }
-        }
-        let reading = |(event, count): (String, u64)| Reading {
-            metric: "wait_samples",
-            of: event,
-            nature: Nature::Count,
-            value: count as f64,
-        };
-        seen.into_iter().map(reading).collect()
+        Waits::readings(self.copies.iter().filter_map(|copy| copy.waits.as_ref()))
     }
 }
 

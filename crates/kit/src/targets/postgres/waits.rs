@@ -1,4 +1,8 @@
-//! What the server's processes wait for, looked at ten times a second from a connection of our own.
+//! What the server's processes wait for, and where its parallel workers run: looked at ten times a second
+//! from a connection of our own.
+//!
+//! A parallel worker is forked by the postmaster and runs where that may run, wherever the session stands
+//! that it works for.
 //!
 //! Limits: it is a sample: what takes less than a tenth of a second is seen by chance. The connection
 //! that looks takes some 0.2 % of a CPU, in all arms alike.
@@ -9,51 +13,77 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use hopcost_core::{Nature, Reading};
+use hopcost_sys::affinity;
+
 use super::address::Address;
-use super::wire::{Wire, WireError};
+use super::wire::{Rows, Wire, WireError};
 
 const BETWEEN: Duration = Duration::from_millis(100);
 
-const WAITING_FOR: &str = "\
-    SELECT coalesce(wait_event_type || ':' || wait_event, 'none'), count(*) FROM pg_stat_activity \
+const AT_WORK: &str = "\
+    SELECT coalesce(wait_event_type || ':' || wait_event, 'none'), \
+    CASE backend_type WHEN 'parallel worker' THEN pid END FROM pg_stat_activity \
     WHERE state = 'active' AND pid <> pg_backend_pid() \
-    AND backend_type IN ('client backend', 'parallel worker') GROUP BY 1";
+    AND backend_type IN ('client backend', 'parallel worker')";
+
+/// How often something was seen since the beginning, by metric and by what it is of.
+type Seen = BTreeMap<(&'static str, String), u64>;
 
 /// Looks until it is dropped.
 pub struct Waits {
-    seen: Arc<Mutex<BTreeMap<String, u64>>>,
+    seen: Arc<Mutex<Seen>>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Waits {
-    /// Begins to look.
-    pub fn watch(address: &Address) -> Result<Self, WireError> {
+    /// Begins to look. Where processes run is only told of a server on this host.
+    pub fn watch(address: &Address, is_here: bool) -> Result<Self, WireError> {
         let mut wire = Wire::connect(address)?;
         let (seen, over) = (Arc::<Mutex<_>>::default(), Arc::<AtomicBool>::default());
         let (into, until) = (Arc::clone(&seen), Arc::clone(&over));
         let thread = std::thread::spawn(move || {
             while !until.load(Ordering::Relaxed) {
                 // A server that is gone is told of by those who ask it for more.
-                let Ok(rows) = wire.query(WAITING_FOR) else { return };
-                add(&into, rows);
+                let Ok(rows) = wire.query(AT_WORK) else { return };
+                add(&into, &rows, is_here);
                 std::thread::sleep(BETWEEN);
             }
         });
         Ok(Self { seen, over, thread: Some(thread) })
     }
 
-    /// How often each kind of waiting was seen, since the beginning; `none` is work.
-    pub fn seen(&self) -> BTreeMap<String, u64> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What was seen since the beginning, by these together: of each kind of waiting (`none` is work), and
+    /// of parallel workers by CPU.
+    pub fn readings<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<Reading> {
+        let mut sum = Seen::new();
+        for waits in all {
+            let seen = waits.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            for (what, count) in seen.iter() {
+                *sum.entry(what.clone()).or_default() += count;
+            }
+        }
+        let reading = |((metric, of), count): ((&'static str, String), u64)| Reading {
+            metric,
+            of,
+            nature: Nature::Count,
+            value: count as f64,
+        };
+        sum.into_iter().map(reading).collect()
     }
 }
 
-fn add(into: &Mutex<BTreeMap<String, u64>>, rows: Vec<Vec<Option<String>>>) {
+fn add(into: &Mutex<Seen>, rows: &Rows, is_here: bool) {
     let mut into = into.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut count = |metric, of| *into.entry((metric, of)).or_default() += 1;
     for row in rows {
-        let [Some(event), Some(count)] = row.as_slice() else { continue };
-        *into.entry(event.clone()).or_default() += count.parse().unwrap_or(0);
+        let [Some(event), worker] = row.as_slice() else { continue };
+        count("wait_samples", event.clone());
+        let pid = worker.as_ref().filter(|_| is_here).and_then(|pid| pid.parse().ok());
+        if let Some(cpu) = pid.and_then(affinity::last_cpu_of) {
+            count("parallel_worker_samples", format!("cpu {cpu}"));
+        }
     }
 }
 
