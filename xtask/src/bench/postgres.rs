@@ -68,7 +68,8 @@ pub fn run(rounds: usize) -> Result<u8> {
     let (Some(&home), Some(&away)) = (cpus.first(), cpus.last()) else { bail!("no CPU") };
     ensure!(home != away, "two CPUs are needed: one for the server, and another");
     // What a server starts stays where it began.
-    let server = affinity::on_cpu(home, || PostgreSql::start(&["-c", "shared_buffers=512MB"]))?;
+    let options = ["-c", "shared_buffers=512MB", "-c", "max_connections=300"];
+    let server = affinity::on_cpu(home, || PostgreSql::start(&options))?;
     let bench = Bench { hopcost: &hopcost, server: &server };
     let mut table = Table::begin();
     bench.prepare()?;

@@ -131,7 +131,8 @@ impl PostgreSql {
     pub fn client(&self, program: &str, arguments: &[&str]) -> Command {
         let (host, port) = (self.dir.path().display().to_string(), self.port.to_string());
         let mut command =
-            self.command(program, &["-h", &host, "-p", &port, "-U", "me", "-d", "postgres"]);
+            // To some the letter d means a database, to pgbench to tell all that it does.
+            self.command(program, &["-h", &host, "-p", &port, "-U", "me", "postgres"]);
         command.args(arguments);
         command
     }

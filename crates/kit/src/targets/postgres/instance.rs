@@ -288,7 +288,9 @@ fn first_arguments(setup: &Setup<'_>) -> Vec<[i64; 4]> {
     let first: Vec<Request> = (0..REQUESTS).map(|_| requests.next()).collect();
     // Backwards, so that each statement's first request stays.
     for request in first.into_iter().rev() {
-        arguments[request.statement] = request.arguments;
+        if let Some(of_statement) = arguments.get_mut(request.statement) {
+            *of_statement = request.arguments;
+        }
     }
     arguments
 }
