@@ -260,8 +260,8 @@ pub struct DriveArgs {
     /// The database, as sqlite:, postgres:managed or postgres://user@host/database
     #[arg(value_name = "TARGET")]
     pub target: String,
-    /// What to ask it
-    #[arg(long, value_name = "NAME", required_unless_present_any = ["file", "builtin"])]
+    /// What to ask it, unless --file or --builtin says it
+    #[arg(long, value_name = "NAME")]
     #[arg(value_parser = PossibleValuesParser::new(WORKLOADS.iter().map(|w| w.name())))]
     pub workload: Option<String>,
     #[command(flatten)]

@@ -7,6 +7,7 @@ mod server;
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -95,6 +96,7 @@ fn text(output: &Output) -> String {
 
 #[test]
 fn a_killed_run_leaves_a_schema_that_restore_drops_and_nothing_else() {
+    let _alone = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new(&[]);
     bench.server.ask("CREATE TABLE theirs AS SELECT generate_series(1, 100) AS n");
     let before = bench.server.dump();
@@ -151,6 +153,7 @@ fn what_is_loaded_stays_until_it_is_no_longer_wanted() {
 
 #[test]
 fn a_server_that_dies_ends_the_run_with_words_and_what_was_finished_stays() {
+    let _alone = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new(&[]);
     let run = bench.long_run().spawn().unwrap();
     bench.wait_for_blocks(2);
@@ -164,7 +167,18 @@ fn a_server_that_dies_ends_the_run_with_words_and_what_was_finished_stays() {
     assert!(told.contains("was not finished (single_row_commit: "), "{told}");
     let blocks = told.split(" blocks").next().unwrap().rsplit(' ').next().unwrap();
     assert!(blocks.parse::<i64>().unwrap() >= 2, "{told}");
+    // What could not be dropped is not forgotten.
+    let output = bench.hopcost(&["restore"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("NOT REMOVED"), "{}", text(&output));
+    bench.server.start_again();
+    let output = bench.hopcost(&["restore"]).output().unwrap();
+    assert!(text(&output).contains("dropped the schema hopcost"), "{}", text(&output));
+    assert!(!bench.has_schema());
 }
+
+/// What is left to restore is all users' of this machine: one test at a time leaves something.
+static LEFT: Mutex<()> = Mutex::new(());
 
 /// The statements that reached the server as `P0_0`, `P0_1`, …, as its log has them.
 fn executed(log: &str) -> BTreeSet<String> {

@@ -344,7 +344,7 @@ fn wrong_options_are_answered_with_what_is_right() {
     fails(&plan(&["--emulate", "remotens=80"]), 2, &["--emulate", "known: nodes, remote_ns"]);
     fails(&plan(&["--emulate", "nodes=4096"]), 2, &["1 to 64"]);
     fails(&plan(&["--set", "windw=1s"]), 2, &["--set windw=1s", "known: streams"]);
-    fails(&plan(&["--target", "postgres:"]), 2, &["there is no target 'postgres'", "sqlite"]);
+    fails(&plan(&["--target", "oracle:"]), 2, &["there is no target 'oracle'", "sqlite"]);
     fails(&plan(&["--budget", "5"]), 2, &["no unit of time"]);
     let plan = Command::new(env!("CARGO_BIN_EXE_hopcost"))
         .args(["plan", "access-cost", "--emulate", "nodes=2"])

@@ -43,6 +43,11 @@ impl Promise {
         Ok(Self { path })
     }
 
+    /// Where it is written down: whoever knows that the place is gone for good may delete it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// It is removed.
     pub fn keep(self) -> io::Result<()> {
         fs::remove_file(&self.path)

@@ -53,16 +53,17 @@ pub fn run(args: &DriveArgs) -> Result<Exit, Failure> {
     let (target, address) = target(&args.target)?;
     let workload: &dyn Workload = match own::workload(&args.own)? {
         Some(own) => own,
-        None => named(args.workload.as_deref().unwrap_or_default())?,
+        None => named(args.workload.as_deref())?,
     };
+    let leave = Leave::to_load(None)?;
     let base = Base {
         target,
         address: &address,
         dataset: dataset_of(workload)?,
         workload,
+        machine: &leave.machine,
         args: &args.data,
     };
-    Leave::to_load(None)?;
     let stop = interrupt::watch()?;
     let opened = base.open(args.clients, false, &stop)?;
     let identity = opened.instance.identity();
@@ -80,7 +81,11 @@ pub fn run(args: &DriveArgs) -> Result<Exit, Failure> {
     Ok(if driven.interrupted { Exit::Interrupted } else { Exit::Done })
 }
 
-fn named(name: &str) -> Result<&'static dyn Workload, Failure> {
+fn named(name: Option<&str>) -> Result<&'static dyn Workload, Failure> {
+    let Some(name) = name else {
+        let words = "what to ask? --workload NAME, --file SCRIPT or --builtin NAME";
+        return Err(Failure::usage(words));
+    };
     let found = WORKLOADS.iter().find(|workload| workload.name() == name);
     found.copied().ok_or_else(|| Failure::usage(format!("there is no workload '{name}'")))
 }

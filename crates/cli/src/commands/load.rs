@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use hopcost_core::{
-    Answer, Dataset, Instance, Reason, Request, Requests, Setup, Shape, Statement, Stream, Target,
-    Workload,
+    Answer, Dataset, Instance, Machine, Reason, Request, Requests, Setup, Shape, Statement, Stream,
+    Target, Workload,
 };
 use hopcost_kit::datasets::DATASETS;
 use hopcost_sys::promises::Promise;
@@ -38,7 +38,15 @@ pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let named = DATASETS.iter().find(|dataset| dataset.name() == args.dataset);
     let dataset = *named.ok_or_else(|| Failure::usage("there is no such data set"))?;
     let all = All(dataset.tables(1).iter().map(|table| table.name).collect::<Vec<_>>().leak());
-    let base = Base { target, address: &address, dataset, workload: &all, args: &args.data };
+    let machine = topology::read(&Root::live());
+    let base = Base {
+        target,
+        address: &address,
+        dataset,
+        workload: &all,
+        machine: &machine,
+        args: &args.data,
+    };
     let stop = interrupt::watch()?;
     let begun = clock::now();
     // What was loaded is what was asked for: it stays.
@@ -81,6 +89,7 @@ pub struct Base<'a> {
     pub address: &'a str,
     pub dataset: &'static dyn Dataset,
     pub workload: &'a dyn Workload,
+    pub machine: &'a Machine,
     pub args: &'a DataArgs,
 }
 
@@ -109,16 +118,15 @@ impl Base<'_> {
         keep_data: bool,
         stop: &AtomicBool,
     ) -> Result<Opened, Failure> {
-        let machine = topology::read(&Root::live());
-        let first = machine.nodes_with_memory().map(|node| node.id).next();
+        let first = self.machine.nodes_with_memory().map(|node| node.id).next();
         let promised = RefCell::new(None);
         let make_promise = || {
             *promised.borrow_mut() = Some(promise(self.target, self.address)?);
             Ok(())
         };
         let setup = Setup {
-            machine: &machine,
-            ground: &machine,
+            machine: self.machine,
+            ground: self.machine,
             dataset: Some(self.dataset),
             workload: self.workload,
             shape: self.shape(),

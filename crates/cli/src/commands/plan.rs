@@ -1,6 +1,6 @@
 //! `hopcost plan`: what a run would do, without doing it.
 
-use hopcost_core::{Comparison, Experiment, Machine, Subject};
+use hopcost_core::{Comparison, CpuSet, Experiment, Machine, Subject, Workload};
 use hopcost_engine::hardware;
 use hopcost_engine::pilot::budget_s;
 use hopcost_engine::plan::{Placement, Plan};
@@ -95,18 +95,11 @@ fn database(
         })?;
         return Ok(Exit::Done);
     }
-    let whole = if prepared.shape.sliced { "slice by slice" } else { "whole queries" };
     let planned = text::PlannedComparison {
         experiment,
         emulated: prepared.emulation.is_some(),
         target: prepared.target.about(),
-        data: format!(
-            "{} with {} {}, {} {whole}",
-            prepared.dataset.name(),
-            prepared.shape.rows,
-            prepared.dataset.unit(prepared.shape.rows),
-            prepared.comparison.workload
-        ),
+        data: data(&prepared),
         arms: arms(&plan),
         points: points(&plan),
         order: order(&prepared, &plan),
@@ -123,12 +116,32 @@ fn database(
     Ok(Exit::Done)
 }
 
+/// What is asked of which data.
+fn data(prepared: &Prepared<'_>) -> String {
+    let (shape, workload) = (prepared.shape, &prepared.comparison.workload);
+    if prepared.baseline().tables().is_empty() {
+        return format!("none, {workload}");
+    }
+    let how = match (prepared.baseline().calls_per_query(shape), shape.sliced) {
+        (1, true) => "",
+        (_, true) => " slice by slice",
+        (_, false) => " whole queries",
+    };
+    let (dataset, unit) = (prepared.dataset.name(), prepared.dataset.unit(shape.rows));
+    format!("{dataset} with {} {unit}, {workload}{how}", shape.rows)
+}
+
 /// Each level, with where it stands in each binding.
 fn arms(plan: &Plan) -> Vec<(String, Vec<String>)> {
     let place = |placement: &Placement| {
         let cpus: Vec<String> = placement.workers.iter().map(ToString::to_string).collect();
         let data = placement.home.map_or(String::new(), |node| format!("data on node {node}, "));
-        format!("{data}workers on CPU {}", cpus.join(","))
+        let at = |what: &str, cpus: &Option<CpuSet>| {
+            cpus.as_ref().map_or(String::new(), |cpus| format!(", {what} on CPU {cpus}"))
+        };
+        let log_writer = at("log writer", &placement.log_writer);
+        let client = at("client", &placement.client);
+        format!("{data}workers on CPU {}{log_writer}{client}", cpus.join(","))
     };
     let of_level = |(level, name): (usize, &String)| {
         let places = plan.placements.iter().map(|levels| place(&levels[level])).collect();

@@ -20,14 +20,18 @@ pub fn run() -> Result<Exit, Failure> {
     }
     let (mut text, mut exit) = (String::new(), Exit::Done);
     for (promise, made) in promises {
+        let file = promise.path().display().to_string();
         match remove(promise, &made) {
             Ok(words) => {
                 let _ = writeln!(text, "removed    {}:{}: {words}", made.target, made.address);
             }
             Err(why) => {
                 let (target, address) = (&made.target, &made.address);
-                let words = "mend that and run 'hopcost restore'";
-                let _ = writeln!(text, "NOT REMOVED {target}:{address}: {why}; {words}");
+                let _ = writeln!(
+                    text,
+                    "NOT REMOVED {target}:{address}: {why}; mend that and run 'hopcost restore', or \
+                     delete {file} where that place is gone for good"
+                );
                 exit = Exit::Failed;
             }
         }

@@ -73,6 +73,11 @@ impl PostgreSql {
         std::fs::write(&file, "local all all trust\nhost all all all scram-sha-256\n").unwrap();
     }
 
+    /// Starts it again after it was killed.
+    pub fn start_again(&self) {
+        self.run_with("-c listen_addresses=", &[]);
+    }
+
     fn run_with(&self, listen: &str, options: &[&str]) {
         let (dir, port) = (self.dir.path().display(), self.port);
         let options = format!("{listen} -k {dir} -p {port} {}", options.join(" "));

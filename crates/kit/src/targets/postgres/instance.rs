@@ -1,7 +1,7 @@
 //! Servers that are up: sessions, proof, plans, and what they count themselves.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hopcost_core::{
     CpuSet, Instance, Known, Locality, Look, NodeId, PageSize, ProofMethod, Reading, Request, Seat,
@@ -18,7 +18,8 @@ use super::wire::{Wire, WireError};
 
 /// A server with all the data. What depends on the server stands before it, so that it ends first.
 pub struct Copy {
-    waits: Option<Waits>,
+    /// Watched from when somebody first asks.
+    waits: OnceLock<Option<Waits>>,
     /// The connection that warmed it, and so has touched all that is measured.
     warden: Mutex<Wire>,
     memory: Option<Shared>,
@@ -70,9 +71,8 @@ impl Copy {
         let is_placed = is_here(&address, warden.pid);
         let memory = is_placed.then(|| Shared::largest(warden.pid).ok().flatten()).flatten();
         let log_writer = warden.value(LOG_WRITER).map_err(failed)?;
-        let waits = Waits::watch(&address, is_placed).map_err(failed)?;
         Ok(Self {
-            waits: Some(waits),
+            waits: OnceLock::new(),
             warden: Mutex::new(warden),
             memory,
             address,
@@ -83,6 +83,12 @@ impl Copy {
             is_placed,
             _own: None,
         })
+    }
+
+    fn waits(&self) -> Option<&Waits> {
+        // A server that lets nobody in any more is told of by those who ask it for more.
+        let watch = || Waits::watch(&self.address, self.is_placed).ok();
+        self.waits.get_or_init(watch).as_ref()
     }
 
     /// The server's version, in its own words.
@@ -276,7 +282,7 @@ impl Instance for Cluster {
     }
 
     fn readings(&self) -> Vec<Reading> {
-        Waits::readings(self.copies.iter().filter_map(|copy| copy.waits.as_ref()))
+        Waits::readings(self.copies.iter().filter_map(Copy::waits))
     }
 }
 

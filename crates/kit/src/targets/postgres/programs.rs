@@ -47,7 +47,8 @@ impl Programs {
             Some(wanted) => numbers(version).starts_with(&numbers(wanted)),
             None => true,
         };
-        let there: Vec<String> = found.iter().map(|(_, version, _)| version.clone()).collect();
+        let mut there: Vec<String> = found.iter().map(|(_, version, _)| version.clone()).collect();
+        there.dedup();
         let chosen = found.into_iter().rev().find(|(_, version, _)| is_wanted(version));
         let Some((_, version, directory)) = chosen else {
             return Err(TargetError::NotHere(missing(managed, &there).into()));
