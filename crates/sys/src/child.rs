@@ -41,6 +41,11 @@ pub fn start(command: &mut Command, place: &Place) -> io::Result<Child> {
                 libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, words.as_ptr(), bits)
             })?;
         }
+        // What a shell starts in the background ignores these two, and hands that on.
+        for signal in [libc::SIGINT, libc::SIGQUIT] {
+            // SAFETY: it sets no handler, only what the kernel does by itself.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
         // SAFETY: it takes numbers alone.
         check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGINT) }.into())?;
         // SAFETY: it takes nothing and cannot fail.
