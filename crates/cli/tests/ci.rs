@@ -1,12 +1,15 @@
 //! What scripts rely on: checks and their exit codes, baselines, completions, manual pages.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
+mod settled;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use rusqlite::Connection;
 use serde_json::Value;
+use settled::settled;
 use tempfile::TempDir;
 
 const JSON_DOC: &str = include_str!("../../../docs/JSON.md");
@@ -71,7 +74,8 @@ impl Bench {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        self.hopcost(&[&["run", "far.toml"], &SHORT[..], arguments].concat())
+        let all = [&["run", "far.toml"], &SHORT[..], arguments].concat();
+        settled(&self.path("hopcost.db"), || self.hopcost(&all))
     }
 
     fn change(&self, sql: &str) {

@@ -1,6 +1,8 @@
 //! `hopcost survey` as a user meets it: its page, its budget, and Ctrl-C.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
+mod settled;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -10,6 +12,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use serde_json::Value;
+use settled::settled;
 use tempfile::TempDir;
 
 /// One survey at a time: each wants the whole machine.
@@ -47,7 +50,8 @@ fn a_survey_keeps_to_its_budget_and_names_what_it_left_out() {
     let _alone = MACHINE.lock().unwrap();
     let bench = Bench::new();
     let checks = ["--budget", "50s", "--fail-if", "bounded-max: gain > 0"];
-    let output = bench.survey(&checks).output().unwrap();
+    let store = bench.path("hopcost.db");
+    let output = settled(&store, || bench.survey(&checks).output().unwrap());
     let words = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{words}");
     let survey: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -1,0 +1,32 @@
+//! Runs on a machine that is not quiet: it tests other things at the same time.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+/// What hopcost says when it refuses a verdict because the machine, and not the subject, changed.
+const RESTLESS: [&str; 3] = ["the effect changed on the way", "(Little's law)", "favours an arm"];
+
+const MOST_RUNS: u32 = 4;
+
+/// The run's output, once it was not refused because the machine was restless. A refused one is taken out
+/// of the store again, and told of.
+pub fn settled(store: &Path, mut run: impl FnMut() -> Output) -> Output {
+    let before = fs::read(store).ok();
+    for runs in 1.. {
+        let output = run();
+        if output.status.success() || runs == MOST_RUNS {
+            return output;
+        }
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let Some(words) = RESTLESS.iter().find(|words| said.contains(**words)) else {
+            return output;
+        };
+        eprintln!("run {runs} was refused, \"{words}\": again");
+        match &before {
+            Some(bytes) => fs::write(store, bytes).expect("the store can be written"),
+            None => fs::remove_file(store).expect("a refused run has a store"),
+        }
+    }
+    unreachable!("the last run is returned")
+}
