@@ -1,4 +1,7 @@
 //! Waiting until a connection has something to read.
+//!
+//! The system calls are made without the C library's wrappers: of those each is a point at which a thread
+//! may be cancelled, and in a program with several threads that is prepared for and undone at each call.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -13,7 +16,7 @@ pub fn readable(socket: BorrowedFd<'_>) -> io::Result<()> {
     let mut asked = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     loop {
         // SAFETY: the pointer is to one pollfd that outlives the call.
-        if unsafe { libc::poll(&raw mut asked, 1, FOREVER) } >= 0 {
+        if unsafe { libc::syscall(libc::SYS_poll, &raw mut asked, 1, FOREVER) } >= 0 {
             return Ok(());
         }
         let error = io::Error::last_os_error();
@@ -24,12 +27,22 @@ pub fn readable(socket: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 const FOREVER: libc::c_int = -1;
+/// A connection knows whom it is with.
+const NOBODY: usize = 0;
 
 /// Sends what a socket takes at once; how much that was. A shorter way into the kernel than a write.
 pub fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     // SAFETY: the pointer and the length describe the slice.
     let sent = unsafe {
-        libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL)
+        libc::syscall(
+            libc::SYS_sendto,
+            socket.as_raw_fd(),
+            bytes.as_ptr(),
+            bytes.len(),
+            libc::MSG_NOSIGNAL,
+            NOBODY,
+            0,
+        )
     };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
@@ -37,8 +50,17 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
 /// Takes what has come, or waits for it; how much that was, and nothing where the other end is gone.
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the pointer and the length describe the slice.
-    let got =
-        unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+    let got = unsafe {
+        libc::syscall(
+            libc::SYS_recvfrom,
+            socket.as_raw_fd(),
+            buffer.as_mut_ptr(),
+            buffer.len(),
+            0,
+            NOBODY,
+            NOBODY,
+        )
+    };
     usize::try_from(got).map_err(|_| io::Error::last_os_error())
 }
 
@@ -93,7 +115,8 @@ impl Poller {
         let length = libc::c_int::try_from(self.events.len()).unwrap_or(libc::c_int::MAX);
         // SAFETY: the pointer and the length describe the vector.
         let ready = unsafe {
-            libc::epoll_wait(
+            libc::syscall(
+                libc::SYS_epoll_wait,
                 self.epoll.as_raw_fd(),
                 self.events.as_mut_ptr(),
                 length,

@@ -24,9 +24,6 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::V6_1, Self::V6_12];
-
     const fn name(self) -> &'static str {
         match self {
             Self::V6_1 => "6.1",

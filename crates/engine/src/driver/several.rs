@@ -87,11 +87,15 @@ impl Several<'_> {
             let left = |due_ns: u64| Duration::from_nanos(due_ns.saturating_sub(course.now_ns));
             match poller.wait(due_ns.map(left)) {
                 Ok(ready) => {
+                    let waiting = course.waiting;
                     ready.for_each(|stream| self.take(stream, &mut course, pacer, tally));
+                    // Else the last answer has told the time.
+                    if course.waiting == waiting {
+                        course.now_ns = self.now_ns();
+                    }
                 }
                 Err(error) => tally.lost = Some(cannot_wait(&error)),
             }
-            course.now_ns = self.now_ns();
         }
         self.check(&mut course, tally);
         self.sum_up(&course, tally);
@@ -134,8 +138,11 @@ impl Several<'_> {
             line.calls += 1;
             let Some(remote) = line.session.remote() else { return };
             let sent = remote.send(&request);
-            let sent_ns = self.now_ns();
-            course.now_ns = sent_ns;
+            // A closed loop needs no other time than that of the last answer.
+            if self.window.ask.keep_calls || is_open {
+                course.now_ns = self.now_ns();
+            }
+            let sent_ns = course.now_ns;
             if let Err(error) = sent {
                 return tally.lost = Some(error.to_string());
             }
@@ -165,6 +172,7 @@ impl Several<'_> {
             Err(error) => Err(error),
         };
         let now_ns = self.now_ns();
+        course.now_ns = now_ns;
         let Some(sent) = course.sent[stream].take() else {
             // Nothing was asked: the server has something to say, and that is its farewell.
             tally.lost = outcome.err().map(|error| error.to_string());

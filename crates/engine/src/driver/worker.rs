@@ -128,7 +128,7 @@ pub(super) fn live(post: &Post<'_>, orders: &Receiver<Order>, reports: &Sender<R
 }
 
 /// Answers are checked so many at a time: long calls after their window, short ones in between.
-const BATCH: usize = 512;
+const BATCH: usize = 64;
 
 /// A stream of requests and its session.
 pub(super) struct Line {

@@ -1,6 +1,7 @@
 //! What stands behind `\set`, `\if` and `\elif`.
 
 use super::functions::Function;
+use super::names::Name;
 use super::session::Session;
 use super::value::Value;
 
@@ -10,7 +11,7 @@ pub enum Expression {
     /// Written there.
     Constant(Value),
     /// By name.
-    Variable(String),
+    Variable(Name),
     /// An operator or a function, with what it works on.
     Call(Function, Vec<Expression>),
     /// `AND`, settled where the first side is false, or `OR`, settled where it is true. The second
@@ -30,16 +31,28 @@ pub enum Expression {
     },
 }
 
+/// So many arguments need no memory of their own.
+const FEW: usize = 4;
+
 impl Expression {
     /// What it comes to now, or why it comes to nothing.
     pub fn value(&self, session: &mut Session) -> Result<Value, String> {
         match self {
             Self::Constant(value) => Ok(*value),
-            Self::Variable(name) => session.value(name),
+            Self::Variable(name) => session.value(*name),
             Self::Call(function, arguments) => {
-                let values = arguments.iter().map(|argument| argument.value(session));
-                let values = values.collect::<Result<Vec<_>, _>>()?;
-                function.of(&values, session.dice())
+                let mut few = [Value::Null; FEW];
+                let mut many = Vec::new();
+                let values = if let Some(values) = few.get_mut(..arguments.len()) {
+                    values
+                } else {
+                    many.resize(arguments.len(), Value::Null);
+                    &mut many[..]
+                };
+                for (value, argument) in values.iter_mut().zip(arguments) {
+                    *value = argument.value(session)?;
+                }
+                function.of(values, session.dice())
             }
             Self::Logic { settled_by, sides } => {
                 let [first, second] = &**sides;

@@ -6,6 +6,7 @@
 use super::cursor::{Cursor, begins_name, goes_on_in_name, is_name};
 use super::expression::Expression;
 use super::functions::{Arithmetic, Bits, Comparison, FUNCTIONS, Function, Known};
+use super::names::Name;
 use super::place::{Place, ScriptError};
 use super::value::Value;
 
@@ -291,7 +292,7 @@ impl<'a> Grammar<'a> {
         match token.kind {
             Kind::Number(value) => Ok(Expression::Constant(value)),
             Kind::Smallest => Err(self.cursor.wrong(token.at, too_large(token.text))),
-            Kind::Variable => Ok(Expression::Variable(token.text[1..].to_owned())),
+            Kind::Variable => Ok(Expression::Variable(Name::of(&token.text[1..]))),
             Kind::Word => self.word(token),
             Kind::Sign => match token.text {
                 "+" => self.expression(SIGN),
@@ -386,7 +387,7 @@ impl<'a> Grammar<'a> {
             return Err(self.cursor.wrong(word.at, wrong_number(known, arguments.len())));
         }
         if known.has_seed && arguments.len() < *known.arguments.end() {
-            arguments.push(Expression::Variable("default_seed".into()));
+            arguments.push(Expression::Variable(Name::of("default_seed")));
         }
         Ok(Expression::Call(known.function, arguments))
     }

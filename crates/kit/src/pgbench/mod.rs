@@ -24,6 +24,7 @@ mod expression;
 mod functions;
 mod grammar;
 mod hashes;
+mod names;
 mod place;
 mod random;
 mod reader;
@@ -36,7 +37,7 @@ mod walk;
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use place::{Place, RunError, ScriptError};
 pub use script::Script;
-pub use session::{Session, presets};
+pub use session::{Parameter, Session, presets};
 pub use value::Value;
 pub use walk::{Pipeline, Step, Walk};
 

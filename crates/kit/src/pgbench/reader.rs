@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::cursor::{Cursor, is_name};
 use super::expression::Expression;
 use super::grammar;
+use super::names::Name;
 use super::place::{Place, ScriptError};
 use super::script::{Amount, Command, Does, Keeps, Order, Pause, Script};
 use super::sql;
@@ -84,6 +85,7 @@ impl<'a> Reader<'a> {
 
     fn sql(&mut self, statement: sql::Statement) {
         let sql::Statement { at, sql, variables, quoted } = statement;
+        let variables = variables.iter().map(|name| Name::of(name)).collect();
         let command = self.commands.len();
         self.commands.push(Command { at, sql, variables, keeps: None });
         self.quoted.extend(quoted);
@@ -148,14 +150,14 @@ impl<'a> Reader<'a> {
         }
         let expression = grammar::read(&mut self.cursor)?;
         self.variables.insert(name);
-        self.order(at, Does::Set { name: name.to_owned(), expression });
+        self.order(at, Does::Set { name: Name::of(name), expression });
         Ok(())
     }
 
     fn sleep(&mut self, at: Place) -> Result<(), ScriptError> {
         let (at_amount, word) = self.word("how long to sleep, as 10 ms,")?;
         let (amount, glued) = match word.strip_prefix(':') {
-            Some(name) if is_name(name) => (Amount::Variable(name.to_owned()), ""),
+            Some(name) if is_name(name) => (Amount::Variable(Name::of(name)), ""),
             _ => {
                 let unsigned = word.trim_start_matches(['+', '-']);
                 let digits = unsigned.find(|c: char| !c.is_ascii_digit());

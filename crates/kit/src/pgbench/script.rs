@@ -1,8 +1,10 @@
 //! A script that has been read.
 
 use super::expression::Expression;
+use super::names::Name;
 use super::place::{Place, RunError, ScriptError};
 use super::reader;
+use super::session::{Parameter, Session};
 use super::walk::{Pipeline, Walk};
 
 /// What a client does in one transaction.
@@ -19,7 +21,7 @@ pub(super) struct Command {
     pub at: Place,
     /// What is sent, with `$1`, `$2`, … for its variables.
     pub sql: String,
-    pub variables: Vec<String>,
+    pub variables: Vec<Name>,
     /// Its answer becomes variables.
     pub keeps: Option<Keeps>,
 }
@@ -45,7 +47,7 @@ pub(super) enum Does {
     /// Sends a command, by position.
     Send(usize),
     Set {
-        name: String,
+        name: Name,
         expression: Expression,
     },
     /// Goes on with another order where the condition does not hold.
@@ -68,7 +70,7 @@ pub(super) struct Pause {
 #[derive(Clone, Debug)]
 pub(super) enum Amount {
     Fixed(i64),
-    Variable(String),
+    Variable(Name),
 }
 
 impl Script {
@@ -90,6 +92,16 @@ impl Script {
     /// Does it go on with the rows that a command brings? Then [`Walk::answered`] has to be told them.
     pub fn wants_rows(&self, command: usize) -> bool {
         self.commands[command].keeps.is_some()
+    }
+
+    /// What stands for `$1`, `$2`, … of a command now.
+    pub fn parameters<'a>(
+        &'a self,
+        command: usize,
+        session: &'a Session,
+    ) -> impl ExactSizeIterator<Item = Result<Parameter<'a>, RunError>> {
+        let Command { at, variables, .. } = &self.commands[command];
+        variables.iter().map(|name| session.parameter(*name).map_err(|says| self.wrong(*at, says)))
     }
 
     /// One way through it.

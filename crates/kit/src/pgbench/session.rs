@@ -1,17 +1,19 @@
 //! What one client remembers from step to step, and its dice.
 
-use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use fastrand::Rng;
 
 use super::cursor::is_name;
+use super::names::Name;
 use super::value::Value;
 
 /// The variables of one client, and its random numbers. They outlive a script: the next one finds
 /// what the last one set.
 #[derive(Clone, Debug)]
 pub struct Session {
-    variables: BTreeMap<String, Variable>,
+    /// By the number of their names.
+    variables: Vec<Option<Variable>>,
     dice: Rng,
 }
 
@@ -21,6 +23,25 @@ enum Variable {
     Value(Value),
     /// What came from outside: it is sent as it is, and read once an expression needs it.
     Text(String),
+}
+
+/// What is sent for a variable.
+#[derive(Clone, Copy, Debug)]
+pub enum Parameter<'a> {
+    /// As it is written.
+    Value(Value),
+    /// As it came.
+    Text(&'a str),
+}
+
+impl Parameter<'_> {
+    /// Writes it; false for NULL, of which nothing is written.
+    pub fn write(self, into: &mut impl Write) -> bool {
+        match self {
+            Self::Value(value) => value.write(into),
+            Self::Text(text) => into.write_str(text).is_ok(),
+        }
+    }
 }
 
 /// The variables that pgbench gives to every client: its number and the scale, the seed of the run,
@@ -38,9 +59,9 @@ pub fn presets(seed: u64, client: u32, scale: u32) -> [(&'static str, Value); 4]
 impl Session {
     /// A client with these variables. Clients with the same seed draw the same numbers.
     pub fn new(seed: u64, presets: &[(&str, Value)]) -> Self {
-        let mut session = Self { variables: BTreeMap::new(), dice: Rng::with_seed(seed) };
+        let mut session = Self { variables: Vec::new(), dice: Rng::with_seed(seed) };
         for (name, value) in presets {
-            session.set(name, *value);
+            session.set(Name::of(name), *value);
         }
         session
     }
@@ -51,44 +72,49 @@ impl Session {
             let rule = "letters, digits and _, and no digit first";
             return Err(format!("'{name}' is no name of a variable: {rule}"));
         }
-        self.put(name, Variable::Text(text.to_owned()));
+        self.put(Name::of(name), Variable::Text(text.to_owned()));
         Ok(())
     }
 
     /// Gives a variable a value.
-    pub(super) fn set(&mut self, name: &str, value: Value) {
+    pub(super) fn set(&mut self, name: Name, value: Value) {
         self.put(name, Variable::Value(value));
     }
 
-    fn put(&mut self, name: &str, variable: Variable) {
-        match self.variables.get_mut(name) {
-            Some(known) => *known = variable,
-            None => {
-                self.variables.insert(name.to_owned(), variable);
+    fn put(&mut self, name: Name, variable: Variable) {
+        let number = name.number();
+        if number >= self.variables.len() {
+            self.variables.resize(number + 1, None);
+        }
+        self.variables[number] = Some(variable);
+    }
+
+    /// What a variable is in an expression.
+    pub(super) fn value(&self, name: Name) -> Result<Value, String> {
+        match self.find(name)? {
+            Variable::Value(value) => Ok(*value),
+            Variable::Text(text) => {
+                Value::read(text).map_err(|why| format!(":{}: {why}", name.text()))
             }
         }
     }
 
-    /// What a variable is in an expression.
-    pub(super) fn value(&self, name: &str) -> Result<Value, String> {
-        match self.find(name)? {
-            Variable::Value(value) => Ok(*value),
-            Variable::Text(text) => Value::read(text).map_err(|why| format!(":{name}: {why}")),
-        }
-    }
-
-    /// What is sent for a variable; none for NULL.
-    pub(super) fn text(&self, name: &str) -> Result<Option<String>, String> {
+    /// What is sent for a variable.
+    pub(super) fn parameter(&self, name: Name) -> Result<Parameter<'_>, String> {
         Ok(match self.find(name)? {
-            Variable::Value(value) => value.text(),
-            Variable::Text(text) => Some(text.clone()),
+            Variable::Value(value) => Parameter::Value(*value),
+            Variable::Text(text) => Parameter::Text(text),
         })
     }
 
-    fn find(&self, name: &str) -> Result<&Variable, String> {
-        self.variables.get(name).ok_or_else(|| {
-            let known: Vec<String> = self.variables.keys().map(|name| format!(":{name}")).collect();
-            format!("nothing has set :{name}; there are: {}", known.join(", "))
+    fn find(&self, name: Name) -> Result<&Variable, String> {
+        self.variables.get(name.number()).and_then(Option::as_ref).ok_or_else(|| {
+            let numbered = self.variables.iter().enumerate();
+            let set = numbered.filter(|(_, variable)| variable.is_some());
+            let mut known: Vec<_> =
+                set.map(|(number, _)| format!(":{}", Name::numbered(number).text())).collect();
+            known.sort_unstable();
+            format!("nothing has set :{}; there are: {}", name.text(), known.join(", "))
         })
     }
 
@@ -104,15 +130,21 @@ mod tests {
     #[test]
     fn texts_are_sent_as_they_came_and_values_as_they_are_computed() {
         let mut session = Session::new(1, &[("scale", Value::Integer(3))]);
+        let id = Name::of("id");
+        let sent = |session: &Session| {
+            let mut text = String::new();
+            session.parameter(id).unwrap().write(&mut text).then_some(text)
+        };
         session.define("id", "007").unwrap();
-        assert_eq!(session.text("id"), Ok(Some("007".into())));
-        assert_eq!(session.value("id"), Ok(Value::Integer(7)));
-        session.set("id", Value::Null);
-        assert_eq!(session.text("id"), Ok(None));
+        assert_eq!(sent(&session).unwrap(), "007");
+        assert_eq!(session.value(id), Ok(Value::Integer(7)));
+        session.set(id, Value::Null);
+        assert_eq!(sent(&session), None);
         session.define("id", "abc").unwrap();
-        assert_eq!(session.text("id"), Ok(Some("abc".into())));
-        assert!(session.value("id").unwrap_err().starts_with(":id: 'abc' is neither"));
-        assert_eq!(session.text("no").unwrap_err(), "nothing has set :no; there are: :id, :scale");
+        assert_eq!(sent(&session).unwrap(), "abc");
+        assert!(session.value(id).unwrap_err().starts_with(":id: 'abc' is neither"));
+        let wrong = session.parameter(Name::of("no")).unwrap_err();
+        assert_eq!(wrong, "nothing has set :no; there are: :id, :scale");
         assert!(session.define("1a", "1").unwrap_err().contains("no digit first"));
     }
 

@@ -9,6 +9,32 @@ fn read(text: &str) -> Script {
     Script::read("s.sql", text).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
+/// A step, with what is sent.
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    Send { command: usize, parameters: Vec<Option<String>> },
+    Sleep(Duration),
+    Pipeline(Pipeline),
+    End,
+}
+
+fn next(walk: &mut Walk<'_>, session: &mut Session) -> Result<Step, RunError> {
+    let script = walk.script();
+    let text = |parameter: Parameter<'_>| {
+        let mut text = String::new();
+        parameter.write(&mut text).then_some(text)
+    };
+    Ok(match walk.next(session)? {
+        super::Step::Send(command) => {
+            let parameters = script.parameters(command, session).map(|sent| sent.map(text));
+            Step::Send { command, parameters: parameters.collect::<Result<_, _>>()? }
+        }
+        super::Step::Sleep(time) => Step::Sleep(time),
+        super::Step::Pipeline(pipeline) => Step::Pipeline(pipeline),
+        super::Step::End => Step::End,
+    })
+}
+
 fn client() -> Session {
     Session::new(1, &presets(1, 0, 10))
 }
@@ -18,11 +44,12 @@ fn client() -> Session {
 fn steps(text: &str) -> Vec<Step> {
     let script = read(text);
     let (mut session, mut walk) = (client(), script.begin());
-    let next = || match walk.next(&mut session).unwrap_or_else(|wrong| panic!("{wrong}")) {
+    let following = || match next(&mut walk, &mut session).unwrap_or_else(|wrong| panic!("{wrong}"))
+    {
         Step::End => None,
         step => Some(step),
     };
-    std::iter::from_fn(next).collect()
+    std::iter::from_fn(following).collect()
 }
 
 /// What the parameters of all commands are, one after the other.
@@ -41,7 +68,7 @@ fn fails(text: &str) -> String {
     let script = read(text);
     let (mut session, mut walk) = (client(), script.begin());
     loop {
-        match walk.next(&mut session) {
+        match next(&mut walk, &mut session) {
             Ok(Step::End) => panic!("{text} comes to its end"),
             Ok(_) => {}
             Err(wrong) => return wrong.to_string(),
@@ -66,12 +93,12 @@ fn variables_are_sent_with_their_values() {
     let sql: Vec<&str> = script.commands().collect();
     assert_eq!(sql, ["SELECT $1, $2, $3::int, $4 FROM t;", "SELECT $1, $2;"]);
     let (mut session, mut walk) = (client(), script.begin());
-    let mut next = || walk.next(&mut session).unwrap();
+    let mut step = || next(&mut walk, &mut session).unwrap();
     let values = [Some("0.5"), Some("2"), Some("2"), None];
     let parameters = values.map(|value| value.map(str::to_owned)).to_vec();
-    assert_eq!(next(), Step::Send { command: 0, parameters });
-    assert_eq!(next(), Step::Send { command: 1, parameters: row(&["true", "10"]) });
-    assert_eq!((next(), next()), (Step::End, Step::End));
+    assert_eq!(step(), Step::Send { command: 0, parameters });
+    assert_eq!(step(), Step::Send { command: 1, parameters: row(&["true", "10"]) });
+    assert_eq!((step(), step()), (Step::End, Step::End));
 }
 
 #[test]
@@ -82,7 +109,7 @@ fn the_same_seed_walks_the_same_way() {
         let mut steps = Vec::new();
         for _ in 0..3 {
             let mut walk = script.begin();
-            steps.extend((0..8).map(|_| walk.next(&mut session).unwrap()));
+            steps.extend((0..8).map(|_| next(&mut walk, &mut session).unwrap()));
         }
         steps
     };
@@ -97,7 +124,7 @@ fn a_builtin_stays_within_its_tables() {
     let mut session = client();
     for _ in 0..500 {
         let mut walk = script.begin();
-        let parameters = std::iter::from_fn(|| match walk.next(&mut session).unwrap() {
+        let parameters = std::iter::from_fn(|| match next(&mut walk, &mut session).unwrap() {
             Step::Send { parameters, .. } => Some(parameters),
             _ => None,
         });
@@ -114,9 +141,9 @@ fn variables_outlive_a_script() {
     let (count, show) = (read("\\set n :n + 1"), read("SELECT :n;"));
     let mut session = Session::new(1, &[("n", Value::Integer(0))]);
     for _ in 0..3 {
-        assert_eq!(count.begin().next(&mut session), Ok(Step::End));
+        assert_eq!(next(&mut count.begin(), &mut session), Ok(Step::End));
     }
-    let step = show.begin().next(&mut session).unwrap();
+    let step = next(&mut show.begin(), &mut session).unwrap();
     assert_eq!(step, Step::Send { command: 0, parameters: row(&["3"]) });
 }
 
@@ -129,11 +156,11 @@ fn one_branch_is_taken_and_the_others_are_not_looked_at() {
         let script = read(text);
         let mut session = Session::new(1, &[("a", Value::Integer(a)), ("b", Value::Boolean(b))]);
         let mut walk = script.begin();
-        let next = || match walk.next(&mut session).unwrap() {
+        let following = || match next(&mut walk, &mut session).unwrap() {
             Step::Send { command, .. } => script.commands().nth(command),
             _ => None,
         };
-        let sent: Vec<&str> = std::iter::from_fn(next).collect();
+        let sent: Vec<&str> = std::iter::from_fn(following).collect();
         let numbers = sent.iter().map(|sql| sql["SELECT ".len()..].split_once(',').unwrap().0);
         numbers.collect::<Vec<_>>().join(" ")
     };
@@ -144,7 +171,7 @@ fn one_branch_is_taken_and_the_others_are_not_looked_at() {
     // With 4 the condition cannot be computed, but with 2 nobody asks.
     let mut session = Session::new(1, &[("a", Value::Integer(4)), ("b", Value::Null)]);
     let script = read(text);
-    let wrong = script.begin().next(&mut session).unwrap_err();
+    let wrong = next(&mut script.begin(), &mut session).unwrap_err();
     assert_eq!(wrong.to_string(), "s.sql:10:1: 1 is divided by zero");
 }
 
@@ -161,15 +188,15 @@ fn one_row_becomes_variables() {
     assert_eq!(sql, ["SELECT a, b ", "SELECT c;", "SELECT $1, $2;"]);
     assert_eq!([0, 1, 2].map(|command| script.wants_rows(command)), [true, true, false]);
     let (mut session, mut walk) = (client(), script.begin());
-    walk.next(&mut session).unwrap();
+    next(&mut walk, &mut session).unwrap();
     let one = [vec![Some("40".into()), None]];
     walk.answered(&mut session, &names(&["a", "b"]), &one).unwrap();
-    walk.next(&mut session).unwrap();
+    next(&mut walk, &mut session).unwrap();
     walk.answered(&mut session, &names(&["c"]), &[row(&["2"])]).unwrap();
-    let last = walk.next(&mut session).unwrap();
+    let last = next(&mut walk, &mut session).unwrap();
     assert_eq!(last, Step::Send { command: 2, parameters: row(&["42", ""]) });
     walk.answered(&mut session, &names(&["?column?"]), &[]).unwrap();
-    assert_eq!(walk.next(&mut session), Ok(Step::End));
+    assert_eq!(next(&mut walk, &mut session), Ok(Step::End));
 }
 
 #[test]
@@ -177,8 +204,8 @@ fn other_answers_than_one_row_end_the_way() {
     let script = read("SELECT 1;\n SELECT a \\gset");
     let answered = |columns: &[&str], rows: &[Vec<Option<String>>]| {
         let (mut session, mut walk) = (client(), script.begin());
-        walk.next(&mut session).unwrap();
-        walk.next(&mut session).unwrap();
+        next(&mut walk, &mut session).unwrap();
+        next(&mut walk, &mut session).unwrap();
         walk.answered(&mut session, &names(columns), rows).map_err(|wrong| wrong.to_string())
     };
     let wrong = answered(&["a"], &[]).unwrap_err();
@@ -195,9 +222,9 @@ fn of_several_rows_aset_keeps_the_last_and_of_none_nothing() {
     let script = read("SELECT a \\aset p\nSELECT :pa;");
     let after = |rows: &[Vec<Option<String>>]| {
         let (mut session, mut walk) = (client(), script.begin());
-        walk.next(&mut session).unwrap();
+        next(&mut walk, &mut session).unwrap();
         walk.answered(&mut session, &names(&["a"]), rows).unwrap();
-        walk.next(&mut session).map_err(|wrong| wrong.to_string())
+        next(&mut walk, &mut session).map_err(|wrong| wrong.to_string())
     };
     let step = after(&[row(&["1"]), row(&["2"])]);
     assert_eq!(step, Ok(Step::Send { command: 1, parameters: row(&["2"]) }));
@@ -210,8 +237,8 @@ fn of_several_rows_aset_keeps_the_last_and_of_none_nothing() {
 fn an_answer_that_is_wanted_is_waited_for() {
     let script = read("SELECT a \\gset\nSELECT :a;");
     let (mut session, mut walk) = (client(), script.begin());
-    let _ = walk.next(&mut session);
-    let _ = walk.next(&mut session);
+    let _ = next(&mut walk, &mut session);
+    let _ = next(&mut walk, &mut session);
 }
 
 #[test]
@@ -234,7 +261,7 @@ fn pipelines_begin_and_end() {
     let send = |command| Step::Send { command, parameters: Vec::new() };
     let script = read(text);
     let (mut session, mut walk) = (client(), script.begin());
-    let taken = [(); 6].map(|()| walk.next(&mut session).unwrap());
+    let taken = [(); 6].map(|()| next(&mut walk, &mut session).unwrap());
     assert_eq!(
         taken,
         [
@@ -362,7 +389,7 @@ fn reading_never_panics_and_points_into_the_text() {
         match Script::read("s", &text) {
             Ok(script) => {
                 let (mut session, mut walk) = (client(), script.begin());
-                while let Ok(step) = walk.next(&mut session)
+                while let Ok(step) = next(&mut walk, &mut session)
                     && step != Step::End
                 {
                     let _ = walk.answered(&mut session, &names(&["a"]), &[row(&["1"])]);

@@ -1,5 +1,7 @@
 //! What a variable can be, how it is sent, and what becomes of it in an expression.
 
+use std::fmt::Write;
+
 /// A value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
@@ -37,14 +39,21 @@ impl Value {
         }
     }
 
+    /// Writes it as it is sent to a database; false for NULL, of which nothing is written.
+    pub fn write(self, into: &mut impl Write) -> bool {
+        let written = match self {
+            Self::Null => return false,
+            Self::Boolean(value) => write!(into, "{value}"),
+            Self::Integer(value) => write!(into, "{value}"),
+            Self::Double(value) => into.write_str(&text_of_double(value)),
+        };
+        written.is_ok()
+    }
+
     /// As it is sent to a database; none for NULL.
     pub fn text(self) -> Option<String> {
-        match self {
-            Self::Null => None,
-            Self::Boolean(value) => Some(value.to_string()),
-            Self::Integer(value) => Some(value.to_string()),
-            Self::Double(value) => Some(text_of_double(value)),
-        }
+        let mut text = String::new();
+        self.write(&mut text).then_some(text)
     }
 
     /// Does a condition hold that came to this?

@@ -9,14 +9,9 @@ use super::session::Session;
 /// What a client does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Sends a command with these parameters, as texts; none is NULL. In a pipeline it does not wait
-    /// for the answer.
-    Send {
-        /// Which of the script's commands, by position.
-        command: usize,
-        /// What stands for `$1`, `$2`, …
-        parameters: Vec<Option<String>>,
-    },
+    /// Sends one of the script's commands, by position, with its [parameters](Script::parameters). In a
+    /// pipeline it does not wait for the answer.
+    Send(usize),
     /// Waits so long.
     Sleep(Duration),
     /// Begins, divides or ends a pipeline.
@@ -55,6 +50,12 @@ impl<'a> Walk<'a> {
         Self { script, next: 0, is_in_pipeline: false, awaits: None }
     }
 
+    /// The script.
+    #[cfg(test)]
+    pub(super) fn script(&self) -> &'a Script {
+        self.script
+    }
+
     /// The next step; [`Step::End`] once there is none, again and again.
     pub fn next(&mut self, session: &mut Session) -> Result<Step, RunError> {
         assert!(self.awaits.is_none(), "the answer to the last command is missing");
@@ -65,7 +66,7 @@ impl<'a> Walk<'a> {
             match &order.does {
                 Does::Set { name, expression } => {
                     let value = expression.value(session).map_err(wrong)?;
-                    session.set(name, value);
+                    session.set(*name, value);
                 }
                 Does::Unless { condition, goes_to } => {
                     if !condition.value(session).map_err(wrong)?.holds() {
@@ -73,7 +74,7 @@ impl<'a> Walk<'a> {
                     }
                 }
                 Does::GoTo(order) => self.next = *order,
-                Does::Send(command) => return self.send(*command, session),
+                Does::Send(command) => return self.send(*command),
                 Does::Sleep(pause) => {
                     return Ok(Step::Sleep(pause.length(session).map_err(wrong)?));
                 }
@@ -110,7 +111,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn send(&mut self, number: usize, session: &Session) -> Result<Step, RunError> {
+    fn send(&mut self, number: usize) -> Result<Step, RunError> {
         let command = &self.script.commands[number];
         if let Some(keeps) = &command.keeps {
             if self.is_in_pipeline {
@@ -119,10 +120,7 @@ impl<'a> Walk<'a> {
             }
             self.awaits = Some((command, keeps));
         }
-        let parameters = command.variables.iter().map(|name| session.text(name));
-        let parameters = parameters.collect::<Result<_, _>>();
-        let parameters = parameters.map_err(|says| self.script.wrong(command.at, says))?;
-        Ok(Step::Send { command: number, parameters })
+        Ok(Step::Send(number))
     }
 
     fn pipeline(&mut self, pipeline: Pipeline, at: Place) -> Result<Step, RunError> {
@@ -152,7 +150,11 @@ impl Pause {
         let amount = match &self.amount {
             Amount::Fixed(amount) => *amount,
             Amount::Variable(name) => {
-                let text = session.text(name)?.unwrap_or_else(|| "NULL".into());
+                let mut text = String::new();
+                if !session.parameter(*name)?.write(&mut text) {
+                    text.push_str("NULL");
+                }
+                let name = name.text();
                 leading_number(&text).ok_or_else(|| format!(":{name} is '{text}', no time"))?
             }
         };

@@ -12,7 +12,7 @@ use postgres_protocol::message::frontend;
 
 use super::session::called;
 use super::wire::{Wire, column_names, columns};
-use crate::pgbench::{self, Pipeline, Script, Step, Walk, presets};
+use crate::pgbench::{self, Parameter, Pipeline, RunError, Script, Step, Walk, presets};
 
 /// A client that goes through scripts, with its variables.
 pub struct Client {
@@ -152,13 +152,19 @@ impl Client {
                     course.is_ahead = pipeline == Pipeline::Sync;
                     course.asked = None;
                 }
-                Step::Send { command, parameters } => {
+                Step::Send(command) => {
                     course.asked = Some(command);
                     let (script, number) = (course.script, course.number);
                     let into = &mut self.messages;
-                    let known = known(&mut self.known, script, [number, command], into);
-                    let packed = known.and_then(|known| bind(&known.head, &parameters, into));
-                    packed.map_err(|error| CallError::Failed(format!("{name}: {error}")))?;
+                    let packed = known(&mut self.known, script, [number, command], into)
+                        .map_err(|error| format!("{name}: {error}"))
+                        .and_then(|known| {
+                            let parameters = script.parameters(command, &self.variables);
+                            bind(&known.head, parameters, into)
+                        });
+                    if let Err(words) = packed {
+                        return Err(self.give_up(wire, CallError::Failed(words)));
+                    }
                     if script.wants_rows(command) {
                         into.extend_from_slice(DESCRIBE);
                     }
@@ -213,20 +219,28 @@ fn compiled(script: usize, command: usize) -> String {
     format!("P{script}_{command}")
 }
 
+/// The length of what is not there.
+const NULL: i32 = -1;
+
 /// A bind message; the answer is to come as text, too.
-fn bind(head: &[u8], parameters: &[Option<String>], into: &mut BytesMut) -> std::io::Result<()> {
-    let too_long = |_| std::io::Error::other("a parameter is too long");
+fn bind<'a>(
+    head: &[u8],
+    parameters: impl ExactSizeIterator<Item = Result<Parameter<'a>, RunError>>,
+    into: &mut BytesMut,
+) -> Result<(), String> {
+    let too_long = |_| "the parameters are too long".to_owned();
     let start = into.len() + 1;
     into.extend_from_slice(b"B\0\0\0\0");
     into.extend_from_slice(head);
     into.extend_from_slice(&u16::try_from(parameters.len()).map_err(too_long)?.to_be_bytes());
     for parameter in parameters {
-        let Some(text) = parameter else {
-            into.extend_from_slice(&(-1_i32).to_be_bytes());
-            continue;
-        };
-        into.extend_from_slice(&i32::try_from(text.len()).map_err(too_long)?.to_be_bytes());
-        into.extend_from_slice(text.as_bytes());
+        let parameter = parameter.map_err(|wrong| wrong.to_string())?;
+        let place = into.len();
+        into.extend_from_slice(&NULL.to_be_bytes());
+        if parameter.write(into) {
+            let length = i32::try_from(into.len() - place - 4).map_err(too_long)?;
+            into[place..place + 4].copy_from_slice(&length.to_be_bytes());
+        }
     }
     into.extend_from_slice(&[0, 1, 0, 0]);
     let length = i32::try_from(into.len() - start).map_err(too_long)?;

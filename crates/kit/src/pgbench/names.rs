@@ -1,0 +1,40 @@
+//! The names of variables, each known by a number: a client that goes through a script compares no texts.
+
+use std::sync::{PoisonError, RwLock};
+
+/// A variable's name. The same text is the same name in all scripts, which last as long as the program does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name(usize);
+
+static TEXTS: RwLock<Vec<&'static str>> = RwLock::new(Vec::new());
+
+impl Name {
+    /// The name with this text.
+    pub fn of(text: &str) -> Self {
+        let find = |texts: &[&str]| texts.iter().position(|known| *known == text).map(Self);
+        if let Some(known) = find(&TEXTS.read().unwrap_or_else(PoisonError::into_inner)) {
+            return known;
+        }
+        let mut texts = TEXTS.write().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have been quicker.
+        find(&texts).unwrap_or_else(|| {
+            texts.push(text.to_owned().leak());
+            Self(texts.len() - 1)
+        })
+    }
+
+    /// Its text.
+    pub fn text(self) -> &'static str {
+        TEXTS.read().unwrap_or_else(PoisonError::into_inner)[self.0]
+    }
+
+    /// Its number, from 0.
+    pub fn number(self) -> usize {
+        self.0
+    }
+
+    /// The name with a number that one has.
+    pub fn numbered(number: usize) -> Self {
+        Self(number)
+    }
+}
