@@ -151,6 +151,9 @@ pub struct ExperimentArgs {
     /// Ask what a script in pgbench's format asks, instead of the experiment's own workload
     #[arg(long, value_name = "SCRIPT[@WEIGHT]")]
     pub file: Vec<String>,
+    /// Give the scripts of --file a variable that they begin with, as limit=10; may be given again
+    #[arg(short = 'D', long, value_name = "NAME=VALUE", requires = "file")]
+    pub define: Vec<String>,
     /// Change one thing about a comparison, as streams=1+2+4 or window=0.2s
     #[arg(long, value_name = "KEY=VALUE", long_help = settings_help())]
     pub set: Vec<String>,
@@ -301,6 +304,9 @@ pub struct OwnArgs {
     /// The same with a script of pgbench's own: tpcb-like, simple-update or select-only
     #[arg(long, value_name = "NAME[@WEIGHT]", conflicts_with = "workload")]
     pub builtin: Vec<String>,
+    /// Give scripts a variable that they begin with, as limit=10; may be given again
+    #[arg(short = 'D', long, value_name = "NAME=VALUE", conflicts_with = "workload")]
+    pub define: Vec<String>,
 }
 
 /// A data set into a database.
@@ -398,6 +404,7 @@ impl ExperimentArgs {
             scale: None,
             budget: None,
             file: Vec::new(),
+            define: Vec::new(),
             set: Vec::new(),
             emulate: None,
             cache_dir: None,

@@ -88,7 +88,12 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
         let error = error.into();
         let not_here = matches!(error.downcast_ref(), Some(ProbeError::NotHere(_)))
             || matches!(error.downcast_ref(), Some(TargetError::NotHere(_)));
-        Self { exit: if not_here { Exit::NotHere } else { Exit::Failed }, error }
+        let exit = match error.downcast_ref() {
+            Some(TargetError::Interrupted) => Exit::Interrupted,
+            _ if not_here => Exit::NotHere,
+            _ => Exit::Failed,
+        };
+        Self { exit, error }
     }
 }
 

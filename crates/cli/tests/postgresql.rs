@@ -1,102 +1,17 @@
 //! `hopcost` on a PostgreSQL server, as a user meets it: killed runs, killed servers, pgbench's scripts.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
-#[path = "../../kit/tests/server/mod.rs"]
-mod server;
+mod on_postgresql;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, PoisonError};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::Stdio;
 
-use server::PostgreSql;
-use tempfile::TempDir;
-
-/// A workload whose every call is short.
-const EXPERIMENT: &str = r#"
-question = "Does anything change?"
-
-[subject]
-target = "postgres"
-dataset = "insert_test"
-scale = { quick = 1, full = 1 }
-workload = "single_row_commit"
-
-[factor.arm]
-one = { cpus = 1 }
-other = { cpus = 1 }
-
-[measure]
-response = "calls_per_second"
-"#;
-
-struct Bench {
-    dir: TempDir,
-    server: PostgreSql,
-}
-
-impl Bench {
-    fn new(options: &[&str]) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("same.toml"), EXPERIMENT).unwrap();
-        Self { dir, server: PostgreSql::start(options) }
-    }
-
-    fn url(&self) -> String {
-        format!("postgres:{}", self.server.url("postgres"))
-    }
-
-    fn hopcost(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hopcost"));
-        command.current_dir(self.dir.path()).args(arguments).env("NO_COLOR", "1");
-        command.env("XDG_STATE_HOME", self.dir.path().join("state"));
-        command.env("XDG_CACHE_HOME", self.dir.path().join("cache"));
-        command
-    }
-
-    /// A run that lasts until something happens to it.
-    fn long_run(&self) -> Command {
-        let mut command = self.hopcost(&["run", "same.toml", "--quick", "--set", "units=400"]);
-        command.args(["--set", "window=50ms", "--set", "guard=10ms", "--target", &self.url()]);
-        command.stdout(Stdio::null()).stderr(Stdio::piped());
-        command
-    }
-
-    fn has_schema(&self) -> bool {
-        self.server.ask("SELECT count(*) FROM pg_namespace WHERE nspname = 'hopcost'") == "1"
-    }
-
-    /// Blocks that are in the store.
-    fn blocks(&self) -> i64 {
-        let Ok(store) = rusqlite::Connection::open(self.dir.path().join("hopcost.db")) else {
-            return 0;
-        };
-        store.query_row("SELECT count(*) FROM block", [], |row| row.get(0)).unwrap_or(0)
-    }
-
-    fn wait_for_blocks(&self, count: i64) {
-        let begun = now();
-        while self.blocks() < count {
-            assert!(begun.elapsed() < Duration::from_mins(1), "no block was finished");
-            sleep(Duration::from_millis(50));
-        }
-    }
-}
-
-#[allow(clippy::disallowed_methods)] // a test's patience needs a clock
-fn now() -> Instant {
-    Instant::now()
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
-}
+use on_postgresql::{Bench, alone, text};
 
 #[test]
 fn a_killed_run_leaves_a_schema_that_restore_drops_and_nothing_else() {
-    let _alone = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let bench = Bench::new(&[]);
     bench.server.ask("CREATE TABLE theirs AS SELECT generate_series(1, 100) AS n");
     let before = bench.server.dump();
@@ -153,7 +68,7 @@ fn what_is_loaded_stays_until_it_is_no_longer_wanted() {
 
 #[test]
 fn a_server_that_dies_ends_the_run_with_words_and_what_was_finished_stays() {
-    let _alone = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let bench = Bench::new(&[]);
     let run = bench.long_run().spawn().unwrap();
     bench.wait_for_blocks(2);
@@ -176,9 +91,6 @@ fn a_server_that_dies_ends_the_run_with_words_and_what_was_finished_stays() {
     assert!(text(&output).contains("dropped the schema hopcost"), "{}", text(&output));
     assert!(!bench.has_schema());
 }
-
-/// What is left to restore is all users' of this machine: one test at a time leaves something.
-static LEFT: Mutex<()> = Mutex::new(());
 
 /// The statements that reached the server as `P0_0`, `P0_1`, …, as its log has them.
 fn executed(log: &str) -> BTreeSet<String> {
@@ -220,8 +132,53 @@ fn pgbenchs_own_scripts_send_what_pgbench_sends() {
         assert!(!theirs.is_empty(), "{name}: {}", &log[begun..between]);
         assert_eq!(ours, theirs, "{name}");
     }
+    what_sleeps_holds_nobody_up_and_what_is_defined_is_sent(&bench);
     // Every transaction was whole.
     let sums = "SELECT (SELECT sum(abalance) FROM pgbench_accounts) = \
                 (SELECT sum(delta) FROM pgbench_history)";
     assert_eq!(bench.server.ask(sums), "t");
+}
+
+/// Three clients on one thread, whose script sleeps between two statements that the server's log shows.
+fn what_sleeps_holds_nobody_up_and_what_is_defined_is_sent(bench: &Bench) {
+    let script = bench.dir.path().join("sleeps.sql");
+    let lines = "SELECT :low::integer + :scale AS before;\n\\sleep :pause ms\nSELECT 'after' || :word;\n\\sleep 1 us\n";
+    fs::write(&script, lines).unwrap();
+    let path = script.display().to_string();
+    let variables = ["-D", "low=41", "-D", "scale=7", "-D", "pause=50", "-D", "word=a=b"];
+    let begun = bench.server.log().len();
+    let theirs = ["-n", "-M", "prepared", "-t", "3", "-c", "3", "-j", "1", "-f", &path];
+    assert!(
+        bench
+            .server
+            .client("pgbench", &[&theirs[..], &variables].concat())
+            .status()
+            .unwrap()
+            .success()
+    );
+    let between = bench.server.log().len();
+    let ours = ["drive", &bench.url(), "--duration", "0.5s", "--clients", "3", "--threads", "1"];
+    let mut drive = bench.hopcost(&ours);
+    let output = drive.args(["--json", "--file", &path]).args(variables).output().unwrap();
+    assert!(text(&output).contains("\"errors\": 0"), "{}", text(&output));
+    let log = bench.server.log();
+    let (theirs, ours) = (&log[begun..between], &log[between..]);
+    assert_eq!(executed(ours), executed(theirs));
+    assert_eq!(parameters(ours), parameters(theirs));
+    assert_eq!(parameters(ours).len(), 2, "{ours}");
+    for log in [theirs, ours] {
+        let order: String = log
+            .lines()
+            .filter(|line| line.contains("LOG:  execute P"))
+            .map(|line| if line.contains("AS before") { 'b' } else { 'a' })
+            .collect();
+        // All three begin before the first has slept.
+        assert!(order.contains("bbb"), "{order}");
+    }
+}
+
+/// What was sent for variables, as the server's log has it.
+fn parameters(log: &str) -> BTreeSet<String> {
+    let of = |line: &str| Some(line.split_once("DETAIL:  parameters: ")?.1.to_owned());
+    log.lines().filter_map(of).collect()
 }

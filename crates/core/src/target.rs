@@ -240,6 +240,9 @@ pub trait Instance: Sync {
         Vec::new()
     }
 
+    /// Closes all connections: whoever waits for an answer finds that out at once.
+    fn hang_up(&self) {}
+
     /// Removes what was brought, and says what a reader of the result should know.
     fn close(self: Box<Self>) -> Result<Vec<String>, TargetError> {
         Ok(Vec::new())
@@ -274,6 +277,12 @@ pub trait Remote {
     /// Takes the answer, which has begun to arrive or is waited for. None where the call goes on: more
     /// has been sent, and is answered in its turn.
     fn receive(&mut self) -> Result<Option<Answer>, CallError>;
+
+    /// How long the call that was sent rests before it goes on: nothing arrives until then, and the answer
+    /// is to be taken when that time is over. None where it does not rest.
+    fn rest(&self) -> Option<Duration> {
+        None
+    }
 
     /// Becomes readable when an answer begins to arrive.
     fn socket(&self) -> BorrowedFd<'_>;

@@ -26,8 +26,9 @@ pub struct Statement {
     pub arguments: usize,
     /// Is it to be compiled anew for each call?
     pub recompile: bool,
-    /// Is its text no statement but a script in pgbench's format: several statements, with variables?
-    pub script: bool,
+    /// Is its text no statement but a script in pgbench's format, several statements with variables? Then
+    /// those that it begins with: their names, and what they hold.
+    pub script: Option<&'static [(&'static str, &'static str)]>,
 }
 
 /// One call: a statement, and its arguments.

@@ -17,7 +17,7 @@ use hopcost_core::{
 };
 use hopcost_sys::clock;
 
-use crate::driver::{Ask, Crew, Muster, RawCall, Tally, Work};
+use crate::driver::{Ask, Crew, Muster, Patience, RawCall, Tally, Work};
 use crate::event::{Event, Listener};
 use crate::plan::{Placement, Plan};
 use crate::schedule::{Pace, Schedule};
@@ -203,9 +203,19 @@ impl Staff<'_> {
         let crew = &self.crews[turn.binding][turn.crew];
         let readings = self.read_all();
         let begin_s = self.begun.elapsed().as_secs_f64();
-        let mut tallies = crew.work(&turn.ask)?;
+        let (stop, instance) = (self.bench.stop, self.bench.instance);
+        let mut tallies = crew.work(&turn.ask, &mut Patience::until(stop, instance))?;
         if let Some(lost) = tallies.iter_mut().find_map(|tally| tally.lost.take()) {
-            return Err(TargetError::Failed(lost));
+            // Whoever was hung up on has lost nothing.
+            let is_unwanted = stop.load(Ordering::Relaxed);
+            return Err(if is_unwanted {
+                TargetError::Interrupted
+            } else {
+                TargetError::Failed(lost)
+            });
+        }
+        if let Some(words) = nothing_works(&tallies) {
+            return Err(TargetError::Failed(words));
         }
         let observations = differences(&readings, &self.read_all());
         // A displaced page is looked for before the lookups are told by node: a look that finds one
@@ -241,6 +251,15 @@ impl Staff<'_> {
         readings.extend(self.watching.iter_mut().flat_map(|observer| observer.read()));
         readings
     }
+}
+
+/// Was each and every call refused? More of them would tell nothing.
+fn nothing_works(tallies: &[Tally]) -> Option<String> {
+    let calls: u64 = tallies.iter().map(|tally| tally.calls).sum();
+    let refused: u64 = tallies.iter().map(|tally| tally.refused).sum();
+    let first = tallies.iter().find_map(|tally| tally.first_error.as_deref())?;
+    (calls > 0 && refused == calls)
+        .then(|| format!("all {calls} calls of a window failed, the first: {first}"))
 }
 
 /// Why a placement voids a run, if it does. Data that nobody can find is the claims' business.
@@ -306,7 +325,9 @@ pub fn harness_ns_per_call(
         streams: 1,
         keep_calls: false,
     };
-    let tallies = thread::scope(|scope| Crew::start(scope, work, &muster)?.work(&ask))?;
+    let tallies = thread::scope(|scope| {
+        Crew::start(scope, work, &muster)?.work(&ask, &mut Patience::Endless)
+    })?;
     let (calls, seconds) = tallies
         .iter()
         .fold((0, 0.0), |(calls, seconds), tally| (calls + tally.calls, seconds + tally.seconds));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use hopcost_core::{Histogram, TargetError};
 use hopcost_sys::clock;
 
-use crate::driver::{Ask, Crew, Muster, Work};
+use crate::driver::{Ask, Crew, Muster, Patience, Work};
 
 /// What came of a load.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +51,16 @@ pub fn drive(
         let crew = Crew::start(scope, work, muster)?;
         let mut driven = Driven::default();
         let mut warm_up = Driven::default();
-        window(&crew, WARM_UP.min(length / 5), muster.streams, &mut warm_up)?;
+        let window = |length: Duration, driven: &mut Driven| {
+            let mut patience = Patience::until(stop, work.instance);
+            let lost = window(&crew, length, muster.streams, &mut patience, driven)?;
+            // Whoever was hung up on has lost nothing.
+            match lost.filter(|_| !stop.load(Ordering::Relaxed)) {
+                Some(lost) => Err(TargetError::Failed(lost)),
+                None => Ok(()),
+            }
+        };
+        window(WARM_UP.min(length / 5), &mut warm_up)?;
         driven.warm_up_calls = warm_up.calls;
         let (begun, used) = (clock::now(), clock::process_cpu());
         while let Some(left) = length.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
@@ -59,7 +68,7 @@ pub fn drive(
                 driven.interrupted = true;
                 break;
             }
-            window(&crew, left.min(WINDOW), muster.streams, &mut driven)?;
+            window(left.min(WINDOW), &mut driven)?;
             told(&driven);
         }
         driven.own_cpu = clock::process_cpu().saturating_sub(used);
@@ -67,17 +76,19 @@ pub fn drive(
     })
 }
 
+/// Adds what came of a window; or why the connection is gone, if it is.
 fn window(
     crew: &Crew,
     length: Duration,
     streams: u32,
+    patience: &mut Patience<'_>,
     driven: &mut Driven,
-) -> Result<(), TargetError> {
+) -> Result<Option<String>, TargetError> {
     let guard = Duration::ZERO;
     let ask = Ask { guard, length, calls_per_stream: 0, streams, keep_calls: false };
-    let tallies = crew.work(&ask)?;
-    if let Some(lost) = tallies.iter().find_map(|tally| tally.lost.clone()) {
-        return Err(TargetError::Failed(lost));
+    let mut tallies = crew.work(&ask, patience)?;
+    if let Some(lost) = tallies.iter_mut().find_map(|tally| tally.lost.take()) {
+        return Ok(Some(lost));
     }
     let seconds = tallies.iter().map(|tally| tally.seconds).fold(0.0, f64::max);
     let working = tallies.iter().filter(|tally| tally.calls > 0);
@@ -95,5 +106,5 @@ fn window(
         driven.first_error = driven.first_error.take().or(tally.first_error);
         driven.latency.add(&tally.latency);
     }
-    Ok(())
+    Ok(None)
 }

@@ -7,7 +7,7 @@ use hopcost_core::{
     Answer, CallError, Counted, CpuId, Histogram, Instance, Known, Load, Locality, Look, Open,
     Reason, Request, Requests, Seat, Session, Shape, Statement, Stream, TargetError, Workload,
 };
-use hopcost_engine::driver::{Ask, Crew, Muster, Tally, Work};
+use hopcost_engine::driver::{Ask, Crew, Muster, Patience, Tally, Work};
 use hopcost_sys::affinity;
 
 /// Takes `call` for each call, and `stall` for the one of this number.
@@ -133,8 +133,10 @@ fn window(instance: &Sleepy, failing: bool, load: Load, streams: u32, length: Du
         streams,
         keep_calls: true,
     };
-    let tallies =
-        std::thread::scope(|scope| Crew::start(scope, work, &muster).unwrap().work(&ask)).unwrap();
+    let tallies = std::thread::scope(|scope| {
+        Crew::start(scope, work, &muster).unwrap().work(&ask, &mut Patience::Endless)
+    })
+    .unwrap();
     assert_eq!(tallies.len(), 1);
     tallies.into_iter().next().unwrap()
 }

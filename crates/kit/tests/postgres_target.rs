@@ -111,7 +111,7 @@ impl Workload for Everything {
         let statement = |table: &Table| {
             let columns: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
             let sql = format!("SELECT {} FROM {}", columns.join(", "), table.name).leak();
-            Statement { name: table.name, sql, arguments: 0, recompile: false, script: false }
+            Statement { name: table.name, sql, arguments: 0, recompile: false, script: None }
         };
         self.0.iter().map(statement).collect()
     }
@@ -317,6 +317,9 @@ fn other_peoples_tables_stay_as_they_are() {
     assert_eq!(server.ask(logged), "0", "all of ours is unlogged");
     // As a killed run leaves it, and `hopcost restore` finds it.
     std::mem::forget(instance);
+    server.ask(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hopcost'",
+    );
     let words = target("postgres").clear(&address).unwrap();
     assert_eq!(words, "dropped the schema hopcost");
     assert_eq!((server.dump(), server.ask(CHECKSUM)), before);

@@ -12,6 +12,7 @@ pub mod counters;
 pub mod files;
 pub mod journal;
 pub mod kernels;
+pub mod liveness;
 pub mod memory;
 pub mod processes;
 pub mod promises;

@@ -124,7 +124,7 @@ impl Workload for Slices {
 
     fn statements(&self, _shape: Shape) -> Vec<Statement> {
         let statement =
-            |(name, sql)| Statement { name, sql, arguments: 2, recompile: false, script: false };
+            |(name, sql)| Statement { name, sql, arguments: 2, recompile: false, script: None };
         let all = [("slice", SLICE), ("scan", SCAN)].map(statement).to_vec();
         if self.tables.len() == 2 { all } else { Vec::new() }
     }

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::args::{ExperimentArgs, OwnArgs};
 use crate::exit::Failure;
-use crate::own;
+use crate::{output, own};
 
 /// The database that is used where nothing else is asked for.
 const DEFAULT_TARGET: &str = "sqlite";
@@ -64,7 +64,11 @@ impl<'a> Prepared<'a> {
         if let Some(rows) = args.scale {
             settings::set_rows(&mut comparison, rows);
         }
-        let own = own::workload(&OwnArgs { file: args.file.clone(), builtin: Vec::new() })?;
+        let own = own::workload(&OwnArgs {
+            file: args.file.clone(),
+            builtin: Vec::new(),
+            define: args.define.clone(),
+        })?;
         if let Some(own) = own {
             is_subject_of(&mut comparison, own)?;
         }
@@ -152,6 +156,11 @@ impl<'a> Prepared<'a> {
         promise(self.target, &self.address)
     }
 
+    /// Removes what was made for a database that did not come up.
+    pub fn give_up(&self, promise: Option<Promise>) {
+        give_up(self.target, &self.address, promise);
+    }
+
     /// Bytes of memory and of disk that a plan takes.
     pub fn takes(&self, plan: &Plan) -> (u64, u64) {
         let needs = self.target.needs(&self.setup(plan));
@@ -222,6 +231,25 @@ pub fn promise(target: &dyn Target, address: &str) -> Result<Promise, String> {
     Promise::write(&dir, &made).map_err(|error| format!("{}: {error}", dir.display()))
 }
 
+/// Removes what was made for a database that did not come up. Where that fails, what was promised stays
+/// written down.
+pub fn give_up(target: &dyn Target, address: &str, promise: Option<Promise>) {
+    let Some(promise) = promise else { return };
+    let kept = target
+        .clear(address)
+        .and_then(|_| promise.keep().map_err(|error| format!("the state directory: {error}")));
+    if let Err(why) = kept {
+        still_there(&why);
+    }
+}
+
+/// Says that something of ours stays, and why.
+pub fn still_there(why: &dyn std::fmt::Display) {
+    output::remark(&format!(
+        "what hopcost made in the database is still there: run 'hopcost restore' when this is mended: {why}"
+    ));
+}
+
 /// The sessions of all crews: one for each level, and the baseline's second.
 fn sessions(plan: &Plan) -> u32 {
     let crews = plan.placements.iter().map(Vec::len).sum::<usize>() + plan.bindings.len();
@@ -239,6 +267,9 @@ fn is_subject_of(comparison: &mut Comparison, own: &Own) -> Result<(), Failure> 
     let mut digest = Answer::default();
     for statement in own.statements(shape) {
         digest.add(Row::new().text(statement.name).text(statement.sql));
+        for (name, value) in statement.script.unwrap_or_default() {
+            digest.add(Row::new().text(name).text(value));
+        }
     }
     comparison.workload = format!("own {:016x}", digest.digest);
     "nothing".clone_into(&mut comparison.dataset);

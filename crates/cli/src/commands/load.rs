@@ -16,7 +16,7 @@ use hopcost_sys::{Root, clock, topology};
 use hopcost_view::count;
 use serde::Serialize;
 
-use super::comparison::{cache_dir, promise, target};
+use super::comparison::{cache_dir, give_up, promise, still_there, target};
 use crate::args::{DataArgs, LoadArgs};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
@@ -149,7 +149,9 @@ impl Base<'_> {
             !stop.load(Ordering::Relaxed)
         });
         progress.close();
-        Ok(Opened { instance: opened?, promise: promised.take() })
+        let instance =
+            opened.inspect_err(|_| give_up(self.target, self.address, promised.take()))?;
+        Ok(Opened { instance, promise: promised.take() })
     }
 }
 
@@ -162,10 +164,11 @@ pub struct Opened {
 impl Opened {
     /// Removes what is to be removed. Where that fails, what was promised stays written down.
     pub fn close(self) -> Result<Vec<String>, Failure> {
-        let notes = self.instance.close().inspect_err(|_| {
-            output::remark(
-                "what hopcost made in the database is still there: run 'hopcost restore'",
-            );
+        let is_promised = self.promise.is_some();
+        let notes = self.instance.close().inspect_err(|error| {
+            if is_promised {
+                still_there(error);
+            }
         })?;
         if let Some(promise) = self.promise {
             promise.keep().context("the state directory")?;

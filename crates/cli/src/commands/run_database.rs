@@ -137,7 +137,8 @@ impl Measuring<'_> {
         let instance = prepared.target.open(&setup, &mut |loading| {
             progress.loading(loading);
             !self.stop.load(Ordering::Relaxed)
-        })?;
+        });
+        let instance = instance.inspect_err(|_| prepared.give_up(promise.take()))?;
         let before_s = kept.as_ref().map_or(0.0, |kept| kept.circumstances.seconds);
         let bench = Bench {
             comparison: &prepared.comparison,
@@ -155,7 +156,12 @@ impl Measuring<'_> {
         let worked = run
             .work(store, kept, done, progress)
             .and_then(|(preparation, blocks)| Ok((preparation, blocks, instance.plans()?)));
-        let notes = Opened { instance, promise: promise.take() }.close();
+        let closed = Opened { instance, promise: promise.take() }.close();
+        let notes = match closed {
+            // Who interrupts it may rely on it that everything was put back, or is told.
+            Err(left) if worked.as_ref().is_err_and(Failure::is_interruption) => return Err(left),
+            notes => notes,
+        };
         let (mut preparation, blocks, plans) = worked?;
         preparation.circumstances.plans_after = plans;
         preparation.circumstances.notes.extend(notes?);

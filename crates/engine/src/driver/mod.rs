@@ -9,9 +9,10 @@ mod pacer;
 mod several;
 mod worker;
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::Scope;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hopcost_core::{Counted, CpuId, Instance, Load, NodeId, Seat, Shape, TargetError, Workload};
 use hopcost_sys::clock;
@@ -132,35 +133,88 @@ impl Crew {
         &self.tids
     }
 
-    /// Works for a window: what each thread did.
-    pub fn work(&self, ask: &Ask) -> Result<Vec<Tally>, TargetError> {
+    /// Works for a window: what each thread did. Where its answers do not come and nobody wants them any
+    /// more, the database is hung up on.
+    pub fn work(&self, ask: &Ask, patience: &mut Patience<'_>) -> Result<Vec<Tally>, TargetError> {
         let window = Window { start: clock::now() + NOTICE, ask: *ask };
-        self.tell_all(Order::Work(window), |report| match report {
+        let worked = |report| match report {
             Report::Worked(tally) => Some(*tally),
             _ => None,
-        })
+        };
+        self.tell_all(Order::Work(window), patience, worked)
     }
 
     /// What all sessions counted since the last window's counted part began.
     pub fn counted(&self) -> Result<Counted, TargetError> {
-        let of_threads = self.tell_all(Order::Count, |report| match report {
+        let counted = |report| match report {
             Report::Counted(counted) => Some(counted),
             _ => None,
-        })?;
-        Ok(Counted::sum(of_threads))
+        };
+        Ok(Counted::sum(self.tell_all(Order::Count, &mut Patience::Endless, counted)?))
     }
 
     /// Gives all threads an order, and takes the answers to it.
     fn tell_all<T>(
         &self,
         order: Order,
+        patience: &mut Patience<'_>,
         answer: impl Fn(Report) -> Option<T>,
     ) -> Result<Vec<T>, TargetError> {
         for thread in &self.orders {
             thread.send(order).map_err(|_| lost())?;
         }
-        let answers = self.reports.iter().map(|reports| reports.recv().ok().and_then(&answer));
+        let answers = self.reports.iter().map(|reports| patience.wait(reports).and_then(&answer));
         answers.map(|answer| answer.ok_or_else(lost)).collect()
+    }
+}
+
+/// How long a window's threads are waited for.
+pub enum Patience<'a> {
+    /// As long as it takes.
+    Endless,
+    /// Until a while after `stop` was set, when the database is hung up on.
+    Until {
+        /// Set when the user has had enough.
+        stop: &'a AtomicBool,
+        /// The database.
+        instance: &'a dyn Instance,
+        /// When that was first seen, and whether the database has been hung up on.
+        seen: Option<(Instant, bool)>,
+    },
+}
+
+/// A window may end by itself in this time.
+const GRACE: Duration = Duration::from_secs(3);
+/// How often the user's wish is looked at.
+const LOOK: Duration = Duration::from_millis(250);
+
+impl<'a> Patience<'a> {
+    /// Until the user has had enough.
+    pub fn until(stop: &'a AtomicBool, instance: &'a dyn Instance) -> Self {
+        Self::Until { stop, instance, seen: None }
+    }
+
+    /// What a thread reports; none where it died.
+    fn wait(&mut self, reports: &Receiver<Report>) -> Option<Report> {
+        loop {
+            match reports.recv_timeout(LOOK) {
+                Ok(report) => return Some(report),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => self.look(),
+            }
+        }
+    }
+
+    fn look(&mut self) {
+        let Self::Until { stop, instance, seen } = self else { return };
+        if !stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let (since, is_hung_up) = seen.get_or_insert_with(|| (clock::now(), false));
+        if !*is_hung_up && since.elapsed() >= GRACE {
+            *is_hung_up = true;
+            instance.hang_up();
+        }
     }
 }
 

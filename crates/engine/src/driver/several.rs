@@ -3,9 +3,11 @@
 //! Method: each stream's call is sent when it is due, and the thread waits for whichever answer comes
 //! first: users who outnumber CPUs take no thread each. Counted is, stream by stream, from the first call
 //! that begins after the guard to the end of the last one. What is sent before the window is over is
-//! waited for. Answers are checked in small batches, as part of the thread's work: meanwhile others are
-//! answered.
+//! waited for. A call may rest, as a script does that sleeps: meanwhile others are served. Answers are
+//! checked in small batches, as part of the thread's work: meanwhile others are answered.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io;
 use std::time::Duration;
 
@@ -34,6 +36,8 @@ struct Sent {
     due_ns: u64,
     at_ns: u64,
     counts: bool,
+    /// Does it rest until it goes on by itself?
+    rests: bool,
 }
 
 /// What a stream did that counts.
@@ -48,6 +52,8 @@ struct Span {
 struct Course {
     sent: Vec<Option<Sent>>,
     waiting: usize,
+    /// Of those that wait: who rests, and until when; the first to go on is on top.
+    resting: BinaryHeap<Reverse<(u64, usize)>>,
     spans: Vec<Span>,
     answers: Vec<(Request, Answer)>,
     counted_from: Option<u64>,
@@ -65,6 +71,7 @@ impl Several<'_> {
         let mut course = Course {
             sent: vec![None; self.lines.len()],
             waiting: 0,
+            resting: BinaryHeap::new(),
             spans: vec![Span::default(); self.lines.len()],
             answers: Vec::with_capacity(BATCH),
             counted_from: None,
@@ -78,8 +85,9 @@ impl Several<'_> {
                 course.counted_from = Some(course.now_ns);
             }
             self.send_what_is_due(&mut course, pacer, tally);
-            let due_ns = pacer.due();
-            if course.waiting == 0 {
+            self.wake(&mut course, pacer, tally);
+            let due_ns = self.next_ns(&course, pacer);
+            if course.waiting == course.resting.len() {
                 let Some(due_ns) = due_ns else { break };
                 self.wait_until(due_ns, &mut course, tally);
                 continue;
@@ -88,7 +96,12 @@ impl Several<'_> {
             match poller.wait(due_ns.map(left)) {
                 Ok(ready) => {
                     let waiting = course.waiting;
-                    ready.for_each(|stream| self.take(stream, &mut course, pacer, tally));
+                    for stream in ready {
+                        // What comes for one that rests is seen when it goes on.
+                        if !course.sent[stream].is_some_and(|sent| sent.rests) {
+                            self.take(stream, &mut course, pacer, tally);
+                        }
+                    }
                     // Else the last answer has told the time.
                     if course.waiting == waiting {
                         course.now_ns = self.now_ns();
@@ -137,25 +150,51 @@ impl Several<'_> {
             let request = line.requests.next();
             line.calls += 1;
             let Some(remote) = line.session.remote() else { return };
-            let sent = remote.send(&request);
+            let (outcome, rest) = (remote.send(&request), remote.rest());
             // A closed loop needs no other time than that of the last answer.
-            if self.window.ask.keep_calls || is_open {
+            if self.window.ask.keep_calls || is_open || rest.is_some() {
                 course.now_ns = self.now_ns();
             }
-            let sent_ns = course.now_ns;
-            if let Err(error) = sent {
-                return tally.lost = Some(error.to_string());
-            }
-            let due_ns = due_ns.min(sent_ns);
+            let at_ns = course.now_ns;
+            let due_ns = due_ns.min(at_ns);
             let counts = course.counted_from.is_some();
-            course.sent[stream] = Some(Sent { request, due_ns, at_ns: sent_ns, counts });
-            course.waiting += 1;
+            let sent = Sent { request, due_ns, at_ns, counts, rests: false };
+            match outcome {
+                Ok(()) => {
+                    course.sent[stream] = Some(sent);
+                    course.waiting += 1;
+                    if let Some(rest) = rest {
+                        course.lay_to_rest(stream, rest, at_ns);
+                    }
+                }
+                Err(error) => self.end(stream, sent, Err(error), course, pacer, tally),
+            }
         }
+    }
+
+    /// Goes on with the calls that have rested.
+    fn wake(&mut self, course: &mut Course, pacer: &mut Pacer, tally: &mut Tally) {
+        while let Some(&Reverse((until_ns, stream))) = course.resting.peek()
+            && until_ns <= course.now_ns
+        {
+            course.resting.pop();
+            if let Some(sent) = &mut course.sent[stream] {
+                sent.rests = false;
+            }
+            self.take(stream, course, pacer, tally);
+            course.now_ns = self.now_ns();
+        }
+    }
+
+    /// When there is something to do though nothing arrives.
+    fn next_ns(&self, course: &Course, pacer: &Pacer) -> Option<u64> {
+        let call_ns = pacer.due().map(|due_ns| due_ns.min(self.over_ns()));
+        let rested_ns = course.resting.peek().map(|Reverse((until_ns, _))| *until_ns);
+        call_ns.into_iter().chain(rested_ns).min()
     }
 
     /// Nobody is waited for, and the next call is not due.
     fn wait_until(&self, due_ns: u64, course: &mut Course, tally: &mut Tally) {
-        let due_ns = due_ns.min(self.over_ns());
         wait_until(self.window.start + Duration::from_nanos(due_ns));
         let then_ns = std::mem::replace(&mut course.now_ns, self.now_ns());
         if course.counted_from.is_some() {
@@ -167,22 +206,41 @@ impl Several<'_> {
     fn take(&mut self, stream: usize, course: &mut Course, pacer: &mut Pacer, tally: &mut Tally) {
         let Some(remote) = self.lines[stream].session.remote() else { return };
         let outcome = match remote.receive() {
-            Ok(None) => return,
+            Ok(None) => {
+                let rest = remote.rest();
+                if let Some(rest) = rest {
+                    course.lay_to_rest(stream, rest, self.now_ns());
+                }
+                return;
+            }
             Ok(Some(answer)) => Ok(answer),
             Err(error) => Err(error),
         };
-        let now_ns = self.now_ns();
-        course.now_ns = now_ns;
         let Some(sent) = course.sent[stream].take() else {
             // Nothing was asked: the server has something to say, and that is its farewell.
             tally.lost = outcome.err().map(|error| error.to_string());
             return;
         };
         course.waiting -= 1;
+        self.end(stream, sent, outcome, course, pacer, tally);
+    }
+
+    /// A call of a stream ended.
+    fn end(
+        &self,
+        stream: usize,
+        sent: Sent,
+        outcome: Result<Answer, CallError>,
+        course: &mut Course,
+        pacer: &mut Pacer,
+        tally: &mut Tally,
+    ) {
+        let now_ns = self.now_ns();
+        course.now_ns = now_ns;
         pacer.ended(stream, now_ns);
         match outcome {
             Ok(answer) => course.answers.push((sent.request, answer)),
-            Err(CallError::Failed(words)) => tally.fail(words),
+            Err(CallError::Failed(words)) => tally.refuse(words, sent.counts),
             Err(CallError::Lost(words)) => tally.lost = Some(words),
         }
         if sent.counts {
@@ -226,6 +284,16 @@ impl Several<'_> {
             Some(_) => tally.calls as f64 / tally.seconds,
             None => called.map(rate).sum(),
         };
+    }
+}
+
+impl Course {
+    /// A stream's call rests.
+    fn lay_to_rest(&mut self, stream: usize, rest: Duration, from_ns: u64) {
+        if let Some(sent) = &mut self.sent[stream] {
+            sent.rests = true;
+            self.resting.push(Reverse((from_ns + rest.as_nanos() as u64, stream)));
+        }
     }
 }
 

@@ -60,6 +60,8 @@ pub struct Tally {
     pub errors: u64,
     /// The first of these, in words.
     pub first_error: Option<String>,
+    /// Calls of them that the database refused.
+    pub refused: u64,
     /// Why the connection is gone, if it is.
     pub lost: Option<String>,
     /// Counted calls per second.
@@ -225,7 +227,7 @@ impl<'a> Worker<'a> {
             pacer.ended(stream, now_ns);
             match outcome {
                 Ok(answer) => self.answers.push((request, answer)),
-                Err(CallError::Failed(words)) => tally.fail(words),
+                Err(CallError::Failed(words)) => tally.refuse(words, counted_from.is_some()),
                 Err(CallError::Lost(words)) => {
                     tally.lost = Some(words);
                     break;
@@ -297,6 +299,12 @@ impl Post<'_> {
 }
 
 impl Tally {
+    /// The database refused a call, in these words.
+    pub(super) fn refuse(&mut self, words: String, counts: bool) {
+        self.refused += u64::from(counts);
+        self.fail(words);
+    }
+
     pub(super) fn fail(&mut self, words: String) {
         self.errors += 1;
         self.first_error.get_or_insert(words);

@@ -61,5 +61,28 @@ pub fn name_and_weight(argument: &str) -> Result<(&str, u32), UnreadableWeight> 
     }
 }
 
+/// A definition that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnreadableDefinition {
+    /// It has no value.
+    #[error("write NAME=VALUE")]
+    NoValue,
+    /// No variable can be called that.
+    #[error("'{0}' is no name of a variable: {NAMES}")]
+    NoName(String),
+}
+
+/// What names variables can have.
+const NAMES: &str = "letters, digits and _, and no digit first";
+
+/// The name and the value of `NAME=VALUE`, as `pgbench -D` takes it; the value is any text.
+pub fn name_and_value(argument: &str) -> Result<(&str, &str), UnreadableDefinition> {
+    let (name, value) = argument.split_once('=').ok_or(UnreadableDefinition::NoValue)?;
+    if cursor::is_name(name) {
+        return Ok((name, value));
+    }
+    Err(UnreadableDefinition::NoName(name.to_owned()))
+}
+
 #[cfg(test)]
 mod tests;

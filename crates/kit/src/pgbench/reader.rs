@@ -17,18 +17,25 @@ const KNOWN: &str = "\\set, \\sleep, \\if, \\elif, \\else, \\endif, \\gset, \\as
 /// Variables that are there before a script begins.
 const GIVEN: [&str; 4] = ["client_id", "default_seed", "random_seed", "scale"];
 
-pub fn read(name: &str, text: &str) -> Result<Script, ScriptError> {
+/// Reads it; `given` are the variables that somebody else has set before.
+pub fn read<'a>(
+    name: &'a str,
+    text: &'a str,
+    given: &[(&'a str, &'a str)],
+) -> Result<Script, ScriptError> {
     let reader = Reader {
         cursor: Cursor::new(name, text),
         commands: Vec::new(),
         orders: Vec::new(),
         branches: Vec::new(),
         last: None,
-        variables: GIVEN.into_iter().collect(),
+        variables: GIVEN.into_iter().chain(given.iter().map(|(name, _)| *name)).collect(),
         quoted: Vec::new(),
     };
     let (commands, orders) = reader.script()?;
-    Ok(Script { name: name.to_owned(), commands, orders })
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    let given = given.iter().map(owned).collect();
+    Ok(Script { name: name.to_owned(), given, commands, orders })
 }
 
 struct Reader<'a> {

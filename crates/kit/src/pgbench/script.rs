@@ -11,6 +11,8 @@ use super::walk::{Pipeline, Walk};
 #[derive(Clone, Debug)]
 pub struct Script {
     pub(super) name: String,
+    /// Variables that are set before it begins.
+    pub(super) given: Vec<(String, String)>,
     pub(super) commands: Vec<Command>,
     pub(super) orders: Vec<Order>,
 }
@@ -76,7 +78,17 @@ pub(super) enum Amount {
 impl Script {
     /// Reads it. The name is for messages.
     pub fn read(name: &str, text: &str) -> Result<Self, ScriptError> {
-        reader::read(name, text)
+        Self::with(name, text, &[])
+    }
+
+    /// The same with variables that are set before it begins, and their values.
+    pub fn with(name: &str, text: &str, given: &[(&str, &str)]) -> Result<Self, ScriptError> {
+        reader::read(name, text, given)
+    }
+
+    /// Gives a client the variables that are set before the script begins.
+    pub fn prepare(&self, session: &mut Session) -> Result<(), String> {
+        self.given.iter().try_for_each(|(name, value)| session.define(name, value))
     }
 
     /// What it is called.

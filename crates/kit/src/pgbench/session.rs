@@ -69,8 +69,7 @@ impl Session {
     /// Gives a variable a text from outside; else what is wrong with its name.
     pub fn define(&mut self, name: &str, text: &str) -> Result<(), String> {
         if !is_name(name) {
-            let rule = "letters, digits and _, and no digit first";
-            return Err(format!("'{name}' is no name of a variable: {rule}"));
+            return Err(super::UnreadableDefinition::NoName(name.to_owned()).to_string());
         }
         self.put(Name::of(name), Variable::Text(text.to_owned()));
         Ok(())

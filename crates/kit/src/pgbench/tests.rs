@@ -417,3 +417,29 @@ fn a_name_may_have_a_weight() {
         assert!(says.contains("is no weight: write NAME@2"), "{says}");
     }
 }
+
+#[test]
+fn a_definition_is_a_name_and_any_text() {
+    assert_eq!(name_and_value("a=1"), Ok(("a", "1")));
+    assert_eq!(name_and_value("a="), Ok(("a", "")));
+    assert_eq!(name_and_value("a=b=c"), Ok(("a", "b=c")));
+    for (wrong, says) in [("a", "write NAME=VALUE"), ("1a=2", "no digit first"), ("=2", "no name")]
+    {
+        let error = name_and_value(wrong).unwrap_err().to_string();
+        assert!(error.contains(says), "{wrong}: {error}");
+    }
+}
+
+#[test]
+fn what_is_given_is_known_from_the_begin_and_counts_more_than_what_a_client_knows() {
+    let given = [("limit", "007"), ("scale", "3")];
+    let script =
+        Script::with("s.sql", "\\set twice :limit * 2\nSELECT :limit, :twice, :scale;", &given);
+    let (script, mut session) = (script.unwrap(), client());
+    script.prepare(&mut session).unwrap();
+    let step = script.begin().next(&mut session);
+    let parameters = ["007", "14", "3"].map(|text| Some(text.to_owned())).to_vec();
+    assert_eq!(step, Ok(Step::Send { command: 0, parameters }));
+    let wrong = Script::with("s.sql", "SELECT ':limit';", &given).unwrap_err();
+    assert!(wrong.says.contains("no value comes into quotes"), "{wrong}");
+}

@@ -101,7 +101,7 @@ impl Workload for Newest {
     fn statements(&self, _: Shape) -> Vec<Statement> {
         let (sql, arguments) =
             if self.bounded { (newest!(" WHERE v.stamped_at >= ?"), 1) } else { (newest!(""), 0) };
-        vec![Statement { name: self.name(), sql, arguments, recompile: false, script: false }]
+        vec![Statement { name: self.name(), sql, arguments, recompile: false, script: None }]
     }
 
     fn calls_per_query(&self, _: Shape) -> u64 {

@@ -30,7 +30,7 @@ impl Workload for NullCall {
             sql: "SELECT 1",
             arguments: 0,
             recompile: false,
-            script: false,
+            script: None,
         }]
     }
 

@@ -149,7 +149,7 @@ impl Workload for Oltp {
                 sql,
                 arguments: 3,
                 recompile: false,
-                script: false,
+                script: None,
             })
             .collect()
     }

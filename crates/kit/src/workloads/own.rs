@@ -11,15 +11,23 @@ use super::slices::dice;
 /// Scripts, each with its weight.
 pub struct Own {
     scripts: Vec<(&'static str, &'static str, u32)>,
+    /// What each client's variables hold at its begin.
+    variables: &'static [(&'static str, &'static str)],
 }
 
 impl Own {
-    /// Of these scripts: name, text, weight. They last as long as the program does, as all workloads.
-    pub fn of(scripts: Vec<(String, String, u32)>) -> &'static Self {
+    /// Of these scripts: name, text, weight; and of the variables that they begin with. They last as long as
+    /// the program does, as all workloads.
+    pub fn of(
+        scripts: Vec<(String, String, u32)>,
+        variables: Vec<(String, String)>,
+    ) -> &'static Self {
         let last = |text: String| -> &'static str { text.leak() };
         let scripts =
             scripts.into_iter().map(|(name, text, weight)| (last(name), last(text), weight));
-        Box::leak(Box::new(Self { scripts: scripts.collect() }))
+        let variables = variables.into_iter().map(|(name, value)| (last(name), last(value)));
+        let variables = variables.collect::<Vec<_>>().leak();
+        Box::leak(Box::new(Self { scripts: scripts.collect(), variables }))
     }
 }
 
@@ -37,8 +45,9 @@ impl Workload for Own {
     }
 
     fn statements(&self, _: Shape) -> Vec<Statement> {
+        let script = Some(self.variables);
         let statement =
-            |&(name, sql, _)| Statement { name, sql, arguments: 0, recompile: false, script: true };
+            |&(name, sql, _)| Statement { name, sql, arguments: 0, recompile: false, script };
         self.scripts.iter().map(statement).collect()
     }
 
@@ -87,7 +96,7 @@ mod tests {
     #[test]
     fn scripts_come_as_often_as_they_weigh() {
         let script = |name: &str, weight| (name.to_owned(), "SELECT 1;".to_owned(), weight);
-        let own = Own::of(vec![script("a", 1), script("never", 0), script("b", 3)]);
+        let own = Own::of(vec![script("a", 1), script("never", 0), script("b", 3)], Vec::new());
         let shape = Shape { rows: 1, sliced: false };
         let mut requests = own.requests(shape, Stream { number: 0, of: 1, seed: 5 });
         let mut counts = [0; 3];

@@ -47,7 +47,7 @@ const WHOLE: Statement = Statement {
     sql: groups!(""),
     arguments: 0,
     recompile: false,
-    script: false,
+    script: None,
 };
 
 const SLICED: Statement = Statement {

@@ -53,7 +53,7 @@ const WHOLE: Statement = Statement {
     sql: at_or_below_average!(""),
     arguments: 2,
     recompile: true,
-    script: false,
+    script: None,
 };
 
 const SLICED: Statement = Statement {

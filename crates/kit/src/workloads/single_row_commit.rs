@@ -29,7 +29,7 @@ impl Workload for SingleRowCommit {
             sql: "INSERT INTO insert_test (number) VALUES (?)",
             arguments: 1,
             recompile: false,
-            script: false,
+            script: None,
         }]
     }
 

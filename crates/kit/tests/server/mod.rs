@@ -21,6 +21,8 @@ pub struct PostgreSql {
     user: Option<(u32, u32)>,
     dir: tempfile::TempDir,
     port: u16,
+    /// A process whose mounts it sees.
+    within: Option<u32>,
 }
 
 impl PostgreSql {
@@ -57,14 +59,27 @@ impl PostgreSql {
         server
     }
 
+    /// The same with its log on a file system that the process `within` sees at `log`.
+    pub fn with_its_log_in(log: &Path, within: u32) -> Self {
+        let log = log.display().to_string();
+        let server = Self::made_with(Some(within), "trust", &["-X", &log, "--wal-segsize=1"]);
+        server.run_with("-c listen_addresses=", &[]);
+        server
+    }
+
     fn made(authentication: &str) -> Self {
+        Self::made_with(None, authentication, &[])
+    }
+
+    fn made_with(within: Option<u32>, authentication: &str, more: &[&str]) -> Self {
         let user = is_root().then(|| user_named("postgres").expect(NEEDED));
         let programs = programs().expect(NEEDED);
         let port = 20_000 + (std::process::id() % 20_000) as u16 + next();
-        let server = Self { programs, user, dir: tempfile::tempdir().unwrap(), port };
+        let server = Self { programs, user, dir: tempfile::tempdir().unwrap(), port, within };
         server.give(server.dir.path());
         let data = server.data().display().to_string();
-        assert!(server.run("initdb", &["-D", &data, "-A", authentication, "-N", "-U", "me"]));
+        let options = ["-D", &data, "-A", authentication, "-N", "-U", "me"];
+        assert!(server.run("initdb", &[&options[..], more].concat()));
         server
     }
 
@@ -114,17 +129,35 @@ impl PostgreSql {
 
     /// A command of PostgreSQL's.
     pub fn command(&self, program: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(self.programs.join(program));
+        let program = self.programs.join(program);
+        let mut command = match (self.within, self.user) {
+            (Some(pid), Some((user, group))) => {
+                let mut command = Command::new("nsenter");
+                command.args(["--target", &pid.to_string(), "--mount"]);
+                command.args([format!("--setuid={user}"), format!("--setgid={group}")]);
+                command.arg(program);
+                command
+            }
+            (_, user) => {
+                let mut command = Command::new(program);
+                if let Some((user, group)) = user {
+                    command.uid(user).gid(group);
+                }
+                command
+            }
+        };
         command.args(arguments).current_dir(self.dir.path());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        if let Some((user, group)) = self.user {
-            command.uid(user).gid(group);
-        }
         command
     }
 
     fn run(&self, program: &str, arguments: &[&str]) -> bool {
         self.command(program, arguments).status().unwrap().success()
+    }
+
+    /// Its Unix socket.
+    pub fn socket(&self) -> PathBuf {
+        self.dir.path().join(format!(".s.PGSQL.{}", self.port))
     }
 
     /// Where its files are.

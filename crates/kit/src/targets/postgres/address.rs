@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Something that must not be shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -78,7 +79,13 @@ pub struct Address {
     pub root_certificates: Option<PathBuf>,
     /// How answers are waited for.
     pub wait: Wait,
+    /// How long it may take to be let in.
+    pub patience: Duration,
 }
+
+const DAY: Duration = Duration::from_hours(24);
+/// How long it may take to be let in, where nothing else is said.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The variables of an environment.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -165,6 +172,7 @@ fn running(
         tls: tls(environment("PGSSLMODE").as_deref().unwrap_or("prefer"))?,
         root_certificates: environment("PGSSLROOTCERT").map(PathBuf::from),
         wait: Wait::default(),
+        patience: environment("PGCONNECT_TIMEOUT").map_or(Ok(PATIENCE), |text| patience(&text))?,
     };
     let mut host = or(decoded(host)?, "PGHOST").unwrap_or_default();
     let mut port = or(port.to_owned(), "PGPORT").unwrap_or_default();
@@ -177,11 +185,12 @@ fn running(
             "dbname" => address.database = value,
             "sslmode" => address.tls = tls(&value)?,
             "sslrootcert" => address.root_certificates = Some(value.into()),
+            "connect_timeout" => address.patience = patience(&value)?,
             "wait" => address.wait = wait(&value)?,
             _ => {
                 return Err(format!(
                     "'{key}' is not known; known: host, port, user, password, dbname, sslmode, \
-                     sslrootcert, wait"
+                     sslrootcert, connect_timeout, wait"
                 ));
             }
         }
@@ -256,6 +265,13 @@ fn tls(text: &str) -> Result<Tls, String> {
             ));
         }
     })
+}
+
+fn patience(text: &str) -> Result<Duration, String> {
+    let seconds: i64 =
+        text.parse().map_err(|_| format!("connect_timeout={text}: write whole seconds"))?;
+    // To PostgreSQL's own programs nothing, and less, is no limit.
+    Ok(u64::try_from(seconds).ok().filter(|s| *s > 0).map_or(DAY, Duration::from_secs))
 }
 
 fn wait(text: &str) -> Result<Wait, String> {
@@ -363,6 +379,7 @@ mod tests {
         assert_eq!(address.password.as_ref().map(Secret::reveal), Some("p@ss"));
         assert_eq!((address.tls, address.wait), (Tls::VerifyFull, Wait::Receive));
         assert_eq!(address.to_string(), "//me@db.example:6000/shop");
+        assert_eq!(address.patience, PATIENCE);
         assert!(!format!("{address:?}").contains("p@ss"));
     }
 
@@ -408,6 +425,7 @@ mod tests {
             ("managed?version", "no '='"),
             ("//h/d", "names no user"),
             ("//u@h:port/d", "no port"),
+            ("//u@h/d?connect_timeout=1s", "whole seconds"),
             ("//u@h/d?sslmode=on", "verify-ca"),
             ("//u@h/d?bad=1", "not known"),
             ("//u:%4@h/d", "hexadecimal"),

@@ -2,12 +2,14 @@
 //!
 //! Method: the schema `hopcost` bears a comment by which we know it; one of that name without it is
 //! somebody else's, and is not touched. Loaded tables are unlogged. An advisory lock keeps a second
-//! hopcost out. At the end the schema is dropped, unless it is to be kept; a killed run's is dropped by
-//! `hopcost restore`, or taken over by the next run. A server that others follow is refused unless the
+//! hopcost out. At the end the schema is dropped, unless it is to be kept or was there before; a killed
+//! run's is dropped by `hopcost restore`, or taken over by the next run. A server that others follow is refused unless the
 //! user says otherwise.
 //!
 //! Limits: where its memory lies is proved and cannot be chosen. Its processes are placed only where they
 //! are on this host and ours to place.
+
+use std::time::Duration;
 
 use hopcost_core::{Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError};
 
@@ -32,14 +34,18 @@ pub fn open(
     heard: &mut Heard<'_>,
 ) -> Result<Box<dyn Instance>, TargetError> {
     let mut wire = Wire::connect(&address).map_err(failed)?;
+    wire.limit(Some(SHORTLY)).map_err(failed)?;
     is_fit(&mut wire, setup)?;
     be_alone(&mut wire)?;
     let begun = written(&mut wire).map_err(failed)?;
     // Calls that need no data of ours find the user's own.
     let needs_data = !wanted(setup).is_empty();
-    if needs_data {
+    let is_there = !needs_data || is_there(&mut wire, setup)?;
+    if !is_there {
+        (setup.promise)().map_err(TargetError::Failed)?;
         bring(&address, &mut wire, setup, heard)?;
     }
+    wire.limit(None).map_err(failed)?;
     let greeting = if needs_data { GREETING } else { "" };
     let copy = Copy::of(address, wire, greeting, setup.homes.first().copied())?;
     let [where_it_is, buffers] = {
@@ -55,19 +61,37 @@ pub fn open(
         schema::words(setup)
     );
     let cluster = Cluster::new(setup, vec![copy], identity)?;
-    Ok(Box::new(Attached { cluster, begun, keep: setup.keep_data || !needs_data }))
+    Ok(Box::new(Attached { cluster, begun, keep: setup.keep_data || is_there }))
 }
 
 /// Keeps a second hopcost out. One that has just ended may take a moment to let go.
 fn be_alone(wire: &mut Wire) -> Result<(), TargetError> {
+    // A server whose other end is gone without a word is to notice that, and let go.
+    wire.query(
+        "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_user_timeout = 30000",
+    )
+    .map_err(failed)?;
     let lock =
         format!("SET lock_timeout = '5s'; SELECT pg_advisory_lock({LOCK}); RESET lock_timeout");
-    wire.query(&lock).map(|_| ()).map_err(|error| match error {
-        WireError::Server(said) if said.code == NOT_AVAILABLE => TargetError::Failed(
-            "another hopcost is at work in this database: wait until it is through".to_owned(),
-        ),
-        error => failed(error),
-    })
+    match wire.query(&lock) {
+        Ok(_) => Ok(()),
+        Err(WireError::Server(said)) if said.code == NOT_AVAILABLE => {
+            let pid = wire.value(&who_has_the_lock()).ok().flatten().unwrap_or_default();
+            Err(TargetError::Failed(format!(
+                "another hopcost is at work in this database (the server's process {pid}): wait until it \
+                 is through; where it is gone, 'SELECT pg_terminate_backend({pid})' ends what is left"
+            )))
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// An advisory lock of one large number is known by its two halves.
+fn who_has_the_lock() -> String {
+    format!(
+        "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 \
+         AND (classid::bigint << 32) + objid::bigint = {LOCK}"
+    )
 }
 
 /// What the server calls a lock that somebody else has.
@@ -97,27 +121,31 @@ fn is_fit(wire: &mut Wire, setup: &Setup<'_>) -> Result<(), TargetError> {
     Ok(())
 }
 
-/// Brings the data, unless a run before has left the very same.
+/// Has somebody left the very same data?
+fn is_there(wire: &mut Wire, setup: &Setup<'_>) -> Result<bool, TargetError> {
+    match comment(wire).map_err(failed)? {
+        Some(comment) if !comment.starts_with(OURS) => Err(TargetError::Failed(
+            "this database has a schema 'hopcost' that hopcost did not make: rename it, or name \
+             another database"
+                .to_owned(),
+        )),
+        comment => Ok(comment == Some(content(setup))),
+    }
+}
+
+/// What the comment on the schema says when all of the data is there.
+fn content(setup: &Setup<'_>) -> String {
+    format!("{OURS} ({:016x})", schema::digest(setup))
+}
+
+/// Brings the data. What it leaves where it fails is for [`clear`].
 fn bring(
     address: &Address,
     wire: &mut Wire,
     setup: &Setup<'_>,
     heard: &mut Heard<'_>,
 ) -> Result<(), TargetError> {
-    let content = format!("{OURS} ({:016x})", schema::digest(setup));
-    match comment(wire).map_err(failed)? {
-        Some(comment) if comment == content => return Ok(()),
-        Some(comment) if !comment.starts_with(OURS) => {
-            return Err(TargetError::Failed(
-                "this database has a schema 'hopcost' that hopcost did not make: rename it, or name \
-                 another database"
-                    .to_owned(),
-            ));
-        }
-        _ => {}
-    }
     say(heard, "making the schema hopcost", 0.0)?;
-    (setup.promise)().map_err(TargetError::Failed)?;
     // The comment tells whose it is from the first moment, and what is in it when all of it is there.
     let make = format!(
         "BEGIN; DROP SCHEMA IF EXISTS hopcost CASCADE; CREATE SCHEMA hopcost; \
@@ -126,14 +154,10 @@ fn bring(
     wire.query(&make).map_err(failed)?;
     if let Some(dataset) = setup.dataset {
         let loader = Loader { address, greeting: GREETING, dataset };
-        if let Err(error) = loader.load(&wanted(setup), heard) {
-            // The first error is the one to tell.
-            let _ = wire.query(DROP);
-            return Err(error);
-        }
+        loader.load(&wanted(setup), heard)?;
     }
-    wire.query(&format!("COMMENT ON SCHEMA hopcost IS '{content}'")).map_err(failed)?;
-    Ok(())
+    let comment = format!("COMMENT ON SCHEMA hopcost IS '{}'", content(setup));
+    wire.query(&comment).map(|_| ()).map_err(failed)
 }
 
 const DROP: &str = "DROP SCHEMA IF EXISTS hopcost CASCADE";
@@ -152,18 +176,37 @@ fn written(wire: &mut Wire) -> Result<u64, WireError> {
     Ok(bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0))
 }
 
-/// Drops what a killed run left.
+/// Drops what a run has left that was killed, or could not drop it.
 pub fn clear(address: &Address) -> Result<String, String> {
     let words = |error: WireError| error.to_string();
-    let mut wire = Wire::connect(address).map_err(words)?;
-    match comment(&mut wire).map_err(words)? {
-        Some(comment) if comment.starts_with(OURS) => {
-            wire.query(DROP).map_err(words)?;
-            Ok("dropped the schema hopcost".to_owned())
-        }
-        _ => Ok("there is no schema of hopcost's any more".to_owned()),
+    let mut wire = again(address).map_err(words)?;
+    wire.limit(Some(SHORTLY)).map_err(words)?;
+    if !comment(&mut wire).map_err(words)?.is_some_and(|comment| comment.starts_with(OURS)) {
+        return Ok("there is no schema of hopcost's any more".to_owned());
     }
+    // What another run has taken over is not taken from it.
+    be_alone(&mut wire).map_err(|error| error.to_string())?;
+    wire.query(STRAGGLERS).map_err(words)?;
+    wire.query(DROP).map_err(words)?;
+    Ok("dropped the schema hopcost".to_owned())
 }
+
+/// Another connection. Who is about to leave does not wait long for it.
+fn again(address: &Address) -> Result<Wire, WireError> {
+    let patience = address.patience.min(Duration::from_secs(10));
+    Wire::connect(&Address { patience, ..address.clone() })
+}
+
+/// Nobody waits longer for an answer that takes no work.
+const SHORTLY: Duration = Duration::from_mins(1);
+
+/// Ends what the server still does for a hopcost that is gone: it would hold on to our tables to its end.
+const STRAGGLERS: &str = "\
+    SELECT pg_terminate_backend(pid) FROM (SELECT DISTINCT a.pid FROM pg_stat_activity AS a \
+    JOIN pg_locks AS l ON l.pid = a.pid AND l.database = a.datid \
+    JOIN pg_class AS c ON c.oid = l.relation JOIN pg_namespace AS n ON n.oid = c.relnamespace \
+    WHERE n.nspname = 'hopcost' AND a.application_name = 'hopcost' AND a.datname = current_database() \
+    AND a.usename = current_user AND a.pid <> pg_backend_pid()) AS left_over";
 
 /// A server that is not ours.
 struct Attached {
@@ -200,14 +243,44 @@ impl Instance for Attached {
     }
 
     fn close(self: Box<Self>) -> Result<Vec<String>, TargetError> {
-        let mut warden = self.cluster.first().warden();
-        if !self.keep {
-            warden.query(DROP).map_err(failed)?;
+        let copy = self.cluster.first();
+        let left = leave(&mut copy.warden(), self.keep).map_err(failed);
+        let left = match left {
+            // The connection may be gone, and the server need not be.
+            Err(_) if !self.keep => leave_anew(&copy.address),
+            left => left,
+        };
+        match left {
+            Ok(end) => {
+                let kib = super::super::with_commas(end.saturating_sub(self.begun) >> 10);
+                Ok(vec![format!(
+                    "the server wrote {kib} KiB of log in all while hopcost was there"
+                )])
+            }
+            Err(error) if self.keep => {
+                Ok(vec![format!("how much log the server wrote is not known: {error}")])
+            }
+            Err(error) => Err(error),
         }
-        let bytes = written(&mut warden).map_err(failed)?.saturating_sub(self.begun);
-        Ok(vec![format!(
-            "the server wrote {} KiB of log in all while hopcost was there",
-            super::super::with_commas(bytes >> 10)
-        )])
     }
+
+    fn hang_up(&self) {
+        self.cluster.hang_up();
+    }
+}
+
+/// The same over a connection of its own.
+fn leave_anew(address: &Address) -> Result<u64, TargetError> {
+    let mut wire = again(address).map_err(failed)?;
+    be_alone(&mut wire)?;
+    leave(&mut wire, false).map_err(failed)
+}
+
+/// Leaves the server as it was found, but for what is to stay: the bytes of log that it has written.
+fn leave(wire: &mut Wire, keep: bool) -> Result<u64, WireError> {
+    wire.limit(Some(SHORTLY))?;
+    if !keep {
+        wire.query(DROP)?;
+    }
+    written(wire)
 }

@@ -11,6 +11,7 @@ use hopcost_sys::affinity;
 use hopcost_sys::memory::Shared;
 
 use super::address::{Address, Place};
+use super::lines::Lines;
 use super::server::{Quarters, Server};
 use super::session::{Connection, LogWriter, Opening, Ready, failed, name_of, numbered};
 use super::waits::Waits;
@@ -23,6 +24,8 @@ pub struct Copy {
     /// The connection that warmed it, and so has touched all that is measured.
     warden: Mutex<Wire>,
     memory: Option<Shared>,
+    /// All connections to it.
+    lines: Lines,
     /// How it is reached.
     pub address: Address,
     /// What each connection says first.
@@ -71,10 +74,13 @@ impl Copy {
         let is_placed = is_here(&address, warden.pid);
         let memory = is_placed.then(|| Shared::largest(warden.pid).ok().flatten()).flatten();
         let log_writer = warden.value(LOG_WRITER).map_err(failed)?;
+        let lines = Lines::default();
+        lines.add(&warden);
         Ok(Self {
             waits: OnceLock::new(),
             warden: Mutex::new(warden),
             memory,
+            lines,
             address,
             greeting,
             node,
@@ -87,7 +93,7 @@ impl Copy {
 
     fn waits(&self) -> Option<&Waits> {
         // A server that lets nobody in any more is told of by those who ask it for more.
-        let watch = || Waits::watch(&self.address, self.is_placed).ok();
+        let watch = || Waits::watch(&self.address, self.is_placed, &self.lines).ok();
         self.waits.get_or_init(watch).as_ref()
     }
 
@@ -182,7 +188,7 @@ impl Cluster {
         identity: String,
     ) -> Result<Self, TargetError> {
         let statements = setup.workload.statements(setup.shape);
-        let has_scripts = statements.iter().any(|statement| statement.script);
+        let has_scripts = statements.iter().any(|statement| statement.script.is_some());
         let scale = if has_scripts { scale(&mut copies[0].warden()).map_err(failed)? } else { 1 };
         let commit = copies[0].warden().value("SHOW synchronous_commit").map_err(failed)?;
         Ok(Self {
@@ -249,6 +255,7 @@ impl Instance for Cluster {
         };
         let session = Connection::open(&Opening {
             address: &copy.address,
+            lines: &copy.lines,
             greeting: copy.greeting,
             statements: &self.statements,
             seat: &seat,
@@ -283,6 +290,12 @@ impl Instance for Cluster {
 
     fn readings(&self) -> Vec<Reading> {
         Waits::readings(self.copies.iter().filter_map(Copy::waits))
+    }
+
+    fn hang_up(&self) {
+        for copy in &self.copies {
+            copy.lines.hang_up(&copy.address);
+        }
     }
 }
 

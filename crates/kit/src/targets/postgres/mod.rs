@@ -11,6 +11,7 @@
 mod address;
 mod attached;
 mod instance;
+mod lines;
 mod load;
 mod managed;
 mod programs;

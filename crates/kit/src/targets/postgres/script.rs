@@ -2,12 +2,12 @@
 //!
 //! Method: a command is prepared when it first comes up, and sent as `pgbench -M prepared` sends it:
 //! arguments and answers as text, one round trip each, or one for a whole pipeline. Between two commands
-//! the thread serves other connections.
-//!
-//! Limits: `\sleep` holds up the other clients of the same thread.
+//! the thread serves other connections, and while a client sleeps, too.
+
+use std::time::Duration;
 
 use bytes::BytesMut;
-use hopcost_core::{CallError, Seat};
+use hopcost_core::{CallError, Seat, TargetError};
 use postgres_protocol::message::frontend;
 
 use super::session::called;
@@ -22,6 +22,8 @@ pub struct Client {
     /// What is sent next.
     messages: BytesMut,
     course: Option<Course>,
+    /// How long the script sleeps before it goes on.
+    rest: Option<Duration>,
 }
 
 /// A command that the server knows.
@@ -43,16 +45,30 @@ struct Course {
 }
 
 impl Client {
-    /// The client of a seat.
-    pub fn new(seat: &Seat, scale: u32) -> Self {
+    /// The client of a seat, which will go through these scripts.
+    pub fn new(
+        seat: &Seat,
+        scale: u32,
+        mut scripts: impl Iterator<Item = &'static Script>,
+    ) -> Result<Self, TargetError> {
         let presets = presets(seat.seed, seat.stream, scale);
         let seed = seat.seed.wrapping_add(u64::from(seat.stream) << 32);
-        Self {
-            variables: pgbench::Session::new(seed, &presets),
+        let mut variables = pgbench::Session::new(seed, &presets);
+        // What the user says counts more than what a client knows by itself.
+        let prepared = scripts.try_for_each(|script| script.prepare(&mut variables));
+        prepared.map_err(TargetError::Failed)?;
+        Ok(Self {
+            variables,
             known: Vec::new(),
             messages: BytesMut::new(),
             course: None,
-        }
+            rest: None,
+        })
+    }
+
+    /// How long it sleeps before it goes on, if it does.
+    pub fn rest(&self) -> Option<Duration> {
+        self.rest
     }
 
     /// Begins with a script, up to where an answer is waited for: the rows that came back if it is at its
@@ -65,12 +81,16 @@ impl Client {
     ) -> Result<Option<u64>, CallError> {
         let walk = script.begin();
         self.messages.clear();
+        self.rest = None;
         self.course = Some(Course { script, number, walk, asked: None, is_ahead: false, rows: 0 });
         self.go_on(wire)
     }
 
-    /// Takes the answer that was waited for, and goes on to the next.
+    /// Takes the answer that was waited for, or has slept, and goes on to the next.
     pub fn answered(&mut self, wire: &mut Wire) -> Result<Option<u64>, CallError> {
+        if self.rest.take().is_some() {
+            return self.go_on(wire);
+        }
         let Some(course) = &mut self.course else { return Ok(Some(0)) };
         let wants_rows = course.asked.is_some_and(|command| course.script.wants_rows(command));
         let (mut names, mut rows) = (Vec::new(), Vec::new());
@@ -141,8 +161,8 @@ impl Client {
                     return Ok(Some(rows));
                 }
                 Step::Sleep(time) => {
-                    std::thread::sleep(time);
-                    continue;
+                    self.rest = Some(time);
+                    return Ok(None);
                 }
                 Step::Pipeline(Pipeline::Start) => {
                     course.is_ahead = true;

@@ -15,7 +15,7 @@ use hopcost_core::TargetError;
 use hopcost_sys::child::{self, Stop};
 use hopcost_sys::clock;
 
-use super::address::{Address, Place, Tls, Wait};
+use super::address::{Address, PATIENCE, Place, Tls, Wait};
 use super::programs::Programs;
 use super::wire::Wire;
 
@@ -112,6 +112,7 @@ impl Server {
             tls: Tls::Disable,
             root_certificates: None,
             wait: start.wait,
+            patience: PATIENCE,
         };
         let mut server = Self { child, address };
         server.be_ready(&log).map_err(failed)?;

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use hopcost_core::{
@@ -21,6 +22,7 @@ use hopcost_sys::memory::Shared;
 use postgres_protocol::message::frontend;
 
 use super::address::Address;
+use super::lines::Lines;
 use super::script::Client;
 use super::types::Type;
 use super::wire::{Wire, WireError, columns};
@@ -30,6 +32,8 @@ use crate::pgbench::Script;
 pub struct Opening<'a> {
     /// Of which server.
     pub address: &'a Address,
+    /// Where it is known to whoever hangs up.
+    pub lines: &'a Lines,
     /// What is said first, such as a search path; may be empty.
     pub greeting: &'a str,
     /// What will be asked.
@@ -56,12 +60,19 @@ pub enum Ready {
 impl Ready {
     /// Scripts are read once, and last as long as the program does.
     pub fn of(statement: &Statement) -> Result<Self, TargetError> {
-        if !statement.script {
+        let Some(variables) = statement.script else {
             return Ok(Self::Statement(*statement));
-        }
-        let script = Script::read(statement.name, statement.sql);
+        };
+        let script = Script::with(statement.name, statement.sql, variables);
         let script = script.map_err(|error| TargetError::Failed(error.to_string()))?;
         Ok(Self::Script(Box::leak(Box::new(script))))
+    }
+
+    fn script(&self) -> Option<&'static Script> {
+        match self {
+            Self::Statement(_) => None,
+            Self::Script(script) => Some(script),
+        }
     }
 }
 
@@ -107,6 +118,7 @@ impl Connection {
     /// Opens it.
     pub fn open(opening: &Opening<'_>) -> Result<Self, TargetError> {
         let mut wire = Wire::connect(opening.address).map_err(failed)?;
+        wire.limit(Some(opening.address.patience)).map_err(failed)?;
         if let Some(cpu) = opening.cpu {
             affinity::pin_other(wire.pid, &CpuSet::from_iter([cpu])).map_err(|error| {
                 let pid = wire.pid;
@@ -124,7 +136,11 @@ impl Connection {
             Ready::Script(script) => Ok(Asked::Script(script)),
         });
         let calls = calls.collect::<Result<_, _>>()?;
-        let client = Client::new(opening.seat, opening.scale);
+        let scripts = opening.statements.iter().filter_map(Ready::script);
+        let client = Client::new(opening.seat, opening.scale, scripts)?;
+        // A call takes as long as it takes.
+        wire.limit(None).map_err(failed)?;
+        opening.lines.add(&wire);
         // Only a server on this host, and ours to look into, has one.
         let memory = opening.cpu.and_then(|_| Shared::largest(wire.pid).ok().flatten());
         let log_writer = opening.log_writer;
@@ -277,6 +293,13 @@ impl Remote for Connection {
         taken.map(|()| Some(answer)).map_err(|error| called(name, error))
     }
 
+    fn rest(&self) -> Option<Duration> {
+        match self.calls.get(self.asked)? {
+            Asked::Statement(_) => None,
+            Asked::Script(_) => self.client.rest(),
+        }
+    }
+
     fn socket(&self) -> BorrowedFd<'_> {
         self.wire.socket()
     }
@@ -301,7 +324,11 @@ impl Session for Connection {
     fn execute(&mut self, request: &Request) -> Result<Answer, CallError> {
         self.send(request)?;
         loop {
-            self.wire.wait().map_err(|error| CallError::Lost(error.to_string()))?;
+            if let Some(rest) = self.rest() {
+                std::thread::sleep(rest);
+            } else {
+                self.wire.wait().map_err(|error| CallError::Lost(error.to_string()))?;
+            }
             if let Some(answer) = self.receive()? {
                 return Ok(answer);
             }

@@ -1,62 +1,94 @@
 //! The way to a server and back: a Unix socket, TCP, or TLS over it.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use hopcost_sys::readiness;
+use hopcost_sys::{liveness, readiness};
 use postgres_protocol::message::frontend;
 
 use super::address::{Address, Place, Tls};
+use super::lines::Line;
 use super::tls::{self, Encrypted};
 
-/// A connection's socket.
+/// A connection's socket, which whoever hangs up knows, too.
 pub enum Stream {
-    Unix(UnixStream),
-    Tcp(TcpStream),
+    Unix(Arc<UnixStream>),
+    Tcp(Arc<TcpStream>),
     Encrypted(Box<Encrypted>),
 }
 
-/// Nobody waits longer to be let in.
-const CONNECTING: Duration = Duration::from_secs(10);
+/// What lies below an encrypted connection.
+pub struct Socket(Arc<TcpStream>);
+
+/// A host that gives no sign of life for so long is taken for gone.
+const SILENCE: Duration = Duration::from_secs(30);
 
 impl Stream {
     pub fn open(address: &Address) -> Result<Self, String> {
-        let words = |error: io::Error| error.to_string();
+        let said = |error: io::Error| words(&error);
+        let most = Some(address.patience);
         match &address.place {
             Place::Directory(directory) => {
                 let path = directory.join(format!(".s.PGSQL.{}", address.port));
                 let socket = UnixStream::connect(&path);
-                socket.map(Self::Unix).map_err(|error| format!("{}: {error}", path.display()))
+                let socket = socket.map_err(|error| format!("{}: {error}", path.display()))?;
+                let stream = Self::Unix(Arc::new(socket));
+                stream.limit(most).map_err(said)?;
+                Ok(stream)
             }
             Place::Host(host) => {
-                let socket = TcpStream::connect((host.as_str(), address.port)).map_err(words)?;
-                socket.set_nodelay(true).map_err(words)?;
-                Self::secured(socket, host, address)
+                let socket = reached(host, address).map_err(said)?;
+                socket.set_nodelay(true).map_err(said)?;
+                liveness::notice_death(socket.as_fd(), SILENCE).map_err(said)?;
+                let stream = Self::Tcp(Arc::new(socket));
+                stream.limit(most).map_err(said)?;
+                stream.secured(host, address)
             }
         }
     }
 
-    fn secured(mut socket: TcpStream, host: &str, address: &Address) -> Result<Self, String> {
+    fn secured(self, host: &str, address: &Address) -> Result<Self, String> {
+        let Self::Tcp(socket) = &self else { return Ok(self) };
         if address.tls == Tls::Disable {
-            return Ok(Self::Tcp(socket));
+            return Ok(self);
         }
-        let words = |error: io::Error| error.to_string();
         let mut question = BytesMut::new();
         frontend::ssl_request(&mut question);
         let mut answer = [0];
-        socket.set_read_timeout(Some(CONNECTING)).map_err(words)?;
-        socket.write_all(&question).and_then(|()| socket.read_exact(&mut answer)).map_err(words)?;
-        socket.set_read_timeout(None).map_err(words)?;
+        let mut plain = &**socket;
+        let asked = plain.write_all(&question).and_then(|()| plain.read_exact(&mut answer));
+        asked.map_err(|error| words(&error))?;
         match (&answer, address.tls) {
-            (b"S", _) => tls::over(socket, host, address)
+            (b"S", _) => tls::over(Socket(Arc::clone(socket)), host, address)
                 .map(|encrypted| Self::Encrypted(Box::new(encrypted)))
                 .map_err(|error| format!("TLS: {error}")),
-            (_, Tls::Prefer) => Ok(Self::Tcp(socket)),
+            (_, Tls::Prefer) => Ok(self),
             _ => Err("the server has no TLS, and sslmode asks for it".to_owned()),
+        }
+    }
+
+    /// From here on nobody waits longer than this for the other end, or as long as it takes.
+    pub fn limit(&self, most: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Unix(socket) => {
+                socket.set_read_timeout(most).and_then(|()| socket.set_write_timeout(most))
+            }
+            Self::Tcp(socket) => limit(socket, most),
+            Self::Encrypted(stream) => limit(&stream.sock.0, most),
+        }
+    }
+
+    /// What whoever hangs up has to know.
+    pub fn line(&self) -> Line {
+        match self {
+            Self::Unix(socket) => Line::Unix(Arc::downgrade(socket)),
+            Self::Tcp(socket) => Line::Tcp(Arc::downgrade(socket)),
+            Self::Encrypted(stream) => Line::Tcp(Arc::downgrade(&stream.sock.0)),
         }
     }
 
@@ -64,7 +96,7 @@ impl Stream {
         match self {
             Self::Unix(socket) => socket.as_fd(),
             Self::Tcp(socket) => socket.as_fd(),
-            Self::Encrypted(stream) => stream.sock.as_fd(),
+            Self::Encrypted(stream) => stream.sock.0.as_fd(),
         }
     }
 
@@ -87,5 +119,60 @@ impl Stream {
             }
         }
         Ok(())
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self.0).read(buffer)
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (&*self.0).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn limit(socket: &TcpStream, most: Option<Duration>) -> io::Result<()> {
+    socket.set_read_timeout(most).and_then(|()| socket.set_write_timeout(most))
+}
+
+/// The first address of a host that answers.
+fn reached(host: &str, address: &Address) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for place in (host, address.port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&place, address.patience) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// What went wrong with a connection, and where to look.
+pub fn words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
+            "the server has closed the connection".to_owned()
+        }
+        io::ErrorKind::ConnectionReset => {
+            "the connection was reset, by the server's host or by something on the way: look into the \
+             server's log, and at what stands between"
+                .to_owned()
+        }
+        io::ErrorKind::TimedOut => {
+            "the server's host gives no sign of life: it is down, or the way there is cut".to_owned()
+        }
+        io::ErrorKind::WouldBlock => {
+            "the server does not answer, though its host is there: look whether it hangs, or what stands \
+             between"
+                .to_owned()
+        }
+        _ => format!("the connection to the server: {error}"),
     }
 }

@@ -1,7 +1,7 @@
 //! TLS, as `sslmode` asks for it.
 
 use std::fmt;
-use std::net::TcpStream;
+use std::io;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -16,12 +16,13 @@ use rustls::{
 };
 
 use super::address::{Address, Tls};
+use super::stream::{Socket, words};
 
 /// An encrypted connection.
-pub type Encrypted = StreamOwned<ClientConnection, TcpStream>;
+pub type Encrypted = StreamOwned<ClientConnection, Socket>;
 
 /// Makes a connection an encrypted one, to `host`. The server has said that it will.
-pub fn over(socket: TcpStream, host: &str, address: &Address) -> Result<Encrypted, String> {
+pub fn over(socket: Socket, host: &str, address: &Address) -> Result<Encrypted, String> {
     let provider = Arc::new(ring::default_provider());
     let (roots, known) = trusted(address)?;
     let verifier = Verifier { provider: Arc::clone(&provider), roots, known, wanted: address.tls };
@@ -37,9 +38,14 @@ pub fn over(socket: TcpStream, host: &str, address: &Address) -> Result<Encrypte
         ClientConnection::new(Arc::new(config), name).map_err(|error| error.to_string())?;
     let mut stream = StreamOwned::new(connection, socket);
     while stream.conn.is_handshaking() {
-        stream.conn.complete_io(&mut stream.sock).map_err(|error| error.to_string())?;
+        stream.conn.complete_io(&mut stream.sock).map_err(|error| told(&error))?;
     }
     Ok(stream)
+}
+
+/// What is wrong with a certificate is TLS's to say, and what is wrong with the way there is not.
+fn told(error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::InvalidData { error.to_string() } else { words(error) }
 }
 
 /// Whom the user trusts, where somebody has to be.

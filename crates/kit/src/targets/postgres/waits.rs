@@ -17,6 +17,7 @@ use hopcost_core::{Nature, Reading};
 use hopcost_sys::affinity;
 
 use super::address::Address;
+use super::lines::Lines;
 use super::wire::{Rows, Wire, WireError};
 
 const BETWEEN: Duration = Duration::from_millis(100);
@@ -39,8 +40,11 @@ pub struct Waits {
 
 impl Waits {
     /// Begins to look. Where processes run is only told of a server on this host.
-    pub fn watch(address: &Address, is_here: bool) -> Result<Self, WireError> {
+    pub fn watch(address: &Address, is_here: bool, lines: &Lines) -> Result<Self, WireError> {
         let mut wire = Wire::connect(address)?;
+        // Whoever has to wait for this one at the end is not to wait for ever.
+        wire.limit(Some(address.patience))?;
+        lines.add(&wire);
         let (seen, over) = (Arc::<Mutex<_>>::default(), Arc::<AtomicBool>::default());
         let (into, until) = (Arc::clone(&seen), Arc::clone(&over));
         let thread = std::thread::spawn(move || {

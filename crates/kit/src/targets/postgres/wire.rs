@@ -10,6 +10,7 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use hopcost_sys::readiness;
@@ -19,7 +20,8 @@ use postgres_protocol::message::frontend;
 use thiserror::Error;
 
 use super::address::{Address, Secret, Wait};
-use super::stream::Stream;
+use super::lines::Line;
+use super::stream::{Stream, words};
 
 /// What went wrong.
 #[derive(Debug, Error)]
@@ -78,17 +80,15 @@ impl ServerError {
 
 impl From<io::Error> for WireError {
     fn from(error: io::Error) -> Self {
-        Self::Lost(match error.kind() {
-            io::ErrorKind::BrokenPipe
-            | io::ErrorKind::ConnectionReset
-            | io::ErrorKind::UnexpectedEof => "the server has closed the connection".to_owned(),
-            _ => format!("the connection to the server: {error}"),
-        })
+        Self::Lost(words(&error))
     }
 }
 
 /// The rows of an answer, as text.
 pub type Rows = Vec<Vec<Option<String>>>;
+
+/// Another process of the server's died, and all begin anew.
+const CRASH_SHUTDOWN: &str = "57P02";
 
 /// One message of the server's.
 pub struct Message {
@@ -148,7 +148,19 @@ impl Wire {
             WireError::Server(said) => WireError::Lost(format!("postgres:{address}: {said}")),
             lost @ WireError::Lost(_) => lost,
         })?;
+        wire.limit(None)?;
         Ok(wire)
+    }
+
+    /// From here on nobody waits longer than this for a word of the server's, or as long as it takes. Who has
+    /// waited so long has lost it.
+    pub fn limit(&self, most: Option<Duration>) -> Result<(), WireError> {
+        Ok(self.stream.limit(most)?)
+    }
+
+    /// What whoever hangs up has to know.
+    pub fn line(&self) -> Line {
+        self.stream.line()
     }
 
     fn be_let_in(&mut self, address: &Address) -> Result<(), WireError> {
@@ -275,6 +287,18 @@ impl Wire {
         }
     }
 
+    /// The server says something while rows are handed over: that it takes no more of them, or nothing of
+    /// importance.
+    pub fn copy_objection(&mut self) -> Result<(), WireError> {
+        let message = self.next()?;
+        if message.tag != b'E' {
+            return Ok(());
+        }
+        let error = ServerError::parse(self.body(&message));
+        self.until_ready(|_, _| Ok(()))?;
+        Err(WireError::Server(error))
+    }
+
     /// That was all.
     pub fn copy_end(&mut self) -> Result<(), WireError> {
         frontend::copy_done(&mut self.out);
@@ -316,6 +340,13 @@ impl Wire {
                 }
                 b'E' => {
                     error.get_or_insert(WireError::Server(ServerError::parse(body)));
+                }
+                // Why the connection is about to end may come as a notice.
+                b'N' => {
+                    let said = ServerError::parse(body);
+                    if said.code == CRASH_SHUTDOWN {
+                        error.get_or_insert(WireError::Server(said));
+                    }
                 }
                 tag if error.is_none() => {
                     if let Err(words) = take(tag, body) {

@@ -78,7 +78,8 @@ impl Target for Sqlite {
         setup: &Setup<'_>,
         heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        if setup.workload.statements(setup.shape).iter().any(|statement| statement.script) {
+        if setup.workload.statements(setup.shape).iter().any(|statement| statement.script.is_some())
+        {
             let words = "scripts are for a database that is asked over a connection, as postgres:";
             return Err(TargetError::NotHere(words.into()));
         }

@@ -21,7 +21,7 @@ struct Questions {
 }
 
 const fn statement(name: &'static str, sql: &'static str, arguments: usize) -> Statement {
-    Statement { name, sql, arguments, recompile: false, script: false }
+    Statement { name, sql, arguments, recompile: false, script: None }
 }
 
 const SCAN: Statement =

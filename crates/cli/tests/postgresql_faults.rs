@@ -1,0 +1,237 @@
+//! What goes wrong while `hopcost` works on a PostgreSQL server: full disks, cut connections, interruptions.
+//! Each ends with words, what was finished stays, and what was made is dropped or can be.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+#[path = "../../kit/tests/server/disk.rs"]
+mod disk;
+mod on_postgresql;
+#[path = "../../kit/tests/server/proxy.rs"]
+mod proxy;
+
+use std::fs;
+use std::process::{Child, Command, Output, Stdio};
+
+use disk::SmallDisk;
+use on_postgresql::{Bench, PostgreSql, alone, text, wait_until};
+use proxy::Proxy;
+
+impl Bench {
+    /// What remains of a run that failed after some blocks: its reason is stored, and so are these.
+    fn failed(&self, run: Child, words: &[&str]) {
+        let output = run.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        let report = text(&self.hopcost(&["report"]).output().unwrap());
+        let is_told = |told: &str| words.iter().any(|words| told.contains(words));
+        assert!(is_told(&text(&output)), "{}", text(&output));
+        let told = report.split("was not finished (").nth(1).unwrap_or_else(|| panic!("{report}"));
+        assert!(is_told(told), "{report}");
+        let blocks = report.split(" blocks").next().unwrap().rsplit(' ').next().unwrap();
+        assert!(blocks.parse::<i64>().unwrap() >= 2, "{report}");
+    }
+
+    /// A run that is at work and has finished some blocks. Each begins with a store of its own.
+    fn at_work(&self, url: &str) -> Child {
+        let _ = fs::remove_file(self.dir.path().join("hopcost.db"));
+        let run = self.long_run_on(url).spawn().unwrap();
+        self.wait_for_blocks(2);
+        run
+    }
+
+    /// What `hopcost restore` says, of this server or of others.
+    fn restore(&self) -> Output {
+        self.hopcost(&["restore"]).output().unwrap()
+    }
+
+    /// Is something written down that is to be dropped in this server?
+    fn has_promise(&self) -> bool {
+        let here = self.server.directory().file_name().unwrap().to_string_lossy().into_owned();
+        text(&self.restore()).contains(&here)
+    }
+}
+
+/// The codes of a command that was interrupted and could, or could not, drop what it had made.
+const PUT_BACK: i32 = 130;
+const NOT_PUT_BACK: i32 = 1;
+
+fn interrupt(child: &Child) {
+    let done = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(done.success());
+}
+
+/// Interrupts a command: what it says when it ends with this code.
+fn interrupted(child: Child, code: i32) -> String {
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(code), "{}", text(&output));
+    text(&output)
+}
+
+#[test]
+fn a_full_disk_ends_a_run_and_a_load_with_words() {
+    let _alone = alone();
+    let disk = SmallDisk::of_mib(64);
+    let bench = Bench::with(PostgreSql::with_its_log_in(&disk.path().join("log"), disk.keeper()));
+    let owner = fs::metadata(bench.server.directory()).unwrap();
+    let place = disk.directory("tables", &owner).display().to_string();
+    bench.server.ask(&format!("CREATE TABLESPACE small LOCATION '{place}'"));
+    bench.server.ask("ALTER ROLE me SET default_tablespace = small");
+    let before = bench.server.dump();
+
+    let run = bench.at_work(&bench.url());
+    // The log has some room left, and the tables have none.
+    bench.server.ask("SELECT pg_switch_wal()");
+    disk.fill();
+    bench.failed(run, &["could not extend file"]);
+    let report = text(&bench.hopcost(&["report"]).output().unwrap());
+    for words in ["calls of a window failed, the first: single_row_commit", "No space left", "free"]
+    {
+        assert!(report.contains(words), "{report}");
+    }
+    assert!(!bench.has_schema());
+
+    let load = ["load", &bench.url(), "archive_view", "--scale", "20000"];
+    let output = bench.hopcost(&load).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("loading "), "{}", text(&output));
+    assert!(text(&output).contains("No space left on device"), "{}", text(&output));
+    assert!(!bench.has_schema());
+    assert!(!bench.has_promise());
+    assert_eq!(bench.server.dump(), before);
+
+    // A server of hopcost's own finds no room for its data.
+    let mut run = Command::new("nsenter");
+    run.args(["--target", &disk.keeper().to_string(), "--mount", "--wd=."]);
+    run.args([env!("CARGO_BIN_EXE_hopcost"), "run", "same.toml", "--quick"]);
+    run.args(["--target", "postgres:managed", "--cache-dir"]).arg(disk.path().join("cache"));
+    let output = run.current_dir(bench.dir.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("No space left on device"), "{}", text(&output));
+    let report = text(&bench.hopcost(&["report"]).output().unwrap());
+    assert!(report.contains("was not finished (") && report.contains("No space left"), "{report}");
+    disk.free();
+
+    // Where the log has no room, the whole server stops.
+    bench.server.ask("ALTER ROLE me RESET default_tablespace");
+    let run = bench.at_work(&bench.url());
+    disk.fill();
+    let mut psql = bench.server.client("psql", &["-c", "SELECT pg_switch_wal()"]);
+    psql.status().unwrap();
+    bench.failed(run, &["No space left", "crash of another server process"]);
+    bench.server.kill();
+    let output = bench.restore();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("NOT REMOVED"), "{}", text(&output));
+    disk.free();
+    bench.server.start_again();
+    assert!(bench.has_schema());
+    assert!(bench.has_promise());
+    assert!(!bench.has_schema(), "that was 'hopcost restore'");
+}
+
+#[test]
+fn a_connection_that_is_cut_or_silent_is_told_and_never_in_the_way_of_an_interruption() {
+    let _alone = alone();
+    let bench = Bench::new(&[]);
+    let before = bench.server.dump();
+    let network = Proxy::before(bench.server.socket());
+    let url = format!("postgres:{}", network.url("&connect_timeout=3"));
+
+    let run = bench.at_work(&url);
+    network.reset();
+    bench.failed(run, &["single_row_commit: the connection was reset"]);
+    assert!(!bench.has_schema(), "the server is there, and lets us in again");
+
+    // Who is not let in has a limit.
+    network.be_silent(true);
+    let soon = format!("postgres:{}", network.url("&connect_timeout=1"));
+    let drive = ["drive", &soon, "--workload", "null_call", "--duration", "0.1s"];
+    let output = bench.hopcost(&drive).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("the server does not answer"), "{}", text(&output));
+    network.be_silent(false);
+
+    let run = bench.at_work(&url);
+    network.be_silent(true);
+    let said = interrupted(run, NOT_PUT_BACK);
+    assert!(said.contains("is still there: run 'hopcost restore'"), "{said}");
+    assert!(bench.has_schema(), "nobody could be told to drop it");
+    network.be_silent(false);
+    let restored = text(&bench.restore());
+    assert!(restored.contains("dropped the schema hopcost"), "{restored}");
+    assert_eq!(bench.server.dump(), before);
+
+    let drive = ["drive", &url, "--workload", "null_call", "--duration", "10m", "--clients", "3"];
+    let drive = bench.hopcost(&drive).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let drive = drive.unwrap();
+    // Two more are the one that looks after it, and the one that watches what is waited for.
+    wait_until("three clients are at work", || sessions(&bench) >= 4);
+    network.be_silent(true);
+    let said = interrupted(drive, PUT_BACK);
+    assert!(!said.contains("still there"), "nothing was made: {said}");
+    network.be_silent(false);
+}
+
+fn sessions(bench: &Bench) -> u32 {
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hopcost'";
+    bench.server.ask(sql).parse().unwrap()
+}
+
+#[test]
+fn loads_and_drives_that_are_interrupted_or_killed_leave_what_was_there_before() {
+    let _alone = alone();
+    let bench = Bench::new(&[]);
+    let url = bench.url();
+    let before = bench.server.dump();
+    let spawn = |arguments: &[&str]| {
+        let mut command = bench.hopcost(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let load = || {
+        let load = spawn(&["load", &url, "tpcc", "--scale", "20"]);
+        wait_until("a table is being filled", || {
+            let copies = "SELECT count(*) FROM pg_stat_progress_copy WHERE tuples_processed > 0";
+            bench.server.ask(copies) != "0"
+        });
+        load
+    };
+    let drive = || {
+        let drive = ["drive", &url, "--workload", "newest_bounded", "--scale", "100"];
+        let drive = spawn(&[&drive[..], &["--duration", "10m", "--clients", "3"]].concat());
+        wait_until("the data is there, and clients at work", || sessions(&bench) >= 4);
+        drive
+    };
+    let killed = |mut child: Child| {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(bench.has_schema());
+        let restored = text(&bench.restore());
+        assert!(restored.contains("dropped the schema hopcost"), "{restored}");
+        assert_eq!(bench.server.dump(), before);
+    };
+
+    interrupted(load(), PUT_BACK);
+    assert!(!bench.has_promise());
+    assert_eq!(bench.server.dump(), before);
+    killed(load());
+    interrupted(drive(), PUT_BACK);
+    assert!(!bench.has_promise());
+    assert_eq!(bench.server.dump(), before);
+    killed(drive());
+
+    // What was loaded to stay does, whatever becomes of those who use it.
+    let small = ["load", &url, "archive_view", "--scale", "100"];
+    let output = bench.hopcost(&small).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let loaded = bench.server.dump();
+    assert_ne!(loaded, before);
+    interrupted(drive(), PUT_BACK);
+    let mut drive = drive();
+    // It is not taken from somebody who is at work with it.
+    let output = bench.hopcost(&small).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("another hopcost is at work"), "{}", text(&output));
+    drive.kill().unwrap();
+    drive.wait().unwrap();
+    assert!(!bench.has_promise());
+    assert_eq!(bench.server.dump(), loaded);
+}

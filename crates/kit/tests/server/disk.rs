@@ -1,0 +1,89 @@
+//! A small disk of a test's own, which can be full.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::fs::chown;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use hopcost_sys::is_root;
+
+/// A file system in memory that only one process and those that follow it see; it goes with them.
+pub struct SmallDisk {
+    /// It ends when its input does, which is when the test does.
+    keeper: Child,
+    dir: tempfile::TempDir,
+}
+
+impl SmallDisk {
+    /// Of so many MiB.
+    pub fn of_mib(mib: u32) -> Self {
+        assert!(is_root(), "this test mounts a small file system: run it as root");
+        let dir = tempfile::tempdir().unwrap();
+        let mount = format!(
+            "mount -t tmpfs -o size={mib}m,mode=0777 hopcost-test '{}' && echo there && exec cat",
+            dir.path().display()
+        );
+        let mut keeper = Command::new("unshare")
+            .args(["--mount", "--propagation", "private", "sh", "-c", &mount])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut told = String::new();
+        BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut told).unwrap();
+        assert_eq!(told.trim(), "there", "this test has to mount a file system, and may not");
+        Self { keeper, dir }
+    }
+
+    /// The process that sees it.
+    pub fn keeper(&self) -> u32 {
+        self.keeper.id()
+    }
+
+    /// Where those see it who see it.
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().to_owned()
+    }
+
+    /// Where everybody sees it who may.
+    fn seen_by_all(&self, name: &str) -> PathBuf {
+        let path = self.dir.path().strip_prefix("/").unwrap();
+        PathBuf::from(format!("/proc/{}/root", self.keeper())).join(path).join(name)
+    }
+
+    /// Makes a directory in it, in the hands of whom another file belongs to.
+    pub fn directory(&self, name: &str, owner: &fs::Metadata) -> PathBuf {
+        use std::os::unix::fs::MetadataExt;
+        fs::create_dir(self.seen_by_all(name)).unwrap();
+        chown(self.seen_by_all(name), Some(owner.uid()), Some(owner.gid())).unwrap();
+        self.dir.path().join(name)
+    }
+
+    /// Takes all room that is left.
+    pub fn fill(&self) {
+        let mut file = File::create(self.seen_by_all("ballast")).unwrap();
+        let mut piece = vec![1; 1 << 20];
+        while !piece.is_empty() {
+            match file.write_all(&piece) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::StorageFull => {
+                    piece.truncate(piece.len() / 2);
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// Gives it back.
+    pub fn free(&self) {
+        fs::remove_file(self.seen_by_all("ballast")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = self.keeper.kill();
+        let _ = self.keeper.wait();
+    }
+}

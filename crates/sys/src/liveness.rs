@@ -1,0 +1,84 @@
+//! Noticing that the host at the other end of a TCP connection is gone.
+//!
+//! Method: over a connection on which nothing comes the kernel asks the other end for a sign of life, and
+//! ends the connection where none comes. Neither a call nor a wait of ours takes a timer for that.
+//!
+//! Limits: a host that lives while its program hangs gives the sign.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+/// Whoever waits for the other end finds the connection [timed out](io::ErrorKind::TimedOut) when that host
+/// has given no sign of life for so long.
+pub fn notice_death(socket: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
+    let whole = |number: u128| libc::c_int::try_from(number.max(1)).unwrap_or(libc::c_int::MAX);
+    let seconds = u128::from(silence.as_secs());
+    set(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
+    // A third of the time goes by before it is asked, and it is asked several times.
+    set(socket, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, whole(seconds / 3))?;
+    set(socket, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, whole(seconds / 6))?;
+    set(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, whole(silence.as_millis()))
+}
+
+fn set(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the pointer and the length describe one whole number that outlives the call.
+    let done = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), length)
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    /// A connection whose other end hears nothing more, as if its host were down: the kernel drops each
+    /// packet for it.
+    fn cut() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        let mut nothing =
+            libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 };
+        let filter = libc::sock_fprog { len: 1, filter: &raw mut nothing };
+        let length = size_of::<libc::sock_fprog>() as libc::socklen_t;
+        // SAFETY: the program is one instruction; the kernel copies it before the call returns.
+        let done = unsafe {
+            libc::setsockopt(
+                far.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ATTACH_FILTER,
+                (&raw const filter).cast(),
+                length,
+            )
+        };
+        assert_eq!(done, 0, "{}", io::Error::last_os_error());
+        (near, far)
+    }
+
+    #[test]
+    fn a_host_that_is_gone_is_noticed_by_who_waits_and_by_who_has_asked() {
+        let wait = |asks: bool| {
+            let (mut near, _far) = cut();
+            notice_death(near.as_fd(), Duration::from_secs(2)).unwrap();
+            if asks {
+                near.write_all(b"?").unwrap();
+            }
+            near.read(&mut [0]).unwrap_err().kind()
+        };
+        let waits = std::thread::spawn(move || wait(false));
+        assert_eq!(wait(true), io::ErrorKind::TimedOut);
+        assert_eq!(waits.join().unwrap(), io::ErrorKind::TimedOut);
+    }
+}
