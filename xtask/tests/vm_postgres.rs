@@ -119,3 +119,85 @@ fn postgresql_is_placed_on_both_arms_on_n2() {
 fn postgresql_is_placed_on_both_arms_on_n4() {
     places_both_arms("n4", 12);
 }
+
+/// A worker has to live for a while to be seen: whole queries, however small their table.
+const PARALLEL: &str = r#"
+question = "Does parallel work follow its session?"
+
+[subject]
+target = "postgres"
+dataset = "tran_stats"
+scale = { quick = 60_000, full = 60_000 }
+workload = "reporting_p2_whole"
+
+[factor.pinned]
+postmaster = { data = "node:A", workers = "node:A", dop = 2, postmaster = "node:A" }
+leader = { data = "node:A", workers = "node:A", dop = 2 }
+workers = { data = "node:A", workers = "node:A", dop = 2, parallel_workers = "node:A" }
+elsewhere = { data = "node:A", workers = "node:A", dop = 2, postmaster = "node:B" }
+
+[measure]
+response = "calls_per_second"
+prove = [
+  "answered_in_place >= 99% when pinned = leader",
+  "parallel_workers_ran >= 90% when pinned = postmaster",
+  "parallel_workers_ran >= 90% when pinned = leader",
+  "parallel_workers_ran >= 90% when pinned = elsewhere",
+  "parallel_workers_in_place >= 98% when pinned = postmaster",
+  "parallel_workers_in_place >= 98% when pinned = elsewhere",
+  "parallel_workers_in_place >= 50% when pinned = workers",
+]
+"#;
+
+/// A pinned leader does not pin its workers, and the report says where they ran; a pinned postmaster does.
+#[test]
+fn parallel_workers_follow_the_postmaster_on_n2() {
+    let dir = tempfile::tempdir().unwrap();
+    loaded(dir.path());
+    let (programs, share) = installation();
+    let shared = [share.join("timezonesets"), share.join("extension")];
+    let zones = ["usr/share/zoneinfo/UTC", "usr/share/zoneinfo/Etc/UTC"].map(Path::new);
+    let what: Vec<&Path> = shared.iter().map(PathBuf::as_path).chain(zones).collect();
+    tar(&dir.path().join("share.tar"), Path::new("/"), &what);
+    std::fs::write(dir.path().join("experiment.toml"), PARALLEL).unwrap();
+    let (mut vm, _turn) = vm::guest("n2", Kernel::V6_1).unwrap();
+    for file in ["bin/postgres", "bin/initdb", "lib/pg_prewarm.so"] {
+        let file = programs.join(file);
+        vm = vm.with(&file, &file.display().to_string());
+    }
+    for file in ["data.tar", "share.tar", "experiment.toml"] {
+        vm = vm.with(&dir.path().join(file), &format!("/{file}"));
+    }
+    let vm = vm.with(Path::new("/bin/cp"), "/usr/bin/cp").mib_per_node(MIB_PER_NODE).seconds(900);
+    let told = "hopcost report --store /out/store.db --html /out/page.html > /out/text";
+    let outcome = vm.run(&format!("{RUN}\n{told}")).unwrap();
+    assert_eq!(outcome.read("code").unwrap().trim(), "0", "{}", outcome.console);
+    let result: Value = serde_json::from_str(&outcome.read("run").unwrap()).unwrap();
+    let arms = result["details"]["arms"].as_array().unwrap();
+    // Looks that found a worker on one node, while its session stood on another or the same.
+    let looks = |level: &str, node: u32, leader: u32| {
+        let arm = arms.iter().find(|arm| arm["level"] == level).unwrap();
+        let of = format!("node {node}, leader on node {leader}");
+        let is = |seen: &&Value| seen["metric"] == "parallel_worker_samples" && seen["of"] == of;
+        arm["observed"].as_array().unwrap().iter().find(is).unwrap()["value"].as_f64().unwrap()
+    };
+    let (text, page) = (outcome.read("text").unwrap(), outcome.read("page.html").unwrap());
+    for leader in [0, 1] {
+        let other = 1 - leader;
+        let sides = |level| (looks(level, leader, leader), looks(level, other, leader));
+        let (near, far) = sides("postmaster");
+        assert!(near > 0.0 && 50.0 * far <= near, "pinned with the session: {near} {far}");
+        let (near, far) = sides("elsewhere");
+        assert!(far > 0.0 && 50.0 * near <= far, "pinned elsewhere: {near} {far}");
+        let (near, far) = sides("leader");
+        assert!(near + far > 0.0, "wherever the kernel put them, they were seen");
+        for told in ["leader at 1 stream: ", &format!("with the session on node {leader}, ")] {
+            let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(one_line.contains(told) && page.contains(told), "{told}: {text}");
+        }
+    }
+    let proof = result["proof"].as_array().unwrap();
+    assert_eq!(proof.len(), 7, "{proof:?}");
+    let holds = |proved: &Value| proved["found"].as_f64() >= proved["least"].as_f64();
+    assert!(proof.iter().all(holds), "{proof:?}");
+}

@@ -104,6 +104,12 @@ pub struct Level {
     pub log_writer: Option<Spot>,
     /// The threads that send requests, of a database that is another process.
     pub client: Option<Spot>,
+    /// How many processes of the database work on one query.
+    pub dop: Option<u32>,
+    /// The process that starts parallel workers.
+    pub postmaster: Option<Spot>,
+    /// Where parallel workers are pinned to once they run.
+    pub parallel_workers: Option<Spot>,
     /// How many CPUs the workers get; as many as all levels can have where none says it.
     pub cpus: Option<u32>,
     /// What the database is asked, where that is what varies.

@@ -57,8 +57,8 @@ pub use proof::{Locality, PageSize, Proof, ProofMethod};
 pub use published::{Figure, Published};
 pub use result::{Arm, CostSoFar, Details, ExperimentResult, Headline, PointCost, Proved};
 pub use target::{
-    CallError, Counted, Instance, Loading, Look, Lookups, Needs, Remote, Seat, Session, Setup,
-    Target, TargetError,
+    CallError, Counted, Instance, Loading, Look, Lookups, Needs, Parallel, Remote, Seat, Session,
+    Setup, Target, TargetError,
 };
 pub use verdict::Verdict;
 pub use whereabouts::{BytesByNode, Host, Located, SharedBytes, Standing, Threads, Whereabouts};

@@ -71,6 +71,17 @@ pub struct Loading<'a> {
     pub done: f64,
 }
 
+/// A query on which several processes work, where these are a database's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parallel {
+    /// How many: the session's own, and the parallel workers that it asks for.
+    pub dop: u32,
+    /// The node of the process that starts the workers; anywhere, if none is named.
+    pub postmaster: Option<NodeId>,
+    /// The node that the workers are pinned to once they run.
+    pub workers: Option<NodeId>,
+}
+
 /// Where a session's thread stands, and which copy of the data it is to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seat {
@@ -82,6 +93,8 @@ pub struct Seat {
     pub worker: Option<CpuId>,
     /// The CPU of the log writer, where the experiment places one.
     pub log_writer: Option<CpuId>,
+    /// Who works on its queries, where the experiment says it.
+    pub parallel: Option<Parallel>,
     /// The stream's number.
     pub stream: u32,
     /// The seed of anything random.

@@ -67,6 +67,7 @@ impl<'a> Bench<'a> {
                     at: placement.at,
                     home: placement.home,
                     log_writer: placement.log_writer.as_ref().and_then(CpuSet::first),
+                    parallel: placement.parallel,
                     streams: self.plan.most_streams(),
                 };
                 Crew::start(scope, self.work(*workload), &muster)
@@ -317,7 +318,15 @@ pub fn harness_ns_per_call(
     let unchecked = Unchecked(workload);
     let work = Work { instance: null, workload: &unchecked, shape, load: Load::default(), seed: 1 };
     let cpus = placement.workers[..1].to_vec();
-    let muster = Muster { cpus, clients: None, at: None, home: None, log_writer: None, streams: 1 };
+    let muster = Muster {
+        cpus,
+        clients: None,
+        at: None,
+        home: None,
+        log_writer: None,
+        parallel: None,
+        streams: 1,
+    };
     let ask = Ask {
         guard: Duration::from_millis(5),
         length: Duration::from_millis(50),

@@ -1,5 +1,7 @@
 //! Reads an experiment from its file, with errors that point at the place and say what to do.
 
+mod parallel;
+
 use std::fmt;
 
 use hopcost_core::{
@@ -128,6 +130,9 @@ struct LevelTable {
     workers: Option<Spanned<String>>,
     log_writer: Option<Spanned<String>>,
     client: Option<Spanned<String>>,
+    dop: Option<Spanned<u32>>,
+    postmaster: Option<Spanned<String>>,
+    parallel_workers: Option<Spanned<String>>,
     cpus: Option<Spanned<u32>>,
     workload: Option<Spanned<String>>,
 }
@@ -383,6 +388,7 @@ fn level(
     if let Some(cpus) = table.cpus.as_ref().filter(|cpus| *cpus.get_ref() == 0) {
         return Err(Flaw::of(cpus, "no CPU at all", "workers need one or more"));
     }
+    parallel::check(table)?;
     let spot = |text: &Option<Spanned<String>>| text.as_ref().map(spot).transpose();
     let level = Level {
         name: name.get_ref().clone(),
@@ -390,6 +396,9 @@ fn level(
         workers: spot(&table.workers)?,
         log_writer: spot(&table.log_writer)?,
         client: spot(&table.client)?,
+        dop: table.dop.as_ref().map(|dop| *dop.get_ref()),
+        postmaster: spot(&table.postmaster)?,
+        parallel_workers: spot(&table.parallel_workers)?,
         cpus: table.cpus.as_ref().map(|cpus| *cpus.get_ref()),
         workload: table.workload.as_ref().map(|workload| workload.get_ref().clone()),
     };

@@ -31,6 +31,18 @@ pub const KEYS: &[Key] = &[
     key("factor.NAME.LEVEL.log_writer", "where the log writer stands"),
     key("factor.NAME.LEVEL.client", "where the threads that send requests stand"),
     key(
+        "factor.NAME.LEVEL.dop",
+        "how many processes of the database work on one query: the session's own and its parallel workers",
+    ),
+    key(
+        "factor.NAME.LEVEL.postmaster",
+        "the node of the process that starts parallel workers; all CPUs without it",
+    ),
+    key(
+        "factor.NAME.LEVEL.parallel_workers",
+        "the node that parallel workers are pinned to once they run; where they began without it",
+    ),
+    key(
         "factor.NAME.LEVEL.cpus",
         "how many CPUs the workers get; without it as many in all levels",
     ),

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
     Binding, Comparison, CpuId, CpuSet, DistanceClass, Effort, Known, Level, Machine, NodeId,
-    Reason, Spot,
+    Parallel, Reason, Spot,
 };
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,8 @@ pub struct Placement {
     pub log_writer: Option<CpuSet>,
     /// The CPUs of the client.
     pub client: Option<CpuSet>,
+    /// Who works on a query, where several processes do.
+    pub parallel: Option<Parallel>,
 }
 
 /// Something of an experiment that is not measured here.
@@ -195,8 +197,10 @@ fn too_few_nodes(wanted: usize, there: usize) -> Reason {
 }
 
 fn letters(levels: &[Level]) -> BTreeSet<char> {
-    let spots =
-        levels.iter().flat_map(|level| [level.data, level.workers, level.log_writer, level.client]);
+    let spots = levels.iter().flat_map(|level| {
+        let Level { data, workers, log_writer, client, postmaster, parallel_workers, .. } = level;
+        [*data, *workers, *log_writer, *client, *postmaster, *parallel_workers]
+    });
     let letter = |spot| match spot {
         Some(Spot::Node(letter)) => Some(letter),
         _ => None,
@@ -243,7 +247,27 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
     };
     let (log_writer, client) = (cpus(&level.log_writer)?, cpus(&level.client)?);
     let at = at.or_else(|| only_node(machine));
-    Ok(Placement { home, workers, at, log_writer, client })
+    let parallel = parallel(level, binding, machine)?;
+    Ok(Placement { home, workers, at, log_writer, client, parallel })
+}
+
+/// Who works on a query of a level. More processes than CPUs would only wait for each other.
+fn parallel(
+    level: &Level,
+    binding: &Binding,
+    machine: &Machine,
+) -> Result<Option<Parallel>, Reason> {
+    let Some(dop) = level.dop else { return Ok(None) };
+    let cpus = machine.limits.cpus.len();
+    if dop as usize > cpus {
+        return Err(format!("{dop} processes take {dop} CPUs, and {cpus} may be used here").into());
+    }
+    let node = |spot| match spot {
+        Some(Spot::Node(letter)) => binding.nodes.get(&letter).copied(),
+        _ => None,
+    };
+    let (postmaster, workers) = (node(level.postmaster), node(level.parallel_workers));
+    Ok(Some(Parallel { dop, postmaster, workers }))
 }
 
 /// Where there is one node, everybody stands on it.

@@ -1,6 +1,6 @@
 //! Reads what `--set key=value` changes about a run, and durations and sizes as people write them.
 
-use hopcost_core::{Comparison, Open, Scale};
+use hopcost_core::{Comparison, Level, Open, Scale};
 
 use crate::pilot::Wishes;
 
@@ -15,6 +15,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("guard", "begin of a window that is not counted, as 50ms"),
     ("units", "fresh units of blocks, 8 or more; they are measured whatever they take"),
     ("half_width", "half of the interval that is narrow enough, as 1%"),
+    ("dop", "processes that work on a query, at the levels with more than one"),
     ("margin", "a difference smaller than this does not matter, as 3%"),
 ];
 
@@ -45,6 +46,7 @@ pub fn set(text: &str, comparison: &mut Comparison, wishes: &mut Wishes) -> Resu
             wishes.units = Some(units.ok_or_else(|| format!("units={value}: 8 is the least"))?);
         }
         "half_width" => wishes.half_width = Some(share(value)?),
+        "dop" => set_dop(&mut comparison.levels, value)?,
         "margin" => wishes.margin = Some(share(value)?),
         key => {
             let known: Vec<&str> = SETTINGS.iter().map(|(key, _)| *key).collect();
@@ -57,6 +59,15 @@ pub fn set(text: &str, comparison: &mut Comparison, wishes: &mut Wishes) -> Resu
 /// Changes how many rows there are, whatever the effort.
 pub fn set_rows(comparison: &mut Comparison, rows: u64) {
     comparison.scale = Scale { quick: rows, full: rows };
+}
+
+fn set_dop(levels: &mut [Level], value: &str) -> Result<(), String> {
+    let dop = value.parse().ok().filter(|dop| (2..=1024).contains(dop));
+    let dop: u32 = dop.ok_or_else(|| format!("dop={value}: 2 to 1024 are possible"))?;
+    let mut parallel = levels.iter_mut().filter(|level| level.dop > Some(1)).peekable();
+    parallel.peek().ok_or("no level of this experiment asks for parallel workers")?;
+    parallel.for_each(|level| level.dop = Some(dop));
+    Ok(())
 }
 
 fn streams(value: &str) -> Result<Vec<u32>, String> {
@@ -145,6 +156,16 @@ mod tests {
     fn shares_are_bounded() {
         assert!((share("3%").unwrap() - 0.03).abs() < 1e-12);
         assert!(share("0").is_err() && share("100%").is_err() && share("x").is_err());
+    }
+
+    #[test]
+    fn only_levels_with_parallel_workers_get_more_of_them() {
+        let level = |dop| Level { dop, ..Level::default() };
+        let mut levels = [level(None), level(Some(1)), level(Some(2))];
+        set_dop(&mut levels, "8").unwrap();
+        assert_eq!(levels.map(|level| level.dop), [None, Some(1), Some(8)]);
+        assert!(set_dop(&mut [level(Some(1))], "4").is_err());
+        assert!(set_dop(&mut [level(Some(2))], "1").is_err());
     }
 
     #[test]

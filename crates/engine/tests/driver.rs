@@ -124,6 +124,7 @@ fn window(instance: &Sleepy, failing: bool, load: Load, streams: u32, length: Du
         at: None,
         home: None,
         log_writer: None,
+        parallel: None,
         streams,
     };
     let ask = Ask {
@@ -223,6 +224,7 @@ fn a_cpu_that_is_not_there_is_told() {
         at: None,
         home: None,
         log_writer: None,
+        parallel: None,
         streams: 1,
     };
     let error =

@@ -257,3 +257,40 @@ fn a_score_is_its_only_level_against_itself() {
     assert_eq!(plan.points, [1, 2].map(|streams| Point { streams, level: 0 }));
     assert_eq!(plan.placements[0][0].at, Some(NodeId(0)), "there is no other");
 }
+
+#[test]
+fn parallel_workers_stand_by_node_and_take_no_more_cpus_than_there_are() {
+    let parallel = |name: &str, dop, postmaster: Option<char>, workers: Option<char>| Level {
+        dop: Some(dop),
+        postmaster: postmaster.map(Spot::Node),
+        parallel_workers: workers.map(Spot::Node),
+        ..level(name, Spot::Node('A'), 'A')
+    };
+    let levels = vec![
+        parallel("postmaster", 2, Some('A'), None),
+        parallel("leader", 2, None, None),
+        parallel("workers", 2, None, Some('A')),
+        parallel("elsewhere", 2, Some('B'), None),
+        parallel("crowd", 4711, None, None),
+    ];
+    let comparison = comparison(levels, &[1]);
+    let planned = plan(&comparison, &machine("vm-n4"), Effort::Quick).unwrap();
+    assert_eq!(planned.levels, ["postmaster", "leader", "workers", "elsewhere"]);
+    assert_eq!(planned.left_out[0].what, "crowd");
+    assert!(
+        planned.left_out[0].reason.as_str().starts_with("4711 processes take 4711 CPUs, and 8")
+    );
+    assert_eq!(planned.bindings.len(), 12);
+    for (binding, placements) in planned.bindings.iter().zip(&planned.placements) {
+        let (a, b) = (binding.nodes[&'A'], binding.nodes[&'B']);
+        let told = |n: usize| {
+            let parallel = placements[n].parallel.unwrap();
+            assert_eq!((parallel.dop, placements[n].at), (2, Some(a)));
+            (parallel.postmaster, parallel.workers)
+        };
+        let expected = [(Some(a), None), (None, None), (None, Some(a)), (Some(b), None)];
+        assert_eq!([0, 1, 2, 3].map(told), expected);
+    }
+    let refused = plan(&comparison, &machine("vm-n1"), Effort::Quick).unwrap_err();
+    assert!(refused.as_str().contains("1 memory node"), "{refused}");
+}

@@ -28,6 +28,7 @@ fn run() -> Run {
         workers: vec![CpuId(at)],
         at: Some(NodeId(at)),
         log_writer: None,
+        parallel: None,
         client: None,
     };
     let binding = |a, b| Binding { nodes: BTreeMap::from([('A', NodeId(a)), ('B', NodeId(b))]) };

@@ -16,6 +16,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = files![
     "context-switches",
     "log-distance",
     "log-distance-disk",
+    "parallel-affinity",
     "placebo",
     "remote-memory",
     "server-score",

@@ -11,6 +11,7 @@ mod layout;
 mod markdown;
 mod number;
 pub mod page;
+mod parallel;
 #[cfg(test)]
 mod sample;
 mod series;

@@ -83,8 +83,14 @@ fn null_calls(table: &mut Table, rounds: usize) -> Result<()> {
     };
     let instance = null.open(&setup, &mut |_| true)?;
     let cpu = affinity::mask()?.last().context("no CPU to stand on")?;
-    let place =
-        Placement { home: None, workers: vec![cpu], at: None, log_writer: None, client: None };
+    let place = Placement {
+        home: None,
+        workers: vec![cpu],
+        at: None,
+        log_writer: None,
+        client: None,
+        parallel: None,
+    };
     let round = || -> Result<(f64, f64)> {
         let ns = harness_ns_per_call(instance.as_ref(), workload, shape, &place)?;
         Ok((ns, ALLOWED_NS_PER_CALL))

@@ -141,6 +141,7 @@ impl Driving<'_> {
             at: None,
             home: None,
             log_writer: None,
+            parallel: None,
             streams: self.args.clients,
         })
     }

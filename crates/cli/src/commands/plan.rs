@@ -1,6 +1,6 @@
 //! `hopcost plan`: what a run would do, without doing it.
 
-use hopcost_core::{Comparison, CpuSet, Experiment, Machine, Subject, Workload};
+use hopcost_core::{Comparison, CpuSet, Experiment, Machine, NodeId, Parallel, Subject, Workload};
 use hopcost_engine::hardware;
 use hopcost_engine::pilot::budget_s;
 use hopcost_engine::plan::{Placement, Plan};
@@ -141,13 +141,25 @@ fn arms(plan: &Plan) -> Vec<(String, Vec<String>)> {
         };
         let log_writer = at("log writer", &placement.log_writer);
         let client = at("client", &placement.client);
-        format!("{data}workers on CPU {}{log_writer}{client}", cpus.join(","))
+        let parallel = parallel(placement.parallel);
+        format!("{data}workers on CPU {}{log_writer}{client}{parallel}", cpus.join(","))
     };
     let of_level = |(level, name): (usize, &String)| {
         let places = plan.placements.iter().map(|levels| place(&levels[level])).collect();
         (name.clone(), places)
     };
     plan.levels.iter().enumerate().map(of_level).collect()
+}
+
+/// Who else works on a query.
+fn parallel(parallel: Option<Parallel>) -> String {
+    let Some(Parallel { dop, postmaster, workers }) = parallel else { return String::new() };
+    let on = |what: &str, node: Option<NodeId>| {
+        node.map_or(String::new(), |node| format!(", {what} on node {node}"))
+    };
+    let processes = if dop == 1 { "process" } else { "processes" };
+    let (postmaster, workers) = (on("postmaster", postmaster), on("parallel workers", workers));
+    format!(", {dop} {processes} on a query{postmaster}{workers}")
 }
 
 fn points(plan: &Plan) -> Vec<String> {

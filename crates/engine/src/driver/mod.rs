@@ -14,7 +14,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use hopcost_core::{Counted, CpuId, Instance, Load, NodeId, Seat, Shape, TargetError, Workload};
+use hopcost_core::{
+    Counted, CpuId, Instance, Load, NodeId, Parallel, Seat, Shape, TargetError, Workload,
+};
 use hopcost_sys::clock;
 
 use worker::Window;
@@ -35,6 +37,8 @@ pub struct Muster {
     pub home: Option<NodeId>,
     /// The CPU of the log writer, where the experiment places one.
     pub log_writer: Option<CpuId>,
+    /// Who works on a query, where the experiment says it.
+    pub parallel: Option<Parallel>,
     /// The most streams that it will be asked for.
     pub streams: u32,
 }
@@ -102,6 +106,7 @@ impl Crew {
                     at: muster.at,
                     worker: None,
                     log_writer: muster.log_writer,
+                    parallel: muster.parallel,
                     stream: 0,
                     seed: work.seed,
                 },

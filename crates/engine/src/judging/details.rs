@@ -235,7 +235,8 @@ impl Case<'_> {
             block.windows.iter().map(of).sum()
         };
         let all: Vec<f64> = fresh.map(log_left).collect();
-        (!all.is_empty()).then(|| cost(all.iter().sum::<f64>() / all.len() as f64))
+        // Nothing at all is no negative zero.
+        (!all.is_empty()).then(|| cost(all.iter().sum::<f64>() / all.len() as f64) + 0.0)
     }
 }
 

@@ -7,8 +7,16 @@ use hopcost_core::{Claim, NodeId, Proved, Reason};
 use super::Case;
 
 /// What can be claimed in an experiment file, and what it is a share of.
-pub const METRICS: &[&str] =
-    &[LOCAL, REMOTE, RIGHT, "answered_in_place", "committed_calls", "log_writer_in_place"];
+pub const METRICS: &[&str] = &[
+    LOCAL,
+    REMOTE,
+    RIGHT,
+    "answered_in_place",
+    "committed_calls",
+    "log_writer_in_place",
+    "parallel_workers_in_place",
+    "parallel_workers_ran",
+];
 
 const LOCAL: &str = "local_lookups";
 const REMOTE: &str = "remote_lookups";

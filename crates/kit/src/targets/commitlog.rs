@@ -39,7 +39,7 @@ impl Target for CommitLogTarget {
     }
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_log_writer(comparison)
+        super::without_log_writer(comparison).or_else(|| super::without_workers(comparison))
     }
 
     fn needs(&self, _setup: &Setup<'_>) -> Needs {

@@ -31,8 +31,8 @@ impl Target for Echo {
         "answers each call from another thread: what switching between threads costs"
     }
 
-    fn objection(&self, _comparison: &Comparison) -> Option<Reason> {
-        None
+    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
+        super::without_workers(comparison)
     }
 
     fn needs(&self, _setup: &Setup<'_>) -> Needs {

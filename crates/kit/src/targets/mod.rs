@@ -66,6 +66,15 @@ fn without_log_writer(comparison: &Comparison) -> Option<Reason> {
     Some(format!("the level '{name}' places no log writer, and this target is nothing else").into())
 }
 
+/// Why a target whose calls are worked on by one thread each cannot express a comparison, if it cannot.
+fn without_workers(comparison: &Comparison) -> Option<Reason> {
+    let level = comparison.levels.iter().find(|level| level.dop > Some(1))?;
+    let name = &level.name;
+    let why =
+        "here each call is worked on by one thread; PostgreSQL has such: --target postgres:managed";
+    Some(format!("the level '{name}' asks for parallel workers, and {why}").into())
+}
+
 /// Where the log writer of a session belongs.
 fn log_writer_of(seat: Seat) -> Result<CpuId, TargetError> {
     let nowhere = || TargetError::NotHere("the experiment places no log writer".into());

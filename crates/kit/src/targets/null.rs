@@ -20,8 +20,8 @@ impl Target for Null {
         "answers at once and holds no data: what a call costs the driver itself"
     }
 
-    fn objection(&self, _comparison: &Comparison) -> Option<Reason> {
-        None
+    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
+        super::without_workers(comparison)
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs {

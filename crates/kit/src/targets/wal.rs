@@ -41,7 +41,7 @@ impl Target for Wal {
     }
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_log_writer(comparison)
+        super::without_log_writer(comparison).or_else(|| super::without_workers(comparison))
     }
 
     fn needs(&self, _setup: &Setup<'_>) -> Needs {

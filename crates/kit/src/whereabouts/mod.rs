@@ -15,7 +15,7 @@ mod ground;
 mod instance;
 mod memory;
 mod postgresql;
-mod roles;
+pub(crate) mod roles;
 mod sameness;
 mod told;
 

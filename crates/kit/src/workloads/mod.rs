@@ -24,6 +24,7 @@ pub use own::Own;
 pub const WORKLOADS: &[&dyn Workload] = &[
     &reporting_p1::ReportingP1,
     &reporting_p2::ReportingP2,
+    &reporting_p2::Whole,
     &oltp::STANDARD,
     &oltp::AUGMENTED,
     &newest::UNBOUNDED,

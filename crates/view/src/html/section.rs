@@ -36,6 +36,7 @@ pub fn section(section: &Section<'_>) -> String {
     if let Some(details) = &result.details {
         out.push_str(&points(details));
         out.push_str(&arms(details));
+        out.push_str(&parallel_workers(details));
         out.push_str(&observed(details));
     }
     if result.verdict != Verdict::NotApplicable {
@@ -266,6 +267,15 @@ fn arms(details: &Details) -> String {
     let errors = arms.iter().filter_map(|arm| arm.first_error.as_deref());
     out.push_str(&list(errors));
     out
+}
+
+/// Where the workers of parallel queries really ran.
+fn parallel_workers(details: &Details) -> String {
+    let lines = crate::parallel::lines(details);
+    let about =
+        "<p class=\"faint\">Of all looks that found one at work, the share on each node.</p>";
+    let told = list(lines.iter().map(String::as_str));
+    if lines.is_empty() { told } else { titled("Parallel workers", &format!("{about}{told}")) }
 }
 
 /// What was observed from the side, level by level: the machine's and the nodes' sums; single CPUs and

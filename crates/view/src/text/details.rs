@@ -7,6 +7,7 @@ use hopcost_core::{Arm, Details, Estimate, PointCost};
 use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, labelled, pad, pad_left};
 use crate::number::{count, figure};
+use crate::parallel;
 
 const INDENT: usize = 11;
 const BAR: usize = 20;
@@ -30,6 +31,9 @@ pub fn details(details: &Details, columns: usize) -> String {
     }
     if let Some(switches) = switches(details) {
         fact("switches", &switches);
+    }
+    for workers in parallel::lines(details) {
+        fact("workers", &workers);
     }
     fact("target", &details.identity);
     for plan in &details.plans {

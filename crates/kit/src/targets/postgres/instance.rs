@@ -1,17 +1,19 @@
 //! Servers that are up: sessions, proof, plans, and what they count themselves.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hopcost_core::{
-    CpuSet, Instance, Known, Locality, Look, NodeId, PageSize, ProofMethod, Reading, Request, Seat,
-    Session, Setup, Statement, Stream, TargetError,
+    CpuSet, Instance, Known, Locality, Look, NodeId, PageSize, Parallel, ProofMethod, Reading,
+    Request, Seat, Session, Setup, Statement, Stream, TargetError,
 };
-use hopcost_sys::affinity;
 use hopcost_sys::memory::Shared;
+use hopcost_sys::{Root, affinity, processes};
 
 use super::address::{Address, Place};
 use super::lines::Lines;
+use super::parallel::{self, Nodes, Watch};
 use super::server::{Quarters, Server};
 use super::session::{Connection, LogWriter, Opening, Ready, failed, name_of, numbered};
 use super::waits::Waits;
@@ -21,6 +23,8 @@ use super::wire::{Wire, WireError};
 pub struct Copy {
     /// Watched from when somebody first asks.
     waits: OnceLock<Option<Waits>>,
+    /// Looks after parallel workers from the first session on.
+    watch: OnceLock<Option<Arc<Watch>>>,
     /// The connection that warmed it, and so has touched all that is measured.
     warden: Mutex<Wire>,
     memory: Option<Shared>,
@@ -31,16 +35,22 @@ pub struct Copy {
     /// What each connection says first.
     pub greeting: &'static str,
     node: Option<NodeId>,
+    /// The node that this is in truth, where nodes are emulated.
+    ground: Option<NodeId>,
     bound: bool,
     log_writer: Option<u32>,
     /// Are its processes on this host, and ours to place?
     is_placed: bool,
-    _own: Option<(Server, Quarters)>,
+    own: Option<(Server, Quarters)>,
 }
 
 /// Pages looked at by a glance, and by a full look.
 const GLANCE: usize = 1 << 12;
 const FULL: usize = 1 << 18;
+
+const NOT_OURS: &str = "\
+    this level pins the postmaster, and that of a server that runs would stay where it was put for all of its \
+    users: take postgres:managed, or leave the level out";
 
 const LOG_WRITER: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'";
 
@@ -54,10 +64,14 @@ impl Copy {
     ) -> Result<Self, TargetError> {
         let mut warden = Wire::connect(&server.address).map_err(failed)?;
         warm(&mut warden).map_err(failed)?;
-        let cpus = node.and_then(|node| setup.ground.node(node)).map(|node| &node.cpus);
+        let cpus = node.and_then(|node| setup.machine.node(node)).map(|node| &node.cpus);
         let bound = cpus.is_some_and(CpuSet::is_empty);
+        let emulated = setup.emulation.and(cpus.and_then(CpuSet::first));
+        let ground =
+            emulated.and_then(|cpu| setup.ground.nodes.iter().find(|n| n.cpus.contains(cpu)));
+        let ground = ground.map(|node| node.id);
         let copy = Self::of(server.address.clone(), warden, "", node)?;
-        Ok(Self { bound, _own: Some((server, quarters)), ..copy })
+        Ok(Self { bound, ground, own: Some((server, quarters)), ..copy })
     }
 
     /// A server that runs. Where there is data of ours, it is warmed.
@@ -78,23 +92,36 @@ impl Copy {
         lines.add(&warden);
         Ok(Self {
             waits: OnceLock::new(),
+            watch: OnceLock::new(),
             warden: Mutex::new(warden),
             memory,
             lines,
             address,
             greeting,
             node,
+            ground: None,
             bound: false,
             log_writer: log_writer.and_then(|pid| pid.parse().ok()),
             is_placed,
-            _own: None,
+            own: None,
         })
     }
 
     fn waits(&self) -> Option<&Waits> {
         // A server that lets nobody in any more is told of by those who ask it for more.
-        let watch = || Waits::watch(&self.address, self.is_placed, &self.lines).ok();
+        let watch = || Waits::watch(&self.address, &self.lines).ok();
         self.waits.get_or_init(watch).as_ref()
+    }
+
+    /// Who looks after its parallel workers, where they are on this host.
+    fn watch(&self, nodes: &Nodes) -> Option<&Arc<Watch>> {
+        let watch = || {
+            let pid = self.warden().pid;
+            let all = processes::read(&Root::live()).ok()?;
+            let postmaster = all.get(pid).map(|process| process.parent)?;
+            self.is_placed.then(|| Arc::new(Watch::over(postmaster, nodes)))
+        };
+        self.watch.get_or_init(watch).as_ref()
     }
 
     /// The server's version, in its own words.
@@ -117,7 +144,7 @@ impl Copy {
         let most = if look == Look::Glance { GLANCE } else { FULL };
         let pages = memory.pages(most).ok()?;
         Some(Locality {
-            asked: node,
+            asked: self.ground.unwrap_or(node),
             bound: self.bound,
             pages_by_node: pages.by_node,
             pages_unknown: 0,
@@ -178,6 +205,9 @@ pub struct Cluster {
     /// Does a call end before the log is written?
     commits_later: bool,
     workers: Mutex<BTreeSet<u32>>,
+    nodes: Nodes,
+    /// Processes that work on a query, at most; 0 where the experiment does not say it.
+    dop: AtomicU32,
 }
 
 impl Cluster {
@@ -199,6 +229,8 @@ impl Cluster {
             scale,
             commits_later: commit.as_deref() == Some("off"),
             workers: Mutex::default(),
+            nodes: parallel::nodes(setup.machine),
+            dop: AtomicU32::new(0),
         })
     }
 
@@ -243,6 +275,12 @@ impl Instance for Cluster {
 
     fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
         let copy = self.copy_for(seat)?;
+        if let Some(Parallel { dop, postmaster, .. }) = seat.parallel {
+            self.dop.fetch_max(dop, Ordering::Relaxed);
+            if postmaster.is_some() && copy.own.is_none() {
+                return Err(TargetError::NotHere(NOT_OURS.into()));
+            }
+        }
         // Who commits at once writes the log itself: its place is the log writer's.
         let (cpu, log_writer) = match (seat.log_writer, copy.log_writer) {
             (Some(log_writer), Some(pid)) if self.commits_later => {
@@ -262,6 +300,8 @@ impl Instance for Cluster {
             scale: self.scale,
             cpu: cpu.filter(|_| copy.is_placed),
             log_writer: log_writer.filter(|_| copy.is_placed),
+            watch: copy.watch(&self.nodes).map(|watch| (watch, copy.own.is_some())),
+            tells_pages: copy.ground.is_none(),
         })?;
         if copy.is_placed {
             self.workers.lock().unwrap_or_else(PoisonError::into_inner).insert(session.pid());
@@ -280,8 +320,16 @@ impl Instance for Cluster {
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {
         let mut warden = self.copies[0].warden();
+        let dop = self.dop.load(Ordering::Relaxed);
+        if dop > 0 {
+            warden.query(&parallel::settings(dop)).map_err(failed)?;
+        }
         let explained = |n| self.explain(&mut warden, n).map_err(failed);
-        (0..self.statements.len()).map(explained).collect()
+        let plans = (0..self.statements.len()).map(explained).collect();
+        if dop > 0 {
+            warden.query(parallel::RESET).map_err(failed)?;
+        }
+        plans
     }
 
     fn workers(&self) -> Vec<u32> {
@@ -289,7 +337,10 @@ impl Instance for Cluster {
     }
 
     fn readings(&self) -> Vec<Reading> {
-        Waits::readings(self.copies.iter().filter_map(Copy::waits))
+        let mut readings = Waits::readings(self.copies.iter().filter_map(Copy::waits));
+        let watches = self.copies.iter().filter_map(|copy| copy.watch.get()?.as_ref());
+        readings.extend(watches.flat_map(|watch| watch.readings()));
+        readings
     }
 
     fn hang_up(&self) {

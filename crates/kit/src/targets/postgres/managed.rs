@@ -19,6 +19,9 @@ use super::wire::Wire;
 /// Sessions beside those of the experiment: the one that looks after it, the one that samples waits.
 const OWN_SESSIONS: u32 = 8;
 
+/// Parallel workers at one time, in all sessions.
+const MOST_WORKERS: &str = "128";
+
 /// Brings the servers up.
 pub fn open(
     managed: &Managed,
@@ -125,6 +128,9 @@ impl Loading<'_> {
             ("work_mem", "64MB"),
             ("jit", "off"),
             ("max_parallel_workers_per_gather", "0"),
+            // For experiments whose sessions ask for some.
+            ("max_worker_processes", MOST_WORKERS),
+            ("max_parallel_workers", MOST_WORKERS),
             ("autovacuum", "off"),
             ("bgwriter_lru_maxpages", "0"),
             ("checkpoint_timeout", "1d"),
@@ -145,7 +151,7 @@ impl Loading<'_> {
     /// Beginning on a node's CPUs, a server touches its memory first from there. A node without any has
     /// all memory bound to it.
     fn place_on(&self, node: NodeId) -> Place {
-        let cpus = self.setup.ground.node(node).map(|node| node.cpus.clone()).unwrap_or_default();
+        let cpus = self.setup.machine.node(node).map(|node| node.cpus.clone()).unwrap_or_default();
         let usable: CpuSet = cpus.intersection(&self.setup.ground.limits.cpus);
         if usable.is_empty() {
             Place { cpus: None, memory: Some(node) }

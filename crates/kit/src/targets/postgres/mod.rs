@@ -14,6 +14,7 @@ mod instance;
 mod lines;
 mod load;
 mod managed;
+mod parallel;
 mod programs;
 mod schema;
 mod script;
@@ -26,7 +27,8 @@ mod waits;
 mod wire;
 
 use hopcost_core::{
-    Comparison, Dataset, Instance, Loading, Needs, Reason, Setup, Table, Target, TargetError,
+    Comparison, Dataset, Emulation, Instance, Loading, Needs, Reason, Setup, Table, Target,
+    TargetError,
 };
 
 use super::{Wanted, wanted};
@@ -84,12 +86,11 @@ impl Target for Postgres {
         setup: &Setup<'_>,
         heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        if setup.emulation.is_some() {
-            let words = "--emulate plants distance in hopcost's own SQLite, and cannot in PostgreSQL: \
-                         leave out --target, or --emulate";
-            return Err(TargetError::NotHere(words.into()));
+        let asked = asked(setup.address).map_err(TargetError::Failed)?;
+        if let Some(reason) = setup.emulation.and_then(|emulation| planted(&asked, &emulation)) {
+            return Err(TargetError::NotHere(reason));
         }
-        match asked(setup.address).map_err(TargetError::Failed)? {
+        match asked {
             Asked::Managed(managed) => managed::open(&managed, setup, heard),
             Asked::Running(address) => attached::open(*address, setup, heard),
         }
@@ -107,6 +108,23 @@ pub fn fill(
     wire.query(&schema::create(&table)).map_err(session::failed)?;
     let loader = load::Loader { address, greeting: "", dataset };
     loader.fill(&Wanted { index, table }, &mut |_| Ok(()))
+}
+
+/// Why nodes cannot be emulated so, if they cannot.
+fn planted(asked: &Asked, emulation: &Emulation) -> Option<Reason> {
+    let is_planted = emulation.remote_ns > 0.0 || emulation.bimodal.is_some();
+    let words = match asked {
+        _ if is_planted => {
+            "distance is planted in hopcost's own SQLite, and cannot be in PostgreSQL: leave out --target, \
+             or write --emulate nodes=N alone, where nodes are sets of CPUs at no distance"
+        }
+        Asked::Running(_) => {
+            "the shared buffers of a server that runs cannot be on emulated nodes: leave out --emulate, or \
+             take postgres:managed"
+        }
+        Asked::Managed(_) => return None,
+    };
+    Some(words.into())
 }
 
 fn asked(given: &str) -> Result<Asked, String> {

@@ -10,12 +10,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
 use hopcost_core::{
-    Answer, CallError, Counted, CpuId, CpuSet, Lookups, Remote, Request, Row, Seat, Session,
-    Statement, TargetError,
+    Answer, CallError, Counted, CpuId, CpuSet, Lookups, Parallel, Remote, Request, Row, Seat,
+    Session, Statement, TargetError,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::memory::Shared;
@@ -23,6 +24,7 @@ use postgres_protocol::message::frontend;
 
 use super::address::Address;
 use super::lines::Lines;
+use super::parallel::{self, Team, Watch};
 use super::script::Client;
 use super::types::Type;
 use super::wire::{Wire, WireError, columns};
@@ -46,6 +48,10 @@ pub struct Opening<'a> {
     pub cpu: Option<CpuId>,
     /// Who writes the log, and where.
     pub log_writer: Option<LogWriter>,
+    /// Who looks after its parallel workers, and is the postmaster ours to place?
+    pub watch: Option<(&'a Arc<Watch>, bool)>,
+    /// Can it be told on which nodes the pages are that it looks at?
+    pub tells_pages: bool,
 }
 
 /// Something to ask.
@@ -95,6 +101,7 @@ pub struct Connection {
     cpu: Option<CpuId>,
     log_writer: Option<LogWriter>,
     memory: Option<Shared>,
+    team: Option<Team>,
 }
 
 enum Asked {
@@ -128,6 +135,10 @@ impl Connection {
         if !opening.greeting.is_empty() {
             wire.query(opening.greeting).map_err(failed)?;
         }
+        let Seat { at, parallel, .. } = *opening.seat;
+        if let Some(Parallel { dop, .. }) = parallel {
+            wire.query(&parallel::settings(dop)).map_err(failed)?;
+        }
         let statements = opening.statements.iter().enumerate();
         let calls = statements.map(|(n, ready)| match ready {
             Ready::Statement(statement) => {
@@ -142,10 +153,13 @@ impl Connection {
         wire.limit(None).map_err(failed)?;
         opening.lines.add(&wire);
         // Only a server on this host, and ours to look into, has one.
-        let memory = opening.cpu.and_then(|_| Shared::largest(wire.pid).ok().flatten());
-        let log_writer = opening.log_writer;
-        let cpu = opening.cpu;
-        Ok(Self { wire, calls, client, asked: 0, cpu, log_writer, memory })
+        let told = opening.cpu.filter(|_| opening.tells_pages);
+        let memory = told.and_then(|_| Shared::largest(wire.pid).ok().flatten());
+        let pid = wire.pid;
+        let team =
+            opening.watch.map(|(watch, is_ours)| Team::of(watch, pid, at, parallel, is_ours));
+        let Opening { log_writer, cpu, .. } = *opening;
+        Ok(Self { wire, calls, client, asked: 0, cpu, log_writer, memory, team })
     }
 
     /// The process that serves it.
@@ -247,6 +261,9 @@ fn bind(
 impl Remote for Connection {
     fn send(&mut self, request: &Request) -> Result<(), CallError> {
         self.asked = request.statement;
+        if let Some(team) = &mut self.team {
+            team.stand();
+        }
         let call = match self.calls.get_mut(request.statement) {
             Some(Asked::Statement(call)) => call,
             Some(Asked::Script(script)) => {
@@ -290,6 +307,9 @@ impl Remote for Connection {
             }
             Ok(())
         });
+        if let Some(team) = &mut self.team {
+            team.answered();
+        }
         taken.map(|()| Some(answer)).map_err(|error| called(name, error))
     }
 
@@ -349,6 +369,9 @@ impl Session for Connection {
             let pid = if pid == 0 { self.wire.pid } else { pid };
             proved.insert("log_writer_in_place", was_at(pid, cpu));
         }
+        if let Some(team) = &mut self.team {
+            team.counted(&mut proved);
+        }
         Counted { lookups: self.looked_up(), proved, ..Counted::default() }
     }
 
@@ -357,6 +380,9 @@ impl Session for Connection {
         // of its own serves all arms in turn: where it cannot be moved, the proof will tell.
         if let Some(LogWriter { pid, cpu }) = self.log_writer.filter(|writer| writer.pid != 0) {
             super::instance::place(pid, &CpuSet::from_iter([cpu]));
+        }
+        if let Some(team) = &mut self.team {
+            team.begin_counting();
         }
     }
 

@@ -1,8 +1,4 @@
-//! What the server's processes wait for, and where its parallel workers run: looked at ten times a second
-//! from a connection of our own.
-//!
-//! A parallel worker is forked by the postmaster and runs where that may run, wherever the session stands
-//! that it works for.
+//! What the server's processes wait for: looked at ten times a second from a connection of our own.
 //!
 //! Limits: it is a sample: what takes less than a tenth of a second is seen by chance. The connection
 //! that looks takes some 0.2 % of a CPU, in all arms alike.
@@ -14,7 +10,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hopcost_core::{Nature, Reading};
-use hopcost_sys::affinity;
 
 use super::address::Address;
 use super::lines::Lines;
@@ -23,13 +18,12 @@ use super::wire::{Rows, Wire, WireError};
 const BETWEEN: Duration = Duration::from_millis(100);
 
 const AT_WORK: &str = "\
-    SELECT coalesce(wait_event_type || ':' || wait_event, 'none'), \
-    CASE backend_type WHEN 'parallel worker' THEN pid END FROM pg_stat_activity \
+    SELECT coalesce(wait_event_type || ':' || wait_event, 'none') FROM pg_stat_activity \
     WHERE state = 'active' AND pid <> pg_backend_pid() \
     AND backend_type IN ('client backend', 'parallel worker')";
 
-/// How often something was seen since the beginning, by metric and by what it is of.
-type Seen = BTreeMap<(&'static str, String), u64>;
+/// How often each kind of waiting was seen since the beginning.
+type Seen = BTreeMap<String, u64>;
 
 /// Looks until it is dropped.
 pub struct Waits {
@@ -39,8 +33,8 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Begins to look. Where processes run is only told of a server on this host.
-    pub fn watch(address: &Address, is_here: bool, lines: &Lines) -> Result<Self, WireError> {
+    /// Begins to look.
+    pub fn watch(address: &Address, lines: &Lines) -> Result<Self, WireError> {
         let mut wire = Wire::connect(address)?;
         // Whoever has to wait for this one at the end is not to wait for ever.
         wire.limit(Some(address.patience))?;
@@ -51,15 +45,14 @@ impl Waits {
             while !until.load(Ordering::Relaxed) {
                 // A server that is gone is told of by those who ask it for more.
                 let Ok(rows) = wire.query(AT_WORK) else { return };
-                add(&into, &rows, is_here);
+                add(&into, &rows);
                 std::thread::sleep(BETWEEN);
             }
         });
         Ok(Self { seen, over, thread: Some(thread) })
     }
 
-    /// What was seen since the beginning, by these together: of each kind of waiting (`none` is work), and
-    /// of parallel workers by CPU.
+    /// What was seen since the beginning, by these together, of each kind of waiting (`none` is work).
     pub fn readings<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<Reading> {
         let mut sum = Seen::new();
         for waits in all {
@@ -68,8 +61,8 @@ impl Waits {
                 *sum.entry(what.clone()).or_default() += count;
             }
         }
-        let reading = |((metric, of), count): ((&'static str, String), u64)| Reading {
-            metric,
+        let reading = |(of, count): (String, u64)| Reading {
+            metric: "wait_samples",
             of,
             nature: Nature::Count,
             value: count as f64,
@@ -78,16 +71,10 @@ impl Waits {
     }
 }
 
-fn add(into: &Mutex<Seen>, rows: &Rows, is_here: bool) {
+fn add(into: &Mutex<Seen>, rows: &Rows) {
     let mut into = into.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut count = |metric, of| *into.entry((metric, of)).or_default() += 1;
-    for row in rows {
-        let [Some(event), worker] = row.as_slice() else { continue };
-        count("wait_samples", event.clone());
-        let pid = worker.as_ref().filter(|_| is_here).and_then(|pid| pid.parse().ok());
-        if let Some(cpu) = pid.and_then(affinity::last_cpu_of) {
-            count("parallel_worker_samples", format!("cpu {cpu}"));
-        }
+    for event in rows.iter().flatten().flatten() {
+        *into.entry(event.clone()).or_default() += 1;
     }
 }
 

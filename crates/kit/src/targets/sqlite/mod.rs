@@ -19,8 +19,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hopcost_core::{
-    Comparison, Emulation, Instance, Known, Loading, Locality, Look, Needs, NodeId, Reason, Seat,
-    Session, Setup, Statement, Target, TargetError,
+    Comparison, Emulation, Instance, Known, Level, Loading, Locality, Look, Needs, NodeId, Reason,
+    Seat, Session, Setup, Statement, Target, TargetError,
 };
 
 use super::{Heard, say, wanted};
@@ -50,7 +50,7 @@ impl Target for Sqlite {
     }
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        comparison.levels.iter().find_map(|level| {
+        let of_level = |level: &Level| {
             let name = &level.name;
             if level.log_writer.is_some() {
                 let why = "SQLite has no log writer: whoever commits writes the log itself";
@@ -60,7 +60,9 @@ impl Target for Sqlite {
                 let why = "SQLite has no client: it runs in the thread that asks";
                 format!("the level '{name}' places clients, and {why}").into()
             })
-        })
+        };
+        let objection = comparison.levels.iter().find_map(of_level);
+        objection.or_else(|| super::without_workers(comparison))
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs {

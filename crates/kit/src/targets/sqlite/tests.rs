@@ -144,8 +144,15 @@ fn seat(home: u32, at: u32) -> Seat {
 }
 
 /// A seat that leaves the copy to the target.
-const ANYWHERE: Seat =
-    Seat { home: None, at: None, worker: None, log_writer: None, stream: 0, seed: 7 };
+const ANYWHERE: Seat = Seat {
+    home: None,
+    at: None,
+    worker: None,
+    log_writer: None,
+    parallel: None,
+    stream: 0,
+    seed: 7,
+};
 
 fn ask(session: &mut dyn Session, statement: usize, arguments: [i64; 2]) -> Answer {
     let [a, b] = arguments;
