@@ -182,3 +182,43 @@ fn parameters(log: &str) -> BTreeSet<String> {
     let of = |line: &str| Some(line.split_once("DETAIL:  parameters: ")?.1.to_owned());
     log.lines().filter_map(of).collect()
 }
+
+/// Sets of CPUs stand for nodes: what the kernel does with a process that may run on some of them is the same.
+#[test]
+fn where_parallel_workers_ran_is_in_the_figures_the_text_and_the_page() {
+    let dir = tempfile::tempdir().unwrap();
+    // PostgreSQL's user has to reach it.
+    fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let hopcost = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hopcost"));
+        command.current_dir(dir.path()).args(arguments).env("NO_COLOR", "1");
+        command.env("XDG_STATE_HOME", dir.path().join("state"));
+        command.output().unwrap()
+    };
+    let cache = dir.path().display().to_string();
+    let on = ["--target", "postgres:managed", "--emulate", "nodes=2", "--cache-dir", &cache];
+    let brief = ["--scale", "100000", "--quick", "--budget", "1s", "--set", "window=0.1s"];
+    let output = hopcost(&[&["run", "parallel-affinity", "--json"][..], &on, &brief].concat());
+    let result: serde_json::Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
+    let found = |claim: &str| {
+        let all = result["proof"].as_array().unwrap();
+        all.iter().find(|proved| proved["claim"] == claim).unwrap()["found"].as_f64().unwrap()
+    };
+    for level in ["postmaster", "elsewhere"] {
+        let share = found(&format!("parallel_workers_in_place at {level}"));
+        assert!(share >= 1.0, "the kernel leaves them no other place: {level} {share}");
+        assert!(found(&format!("parallel_workers_ran at {level}")) >= 0.5);
+    }
+    let report = text(&hopcost(&["report", "--html", "page.html"]));
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    let page = fs::read_to_string(dir.path().join("page.html")).unwrap();
+    for told in [
+        "postmaster at 1 stream: with the session on node 0, 100 % on node 0, 0 % on node 1",
+        "elsewhere at 1 stream: with the session on node 0, 0 % on node 0, 100 % on node 1",
+        "leader at 1 stream: with the session on node 0, ",
+    ] {
+        assert!(report.contains(told) && page.contains(told), "{told}: {report}");
+    }
+    assert!(!report.contains("alone at 1 stream: with"), "{report}");
+}

@@ -119,9 +119,9 @@ impl Copy {
             let pid = self.warden().pid;
             let all = processes::read(&Root::live()).ok()?;
             let postmaster = all.get(pid).map(|process| process.parent)?;
-            self.is_placed.then(|| Arc::new(Watch::over(postmaster, nodes)))
+            Some(Arc::new(Watch::over(postmaster, nodes)))
         };
-        self.watch.get_or_init(watch).as_ref()
+        self.watch.get_or_init(|| if self.is_placed { watch() } else { None }).as_ref()
     }
 
     /// The server's version, in its own words.
