@@ -4,10 +4,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::MutexGuard;
 
 use serde_json::Value;
 use xtask::test::build_hopcost;
-use xtask::vm::{self, Kernel};
+use xtask::vm::{self, Kernel, Vm};
 
 /// The shared buffers and a copy of the data for each node, beside the initial RAM disk.
 const MIB_PER_NODE: u32 = 1100;
@@ -36,14 +37,14 @@ prove = [
 ]
 "#;
 
-const RUN: &str = "\
+const UNPACK: &str = "\
     mkdir -p /cache/hopcost/postgres
     tar -C /cache/hopcost/postgres -xf /data.tar && tar -C / -xf /share.tar && rm /data.tar /share.tar
     chmod 755 /cache /cache/hopcost /cache/hopcost/postgres
     chown -R nobody /cache/hopcost/postgres
-    XDG_CACHE_HOME=/cache hopcost run /experiment.toml --quick --set window=0.6s --set guard=50ms \
-        --budget 1s --json --store /out/store.db > /out/run
-    echo $? > /out/code";
+";
+
+const OPTIONS: &str = "--quick --set window=0.6s --set guard=50ms --budget 1s --json";
 
 /// The server's programs and what they read, from the newest version that is installed.
 fn installation() -> (PathBuf, PathBuf) {
@@ -73,25 +74,36 @@ fn loaded(dir: &Path) {
     tar(&dir.join("data.tar"), &dir.join("postgres"), &[Path::new(".")]);
 }
 
-fn places_both_arms(shape: &str, bindings: usize) {
-    let dir = tempfile::tempdir().unwrap();
-    loaded(dir.path());
+/// A guest with a server's programs and loaded data, and these files at its root.
+fn guest(shape: &str, dir: &Path, files: &[&str]) -> (Vm, MutexGuard<'static, ()>) {
+    loaded(dir);
     let (programs, share) = installation();
     let shared = [share.join("timezonesets"), share.join("extension")];
     let zones = ["usr/share/zoneinfo/UTC", "usr/share/zoneinfo/Etc/UTC"].map(Path::new);
     let what: Vec<&Path> = shared.iter().map(PathBuf::as_path).chain(zones).collect();
-    tar(&dir.path().join("share.tar"), Path::new("/"), &what);
-    std::fs::write(dir.path().join("experiment.toml"), EXPERIMENT).unwrap();
-    let (mut vm, _turn) = vm::guest(shape, Kernel::V6_1).unwrap();
+    tar(&dir.join("share.tar"), Path::new("/"), &what);
+    let (mut vm, turn) = vm::guest(shape, Kernel::V6_1).unwrap();
     for file in ["bin/postgres", "bin/initdb", "lib/pg_prewarm.so"] {
         let file = programs.join(file);
         vm = vm.with(&file, &file.display().to_string());
     }
-    for file in ["data.tar", "share.tar", "experiment.toml"] {
-        vm = vm.with(&dir.path().join(file), &format!("/{file}"));
+    for file in ["data.tar", "share.tar"].iter().chain(files) {
+        vm = vm.with(&dir.join(file), &format!("/{file}"));
     }
     let vm = vm.with(Path::new("/bin/cp"), "/usr/bin/cp").mib_per_node(MIB_PER_NODE).seconds(900);
-    let outcome = vm.run(RUN).unwrap();
+    (vm, turn)
+}
+
+fn places_both_arms(shape: &str, bindings: usize) {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("experiment.toml"), EXPERIMENT).unwrap();
+    let (vm, _turn) = guest(shape, dir.path(), &["experiment.toml"]);
+    let run = format!(
+        "{UNPACK}XDG_CACHE_HOME=/cache hopcost run /experiment.toml {OPTIONS} \
+         --store /out/store.db > /out/run\n\
+         echo $? > /out/code"
+    );
+    let outcome = vm.run(&run).unwrap();
     assert_eq!(outcome.read("code").unwrap().trim(), "0", "{}", outcome.console);
     let result: Value = serde_json::from_str(&outcome.read("run").unwrap()).unwrap();
     assert_eq!(result["details"]["bindings"].as_array().unwrap().len(), bindings);
@@ -153,24 +165,15 @@ prove = [
 #[test]
 fn parallel_workers_follow_the_postmaster_on_n2() {
     let dir = tempfile::tempdir().unwrap();
-    loaded(dir.path());
-    let (programs, share) = installation();
-    let shared = [share.join("timezonesets"), share.join("extension")];
-    let zones = ["usr/share/zoneinfo/UTC", "usr/share/zoneinfo/Etc/UTC"].map(Path::new);
-    let what: Vec<&Path> = shared.iter().map(PathBuf::as_path).chain(zones).collect();
-    tar(&dir.path().join("share.tar"), Path::new("/"), &what);
     std::fs::write(dir.path().join("experiment.toml"), PARALLEL).unwrap();
-    let (mut vm, _turn) = vm::guest("n2", Kernel::V6_1).unwrap();
-    for file in ["bin/postgres", "bin/initdb", "lib/pg_prewarm.so"] {
-        let file = programs.join(file);
-        vm = vm.with(&file, &file.display().to_string());
-    }
-    for file in ["data.tar", "share.tar", "experiment.toml"] {
-        vm = vm.with(&dir.path().join(file), &format!("/{file}"));
-    }
-    let vm = vm.with(Path::new("/bin/cp"), "/usr/bin/cp").mib_per_node(MIB_PER_NODE).seconds(900);
-    let told = "hopcost report --store /out/store.db --html /out/page.html > /out/text";
-    let outcome = vm.run(&format!("{RUN}\n{told}")).unwrap();
+    let (vm, _turn) = guest("n2", dir.path(), &["experiment.toml"]);
+    let run = format!(
+        "{UNPACK}XDG_CACHE_HOME=/cache hopcost run /experiment.toml {OPTIONS} \
+         --store /out/store.db > /out/run\n\
+         echo $? > /out/code\n\
+         hopcost report --store /out/store.db --html /out/page.html > /out/text"
+    );
+    let outcome = vm.run(&run).unwrap();
     assert_eq!(outcome.read("code").unwrap().trim(), "0", "{}", outcome.console);
     let result: Value = serde_json::from_str(&outcome.read("run").unwrap()).unwrap();
     let arms = result["details"]["arms"].as_array().unwrap();
@@ -200,4 +203,42 @@ fn parallel_workers_follow_the_postmaster_on_n2() {
     assert_eq!(proof.len(), 7, "{proof:?}");
     let holds = |proved: &Value| proved["found"].as_f64() >= proved["least"].as_f64();
     assert!(proof.iter().all(holds), "{proof:?}");
+}
+
+/// The experiments as they come, on a query of one table.
+const SHIPPED: [(&str, &str); 2] = [
+    ("memory-policy", include_str!("../../experiments/memory-policy.toml")),
+    ("instances", include_str!("../../experiments/instances.toml")),
+];
+
+/// A server for each policy on each node, and for each node one of its own: their shared buffers are where
+/// the policy puts them, and each connection works on the node of the server that it asks.
+#[test]
+fn policies_and_instances_of_postgresql_are_placed_on_n2() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut script = UNPACK.to_owned();
+    for (name, text) in SHIPPED {
+        let text = text.replace("reporting_p1", "reporting_p2");
+        std::fs::write(dir.path().join(format!("{name}.toml")), text).unwrap();
+        script += &format!(
+            "XDG_CACHE_HOME=/cache hopcost run /{name}.toml {OPTIONS} --scale 60000 \
+             --target postgres:managed --set streams=4 --store /out/{name}.db > /out/{name}\n\
+             echo $? > /out/{name}.code\n"
+        );
+    }
+    let (vm, _turn) = guest("n2", dir.path(), &["memory-policy.toml", "instances.toml"]);
+    let outcome = vm.run(&script).unwrap();
+    for (name, text) in SHIPPED {
+        let code = outcome.read(&format!("{name}.code")).unwrap();
+        assert_eq!(code.trim(), "0", "{name}: {}", outcome.console);
+        let result: Value = serde_json::from_str(&outcome.read(name).unwrap()).unwrap();
+        let proof = result["proof"].as_array().unwrap();
+        assert_eq!(proof.len(), text.matches(" >= ").count(), "{proof:?}");
+        for proved in proof {
+            let claim = proved["claim"].as_str().unwrap();
+            let is_dealt_out = claim.contains("interleave") || claim.ends_with(" one");
+            let least = if is_dealt_out { 0.95 } else { 0.98 };
+            assert!(proved["found"].as_f64() >= Some(least), "{name}: {proof:?}");
+        }
+    }
 }

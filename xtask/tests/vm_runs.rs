@@ -96,6 +96,75 @@ fn remote_memory_places_both_arms_on_n8() {
     places_both_arms("n8", 8);
 }
 
+/// The experiments as they come, on a query of one small table: the guest is slow.
+const SHIPPED: [(&str, &str, usize); 2] = [
+    ("memory-policy", include_str!("../../experiments/memory-policy.toml"), 2),
+    ("instances", include_str!("../../experiments/instances.toml"), 1),
+];
+const FEW_ROWS: &str = "20000";
+
+/// Every policy's pages are where it puts them, as the kernel says and as its own account of the mappings
+/// says; and of an instance per node each stream asks its own.
+#[test]
+fn policies_and_instances_are_placed_on_n2() {
+    let (mut vm, _turn) = vm::guest("n2", Kernel::V6_1).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let drive = Command::new(build_hopcost().unwrap())
+        .args(["drive", "sqlite:", "--workload", "reporting_p2", "--scale", FEW_ROWS])
+        .args(["--duration", "0.1s", "--cache-dir"])
+        .arg(dir.path().join("cache"))
+        .output()
+        .unwrap();
+    assert!(drive.status.success(), "{}", String::from_utf8_lossy(&drive.stderr));
+    for entry in dir.path().join("cache").read_dir().unwrap() {
+        let file = entry.unwrap().path();
+        let to = format!("/cache/hopcost/{}", file.file_name().unwrap().to_string_lossy());
+        vm = vm.with(&file, &to);
+    }
+    // Of so little data huge pages would be too few to be dealt out evenly.
+    let mut script = "echo never > /sys/kernel/mm/transparent_hugepage/enabled\n".to_owned();
+    for (name, text, _) in SHIPPED {
+        let file = dir.path().join(format!("{name}.toml"));
+        std::fs::write(&file, text.replace("reporting_p1", "reporting_p2")).unwrap();
+        vm = vm.with(&file, &format!("/{name}.toml"));
+        script += &format!(
+            "XDG_CACHE_HOME=/cache hopcost run /{name}.toml --quick --scale {FEW_ROWS} \
+             --set streams=4 --set window=0.2s --set guard=20ms --budget 1s --json \
+             --store /out/{name}.db > /out/{name} &\n\
+             run=$!\n\
+             until [ $(ls /proc/$run/task | wc -l) -gt 6 ] || ! [ -d /proc/$run ]; do sleep 1; done\n\
+             cat /proc/$run/numa_maps > /out/{name}.maps\n\
+             wait $run; echo $? > /out/{name}.code\n"
+        );
+    }
+    let outcome = vm.mib_per_node(MIB_PER_NODE).seconds(900).run(&script).unwrap();
+    for (name, text, bindings) in SHIPPED {
+        let code = outcome.read(&format!("{name}.code")).unwrap();
+        assert_eq!(code.trim(), "0", "{name}: {}", outcome.console);
+        let result = json(&outcome, name);
+        assert_eq!(result["details"]["bindings"].as_array().unwrap().len(), bindings);
+        let proof = result["proof"].as_array().unwrap();
+        assert_eq!(proof.len(), text.matches(" >= ").count(), "{proof:?}");
+        assert!(proof.iter().all(|proved| proved["found"].as_f64() >= Some(0.98)), "{proof:?}");
+        let maps = outcome.read(&format!("{name}.maps")).unwrap();
+        is_dealt_out(&maps);
+        assert!(maps.contains(" bind:0 ") && maps.contains(" bind:1 "), "{maps}");
+    }
+}
+
+/// The largest interleaved mapping of a process has as many pages on the one node as on the other.
+fn is_dealt_out(maps: &str) {
+    let pages = |line: &str, node: &str| -> f64 {
+        let count = line.split_whitespace().find_map(|word| word.strip_prefix(node));
+        count.and_then(|count| count.parse().ok()).unwrap_or(0.0)
+    };
+    let dealt = maps.lines().filter(|line| line.contains(" interleave:0-1 "));
+    let counts = dealt.map(|line| ["N0=", "N1="].map(|node| pages(line, node)));
+    let most = counts.max_by(|[a, b], [c, d]| (a + b).total_cmp(&(c + d)));
+    let [first, second] = most.unwrap_or_else(|| panic!("nothing is interleaved: {maps}"));
+    assert!(first > 500.0 && (first / second - 1.0).abs() < 0.02, "{first} and {second}: {maps}");
+}
+
 /// Pages of the data that were moved behind the run's back are read as moved, and refuse it. Its windows
 /// are long enough to see the whole table.
 #[test]

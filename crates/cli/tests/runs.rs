@@ -157,6 +157,32 @@ fn planted_distance_is_found_proved_and_stamped() {
     assert!(count("SELECT count(*) FROM observation WHERE metric = 'cpu_user_ms'") > 0);
 }
 
+/// On two emulated nodes: whatever the verdict, each policy's placement is proved, and each instance's.
+#[test]
+fn policies_and_instances_prove_where_everything_was() {
+    for (name, text, claims) in [
+        ("policies", include_str!("../../../experiments/memory-policy.toml"), 6),
+        ("instances", include_str!("../../../experiments/instances.toml"), 5),
+    ] {
+        let bench = Bench::new();
+        let file = format!("{name}.toml");
+        fs::write(bench.path(&file), text.replace("reporting_p1", "reporting_p2")).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_hopcost"))
+            .current_dir(bench.dir.path())
+            .args(["run", &file, "--json", "--quick", "--scale=20000", "--set=units=8"])
+            .args(["--set=streams=2", "--set=window=20ms", "--set=guard=5ms"])
+            .args(["--emulate=nodes=2,remote_ns=300", "--cache-dir", "cache"])
+            .env("XDG_STATE_HOME", bench.path("state"))
+            .output()
+            .unwrap();
+        let result = json(&output);
+        let proof = result["proof"].as_array().unwrap();
+        assert_eq!(proof.len(), claims, "{proof:?}");
+        assert!(proof.iter().all(|proved| proved["found"].as_f64() >= Some(0.98)), "{proof:?}");
+        assert_eq!(result["emulated"], true);
+    }
+}
+
 #[test]
 fn one_node_ends_with_a_named_reason_and_what_to_do() {
     let bench = Bench::new();

@@ -98,6 +98,10 @@ pub struct Level {
     pub name: String,
     /// The data's memory.
     pub data: Option<Spot>,
+    /// Who decides on which node each page of it lies; none leaves it to the target.
+    pub policy: Option<Policy>,
+    /// Which of several copies of the data, or servers, where levels are to have different ones.
+    pub instance: Option<u32>,
     /// The threads that work on requests.
     pub workers: Option<Spot>,
     /// The log writer.
@@ -124,6 +128,20 @@ pub enum Spot {
     Node(char),
     /// That far from where the level's workers stand.
     Away(DistanceClass),
+}
+
+/// Who decides on which node each page of the data lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// Whoever touches it first, from its node: the kernel is told nothing.
+    FirstTouch,
+    /// The kernel: page by page on each node in turn.
+    Interleave,
+    /// The kernel: on its node and nowhere else.
+    Bind,
+    /// A copy of its own for each node, bound there; a stream uses that of the node that it stands on.
+    PerNode,
 }
 
 /// How streams call.

@@ -38,7 +38,7 @@ pub use distance::{DistanceClass, Distances, HmatTable, Rung, RungExample};
 pub use emulation::{Bimodal, Emulation};
 pub use estimate::{Estimate, Spread, Unit};
 pub use experiment::{
-    Claim, Comparison, Experiment, Level, Load, Open, Response, Scale, Spot, Subject,
+    Claim, Comparison, Experiment, Level, Load, Open, Policy, Response, Scale, Spot, Subject,
 };
 pub use finding::{Finding, Severity};
 pub use histogram::Histogram;
@@ -57,8 +57,8 @@ pub use proof::{Locality, PageSize, Proof, ProofMethod};
 pub use published::{Figure, Published};
 pub use result::{Arm, CostSoFar, Details, ExperimentResult, Headline, PointCost, Proved};
 pub use target::{
-    CallError, Counted, Instance, Loading, Look, Lookups, Needs, Parallel, Remote, Seat, Session,
-    Setup, Target, TargetError,
+    CallError, Counted, Home, Instance, Loading, Look, Lookups, Needs, Parallel, Remote, Seat,
+    Session, Setup, Target, TargetError,
 };
 pub use verdict::Verdict;
 pub use whereabouts::{BytesByNode, Host, Located, SharedBytes, Standing, Threads, Whereabouts};

@@ -60,6 +60,9 @@ impl fmt::Display for ProofMethod {
 pub struct Locality {
     /// The node asked for.
     pub asked: NodeId,
+    /// All nodes over which an even spread was asked for, where it was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spread: Vec<NodeId>,
     /// Was the wish bound by policy, or left to first touch because binding is forbidden here?
     pub bound: bool,
     /// Pages found, by node.
@@ -77,40 +80,48 @@ pub struct Locality {
 impl Locality {
     /// The share of pages that the proof must find in place.
     pub const REQUIRED: f64 = 0.99;
+    /// The same of pages that are spread, huge ones among them.
+    const REQUIRED_OF_SPREAD: f64 = 0.95;
+
+    /// The share of pages that this proof must find in place.
+    pub fn required(&self) -> f64 {
+        if self.spread.is_empty() { Self::REQUIRED } else { Self::REQUIRED_OF_SPREAD }
+    }
 
     /// Pages looked at.
     pub fn pages(&self) -> u64 {
         self.pages_by_node.values().sum::<u64>() + self.pages_unknown
     }
 
-    /// The share of them on the node asked for.
+    /// The share of them on the node asked for. Of a spread, the share that is where an even one would
+    /// have it.
     pub fn share_in_place(&self) -> f64 {
-        let there = self.pages_by_node.get(&self.asked).copied().unwrap_or(0);
-        if self.pages() == 0 { 0.0 } else { there as f64 / self.pages() as f64 }
+        let one = [self.asked];
+        let asked = if self.spread.is_empty() { &one[..] } else { &self.spread };
+        let (all, fair) = (self.pages() as f64, self.pages() as f64 / asked.len() as f64);
+        let found = |node: &NodeId| self.pages_by_node.get(node).map_or(0.0, |n| *n as f64);
+        let there: f64 = asked.iter().map(|node| found(node).min(fair)).sum();
+        if self.pages() == 0 { 0.0 } else { there / all }
     }
 
     /// Why this placement voids a result, if it does.
     pub fn objection(&self) -> Option<Reason> {
-        let share = self.share_in_place();
-        (share < Self::REQUIRED).then(|| {
-            let elsewhere: Vec<String> = self
-                .pages_by_node
-                .iter()
-                .filter(|(node, _)| **node != self.asked)
-                .map(|(node, pages)| format!("{pages} on node {node}"))
-                .collect();
-            format!(
-                "{:.1} % of the pages were on node {} ({} of {}; {})",
-                share * 100.0,
-                self.asked,
-                self.pages_by_node.get(&self.asked).copied().unwrap_or(0),
-                self.pages(),
-                if elsewhere.is_empty() {
-                    "the rest unknown".to_owned()
-                } else {
-                    elsewhere.join(", ")
-                },
-            )
+        let share = 100.0 * self.share_in_place();
+        let on = |(node, pages): (&NodeId, &u64)| format!("{pages} on node {node}");
+        let is_elsewhere =
+            |(node, _): &(&NodeId, &u64)| !self.spread.is_empty() || **node != self.asked;
+        let found: Vec<String> = self.pages_by_node.iter().filter(is_elsewhere).map(on).collect();
+        let found = if found.is_empty() { "the rest unknown".into() } else { found.join(", ") };
+        (self.share_in_place() < self.required()).then(|| {
+            if self.spread.is_empty() {
+                let there = self.pages_by_node.get(&self.asked).copied().unwrap_or(0);
+                let (asked, all) = (self.asked, self.pages());
+                format!(
+                    "{share:.1} % of the pages were on node {asked} ({there} of {all}; {found})"
+                )
+            } else {
+                format!("{share:.1} % of the pages were spread evenly over the nodes ({found})")
+            }
             .into()
         })
     }

@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::answer::Answer;
 use crate::dataset::Dataset;
 use crate::emulation::Emulation;
-use crate::experiment::Comparison;
+use crate::experiment::{Comparison, Policy};
 use crate::ids::{CpuId, NodeId};
 use crate::known::{Known, Reason};
 use crate::machine::Machine;
@@ -32,8 +32,8 @@ pub struct Setup<'a> {
     pub workload: &'a dyn Workload,
     /// How large the data is.
     pub shape: Shape,
-    /// Where data has to live: a copy of all of it on each of these nodes.
-    pub homes: Vec<NodeId>,
+    /// Where data has to live: a copy of all of it in each of these places.
+    pub homes: Vec<Home>,
     /// Planted distance.
     pub emulation: Option<Emulation>,
     /// Where generated data is kept for the next run.
@@ -49,6 +49,23 @@ pub struct Setup<'a> {
     /// Writes down, for whoever has to clear up after a kill, that something is about to be made in a
     /// place that is not ours.
     pub promise: &'a dyn Fn() -> Result<(), String>,
+}
+
+/// A copy of the data: where, and by whose decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Home {
+    /// The node that all of it is on; none where it is on several, or anywhere.
+    pub node: Option<NodeId>,
+    /// Who decides on that; none leaves it to the target.
+    pub policy: Option<Policy>,
+    /// Copies with different numbers are different ones, wherever they are.
+    pub instance: u32,
+}
+
+impl From<NodeId> for Home {
+    fn from(node: NodeId) -> Self {
+        Self { node: Some(node), ..Self::default() }
+    }
 }
 
 /// What a target takes of the machine.
@@ -85,8 +102,8 @@ pub struct Parallel {
 /// Where a session's thread stands, and which copy of the data it is to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seat {
-    /// The node of the data; none leaves it to the target.
-    pub home: Option<NodeId>,
+    /// The copy of the data; none leaves it to the target.
+    pub home: Option<Home>,
     /// The node of the thread, where it is on one.
     pub at: Option<NodeId>,
     /// The CPU on which a database that is another process is to work for it.

@@ -13,6 +13,8 @@ use toml::Spanned;
 
 use crate::settings;
 
+mod policy;
+
 /// The names that an experiment may use: what the kit has.
 #[derive(Clone, Copy, Debug)]
 pub struct Vocabulary<'a> {
@@ -127,6 +129,8 @@ struct ScaleTable {
 #[serde(deny_unknown_fields)]
 struct LevelTable {
     data: Option<Spanned<String>>,
+    policy: Option<Spanned<String>>,
+    instance: Option<Spanned<u32>>,
     workers: Option<Spanned<String>>,
     log_writer: Option<Spanned<String>>,
     client: Option<Spanned<String>>,
@@ -393,6 +397,8 @@ fn level(
     let level = Level {
         name: name.get_ref().clone(),
         data: spot(&table.data)?,
+        policy: policy::of(table)?,
+        instance: table.instance.as_ref().map(|instance| *instance.get_ref()),
         workers: spot(&table.workers)?,
         log_writer: spot(&table.log_writer)?,
         client: spot(&table.client)?,
@@ -406,7 +412,8 @@ fn level(
         return Err(Flaw::of(
             name,
             format!("the level '{}' says nothing", level.name),
-            "place something: data, workers, log_writer or client; or vary cpus or workload",
+            "place something: data, workers, log_writer or client; or vary policy, instance, cpus or \
+             workload",
         ));
     }
     if let Some(Spot::Away(_)) = level.workers {

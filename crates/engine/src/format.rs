@@ -27,6 +27,16 @@ pub const KEYS: &[Key] = &[
         "factor.NAME.LEVEL.data",
         "where the data's memory is; what a level does not name stands anywhere",
     ),
+    key(
+        "factor.NAME.LEVEL.policy",
+        "who decides on the node of each page: `\"first-touch\"` or `\"bind\"` on the node of `data`, \
+         `\"interleave\"` over all nodes, `\"per-node\"` for a copy on each node, whose streams use \
+         their own; the target without it. Workers stand on all nodes in turn",
+    ),
+    key(
+        "factor.NAME.LEVEL.instance",
+        "a number: levels with different ones have copies of the data, or servers, of their own",
+    ),
     key("factor.NAME.LEVEL.workers", "where the threads that work on requests stand; a node"),
     key("factor.NAME.LEVEL.log_writer", "where the log writer stands"),
     key("factor.NAME.LEVEL.client", "where the threads that send requests stand"),

@@ -4,31 +4,61 @@
 //! around the circle, so that every node is as often A as B, and whatever is peculiar to a node ("node
 //! 0 owns the disk") cancels; all strides k together are all pairs. One *unit* of the comparison is one
 //! block of each binding. A place that is said by its distance is looked for from where the level's
-//! workers stand.
+//! workers stand. Workers on several nodes are dealt out to them in turn where a memory policy is what
+//! varies, so that few streams stand on all nodes, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    Binding, Comparison, CpuId, CpuSet, DistanceClass, Effort, Known, Level, Machine, NodeId,
-    Parallel, Reason, Spot,
+    Binding, Comparison, CpuId, CpuSet, DistanceClass, Effort, Home, Known, Level, Machine, NodeId,
+    Parallel, Policy, Reason, Spot,
 };
 use serde::{Deserialize, Serialize};
 
 /// Where one level stands in one binding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
     /// The node of the data; none leaves it to the target.
     pub home: Option<NodeId>,
+    /// Who decides on the node of each page of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+    /// Which of several copies of the data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<u32>,
     /// The CPUs of the workers, in the order in which they are used: one per core first.
     pub workers: Vec<CpuId>,
     /// The node that they stand on, where it is one.
     pub at: Option<NodeId>,
+    /// The node of each worker, where they stand on several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeId>,
     /// The CPUs of the log writer.
     pub log_writer: Option<CpuSet>,
     /// The CPUs of the client.
     pub client: Option<CpuSet>,
     /// Who works on a query, where several processes do.
     pub parallel: Option<Parallel>,
+}
+
+impl Placement {
+    /// The copy of the data that is used; none leaves it to the target. Of a copy for each node, which
+    /// of them is the stream's business.
+    pub fn copy(&self) -> Option<Home> {
+        let is_said = self.home.is_some() || self.policy.is_some() || self.instance.is_some();
+        let instance = self.instance.unwrap_or(0);
+        is_said.then_some(Home { node: self.home, policy: self.policy, instance })
+    }
+
+    /// All copies of the data that its streams use.
+    fn copies(&self) -> Vec<Home> {
+        match self.copy() {
+            Some(copy) if copy.policy == Some(Policy::PerNode) => {
+                self.nodes.iter().map(|node| Home { node: Some(*node), ..copy }).collect()
+            }
+            copy => copy.into_iter().collect(),
+        }
+    }
 }
 
 /// Something of an experiment that is not measured here.
@@ -65,9 +95,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The nodes that data has to live on.
-    pub fn homes(&self) -> Vec<NodeId> {
-        let homes = self.placements.iter().flatten().filter_map(|placement| placement.home);
+    /// The copies of the data that there have to be.
+    pub fn homes(&self) -> Vec<Home> {
+        let homes = self.placements.iter().flatten().flat_map(Placement::copies);
         homes.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
@@ -215,11 +245,11 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
         Some(Spot::Node(letter)) => node_of(letter),
         _ => None,
     };
-    let among = match at.and_then(|node| machine.node(node)) {
-        Some(node) => node.cpus.intersection(&machine.limits.cpus),
-        None => machine.limits.cpus.clone(),
+    let mut workers = match at.and_then(|node| machine.node(node)) {
+        Some(node) => in_order_of_use(machine, &node.cpus.intersection(&machine.limits.cpus)),
+        None if level.policy.is_some() => on_all_nodes(machine)?,
+        None => in_order_of_use(machine, &machine.limits.cpus),
     };
-    let mut workers = in_order_of_use(machine, &among);
     if let Some(cpus) = level.cpus {
         if workers.len() < cpus as usize {
             return Err(
@@ -248,7 +278,19 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
     let (log_writer, client) = (cpus(&level.log_writer)?, cpus(&level.client)?);
     let at = at.or_else(|| only_node(machine));
     let parallel = parallel(level, binding, machine)?;
-    Ok(Placement { home, workers, at, log_writer, client, parallel })
+    let of_worker = |cpu: &CpuId| node_with(machine, *cpu);
+    let nodes = if at.is_none() { workers.iter().map(of_worker).collect() } else { None };
+    Ok(Placement {
+        home,
+        policy: level.policy,
+        instance: level.instance,
+        workers,
+        at,
+        nodes: nodes.unwrap_or_default(),
+        log_writer,
+        client,
+        parallel,
+    })
 }
 
 /// Who works on a query of a level. More processes than CPUs would only wait for each other.
@@ -268,6 +310,26 @@ fn parallel(
     };
     let (postmaster, workers) = (node(level.postmaster), node(level.parallel_workers));
     Ok(Some(Parallel { dop, postmaster, workers }))
+}
+
+/// One CPU of each node in turn. Where there is one node, all policies come to the same.
+fn on_all_nodes(machine: &Machine) -> Result<Vec<CpuId>, Reason> {
+    let nodes =
+        machine.nodes_with_memory().map(|node| node.cpus.intersection(&machine.limits.cpus));
+    let nodes: Vec<CpuSet> = nodes.filter(|cpus| !cpus.is_empty()).collect();
+    if nodes.len() < 2 {
+        return Err(too_few_nodes(2, nodes.len()));
+    }
+    let of_node = |cpus: &CpuSet| in_order_of_use(machine, cpus).into_iter().enumerate();
+    let mut dealt: Vec<(usize, CpuId)> = nodes.iter().flat_map(of_node).collect();
+    // The sort keeps the order of the nodes among those of one round.
+    dealt.sort_by_key(|(round, _)| *round);
+    Ok(dealt.into_iter().map(|(_, cpu)| cpu).collect())
+}
+
+/// The node with memory on which a CPU stands, where it does.
+fn node_with(machine: &Machine, cpu: CpuId) -> Option<NodeId> {
+    machine.nodes_with_memory().find(|node| node.cpus.contains(cpu)).map(|node| node.id)
 }
 
 /// Where there is one node, everybody stands on it.

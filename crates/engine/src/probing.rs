@@ -298,6 +298,7 @@ mod tests {
             self.proofs += 1;
             let locality = Locality {
                 asked: NodeId(0),
+                spread: Vec::new(),
                 bound: true,
                 pages_by_node: [(NodeId(0), 1000 - away), (NodeId(1), away)].into(),
                 pages_unknown: 0,

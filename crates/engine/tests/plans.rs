@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    BlockRecord, Comparison, CpuSet, DistanceClass, Effort, Known, Level, Load, Machine, NodeId,
-    Phase, Response, Scale, Spot, Trial, Window,
+    BlockRecord, Comparison, CpuSet, DistanceClass, Effort, Home, Known, Level, Load, Machine,
+    NodeId, Phase, Policy, Response, Scale, Spot, Trial, Window,
 };
 use hopcost_engine::plan::{Plan, Point, plan};
 use hopcost_engine::schedule::{Pace, Schedule};
@@ -293,4 +293,72 @@ fn parallel_workers_stand_by_node_and_take_no_more_cpus_than_there_are() {
     }
     let refused = plan(&comparison, &machine("vm-n1"), Effort::Quick).unwrap_err();
     assert!(refused.as_str().contains("1 memory node"), "{refused}");
+}
+
+fn by_policy(name: &str, policy: Policy) -> Level {
+    let is_of_one_node = matches!(policy, Policy::FirstTouch | Policy::Bind);
+    let data = is_of_one_node.then_some(Spot::Node('A'));
+    Level { name: name.into(), data, policy: Some(policy), ..Level::default() }
+}
+
+#[test]
+fn policies_differ_in_where_the_data_is_and_not_in_who_works() {
+    let levels = vec![
+        by_policy("first_touch", Policy::FirstTouch),
+        by_policy("interleave", Policy::Interleave),
+        by_policy("bind", Policy::Bind),
+    ];
+    let machine = machine("vm-n4");
+    let plan = plan(&comparison(levels, &[1, 4]), &machine, Effort::Quick).unwrap();
+    assert_eq!(plan.bindings.len(), 4, "each node has it once");
+    // A copy for each policy of one node on each node, and one on all of them.
+    assert_eq!(plan.homes().len(), 4 + 4 + 1);
+    for (binding, levels) in plan.bindings.iter().zip(&plan.placements) {
+        let a = Some(binding.nodes[&'A']);
+        assert_eq!(levels.iter().map(|level| level.home).collect::<Vec<_>>(), [a, None, a]);
+        for level in levels {
+            assert_eq!(level.workers, levels[0].workers);
+            assert_eq!((level.workers.len(), level.at), (8, None));
+            // Few streams stand on all nodes, too.
+            let nodes: Vec<u32> = level.nodes.iter().map(|node| node.0).collect();
+            assert_eq!(nodes, [0, 1, 2, 3, 0, 1, 2, 3]);
+        }
+    }
+}
+
+#[test]
+fn an_instance_per_node_is_one_on_each() {
+    let levels = vec![by_policy("one", Policy::Interleave), by_policy("per_node", Policy::PerNode)];
+    let plan = plan(&comparison(levels, &[2]), &machine("vm-n4"), Effort::Quick).unwrap();
+    let on =
+        |node| Home { node: Some(NodeId(node)), policy: Some(Policy::PerNode), ..Home::default() };
+    let one = Home { policy: Some(Policy::Interleave), ..Home::default() };
+    assert_eq!(plan.homes(), [one, on(0), on(1), on(2), on(3)]);
+}
+
+#[test]
+fn on_one_node_all_policies_are_the_same_and_that_is_said() {
+    let bound = || by_policy("bind", Policy::Bind);
+    for other in [Policy::FirstTouch, Policy::Interleave, Policy::PerNode] {
+        let levels = vec![by_policy("other", other), bound()];
+        let reason = plan(&comparison(levels, &[1]), &machine("vm-n1"), Effort::Quick).unwrap_err();
+        for word in ["1 memory node", "2 are needed", "--emulate nodes=2"] {
+            assert!(reason.as_str().contains(word), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn instances_of_different_numbers_are_different_ones_in_the_same_place() {
+    let twin = |name: &str, number| Level {
+        name: name.into(),
+        instance: Some(number),
+        cpus: Some(1),
+        ..Level::default()
+    };
+    let levels = vec![twin("one", 1), twin("other", 2), twin("same", 2)];
+    let plan = plan(&comparison(levels, &[1]), &machine("vm-n1"), Effort::Quick).unwrap();
+    let numbers: Vec<u32> = plan.homes().iter().map(|home| home.instance).collect();
+    assert_eq!(numbers, [1, 2]);
+    assert!(plan.placements[0].iter().all(|level| level.workers == plan.placements[0][0].workers));
 }

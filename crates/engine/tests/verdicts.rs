@@ -27,9 +27,7 @@ fn run() -> Run {
         home: Some(NodeId(home)),
         workers: vec![CpuId(at)],
         at: Some(NodeId(at)),
-        log_writer: None,
-        parallel: None,
-        client: None,
+        ..Placement::default()
     };
     let binding = |a, b| Binding { nodes: BTreeMap::from([('A', NodeId(a)), ('B', NodeId(b))]) };
     let claim = |metric: &str, level: &str| Claim {

@@ -4,20 +4,20 @@
 
 mod server;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hopcost_core::{
-    Answer, CallError, Dataset, Emulation, Instance, Kind, Known, Look, Machine, NodeId, Parallel,
-    Reason, Request, Requests, Row, RowSink, Seat, Session, Setup, Shape, Statement, Stream, Table,
-    Target, TargetError, Workload,
+    Answer, CallError, Dataset, Emulation, Home, Instance, Kind, Known, Look, Machine, NodeId,
+    NodeSet, Parallel, Policy, Reason, Request, Requests, Row, RowSink, Seat, Session, Setup,
+    Shape, Statement, Stream, Table, Target, TargetError, Workload,
 };
 use hopcost_kit::datasets::DATASETS;
 use hopcost_kit::targets::TARGETS;
 use hopcost_kit::workloads::WORKLOADS;
-use hopcost_sys::{Root, affinity, topology};
+use hopcost_sys::{Root, affinity, processes, topology};
 
 use server::PostgreSql;
 
@@ -72,7 +72,7 @@ fn setup<'a>(
         dataset: Some(dataset),
         workload,
         shape: Shape { rows, sliced: true },
-        homes: vec![home()],
+        homes: vec![home().into()],
         emulation: None,
         cache_dir: cache().to_owned(),
         address,
@@ -89,7 +89,7 @@ fn open(name: &str, setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError>
 
 fn seat() -> Seat {
     let cpu = affinity::mask().unwrap().last();
-    Seat { home: Some(home()), at: Some(home()), worker: cpu, ..Seat::default() }
+    Seat { home: Some(home().into()), at: Some(home()), worker: cpu, ..Seat::default() }
 }
 
 /// All rows of all tables of a data set.
@@ -274,6 +274,63 @@ fn the_shared_buffers_are_proved_to_be_at_home() {
     assert!(homes[0].share_in_place() >= 0.98, "{homes:?}");
     // Some 80 MiB of data are in them.
     assert!(homes[0].pages() > 10_000, "{homes:?}");
+}
+
+#[test]
+fn each_server_has_the_memory_policy_of_its_home() {
+    let node = Some(home());
+    let nodes: NodeSet = machine().nodes_with_memory().map(|node| node.id).collect();
+    let policies = [
+        (node, Policy::FirstTouch, "default".to_owned()),
+        (node, Policy::Bind, format!("bind:{}", home())),
+        (node, Policy::PerNode, format!("bind:{}", home())),
+        (None, Policy::Interleave, format!("interleave:{nodes}")),
+    ];
+    let homes = policies.iter().map(|(node, policy, _)| Home {
+        node: *node,
+        policy: Some(*policy),
+        ..Home::default()
+    });
+    let homes: Vec<Home> = homes.collect();
+    let setup = setup(dataset("nothing"), workload("null_call"), 1, "managed");
+    let setup = Setup { homes: homes.clone(), ..setup };
+    let instance = open("postgres", &setup).unwrap();
+    let placed = instance.prove(Look::Full);
+    assert!(placed.get().unwrap().iter().all(|locality| locality.objection().is_none()));
+    for (home, (_, policy, told)) in homes.into_iter().zip(policies) {
+        let before = instance.workers();
+        let mut session = instance.session(Seat { home: Some(home), ..seat() }).unwrap();
+        let pid = instance.workers().into_iter().find(|pid| !before.contains(pid)).unwrap();
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/numa_maps")).unwrap();
+        let heap = maps.lines().find(|line| line.contains(" heap ")).unwrap();
+        assert_eq!(heap.split_whitespace().nth(1).unwrap(), told, "{policy:?}");
+        let [there, pages] = session.counted().proved["pages_in_place"];
+        assert!(pages > 100 && there * 100 >= pages * 98, "{policy:?}: {there} of {pages}");
+    }
+}
+
+#[test]
+fn a_server_for_each_number_and_none_of_a_server_that_runs() {
+    let twins = [1, 2].map(|instance| Home { instance, ..Home::default() }).to_vec();
+    let setup = setup(dataset("nothing"), workload("null_call"), 1, "managed");
+    let setup = Setup { homes: twins.clone(), ..setup };
+    let instance = open("postgres", &setup).unwrap();
+    let sessions: Vec<_> = twins
+        .iter()
+        .map(|home| instance.session(Seat { home: Some(*home), ..seat() }).unwrap())
+        .collect();
+    let servers = instance.workers().into_iter().map(parent_of).collect::<BTreeSet<u32>>();
+    assert_eq!((sessions.len(), servers.len()), (2, 2), "{servers:?}");
+    let server = PostgreSql::start(&[]);
+    let address = server.url("postgres");
+    let error = open("postgres", &Setup { address: &address, ..setup }).err().unwrap();
+    assert!(matches!(error, TargetError::NotHere(_)), "{error}");
+    assert!(error.to_string().contains("postgres:managed"), "{error}");
+}
+
+fn parent_of(pid: u32) -> u32 {
+    let Known::Is(processes) = processes::read(&Root::live()) else { panic!("/proc is there") };
+    processes.get(pid).unwrap().parent
 }
 
 #[test]

@@ -79,6 +79,7 @@ fn report() -> ProbeReport {
     };
     let locality = Locality {
         asked: NodeId(1),
+        spread: Vec::new(),
         bound: true,
         pages_by_node: BTreeMap::from([(NodeId(0), 1), (NodeId(1), 999)]),
         pages_unknown: 0,

@@ -17,14 +17,34 @@ use hopcost_core::{CpuSet, NodeId, NodeSet};
 pub struct Place {
     /// Its CPUs; all that we have where none are named.
     pub cpus: Option<CpuSet>,
-    /// The node that all its memory is bound to; where it is first touched, if none is named.
-    pub memory: Option<NodeId>,
+    /// What the kernel is told of its memory; where it is first touched, if nothing is.
+    pub memory: Option<Memory>,
+}
+
+/// Where all memory of a process is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// On this node and nowhere else.
+    Bound(NodeId),
+    /// On each of these nodes in turn.
+    Interleaved(NodeSet),
+}
+
+impl Memory {
+    /// The policy's number, and its nodes.
+    fn policy(&self) -> (libc::c_int, NodeSet) {
+        match self {
+            Self::Bound(node) => (libc::MPOL_BIND, NodeSet::from_iter([*node])),
+            Self::Interleaved(nodes) => (libc::MPOL_INTERLEAVE, nodes.clone()),
+        }
+    }
 }
 
 /// Starts a command in its place. It is told to stop, by `SIGINT`, when this thread ends.
 pub fn start(command: &mut Command, place: &Place) -> io::Result<Child> {
     let cpus = place.cpus.as_ref().map(|cpus| cpus.words().to_vec());
-    let memory = place.memory.map(|node| NodeSet::from_iter([node]).words().to_vec());
+    let memory = place.memory.as_ref().map(Memory::policy);
+    let memory = memory.map(|(mode, nodes)| (mode, nodes.words().to_vec()));
     let parent = std::process::id();
     let take_place = move || {
         if let Some(words) = &cpus {
@@ -33,13 +53,11 @@ pub fn start(command: &mut Command, place: &Place) -> io::Result<Child> {
             let set = unsafe { libc::sched_setaffinity(0, bytes, words.as_ptr().cast()) };
             check(set.into())?;
         }
-        if let Some(words) = &memory {
+        if let Some((mode, words)) = &memory {
             // The kernel reads one bit less than it is told to.
             let bits = words.len() * 64 + 1;
             // SAFETY: the kernel reads `bits` bits of the mask, which outlives the call.
-            check(unsafe {
-                libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, words.as_ptr(), bits)
-            })?;
+            check(unsafe { libc::syscall(libc::SYS_set_mempolicy, *mode, words.as_ptr(), bits) })?;
         }
         // What a shell starts in the background ignores these two, and hands that on.
         for signal in [libc::SIGINT, libc::SIGQUIT] {
@@ -99,6 +117,24 @@ mod tests {
         let output = start(&mut command, &place).unwrap().wait_with_output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(text.split_whitespace().nth(1), Some(cpu.to_string().as_str()), "{text}");
+    }
+
+    #[test]
+    fn a_child_has_the_memory_policy_it_was_given() {
+        let machine = crate::topology::read(&crate::Root::live());
+        let nodes: NodeSet = machine.nodes_with_memory().map(|node| node.id).collect();
+        let first = nodes.first().unwrap();
+        for (memory, policy) in [
+            (Memory::Bound(first), format!("bind:{first}")),
+            (Memory::Interleaved(nodes.clone()), format!("interleave:{nodes}")),
+        ] {
+            let place = Place { cpus: None, memory: Some(memory) };
+            let mut command = Command::new("cat");
+            command.arg("/proc/self/numa_maps").stdout(Stdio::piped());
+            let output = start(&mut command, &place).unwrap().wait_with_output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            assert!(text.contains(&format!(" {policy} ")), "{policy}: {text}");
+        }
     }
 
     #[test]

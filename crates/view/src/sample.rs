@@ -181,6 +181,7 @@ fn block(number: u64) -> BlockRecord {
     let windows = (0..4).map(|place| window(&trial, place, arms[place])).collect();
     let locality = Locality {
         asked: NodeId(0),
+        spread: Vec::new(),
         bound: true,
         pages_by_node: BTreeMap::from([(NodeId(0), 1_000)]),
         pages_unknown: 0,

@@ -83,14 +83,7 @@ fn null_calls(table: &mut Table, rounds: usize) -> Result<()> {
     };
     let instance = null.open(&setup, &mut |_| true)?;
     let cpu = affinity::mask()?.last().context("no CPU to stand on")?;
-    let place = Placement {
-        home: None,
-        workers: vec![cpu],
-        at: None,
-        log_writer: None,
-        client: None,
-        parallel: None,
-    };
+    let place = Placement { workers: vec![cpu], ..Placement::default() };
     let round = || -> Result<(f64, f64)> {
         let ns = harness_ns_per_call(instance.as_ref(), workload, shape, &place)?;
         Ok((ns, ALLOWED_NS_PER_CALL))
@@ -173,7 +166,7 @@ fn setup<'a>(
         dataset: Some(DATASETS[0]),
         workload,
         shape: Shape { rows, sliced: true },
-        homes: vec![home.context("no node has memory")?],
+        homes: vec![home.context("no node has memory")?.into()],
         emulation: None,
         cache_dir: dir.to_owned(),
         address: "",

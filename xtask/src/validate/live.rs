@@ -4,7 +4,8 @@
 //! workers, short, again and again: how often is nothing taken for something? *Planted*: the emulated
 //! distance is set so that it takes 0 to 10 % of the time; each run counts what it really took, and its
 //! interval has to hold that. *Power*: ordinary runs of a 3 % cost: after which look does the interval
-//! exclude zero for good? *Repeat*: do quick runs of the same experiment agree with each other?
+//! exclude zero for good? *Repeat*: do quick runs of the same experiment agree with each other? *Slowdown*:
+//! is found what was planted in a PostgreSQL server from outside (`slowdown.rs`)?
 //!
 //! Limits: it needs a machine that nobody else uses, and up to an hour.
 
@@ -29,6 +30,8 @@ pub enum Part {
     Power,
     /// The experiments of a survey that end in a verdict anywhere: 10 quick runs each
     Repeat,
+    /// One of two PostgreSQL servers held back by a control group: 10 short runs; takes root
+    Slowdown,
 }
 
 const PLACEBO_RUNS: u64 = 200;
@@ -63,6 +66,7 @@ pub fn run(part: Part) -> Result<u8> {
         Part::Planted => bench.planted()?,
         Part::Power => bench.power()?,
         Part::Repeat => bench.repeat()?,
+        Part::Slowdown => super::slowdown::run(&bench.hopcost, bench.dir.path())?,
     };
     Ok(u8::from(!held))
 }
@@ -73,13 +77,13 @@ struct Bench {
 }
 
 /// What a run printed.
-struct Ended {
-    verdict: String,
-    reason: String,
+pub(super) struct Ended {
+    pub verdict: String,
+    pub reason: String,
     /// The estimate's point, low and high.
-    estimate: Option<[f64; 3]>,
+    pub estimate: Option<[f64; 3]>,
     planted: f64,
-    seconds: f64,
+    pub seconds: f64,
     /// From when on its interval excluded zero.
     seen_after_s: Option<f64>,
 }
@@ -212,7 +216,7 @@ fn remove(store: &Path) -> Result<()> {
 }
 
 impl Ended {
-    fn read(json: &[u8]) -> Result<Self> {
+    pub fn read(json: &[u8]) -> Result<Self> {
         let result: Value = serde_json::from_slice(json)?;
         let number = |key: &str| result["estimate"][key].as_f64();
         let estimate = match (number("point"), number("low"), number("high")) {

@@ -5,9 +5,11 @@
 //! often nothing is taken for something, and how long it takes to see an effect. The tables go into
 //! docs/METHODOLOGY.md.
 
+mod bound;
 mod live;
 mod noise;
 mod rivals;
+mod slowdown;
 mod tables;
 mod trace;
 

@@ -139,6 +139,7 @@ impl Driving<'_> {
             cpus: if in_process { clients.clone() } else { workers },
             clients: Some(clients),
             at: None,
+            nodes: Vec::new(),
             home: None,
             log_writer: None,
             parallel: None,

@@ -131,7 +131,7 @@ impl Base<'_> {
             workload: self.workload,
             shape: self.shape(),
             homes: if self.target.is_in_process() {
-                first.into_iter().collect()
+                first.into_iter().map(Into::into).collect()
             } else {
                 Vec::new()
             },

@@ -1,6 +1,8 @@
 //! `hopcost plan`: what a run would do, without doing it.
 
-use hopcost_core::{Comparison, CpuSet, Experiment, Machine, NodeId, Parallel, Subject, Workload};
+use hopcost_core::{
+    Comparison, CpuSet, Experiment, Machine, NodeId, Parallel, Policy, Subject, Workload,
+};
 use hopcost_engine::hardware;
 use hopcost_engine::pilot::budget_s;
 use hopcost_engine::plan::{Placement, Plan};
@@ -135,7 +137,7 @@ fn data(prepared: &Prepared<'_>) -> String {
 fn arms(plan: &Plan) -> Vec<(String, Vec<String>)> {
     let place = |placement: &Placement| {
         let cpus: Vec<String> = placement.workers.iter().map(ToString::to_string).collect();
-        let data = placement.home.map_or(String::new(), |node| format!("data on node {node}, "));
+        let data = data_of(placement);
         let at = |what: &str, cpus: &Option<CpuSet>| {
             cpus.as_ref().map_or(String::new(), |cpus| format!(", {what} on CPU {cpus}"))
         };
@@ -160,6 +162,21 @@ fn parallel(parallel: Option<Parallel>) -> String {
     let processes = if dop == 1 { "process" } else { "processes" };
     let (postmaster, workers) = (on("postmaster", postmaster), on("parallel workers", workers));
     format!(", {dop} {processes} on a query{postmaster}{workers}")
+}
+
+/// Where its data is, by whose decision.
+fn data_of(placement: &Placement) -> String {
+    let node = placement.home.map(|node| format!("on node {node}"));
+    let how = match placement.policy {
+        None => None,
+        Some(Policy::FirstTouch) => Some("by first touch".to_owned()),
+        Some(Policy::Bind) => Some("bound".to_owned()),
+        Some(Policy::Interleave) => Some("interleaved over all nodes".to_owned()),
+        Some(Policy::PerNode) => Some("on each node, for the streams there".to_owned()),
+    };
+    let which = placement.instance.map(|number| format!("of instance {number}"));
+    let words: Vec<String> = [which, node, how].into_iter().flatten().collect();
+    if words.is_empty() { String::new() } else { format!("data {}, ", words.join(" ")) }
 }
 
 fn points(plan: &Plan) -> Vec<String> {

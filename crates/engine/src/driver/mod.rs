@@ -15,7 +15,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    Counted, CpuId, Instance, Load, NodeId, Parallel, Seat, Shape, TargetError, Workload,
+    Counted, CpuId, Home, Instance, Load, NodeId, Parallel, Seat, Shape, TargetError, Workload,
 };
 use hopcost_sys::clock;
 
@@ -33,8 +33,10 @@ pub struct Muster {
     pub clients: Option<Vec<CpuId>>,
     /// The node that they stand on, where it is one.
     pub at: Option<NodeId>,
-    /// The node of the data that they use.
-    pub home: Option<NodeId>,
+    /// The node of each of the CPUs, where they are on several.
+    pub nodes: Vec<NodeId>,
+    /// The copy of the data that they use.
+    pub home: Option<Home>,
     /// The CPU of the log writer, where the experiment places one.
     pub log_writer: Option<CpuId>,
     /// Who works on a query, where the experiment says it.
@@ -112,6 +114,7 @@ impl Crew {
                 },
                 streams: (thread as u32..muster.streams).step_by(threads).collect(),
                 workers: muster.cpus.clone(),
+                nodes: muster.nodes.clone(),
                 of: muster.streams,
                 threads,
                 seed: work.seed,

@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    Answer, CallError, Counted, CpuId, Disturbance, Histogram, Instance, Load, Reason, Request,
-    Requests, Seat, Session, Shape, Stream, TargetError, Workload,
+    Answer, CallError, Counted, CpuId, Disturbance, Histogram, Home, Instance, Load, NodeId,
+    Policy, Reason, Request, Requests, Seat, Session, Shape, Stream, TargetError, Workload,
 };
 use hopcost_sys::quiet::Watch;
 use hopcost_sys::{affinity, clock};
@@ -19,6 +19,7 @@ use hopcost_sys::{affinity, clock};
 use super::Ask;
 use super::pacer::Pacer;
 use super::several::Several;
+use crate::judging::LOCAL;
 
 /// What a thread is told.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +104,8 @@ pub(super) struct Post<'a> {
     pub streams: Vec<u32>,
     /// Where a database that is another process works for them, in turn; anywhere, if nowhere is named.
     pub workers: Vec<CpuId>,
+    /// The node of each of these, where they are on several.
+    pub nodes: Vec<NodeId>,
     /// All streams.
     pub of: u32,
     pub threads: usize,
@@ -135,6 +138,8 @@ const BATCH: usize = 64;
 /// A stream of requests and its session.
 pub(super) struct Line {
     pub number: u32,
+    /// The node that it stands on, where the streams stand on several.
+    pub node: Option<NodeId>,
     pub session: Box<dyn Session>,
     pub requests: Box<dyn Requests>,
     pub calls: u64,
@@ -151,12 +156,10 @@ impl<'a> Worker<'a> {
         affinity::pin_to(post.cpu)
             .map_err(|error| TargetError::NotHere(error.to_string().into()))?;
         let line = |&number: &u32| {
-            let worker = post.workers.iter().copied().cycle().nth(number as usize);
-            let seat = Seat { stream: number, worker, ..post.seat };
-            let session = post.instance.session(seat)?;
+            let session = post.instance.session(post.seat_of(number))?;
             let stream = Stream { number, of: post.of, seed: post.seed };
             let requests = post.workload.requests(post.shape, stream);
-            Ok(Line { number, session, requests, calls: 0 })
+            Ok(Line { number, node: post.node_of(number), session, requests, calls: 0 })
         };
         let lines = post.streams.iter().map(line).collect::<Result<_, TargetError>>()?;
         Ok(Self { post, lines, answers: Vec::with_capacity(BATCH) })
@@ -285,11 +288,49 @@ impl<'a> Worker<'a> {
 
     /// What all sessions counted since the last reading.
     fn counted(&mut self) -> Counted {
-        Counted::sum(self.lines.iter_mut().map(|line| line.session.counted()))
+        Counted::sum(self.lines.iter_mut().map(Line::counted))
+    }
+}
+
+impl Line {
+    /// What its session counted. Where the streams stand on several nodes, which pages are local is
+    /// known here alone.
+    fn counted(&mut self) -> Counted {
+        let mut counted = self.session.counted();
+        if let (Some(node), Some(lookups)) = (self.node, &counted.lookups) {
+            let by_node = match &lookups.acquisitions {
+                acquisitions if acquisitions.is_empty() => &lookups.distinct_pages,
+                acquisitions => acquisitions,
+            };
+            let local = by_node.get(&node).copied().unwrap_or(0);
+            counted.proved.insert(LOCAL, [local, by_node.values().sum()]);
+        }
+        counted
     }
 }
 
 impl Post<'_> {
+    /// Which of the workers' CPUs is a stream's.
+    fn turn_of(&self, stream: u32) -> usize {
+        stream as usize % self.workers.len().max(1)
+    }
+
+    /// The node of a stream, where they stand on several.
+    fn node_of(&self, stream: u32) -> Option<NodeId> {
+        self.nodes.get(self.turn_of(stream)).copied()
+    }
+
+    fn seat_of(&self, stream: u32) -> Seat {
+        let node = self.node_of(stream);
+        let own = |home: Home| match home.policy {
+            Some(Policy::PerNode) => Home { node, ..home },
+            _ => home,
+        };
+        let worker = self.workers.get(self.turn_of(stream)).copied();
+        let (at, home) = (self.seat.at.or(node), self.seat.home.map(own));
+        Seat { stream, worker, at, home, ..self.seat }
+    }
+
     /// Was an answer right?
     pub(super) fn check(&self, request: &Request, answer: &Answer, tally: &mut Tally) {
         if let Err(reason) = self.workload.check(self.shape, request, answer) {

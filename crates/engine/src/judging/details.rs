@@ -122,7 +122,8 @@ impl Case<'_> {
         let times = [mean, deviation, quantile(0.5), quantile(0.95), quantile(0.99)];
         // A target may know which pages were looked at, and not how often.
         let knows = |which: fn(&Lookups) -> &BTreeMap<NodeId, u64>| {
-            windows.iter().all(|window| window.lookups.is_some())
+            self.stands_on_one_node(level)
+                && windows.iter().all(|window| window.lookups.is_some())
                 && windows.iter().any(|window| {
                     window.lookups.as_ref().is_some_and(|lookups| !which(lookups).is_empty())
                 })

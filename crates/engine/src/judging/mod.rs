@@ -13,7 +13,7 @@ use hopcost_stats::{Standing, consistent_with_zero, cost};
 use crate::plan::{Plan, Point};
 use crate::schedule::{Pace, Schedule, contrast};
 
-pub use proof::METRICS;
+pub use proof::{LOCAL, METRICS};
 
 /// What is known of a run beside its blocks. Kept with it.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -14,11 +14,13 @@ pub const METRICS: &[&str] = &[
     "answered_in_place",
     "committed_calls",
     "log_writer_in_place",
+    "pages_in_place",
     "parallel_workers_in_place",
     "parallel_workers_ran",
 ];
 
-const LOCAL: &str = "local_lookups";
+/// Look-ups of pages on the node of whoever looked.
+pub const LOCAL: &str = "local_lookups";
 const REMOTE: &str = "remote_lookups";
 /// Calls whose answer was checked, and was right.
 const RIGHT: &str = "right_answers";
@@ -45,6 +47,13 @@ impl Case<'_> {
         };
         let name = format!("{} at {}", claim.metric, claim.level);
         let found = match claim.metric.as_str() {
+            // Where streams stand on several nodes, each has counted for itself.
+            LOCAL | REMOTE if !self.stands_on_one_node(level) => {
+                let local = |binding| share(self.counts(level, binding, LOCAL));
+                let is_local = claim.metric == LOCAL;
+                let side = |local: f64| if is_local { local } else { 1.0 - local };
+                vec![(name, least(&|binding| local(binding).map(side)))]
+            }
             LOCAL | REMOTE => {
                 let side = usize::from(claim.metric == REMOTE);
                 let share = |of: fn(&Sides) -> [u64; 2], binding| {
@@ -70,6 +79,11 @@ impl Case<'_> {
             Some(Proved { claim: claim_text, least: claim.least, found: found? })
         };
         found.into_iter().filter_map(proved).collect()
+    }
+
+    /// Do all workers of a level stand on one node?
+    pub(super) fn stands_on_one_node(&self, level: usize) -> bool {
+        self.plan.placements.iter().all(|levels| levels[level].at.is_some())
     }
 
     /// So many of so many, of a level in a binding.

@@ -437,7 +437,7 @@ fn what_is_given_is_known_from_the_begin_and_counts_more_than_what_a_client_know
         Script::with("s.sql", "\\set twice :limit * 2\nSELECT :limit, :twice, :scale;", &given);
     let (script, mut session) = (script.unwrap(), client());
     script.prepare(&mut session).unwrap();
-    let step = script.begin().next(&mut session);
+    let step = next(&mut script.begin(), &mut session);
     let parameters = ["007", "14", "3"].map(|text| Some(text.to_owned())).to_vec();
     assert_eq!(step, Ok(Step::Send { command: 0, parameters }));
     let wrong = Script::with("s.sql", "SELECT ':limit';", &given).unwrap_err();

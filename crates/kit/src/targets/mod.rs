@@ -9,7 +9,10 @@ pub mod postgres;
 pub mod sqlite;
 mod wal;
 
-use hopcost_core::{Comparison, CpuId, Loading, Reason, Seat, Setup, Table, Target, TargetError};
+use hopcost_core::{
+    Comparison, CpuId, Home, Loading, NodeId, Policy, Reason, Seat, Setup, Table, Target,
+    TargetError,
+};
 
 /// All targets; the first is taken where none is named.
 pub const TARGETS: &[&dyn Target] = &[
@@ -44,6 +47,30 @@ fn wanted(setup: &Setup<'_>) -> Vec<Wanted> {
     let numbered = tables.into_iter().enumerate();
     let kept = numbered.filter(|(_, table)| names.contains(&table.name));
     kept.map(|(index, table)| Wanted { index, table }).collect()
+}
+
+/// ` on node 1`, ` on all nodes in turn`; nothing of a home that may be anywhere.
+fn words_of(home: Home) -> String {
+    match (home.node, home.policy) {
+        (_, Some(Policy::Interleave)) => " on all nodes in turn".to_owned(),
+        (Some(node), _) => format!(" on node {node}"),
+        (None, _) => String::new(),
+    }
+}
+
+/// The node that a node is in truth: an emulated one is a set of CPUs of a real one.
+fn in_truth(setup: &Setup<'_>, node: NodeId) -> NodeId {
+    let cpu = setup.emulation.and(setup.machine.node(node)).and_then(|node| node.cpus.first());
+    let real = cpu.and_then(|cpu| setup.ground.nodes.iter().find(|real| real.cpus.contains(cpu)));
+    real.map_or(node, |real| real.id)
+}
+
+/// The nodes that a home's data is dealt out to; none where it is on one.
+fn spread_of(setup: &Setup<'_>, home: Home) -> Vec<NodeId> {
+    if home.policy != Some(Policy::Interleave) {
+        return Vec::new();
+    }
+    setup.machine.nodes_with_memory().map(|node| node.id).collect()
 }
 
 /// `2,000,000`.

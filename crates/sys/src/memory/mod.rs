@@ -10,7 +10,7 @@ use hopcost_core::{PageSize, ProofMethod};
 
 use crate::{Root, topology};
 
-pub use region::{PIECE, PlaceError, Region, Request, obstacle};
+pub use region::{PIECE, PlaceError, Placing, Region, Request, obstacle};
 pub use shared::{Pages, Shared};
 
 /// Which of the calls that place memory and read its place are forbidden to us, by a sandbox's

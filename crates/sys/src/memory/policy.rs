@@ -6,22 +6,21 @@ use hopcost_core::{NodeId, NodeSet};
 
 /// Binds the pages of `[start, start + length)`, not yet touched, to `node`.
 pub fn bind(start: *mut u8, length: usize, node: NodeId) -> io::Result<()> {
-    let mask = NodeSet::from_iter([node]);
+    set(start, length, libc::MPOL_BIND, &NodeSet::from_iter([node]))
+}
+
+/// Has the pages of `[start, start + length)`, not yet touched, put on each of `nodes` in turn.
+pub fn interleave(start: *mut u8, length: usize, nodes: &NodeSet) -> io::Result<()> {
+    set(start, length, libc::MPOL_INTERLEAVE, nodes)
+}
+
+fn set(start: *mut u8, length: usize, mode: libc::c_int, nodes: &NodeSet) -> io::Result<()> {
     // The kernel reads one bit less than it is told to.
-    let bits = mask.words().len() * 64 + 1;
+    let bits = nodes.words().len() * 64 + 1;
+    let mask = nodes.words().as_ptr();
     // SAFETY: the kernel reads `bits` bits of the mask, which outlives the call, and changes only
     // the policy of the range, which the caller owns.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_mbind,
-            start,
-            length,
-            libc::MPOL_BIND,
-            mask.words().as_ptr(),
-            bits,
-            0u32,
-        )
-    };
+    let result = unsafe { libc::syscall(libc::SYS_mbind, start, length, mode, mask, bits, 0u32) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -1,9 +1,11 @@
-//! A mapping whose pages are on one node.
+//! A mapping whose pages are on one node, or on several in turn.
 //!
 //! Method: map, choose the pages, bind the range to its node before the first touch, fault it in
 //! with an error instead of a signal where the kernel can, fill it with non-zero data (some
 //! processors elide lines of zeroes), and read back what was obtained. Where binding is forbidden
-//! (a container's seccomp filter), a thread on one of the node's own CPUs touches the pages first.
+//! (a container's seccomp filter), or where the kernel is to be told nothing, a thread on one of the
+//! node's own CPUs touches the pages first. Interleaved memory is dealt out by the kernel, in pages as
+//! they are: of huge ones by the 2 MiB.
 //!
 //! Limits: the kernel may still swap or migrate pages later; hence a proof before *and* after.
 
@@ -12,7 +14,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
-use hopcost_core::{CpuId, Known, Locality, Machine, NodeId, PageSize, ProbeError};
+use hopcost_core::{CpuId, Known, Locality, Machine, NodeId, NodeSet, PageSize, ProbeError};
 use thiserror::Error;
 
 use super::{locate, policy};
@@ -30,14 +32,28 @@ const HUGE_1G: usize = 1 << 30;
 pub struct Request {
     /// How much; rounded up to whole pages.
     pub bytes: usize,
-    /// On which node.
+    /// On which node; of interleaved memory, any of them.
     pub node: NodeId,
+    /// By what it gets there.
+    pub placing: Placing,
     /// On which pages; none takes the largest that the machine has ready.
     pub pages: Option<PageSize>,
     /// CPUs to touch the pages first, each its share: the node's own, where it has any.
     pub touchers: Vec<CpuId>,
     /// Do they belong to the node? Without that, and without binding, there is no way.
     pub touchers_are_local: bool,
+}
+
+/// By what memory gets to its place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Placing {
+    /// The kernel binds it; where that is forbidden, by whoever touches it first.
+    #[default]
+    Bind,
+    /// By whoever touches it first, and the kernel is told nothing.
+    FirstTouch,
+    /// The kernel deals it out to these nodes in turn.
+    Interleave(NodeSet),
 }
 
 /// More hands do not clear pages faster.
@@ -52,7 +68,16 @@ impl Request {
         let touchers_are_local = !own.is_empty();
         let from = machine.one_cpu_per_core(if touchers_are_local { &own } else { usable });
         let touchers = from.iter().take(MOST_TOUCHERS).collect();
-        Self { bytes, node, pages, touchers, touchers_are_local }
+        let placing = Placing::default();
+        Self { bytes, node, placing, pages, touchers, touchers_are_local }
+    }
+
+    /// The nodes that give the memory, each the same part of it.
+    fn nodes(&self) -> Vec<NodeId> {
+        match &self.placing {
+            Placing::Interleave(nodes) => nodes.iter().collect(),
+            _ => vec![self.node],
+        }
     }
 }
 
@@ -101,6 +126,20 @@ pub enum PlaceError {
         /// What the system said.
         source: io::Error,
     },
+    /// Nobody can touch memory there first.
+    #[error("node {node} has no usable CPU that could touch memory first: leave this node out")]
+    NoToucher {
+        /// Where.
+        node: NodeId,
+    },
+    /// The kernel does not deal memory out.
+    #[error(
+        "interleaving memory is forbidden here ({source}): allow mbind (docker: --cap-add SYS_NICE)"
+    )]
+    NotInterleavable {
+        /// What the system said.
+        source: io::Error,
+    },
     /// No CPU to touch it from.
     #[error(transparent)]
     Affinity(#[from] AffinityError),
@@ -137,6 +176,8 @@ pub struct Region {
     start: NonNull<u8>,
     bytes: usize,
     node: NodeId,
+    /// The nodes that it is dealt out to; none where it is on one.
+    spread: Vec<NodeId>,
     bound: bool,
     /// Bytes per question in a proof.
     page_bytes: usize,
@@ -155,15 +196,33 @@ impl Region {
     pub fn place(request: &Request) -> Result<Self, PlaceError> {
         let pages = request.pages.unwrap_or_else(|| best_ready(request));
         let mut region = Self::map(request, pages)?;
-        match policy::bind(region.start.as_ptr(), region.bytes, region.node) {
-            Ok(()) => region.bound = true,
-            Err(source) if !request.touchers_are_local => {
-                return Err(PlaceError::NotBindable { node: request.node, source });
-            }
-            Err(_) => {}
-        }
+        region.be_placed(request)?;
         region.fault_in(&request.touchers)?;
         Ok(region)
+    }
+
+    /// Tells the kernel where its pages are to be, as far as it is to be told.
+    fn be_placed(&mut self, request: &Request) -> Result<(), PlaceError> {
+        let (start, bytes, node) = (self.start.as_ptr(), self.bytes, self.node);
+        match &request.placing {
+            Placing::Bind => match policy::bind(start, bytes, node) {
+                Ok(()) => self.bound = true,
+                Err(source) if !request.touchers_are_local => {
+                    return Err(PlaceError::NotBindable { node, source });
+                }
+                Err(_) => {}
+            },
+            Placing::FirstTouch if !request.touchers_are_local => {
+                return Err(PlaceError::NoToucher { node });
+            }
+            Placing::FirstTouch => {}
+            Placing::Interleave(nodes) => {
+                policy::interleave(start, bytes, nodes)
+                    .map_err(|source| PlaceError::NotInterleavable { source })?;
+                (self.bound, self.spread) = (true, nodes.iter().collect());
+            }
+        }
+        Ok(())
     }
 
     /// The node it was asked to be on.
@@ -215,6 +274,7 @@ impl Region {
         let (page_size, page_size_share) = locate::page_size(&range);
         Locality {
             asked: self.node,
+            spread: self.spread.clone(),
             bound: self.bound,
             pages_by_node: found.by_node,
             pages_unknown: found.unknown,
@@ -239,10 +299,14 @@ impl Region {
             PageSize::Huge1G => (HUGE_1G, libc::MAP_HUGETLB | libc::MAP_HUGE_1GB),
         };
         let bytes = request.bytes.max(1).next_multiple_of(unit);
-        if huge_flag == 0 {
-            require_memory(request.node, bytes)?;
-        } else {
-            require_huge_pages(request.node, pages, unit, (bytes / unit) as u64)?;
+        let nodes = request.nodes();
+        for node in &nodes {
+            if huge_flag == 0 {
+                require_memory(*node, bytes / nodes.len())?;
+            } else {
+                let wanted = (bytes / unit).div_ceil(nodes.len());
+                require_huge_pages(*node, pages, unit, wanted as u64)?;
+            }
         }
         let length = if huge_flag == 0 { bytes + unit } else { bytes };
         let failed = |what| PlaceError::System {
@@ -277,17 +341,20 @@ impl Region {
         }
         let page_bytes = if huge_flag == 0 { 4096 } else { unit };
         let mapping = (mapping, length);
-        Ok(Self { mapping, start, bytes, node: request.node, bound: false, page_bytes, unit })
+        let (node, spread) = (request.node, Vec::new());
+        Ok(Self { mapping, start, bytes, node, spread, bound: false, page_bytes, unit })
     }
 
     /// Faults all pages in and writes non-zero data to them, each CPU a share of its own.
     fn fault_in(&mut self, touchers: &[CpuId]) -> Result<(), PlaceError> {
         let (node, bytes, unit) = (self.node, self.bytes, self.unit);
         let share = bytes.div_ceil(touchers.len().max(1)).next_multiple_of(unit);
+        // Pages that are put together anew all come from one node.
+        let is_spread = !self.spread.is_empty();
         let shares = self.words_mut().chunks_mut(share / 8).map(Mutex::new).collect::<Vec<_>>();
         let results = affinity::crew(&touchers[..shares.len().min(touchers.len())], |n| {
             let mut words = shares[n].lock().unwrap_or_else(PoisonError::into_inner);
-            populate(&mut words)
+            populate(&mut words, !is_spread)
         })?;
         let failed = |source| PlaceError::System { what: "faulting in", bytes, node, source };
         results.into_iter().collect::<io::Result<()>>().map_err(failed)
@@ -295,7 +362,7 @@ impl Region {
 }
 
 /// Faults a range of whole pages in and writes non-zero data to it.
-fn populate(words: &mut [u64]) -> io::Result<()> {
+fn populate(words: &mut [u64], may_collapse: bool) -> io::Result<()> {
     const MADV_POPULATE_WRITE: libc::c_int = 23; // Linux 5.14
     const MADV_COLLAPSE: libc::c_int = 25; // Linux 6.1
     let (start, bytes) = (words.as_mut_ptr().cast(), size_of_val(words));
@@ -311,9 +378,11 @@ fn populate(words: &mut [u64]) -> io::Result<()> {
     for (at, word) in words.iter_mut().enumerate() {
         *word = !(at as u64);
     }
-    // SAFETY: advice about the same range; a kernel without it, or a range that is of huge pages
-    // already or must not be, ignores it or refuses.
-    unsafe { libc::madvise(start, bytes, MADV_COLLAPSE) };
+    if may_collapse {
+        // SAFETY: advice about the same range; a kernel without it, or a range that is of huge pages
+        // already or must not be, ignores it or refuses.
+        unsafe { libc::madvise(start, bytes, MADV_COLLAPSE) };
+    }
     Ok(())
 }
 
@@ -336,7 +405,10 @@ fn best_ready(request: &Request) -> PageSize {
         let wanted = request.bytes.div_ceil(unit) as u64;
         // Rounding up must not waste more than a tenth.
         let fits = wanted as usize * unit <= request.bytes + request.bytes / 10;
-        fits && require_huge_pages(request.node, pages, unit, wanted).is_ok()
+        let nodes = request.nodes();
+        let each = wanted.div_ceil(nodes.len().max(1) as u64);
+        let has = |node: &NodeId| require_huge_pages(*node, pages, unit, each).is_ok();
+        fits && nodes.iter().all(has)
     };
     if ready(PageSize::Huge1G, HUGE_1G) {
         PageSize::Huge1G
@@ -413,6 +485,31 @@ mod tests {
         assert!((locality.share_in_place() - 1.0).abs() < f64::EPSILON, "{locality:?}");
         assert_eq!(locality.page_size, PageSize::Base);
         assert!(region.words_mut().iter().all(|&word| word != 0));
+    }
+
+    #[test]
+    fn memory_that_is_dealt_out_lies_evenly_on_its_nodes() {
+        let machine = topology::read(&crate::Root::live());
+        let nodes: NodeSet = machine.nodes_with_memory().map(|node| node.id).collect();
+        let placing = Placing::Interleave(nodes.clone());
+        let dealt = Request { placing, ..request(64 << 20, Some(PageSize::Base)) };
+        let locality = Region::place(&dealt).unwrap().locality();
+        assert_eq!(locality.spread, nodes.iter().collect::<Vec<_>>());
+        assert_eq!(locality.objection(), None, "{locality:?}");
+        // Pages on a node that nobody asked for are in no fair share.
+        let elsewhere = Locality { spread: vec![NodeId(4711), locality.spread[0]], ..locality };
+        let reason = elsewhere.objection().unwrap();
+        assert!(reason.as_str().contains("spread evenly over the nodes"), "{reason}");
+    }
+
+    #[test]
+    fn memory_that_is_touched_first_is_on_its_node_and_not_bound() {
+        let touched = Request { placing: Placing::FirstTouch, ..request(8 << 20, None) };
+        let locality = Region::place(&touched).unwrap().locality();
+        assert_eq!((locality.objection(), locality.bound), (None, false), "{locality:?}");
+        let nobody = Request { touchers_are_local: false, ..touched };
+        let error = Region::place(&nobody).unwrap_err().to_string();
+        assert!(error.contains("no usable CPU"), "{error}");
     }
 
     #[test]

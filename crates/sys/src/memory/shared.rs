@@ -33,6 +33,12 @@ pub struct Pages {
     pub looked_at: usize,
 }
 
+/// A number without a pattern that an order of pages could have, from 0 to below `most`.
+fn any_below(most: usize, n: usize) -> usize {
+    let scattered = (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    scattered as usize % most
+}
+
 impl Shared {
     /// The largest shared mapping of a process.
     pub fn largest(pid: u32) -> io::Result<Option<Self>> {
@@ -46,16 +52,22 @@ impl Shared {
         self.range.len()
     }
 
-    /// Where its pages are: of all of them, or of `most` that are spread evenly.
+    /// Where its pages are: of all of them, or of `most`, one of each stretch of the same length. Which
+    /// one changes from stretch to stretch, so as not to keep in step with pages that are dealt out to
+    /// nodes in turn.
     pub fn pages(&self, most: usize) -> io::Result<Pages> {
         let page_bytes = match self.page_size {
             PageSize::Base | PageSize::Transparent => 4096,
             PageSize::Huge2M => 2 << 20,
             PageSize::Huge1G => 1 << 30,
         };
-        let step = page_bytes * self.range.len().div_ceil(page_bytes).div_ceil(most).max(1);
-        let addresses: Vec<*const u8> =
-            self.range.clone().step_by(step).map(|address| address as *const u8).collect();
+        let step = self.range.len().div_ceil(page_bytes).div_ceil(most).max(1);
+        let stretches = self.range.clone().step_by(page_bytes * step).enumerate();
+        let addresses: Vec<*const u8> = stretches
+            .map(|(n, start)| start + page_bytes * any_below(step, n))
+            .filter(|address| *address < self.range.end)
+            .map(|address| address as *const u8)
+            .collect();
         let mut pages = Pages { looked_at: addresses.len(), ..Pages::default() };
         for chunk in addresses.chunks(locate::PAGES_PER_CALL) {
             for node in policy::nodes_of(self.pid, chunk)?.into_iter().flatten() {
@@ -82,6 +94,17 @@ fn shared(line: &str) -> Option<(Range<usize>, PageSize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_are_chosen_out_of_step_with_nodes_in_turn() {
+        for (step, nodes) in [(2, 2), (2, 4), (3, 2), (4, 4), (6, 3), (8, 8), (64, 2)] {
+            let mut counts = vec![0; nodes];
+            (0..4096).for_each(|n| counts[(step * n + any_below(step, n)) % nodes] += 1);
+            let fair = 4096 / nodes;
+            let is_fair = |count: &usize| count.abs_diff(fair) * 10 < fair;
+            assert!(counts.iter().all(is_fair), "{step} {nodes}: {counts:?}");
+        }
+    }
 
     #[test]
     fn memory_that_is_shared_is_told_from_files_and_private_memory() {

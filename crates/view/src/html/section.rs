@@ -315,8 +315,7 @@ fn proof(section: &Section<'_>) -> String {
         let least = format!("{:.0} %", 100.0 * proved.least);
         vec![proved.claim.clone(), share_found(proved.found), least, holds.to_owned()]
     });
-    let placed = trust::read_back(section).map(|(claim, share)| {
-        let least = hopcost_core::Locality::REQUIRED;
+    let placed = trust::read_back(section).map(|(claim, [share, least])| {
         let holds = if share >= least { "✓ holds" } else { "✗ does not hold" };
         vec![claim, share_found(share), format!("{:.0} %", 100.0 * least), holds.to_owned()]
     });

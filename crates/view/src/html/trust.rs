@@ -99,15 +99,16 @@ pub fn is_emulated(page: &Page<'_>) -> bool {
     page.sections.iter().any(|section| section.result.emulated)
 }
 
-/// What was read back after a run's blocks, as a claim and the share that was found.
-pub fn read_back(section: &Section<'_>) -> Option<(String, f64)> {
-    let worst = localities(section.blocks)
-        .min_by(|a, b| a.share_in_place().total_cmp(&b.share_in_place()))?;
+/// What was read back after a run's blocks, as a claim and the shares that were found and needed.
+pub fn read_back(section: &Section<'_>) -> Option<(String, [f64; 2])> {
+    // Data that is to be spread may be a little uneven.
+    let ahead = |locality: &Locality| locality.share_in_place() - locality.required();
+    let worst = localities(section.blocks).min_by(|a, b| ahead(a).total_cmp(&ahead(b)))?;
     let told = section.blocks.iter().filter(|block| matches!(block.placement, Known::Is(_)));
     let claim = format!(
         "pages on their node, read back by {} after {}, the least",
         worst.method,
         plural(told.count(), "block")
     );
-    Some((claim, worst.share_in_place()))
+    Some((claim, [worst.share_in_place(), worst.required()]))
 }

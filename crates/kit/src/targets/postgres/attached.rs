@@ -33,6 +33,12 @@ pub fn open(
     setup: &Setup<'_>,
     heard: &mut Heard<'_>,
 ) -> Result<Box<dyn Instance>, TargetError> {
+    let home = setup.homes.first().copied().unwrap_or_default();
+    if setup.homes.iter().any(|home| home.policy.is_some() || home.instance > 0) {
+        let words = "a server that runs is one, and has its memory policy already: take \
+                     --target postgres:managed, which starts a server for each level";
+        return Err(TargetError::NotHere(words.into()));
+    }
     let mut wire = Wire::connect(&address).map_err(failed)?;
     wire.limit(Some(SHORTLY)).map_err(failed)?;
     is_fit(&mut wire, setup)?;
@@ -47,7 +53,7 @@ pub fn open(
     }
     wire.limit(None).map_err(failed)?;
     let greeting = if needs_data { GREETING } else { "" };
-    let copy = Copy::of(address, wire, greeting, setup.homes.first().copied())?;
+    let copy = Copy::of(address, wire, greeting, home)?;
     let [where_it_is, buffers] = {
         let mut warden = copy.warden();
         let place = "SELECT coalesce(host(inet_server_addr()), 'a Unix socket')";

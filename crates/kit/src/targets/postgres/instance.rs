@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hopcost_core::{
-    CpuSet, Instance, Known, Locality, Look, NodeId, PageSize, Parallel, ProofMethod, Reading,
-    Request, Seat, Session, Setup, Statement, Stream, TargetError,
+    CpuSet, Home, Instance, Known, Locality, Look, NodeId, PageSize, Parallel, Policy, ProofMethod,
+    Reading, Request, Seat, Session, Setup, Statement, Stream, TargetError,
 };
 use hopcost_sys::memory::Shared;
 use hopcost_sys::{Root, affinity, processes};
 
+use super::super::{in_truth, spread_of};
 use super::address::{Address, Place};
 use super::lines::Lines;
 use super::parallel::{self, Nodes, Watch};
@@ -27,21 +28,66 @@ pub struct Copy {
     watch: OnceLock<Option<Arc<Watch>>>,
     /// The connection that warmed it, and so has touched all that is measured.
     warden: Mutex<Wire>,
-    memory: Option<Shared>,
     /// All connections to it.
     lines: Lines,
+    ground: Option<Ground>,
     /// How it is reached.
     pub address: Address,
     /// What each connection says first.
     pub greeting: &'static str,
-    node: Option<NodeId>,
-    /// The node that this is in truth, where nodes are emulated.
-    ground: Option<NodeId>,
-    bound: bool,
+    /// Where its memory is to be.
+    home: Home,
     log_writer: Option<u32>,
     /// Are its processes on this host, and ours to place?
     is_placed: bool,
     own: Option<(Server, Quarters)>,
+}
+
+/// A server's shared memory, and where it is to be.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    memory: Shared,
+    /// The node that it is on, or one of those that it is dealt out to; none where it may be anywhere.
+    asked: Option<NodeId>,
+    /// The nodes that it is dealt out to; none where it is on one.
+    spread: Vec<NodeId>,
+    bound: bool,
+    /// What the last look found.
+    in_place: Arc<Mutex<[u64; 2]>>,
+}
+
+impl Ground {
+    /// Where its pages are; none where it may be anywhere, or nothing can be told. A glance that sees
+    /// pages elsewhere becomes a full look.
+    fn locality(&self, look: Look) -> Option<Locality> {
+        let most = if look == Look::Glance { GLANCE } else { FULL };
+        let mut found = self.look(most)?;
+        if look == Look::Glance && found.objection().is_some() {
+            found = self.look(FULL)?;
+        }
+        let there = (found.share_in_place() * found.pages() as f64).round() as u64;
+        *self.in_place.lock().unwrap_or_else(PoisonError::into_inner) = [there, found.pages()];
+        Some(found)
+    }
+
+    fn look(&self, most: usize) -> Option<Locality> {
+        let pages = self.memory.pages(most).ok()?;
+        Some(Locality {
+            asked: self.asked?,
+            spread: self.spread.clone(),
+            bound: self.bound,
+            pages_by_node: pages.by_node,
+            pages_unknown: 0,
+            method: ProofMethod::MovePages,
+            page_size: self.memory.page_size,
+            page_size_share: 1.0,
+        })
+    }
+
+    /// Pages in their place, of all that the last look asked about.
+    pub fn in_place(&self) -> [u64; 2] {
+        *self.in_place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Pages looked at by a glance, and by a full look.
@@ -55,23 +101,28 @@ const NOT_OURS: &str = "\
 const LOG_WRITER: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'";
 
 impl Copy {
-    /// A server of our own, started for data on `node`.
+    /// A server of our own, started for data in a home.
     pub fn own(
         server: Server,
         quarters: Quarters,
-        node: Option<NodeId>,
+        home: Home,
         setup: &Setup<'_>,
     ) -> Result<Self, TargetError> {
         let mut warden = Wire::connect(&server.address).map_err(failed)?;
         warm(&mut warden).map_err(failed)?;
-        let cpus = node.and_then(|node| setup.machine.node(node)).map(|node| &node.cpus);
-        let bound = cpus.is_some_and(CpuSet::is_empty);
-        let emulated = setup.emulation.and(cpus.and_then(CpuSet::first));
-        let ground =
-            emulated.and_then(|cpu| setup.ground.nodes.iter().find(|n| n.cpus.contains(cpu)));
-        let ground = ground.map(|node| node.id);
-        let copy = Self::of(server.address.clone(), warden, "", node)?;
-        Ok(Self { bound, ground, own: Some((server, quarters)), ..copy })
+        let cpus = home.node.and_then(|node| setup.machine.node(node)).map(|node| &node.cpus);
+        let bound = match home.policy {
+            Some(policy) => policy != Policy::FirstTouch,
+            None => cpus.is_some_and(CpuSet::is_empty),
+        };
+        let copy = Self::of(server.address.clone(), warden, "", home)?;
+        // Emulated nodes are sets of CPUs: the memory is where it is.
+        let spread: BTreeSet<_> =
+            spread_of(setup, home).into_iter().map(|node| in_truth(setup, node)).collect();
+        let spread: Vec<_> = spread.into_iter().collect();
+        let asked = home.node.map(|node| in_truth(setup, node)).or(spread.first().copied());
+        let ground = copy.ground.map(|ground| Ground { asked, spread, bound, ..ground });
+        Ok(Self { ground, own: Some((server, quarters)), ..copy })
     }
 
     /// A server that runs. Where there is data of ours, it is warmed.
@@ -79,7 +130,7 @@ impl Copy {
         address: Address,
         mut warden: Wire,
         greeting: &'static str,
-        node: Option<NodeId>,
+        home: Home,
     ) -> Result<Self, TargetError> {
         if !greeting.is_empty() {
             warden.query(greeting).map_err(failed)?;
@@ -87,6 +138,13 @@ impl Copy {
         }
         let is_placed = is_here(&address, warden.pid);
         let memory = is_placed.then(|| Shared::largest(warden.pid).ok().flatten()).flatten();
+        let ground = memory.map(|memory| Ground {
+            memory,
+            asked: home.node,
+            spread: Vec::new(),
+            bound: false,
+            in_place: Arc::default(),
+        });
         let log_writer = warden.value(LOG_WRITER).map_err(failed)?;
         let lines = Lines::default();
         lines.add(&warden);
@@ -94,13 +152,11 @@ impl Copy {
             waits: OnceLock::new(),
             watch: OnceLock::new(),
             warden: Mutex::new(warden),
-            memory,
             lines,
+            ground,
             address,
             greeting,
-            node,
-            ground: None,
-            bound: false,
+            home,
             log_writer: log_writer.and_then(|pid| pid.parse().ok()),
             is_placed,
             own: None,
@@ -131,27 +187,12 @@ impl Copy {
 
     /// What its memory is made of.
     pub fn pages(&self) -> PageSize {
-        self.memory.as_ref().map_or(PageSize::Base, |memory| memory.page_size)
+        self.ground.as_ref().map_or(PageSize::Base, |ground| ground.memory.page_size)
     }
 
     /// The connection that looks after it.
     pub fn warden(&self) -> MutexGuard<'_, Wire> {
         self.warden.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn locality(&self, look: Look) -> Option<Locality> {
-        let (node, memory) = (self.node?, self.memory.as_ref()?);
-        let most = if look == Look::Glance { GLANCE } else { FULL };
-        let pages = memory.pages(most).ok()?;
-        Some(Locality {
-            asked: self.ground.unwrap_or(node),
-            bound: self.bound,
-            pages_by_node: pages.by_node,
-            pages_unknown: 0,
-            method: ProofMethod::MovePages,
-            page_size: memory.page_size,
-            page_size_share: 1.0,
-        })
     }
 }
 
@@ -206,6 +247,8 @@ pub struct Cluster {
     commits_later: bool,
     workers: Mutex<BTreeSet<u32>>,
     nodes: Nodes,
+    /// Are nodes sets of CPUs, whose pages are all in one place?
+    is_emulated: bool,
     /// Processes that work on a query, at most; 0 where the experiment does not say it.
     dop: AtomicU32,
 }
@@ -230,6 +273,7 @@ impl Cluster {
             commits_later: commit.as_deref() == Some("off"),
             workers: Mutex::default(),
             nodes: parallel::nodes(setup.machine),
+            is_emulated: setup.emulation.is_some(),
             dop: AtomicU32::new(0),
         })
     }
@@ -241,8 +285,8 @@ impl Cluster {
 
     /// The server that a seat asks for; the first where it leaves it open.
     fn copy_for(&self, seat: Seat) -> Result<&Copy, TargetError> {
-        let is_meant = |copy: &&Copy| seat.home.is_none() || copy.node == seat.home;
-        let nowhere = || TargetError::Failed("there is no server for that node".to_owned());
+        let is_meant = |copy: &&Copy| seat.home.is_none_or(|home| copy.home == home);
+        let nowhere = || TargetError::Failed("there is no server for that place".to_owned());
         self.copies.iter().find(is_meant).ok_or_else(nowhere)
     }
 
@@ -301,7 +345,9 @@ impl Instance for Cluster {
             cpu: cpu.filter(|_| copy.is_placed),
             log_writer: log_writer.filter(|_| copy.is_placed),
             watch: copy.watch(&self.nodes).map(|watch| (watch, copy.own.is_some())),
-            tells_pages: copy.ground.is_none(),
+            tells_pages: !self.is_emulated,
+            // Where a policy is what varies, each connection proves that of its server.
+            ground: copy.ground.as_ref().filter(|_| copy.home.policy.is_some()),
         })?;
         if copy.is_placed {
             self.workers.lock().unwrap_or_else(PoisonError::into_inner).insert(session.pid());
@@ -310,12 +356,12 @@ impl Instance for Cluster {
     }
 
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {
-        let homes: Option<Vec<Locality>> =
-            self.copies.iter().map(|copy| copy.locality(look)).collect();
-        homes.map_or(
-            Known::missing("the experiment does not say where the data is to be"),
-            Known::Is,
-        )
+        let grounds = self.copies.iter().filter_map(|copy| copy.ground.as_ref());
+        let homes: Vec<Locality> = grounds.filter_map(|ground| ground.locality(look)).collect();
+        if homes.is_empty() {
+            return Known::missing("the experiment does not say where the data is to be");
+        }
+        Known::Is(homes)
     }
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {

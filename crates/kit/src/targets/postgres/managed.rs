@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hopcost_core::{CpuSet, Instance, NodeId, Setup, TargetError};
-use hopcost_sys::child::Place;
+use hopcost_core::{CpuSet, Home, Instance, Policy, Setup, TargetError};
+use hopcost_sys::child::{Memory, Place};
 
-use super::super::{Heard, say, wanted, with_commas};
+use super::super::{Heard, in_truth, say, spread_of, wanted, with_commas, words_of};
 use super::address::Managed;
 use super::instance::{Cluster, Copy};
 use super::load::Loader;
@@ -32,19 +32,26 @@ pub fn open(
     let home = programs.home(&setup.cache_dir)?;
     let loading = Loading { managed, setup, programs: &programs, home: &home };
     let kept = loading.ensure(heard)?;
-    let homes: Vec<Option<NodeId>> = match setup.homes.as_slice() {
-        [] => vec![None],
-        homes => homes.iter().copied().map(Some).collect(),
+    let homes = match setup.homes.as_slice() {
+        [] => &[Home::default()][..],
+        homes => homes,
     };
     let mut copies = Vec::new();
-    for (n, node) in homes.iter().enumerate() {
-        let at = node.map_or_else(String::new, |node| format!(" for node {node}"));
+    for (n, home) in homes.iter().enumerate() {
+        let at = words_of(*home);
         say(heard, &format!("starting a server{at}"), n as f64 / homes.len() as f64)?;
-        copies.push(loading.start(&kept, *node)?);
+        copies.push(loading.start(&kept, *home)?);
     }
-    let shared_buffers = with_commas(loading.shared_buffers_mib());
+    let shared_buffers = with_commas(loading.shared_buffers_mib(Home::default()));
+    let all_nodes = homes.iter().map(|home| loading.shared_of(*home)).max().unwrap_or(1);
+    let more = if all_nodes > 1 {
+        format!(" ({all_nodes} times as much of the one on all nodes)")
+    } else {
+        String::new()
+    };
     let identity = format!(
-        "PostgreSQL {}, a server of hopcost's own, {shared_buffers} MiB of shared buffers, {}{}; {}",
+        "PostgreSQL {}, a server of hopcost's own, {shared_buffers} MiB of shared buffers{more}, \
+         {}{}; {}",
         copies[0].version(),
         copies[0].pages(),
         loading.own_settings(),
@@ -113,12 +120,12 @@ impl Loading<'_> {
         Ok(path)
     }
 
-    /// A server on a copy of the data, which lies on `node`.
-    fn start(&self, kept: &Path, node: Option<NodeId>) -> Result<Copy, TargetError> {
+    /// A server on a copy of the data, in its home.
+    fn start(&self, kept: &Path, home: Home) -> Result<Copy, TargetError> {
         let quarters = Quarters::take(self.programs, self.home)?;
         let data = quarters.path().join("data");
         server::copy(self.programs, kept, &data)?;
-        let shared_buffers = format!("{}MB", self.shared_buffers_mib());
+        let shared_buffers = format!("{}MB", self.shared_buffers_mib(home));
         let connections = (self.setup.sessions + OWN_SESSIONS).to_string();
         let settings = self.settings(&[
             ("shared_buffers", shared_buffers.as_str()),
@@ -136,7 +143,7 @@ impl Loading<'_> {
             ("checkpoint_timeout", "1d"),
             ("max_wal_size", "16GB"),
         ]);
-        let place = node.map_or_else(Place::default, |node| self.place_on(node));
+        let place = self.place_of(home);
         let server = Server::start(&Start {
             programs: self.programs,
             data: &data,
@@ -145,18 +152,26 @@ impl Loading<'_> {
             place,
             wait: self.managed.wait,
         })?;
-        Copy::own(server, quarters, node, self.setup)
+        Copy::own(server, quarters, home, self.setup)
     }
 
-    /// Beginning on a node's CPUs, a server touches its memory first from there. A node without any has
-    /// all memory bound to it.
-    fn place_on(&self, node: NodeId) -> Place {
+    /// Beginning on a node's CPUs, a server touches its memory first from there. All memory is bound to a
+    /// node without any, and where the experiment says so. What it says holds for every process of the
+    /// server, as it does where somebody starts one by numactl.
+    fn place_of(&self, home: Home) -> Place {
+        if home.policy == Some(Policy::Interleave) {
+            let nodes = spread_of(self.setup, home).into_iter();
+            let nodes = nodes.map(|node| in_truth(self.setup, node)).collect();
+            return Place { cpus: None, memory: Some(Memory::Interleaved(nodes)) };
+        }
+        let Some(node) = home.node else { return Place::default() };
         let cpus = self.setup.machine.node(node).map(|node| node.cpus.clone()).unwrap_or_default();
         let usable: CpuSet = cpus.intersection(&self.setup.ground.limits.cpus);
-        if usable.is_empty() {
-            Place { cpus: None, memory: Some(node) }
-        } else {
-            Place { cpus: Some(usable), memory: None }
+        let is_bound = matches!(home.policy, Some(Policy::Bind | Policy::PerNode));
+        Place {
+            memory: (is_bound || usable.is_empty())
+                .then(|| Memory::Bound(in_truth(self.setup, node))),
+            cpus: Some(usable).filter(|cpus| !cpus.is_empty()),
         }
     }
 
@@ -181,9 +196,20 @@ impl Loading<'_> {
         settings.map(|(name, value)| format!(", {name} = {value}")).collect()
     }
 
-    fn shared_buffers_mib(&self) -> u64 {
+    fn shared_buffers_mib(&self, home: Home) -> u64 {
         let bytes = super::data_bytes(self.setup);
-        (bytes + bytes / 4 + (128 << 20)) >> 20
+        self.shared_of(home) * ((bytes + bytes / 4 + (128 << 20)) >> 20)
+    }
+
+    /// The one server that is compared with one on each node has the memory of all of these.
+    fn shared_of(&self, home: Home) -> u64 {
+        let is_on_one = |home: &&Home| home.policy == Some(Policy::PerNode);
+        match home.policy {
+            Some(Policy::Interleave) => {
+                self.setup.homes.iter().filter(is_on_one).count().max(1) as u64
+            }
+            _ => 1,
+        }
     }
 
     /// Data of the same name is the same.

@@ -371,10 +371,11 @@ mod tests {
         teams[1].begin_counting();
         see(&watch, 7, &[(0, 5)], &[100]);
         see(&watch, 8, &[(0, 1), (2, 2), (3, 4)], &[101]);
-        let told: BTreeMap<String, f64> =
-            watch.readings().into_iter().map(|r| (r.of, r.value)).collect();
+        // They are counts.
+        let told: BTreeMap<String, u64> =
+            watch.readings().into_iter().map(|r| (r.of, r.value as u64)).collect();
         let value = |of: &str| told[&format!("{of}, leader on node 1")];
-        assert_eq!(["node 0", "node 1", "cpu 1", "cpu 3"].map(value), [1.0, 6.0, 0.0, 4.0]);
+        assert_eq!(["node 0", "node 1", "cpu 1", "cpu 3"].map(value), [1, 6, 0, 4]);
         assert_eq!(told.len(), 6, "{told:?}");
         assert!(watch.readings().is_empty(), "the window is over");
     }

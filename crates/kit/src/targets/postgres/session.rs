@@ -23,6 +23,7 @@ use hopcost_sys::memory::Shared;
 use postgres_protocol::message::frontend;
 
 use super::address::Address;
+use super::instance::Ground;
 use super::lines::Lines;
 use super::parallel::{self, Team, Watch};
 use super::script::Client;
@@ -52,6 +53,8 @@ pub struct Opening<'a> {
     pub watch: Option<(&'a Arc<Watch>, bool)>,
     /// Can it be told on which nodes the pages are that it looks at?
     pub tells_pages: bool,
+    /// The server's memory, where its place is to be proved.
+    pub ground: Option<&'a Ground>,
 }
 
 /// Something to ask.
@@ -102,6 +105,7 @@ pub struct Connection {
     log_writer: Option<LogWriter>,
     memory: Option<Shared>,
     team: Option<Team>,
+    ground: Option<Ground>,
 }
 
 enum Asked {
@@ -159,7 +163,8 @@ impl Connection {
         let team =
             opening.watch.map(|(watch, is_ours)| Team::of(watch, pid, at, parallel, is_ours));
         let Opening { log_writer, cpu, .. } = *opening;
-        Ok(Self { wire, calls, client, asked: 0, cpu, log_writer, memory, team })
+        let ground = opening.ground.cloned();
+        Ok(Self { wire, calls, client, asked: 0, cpu, log_writer, memory, team, ground })
     }
 
     /// The process that serves it.
@@ -371,6 +376,9 @@ impl Session for Connection {
         }
         if let Some(team) = &mut self.team {
             team.counted(&mut proved);
+        }
+        if let Some(ground) = &self.ground {
+            proved.insert("pages_in_place", ground.in_place());
         }
         Counted { lookups: self.looked_up(), proved, ..Counted::default() }
     }

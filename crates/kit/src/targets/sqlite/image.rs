@@ -7,16 +7,21 @@
 //! Limits: a piece that no node answers for (swapped out) keeps the home that it had, and the proof
 //! counts it as unknown. Where the kernel tells nothing page by page, all pieces count for the node
 //! that was asked for, and the proof rests on the counts of its mappings. Emulated homes exist in the
-//! books alone: their memory is proved to be where the virtual node's CPUs are.
+//! books alone: their memory is proved to be where the virtual node's CPUs are. Where pages of 4 KiB are
+//! dealt out to nodes, a page of the database has a part on each of two, and counts for the first.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use hopcost_core::{Locality, Look, Machine, NodeId, ProofMethod, Setup, TargetError};
-use hopcost_sys::memory::{PIECE, PlaceError, Region, Request};
+use hopcost_core::{
+    Home, Locality, Look, Machine, NodeId, Policy, ProofMethod, Setup, TargetError,
+};
+use hopcost_sys::memory::{PIECE, PlaceError, Placing, Region, Request};
 use thiserror::Error;
 
+use super::super::{spread_of, words_of};
+use super::PAGE_BYTES;
 use super::cache::{Cached, Unreadable};
 
 /// About how many pieces a glance asks about.
@@ -52,7 +57,9 @@ pub struct Image {
     region: Region,
     length: usize,
     /// The home's name in the experiment: another than its place where nodes are emulated.
-    home: NodeId,
+    home: Home,
+    /// The nodes that it is dealt out to; none where it is on one.
+    spread: Vec<NodeId>,
     is_emulated: bool,
     /// The nodes that a home's number stands for.
     nodes: Vec<NodeId>,
@@ -63,15 +70,15 @@ pub struct Image {
     blocks: Vec<AtomicU8>,
     /// What the last full look saw; a glance takes the page size from it.
     seen: Mutex<Locality>,
+    /// Pages in their place, of all that the last look asked about.
+    in_place: Mutex<[u64; 2]>,
 }
 
 impl Image {
     /// Reads the file into memory of this home.
-    pub fn read(setup: &Setup<'_>, home: NodeId, cached: &Cached) -> Result<Self, ImageError> {
+    pub fn read(setup: &Setup<'_>, home: Home, cached: &Cached) -> Result<Self, ImageError> {
         let length = usize::try_from(cached.length).unwrap_or(usize::MAX);
-        let place = place_of(setup, home)?;
-        let wanted = length.saturating_add(SLACK);
-        let request = Request::on(setup.ground, place, wanted, None);
+        let request = request(setup, home, length.saturating_add(SLACK))?;
         let mut region = Region::place(&request).map_err(placing)?;
         cached.read_into(&mut region.bytes_mut()[..length]).map_err(|error| match error {
             Unreadable::Damaged(how) => ImageError::Damaged(how),
@@ -81,18 +88,32 @@ impl Image {
             }
         })?;
         let nodes: Vec<NodeId> = setup.machine.nodes.iter().map(|node| node.id).collect();
-        let number = nodes.iter().position(|node| *node == home);
-        let number = number.and_then(|number| u8::try_from(number).ok());
-        let number = number.filter(|number| *number != MIXED).ok_or_else(|| {
-            let words = format!("node {home} is not among the first {MIXED} nodes of this machine");
-            TargetError::NotHere(words.into())
-        })?;
-        let all = |count: usize| (0..count).map(|_| AtomicU8::new(number)).collect::<Vec<_>>();
-        let homes = all(length.div_ceil(PIECE));
-        let blocks = all(homes.len().div_ceil(BLOCK));
-        let seen = Mutex::new(region.locality());
+        let spread = spread_of(setup, home);
+        let asked = match (home.node, spread.is_empty()) {
+            (Some(node), _) => vec![node],
+            (None, false) => spread.clone(),
+            (None, true) => vec![request.node],
+        };
+        let numbers = numbers(&nodes, &asked)?;
+        let pieces = 0..length.div_ceil(PIECE);
+        let number = |piece: usize| numbers[piece / PIECES_OF_PAGE % numbers.len()];
+        let homes: Vec<AtomicU8> = pieces.map(|piece| AtomicU8::new(number(piece))).collect();
+        let of_block = if numbers.len() == 1 { numbers[0] } else { MIXED };
+        let blocks = (0..homes.len().div_ceil(BLOCK)).map(|_| AtomicU8::new(of_block)).collect();
+        let (seen, in_place) = (Mutex::new(region.locality()), Mutex::default());
         let is_emulated = setup.emulation.is_some();
-        let image = Self { region, length, home, is_emulated, nodes, homes, blocks, seen };
+        let image = Self {
+            region,
+            length,
+            home,
+            spread,
+            is_emulated,
+            nodes,
+            homes,
+            blocks,
+            seen,
+            in_place,
+        };
         image.prove(Look::Full);
         Ok(image)
     }
@@ -131,13 +152,25 @@ impl Image {
         &self.nodes
     }
 
-    /// The node that it is a copy for.
-    pub fn home(&self) -> NodeId {
+    /// The home that it is a copy for.
+    pub fn home(&self) -> Home {
         self.home
+    }
+
+    /// Pages in their place, of all that the last look asked about.
+    pub fn in_place(&self) -> [u64; 2] {
+        *self.in_place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads back where it lies. A glance that sees pages elsewhere becomes a full look.
     pub fn prove(&self, look: Look) -> Locality {
+        let found = self.find(look);
+        let there = (found.share_in_place() * found.pages() as f64).round() as u64;
+        *self.in_place.lock().unwrap_or_else(PoisonError::into_inner) = [there, found.pages()];
+        found
+    }
+
+    fn find(&self, look: Look) -> Locality {
         if look == Look::Glance {
             let glance = self.look(self.pieces().div_ceil(GLANCE).max(1));
             if glance.objection().is_none() {
@@ -189,27 +222,71 @@ impl Image {
 
     /// What was seen under the home's name in the experiment, where the memory is in its place.
     fn by_name(&self, mut seen: Locality) -> Locality {
-        if self.is_emulated && seen.objection().is_none() {
-            seen.pages_by_node = BTreeMap::from([(self.home, seen.pages_by_node.values().sum())]);
-            seen.asked = self.home;
+        if !self.is_emulated || seen.objection().is_some() {
+            return seen;
+        }
+        if let Some(node) = self.home.node {
+            seen.pages_by_node = BTreeMap::from([(node, seen.pages_by_node.values().sum())]);
+            seen.asked = node;
+        } else if let Some(first) = self.spread.first() {
+            seen.pages_by_node.clear();
+            for home in &self.homes {
+                let node = self.nodes[usize::from(home.load(Ordering::Relaxed))];
+                *seen.pages_by_node.entry(node).or_default() += 1;
+            }
+            (seen.asked, seen.spread) = (*first, self.spread.clone());
         }
         seen
     }
 }
 
-/// Where a home's memory is taken: of an emulated one where its CPUs are.
-fn place_of(setup: &Setup<'_>, home: NodeId) -> Result<NodeId, TargetError> {
-    if setup.emulation.is_none() {
-        return Ok(home);
+/// So many pieces make a page of the database.
+const PIECES_OF_PAGE: usize = PAGE_BYTES as usize / PIECE;
+
+/// The positions of some nodes among all.
+fn numbers(nodes: &[NodeId], asked: &[NodeId]) -> Result<Vec<u8>, TargetError> {
+    let number = |asked: &NodeId| {
+        let number = nodes.iter().position(|node| node == asked);
+        let number = number.and_then(|number| u8::try_from(number).ok());
+        number.filter(|number| *number != MIXED).ok_or_else(|| {
+            let words =
+                format!("node {asked} is not among the first {MIXED} nodes of this machine");
+            TargetError::NotHere(words.into())
+        })
+    };
+    asked.iter().map(number).collect()
+}
+
+/// The memory of a home. Emulated ones share that of the nodes that there are: their policies are in the
+/// books alone.
+fn request(setup: &Setup<'_>, home: Home, bytes: usize) -> Result<Request, TargetError> {
+    let request = Request::on(setup.ground, place_of(setup, home)?, bytes, None);
+    let placing = match home.policy {
+        _ if setup.emulation.is_some() => Placing::Bind,
+        Some(Policy::FirstTouch) => Placing::FirstTouch,
+        Some(Policy::Interleave) => {
+            Placing::Interleave(spread_of(setup, home).into_iter().collect())
+        }
+        Some(Policy::Bind | Policy::PerNode) | None => Placing::Bind,
+    };
+    Ok(Request { placing, ..request })
+}
+
+/// Where a home's memory is taken: of an emulated one where its CPUs are, of one that may be anywhere on
+/// the first node.
+fn place_of(setup: &Setup<'_>, home: Home) -> Result<NodeId, TargetError> {
+    if let (Some(node), None) = (home.node, setup.emulation) {
+        return Ok(node);
     }
     let has_memory = |machine: &Machine, node: NodeId| {
         machine.nodes_with_memory().any(|other| other.usable && other.id == node)
     };
-    let cpu = setup.machine.node(home).and_then(|node| node.cpus.first());
+    let cpu = home.node.and_then(|node| setup.machine.node(node)?.cpus.first());
     let own = cpu.and_then(|cpu| setup.ground.cpu(cpu)?.node.get().copied());
     let own = own.filter(|node| has_memory(setup.ground, *node));
     let any = || setup.ground.nodes_with_memory().find(|node| node.usable).map(|node| node.id);
     own.or_else(any).ok_or_else(|| {
-        TargetError::NotHere(format!("no node has memory to stand in for node {home}").into())
+        let words = format!("no node has memory for the data that is to be{}", words_of(home));
+        TargetError::NotHere(words.into())
     })
 }

@@ -19,11 +19,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hopcost_core::{
-    Comparison, Emulation, Instance, Known, Level, Loading, Locality, Look, Needs, NodeId, Reason,
+    Comparison, Emulation, Home, Instance, Known, Level, Loading, Locality, Look, Needs, Reason,
     Seat, Session, Setup, Statement, Target, TargetError,
 };
 
-use super::{Heard, say, wanted};
+use super::{Heard, say, wanted, words_of};
 use ffi::{SqliteError, Value};
 use image::{Image, ImageError};
 use schema::Content;
@@ -138,7 +138,7 @@ fn read_all(
     let (mib, of) = (cached.length >> 20, setup.homes.len());
     let mut copies = Vec::new();
     for (n, home) in setup.homes.iter().enumerate() {
-        say(heard, &format!("{mib} MiB to node {home}"), n as f64 / of as f64)?;
+        say(heard, &format!("{mib} MiB{}", words_of(*home)), n as f64 / of as f64)?;
         let image = Arc::new(Image::read(setup, *home, cached)?);
         copies.push(Copy { number: ffi::shelve(&image), image });
     }
@@ -175,14 +175,14 @@ struct Database {
 impl Database {
     /// The copy that a seat asks for; the nearest where it leaves it open.
     fn copy_for(&self, seat: Seat) -> Result<&Copy, TargetError> {
-        let of = |node: NodeId| self.copies.iter().find(|copy| copy.image.home() == node);
+        let of = |home: Home| self.copies.iter().find(|copy| copy.image.home() == home);
         let copy = match seat.home {
             Some(home) => of(home),
-            None => seat.at.and_then(of).or_else(|| self.copies.first()),
+            None => seat.at.and_then(|node| of(node.into())).or_else(|| self.copies.first()),
         };
         copy.ok_or_else(|| {
-            let wanted = seat.home.map_or("any node".to_owned(), |home| format!("node {home}"));
-            TargetError::Failed(format!("there is no copy of the data on {wanted}"))
+            let wanted = seat.home.map_or(" on any node".to_owned(), words_of);
+            TargetError::Failed(format!("there is no copy of the data{wanted}"))
         })
     }
 
@@ -217,8 +217,8 @@ impl Instance for Database {
     fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
         let copy = self.copy_for(seat)?;
         let opening = Opening {
-            image: copy.number,
-            home: copy.image.home(),
+            number: copy.number,
+            image: &copy.image,
             statements: &self.statements,
             table: self.table,
             remote_ns: self.emulation.map_or(0.0, |emulation| emulation.remote_ns),

@@ -6,16 +6,20 @@
 //!
 //! Limits: an answer is whole numbers, text and NULL.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
 use hopcost_core::{
-    Answer, Bimodal, CallError, Counted, NodeId, Request, Row, Seat, Session, Statement,
+    Answer, Bimodal, CallError, Counted, CpuId, NodeId, Request, Row, Seat, Session, Statement,
     TargetError,
 };
-use hopcost_sys::clock;
+use hopcost_sys::{affinity, clock};
 
+use super::super::words_of;
 use super::ffi::{self, Connection, SqliteError, Value};
+use super::image::Image;
 
 /// Beyond any image: what is below it is fetched and not read.
 const MMAP_BYTES: u64 = 1 << 46;
@@ -29,6 +33,8 @@ pub struct ImageSession {
     slow: Option<Slow>,
     /// What slow calls really took longer.
     planted: Duration,
+    /// Whose memory policy is to be proved, and the CPU that the thread belongs on.
+    placed: Option<(Arc<Image>, Option<CpuId>)>,
 }
 
 struct Asked {
@@ -53,9 +59,9 @@ impl Slow {
 /// What a session is opened on.
 pub struct Opening<'a> {
     /// The number of the image.
-    pub image: u64,
-    /// The node that it is on.
-    pub home: NodeId,
+    pub number: u64,
+    /// The image.
+    pub image: &'a Arc<Image>,
     /// The statements that will be asked.
     pub statements: &'a [Statement],
     /// A table that holds something, where there is one.
@@ -69,10 +75,11 @@ pub struct Opening<'a> {
 impl ImageSession {
     /// A session for a thread in this seat.
     pub fn open(opening: &Opening<'_>, seat: Seat) -> Result<Self, TargetError> {
+        let home = opening.image.home();
         let failed = |error: SqliteError| {
-            TargetError::Failed(format!("a session on node {}: {error}", opening.home))
+            TargetError::Failed(format!("a session{}: {error}", words_of(home)))
         };
-        let connection = connect(opening.image).map_err(failed)?;
+        let connection = connect(opening.number).map_err(failed)?;
         let mut statements = Vec::new();
         for sql in opening.statements {
             statements.push(Asked::new(&connection, *sql)?);
@@ -82,9 +89,10 @@ impl ImageSession {
         }
         let remote_from = |node: NodeId| seat.at.is_some_and(|at| at != node);
         connection.begin_counting(|node| if remote_from(node) { opening.remote_ns } else { 0.0 });
-        let bimodal = opening.bimodal.filter(|_| remote_from(opening.home));
+        let bimodal = opening.bimodal.filter(|_| home.node.is_some_and(remote_from));
         let slow = bimodal.map(|how| Slow { how, dice: dice(seat) });
-        Ok(Self { connection, statements, slow, planted: Duration::ZERO })
+        let placed = home.policy.map(|_| (Arc::clone(opening.image), seat.worker));
+        Ok(Self { connection, statements, slow, planted: Duration::ZERO, placed })
     }
 
     fn ask(&mut self, request: &Request) -> Result<Answer, CallError> {
@@ -204,6 +212,12 @@ impl Session for ImageSession {
     fn counted(&mut self) -> Counted {
         let tally = self.connection.tally();
         let planted = tally.planted + std::mem::take(&mut self.planted);
-        Counted { lookups: Some(tally.lookups), planted, ..Counted::default() }
+        let mut proved = BTreeMap::new();
+        if let Some((image, cpu)) = &self.placed {
+            proved.insert("pages_in_place", image.in_place());
+            let is_there = cpu.is_none_or(|cpu| affinity::current_cpu() == cpu);
+            proved.insert("answered_in_place", [u64::from(is_there), 1]);
+        }
+        Counted { lookups: Some(tally.lookups), planted, proved }
     }
 }

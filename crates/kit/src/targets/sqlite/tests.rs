@@ -6,7 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use hopcost_core::{
-    Answer, Bimodal, Level, Machine, Request, Requests, Row, Shape, Spot, Stream, Workload,
+    Answer, Bimodal, Level, Machine, NodeId, Policy, Request, Requests, Row, Shape, Spot, Stream,
+    Workload,
 };
 use hopcost_sys::{Root, topology};
 
@@ -111,7 +112,7 @@ impl Bench {
             dataset: Some(DATASETS[0]),
             workload,
             shape: Shape { rows, sliced: false },
-            homes: self.homes(),
+            homes: self.homes().into_iter().map(Into::into).collect(),
             emulation: self.emulation,
             cache_dir: self.dir.path().to_owned(),
             address: "",
@@ -140,7 +141,7 @@ impl Bench {
 }
 
 fn seat(home: u32, at: u32) -> Seat {
-    Seat { home: Some(NodeId(home)), at: Some(NodeId(at)), ..ANYWHERE }
+    Seat { home: Some(NodeId(home).into()), at: Some(NodeId(at)), ..ANYWHERE }
 }
 
 /// A seat that leaves the copy to the target.
@@ -288,12 +289,70 @@ fn proofs_name_the_home_and_look_everywhere() {
             }
         }
         for home in bench.homes() {
-            let mut session = instance.session(Seat { home: Some(home), ..ANYWHERE }).unwrap();
+            let mut session =
+                instance.session(Seat { home: Some(home.into()), ..ANYWHERE }).unwrap();
             ask(session.as_mut(), 0, [0, 0]);
             let lookups = session.counted().lookups.unwrap();
             assert_eq!(lookups.acquisitions.keys().collect::<Vec<_>>(), [&home]);
         }
     }
+}
+
+/// A copy for each policy, and a seat for each.
+fn policies(bench: &Bench) -> Vec<(Home, Seat)> {
+    let first = bench.homes()[0];
+    let (one, per_node) = (Some(first), Policy::PerNode);
+    [(one, Policy::FirstTouch), (one, Policy::Bind), (one, per_node), (None, Policy::Interleave)]
+        .into_iter()
+        .map(|(node, policy)| {
+            let home = Home { node, policy: Some(policy), ..Home::default() };
+            (home, Seat { home: Some(home), at: Some(first), ..ANYWHERE })
+        })
+        .collect()
+}
+
+#[test]
+fn each_policy_puts_the_data_where_it_says_and_proves_it() {
+    for emulation in [None, Some(Emulation { nodes: 2, remote_ns: 50.0, bimodal: None })] {
+        let bench = Bench::new(emulation);
+        let all = policies(&bench);
+        let mut setup = bench.setup(&PLAIN, 50_000);
+        setup.homes = all.iter().map(|(home, _)| *home).collect();
+        let instance = Sqlite.open(&setup, &mut |_| true).unwrap();
+        for locality in instance.prove(Look::Full).get().unwrap() {
+            assert_eq!(locality.objection(), None, "{locality:?}");
+        }
+        for (home, seat) in all {
+            let mut session = instance.session(seat).unwrap();
+            ask(session.as_mut(), 0, [0, 0]);
+            let counted = session.counted();
+            let [there, pages] = counted.proved["pages_in_place"];
+            assert!(pages > 1000 && there * 100 >= pages * 99, "{home:?}: {there} of {pages}");
+            assert_eq!(counted.proved["answered_in_place"], [1, 1]);
+            // Half of what is dealt out to two nodes is far from whoever looks.
+            let lookups = counted.lookups.unwrap().acquisitions;
+            let near = lookups[&bench.homes()[0]] as f64 / lookups.values().sum::<u64>() as f64;
+            let is_dealt_out = home.node.is_none() && emulation.is_some();
+            let expected = if is_dealt_out { 0.5 } else { 1.0 };
+            assert!(emulation.is_none() || (near - expected).abs() < 0.02, "{home:?}: {near}");
+            assert_eq!(counted.planted.is_zero(), !is_dealt_out, "{home:?}");
+        }
+    }
+}
+
+#[test]
+fn instances_of_different_numbers_have_copies_of_their_own() {
+    let bench = Bench::new(None);
+    let mut setup = bench.setup(&PLAIN, 3000);
+    let twins = [1, 2].map(|instance| Home { instance, ..Home::default() });
+    setup.homes = twins.to_vec();
+    let instance = Sqlite.open(&setup, &mut |_| true).unwrap();
+    assert_eq!(instance.prove(Look::Full).get().unwrap().len(), 2);
+    let answers = twins.map(|home| {
+        let mut session = instance.session(Seat { home: Some(home), ..ANYWHERE }).unwrap();
+        ask(session.as_mut(), 0, [0, 0])
+    });
+    assert_eq!(answers[0], answers[1]);
 }
 
 #[test]
@@ -373,7 +432,7 @@ fn writes_fractions_and_unknown_statements_are_refused_in_words() {
         let error = session.execute(&Request { statement, arguments: [0; 4] }).unwrap_err();
         assert_eq!(error.to_string(), words);
     }
-    let missing = Seat { home: Some(NodeId(4711)), ..ANYWHERE };
+    let missing = Seat { home: Some(NodeId(4711).into()), ..ANYWHERE };
     let error = instance.session(missing).err().unwrap().to_string();
     assert_eq!(error, "there is no copy of the data on node 4711");
 }

@@ -1,0 +1,33 @@
+//! Memory policies in an experiment file.
+
+use hopcost_core::Policy;
+
+use super::{Flaw, LevelTable, expect_one_of};
+
+/// The memory policies, as they are written.
+const POLICIES: [(&str, Policy); 4] = [
+    ("first-touch", Policy::FirstTouch),
+    ("interleave", Policy::Interleave),
+    ("bind", Policy::Bind),
+    ("per-node", Policy::PerNode),
+];
+
+/// The policy of a level, where it names one that fits what it says of its data.
+pub(super) fn of(table: &LevelTable) -> Result<Option<Policy>, Flaw> {
+    let Some(text) = &table.policy else { return Ok(None) };
+    let names = POLICIES.map(|(name, _)| name);
+    expect_one_of("policy", text, &names)?;
+    let policy = POLICIES.into_iter().find(|(name, _)| name == text.get_ref()).map(|(_, of)| of);
+    let is_of_one_node = matches!(policy, Some(Policy::FirstTouch | Policy::Bind));
+    let flaw = |message: String, advice| Err(Flaw::of(text, message, advice));
+    match &table.data {
+        None if is_of_one_node => {
+            flaw(format!("'{}' of no node", text.get_ref()), "say on which node: data = \"node:A\"")
+        }
+        Some(_) if !is_of_one_node => flaw(
+            format!("'{}' puts data on all nodes", text.get_ref()),
+            "leave out 'data', or take first-touch or bind",
+        ),
+        _ => Ok(policy),
+    }
+}

@@ -1,0 +1,144 @@
+//! A control group with a bound on CPU time, into which processes are put from outside.
+//!
+//! Method: a group below the root of version 1's `cpu` hierarchy, or of version 2 where its controller is
+//! there. What is in it when it ends goes back to where the group stood, and the group is removed; one that
+//! a killed run left, empty by then, goes with the next.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+/// Microseconds of each period in which the group may compute.
+pub const QUOTA_US: u32 = 5_000;
+/// Short against a window.
+pub const PERIOD_US: u32 = 10_000;
+
+const PREFIX: &str = "hopcost-slowdown-";
+
+/// A group.
+pub struct Bound {
+    parent: PathBuf,
+    dir: PathBuf,
+}
+
+/// A hierarchy of control groups that can bound CPU time.
+struct Hierarchy {
+    root: PathBuf,
+    is_first_version: bool,
+}
+
+impl Bound {
+    /// Makes one, with nobody in it yet.
+    pub fn make() -> Result<Self> {
+        let Hierarchy { root, is_first_version } = hierarchy()?;
+        clear_up(&root);
+        let dir = root.join(format!("{PREFIX}{}", std::process::id()));
+        fs::create_dir(&dir).with_context(|| format!("making {}", dir.display()))?;
+        let bound = Self { parent: root, dir };
+        if is_first_version {
+            bound.write("cpu.cfs_period_us", &PERIOD_US.to_string())?;
+            bound.write("cpu.cfs_quota_us", &QUOTA_US.to_string())?;
+        } else {
+            bound.write("cpu.max", &format!("{QUOTA_US} {PERIOD_US}"))?;
+        }
+        Ok(bound)
+    }
+
+    /// Puts a process into it; what it starts from then on is in it, too.
+    pub fn admit(&self, pid: u32) -> Result<()> {
+        self.write("cgroup.procs", &pid.to_string())
+    }
+
+    /// How many processes are in it.
+    pub fn members(&self) -> usize {
+        fs::read_to_string(self.dir.join("cgroup.procs")).map_or(0, |pids| pids.lines().count())
+    }
+
+    /// In how many periods it had to wait.
+    pub fn throttled(&self) -> Result<u64> {
+        let path = self.dir.join("cpu.stat");
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let count = text.lines().find_map(|line| line.strip_prefix("nr_throttled "));
+        count.and_then(|count| count.parse().ok()).context("cpu.stat tells no nr_throttled")
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<()> {
+        let path = self.dir.join(file);
+        fs::write(&path, text).with_context(|| format!("writing '{text}' to {}", path.display()))
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        // Whoever was in it has ended, or ends now: a group is busy for a moment longer.
+        for _ in 0..100 {
+            let left = fs::read_to_string(self.dir.join("cgroup.procs")).unwrap_or_default();
+            for pid in left.lines() {
+                let _ = fs::write(self.parent.join("cgroup.procs"), pid);
+            }
+            if fs::remove_dir(&self.dir).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        eprintln!("{} could not be removed: rmdir it", self.dir.display());
+    }
+}
+
+/// The first hierarchy that is mounted and bounds CPU time.
+fn hierarchy() -> Result<Hierarchy> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").context("/proc/self/mountinfo")?;
+    if let Some(found) = mounts.lines().find_map(hierarchy_of) {
+        return Ok(found);
+    }
+    let groups: Vec<&str> = mounts.lines().filter(|line| line.contains(" - cgroup")).collect();
+    bail!("no control group here bounds CPU time; mounted are: {}", groups.join("; "))
+}
+
+/// `32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu`
+fn hierarchy_of(mount: &str) -> Option<Hierarchy> {
+    let (place, kind) = mount.split_once(" - ")?;
+    let root = PathBuf::from(place.split_whitespace().nth(4)?);
+    let mut words = kind.split_whitespace();
+    let (kind, options) = (words.next()?, words.nth(1)?);
+    let bounds_children = || {
+        let file = root.join("cgroup.subtree_control");
+        fs::read_to_string(file).is_ok_and(|names| names.split_whitespace().any(|n| n == "cpu"))
+    };
+    match kind {
+        "cgroup" if options.split(',').any(|option| option == "cpu") => {
+            Some(Hierarchy { root, is_first_version: true })
+        }
+        "cgroup2" if bounds_children() => Some(Hierarchy { root, is_first_version: false }),
+        _ => None,
+    }
+}
+
+/// Removes what killed runs left: a group with somebody in it cannot be removed, and stays.
+fn clear_up(root: &Path) {
+    for entry in root.read_dir().into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hierarchy_that_bounds_cpu_time_is_told_from_others() {
+        let found = |mount| hierarchy_of(mount).map(|found| found.root.display().to_string());
+        let line = |kind| format!("32 31 0:29 / /sys/fs/cgroup/x rw,relatime shared:9 - {kind}");
+        for kind in ["cgroup cgroup rw,cpu", "cgroup cgroup rw,cpu,cpuacct"] {
+            assert_eq!(found(&line(kind)), Some("/sys/fs/cgroup/x".to_owned()), "{kind}");
+        }
+        // Version 2 counts where its controller is there, and in this place is none.
+        for kind in ["cgroup cgroup rw,cpuset", "tmpfs tmpfs rw", "cgroup2 cgroup2 rw"] {
+            assert_eq!(found(&line(kind)), None, "{kind}");
+        }
+    }
+}
