@@ -2,6 +2,7 @@
 //! connections near and far.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::MutexGuard;
@@ -220,7 +221,8 @@ fn policies_and_instances_of_postgresql_are_placed_on_n2() {
     for (name, text) in SHIPPED {
         let text = text.replace("reporting_p1", "reporting_p2");
         std::fs::write(dir.path().join(format!("{name}.toml")), text).unwrap();
-        script += &format!(
+        let _ = write!(
+            script,
             "XDG_CACHE_HOME=/cache hopcost run /{name}.toml {OPTIONS} --scale 60000 \
              --target postgres:managed --set streams=4 --store /out/{name}.db > /out/{name}\n\
              echo $? > /out/{name}.code\n"

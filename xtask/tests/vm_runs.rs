@@ -1,6 +1,7 @@
 //! `hopcost run` on emulated machines with many memory nodes: a real database, placed and proved.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::MutexGuard;
@@ -127,7 +128,8 @@ fn policies_and_instances_are_placed_on_n2() {
         let file = dir.path().join(format!("{name}.toml"));
         std::fs::write(&file, text.replace("reporting_p1", "reporting_p2")).unwrap();
         vm = vm.with(&file, &format!("/{name}.toml"));
-        script += &format!(
+        let _ = write!(
+            script,
             "XDG_CACHE_HOME=/cache hopcost run /{name}.toml --quick --scale {FEW_ROWS} \
              --set streams=4 --set window=0.2s --set guard=20ms --budget 1s --json \
              --store /out/{name}.db > /out/{name} &\n\
