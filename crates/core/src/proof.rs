@@ -44,6 +44,9 @@ pub enum ProofMethod {
     MovePages,
     /// `/proc/self/numa_maps`, by mapping.
     NumaMaps,
+    /// `pg_buffercache_numa`, the server's own view of its shared buffers.
+    #[serde(rename = "pg_buffercache_numa")]
+    BufferView,
 }
 
 impl fmt::Display for ProofMethod {
@@ -51,6 +54,7 @@ impl fmt::Display for ProofMethod {
         f.pad(match self {
             Self::MovePages => "move_pages",
             Self::NumaMaps => "numa_maps",
+            Self::BufferView => "pg_buffercache_numa",
         })
     }
 }

@@ -265,7 +265,8 @@ pub trait Instance: Sync {
         Vec::new()
     }
 
-    /// What it counts itself, as it stands now. Asked for right before and right after a window.
+    /// What it counts itself, as it stands now. Asked for right before a window, and right after its
+    /// sessions have handed in what they counted.
     fn readings(&self) -> Vec<Reading> {
         Vec::new()
     }

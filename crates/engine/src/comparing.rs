@@ -203,7 +203,7 @@ impl Staff<'_> {
             return Err(TargetError::Interrupted);
         }
         let crew = &self.crews[turn.binding][turn.crew];
-        let readings = self.read_all();
+        let (told, watched) = (self.bench.instance.readings(), self.watched());
         let begin_s = self.begun.elapsed().as_secs_f64();
         let (stop, instance) = (self.bench.stop, self.bench.instance);
         let mut tallies = crew.work(&turn.ask, &mut Patience::until(stop, instance))?;
@@ -219,11 +219,12 @@ impl Staff<'_> {
         if let Some(words) = nothing_works(&tallies) {
             return Err(TargetError::Failed(words));
         }
-        let observations = differences(&readings, &self.read_all());
+        let mut observations = differences(&watched, &self.watched());
         // A displaced page is looked for before the lookups are told by node: a look that finds one
         // renews the knowledge of where all pages are.
         let placement = self.bench.instance.prove(Look::Glance);
         let counted = crew.counted()?;
+        observations.extend(differences(&told, &self.bench.instance.readings()));
         let raw = tallies.iter_mut().flat_map(|tally| std::mem::take(&mut tally.raw)).collect();
         let mut window = summed(&tallies, turn.tested);
         window.begin_s = begin_s;
@@ -248,10 +249,8 @@ impl Staff<'_> {
         Ok(self.window(&turn)?.1)
     }
 
-    fn read_all(&mut self) -> Vec<Reading> {
-        let mut readings = self.bench.instance.readings();
-        readings.extend(self.watching.iter_mut().flat_map(|observer| observer.read()));
-        readings
+    fn watched(&mut self) -> Vec<Reading> {
+        self.watching.iter_mut().flat_map(|observer| observer.read()).collect()
     }
 }
 

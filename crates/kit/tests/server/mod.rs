@@ -232,8 +232,16 @@ pub fn certificate(into: &Path, name: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The directory with the newest `initdb` and `pg_ctl`.
+/// The directory of the programs to be tried instead of those that are installed.
+pub fn chosen() -> Option<PathBuf> {
+    std::env::var_os("HOPCOST_TEST_POSTGRES").map(PathBuf::from)
+}
+
+/// The directory with the newest `initdb` and `pg_ctl`, where none was chosen.
 fn programs() -> Option<PathBuf> {
+    if let Some(chosen) = chosen() {
+        return Some(chosen);
+    }
     let versions = |place: &&str| {
         let entries = Path::new(place).read_dir().into_iter().flatten().flatten();
         entries.map(|entry| entry.path().join("bin")).collect::<Vec<_>>()

@@ -106,8 +106,7 @@ const NOT_AVAILABLE: &str = "55P03";
 /// Can we work there, and may we?
 fn is_fit(wire: &mut Wire, setup: &Setup<'_>) -> Result<(), TargetError> {
     let not_here = |words: String| Err(TargetError::NotHere(words.into()));
-    let major = wire.version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
-    if major < OLDEST {
+    if wire.major() < OLDEST {
         return not_here(format!("PostgreSQL {} is older than {OLDEST}", wire.version));
     }
     let mut ask = |sql: &str| wire.value(sql).map(Option::unwrap_or_default).map_err(failed);
@@ -259,9 +258,9 @@ impl Instance for Attached {
         match left {
             Ok(end) => {
                 let kib = super::super::with_commas(end.saturating_sub(self.begun) >> 10);
-                Ok(vec![format!(
-                    "the server wrote {kib} KiB of log in all while hopcost was there"
-                )])
+                let log =
+                    format!("the server wrote {kib} KiB of log in all while hopcost was there");
+                Ok([log].into_iter().chain(self.cluster.notes()).collect())
             }
             Err(error) if self.keep => {
                 Ok(vec![format!("how much log the server wrote is not known: {error}")])

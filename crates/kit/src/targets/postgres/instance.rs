@@ -1,22 +1,24 @@
 //! Servers that are up: sessions, proof, plans, and what they count themselves.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hopcost_core::{
     CpuSet, Home, Instance, Known, Locality, Look, NodeId, PageSize, Parallel, Policy, ProofMethod,
-    Reading, Request, Seat, Session, Setup, Statement, Stream, TargetError,
+    Reading, Reason, Request, Seat, Session, Setup, Statement, Stream, TargetError,
 };
 use hopcost_sys::memory::Shared;
 use hopcost_sys::{Root, affinity, processes};
 
 use super::super::{in_truth, spread_of};
 use super::address::{Address, Place};
+use super::buffer_view::BufferView;
 use super::lines::Lines;
 use super::parallel::{self, Nodes, Watch};
 use super::server::{Quarters, Server};
 use super::session::{Connection, LogWriter, Opening, Ready, failed, name_of, numbered};
+use super::statistics::{self, Statistics};
 use super::waits::Waits;
 use super::wire::{Wire, WireError};
 
@@ -31,6 +33,9 @@ pub struct Copy {
     /// All connections to it.
     lines: Lines,
     ground: Option<Ground>,
+    /// What it tells of its memory itself, or why it is not asked.
+    view: Mutex<Result<BufferView, Reason>>,
+    statistics: Statistics,
     /// How it is reached.
     pub address: Address,
     /// What each connection says first.
@@ -72,13 +77,22 @@ impl Ground {
 
     fn look(&self, most: usize) -> Option<Locality> {
         let pages = self.memory.pages(most).ok()?;
+        self.found(ProofMethod::MovePages, pages.by_node, 0)
+    }
+
+    fn found(
+        &self,
+        method: ProofMethod,
+        pages_by_node: BTreeMap<NodeId, u64>,
+        pages_unknown: u64,
+    ) -> Option<Locality> {
         Some(Locality {
             asked: self.asked?,
             spread: self.spread.clone(),
             bound: self.bound,
-            pages_by_node: pages.by_node,
-            pages_unknown: 0,
-            method: ProofMethod::MovePages,
+            pages_by_node,
+            pages_unknown,
+            method,
             page_size: self.memory.page_size,
             page_size_share: 1.0,
         })
@@ -115,6 +129,7 @@ impl Copy {
             Some(policy) => policy != Policy::FirstTouch,
             None => cpus.is_some_and(CpuSet::is_empty),
         };
+        let view = Mutex::new(BufferView::of(&mut warden));
         let copy = Self::of(server.address.clone(), warden, "", home)?;
         // Emulated nodes are sets of CPUs: the memory is where it is.
         let spread: BTreeSet<_> =
@@ -122,7 +137,7 @@ impl Copy {
         let spread: Vec<_> = spread.into_iter().collect();
         let asked = home.node.map(|node| in_truth(setup, node)).or(spread.first().copied());
         let ground = copy.ground.map(|ground| Ground { asked, spread, bound, ..ground });
-        Ok(Self { ground, own: Some((server, quarters)), ..copy })
+        Ok(Self { ground, view, own: Some((server, quarters)), ..copy })
     }
 
     /// A server that runs. Where there is data of ours, it is warmed.
@@ -148,12 +163,15 @@ impl Copy {
         let log_writer = warden.value(LOG_WRITER).map_err(failed)?;
         let lines = Lines::default();
         lines.add(&warden);
+        let statistics = Statistics::of(&mut warden).map_err(failed)?;
         Ok(Self {
             waits: OnceLock::new(),
             watch: OnceLock::new(),
             warden: Mutex::new(warden),
             lines,
             ground,
+            view: Mutex::new(Err(LEFT_ALONE.into())),
+            statistics,
             address,
             greeting,
             home,
@@ -194,21 +212,45 @@ impl Copy {
     pub fn warden(&self) -> MutexGuard<'_, Wire> {
         self.warden.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The same as the server tells it, where it can and was not asked just now.
+    fn by_its_view(&self) -> Option<Locality> {
+        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = view.as_mut().ok()?.ask(&mut self.warden()).ok()??;
+        self.ground.as_ref()?.found(ProofMethod::BufferView, pages.by_node.clone(), pages.unknown)
+    }
+
+    /// What its views said of its memory, or why they were not asked.
+    fn note(&self) -> Option<String> {
+        let node = self.ground.as_ref()?.asked?;
+        match &*self.view.lock().unwrap_or_else(PoisonError::into_inner) {
+            Ok(view) => view.summary(&mut self.warden(), node).ok()?,
+            Err(reason) => Some(format!("pg_buffercache_numa: missing, because {reason}")),
+        }
+    }
 }
+
+/// Why the views of a server that is not ours are left alone.
+const LEFT_ALONE: &str = "it would touch every page of a server that is not ours";
 
 /// Reads everything that our search path shows into the shared buffers.
 fn warm(wire: &mut Wire) -> Result<(), WireError> {
     let relations = wire.query(RELATIONS)?;
     let has_prewarm = wire.value(HAS_PREWARM)?.is_some();
+    // From version 18 on, processes of the server's own may have read for us: then what they brought is
+    // touched once more, since the proof is by the pages that this connection has touched.
+    let io_method = "SELECT setting FROM pg_settings WHERE name = 'io_method'";
+    let is_read_by_others = wire.value(io_method)?.is_some_and(|method| method == "worker");
     for name in relations.into_iter().filter_map(|row| row.into_iter().next().flatten()) {
         let (name, is_index) =
             name.strip_prefix("i:").map_or((name.as_str(), false), |n| (n, true));
         let name = name.trim_start_matches("r:");
         if has_prewarm {
             wire.query(&format!("SELECT pg_prewarm('{name}'::regclass)"))?;
-        } else if !is_index {
-            // Without the extension the table is read, once; its indexes come with their first use.
-            wire.query(&format!("SELECT count(*) FROM {name}"))?;
+        }
+        // Without the extension the table is read, once; its indexes come with their first use.
+        if !is_index && (is_read_by_others || !has_prewarm) {
+            wire.query(&format!("{BY_ITSELF} SELECT count(*) FROM {name}; COMMIT"))?;
         }
     }
     Ok(())
@@ -219,6 +261,10 @@ const RELATIONS: &str = "\
     SELECT relkind::text || ':' || quote_ident(nspname) || '.' || quote_ident(relname) \
     FROM pg_class AS c, pg_namespace AS n WHERE n.oid = c.relnamespace \
     AND nspname = current_schema() AND relkind IN ('r', 'i')";
+
+/// Has the next question answered from the table, by this connection's process alone.
+const BY_ITSELF: &str = "BEGIN; SET LOCAL max_parallel_workers_per_gather = 0; \
+                         SET LOCAL enable_indexonlyscan = off;";
 
 const HAS_PREWARM: &str = "SELECT 1 FROM pg_extension WHERE extname = 'pg_prewarm'";
 
@@ -290,6 +336,18 @@ impl Cluster {
         self.copies.iter().find(is_meant).ok_or_else(nowhere)
     }
 
+    /// What a reader of the result should know of what these servers told, and did not.
+    pub fn notes(&self) -> Vec<String> {
+        let version = self.first().warden().major();
+        let missing = self.first().statistics.missing.iter();
+        let missing = missing.map(|words| format!("of PostgreSQL {version}, {words}"));
+        let mut notes: Vec<String> = self.copies.iter().filter_map(Copy::note).collect();
+        // Servers of one version have the same things missing.
+        notes.dedup();
+        notes.extend(missing);
+        notes
+    }
+
     fn explain(&self, wire: &mut Wire, n: usize) -> Result<String, WireError> {
         let Statement { name, sql, arguments, .. } = match self.statements[n] {
             Ready::Statement(statement) => statement,
@@ -357,7 +415,10 @@ impl Instance for Cluster {
 
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {
         let grounds = self.copies.iter().filter_map(|copy| copy.ground.as_ref());
-        let homes: Vec<Locality> = grounds.filter_map(|ground| ground.locality(look)).collect();
+        let mut homes: Vec<Locality> = grounds.filter_map(|ground| ground.locality(look)).collect();
+        if look == Look::Full {
+            homes.extend(self.copies.iter().filter_map(Copy::by_its_view));
+        }
         if homes.is_empty() {
             return Known::missing("the experiment does not say where the data is to be");
         }
@@ -386,6 +447,9 @@ impl Instance for Cluster {
         let mut readings = Waits::readings(self.copies.iter().filter_map(Copy::waits));
         let watches = self.copies.iter().filter_map(|copy| copy.watch.get()?.as_ref());
         readings.extend(watches.flat_map(|watch| watch.readings()));
+        // A server that is gone is told of by those who ask it for more.
+        let told = |copy: &Copy| copy.statistics.read(&mut copy.warden()).unwrap_or_default();
+        readings.extend(statistics::sum(self.copies.iter().flat_map(told)));
         readings
     }
 
@@ -393,6 +457,10 @@ impl Instance for Cluster {
         for copy in &self.copies {
             copy.lines.hang_up(&copy.address);
         }
+    }
+
+    fn close(self: Box<Self>) -> Result<Vec<String>, TargetError> {
+        Ok(self.notes())
     }
 }
 

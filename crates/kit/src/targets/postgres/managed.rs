@@ -14,6 +14,7 @@ use super::programs::Programs;
 use super::schema;
 use super::server::{self, Quarters, Server, Start};
 use super::session::failed;
+use super::statistics::TIMES_ITS_LOG;
 use super::wire::Wire;
 
 /// Sessions beside those of the experiment: the one that looks after it, the one that samples waits.
@@ -127,7 +128,7 @@ impl Loading<'_> {
         server::copy(self.programs, kept, &data)?;
         let shared_buffers = format!("{}MB", self.shared_buffers_mib(home));
         let connections = (self.setup.sessions + OWN_SESSIONS).to_string();
-        let settings = self.settings(&[
+        let mut settings = self.settings(&[
             ("shared_buffers", shared_buffers.as_str()),
             ("max_connections", &connections),
             // Everything is in memory, and nothing is to happen but what is asked for.
@@ -144,6 +145,11 @@ impl Loading<'_> {
             ("max_wal_size", "16GB"),
         ]);
         let place = self.place_of(home);
+        // Two readings of the clock for each write and flush of the log, which takes a thousand times as long.
+        let timed = ("track_wal_io_timing".to_owned(), "on".to_owned());
+        if self.programs.major() >= TIMES_ITS_LOG {
+            settings.insert(0, timed);
+        }
         let server = Server::start(&Start {
             programs: self.programs,
             data: &data,

@@ -10,6 +10,7 @@
 
 mod address;
 mod attached;
+mod buffer_view;
 mod instance;
 mod lines;
 mod load;
@@ -20,6 +21,7 @@ mod schema;
 mod script;
 mod server;
 mod session;
+mod statistics;
 mod stream;
 mod tls;
 mod types;
@@ -75,7 +77,8 @@ impl Target for Postgres {
         let bytes = data_bytes(setup);
         let copies = setup.homes.len().max(1) as u64;
         Needs {
-            home_bytes: bytes + SERVER_BYTES,
+            // Of the shared buffers what is free is touched, too, where the server tells where they are.
+            home_bytes: bytes + bytes / 4 + SERVER_BYTES,
             stream_bytes: setup.workload.scratch_bytes(setup.shape) + BACKEND_BYTES,
             disk_bytes: (bytes + SERVER_BYTES) * (copies + 1),
         }

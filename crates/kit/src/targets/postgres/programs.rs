@@ -57,6 +57,11 @@ impl Programs {
         Ok(Self { directory, version, user })
     }
 
+    /// The first number of the version.
+    pub fn major(&self) -> u32 {
+        numbers(&self.version).first().copied().unwrap_or(0)
+    }
+
     /// A command, as the server's user.
     pub fn command(&self, program: &str) -> Command {
         self.as_user(&self.directory.join(program))

@@ -27,6 +27,7 @@ use super::instance::Ground;
 use super::lines::Lines;
 use super::parallel::{self, Team, Watch};
 use super::script::Client;
+use super::statistics::{HAND_IN, HANDS_IN};
 use super::types::Type;
 use super::wire::{Wire, WireError, columns};
 use crate::pgbench::Script;
@@ -361,6 +362,10 @@ impl Session for Connection {
     }
 
     fn counted(&mut self) -> Counted {
+        if self.wire.major() >= HANDS_IN && !self.wire.is_in_transaction() {
+            // Where the connection is gone, the next call tells.
+            let _ = self.wire.query(HAND_IN);
+        }
         let mut proved = BTreeMap::new();
         let was_at = |pid: u32, cpu: CpuId| {
             let is_there = affinity::last_cpu_of(pid) == Some(cpu)

@@ -371,6 +371,12 @@ impl Wire {
         Ok(())
     }
 
+    /// The first number of the server's version; 0 where it names none.
+    pub fn major(&self) -> u32 {
+        let digits = self.version.split(|c: char| !c.is_ascii_digit()).next();
+        digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+    }
+
     /// Has a transaction begun that is not ended?
     pub fn is_in_transaction(&self) -> bool {
         self.transaction != b'I'

@@ -1,0 +1,115 @@
+//! Where its shared buffers are, as the server itself tells: a second witness beside `move_pages`.
+//!
+//! Method: from version 18 on the views `pg_buffercache_numa` and `pg_shmem_allocations_numa` tell the
+//! node of each page of the shared buffers, and of all memory that the server shares, where it was built
+//! with libnuma. The first is asked when everything of ours is read back, outside of windows.
+//!
+//! Limits: the views touch every page from the session that asks, so that they are left alone in a server
+//! that is not ours, and are asked again only when ten times as long has gone by as that took.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use hopcost_core::{NodeId, Reason};
+use hopcost_sys::clock;
+
+use super::wire::{Wire, WireError};
+
+const OLDEST: u32 = 18;
+/// Of the time that goes by, asking takes a tenth at most.
+const REST: u32 = 10;
+
+const BY_NODE: &str = "SELECT numa_node, count(*) FROM pg_buffercache_numa GROUP BY 1";
+const ALL_BY_NODE: &str =
+    "SELECT numa_node, sum(size)::int8 FROM pg_shmem_allocations_numa GROUP BY 1";
+
+/// A server's own view of its memory.
+#[derive(Debug)]
+pub struct BufferView {
+    last: Option<(Instant, Duration)>,
+    asked: u32,
+    /// What it was asked for last.
+    found: Pages,
+}
+
+/// Pages or bytes by node, and those that are on none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pages {
+    pub by_node: BTreeMap<NodeId, u64>,
+    pub unknown: u64,
+}
+
+impl BufferView {
+    /// Makes sure that a server of ours has it, or tells why it cannot.
+    pub fn of(wire: &mut Wire) -> Result<Self, Reason> {
+        let version = wire.major();
+        if version < OLDEST {
+            return Err(format!("it came with PostgreSQL {OLDEST}, and this is {version}").into());
+        }
+        let is_built = wire.value("SELECT pg_numa_available()");
+        match is_built {
+            Ok(Some(answer)) if answer == "t" => {}
+            Ok(_) => return Err("the server, or its kernel, was built without NUMA".into()),
+            Err(error) => return Err(error.to_string().into()),
+        }
+        let refused = |error: WireError| Reason::from(error.to_string());
+        wire.query("CREATE EXTENSION IF NOT EXISTS pg_buffercache").map_err(refused)?;
+        // Every page is touched now, from where the server began: what is still free would otherwise lie
+        // where the first session stands that needs it.
+        pages(wire, BY_NODE).map_err(refused)?;
+        Ok(Self { last: None, asked: 0, found: Pages::default() })
+    }
+
+    /// Where the shared buffers are; none where it was asked just now.
+    pub fn ask(&mut self, wire: &mut Wire) -> Result<Option<&Pages>, WireError> {
+        if self.last.is_some_and(|(end, took)| end.elapsed() < took * REST) {
+            return Ok(None);
+        }
+        let begin = clock::now();
+        self.found = pages(wire, BY_NODE)?;
+        self.last = Some((clock::now(), begin.elapsed()));
+        self.asked += 1;
+        Ok(Some(&self.found))
+    }
+
+    /// In one sentence, with all other memory that the server shares.
+    pub fn summary(&self, wire: &mut Wire, home: NodeId) -> Result<Option<String>, WireError> {
+        let Some((_, took)) = self.last else { return Ok(None) };
+        let all = pages(wire, ALL_BY_NODE)?;
+        let share = |of: &Pages| 100.0 * of.share(home);
+        Ok(Some(format!(
+            "pg_buffercache_numa, asked outside of windows {} times, {} ms the last time: {:.1} % of \
+             {} pages on node {home}; pg_shmem_allocations_numa: {:.1} % of {} MiB",
+            self.asked,
+            took.as_millis(),
+            share(&self.found),
+            self.found.count(),
+            share(&all),
+            all.count() >> 20
+        )))
+    }
+}
+
+impl Pages {
+    fn count(&self) -> u64 {
+        self.by_node.values().sum::<u64>() + self.unknown
+    }
+
+    fn share(&self, node: NodeId) -> f64 {
+        self.by_node.get(&node).copied().unwrap_or(0) as f64 / self.count().max(1) as f64
+    }
+}
+
+/// A page that is on no node has a number below zero, or none.
+fn pages(wire: &mut Wire, sql: &str) -> Result<Pages, WireError> {
+    let mut pages = Pages::default();
+    for row in wire.query(sql)? {
+        let number = |at: usize| row.get(at).cloned().flatten();
+        let count = number(1).and_then(|count| count.parse().ok()).unwrap_or(0);
+        match number(0).and_then(|node| node.parse().ok()) {
+            Some(node) => *pages.by_node.entry(NodeId(node)).or_default() += count,
+            None => pages.unknown += count,
+        }
+    }
+    Ok(pages)
+}

@@ -1,0 +1,254 @@
+//! What the server counts of its log, its buffers and its files: read before and after each window.
+//!
+//! Method: one question to the views that this version has. What the log grew by is the difference of two
+//! places in it, which the server knows to the byte at any moment. A session hands the rest in when it is
+//! asked to (15 and later), as it is at each window's end, or half a second late (before 15).
+//!
+//! Limits: a server that runs counts what others do, too. What its processes of its own do (checkpointer,
+//! walwriter) they hand in when they wake: of windows shorter than a second it is told by the arm, not by
+//! the window.
+
+use std::collections::BTreeMap;
+
+use hopcost_core::{Nature, Reading};
+
+use super::wire::{Wire, WireError};
+
+/// What is asked of one server.
+#[derive(Debug, Default)]
+pub struct Statistics {
+    sql: String,
+    names: Vec<&'static str>,
+    /// What this server cannot tell, and why.
+    pub missing: Vec<String>,
+}
+
+/// A metric of ours, and how the server calls it.
+type Counter = (&'static str, &'static str);
+
+/// Some counters and where they are read, which not every version has.
+struct View {
+    since: u32,
+    until: u32,
+    from: &'static str,
+    counters: &'static [Counter],
+}
+
+const NEWEST: u32 = u32::MAX;
+
+const VIEWS: &[View] = &[
+    View {
+        since: 0,
+        until: NEWEST,
+        from: "",
+        counters: &[("wal_bytes", "pg_current_wal_insert_lsn() - '0/0'::pg_lsn")],
+    },
+    View {
+        since: 0,
+        until: NEWEST,
+        from: " FROM pg_stat_database WHERE datname = current_database()",
+        counters: &[("buffer_hits", "blks_hit"), ("buffer_reads", "blks_read")],
+    },
+    View {
+        since: 14,
+        until: NEWEST,
+        from: " FROM pg_stat_wal",
+        counters: &[
+            ("wal_records", "wal_records"),
+            ("wal_full_page_images", "wal_fpi"),
+            ("wal_buffers_full", "wal_buffers_full"),
+        ],
+    },
+    View {
+        since: 14,
+        until: 17,
+        from: " FROM pg_stat_wal",
+        counters: &[("log_writes", "wal_write"), ("log_flushes", "wal_sync")],
+    },
+    View {
+        since: 18,
+        until: NEWEST,
+        from: " FROM pg_stat_io WHERE object = 'wal' AND context = 'normal'",
+        counters: &[("log_writes", "sum(writes)"), ("log_flushes", "sum(fsyncs)")],
+    },
+    View {
+        since: 16,
+        until: NEWEST,
+        from: " FROM pg_stat_io WHERE object <> 'wal' \
+               AND backend_type IN ('client backend', 'background worker')",
+        counters: &[
+            ("session_reads", "sum(reads)"),
+            ("session_writes", "sum(writes)"),
+            ("session_extends", "sum(extends)"),
+            ("session_evictions", "sum(evictions)"),
+        ],
+    },
+    View {
+        since: 16,
+        until: NEWEST,
+        from: " FROM pg_stat_io WHERE object <> 'wal' \
+               AND backend_type NOT IN ('client backend', 'background worker')",
+        counters: &[("background_reads", "sum(reads)"), ("background_writes", "sum(writes)")],
+    },
+    View {
+        since: 0,
+        until: 16,
+        from: " FROM pg_stat_bgwriter",
+        counters: &[
+            ("checkpoints", "checkpoints_timed + checkpoints_req"),
+            ("checkpointer_written_buffers", "buffers_checkpoint"),
+            ("backend_written_buffers", "buffers_backend"),
+        ],
+    },
+    View {
+        since: 17,
+        until: NEWEST,
+        from: " FROM pg_stat_checkpointer",
+        counters: &[
+            ("checkpoints", "num_timed + num_requested"),
+            ("checkpointer_written_buffers", "buffers_written"),
+        ],
+    },
+    View {
+        since: 0,
+        until: NEWEST,
+        from: " FROM pg_stat_bgwriter",
+        counters: &[("bgwriter_written_buffers", "buffers_clean")],
+    },
+];
+
+/// The same, where the server looks at its clock around each write of the log.
+const TIMED: &[View] = &[
+    View {
+        since: 14,
+        until: 17,
+        from: " FROM pg_stat_wal",
+        counters: &[("log_write_ms", "wal_write_time"), ("log_flush_ms", "wal_sync_time")],
+    },
+    View {
+        since: 18,
+        until: NEWEST,
+        from: " FROM pg_stat_io WHERE object = 'wal' AND context = 'normal'",
+        counters: &[("log_write_ms", "sum(write_time)"), ("log_flush_ms", "sum(fsync_time)")],
+    },
+];
+
+/// From this version on a server times its log where it is told to.
+pub const TIMES_ITS_LOG: u32 = 14;
+/// From this version on a session can be told to hand its counts in.
+pub const HANDS_IN: u32 = 15;
+/// Has what a session counted known to all, once its transaction is over.
+pub const HAND_IN: &str = "SELECT pg_stat_force_next_flush()";
+
+impl Statistics {
+    /// What this server can tell; tried once.
+    pub fn of(wire: &mut Wire) -> Result<Self, WireError> {
+        let version = wire.major();
+        let is_timed = version >= TIMES_ITS_LOG
+            && wire.value("SHOW track_wal_io_timing")?.as_deref() == Some("on");
+        let mut statistics = Self::for_version(version, is_timed);
+        let told = statistics.read(wire);
+        if let Err(WireError::Server(said)) = told {
+            let missing = vec![format!("the server's own counts are missing, because {said}")];
+            statistics = Self { missing, ..Self::default() };
+        } else {
+            told?;
+        }
+        Ok(statistics)
+    }
+
+    fn for_version(version: u32, is_timed: bool) -> Self {
+        let timed = if is_timed { TIMED } else { &[] };
+        let (mut names, mut values, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+        let has = |view: &&View| (view.since..=view.until).contains(&version);
+        for (n, view) in VIEWS.iter().chain(timed).filter(has).enumerate() {
+            let columns: Vec<String> = view
+                .counters
+                .iter()
+                .enumerate()
+                .map(|(column, (_, value))| format!("({value})::float8 AS c{column}"))
+                .collect();
+            sources.push(format!("(SELECT {}{}) AS v{n}", columns.join(", "), view.from));
+            for (column, (name, _)) in view.counters.iter().enumerate() {
+                names.push(*name);
+                values.push(format!("v{n}.c{column}"));
+            }
+        }
+        let sql = format!("SELECT {} FROM {}", values.join(", "), sources.join(", "));
+        Self { sql, names, missing: missing(version, is_timed) }
+    }
+
+    /// As it stands now.
+    pub fn read(&self, wire: &mut Wire) -> Result<Vec<(&'static str, f64)>, WireError> {
+        if self.sql.is_empty() {
+            return Ok(Vec::new());
+        }
+        let row = wire.query(&self.sql)?.into_iter().next().unwrap_or_default();
+        let values = self.names.iter().zip(row);
+        Ok(values.filter_map(|(name, value)| Some((*name, value?.parse().ok()?))).collect())
+    }
+}
+
+/// Of several servers together.
+pub fn sum(all: impl Iterator<Item = (&'static str, f64)>) -> impl Iterator<Item = Reading> {
+    let mut sums: BTreeMap<&'static str, f64> = BTreeMap::new();
+    for (metric, value) in all {
+        *sums.entry(metric).or_default() += value;
+    }
+    let reading =
+        |(metric, value)| Reading { metric, of: String::new(), nature: Nature::Count, value };
+    sums.into_iter().map(reading)
+}
+
+/// What a version does not tell.
+fn missing(version: u32, is_timed: bool) -> Vec<String> {
+    let because = |what: &str, why: &str| format!("{what}: missing, because {why}");
+    let mut missing = Vec::new();
+    if version < TIMES_ITS_LOG {
+        missing.push(because(
+            "records and full page images of the log, its writes and flushes and their time",
+            "pg_stat_wal came with PostgreSQL 14",
+        ));
+    } else if !is_timed {
+        missing.push(because(
+            "the time that writing and flushing the log took",
+            "track_wal_io_timing is off in this server",
+        ));
+    }
+    if version < 16 {
+        missing.push(because(
+            "reads and writes of sessions, told from those of the server's own processes",
+            "pg_stat_io came with PostgreSQL 16",
+        ));
+    }
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_is_asked_for_what_it_has() {
+        let asked = |version, timed| Statistics::for_version(version, timed);
+        let has = |version, what: &str| asked(version, true).sql.contains(what);
+        assert_eq!([13, 14, 17, 18].map(|v| has(v, "wal_sync_time")), [false, true, true, false]);
+        assert_eq!([15, 16].map(|v| has(v, "pg_stat_io")), [false, true]);
+        assert_eq!([16, 17].map(|v| has(v, "pg_stat_checkpointer")), [false, true]);
+        assert_eq!([16, 17].map(|v| has(v, "buffers_backend")), [true, false]);
+        for version in 13..=18 {
+            let names = asked(version, version >= TIMES_ITS_LOG).names;
+            let different: std::collections::BTreeSet<_> = names.iter().collect();
+            assert_eq!(different.len(), names.len(), "{version}: {names:?}");
+            assert!(names.contains(&"wal_bytes") && names.contains(&"checkpoints"));
+        }
+    }
+
+    #[test]
+    fn what_a_version_does_not_tell_is_missing_with_the_reason() {
+        let counts = [(13, false), (15, true), (15, false), (18, true), (18, false)]
+            .map(|(version, timed)| missing(version, timed).len());
+        assert_eq!(counts, [2, 1, 2, 0, 1]);
+        assert!(missing(13, false)[0].contains("missing, because pg_stat_wal came with"));
+    }
+}
