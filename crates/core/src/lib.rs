@@ -55,7 +55,9 @@ pub use probe::{
 };
 pub use proof::{Locality, PageSize, Proof, ProofMethod};
 pub use published::{Figure, Published};
-pub use result::{Arm, CostSoFar, Details, ExperimentResult, Headline, PointCost, Proved};
+pub use result::{
+    Arm, CostSoFar, Details, ExperimentResult, Headline, PointCost, Proved, ProvedBy, Tier,
+};
 pub use target::{
     CallError, Counted, Home, Instance, Loading, Look, Lookups, Needs, Parallel, Remote, Seat,
     Session, Setup, Target, TargetError,

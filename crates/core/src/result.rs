@@ -62,6 +62,12 @@ pub struct Details {
     pub points: Vec<PointCost>,
     /// What was found of each level.
     pub arms: Vec<Arm>,
+    /// How closely it is known what was near and what was far; null where nothing was placed.
+    #[serde(default)]
+    pub tier: Option<Tier>,
+    /// By what it is known.
+    #[serde(default)]
+    pub proved_by: Vec<ProvedBy>,
     /// The baseline against itself.
     pub placebo: Option<Estimate>,
     /// Nanoseconds of a call that are our own.
@@ -72,6 +78,27 @@ pub struct Details {
     pub left_out: Vec<String>,
     /// What else the reader should know.
     pub notes: Vec<String>,
+}
+
+/// How closely it is known what was near and what was far, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Every look-up was counted, by the node of its page.
+    EngineCounters,
+    /// Where the pages were that each worker touched, and where it ran; not how often it looked.
+    PageResidency,
+    /// Where the workers ran; of their memory nothing.
+    CpuResidency,
+}
+
+/// A witness of where something was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProvedBy {
+    /// Who tells.
+    pub by: String,
+    /// The share that was in place, the least of all times it was asked; null where it only counts.
+    pub found: Option<f64>,
 }
 
 /// One point of a sweep.

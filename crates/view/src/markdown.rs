@@ -9,7 +9,7 @@ use crate::findings::sentences;
 use crate::number::plural;
 use crate::page::{Page, Section};
 use crate::svg;
-use crate::words::{duration, headline, moment, share_found, stamped_verdict};
+use crate::words::{duration, headline, known_by, moment, share_found, stamped_verdict};
 
 /// The report.
 pub fn markdown(page: &Page<'_>) -> String {
@@ -68,6 +68,9 @@ fn details(section: &Section<'_>) -> String {
         fact(format!("{}, {dropped} dropped", plural(blocks as usize, "block")));
         if let Some(placebo) = &details.placebo {
             fact(format!("baseline against itself: {}", crate::words::cost(placebo)));
+        }
+        if let Some(known_by) = known_by(details) {
+            fact(format!("locality: {known_by}"));
         }
         fact(details.identity.clone());
         for text in details.left_out.iter().chain(&details.notes) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hopcost_core::{
     Arm, BlockRecord, CostSoFar, CpuId, CpuSet, Details, Disturbance, Estimate, ExperimentResult,
     Headline, Histogram, Known, Locality, Lookups, NodeId, Observation, PageSize, Phase, PointCost,
-    ProofMethod, Proved, Trial, Unit, Verdict, Window,
+    ProofMethod, Proved, ProvedBy, Tier, Trial, Unit, Verdict, Window,
 };
 
 use crate::page::{Page, Section};
@@ -153,6 +153,12 @@ fn details(point: f64, half: f64) -> Details {
             arm("far", 1, 1_555.0),
             arm("near", 2, 1_609.0),
             arm("far", 2, 1_544.0),
+        ],
+        tier: Some(Tier::EngineCounters),
+        proved_by: vec![
+            ProvedBy { by: "look_ups".into(), found: None },
+            ProvedBy { by: "move_pages".into(), found: Some(1.0) },
+            ProvedBy { by: "thread_masks".into(), found: None },
         ],
         placebo: Some(estimate(-0.002, 0.008)),
         harness_ns_per_call: 36.0,

@@ -1,6 +1,6 @@
 //! The little phrases that every form of a report shares.
 
-use hopcost_core::{Estimate, ExperimentResult, Headline, Known, Unit};
+use hopcost_core::{Details, Estimate, ExperimentResult, Headline, Known, Tier, Unit};
 
 use crate::number::{figure, margin};
 
@@ -49,6 +49,36 @@ pub fn headline(headline: &Headline) -> String {
         return minus(&format!("{} ({low} … {high} %)", percent(e.point)));
     }
     format!("{} {} {}", figure(e.point), margin(e), headline.unit)
+}
+
+/// How closely it is known what was near and what was far.
+pub const fn tier(tier: Tier) -> &'static str {
+    match tier {
+        Tier::EngineCounters => "every look-up counted by its page's node",
+        Tier::PageResidency => {
+            "where pages were and where processes ran, not how often they looked"
+        }
+        Tier::CpuResidency => "where processes ran, and of their memory nothing",
+    }
+}
+
+/// The same with its witnesses; none where nothing was measured.
+pub fn known_by(details: &Details) -> Option<String> {
+    let witness = |seen: &hopcost_core::ProvedBy| {
+        let name = match seen.by.as_str() {
+            "look_ups" => "counts of look-ups",
+            "pages_touched" => "the pages that each connection touched",
+            "thread_masks" => "threads' masks and CPUs",
+            "answered_in_place" => "server processes' masks and CPUs",
+            "log_writer_in_place" => "the log writer's mask and CPU",
+            "parallel_worker_samples" => "parallel workers, sampled",
+            other => other,
+        };
+        let found = seen.found.map_or(String::new(), |share| format!(" ({})", share_found(share)));
+        format!("{name}{found}")
+    };
+    let witnesses: Vec<String> = details.proved_by.iter().map(witness).collect();
+    Some(format!("{}; by {}", tier(details.tier?), witnesses.join(", ")))
 }
 
 /// The cost that a comparison ended in.

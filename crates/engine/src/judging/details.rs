@@ -38,6 +38,8 @@ impl Case<'_> {
             dropped,
             points: self.points(schedule, findings),
             arms: self.arms(),
+            tier: self.tier(),
+            proved_by: self.proved_by(),
             placebo: self.placebo_estimate(),
             harness_ns_per_call: self.circumstances.harness_ns_per_call,
             plans: self.circumstances.plans.clone(),

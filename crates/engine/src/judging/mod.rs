@@ -3,6 +3,7 @@
 mod details;
 mod proof;
 mod score;
+mod tier;
 
 use hopcost_core::{
     BlockRecord, Comparison, Details, Experiment, ExperimentResult, Headline, Histogram, Known,

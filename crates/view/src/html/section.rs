@@ -358,6 +358,7 @@ fn circumstances(result: &ExperimentResult, details: &Details) -> String {
     if !bound.is_empty() {
         facts.insert(1, ("each way in turn", bound.join("; ")));
     }
+    facts.extend(words::known_by(details).map(|known_by| ("locality", known_by)));
     facts.extend(details.plans.iter().map(|plan| ("plan", plan.clone())));
     facts.extend(details.left_out.iter().map(|text| ("left out", text.clone())));
     facts.extend(details.notes.iter().map(|note| ("note", note.clone())));

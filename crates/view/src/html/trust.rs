@@ -6,7 +6,7 @@ use hopcost_core::{BlockRecord, Known, Locality};
 
 use crate::number::plural;
 use crate::page::{Page, Section};
-use crate::words::{cost, share_found};
+use crate::words::{self, cost, share_found};
 
 /// What is known, and what it says.
 pub type Fact = (&'static str, String);
@@ -14,6 +14,7 @@ pub type Fact = (&'static str, String);
 /// The facts.
 pub fn facts(page: &Page<'_>) -> Vec<Fact> {
     vec![
+        ("locality", tier(page)),
         ("placement", placement(page)),
         ("evidence", evidence(page)),
         ("baseline against itself", placebo(page)),
@@ -24,6 +25,15 @@ pub fn facts(page: &Page<'_>) -> Vec<Fact> {
 /// The placements that were read back after blocks.
 pub fn localities(blocks: &[BlockRecord]) -> impl Iterator<Item = &Locality> {
     blocks.iter().filter_map(|block| block.placement.get()).flatten()
+}
+
+/// How closely it is known what was near and what was far: the worst of all comparisons.
+fn tier(page: &Page<'_>) -> String {
+    let details = page.sections.iter().filter_map(|section| section.result.details.as_ref());
+    match details.filter_map(|details| details.tier).max() {
+        Some(tier) => words::tier(tier).to_owned(),
+        None => "missing, because nothing was compared".to_owned(),
+    }
 }
 
 /// By what it is known where the data was: the best that everything has.

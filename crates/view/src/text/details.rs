@@ -8,6 +8,7 @@ use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, labelled, pad, pad_left};
 use crate::number::{count, figure};
 use crate::parallel;
+use crate::words::known_by;
 
 const INDENT: usize = 11;
 const BAR: usize = 20;
@@ -29,11 +30,17 @@ pub fn details(details: &Details, columns: usize) -> String {
     if !details.bindings.is_empty() && details.bindings.iter().any(|binding| !binding.is_empty()) {
         fact("bound", &format!("each way in turn: {}", details.bindings.join("; ")));
     }
+    if let Some(known_by) = known_by(details) {
+        fact("locality", &known_by);
+    }
     if let Some(switches) = switches(details) {
         fact("switches", &switches);
     }
     for workers in parallel::lines(details) {
         fact("workers", &workers);
+    }
+    if let Some(log) = log(details) {
+        fact("log", &log);
     }
     fact("target", &details.identity);
     for plan in &details.plans {
@@ -181,6 +188,26 @@ fn switches(details: &Details) -> Option<String> {
     };
     let each: Vec<String> = details.arms.iter().filter_map(at).collect();
     (!each.is_empty()).then(|| each.join(", "))
+}
+
+/// What the database wrote of its log, and how long it took to flush it: where it wrote some.
+fn log(details: &Details) -> Option<String> {
+    let window_s = details.window_s + details.guard_s;
+    let at = |arm: &Arm| {
+        let mean = |metric: &str| {
+            let found = arm.observed.iter().find(|o| o.metric == metric && o.of.is_empty())?;
+            Some(found.value)
+        };
+        let kib = mean("wal_bytes")? / 1024.0;
+        let flushes = mean("log_flushes").filter(|flushes| *flushes > 0.0);
+        let flush = flushes
+            .zip(mean("log_flush_ms"))
+            .map_or(String::new(), |(count, ms)| format!(", {} ms a flush", figure(ms / count)));
+        (kib >= 1.0)
+            .then(|| format!("{} KiB a second{flush} at {}", figure(kib / window_s), arm.level))
+    };
+    let each: Vec<String> = details.arms.iter().filter_map(at).collect();
+    (!each.is_empty()).then(|| each.join("; "))
 }
 
 /// The share of the machine's CPU time that was used while the level was measured.

@@ -1,0 +1,76 @@
+//! How closely it is known what was near and what was far, and by which witnesses.
+
+use std::collections::BTreeMap;
+
+use hopcost_core::{BlockRecord, Locality, Lookups, ProvedBy, Tier};
+
+use super::Case;
+
+/// Names of witnesses that are no method of reading pages, and no count of the target's.
+pub const LOOK_UPS: &str = "look_ups";
+pub const PAGES_TOUCHED: &str = "pages_touched";
+pub const THREADS: &str = "thread_masks";
+/// What is observed of parallel workers: seen by chance.
+pub const SAMPLED: &str = "parallel_worker_samples";
+
+impl Case<'_> {
+    /// The worst that all windows have.
+    pub(super) fn tier(&self) -> Option<Tier> {
+        // Where nothing was asked, nothing was looked up.
+        let told = |which: fn(&Lookups) -> bool| {
+            let mut asked = self.windows().filter(|window| window.calls > 0);
+            asked.all(|window| window.lookups.as_ref().is_some_and(which))
+        };
+        if self.blocks.is_empty() {
+            return None;
+        }
+        Some(if told(|lookups| !lookups.acquisitions.is_empty()) {
+            Tier::EngineCounters
+        } else if self.localities().next().is_some() || told(|l| !l.distinct_pages.is_empty()) {
+            Tier::PageResidency
+        } else {
+            Tier::CpuResidency
+        })
+    }
+
+    /// All witnesses, those of memory first.
+    pub(super) fn proved_by(&self) -> Vec<ProvedBy> {
+        if self.blocks.is_empty() {
+            return Vec::new();
+        }
+        let counts = |by: &str| ProvedBy { by: by.to_owned(), found: None };
+        let shares = |(by, found): (String, f64)| ProvedBy { by, found: Some(found) };
+        let looked = |which: fn(&Lookups) -> bool| {
+            self.windows().filter_map(|window| window.lookups.as_ref()).any(which)
+        };
+        let mut all = Vec::new();
+        all.extend(looked(|l| !l.acquisitions.is_empty()).then(|| counts(LOOK_UPS)));
+        all.extend(looked(|l| !l.distinct_pages.is_empty()).then(|| counts(PAGES_TOUCHED)));
+        let methods = self.localities().map(|l| (l.method.to_string(), l.share_in_place()));
+        all.extend(least(methods).into_iter().map(shares));
+        all.push(counts(THREADS));
+        let proved = self.windows().flat_map(|window| &window.proved);
+        let proved = proved.filter(|(_, [_, of])| *of > 0);
+        let proved = proved.map(|(by, [held, of])| (by.clone(), *held as f64 / *of as f64));
+        all.extend(least(proved).into_iter().map(shares));
+        let mut observed = self.windows().flat_map(|window| &window.observations);
+        let is_sampled = observed.any(|observation| observation.metric == SAMPLED);
+        all.extend(is_sampled.then(|| counts(SAMPLED)));
+        all
+    }
+
+    fn localities(&self) -> impl Iterator<Item = &Locality> {
+        let placements = self.blocks.iter().map(|block: &BlockRecord| &block.placement);
+        placements.filter_map(|placement| placement.get()).flatten()
+    }
+}
+
+/// The least share of each.
+fn least(shares: impl Iterator<Item = (String, f64)>) -> BTreeMap<String, f64> {
+    let mut least = BTreeMap::new();
+    for (by, share) in shares {
+        let found = least.entry(by).or_insert(share);
+        *found = f64::min(*found, share);
+    }
+    least
+}
