@@ -1,9 +1,11 @@
 //! The developer's tools of hopcost, in Rust: no shell scripts beyond `.ci/run`.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // tools talk to the developer
 
+pub mod apt;
 pub mod bench;
 pub mod command;
 pub mod docs;
+pub mod newer_postgres;
 pub mod prerequisites;
 pub mod test;
 pub mod tidy;

@@ -1,0 +1,162 @@
+//! PostgreSQL 18, which the system does not have: what only a newer server can get wrong, tried on one
+//! from a newer suite.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use hopcost_core::{
+    Answer, Dataset, Instance, Known, Look, Machine, NodeId, ProofMethod, Seat, Setup, Shape,
+    Stream, Target, Workload,
+};
+use hopcost_kit::datasets::DATASETS;
+use hopcost_kit::targets::TARGETS;
+use hopcost_kit::workloads::WORKLOADS;
+use hopcost_sys::{Root, affinity, topology};
+use xtask::newer_postgres::NewerPostgres;
+
+fn target(name: &str) -> &'static dyn Target {
+    *TARGETS.iter().find(|target| target.name() == name).unwrap()
+}
+
+fn dataset(name: &str) -> &'static dyn Dataset {
+    *DATASETS.iter().find(|dataset| dataset.name() == name).unwrap()
+}
+
+fn workload(name: &str) -> &'static dyn Workload {
+    *WORKLOADS.iter().find(|workload| workload.name() == name).unwrap()
+}
+
+fn machine() -> &'static Machine {
+    static MACHINE: OnceLock<Machine> = OnceLock::new();
+    MACHINE.get_or_init(|| topology::read(&Root::live()))
+}
+
+fn home() -> NodeId {
+    machine().nodes_with_memory().next().unwrap().id
+}
+
+#[allow(clippy::unnecessary_wraps)] // a promise may fail
+fn nothing_promised() -> Result<(), String> {
+    Ok(())
+}
+
+/// A question of so many rows.
+#[derive(Clone, Copy)]
+struct Asked {
+    data: &'static str,
+    workload: &'static str,
+    rows: u64,
+}
+
+impl Asked {
+    fn shape(self) -> Shape {
+        Shape { rows: self.rows, sliced: true }
+    }
+
+    fn open(self, target_name: &str, address: &str, cache: &Path) -> Box<dyn Instance> {
+        let setup = Setup {
+            machine: machine(),
+            ground: machine(),
+            dataset: Some(dataset(self.data)),
+            workload: workload(self.workload),
+            shape: self.shape(),
+            homes: vec![home()],
+            emulation: None,
+            cache_dir: cache.to_owned(),
+            address,
+            sessions: 4,
+            keep_data: false,
+            allow_server_changes: false,
+            promise: &nothing_promised,
+        };
+        target(target_name).open(&setup, &mut |_| true).unwrap()
+    }
+
+    /// Forty answers, each held against the rules of the data.
+    fn answers(self, instance: &dyn Instance) -> Vec<Answer> {
+        let workload = workload(self.workload);
+        let cpu = affinity::mask().unwrap().last();
+        let seat = Seat { home: Some(home()), at: Some(home()), worker: cpu, ..Seat::default() };
+        let mut session = instance.session(seat).unwrap();
+        let stream = Stream { number: 0, of: 1, seed: 7 };
+        let mut requests = workload.requests(self.shape(), stream);
+        let answers = (0..40).map(|_| {
+            let request = requests.next();
+            let answer = session.execute(&request).unwrap();
+            let checked = workload.check(self.shape(), &request, &answer);
+            checked.unwrap_or_else(|why| panic!("{}: {why}", self.workload));
+            answer
+        });
+        answers.collect()
+    }
+}
+
+fn cache() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(dir.path(), all).unwrap();
+    dir
+}
+
+fn newer() -> (NewerPostgres, String) {
+    let newer = NewerPostgres::ensure().unwrap();
+    let address = format!("managed?version=18&programs={}", newer.programs().display());
+    (newer, address)
+}
+
+#[test]
+fn postgresql_18_answers_as_sqlite_does() {
+    let ((newer, address), cache) = (newer(), cache());
+    for asked in [
+        Asked { data: "tran_stats", workload: "reporting_p1", rows: 20_000 },
+        Asked { data: "tran_stats", workload: "reporting_p2", rows: 60_000 },
+        Asked { data: "tpcc", workload: "augmented_oltp", rows: 1 },
+        Asked { data: "archive_view", workload: "newest_bounded", rows: 500 },
+    ] {
+        let instance = asked.open("postgres", &address, cache.path());
+        assert!(instance.identity().starts_with(&format!("PostgreSQL {}", newer.version)));
+        let answers = asked.answers(instance.as_ref());
+        instance.close().unwrap();
+        let plain = asked.open("sqlite", "", cache.path());
+        assert_eq!(answers, asked.answers(plain.as_ref()), "{}", asked.workload);
+    }
+}
+
+#[test]
+fn postgresql_18_tells_itself_where_its_shared_buffers_are() {
+    let ((_, address), cache) = (newer(), cache());
+    let asked = Asked { data: "tran_stats", workload: "reporting_p2", rows: 60_000 };
+    let instance = asked.open("postgres", &address, cache.path());
+    let Known::Is(found) = instance.prove(Look::Full) else { panic!("it can be told") };
+    let methods: Vec<ProofMethod> = found.iter().map(|locality| locality.method).collect();
+    assert_eq!(methods, [ProofMethod::MovePages, ProofMethod::BufferView]);
+    assert!(found.iter().all(|locality| locality.share_in_place() >= 0.98), "{found:?}");
+    // The data is some 10 MB, and the view knows of all shared buffers.
+    assert!(found[0].pages() > 2_000 && found[1].pages() > 30_000, "{found:?}");
+    let Known::Is(glance) = instance.prove(Look::Glance) else { panic!("it can be told") };
+    assert_eq!(glance.len(), 1, "around a window the view is left alone");
+    let notes = instance.close().unwrap();
+    assert!(notes.iter().any(|note| note.contains("pg_buffercache_numa")), "{notes:?}");
+}
+
+#[test]
+fn postgresql_18_tells_how_long_its_log_took() {
+    let ((_, address), cache) = (newer(), cache());
+    let asked = Asked { data: "insert_test", workload: "single_row_commit", rows: 1 };
+    let instance = asked.open("postgres", &address, cache.path());
+    let read = || instance.readings();
+    let value = |of: &[hopcost_core::Reading], metric: &str| {
+        of.iter().find(|reading| reading.metric == metric).map(|reading| reading.value).unwrap()
+    };
+    let before = read();
+    asked.answers(instance.as_ref());
+    // Its session is gone, and has handed in what it counted.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let after = read();
+    let grown = |metric: &str| value(&after, metric) - value(&before, metric);
+    assert!(grown("wal_bytes") >= 40.0 * 50.0, "{after:?}");
+    assert!(grown("wal_records") >= 40.0);
+    assert!(grown("log_flushes") >= 40.0 && grown("log_flush_ms") > 0.0, "{after:?}");
+    assert!(grown("session_writes") >= 0.0 && grown("buffer_hits") > 0.0);
+}
