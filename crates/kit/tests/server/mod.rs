@@ -79,8 +79,31 @@ impl PostgreSql {
         server.give(server.dir.path());
         let data = server.data().display().to_string();
         let options = ["-D", &data, "-A", authentication, "-N", "-U", "me"];
-        assert!(server.run("initdb", &[&options[..], more].concat()));
+        let options = [&options[..], more].concat();
+        match server.template().filter(|_| more.is_empty()) {
+            None => assert!(server.run("initdb", &options)),
+            Some(template) if copy(&template, &server.data()) => {}
+            Some(template) => {
+                assert!(server.run("initdb", &options));
+                // Whoever else makes one makes the same.
+                let new = template.with_extension(server.port.to_string());
+                assert!(copy(&server.data(), &new));
+                if std::fs::rename(&new, &template).is_err() {
+                    std::fs::remove_dir_all(&new).unwrap();
+                }
+            }
+        }
         server
+    }
+
+    /// Where an empty cluster of this version is kept, which is quicker to copy than to make; none where
+    /// nothing says which version it is, or where it could be kept.
+    fn template(&self) -> Option<PathBuf> {
+        let version =
+            self.programs.strip_prefix("/usr").ok()?.parent()?.to_str()?.replace('/', "-");
+        let user = self.user.map_or(0, |(user, _)| user);
+        let place = Path::new(option_env!("CARGO_TARGET_TMPDIR")?);
+        (!version.is_empty()).then(|| place.join(format!("cluster-{version}-{user}")))
     }
 
     fn ask_for_passwords(&self) {
@@ -213,6 +236,12 @@ impl Drop for PostgreSql {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Copies a directory with its owners, where it is there.
+fn copy(from: &Path, to: &Path) -> bool {
+    let copied = || Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success();
+    from.is_dir() && copied()
 }
 
 /// Servers of one process each have a port.
