@@ -61,7 +61,7 @@ impl Asked {
             dataset: Some(dataset(self.data)),
             workload: workload(self.workload),
             shape: self.shape(),
-            homes: vec![home()],
+            homes: vec![home().into()],
             emulation: None,
             cache_dir: cache.to_owned(),
             address,
@@ -77,7 +77,7 @@ impl Asked {
     fn answers(self, instance: &dyn Instance) -> Vec<Answer> {
         let workload = workload(self.workload);
         let cpu = affinity::mask().unwrap().last();
-        let seat = Seat { home: Some(home()), at: Some(home()), worker: cpu, ..Seat::default() };
+        let seat = Seat { home: Some(home().into()), at: Some(home()), worker: cpu, ..Seat::default() };
         let mut session = instance.session(seat).unwrap();
         let stream = Stream { number: 0, of: 1, seed: 7 };
         let mut requests = workload.requests(self.shape(), stream);
