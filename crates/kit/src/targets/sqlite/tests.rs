@@ -313,7 +313,7 @@ fn policies(bench: &Bench) -> Vec<(Home, Seat)> {
 
 #[test]
 fn each_policy_puts_the_data_where_it_says_and_proves_it() {
-    for emulation in [None, Some(Emulation { nodes: 2, remote_ns: 50.0, bimodal: None })] {
+    for emulation in [None, Some(Emulation { nodes: 2, remote_ns: 5000.0, bimodal: None })] {
         let bench = Bench::new(emulation);
         let all = policies(&bench);
         let mut setup = bench.setup(&PLAIN, 50_000);
