@@ -166,7 +166,7 @@ fn crates_point_one_way(house: &House) -> Vec<Complaint> {
 }
 
 fn the_core_stays_small_and_light(house: &House) -> Vec<Complaint> {
-    const MOST_LINES: usize = 2100;
+    const MOST_LINES: usize = 2150;
     let mut complaints = Vec::new();
     let in_core = |paper: &&Paper| paper.path.starts_with("crates/core/");
     for paper in house.files.iter().filter(in_core).filter(|p| p.path.ends_with("Cargo.toml")) {

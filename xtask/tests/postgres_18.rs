@@ -77,7 +77,8 @@ impl Asked {
     fn answers(self, instance: &dyn Instance) -> Vec<Answer> {
         let workload = workload(self.workload);
         let cpu = affinity::mask().unwrap().last();
-        let seat = Seat { home: Some(home().into()), at: Some(home()), worker: cpu, ..Seat::default() };
+        let seat =
+            Seat { home: Some(home().into()), at: Some(home()), worker: cpu, ..Seat::default() };
         let mut session = instance.session(seat).unwrap();
         let stream = Stream { number: 0, of: 1, seed: 7 };
         let mut requests = workload.requests(self.shape(), stream);

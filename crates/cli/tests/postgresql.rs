@@ -5,7 +5,7 @@ mod on_postgresql;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use on_postgresql::{Bench, alone, text};
 

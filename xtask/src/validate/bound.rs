@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_hierarchy_that_bounds_cpu_time_is_told_from_others() {
-        let found = |mount| hierarchy_of(mount).map(|found| found.root.display().to_string());
+        let found = |mount: &str| hierarchy_of(mount).map(|found| found.root.display().to_string());
         let line = |kind| format!("32 31 0:29 / /sys/fs/cgroup/x rw,relatime shared:9 - {kind}");
         for kind in ["cgroup cgroup rw,cpu", "cgroup cgroup rw,cpu,cpuacct"] {
             assert_eq!(found(&line(kind)), Some("/sys/fs/cgroup/x".to_owned()), "{kind}");

@@ -2,6 +2,8 @@
 //! is not ours, and clear words when something breaks.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
+mod parallel;
+#[path = "../server/mod.rs"]
 mod server;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -539,86 +541,4 @@ fn a_primary_that_others_follow_is_left_alone() {
     assert!(error.contains("--allow-server-changes"), "{error}");
     let setup = Setup { allow_server_changes: true, ..setup };
     open("postgres", &setup).unwrap().close().unwrap();
-}
-
-/// Asks for a while, with two processes on each query: what was proved, and where workers were seen.
-fn in_parallel(
-    instance: &dyn Instance,
-    setup: &Setup<'_>,
-    parallel: Parallel,
-) -> (BTreeMap<&'static str, [u64; 2]>, BTreeMap<String, f64>) {
-    let cpu = setup.machine.node(NodeId(0)).unwrap().cpus.first();
-    let (home, at) = (Some(NodeId(0).into()), Some(NodeId(0)));
-    let seat = Seat { home, at, worker: cpu, parallel: Some(parallel), ..Seat::default() };
-    let mut session = instance.session(seat).unwrap();
-    let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
-    let mut ask = |session: &mut dyn Session| {
-        let request = requests.next();
-        let answer = session.execute(&request).unwrap();
-        setup.workload.check(setup.shape, &request, &answer).unwrap();
-    };
-    ask(session.as_mut());
-    session.begin_counting();
-    for _ in 0..10 {
-        ask(session.as_mut());
-    }
-    let seen = instance.readings().into_iter();
-    let seen = seen.filter(|reading| reading.metric == "parallel_worker_samples");
-    let seen = seen.map(|reading| (reading.of, reading.value)).collect();
-    (session.counted().proved, seen)
-}
-
-#[test]
-fn parallel_workers_run_where_they_are_put_and_are_counted() {
-    let two = Emulation { nodes: 2, remote_ns: 0.0, bimodal: None };
-    // One CPU cannot be two places.
-    let machine = machine().emulated(two.nodes).expect("this test needs two CPUs");
-    let (dataset, workload) = (dataset("tran_stats"), workload("reporting_p2_whole"));
-    let homes = vec![NodeId(0).into()];
-    let setup = setup(dataset, workload, 200_000, "managed");
-    let setup = Setup { machine: &machine, homes, emulation: Some(two), ..setup };
-    let instance = open("postgres", &setup).unwrap();
-    let dop = |dop| Parallel { dop, ..Parallel::default() };
-
-    for node in [0, 1] {
-        let there = Parallel { postmaster: Some(NodeId(node)), ..dop(2) };
-        let (proved, seen) = in_parallel(instance.as_ref(), &setup, there);
-        let [held, of] = proved["parallel_workers_in_place"];
-        assert!(held == of && of > 0, "{proved:?}");
-        // Ten calls with a worker each; one that lives for a moment may be missed.
-        let [ran, due] = proved["parallel_workers_ran"];
-        assert!(due == 10 && ran >= 5, "{proved:?}");
-        let looks = [0, 1].map(|n| seen[&format!("node {n}, leader on node 0")]);
-        assert_eq!(looks, [0, 1].map(|n| if n == node { of as f64 } else { 0.0 }), "{seen:?}");
-    }
-    let plan = instance.plans().unwrap().remove(0);
-    assert_eq!(plan.matches("Workers Planned: 1").count(), 1, "{plan}");
-
-    // Moved once they run: what was seen before that counts against it.
-    let moved = Parallel { workers: Some(NodeId(1)), ..dop(2) };
-    let (proved, _) = in_parallel(instance.as_ref(), &setup, moved);
-    let [held, of] = proved["parallel_workers_in_place"];
-    assert!(2 * held > of && of > 0, "{proved:?}");
-
-    let (proved, seen) = in_parallel(instance.as_ref(), &setup, dop(1));
-    assert!(!proved.contains_key("parallel_workers_ran") && seen.is_empty(), "{proved:?} {seen:?}");
-}
-
-#[test]
-fn the_postmaster_of_a_server_that_runs_stays_where_it_is() {
-    let server = PostgreSql::start(&[]);
-    let before = affinity::mask_of(server.pid()).unwrap();
-    let address = server.url("postgres");
-    let setup = setup(dataset("nothing"), workload("null_call"), 1, &address);
-    let instance = open("postgres", &setup).unwrap();
-    let parallel = |postmaster| Some(Parallel { dop: 2, postmaster, workers: None });
-    let request = Request { statement: 0, arguments: [0; 4] };
-    let mut session = instance.session(Seat { parallel: parallel(None), ..seat() }).unwrap();
-    assert_eq!(session.execute(&request).unwrap().rows, 1);
-    let refused = instance.session(Seat { parallel: parallel(Some(home())), ..seat() });
-    let words = refused.err().unwrap().to_string();
-    assert!(words.contains("take postgres:managed"), "{words}");
-    assert_eq!(affinity::mask_of(server.pid()).unwrap(), before);
-    drop(session);
-    instance.close().unwrap();
 }
