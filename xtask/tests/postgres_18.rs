@@ -113,7 +113,6 @@ fn postgresql_18_answers_as_sqlite_does() {
         Asked { data: "tran_stats", workload: "reporting_p1", rows: 20_000 },
         Asked { data: "tran_stats", workload: "reporting_p2", rows: 60_000 },
         Asked { data: "tpcc", workload: "augmented_oltp", rows: 1 },
-        Asked { data: "archive_view", workload: "newest_bounded", rows: 500 },
     ] {
         let instance = asked.open("postgres", &address, cache.path());
         assert!(instance.identity().starts_with(&format!("PostgreSQL {}", newer.version)));
