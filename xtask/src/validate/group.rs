@@ -1,6 +1,6 @@
-//! A control group with a bound on CPU time, into which processes are put from outside.
+//! Control groups, into which processes are put from outside: one may have a bound on its CPU time.
 //!
-//! Method: a group below the root of version 1's `cpu` hierarchy, or of version 2 where its controller is
+//! Method: each is a group below the root of version 1's `cpu` hierarchy, or of version 2 where its controller is
 //! there. What is in it when it ends goes back to where the group stood, and the group is removed; one that
 //! a killed run left, empty by then, goes with the next.
 
@@ -18,9 +18,10 @@ pub const PERIOD_US: u32 = 10_000;
 const PREFIX: &str = "hopcost-slowdown-";
 
 /// A group.
-pub struct Bound {
+pub struct Group {
     parent: PathBuf,
     dir: PathBuf,
+    is_first_version: bool,
 }
 
 /// A hierarchy of control groups that can bound CPU time.
@@ -29,21 +30,30 @@ struct Hierarchy {
     is_first_version: bool,
 }
 
-impl Bound {
-    /// Makes one, with nobody in it yet.
-    pub fn make() -> Result<Self> {
+impl Group {
+    /// Makes one, with nobody in it yet, that comes before all others on a CPU.
+    pub fn free(name: &str) -> Result<Self> {
         let Hierarchy { root, is_first_version } = hierarchy()?;
         clear_up(&root);
-        let dir = root.join(format!("{PREFIX}{}", std::process::id()));
+        let dir = root.join(format!("{PREFIX}{}-{name}", std::process::id()));
         fs::create_dir(&dir).with_context(|| format!("making {}", dir.display()))?;
-        let bound = Self { parent: root, dir };
-        if is_first_version {
-            bound.write("cpu.cfs_period_us", &PERIOD_US.to_string())?;
-            bound.write("cpu.cfs_quota_us", &QUOTA_US.to_string())?;
+        let group = Self { parent: root, dir, is_first_version };
+        let [file, most] =
+            if is_first_version { ["cpu.shares", "262144"] } else { ["cpu.weight", "10000"] };
+        group.write(file, most)?;
+        Ok(group)
+    }
+
+    /// The same, up to the bound.
+    pub fn bounded(name: &str) -> Result<Self> {
+        let group = Self::free(name)?;
+        if group.is_first_version {
+            group.write("cpu.cfs_period_us", &PERIOD_US.to_string())?;
+            group.write("cpu.cfs_quota_us", &QUOTA_US.to_string())?;
         } else {
-            bound.write("cpu.max", &format!("{QUOTA_US} {PERIOD_US}"))?;
+            group.write("cpu.max", &format!("{QUOTA_US} {PERIOD_US}"))?;
         }
-        Ok(bound)
+        Ok(group)
     }
 
     /// Puts a process into it; what it starts from then on is in it, too.
@@ -70,7 +80,7 @@ impl Bound {
     }
 }
 
-impl Drop for Bound {
+impl Drop for Group {
     fn drop(&mut self) {
         // Whoever was in it has ended, or ends now: a group is busy for a moment longer.
         for _ in 0..100 {
@@ -116,10 +126,13 @@ fn hierarchy_of(mount: &str) -> Option<Hierarchy> {
     }
 }
 
-/// Removes what killed runs left: a group with somebody in it cannot be removed, and stays.
+/// Removes what killed runs left: the number in a group's name is that of the process that made it.
 fn clear_up(root: &Path) {
     for entry in root.read_dir().into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let maker = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
+        if maker.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            // One with somebody in it cannot be removed, and stays.
             let _ = fs::remove_dir(entry.path());
         }
     }
