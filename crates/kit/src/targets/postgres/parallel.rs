@@ -83,7 +83,7 @@ impl Watch {
             postmaster,
             leaders: Arc::clone(&leaders),
             over: Arc::clone(&over),
-            leader_of: BTreeMap::new(),
+            known: BTreeMap::new(),
         };
         let cpus = all_of(nodes);
         let thread = std::thread::spawn(move || {
@@ -156,9 +156,21 @@ struct Watcher {
     postmaster: u32,
     leaders: Arc<Mutex<Leaders>>,
     over: Arc<AtomicBool>,
-    /// Of the children that have a title: whom they work for.
-    leader_of: BTreeMap<u32, Option<u32>>,
+    /// Of the children: whom they work for.
+    known: BTreeMap<u32, Known>,
 }
+
+/// What is known of a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    WorksFor(u32),
+    /// It has not said so in so many looks.
+    Silent(u32),
+}
+
+/// A child that says nothing in so many looks is no parallel worker. One that has just begun shows its
+/// parent's title, and then for a moment a mixture of that and its own.
+const PATIENCE: u32 = 200;
 
 impl Watcher {
     fn watch(mut self) {
@@ -175,9 +187,15 @@ impl Watcher {
     fn look(&mut self, children: &str) -> bool {
         let children: BTreeSet<u32> =
             children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
-        self.leader_of.retain(|pid, _| children.contains(pid));
-        let workers: Vec<(u32, u32)> =
-            children.iter().filter_map(|pid| Some((*pid, self.leader(*pid)?))).collect();
+        self.known.retain(|pid, _| children.contains(pid));
+        let mut workers = Vec::new();
+        for pid in &children {
+            let known = self.known.entry(*pid).or_insert(Known::Silent(0));
+            *known = known.after_a_look(&children, || processes::title(&Root::live(), *pid).ok());
+            if let Known::WorksFor(leader) = known {
+                workers.push((*pid, *leader));
+            }
+        }
         let mut leaders = self.leaders.lock().unwrap_or_else(PoisonError::into_inner);
         for (pid, leader) in workers {
             let Some(leader) = leaders.get_mut(&leader) else { continue };
@@ -191,16 +209,19 @@ impl Watcher {
         }
         leaders.values().any(|leader| leader.is_parallel)
     }
+}
 
-    /// Whom a child works for; nobody where it is no parallel worker, or has no title yet.
-    fn leader(&mut self, pid: u32) -> Option<u32> {
-        if let Some(leader) = self.leader_of.get(&pid) {
-            return *leader;
+impl Known {
+    fn after_a_look(self, all: &BTreeSet<u32>, title: impl FnOnce() -> Option<String>) -> Self {
+        match self {
+            Self::Silent(looks) if looks < PATIENCE => {
+                let leader = title().and_then(|title| roles::of_title(&title)?.leader);
+                // Half a number is hardly that of another child.
+                let leader = leader.filter(|leader| all.contains(leader));
+                leader.map_or(Self::Silent(looks + 1), Self::WorksFor)
+            }
+            known => known,
         }
-        let title = processes::title(&Root::live(), pid).ok()?;
-        let leader = roles::of_title(&title)?.leader;
-        self.leader_of.insert(pid, leader);
-        leader
     }
 }
 
@@ -347,6 +368,24 @@ mod tests {
             // Two calls with two workers each, and one of them was not seen.
             assert_eq!(proved["parallel_workers_ran"], [3, 4]);
         }
+    }
+
+    #[test]
+    fn a_child_is_asked_again_until_its_title_is_its_own() {
+        let all = BTreeSet::from([41, 1234]);
+        let mut known = Known::Silent(0);
+        for title in [
+            "/usr/bin/postgres -D data",
+            "postgres: parallel worker for P-D data",
+            "postgres: parallel worker for PID 12",
+            "postgres: parallel worker for PID 1234  data",
+        ] {
+            known = known.after_a_look(&all, || Some(title.to_owned()));
+            assert!(matches!(known, Known::Silent(_)), "{title}");
+        }
+        let whole = || Some("postgres: parallel worker for PID 1234 ".to_owned());
+        assert_eq!(known.after_a_look(&all, whole), Known::WorksFor(1234));
+        assert_eq!(Known::Silent(PATIENCE).after_a_look(&all, whole), Known::Silent(PATIENCE));
     }
 
     #[test]
