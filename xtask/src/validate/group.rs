@@ -11,9 +11,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 /// Microseconds of each period in which the group may compute.
-pub const QUOTA_US: u32 = 5_000;
+pub const QUOTA_US: u32 = 10_000;
 /// Short against a window.
-pub const PERIOD_US: u32 = 10_000;
+pub const PERIOD_US: u32 = 20_000;
 
 const PREFIX: &str = "hopcost-slowdown-";
 
@@ -64,14 +64,6 @@ impl Group {
     /// How many processes are in it.
     pub fn members(&self) -> usize {
         fs::read_to_string(self.dir.join("cgroup.procs")).map_or(0, |pids| pids.lines().count())
-    }
-
-    /// In how many periods it had to wait.
-    pub fn throttled(&self) -> Result<u64> {
-        let path = self.dir.join("cpu.stat");
-        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let count = text.lines().find_map(|line| line.strip_prefix("nr_throttled "));
-        count.and_then(|count| count.parse().ok()).context("cpu.stat tells no nr_throttled")
     }
 
     fn write(&self, file: &str, text: &str) -> Result<()> {

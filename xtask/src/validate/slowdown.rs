@@ -2,24 +2,28 @@
 //!
 //! Method: hopcost compares two PostgreSQL servers of its own that differ in nothing (`instance = 1` and
 //! `instance = 2`). From outside, without its knowledge, all processes of the second are put into a control
-//! group that may compute in half of each period of 10 ms. A server that has work for a share d of the time
-//! and gets a share q of it does q / d of what it would do: the cost is 1 − q / d. q is the group's bound; d
-//! is measured before each run, by the kernel's account of the CPU time of a connection's process under the
-//! same load, without a bound and without a figure of hopcost's.
+//! group that may compute in half of each period of 20 ms. The work is a server's alone and its calls are
+//! short, so that what it does in a second follows from how long its process computes in it. The truth is
+//! therefore 1 − q / d: of the time in which a connection is asked without a pause, its process computes a
+//! share q under the bound, and a share d without it. Both are read from the kernel's account of the
+//! connections' processes while hopcost runs, every 20 ms, without any figure of hopcost's; the begin and the
+//! end of each busy stretch are left out. q is a little less than the bound, because what else the server
+//! does counts, too, and because the kernel hands time out in slices.
 //!
-//! Limits: it takes root. Who shares the CPU with the free server takes from d: hopcost and that server are
-//! in a group of their own, without a bound, and both groups come before all others. That keeps other work
-//! on the machine small, and no more: of caches and of the hypervisor's time it takes what it takes.
+//! Limits: it takes root. Other work on the machine is taken to cost both servers the same: both groups come
+//! before all others, but caches that somebody else fills are colder for the one that had to pause.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use hopcost_core::{CpuId, Known};
+use hopcost_core::Known;
 use hopcost_sys::processes::{self, Processes};
-use hopcost_sys::{Root, affinity, clock};
+use hopcost_sys::{Root, clock};
 
 use super::group::{Group, PERIOD_US, QUOTA_US};
 use super::live::Ended;
@@ -28,14 +32,14 @@ const RUNS: u64 = 10;
 const LEAST_COVERED: usize = 9;
 
 /// Calls of a millisecond or so: the server computes nearly all of the time.
-const ROWS: &str = "10000";
+const ROWS: &str = "1000";
 const EXPERIMENT: &str = r#"
 question = "What does it cost that the second server is held back from outside?"
 
 [subject]
 target = "postgres"
 dataset = "tran_stats"
-scale = { quick = 10_000, full = 10_000 }
+scale = { quick = 1_000, full = 1_000 }
 workload = "reporting_p2"
 
 [factor.server]
@@ -53,9 +57,6 @@ prove = [
 const SERVER: &str = "postgres";
 const STARTING: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(20);
-/// For the server to warm up, and for what its demand is measured over.
-const WARMING: Duration = Duration::from_secs(1);
-const MEASURING: Duration = Duration::from_secs(2);
 
 /// All runs; does the interval hold the truth in enough of them?
 pub fn run(hopcost: &Path, dir: &Path) -> Result<bool> {
@@ -63,31 +64,31 @@ pub fn run(hopcost: &Path, dir: &Path) -> Result<bool> {
     let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(dir, all)?;
     fs::write(dir.join("experiment.toml"), EXPERIMENT)?;
-    let cpu = affinity::mask()?.first().context("no CPU to stand on")?;
-    let trial = Trial { hopcost, dir, cpu, free: Group::free("free")? };
-    let quota = f64::from(QUOTA_US) / f64::from(PERIOD_US);
+    let trial = Trial { hopcost, dir, free: Group::free("free")? };
     println!(
-        "slowdown: {RUNS} runs; the second of two servers gets {:.0} % of a CPU",
-        100.0 * quota
+        "slowdown: {RUNS} runs; the second of two servers may compute {QUOTA_US} of {PERIOD_US} µs"
     );
-    // Brings the data, too: from then on servers start at once.
-    trial.demand()?;
+    trial.load()?;
     let mut covered = 0;
     for seed in 1..=RUNS {
-        let demand = trial.demand()?;
-        let truth = 1.0 - quota / demand;
-        let (ended, throttled) = trial.run(seed)?;
+        let (ended, shares) = trial.run(seed)?;
         let Some([point, low, high]) = ended.estimate else {
             println!("  seed {seed}: no estimate; {} {}", ended.verdict, ended.reason);
             continue;
         };
+        let truth = 1.0 - shares[1] / shares[0];
         let holds = low <= truth && truth <= high;
         covered += usize::from(holds);
-        let [demand, truth, point, low, high] =
-            [demand, truth, point, low, high].map(|share| 100.0 * share);
+        let percent = |share: f64| 100.0 * share;
         println!(
-            "  seed {seed}: demand {demand:.2} %, planted {truth:.2} %; found {point:.2} % \
-             ({low:.2} … {high:.2} %): {}; {}, held back in {throttled} periods, {:.0} s",
+            "  seed {seed}: computed {:.2} and {:.2} % of the time: {:.2} % planted; {:.2} % found \
+             ({:.2} … {:.2} %): {}; {}, {:.0} s",
+            percent(shares[0]),
+            percent(shares[1]),
+            percent(truth),
+            percent(point),
+            percent(low),
+            percent(high),
             if holds { "holds it" } else { "does not hold it" },
             ended.verdict,
             ended.seconds
@@ -100,58 +101,48 @@ pub fn run(hopcost: &Path, dir: &Path) -> Result<bool> {
 struct Trial<'a> {
     hopcost: &'a Path,
     dir: &'a Path,
-    cpu: CpuId,
     /// Of hopcost and all that it starts, as long as nobody puts it elsewhere.
     free: Group,
 }
 
 impl Trial<'_> {
-    /// The share of the time in which a connection's process computes when nothing holds it back.
-    fn demand(&self) -> Result<f64> {
-        let cpu = self.cpu.to_string();
-        let seconds = (WARMING + MEASURING).as_secs() + 4;
+    /// Brings the data: from then on servers start at once.
+    fn load(&self) -> Result<()> {
         let mut drive = self.command("drive");
         drive.args(["postgres:managed", "--workload", "reporting_p2", "--scale", ROWS]);
-        drive.args(["--duration", &format!("{seconds}s")]);
-        drive.args(["--client-cpus", &cpu, "--worker-cpus", &cpu]);
-        let mut drive = self.start(drive.stdout(Stdio::null()))?;
-        let backend = drive.wait_for("a busy connection", busy_process)?;
-        std::thread::sleep(WARMING);
-        let (begun, before) = (clock::now(), computed(backend)?);
-        std::thread::sleep(MEASURING);
-        let (took, after) = (begun.elapsed(), computed(backend)?);
-        let status = drive.0.wait()?;
+        let status = drive.args(["--duration", "0.1s"]).stdout(Stdio::null()).status()?;
         ensure!(status.success(), "hopcost drive: {status}");
-        Ok(after.saturating_sub(before).as_secs_f64() / took.as_secs_f64())
+        Ok(())
     }
 
-    /// A comparison whose second server is bounded as soon as it is there.
-    fn run(&self, seed: u64) -> Result<(Ended, u64)> {
+    /// A comparison whose second server is bounded as soon as it is there; and the share of the time in
+    /// which each of the servers computed when it was asked.
+    fn run(&self, seed: u64) -> Result<(Ended, [f64; 2])> {
         let bound = Group::bounded("bounded")?;
         let store = self.dir.join("slowdown.db");
         let mut run = self.command("run");
         run.arg(self.dir.join("experiment.toml")).args(["--target", "postgres:managed", "--quick"]);
-        run.args(["--set", "units=8", "--set", "window=300ms", "--set", "guard=60ms"]);
+        run.args(["--set", "units=8", "--set", "window=400ms", "--set", "guard=60ms"]);
         run.args(["--seed", &seed.to_string(), "--json", "--store"]).arg(&store);
         let told = self.dir.join("told.json");
         run.stdout(fs::File::create(&told)?);
         let mut run = self.start(&mut run)?;
-        let second = run.wait_for("its second server", |processes, hopcost| {
-            servers(processes, hopcost).get(1).copied()
+        let both = run.wait_for("its second server", |processes, hopcost| {
+            <[u32; 2]>::try_from(servers(processes, hopcost)).ok()
         })?;
         // What it has started by now, and then what it starts later by itself.
-        bound.admit(second)?;
-        for pid in see()?.tree(second) {
+        bound.admit(both[1])?;
+        for pid in see()?.tree(both[1]) {
             // One that has ended meanwhile needs no bound.
             let _ = bound.admit(pid);
         }
         ensure!(bound.members() > 0, "the second server is not in its control group");
-        let throttled = run.until_it_ends(&bound)?;
+        let shares = run.shares_until_it_ends(both)?;
         fs::remove_file(&store).with_context(|| store.display().to_string())?;
         // A refusal ends with 1 and is an outcome like any other.
         let status = run.0.wait()?;
         ensure!(matches!(status.code(), Some(0 | 1)), "hopcost run: {status}");
-        Ok((Ended::read(&fs::read(&told)?)?, throttled))
+        Ok((Ended::read(&fs::read(&told)?)?, shares))
     }
 
     fn start(&self, command: &mut Command) -> Result<Alive> {
@@ -195,15 +186,74 @@ impl Alive {
         bail!("{what} does not come")
     }
 
-    /// How often the group had to wait, as it was last seen.
-    fn until_it_ends(&mut self, bound: &Group) -> Result<u64> {
-        let mut throttled = 0;
+    /// The share of the time in which each server's busiest process computed, where it was busy.
+    fn shares_until_it_ends(&mut self, servers: [u32; 2]) -> Result<[f64; 2]> {
+        let mut seen = servers.map(|_| Vec::new());
+        let begun = clock::now();
         while self.0.try_wait()?.is_none() {
-            throttled = bound.throttled()?;
+            let processes = see()?;
+            for (server, seen) in servers.into_iter().zip(&mut seen) {
+                let children = processes.iter().filter(|(_, process)| process.parent == server);
+                let computed = children.filter_map(|(pid, _)| Some((pid, computed(pid)?)));
+                seen.push(Look { at: begun.elapsed(), computed: computed.collect() });
+            }
             std::thread::sleep(PAUSE);
         }
-        Ok(throttled)
+        let [free, bounded] = seen.map(|looks| busy_share(&looks));
+        Ok([free, bounded].map(|share| share.unwrap_or(f64::NAN)))
     }
+}
+
+/// What the processes of a server had computed at a moment.
+struct Look {
+    at: Duration,
+    computed: BTreeMap<u32, Duration>,
+}
+
+/// Of a busy stretch so many steps at its begin and at its end are left out: a window's guard, and the steps
+/// in which it begins and ends.
+const EDGES: usize = 5;
+/// From this share on a process is at work.
+const BUSY: f64 = 0.1;
+/// Steps that are looked at together.
+const TOGETHER: usize = 5;
+
+/// The share of the time in which the busiest process computed when it was asked without a pause: the median
+/// over busy stretches, a few periods at a time, so that the moments between two windows do not count.
+fn busy_share(looks: &[Look]) -> Option<f64> {
+    let step = |pair: &[Look]| {
+        let used = |(pid, after): (&u32, &Duration)| {
+            let before = pair[0].computed.get(pid).copied()?;
+            Some(after.saturating_sub(before).as_secs_f64())
+        };
+        let most = pair[1].computed.iter().filter_map(used).fold(0.0, f64::max);
+        [most, (pair[1].at - pair[0].at).as_secs_f64()]
+    };
+    let steps: Vec<[f64; 2]> = looks.windows(2).map(step).collect();
+    let is_busy = |[used, took]: &[f64; 2]| *used > BUSY * took;
+    let at_work: Vec<bool> = steps.windows(2).map(|two| two.iter().any(is_busy)).collect();
+    let mut shares = Vec::new();
+    for stretch in stretches(&at_work) {
+        let inner = stretch.start + EDGES..stretch.end.saturating_sub(EDGES);
+        for together in steps.get(inner).unwrap_or_default().windows(TOGETHER) {
+            let sum = |n: usize| together.iter().map(|step| step[n]).sum::<f64>();
+            shares.push(sum(0) / sum(1));
+        }
+    }
+    shares.sort_by(f64::total_cmp);
+    shares.get(shares.len() / 2).copied()
+}
+
+/// Where it is true for a while.
+fn stretches(states: &[bool]) -> Vec<Range<usize>> {
+    let mut stretches: Vec<Range<usize>> = Vec::new();
+    for (n, _) in states.iter().enumerate().filter(|(_, state)| **state) {
+        match stretches.last_mut() {
+            Some(last) if last.end == n => last.end = n + 1,
+            _ => stretches.push(n..n + 1),
+        }
+    }
+    stretches
 }
 
 impl Drop for Alive {
@@ -228,19 +278,43 @@ fn servers(processes: &Processes, hopcost: u32) -> Vec<u32> {
     processes.iter().filter(|(_, process)| is_one(process)).map(|(pid, _)| pid).collect()
 }
 
-/// A process of a server's that has computed for a while: that of the connection that is asked.
-fn busy_process(processes: &Processes, hopcost: u32) -> Option<u32> {
-    let servers = servers(processes, hopcost);
-    let busy = processes.iter().filter(|(_, process)| servers.contains(&process.parent));
-    let used = |pid: u32| computed(pid).unwrap_or_default();
-    let most = busy.map(|(pid, _)| pid).max_by_key(|pid| used(*pid))?;
-    (used(most) > WARMING / 2).then_some(most)
+/// The CPU time that a process has used: the first figure of its `schedstat`, in nanoseconds. None of one
+/// that has ended.
+fn computed(pid: u32) -> Option<Duration> {
+    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
-/// The CPU time that a process has used: the first figure of its `schedstat`, in nanoseconds.
-fn computed(pid: u32) -> Result<Duration> {
-    let path = format!("/proc/{pid}/schedstat");
-    let text = fs::read_to_string(&path).with_context(|| path.clone())?;
-    let ns = text.split_whitespace().next().and_then(|ns| ns.parse().ok());
-    ns.map(Duration::from_nanos).with_context(|| format!("{path}: '{text}'"))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks every 20 ms at two processes of a server, of which one is asked for half a second and then
+    /// rests as long, and computes so much of the time.
+    fn looks(share: f64) -> Vec<Look> {
+        let mut computed = 0.0;
+        let look = |n: u32| {
+            let is_asked = n / 25 % 2 == 1;
+            computed += if is_asked { 0.02 * share } else { 0.0 };
+            let other = Duration::from_micros(200) * n;
+            let computed = [(7, Duration::from_secs_f64(computed)), (8, other)];
+            Look { at: PAUSE * n, computed: computed.into() }
+        };
+        (0..200).map(look).collect()
+    }
+
+    #[test]
+    fn the_share_of_busy_stretches_is_found_and_pauses_do_not_count() {
+        for share in [0.98, 0.5, 0.3] {
+            let found = busy_share(&looks(share)).unwrap();
+            assert!((found - share).abs() < 1e-6, "{share} found as {found}");
+        }
+        assert_eq!(busy_share(&looks(0.0)), None);
+    }
+
+    #[test]
+    fn stretches_begin_and_end_where_the_state_changes() {
+        assert_eq!(stretches(&[false, true, true, false, true]), [1..3, 4..5]);
+        assert!(stretches(&[false; 3]).is_empty());
+    }
 }
