@@ -227,7 +227,7 @@ fn busy_share(looks: &[Look]) -> Option<f64> {
             Some(after.saturating_sub(before).as_secs_f64())
         };
         let most = pair[1].computed.iter().filter_map(used).fold(0.0, f64::max);
-        [most, (pair[1].at - pair[0].at).as_secs_f64()]
+        [most, pair[1].at.saturating_sub(pair[0].at).as_secs_f64()]
     };
     let steps: Vec<[f64; 2]> = looks.windows(2).map(step).collect();
     let is_busy = |[used, took]: &[f64; 2]| *used > BUSY * took;
