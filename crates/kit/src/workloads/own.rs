@@ -80,11 +80,17 @@ struct Drawn {
     dice: Rng,
 }
 
+impl Drawn {
+    fn draw(&mut self) -> usize {
+        let all = self.ends.last().copied().unwrap_or(1).max(1);
+        let drawn = self.dice.u64(..all);
+        self.ends.partition_point(|end| *end <= drawn)
+    }
+}
+
 impl Requests for Drawn {
     fn next(&mut self) -> Request {
-        let all = self.ends.last().copied().unwrap_or(1).max(1);
-        let drawn = if self.ends.len() > 1 { self.dice.u64(..all) } else { 0 };
-        let statement = self.ends.partition_point(|end| *end <= drawn);
+        let statement = if self.ends.len() > 1 { self.draw() } else { 0 };
         Request { statement, arguments: [0; 4] }
     }
 }

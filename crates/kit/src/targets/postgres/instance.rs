@@ -18,7 +18,7 @@ use super::lines::Lines;
 use super::parallel::{self, Nodes, Watch};
 use super::server::{Quarters, Server};
 use super::session::{Connection, LogWriter, Opening, Ready, failed, name_of, numbered};
-use super::statistics::{self, Statistics};
+use super::statistics::{self, Teller};
 use super::waits::Waits;
 use super::wire::{Wire, WireError};
 
@@ -35,7 +35,7 @@ pub struct Copy {
     ground: Option<Ground>,
     /// What it tells of its memory itself, or why it is not asked.
     view: Mutex<Result<BufferView, Reason>>,
-    statistics: Statistics,
+    statistics: Teller,
     /// How it is reached.
     pub address: Address,
     /// What each connection says first.
@@ -163,7 +163,7 @@ impl Copy {
         let log_writer = warden.value(LOG_WRITER).map_err(failed)?;
         let lines = Lines::default();
         lines.add(&warden);
-        let statistics = Statistics::of(&mut warden).map_err(failed)?;
+        let statistics = Teller::of(&address, &lines);
         Ok(Self {
             waits: OnceLock::new(),
             watch: OnceLock::new(),
@@ -307,12 +307,13 @@ impl Cluster {
         identity: String,
     ) -> Result<Self, TargetError> {
         let statements = setup.workload.statements(setup.shape);
+        let numbered = statements.iter().enumerate();
         let has_scripts = statements.iter().any(|statement| statement.script.is_some());
         let scale = if has_scripts { scale(&mut copies[0].warden()).map_err(failed)? } else { 1 };
         let commit = copies[0].warden().value("SHOW synchronous_commit").map_err(failed)?;
         Ok(Self {
             copies,
-            statements: statements.iter().map(Ready::of).collect::<Result<_, _>>()?,
+            statements: numbered.map(|(n, ready)| Ready::of(n, ready)).collect::<Result<_, _>>()?,
             arguments: first_arguments(setup),
             identity,
             scale,
@@ -339,7 +340,7 @@ impl Cluster {
     /// What a reader of the result should know of what these servers told, and did not.
     pub fn notes(&self) -> Vec<String> {
         let version = self.first().warden().major();
-        let missing = self.first().statistics.missing.iter();
+        let missing = self.first().statistics.missing().iter();
         let missing = missing.map(|words| format!("of PostgreSQL {version}, {words}"));
         let mut notes: Vec<String> = self.copies.iter().filter_map(Copy::note).collect();
         // Servers of one version have the same things missing.
@@ -352,7 +353,9 @@ impl Cluster {
         let Statement { name, sql, arguments, .. } = match self.statements[n] {
             Ready::Statement(statement) => statement,
             // What it sends is the user's own, and may change data: it is not tried out.
-            Ready::Script(script) => return Ok(format!("{}\na script", script.name())),
+            Ready::Script(compiled) => {
+                return Ok(format!("{}\na script", compiled.script.name()));
+            }
         };
         let prepared = format!("explained_{}", name_of(n));
         let [types, _] = wire.prepare(&prepared, &numbered(sql))?;
@@ -447,9 +450,8 @@ impl Instance for Cluster {
         let mut readings = Waits::readings(self.copies.iter().filter_map(Copy::waits));
         let watches = self.copies.iter().filter_map(|copy| copy.watch.get()?.as_ref());
         readings.extend(watches.flat_map(|watch| watch.readings()));
-        // A server that is gone is told of by those who ask it for more.
-        let told = |copy: &Copy| copy.statistics.read(&mut copy.warden()).unwrap_or_default();
-        readings.extend(statistics::sum(self.copies.iter().flat_map(told)));
+        let told = self.copies.iter().flat_map(|copy| copy.statistics.read());
+        readings.extend(statistics::sum(told));
         readings
     }
 

@@ -2,8 +2,11 @@
 //!
 //! Method: a command is prepared when it first comes up, and sent as `pgbench -M prepared` sends it:
 //! arguments and answers as text, one round trip each, or one for a whole pipeline. Between two commands
-//! the thread serves other connections, and while a client sleeps, too.
+//! the thread serves other connections, and while a client sleeps, too. What many clients of a thread can
+//! share they share: where hundreds take turns, the memory of each has gone cold when its turn comes.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -14,28 +17,53 @@ use super::session::called;
 use super::wire::{Wire, column_names, columns};
 use crate::pgbench::{self, Parameter, Pipeline, RunError, Script, Step, Walk, presets};
 
+/// A script, and how its commands are sent.
+pub struct Compiled {
+    /// The script.
+    pub script: Script,
+    /// Its number among all of the client's.
+    number: usize,
+    /// What stands at the beginning of each command's bind messages.
+    heads: Vec<Vec<u8>>,
+}
+
+impl Compiled {
+    /// A script with its number.
+    pub fn new(number: usize, script: Script) -> Self {
+        // No portal's name, the statement's, and all arguments as text.
+        let head =
+            |command| [&[0][..], compiled(number, command).as_bytes(), &[0, 0, 1, 0, 0]].concat();
+        let heads = (0..script.commands().len()).map(head).collect();
+        Self { script, number, heads }
+    }
+
+    /// Has a command compiled.
+    fn parse(&self, command: usize, into: &mut BytesMut) -> std::io::Result<()> {
+        let sql = self.script.commands().nth(command).unwrap_or_default();
+        frontend::parse(&compiled(self.number, command), sql, [], into)
+    }
+}
+
+thread_local! {
+    /// What is put together to be sent.
+    static MESSAGES: RefCell<BytesMut> = RefCell::default();
+}
+
 /// A client that goes through scripts, with its variables.
 pub struct Client {
     variables: pgbench::Session,
-    /// The commands of each script, as far as they have come up.
-    known: Vec<Vec<Option<Known>>>,
-    /// What is sent next.
-    messages: BytesMut,
+    /// The commands that the server knows: of which script, and which of it.
+    known: BTreeSet<[usize; 2]>,
+    /// What is to be sent once it has slept.
+    kept: BytesMut,
     course: Option<Course>,
     /// How long the script sleeps before it goes on.
     rest: Option<Duration>,
 }
 
-/// A command that the server knows.
-struct Known {
-    /// What stands at the beginning of each of its bind messages.
-    head: Vec<u8>,
-}
-
 /// A way through a script that is not ended yet.
 struct Course {
-    script: &'static Script,
-    number: usize,
+    script: &'static Compiled,
     walk: Walk<'static>,
     /// The command whose answer is waited for.
     asked: Option<usize>,
@@ -59,8 +87,8 @@ impl Client {
         prepared.map_err(TargetError::Failed)?;
         Ok(Self {
             variables,
-            known: Vec::new(),
-            messages: BytesMut::new(),
+            known: BTreeSet::new(),
+            kept: BytesMut::new(),
             course: None,
             rest: None,
         })
@@ -76,13 +104,12 @@ impl Client {
     pub fn begin(
         &mut self,
         wire: &mut Wire,
-        script: &'static Script,
-        number: usize,
+        script: &'static Compiled,
     ) -> Result<Option<u64>, CallError> {
-        let walk = script.begin();
-        self.messages.clear();
+        let walk = script.script.begin();
+        self.kept.clear();
         self.rest = None;
-        self.course = Some(Course { script, number, walk, asked: None, is_ahead: false, rows: 0 });
+        self.course = Some(Course { script, walk, asked: None, is_ahead: false, rows: 0 });
         self.go_on(wire)
     }
 
@@ -92,7 +119,8 @@ impl Client {
             return self.go_on(wire);
         }
         let Some(course) = &mut self.course else { return Ok(Some(0)) };
-        let wants_rows = course.asked.is_some_and(|command| course.script.wants_rows(command));
+        let wants_rows =
+            course.asked.is_some_and(|command| course.script.script.wants_rows(command));
         let (mut names, mut rows) = (Vec::new(), Vec::new());
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
         let count = &mut course.rows;
@@ -110,7 +138,7 @@ impl Client {
             Ok(())
         });
         if let Err(error) = taken {
-            let call = called(course.script.name(), error);
+            let call = called(course.script.script.name(), error);
             return Err(self.give_up(wire, call));
         }
         let told = course.walk.answered(&mut self.variables, &names, &rows);
@@ -122,9 +150,9 @@ impl Client {
 
     /// Ends the transaction that a failed script has left open.
     fn give_up(&mut self, wire: &mut Wire, error: CallError) -> CallError {
-        if let Some(Course { number, asked: Some(command), .. }) = self.course.take() {
+        if let Some(Course { script, asked: Some(command), .. }) = self.course.take() {
             // It may be its first time that failed: then the server does not know it.
-            self.forget(wire, [number, command]);
+            self.forget(wire, [script.number, command]);
         }
         if matches!(error, CallError::Failed(_)) && wire.is_in_transaction() {
             // A connection that cannot even do that says so at its next call.
@@ -134,8 +162,7 @@ impl Client {
     }
 
     fn forget(&mut self, wire: &mut Wire, [number, command]: [usize; 2]) {
-        let place = self.known.get_mut(number).and_then(|commands| commands.get_mut(command));
-        if place.is_some_and(|place| place.take().is_some()) {
+        if self.known.remove(&[number, command]) {
             let mut messages = BytesMut::new();
             // Closing what is not there is no error.
             let _ = frontend::close(b'S', &compiled(number, command), &mut messages);
@@ -145,6 +172,19 @@ impl Client {
     }
 
     fn go_on(&mut self, wire: &mut Wire) -> Result<Option<u64>, CallError> {
+        MESSAGES.with_borrow_mut(|messages| {
+            messages.clear();
+            messages.extend_from_slice(&self.kept.split());
+            self.go_on_with(wire, messages)
+        })
+    }
+
+    /// From what is to be sent first.
+    fn go_on_with(
+        &mut self,
+        wire: &mut Wire,
+        messages: &mut BytesMut,
+    ) -> Result<Option<u64>, CallError> {
         let Some(course) = &mut self.course else { return Ok(Some(0)) };
         loop {
             let step = match course.walk.next(&mut self.variables) {
@@ -153,7 +193,7 @@ impl Client {
                     return Err(self.give_up(wire, CallError::Failed(error.to_string())));
                 }
             };
-            let name = course.script.name();
+            let name = course.script.script.name();
             match step {
                 Step::End => {
                     let rows = course.rows;
@@ -162,6 +202,7 @@ impl Client {
                 }
                 Step::Sleep(time) => {
                     self.rest = Some(time);
+                    self.kept.extend_from_slice(messages);
                     return Ok(None);
                 }
                 Step::Pipeline(Pipeline::Start) => {
@@ -174,29 +215,29 @@ impl Client {
                 }
                 Step::Send(command) => {
                     course.asked = Some(command);
-                    let (script, number) = (course.script, course.number);
-                    let into = &mut self.messages;
-                    let packed = known(&mut self.known, script, [number, command], into)
-                        .map_err(|error| format!("{name}: {error}"))
-                        .and_then(|known| {
+                    let Compiled { script, number, heads } = course.script;
+                    let is_new = self.known.insert([*number, command]);
+                    let parsed =
+                        if is_new { course.script.parse(command, messages) } else { Ok(()) };
+                    let packed =
+                        parsed.map_err(|error| format!("{name}: {error}")).and_then(|()| {
                             let parameters = script.parameters(command, &self.variables);
-                            bind(&known.head, parameters, into)
+                            bind(&heads[command], parameters, messages)
                         });
                     if let Err(words) = packed {
                         return Err(self.give_up(wire, CallError::Failed(words)));
                     }
                     if script.wants_rows(command) {
-                        into.extend_from_slice(DESCRIBE);
+                        messages.extend_from_slice(DESCRIBE);
                     }
-                    into.extend_from_slice(EXECUTE);
+                    messages.extend_from_slice(EXECUTE);
                     if course.is_ahead {
                         continue;
                     }
                 }
             }
-            self.messages.extend_from_slice(SYNC);
-            let sent = wire.send(&self.messages);
-            self.messages.clear();
+            messages.extend_from_slice(SYNC);
+            let sent = wire.send(messages);
             return sent.map(|()| None).map_err(|error| called(name, error));
         }
     }
@@ -206,33 +247,6 @@ impl Client {
 const DESCRIBE: &[u8] = b"D\0\0\0\x06P\0";
 const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
 const SYNC: &[u8] = b"S\0\0\0\x04";
-
-/// A command, compiled where it comes up first.
-fn known<'a>(
-    known: &'a mut Vec<Vec<Option<Known>>>,
-    script: &Script,
-    [number, command]: [usize; 2],
-    into: &mut BytesMut,
-) -> std::io::Result<&'a Known> {
-    if known.len() <= number {
-        known.resize_with(number + 1, Vec::new);
-    }
-    let commands = &mut known[number];
-    if commands.len() <= command {
-        commands.resize_with(command + 1, || None);
-    }
-    let place = &mut commands[command];
-    if place.is_none() {
-        let name = compiled(number, command);
-        frontend::parse(&name, script.commands().nth(command).unwrap_or_default(), [], into)?;
-        // No portal's name, the statement's, and all arguments as text.
-        let mut head = vec![0];
-        head.extend_from_slice(name.as_bytes());
-        head.extend_from_slice(&[0, 0, 1, 0, 0]);
-        *place = Some(Known { head });
-    }
-    place.as_ref().ok_or_else(|| std::io::Error::other("it is not known"))
-}
 
 /// The name that pgbench gives a command.
 fn compiled(script: usize, command: usize) -> String {

@@ -26,7 +26,7 @@ use super::address::Address;
 use super::instance::Ground;
 use super::lines::Lines;
 use super::parallel::{self, Team, Watch};
-use super::script::Client;
+use super::script::{Client, Compiled};
 use super::statistics::{HAND_IN, HANDS_IN};
 use super::types::Type;
 use super::wire::{Wire, WireError, columns};
@@ -64,24 +64,24 @@ pub enum Ready {
     /// A statement.
     Statement(Statement),
     /// A script, read.
-    Script(&'static Script),
+    Script(&'static Compiled),
 }
 
 impl Ready {
     /// Scripts are read once, and last as long as the program does.
-    pub fn of(statement: &Statement) -> Result<Self, TargetError> {
+    pub fn of(number: usize, statement: &Statement) -> Result<Self, TargetError> {
         let Some(variables) = statement.script else {
             return Ok(Self::Statement(*statement));
         };
         let script = Script::with(statement.name, statement.sql, variables);
         let script = script.map_err(|error| TargetError::Failed(error.to_string()))?;
-        Ok(Self::Script(Box::leak(Box::new(script))))
+        Ok(Self::Script(Box::leak(Box::new(Compiled::new(number, script)))))
     }
 
     fn script(&self) -> Option<&'static Script> {
         match self {
             Self::Statement(_) => None,
-            Self::Script(script) => Some(script),
+            Self::Script(compiled) => Some(&compiled.script),
         }
     }
 }
@@ -111,7 +111,7 @@ pub struct Connection {
 
 enum Asked {
     Statement(Call),
-    Script(&'static Script),
+    Script(&'static Compiled),
 }
 
 /// A statement, ready to be sent.
@@ -273,12 +273,12 @@ impl Remote for Connection {
         let call = match self.calls.get_mut(request.statement) {
             Some(Asked::Statement(call)) => call,
             Some(Asked::Script(script)) => {
-                let ended = self.client.begin(&mut self.wire, script, request.statement)?;
+                let ended = self.client.begin(&mut self.wire, script)?;
                 // A script without a statement has nothing to wait for.
                 return match ended {
                     None => Ok(()),
                     Some(_) => {
-                        Err(CallError::Failed(format!("{}: it asks nothing", script.name())))
+                        Err(CallError::Failed(format!("{}: it asks nothing", script.script.name())))
                     }
                 };
             }

@@ -4,23 +4,74 @@
 //! places in it, which the server knows to the byte at any moment. A session hands the rest in when it is
 //! asked to (15 and later), as it is at each window's end, or half a second late (before 15).
 //!
+//! Who asks between windows is in nobody's way: on a connection of its own, and where no answer comes at
+//! once, it asks no more.
+//!
 //! Limits: a server that runs counts what others do, too. What its processes of its own do (checkpointer,
 //! walwriter) they hand in when they wake: of windows shorter than a second it is told by the arm, not by
 //! the window.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use hopcost_core::{Nature, Reading};
 
+use super::address::Address;
+use super::lines::Lines;
 use super::wire::{Wire, WireError};
+
+/// What a server counts, as long as it tells it.
+pub struct Teller {
+    statistics: Statistics,
+    /// None once it is not asked any more.
+    wire: Mutex<Option<Wire>>,
+}
+
+/// A server that takes longer is not asked again.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+impl Teller {
+    /// Begins to ask a server.
+    pub fn of(address: &Address, lines: &Lines) -> Self {
+        let asked = Wire::connect(address).and_then(|mut wire| {
+            wire.limit(Some(AT_ONCE))?;
+            lines.add(&wire);
+            Ok((Statistics::of(&mut wire)?, wire))
+        });
+        match asked {
+            Ok((statistics, wire)) => Self { statistics, wire: Mutex::new(Some(wire)) },
+            Err(error) => {
+                let missing = vec![format!("the server's own counts are missing, because {error}")];
+                let statistics = Statistics { missing, ..Statistics::default() };
+                Self { statistics, wire: Mutex::default() }
+            }
+        }
+    }
+
+    /// As it stands now; nothing once it is not asked any more.
+    pub fn read(&self) -> Vec<(&'static str, f64)> {
+        let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = wire.as_mut().and_then(|wire| self.statistics.read(wire).ok());
+        if told.is_none() {
+            // What comes late would answer another question.
+            *wire = None;
+        }
+        told.unwrap_or_default()
+    }
+
+    /// What the server cannot tell, and why.
+    pub fn missing(&self) -> &[String] {
+        &self.statistics.missing
+    }
+}
 
 /// What is asked of one server.
 #[derive(Debug, Default)]
-pub struct Statistics {
+struct Statistics {
     sql: String,
     names: Vec<&'static str>,
-    /// What this server cannot tell, and why.
-    pub missing: Vec<String>,
+    missing: Vec<String>,
 }
 
 /// A metric of ours, and how the server calls it.
@@ -142,7 +193,7 @@ pub const HAND_IN: &str = "SELECT pg_stat_force_next_flush()";
 
 impl Statistics {
     /// What this server can tell; tried once.
-    pub fn of(wire: &mut Wire) -> Result<Self, WireError> {
+    fn of(wire: &mut Wire) -> Result<Self, WireError> {
         let version = wire.major();
         let is_timed = version >= TIMES_ITS_LOG
             && wire.value("SHOW track_wal_io_timing")?.as_deref() == Some("on");
@@ -179,7 +230,7 @@ impl Statistics {
     }
 
     /// As it stands now.
-    pub fn read(&self, wire: &mut Wire) -> Result<Vec<(&'static str, f64)>, WireError> {
+    fn read(&self, wire: &mut Wire) -> Result<Vec<(&'static str, f64)>, WireError> {
         if self.sql.is_empty() {
             return Ok(Vec::new());
         }
