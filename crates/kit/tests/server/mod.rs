@@ -5,6 +5,7 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use hopcost_sys::is_root;
 
@@ -198,13 +199,19 @@ impl PostgreSql {
         command
     }
 
-    /// What psql says to a question.
+    /// What psql says to a question. A server that picks itself up again is waited for.
     pub fn ask(&self, sql: &str) -> String {
-        let mut psql = self.client("psql", &["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql]);
-        let output = psql.stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{sql}: {error}");
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        for _ in 0..200 {
+            let mut psql = self.client("psql", &["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql]);
+            let output = psql.stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
+            let error = String::from_utf8_lossy(&output.stderr).into_owned();
+            if output.status.success() {
+                return String::from_utf8(output.stdout).unwrap().trim().to_owned();
+            }
+            assert!(error.contains("FATAL:  the database system is"), "{sql}: {error}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("{sql}: the server does not come up again");
     }
 
     /// Everything that is in it, as SQL.
