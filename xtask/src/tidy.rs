@@ -165,8 +165,10 @@ fn crates_point_one_way(house: &House) -> Vec<Complaint> {
     complaints
 }
 
+/// Lines of code, without tests.
+const MOST_OF_CORE: usize = 2150;
+
 fn the_core_stays_small_and_light(house: &House) -> Vec<Complaint> {
-    const MOST_LINES: usize = 2150;
     let mut complaints = Vec::new();
     let in_core = |paper: &&Paper| paper.path.starts_with("crates/core/");
     for paper in house.files.iter().filter(in_core).filter(|p| p.path.ends_with("Cargo.toml")) {
@@ -176,8 +178,8 @@ fn the_core_stays_small_and_light(house: &House) -> Vec<Complaint> {
         );
     }
     let lines: usize = house.sources().filter(in_core).map(Paper::code_lines).sum();
-    if lines > MOST_LINES {
-        let words = format!("core has {lines} lines of code, more than {MOST_LINES}");
+    if lines > MOST_OF_CORE {
+        let words = format!("core has {lines} lines of code, more than {MOST_OF_CORE}");
         complaints.push(Complaint { path: "crates/core".into(), line: 1, words });
     }
     complaints
@@ -277,7 +279,7 @@ mod tests {
     #[test]
     fn each_rule_sees_what_it_is_for() {
         let long = "//! Long.\n".repeat(601);
-        let fat_core = "let x = 1;\n".repeat(2101);
+        let fat_core = "let x = 1;\n".repeat(MOST_OF_CORE + 1);
         let cases: &[(usize, &str, &str)] = &[
             (0, "crates/engine/Cargo.toml", "[dependencies]\nhopcost-kit.workspace = true\n"),
             (0, "crates/new/Cargo.toml", ""),
