@@ -2,44 +2,15 @@
 //! from a newer suite.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
+#[path = "../../crates/kit/tests/named/mod.rs"]
+mod named;
+
 use std::path::Path;
-use std::sync::OnceLock;
 
-use hopcost_core::{
-    Answer, Dataset, Instance, Known, Look, Machine, NodeId, ProofMethod, Seat, Setup, Shape,
-    Stream, Target, Workload,
-};
-use hopcost_kit::datasets::DATASETS;
-use hopcost_kit::targets::TARGETS;
-use hopcost_kit::workloads::WORKLOADS;
-use hopcost_sys::{Root, affinity, topology};
+use hopcost_core::{Answer, Instance, Known, Look, ProofMethod, Seat, Setup, Shape, Stream};
+use hopcost_sys::affinity;
+use named::{dataset, home, machine, nothing_promised, target, workload};
 use xtask::newer_postgres::NewerPostgres;
-
-fn target(name: &str) -> &'static dyn Target {
-    *TARGETS.iter().find(|target| target.name() == name).unwrap()
-}
-
-fn dataset(name: &str) -> &'static dyn Dataset {
-    *DATASETS.iter().find(|dataset| dataset.name() == name).unwrap()
-}
-
-fn workload(name: &str) -> &'static dyn Workload {
-    *WORKLOADS.iter().find(|workload| workload.name() == name).unwrap()
-}
-
-fn machine() -> &'static Machine {
-    static MACHINE: OnceLock<Machine> = OnceLock::new();
-    MACHINE.get_or_init(|| topology::read(&Root::live()))
-}
-
-fn home() -> NodeId {
-    machine().nodes_with_memory().next().unwrap().id
-}
-
-#[allow(clippy::unnecessary_wraps)] // a promise may fail
-fn nothing_promised() -> Result<(), String> {
-    Ok(())
-}
 
 /// A question of so many rows.
 #[derive(Clone, Copy)]

@@ -2,6 +2,8 @@
 //! is not ours, and clear words when something breaks.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
+#[path = "../named/mod.rs"]
+mod named;
 mod parallel;
 #[path = "../server/mod.rs"]
 mod server;
@@ -12,37 +14,14 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hopcost_core::{
-    Answer, CallError, Dataset, Emulation, Home, Instance, Kind, Known, Look, Machine, NodeId,
-    NodeSet, Parallel, Policy, Reason, Request, Requests, Row, RowSink, Seat, Session, Setup,
-    Shape, Statement, Stream, Table, Target, TargetError, Workload,
+    Answer, CallError, Dataset, Emulation, Home, Instance, Kind, Known, Look, NodeId, NodeSet,
+    Parallel, Policy, ProofMethod, Reason, Request, Requests, Row, RowSink, Seat, Session, Setup,
+    Shape, Statement, Stream, Table, TargetError, Workload,
 };
-use hopcost_kit::datasets::DATASETS;
-use hopcost_kit::targets::TARGETS;
-use hopcost_kit::workloads::WORKLOADS;
-use hopcost_sys::{Root, affinity, processes, topology};
+use hopcost_sys::{Root, affinity, processes};
 
+use named::{dataset, home, machine, nothing_promised, target, workload};
 use server::PostgreSql;
-
-fn target(name: &str) -> &'static dyn Target {
-    *TARGETS.iter().find(|target| target.name() == name).unwrap()
-}
-
-fn dataset(name: &str) -> &'static dyn Dataset {
-    *DATASETS.iter().find(|dataset| dataset.name() == name).unwrap()
-}
-
-fn workload(name: &str) -> &'static dyn Workload {
-    *WORKLOADS.iter().find(|workload| workload.name() == name).unwrap()
-}
-
-fn machine() -> &'static Machine {
-    static MACHINE: OnceLock<Machine> = OnceLock::new();
-    MACHINE.get_or_init(|| topology::read(&Root::live()))
-}
-
-fn home() -> NodeId {
-    machine().nodes_with_memory().next().unwrap().id
-}
 
 /// Data that is kept between the tests of one run.
 fn cache() -> &'static Path {
@@ -55,11 +34,6 @@ fn cache() -> &'static Path {
         dir
     });
     dir.path()
-}
-
-#[allow(clippy::unnecessary_wraps)] // a promise may fail
-fn nothing_promised() -> Result<(), String> {
-    Ok(())
 }
 
 fn setup<'a>(
@@ -281,6 +255,8 @@ fn the_shared_buffers_are_proved_to_be_at_home() {
     let setup = setup(dataset, workload, 1, managed());
     let instance = open("postgres", &setup).unwrap();
     let Known::Is(homes) = instance.prove(Look::Full) else { panic!("it can be told") };
+    let read_back = homes.iter().filter(|home| home.method == ProofMethod::MovePages);
+    assert_eq!(read_back.count(), 1);
     assert!(homes.iter().all(|home| home.share_in_place() >= 0.98), "{homes:?}");
     // Some 80 MiB of data are in them.
     assert!(homes[0].pages() > 10_000, "{homes:?}");
