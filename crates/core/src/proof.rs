@@ -108,6 +108,11 @@ impl Locality {
         if self.pages() == 0 { 0.0 } else { there / all }
     }
 
+    /// The pages in place, of all that were looked at.
+    pub fn in_place(&self) -> [u64; 2] {
+        [(self.share_in_place() * self.pages() as f64).round() as u64, self.pages()]
+    }
+
     /// Why this placement voids a result, if it does.
     pub fn objection(&self) -> Option<Reason> {
         let share = 100.0 * self.share_in_place();

@@ -318,16 +318,7 @@ pub fn harness_ns_per_call(
     let unchecked = Unchecked(workload);
     let work = Work { instance: null, workload: &unchecked, shape, load: Load::default(), seed: 1 };
     let cpus = placement.workers[..1].to_vec();
-    let muster = Muster {
-        cpus,
-        clients: None,
-        at: None,
-        nodes: Vec::new(),
-        home: None,
-        log_writer: None,
-        parallel: None,
-        streams: 1,
-    };
+    let muster = Muster { cpus, streams: 1, ..Muster::default() };
     let ask = Ask {
         guard: Duration::from_millis(5),
         length: Duration::from_millis(50),

@@ -1,6 +1,7 @@
 //! Reads an experiment from its file, with errors that point at the place and say what to do.
 
 mod parallel;
+mod policy;
 
 use std::fmt;
 
@@ -12,8 +13,6 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use toml::Spanned;
 
 use crate::settings;
-
-mod policy;
 
 /// The names that an experiment may use: what the kit has.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use hopcost_core::{Arm, Details};
 
+use crate::number::plural;
+
 /// Looks that found a worker: by the leader's node, then by the worker's.
 type Looks = BTreeMap<String, Vec<(String, f64)>>;
 
@@ -29,9 +31,8 @@ fn line(arm: &Arm) -> Option<String> {
             (all > 0.0).then(|| format!("{beside}{}", shares.join(", ")))
         })
         .collect();
-    let streams = if arm.streams == 1 { "stream" } else { "streams" };
-    let Arm { level, streams: n, .. } = arm;
-    (!each.is_empty()).then(|| format!("{level} at {n} {streams}: {}", each.join("; ")))
+    let streams = plural(arm.streams as usize, "stream");
+    (!each.is_empty()).then(|| format!("{} at {streams}: {}", arm.level, each.join("; ")))
 }
 
 fn looks(arm: &Arm) -> Looks {

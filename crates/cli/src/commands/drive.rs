@@ -138,12 +138,8 @@ impl Driving<'_> {
         Ok(Muster {
             cpus: if in_process { clients.clone() } else { workers },
             clients: Some(clients),
-            at: None,
-            nodes: Vec::new(),
-            home: None,
-            log_writer: None,
-            parallel: None,
             streams: self.args.clients,
+            ..Muster::default()
         })
     }
 

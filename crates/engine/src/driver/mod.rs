@@ -24,7 +24,7 @@ use worker::{Order, Post, Report};
 pub use worker::{RawCall, Tally};
 
 /// What a crew is to be.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Muster {
     /// The CPUs that requests are worked on, in the order in which they are used; none leaves that to a
     /// database that is another process.

@@ -207,8 +207,7 @@ impl Several<'_> {
         let Some(remote) = self.lines[stream].session.remote() else { return };
         let outcome = match remote.receive() {
             Ok(None) => {
-                let rest = remote.rest();
-                if let Some(rest) = rest {
+                if let Some(rest) = remote.rest() {
                     course.lay_to_rest(stream, rest, self.now_ns());
                 }
                 return;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::UnreadableDefinition;
 use super::cursor::{Cursor, is_name};
 use super::expression::Expression;
 use super::grammar;
@@ -151,8 +152,7 @@ impl<'a> Reader<'a> {
     fn set(&mut self, at: Place) -> Result<(), ScriptError> {
         let (at_name, name) = self.word("the variable's name")?;
         if !is_name(name) {
-            let rule = "letters, digits and _, and no digit first";
-            let says = format!("'{name}' is no name of a variable: {rule}");
+            let says = UnreadableDefinition::NoName(name.to_owned()).to_string();
             return Err(self.cursor.wrong(at_name, says));
         }
         let expression = grammar::read(&mut self.cursor)?;

@@ -10,7 +10,7 @@ pub mod sqlite;
 mod wal;
 
 use hopcost_core::{
-    Comparison, CpuId, Home, Loading, NodeId, Policy, Reason, Seat, Setup, Table, Target,
+    Comparison, CpuId, Home, Loading, NodeId, NodeSet, Policy, Reason, Seat, Setup, Table, Target,
     TargetError,
 };
 
@@ -71,6 +71,11 @@ fn spread_of(setup: &Setup<'_>, home: Home) -> Vec<NodeId> {
         return Vec::new();
     }
     setup.machine.nodes_with_memory().map(|node| node.id).collect()
+}
+
+/// The same as nodes of the machine: emulated ones are sets of CPUs, and memory is where it is.
+fn spread_in_truth(setup: &Setup<'_>, home: Home) -> NodeSet {
+    spread_of(setup, home).into_iter().map(|node| in_truth(setup, node)).collect()
 }
 
 /// `2,000,000`.

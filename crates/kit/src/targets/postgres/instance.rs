@@ -11,7 +11,7 @@ use hopcost_core::{
 use hopcost_sys::memory::Shared;
 use hopcost_sys::{Root, affinity, processes};
 
-use super::super::{in_truth, spread_of};
+use super::super::{in_truth, spread_in_truth};
 use super::address::{Address, Place};
 use super::buffer_view::BufferView;
 use super::lines::Lines;
@@ -70,8 +70,7 @@ impl Ground {
         if look == Look::Glance && found.objection().is_some() {
             found = self.look(FULL)?;
         }
-        let there = (found.share_in_place() * found.pages() as f64).round() as u64;
-        *self.in_place.lock().unwrap_or_else(PoisonError::into_inner) = [there, found.pages()];
+        *self.in_place.lock().unwrap_or_else(PoisonError::into_inner) = found.in_place();
         Some(found)
     }
 
@@ -131,10 +130,7 @@ impl Copy {
         };
         let view = Mutex::new(BufferView::of(&mut warden));
         let copy = Self::of(server.address.clone(), warden, "", home)?;
-        // Emulated nodes are sets of CPUs: the memory is where it is.
-        let spread: BTreeSet<_> =
-            spread_of(setup, home).into_iter().map(|node| in_truth(setup, node)).collect();
-        let spread: Vec<_> = spread.into_iter().collect();
+        let spread: Vec<_> = spread_in_truth(setup, home).iter().collect();
         let asked = home.node.map(|node| in_truth(setup, node)).or(spread.first().copied());
         let ground = copy.ground.map(|ground| Ground { asked, spread, bound, ..ground });
         Ok(Self { ground, view, own: Some((server, quarters)), ..copy })

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hopcost_core::{CpuSet, Home, Instance, Policy, Setup, TargetError};
 use hopcost_sys::child::{Memory, Place};
 
-use super::super::{Heard, in_truth, say, spread_of, wanted, with_commas, words_of};
+use super::super::{Heard, in_truth, say, spread_in_truth, wanted, with_commas, words_of};
 use super::address::Managed;
 use super::instance::{Cluster, Copy};
 use super::load::Loader;
@@ -128,7 +128,10 @@ impl Loading<'_> {
         server::copy(self.programs, kept, &data)?;
         let shared_buffers = format!("{}MB", self.shared_buffers_mib(home));
         let connections = (self.setup.sessions + OWN_SESSIONS).to_string();
-        let mut settings = self.settings(&[
+        // Two readings of the clock for each write and flush of the log, which takes a thousand times as long.
+        let can_time = self.programs.major() >= TIMES_ITS_LOG;
+        let timed: &[_] = if can_time { &[("track_wal_io_timing", "on")] } else { &[] };
+        let settings = [
             ("shared_buffers", shared_buffers.as_str()),
             ("max_connections", &connections),
             // Everything is in memory, and nothing is to happen but what is asked for.
@@ -143,13 +146,9 @@ impl Loading<'_> {
             ("bgwriter_lru_maxpages", "0"),
             ("checkpoint_timeout", "1d"),
             ("max_wal_size", "16GB"),
-        ]);
+        ];
+        let settings = self.settings(&[timed, &settings].concat());
         let place = self.place_of(home);
-        // Two readings of the clock for each write and flush of the log, which takes a thousand times as long.
-        let timed = ("track_wal_io_timing".to_owned(), "on".to_owned());
-        if self.programs.major() >= TIMES_ITS_LOG {
-            settings.insert(0, timed);
-        }
         let server = Server::start(&Start {
             programs: self.programs,
             data: &data,
@@ -166,8 +165,7 @@ impl Loading<'_> {
     /// server, as it does where somebody starts one by numactl.
     fn place_of(&self, home: Home) -> Place {
         if home.policy == Some(Policy::Interleave) {
-            let nodes = spread_of(self.setup, home).into_iter();
-            let nodes = nodes.map(|node| in_truth(self.setup, node)).collect();
+            let nodes = spread_in_truth(self.setup, home);
             return Place { cpus: None, memory: Some(Memory::Interleaved(nodes)) };
         }
         let Some(node) = home.node else { return Place::default() };

@@ -63,7 +63,7 @@ pub struct Client {
 
 /// A way through a script that is not ended yet.
 struct Course {
-    script: &'static Compiled,
+    compiled: &'static Compiled,
     walk: Walk<'static>,
     /// The command whose answer is waited for.
     asked: Option<usize>,
@@ -104,12 +104,12 @@ impl Client {
     pub fn begin(
         &mut self,
         wire: &mut Wire,
-        script: &'static Compiled,
+        compiled: &'static Compiled,
     ) -> Result<Option<u64>, CallError> {
-        let walk = script.script.begin();
+        let walk = compiled.script.begin();
         self.kept.clear();
         self.rest = None;
-        self.course = Some(Course { script, walk, asked: None, is_ahead: false, rows: 0 });
+        self.course = Some(Course { compiled, walk, asked: None, is_ahead: false, rows: 0 });
         self.go_on(wire)
     }
 
@@ -120,7 +120,7 @@ impl Client {
         }
         let Some(course) = &mut self.course else { return Ok(Some(0)) };
         let wants_rows =
-            course.asked.is_some_and(|command| course.script.script.wants_rows(command));
+            course.asked.is_some_and(|command| course.compiled.script.wants_rows(command));
         let (mut names, mut rows) = (Vec::new(), Vec::new());
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
         let count = &mut course.rows;
@@ -138,7 +138,7 @@ impl Client {
             Ok(())
         });
         if let Err(error) = taken {
-            let call = called(course.script.script.name(), error);
+            let call = called(course.compiled.script.name(), error);
             return Err(self.give_up(wire, call));
         }
         let told = course.walk.answered(&mut self.variables, &names, &rows);
@@ -150,9 +150,9 @@ impl Client {
 
     /// Ends the transaction that a failed script has left open.
     fn give_up(&mut self, wire: &mut Wire, error: CallError) -> CallError {
-        if let Some(Course { script, asked: Some(command), .. }) = self.course.take() {
+        if let Some(Course { compiled, asked: Some(command), .. }) = self.course.take() {
             // It may be its first time that failed: then the server does not know it.
-            self.forget(wire, [script.number, command]);
+            self.forget(wire, [compiled.number, command]);
         }
         if matches!(error, CallError::Failed(_)) && wire.is_in_transaction() {
             // A connection that cannot even do that says so at its next call.
@@ -174,7 +174,9 @@ impl Client {
     fn go_on(&mut self, wire: &mut Wire) -> Result<Option<u64>, CallError> {
         MESSAGES.with_borrow_mut(|messages| {
             messages.clear();
-            messages.extend_from_slice(&self.kept.split());
+            if !self.kept.is_empty() {
+                messages.extend_from_slice(&self.kept.split());
+            }
             self.go_on_with(wire, messages)
         })
     }
@@ -193,7 +195,7 @@ impl Client {
                     return Err(self.give_up(wire, CallError::Failed(error.to_string())));
                 }
             };
-            let name = course.script.script.name();
+            let name = course.compiled.script.name();
             match step {
                 Step::End => {
                     let rows = course.rows;
@@ -215,10 +217,10 @@ impl Client {
                 }
                 Step::Send(command) => {
                     course.asked = Some(command);
-                    let Compiled { script, number, heads } = course.script;
+                    let Compiled { script, number, heads } = course.compiled;
                     let is_new = self.known.insert([*number, command]);
                     let parsed =
-                        if is_new { course.script.parse(command, messages) } else { Ok(()) };
+                        if is_new { course.compiled.parse(command, messages) } else { Ok(()) };
                     let packed =
                         parsed.map_err(|error| format!("{name}: {error}")).and_then(|()| {
                             let parameters = script.parameters(command, &self.variables);

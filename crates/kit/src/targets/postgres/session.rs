@@ -149,7 +149,7 @@ impl Connection {
             Ready::Statement(statement) => {
                 Call::prepare(&mut wire, n, statement).map(Asked::Statement)
             }
-            Ready::Script(script) => Ok(Asked::Script(script)),
+            Ready::Script(compiled) => Ok(Asked::Script(compiled)),
         });
         let calls = calls.collect::<Result<_, _>>()?;
         let scripts = opening.statements.iter().filter_map(Ready::script);
@@ -272,14 +272,15 @@ impl Remote for Connection {
         }
         let call = match self.calls.get_mut(request.statement) {
             Some(Asked::Statement(call)) => call,
-            Some(Asked::Script(script)) => {
-                let ended = self.client.begin(&mut self.wire, script)?;
+            Some(Asked::Script(compiled)) => {
+                let ended = self.client.begin(&mut self.wire, compiled)?;
                 // A script without a statement has nothing to wait for.
                 return match ended {
                     None => Ok(()),
-                    Some(_) => {
-                        Err(CallError::Failed(format!("{}: it asks nothing", script.script.name())))
-                    }
+                    Some(_) => Err(CallError::Failed(format!(
+                        "{}: it asks nothing",
+                        compiled.script.name()
+                    ))),
                 };
             }
             None => {

@@ -197,14 +197,8 @@ impl Statistics {
         let version = wire.major();
         let is_timed = version >= TIMES_ITS_LOG
             && wire.value("SHOW track_wal_io_timing")?.as_deref() == Some("on");
-        let mut statistics = Self::for_version(version, is_timed);
-        let told = statistics.read(wire);
-        if let Err(WireError::Server(said)) = told {
-            let missing = vec![format!("the server's own counts are missing, because {said}")];
-            statistics = Self { missing, ..Self::default() };
-        } else {
-            told?;
-        }
+        let statistics = Self::for_version(version, is_timed);
+        statistics.read(wire)?;
         Ok(statistics)
     }
 
@@ -231,9 +225,6 @@ impl Statistics {
 
     /// As it stands now.
     fn read(&self, wire: &mut Wire) -> Result<Vec<(&'static str, f64)>, WireError> {
-        if self.sql.is_empty() {
-            return Ok(Vec::new());
-        }
         let row = wire.query(&self.sql)?.into_iter().next().unwrap_or_default();
         let values = self.names.iter().zip(row);
         Ok(values.filter_map(|(name, value)| Some((*name, value?.parse().ok()?))).collect())

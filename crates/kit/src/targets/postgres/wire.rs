@@ -277,11 +277,7 @@ impl Wire {
             let message = self.next()?;
             match message.tag {
                 b'G' => return Ok(()),
-                b'E' => {
-                    let error = ServerError::parse(self.body(&message));
-                    self.until_ready(|_, _| Ok(()))?;
-                    return Err(WireError::Server(error));
-                }
+                b'E' => return self.refused(&message),
                 _ => {}
             }
         }
@@ -291,10 +287,12 @@ impl Wire {
     /// importance.
     pub fn copy_objection(&mut self) -> Result<(), WireError> {
         let message = self.next()?;
-        if message.tag != b'E' {
-            return Ok(());
-        }
-        let error = ServerError::parse(self.body(&message));
+        if message.tag == b'E' { self.refused(&message) } else { Ok(()) }
+    }
+
+    /// The server refuses to take rows, and is ready for something else.
+    fn refused(&mut self, message: &Message) -> Result<(), WireError> {
+        let error = ServerError::parse(self.body(message));
         self.until_ready(|_, _| Ok(()))?;
         Err(WireError::Server(error))
     }

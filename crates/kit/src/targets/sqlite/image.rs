@@ -165,8 +165,7 @@ impl Image {
     /// Reads back where it lies. A glance that sees pages elsewhere becomes a full look.
     pub fn prove(&self, look: Look) -> Locality {
         let found = self.find(look);
-        let there = (found.share_in_place() * found.pages() as f64).round() as u64;
-        *self.in_place.lock().unwrap_or_else(PoisonError::into_inner) = [there, found.pages()];
+        *self.in_place.lock().unwrap_or_else(PoisonError::into_inner) = found.in_place();
         found
     }
 
