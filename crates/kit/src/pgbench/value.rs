@@ -44,7 +44,7 @@ impl Value {
         let written = match self {
             Self::Null => return false,
             Self::Boolean(value) => write!(into, "{value}"),
-            Self::Integer(value) => write!(into, "{value}"),
+            Self::Integer(value) => into.write_str(itoa::Buffer::new().format(value)),
             Self::Double(value) => into.write_str(&text_of_double(value)),
         };
         written.is_ok()

@@ -173,6 +173,10 @@ enum Known {
 const PATIENCE: u32 = 200;
 
 impl Watcher {
+    fn leaders(&self) -> MutexGuard<'_, Leaders> {
+        self.leaders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn watch(mut self) {
         let children = format!("/proc/{0}/task/{0}/children", self.postmaster);
         while !self.over.load(Ordering::Relaxed) {
@@ -189,14 +193,16 @@ impl Watcher {
             children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
         self.known.retain(|pid, _| children.contains(pid));
         let mut workers = Vec::new();
-        for pid in &children {
+        // Who leads works for nobody, and need not be asked.
+        let leads: BTreeSet<u32> = self.leaders().keys().copied().collect();
+        for pid in children.difference(&leads) {
             let known = self.known.entry(*pid).or_insert(Known::Silent(0));
             *known = known.after_a_look(&children, || processes::title(&Root::live(), *pid).ok());
             if let Known::WorksFor(leader) = known {
                 workers.push((*pid, *leader));
             }
         }
-        let mut leaders = self.leaders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut leaders = self.leaders();
         for (pid, leader) in workers {
             let Some(leader) = leaders.get_mut(&leader) else { continue };
             let Some(cpu) = affinity::last_cpu_of(pid) else { continue };
