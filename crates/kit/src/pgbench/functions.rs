@@ -151,7 +151,7 @@ impl Function {
     /// What it makes of these values.
     pub fn of(self, values: &[Value], dice: &mut Rng) -> Result<Value, String> {
         let takes_null = matches!(self, Self::Is | Self::Debug);
-        if !takes_null && values.contains(&Value::Null) {
+        if !takes_null && values.iter().any(|value| matches!(value, Value::Null)) {
             return Ok(Value::Null);
         }
         Ok(match (self, values) {

@@ -1,7 +1,5 @@
 //! What one client remembers from step to step, and its dice.
 
-use std::fmt::Write;
-
 use fastrand::Rng;
 
 use super::cursor::is_name;
@@ -36,10 +34,21 @@ pub enum Parameter<'a> {
 
 impl Parameter<'_> {
     /// Writes it; false for NULL, of which nothing is written.
-    pub fn write(self, into: &mut impl Write) -> bool {
+    pub fn write(self, into: &mut Vec<u8>) -> bool {
         match self {
             Self::Value(value) => value.write(into),
-            Self::Text(text) => into.write_str(text).is_ok(),
+            Self::Text(text) => {
+                into.extend_from_slice(text.as_bytes());
+                true
+            }
+        }
+    }
+
+    /// As it is sent; none for NULL.
+    pub fn text(self) -> Option<String> {
+        match self {
+            Self::Value(value) => value.text(),
+            Self::Text(text) => Some(text.to_owned()),
         }
     }
 }
@@ -130,10 +139,7 @@ mod tests {
     fn texts_are_sent_as_they_came_and_values_as_they_are_computed() {
         let mut session = Session::new(1, &[("scale", Value::Integer(3))]);
         let id = Name::of("id");
-        let sent = |session: &Session| {
-            let mut text = String::new();
-            session.parameter(id).unwrap().write(&mut text).then_some(text)
-        };
+        let sent = |session: &Session| session.parameter(id).unwrap().text();
         session.define("id", "007").unwrap();
         assert_eq!(sent(&session).unwrap(), "007");
         assert_eq!(session.value(id), Ok(Value::Integer(7)));

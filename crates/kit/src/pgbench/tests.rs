@@ -20,13 +20,10 @@ enum Step {
 
 fn next(walk: &mut Walk<'_>, session: &mut Session) -> Result<Step, RunError> {
     let script = walk.script();
-    let text = |parameter: Parameter<'_>| {
-        let mut text = String::new();
-        parameter.write(&mut text).then_some(text)
-    };
     Ok(match walk.next(session)? {
         super::Step::Send(command) => {
-            let parameters = script.parameters(command, session).map(|sent| sent.map(text));
+            let parameters =
+                script.parameters(command, session).map(|sent| sent.map(Parameter::text));
             Step::Send { command, parameters: parameters.collect::<Result<_, _>>()? }
         }
         super::Step::Sleep(time) => Step::Sleep(time),

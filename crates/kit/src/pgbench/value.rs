@@ -1,7 +1,5 @@
 //! What a variable can be, how it is sent, and what becomes of it in an expression.
 
-use std::fmt::Write;
-
 /// A value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
@@ -40,20 +38,24 @@ impl Value {
     }
 
     /// Writes it as it is sent to a database; false for NULL, of which nothing is written.
-    pub fn write(self, into: &mut impl Write) -> bool {
-        let written = match self {
+    pub fn write(self, into: &mut Vec<u8>) -> bool {
+        match self {
             Self::Null => return false,
-            Self::Boolean(value) => write!(into, "{value}"),
-            Self::Integer(value) => into.write_str(itoa::Buffer::new().format(value)),
-            Self::Double(value) => into.write_str(&text_of_double(value)),
-        };
-        written.is_ok()
+            Self::Boolean(value) => {
+                into.extend_from_slice(if value { b"true" } else { b"false" });
+            }
+            Self::Integer(value) => {
+                into.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+            }
+            Self::Double(value) => into.extend_from_slice(text_of_double(value).as_bytes()),
+        }
+        true
     }
 
     /// As it is sent to a database; none for NULL.
     pub fn text(self) -> Option<String> {
-        let mut text = String::new();
-        self.write(&mut text).then_some(text)
+        let mut text = Vec::new();
+        if self.write(&mut text) { String::from_utf8(text).ok() } else { None }
     }
 
     /// Does a condition hold that came to this?

@@ -150,10 +150,7 @@ impl Pause {
         let amount = match &self.amount {
             Amount::Fixed(amount) => *amount,
             Amount::Variable(name) => {
-                let mut text = String::new();
-                if !session.parameter(*name)?.write(&mut text) {
-                    text.push_str("NULL");
-                }
+                let text = session.parameter(*name)?.text().unwrap_or_else(|| "NULL".to_owned());
                 let name = name.text();
                 leading_number(&text).ok_or_else(|| format!(":{name} is '{text}', no time"))?
             }

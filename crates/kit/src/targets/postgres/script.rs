@@ -6,7 +6,6 @@
 //! share they share: where hundreds take turns, the memory of each has gone cold when its turn comes.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -38,24 +37,27 @@ impl Compiled {
     }
 
     /// Has a command compiled.
-    fn parse(&self, command: usize, into: &mut BytesMut) -> std::io::Result<()> {
+    fn parse(&self, command: usize, into: &mut Vec<u8>) -> std::io::Result<()> {
         let sql = self.script.commands().nth(command).unwrap_or_default();
-        frontend::parse(&compiled(self.number, command), sql, [], into)
+        let mut message = BytesMut::new();
+        frontend::parse(&compiled(self.number, command), sql, [], &mut message)?;
+        into.extend_from_slice(&message);
+        Ok(())
     }
 }
 
 thread_local! {
     /// What is put together to be sent.
-    static MESSAGES: RefCell<BytesMut> = RefCell::default();
+    static MESSAGES: RefCell<Vec<u8>> = RefCell::default();
 }
 
 /// A client that goes through scripts, with its variables.
 pub struct Client {
     variables: pgbench::Session,
-    /// The commands that the server knows: of which script, and which of it.
-    known: BTreeSet<[usize; 2]>,
+    /// Which commands the server knows: by script, and by place in it.
+    known: Vec<Vec<bool>>,
     /// What is to be sent once it has slept.
-    kept: BytesMut,
+    kept: Vec<u8>,
     course: Option<Course>,
     /// How long the script sleeps before it goes on.
     rest: Option<Duration>,
@@ -85,13 +87,7 @@ impl Client {
         // What the user says counts more than what a client knows by itself.
         let prepared = scripts.try_for_each(|script| script.prepare(&mut variables));
         prepared.map_err(TargetError::Failed)?;
-        Ok(Self {
-            variables,
-            known: BTreeSet::new(),
-            kept: BytesMut::new(),
-            course: None,
-            rest: None,
-        })
+        Ok(Self { variables, known: Vec::new(), kept: Vec::new(), course: None, rest: None })
     }
 
     /// How long it sleeps before it goes on, if it does.
@@ -162,7 +158,7 @@ impl Client {
     }
 
     fn forget(&mut self, wire: &mut Wire, [number, command]: [usize; 2]) {
-        if self.known.remove(&[number, command]) {
+        if std::mem::take(known(&mut self.known, [number, command])) {
             let mut messages = BytesMut::new();
             // Closing what is not there is no error.
             let _ = frontend::close(b'S', &compiled(number, command), &mut messages);
@@ -174,9 +170,7 @@ impl Client {
     fn go_on(&mut self, wire: &mut Wire) -> Result<Option<u64>, CallError> {
         MESSAGES.with_borrow_mut(|messages| {
             messages.clear();
-            if !self.kept.is_empty() {
-                messages.extend_from_slice(&self.kept.split());
-            }
+            messages.append(&mut self.kept);
             self.go_on_with(wire, messages)
         })
     }
@@ -185,7 +179,7 @@ impl Client {
     fn go_on_with(
         &mut self,
         wire: &mut Wire,
-        messages: &mut BytesMut,
+        messages: &mut Vec<u8>,
     ) -> Result<Option<u64>, CallError> {
         let Some(course) = &mut self.course else { return Ok(Some(0)) };
         loop {
@@ -218,7 +212,8 @@ impl Client {
                 Step::Send(command) => {
                     course.asked = Some(command);
                     let Compiled { script, number, heads } = course.compiled;
-                    let is_new = self.known.insert([*number, command]);
+                    let known = known(&mut self.known, [*number, command]);
+                    let is_new = !std::mem::replace(known, true);
                     let parsed =
                         if is_new { course.compiled.parse(command, messages) } else { Ok(()) };
                     let packed =
@@ -245,6 +240,18 @@ impl Client {
     }
 }
 
+/// Does the server know a command of a script?
+fn known(all: &mut Vec<Vec<bool>>, [script, command]: [usize; 2]) -> &mut bool {
+    if all.len() <= script {
+        all.resize_with(script + 1, Vec::new);
+    }
+    let of_script = &mut all[script];
+    if of_script.len() <= command {
+        of_script.resize(command + 1, false);
+    }
+    &mut of_script[command]
+}
+
 /// Describe, execute and synchronise: the portal without a name, all its rows.
 const DESCRIBE: &[u8] = b"D\0\0\0\x06P\0";
 const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
@@ -262,7 +269,7 @@ const NULL: i32 = -1;
 fn bind<'a>(
     head: &[u8],
     parameters: impl ExactSizeIterator<Item = Result<Parameter<'a>, RunError>>,
-    into: &mut BytesMut,
+    into: &mut Vec<u8>,
 ) -> Result<(), String> {
     let too_long = |_| "the parameters are too long".to_owned();
     let start = into.len() + 1;
