@@ -277,17 +277,19 @@ fn postgresql_is_placed_on_n4() {
 #[test]
 fn postgresql_18_is_placed_and_its_own_view_says_so() {
     let newer = NewerPostgres::ensure().unwrap();
-    let outcome = run("n2", Some(&newer), &[both_arms()], "");
-    let result = result(&outcome, "both-arms");
-    placed_both_arms(&result, 2);
-    let details = &result["details"];
-    let identity = details["identity"].as_str().unwrap();
-    assert!(identity.starts_with(&format!("PostgreSQL {}", newer.version)), "{identity}");
-    // Its own view is as good a witness as the kernel.
-    for method in ["move_pages", "pg_buffercache_numa"] {
-        let by = details["proved_by"].as_array().unwrap();
-        let seen = by.iter().find(|seen| seen["by"] == method);
-        let found = seen.and_then(|seen| seen["found"].as_f64());
-        assert!(found >= Some(0.98), "{method}: {by:?}");
+    for (shape, bindings) in [("n2", 2), ("n4", 12)] {
+        let outcome = run(shape, Some(&newer), &[both_arms()], "");
+        let result = result(&outcome, "both-arms");
+        placed_both_arms(&result, bindings);
+        let details = &result["details"];
+        let identity = details["identity"].as_str().unwrap();
+        assert!(identity.starts_with(&format!("PostgreSQL {}", newer.version)), "{identity}");
+        // Its own view is as good a witness as the kernel.
+        for method in ["move_pages", "pg_buffercache_numa"] {
+            let by = details["proved_by"].as_array().unwrap();
+            let seen = by.iter().find(|seen| seen["by"] == method);
+            let found = seen.and_then(|seen| seen["found"].as_f64());
+            assert!(found >= Some(0.98), "{shape}, {method}: {by:?}");
+        }
     }
 }

@@ -252,8 +252,8 @@ fn a_full_disk_keeps_what_was_finished() {
              hopcost report --store /small/store.db > /out/report 2>&1; echo $? > /out/reported",
         )
         .unwrap();
-    assert_eq!(outcome.read("code").unwrap().trim(), "1", "{}", outcome.console);
-    let said = outcome.read("said").unwrap();
+    let [said, text] = ["said", "text"].map(|name| outcome.read(name).unwrap());
+    assert_eq!(outcome.read("code").unwrap().trim(), "1", "{said}\n{text}\n{}", outcome.console);
     assert!(said.contains("/small/store.db") && said.contains("disk is full"), "{said}");
     let report = outcome.read("report").unwrap();
     assert_eq!(outcome.read("reported").unwrap().trim(), "0", "{report}");
