@@ -114,6 +114,8 @@ pub struct Level {
     pub postmaster: Option<Spot>,
     /// Where parallel workers are pinned to once they run.
     pub parallel_workers: Option<Spot>,
+    /// What is written down of each statement.
+    pub audit: Option<Audit>,
     /// How many CPUs the workers get; as many as all levels can have where none says it.
     pub cpus: Option<u32>,
     /// What the database is asked, where that is what varies.
@@ -142,6 +144,18 @@ pub enum Policy {
     Bind,
     /// A copy of its own for each node, bound there; a stream uses that of the node that it stands on.
     PerNode,
+}
+
+/// What a database writes down of each statement, for whoever has to know later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Audit {
+    /// Nothing.
+    Off,
+    /// The statement, once: who asked what, and when.
+    Statements,
+    /// Everything that it can tell: how long it took, and how it was done.
+    Trace,
 }
 
 /// How streams call.

@@ -38,7 +38,7 @@ pub use distance::{DistanceClass, Distances, HmatTable, Rung, RungExample};
 pub use emulation::{Bimodal, Emulation};
 pub use estimate::{Estimate, Spread, Unit};
 pub use experiment::{
-    Claim, Comparison, Experiment, Level, Load, Open, Policy, Response, Scale, Spot, Subject,
+    Audit, Claim, Comparison, Experiment, Level, Load, Open, Policy, Response, Scale, Spot, Subject,
 };
 pub use finding::{Finding, Severity};
 pub use histogram::Histogram;

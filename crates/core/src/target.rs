@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::answer::Answer;
 use crate::dataset::Dataset;
 use crate::emulation::Emulation;
-use crate::experiment::{Comparison, Policy};
+use crate::experiment::{Audit, Comparison, Policy};
 use crate::ids::{CpuId, NodeId};
 use crate::known::{Known, Reason};
 use crate::machine::Machine;
@@ -112,6 +112,8 @@ pub struct Seat {
     pub log_writer: Option<CpuId>,
     /// Who works on its queries, where the experiment says it.
     pub parallel: Option<Parallel>,
+    /// What is written down of its statements, where the experiment says it.
+    pub audit: Option<Audit>,
     /// The stream's number.
     pub stream: u32,
     /// The seed of anything random.

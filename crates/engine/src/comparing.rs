@@ -69,6 +69,7 @@ impl<'a> Bench<'a> {
                     home: placement.copy(),
                     log_writer: placement.log_writer.as_ref().and_then(CpuSet::first),
                     parallel: placement.parallel,
+                    audit: placement.audit,
                     streams: self.plan.most_streams(),
                 };
                 Crew::start(scope, self.work(*workload), &muster)

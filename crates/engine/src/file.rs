@@ -1,5 +1,6 @@
 //! Reads an experiment from its file, with errors that point at the place and say what to do.
 
+mod audit;
 mod parallel;
 mod policy;
 
@@ -136,6 +137,7 @@ struct LevelTable {
     dop: Option<Spanned<u32>>,
     postmaster: Option<Spanned<String>>,
     parallel_workers: Option<Spanned<String>>,
+    audit: Option<Spanned<String>>,
     cpus: Option<Spanned<u32>>,
     workload: Option<Spanned<String>>,
 }
@@ -404,6 +406,7 @@ fn level(
         dop: table.dop.as_ref().map(|dop| *dop.get_ref()),
         postmaster: spot(&table.postmaster)?,
         parallel_workers: spot(&table.parallel_workers)?,
+        audit: audit::of(table)?,
         cpus: table.cpus.as_ref().map(|cpus| *cpus.get_ref()),
         workload: table.workload.as_ref().map(|workload| workload.get_ref().clone()),
     };
@@ -411,8 +414,8 @@ fn level(
         return Err(Flaw::of(
             name,
             format!("the level '{}' says nothing", level.name),
-            "place something: data, workers, log_writer or client; or vary policy, instance, cpus or \
-             workload",
+            "place something: data, workers, log_writer or client; or vary policy, instance, audit, \
+             cpus or workload",
         ));
     }
     if let Some(Spot::Away(_)) = level.workers {

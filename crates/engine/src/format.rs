@@ -53,6 +53,10 @@ pub const KEYS: &[Key] = &[
         "the node that parallel workers are pinned to once they run; where they began without it",
     ),
     key(
+        "factor.NAME.LEVEL.audit",
+        "what the database writes down of each statement: `\"off\"`, `\"statements\"` or `\"trace\"`",
+    ),
+    key(
         "factor.NAME.LEVEL.cpus",
         "how many CPUs the workers get; without it as many in all levels",
     ),

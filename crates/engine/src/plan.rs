@@ -10,8 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    Binding, Comparison, CpuId, CpuSet, DistanceClass, Effort, Home, Known, Level, Machine, NodeId,
-    Parallel, Policy, Reason, Spot,
+    Audit, Binding, Comparison, CpuId, CpuSet, DistanceClass, Effort, Home, Known, Level, Machine,
+    NodeId, Parallel, Policy, Reason, Spot,
 };
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,9 @@ pub struct Placement {
     pub client: Option<CpuSet>,
     /// Who works on a query, where several processes do.
     pub parallel: Option<Parallel>,
+    /// What is written down of each statement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Audit>,
 }
 
 impl Placement {
@@ -290,6 +293,7 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
         log_writer,
         client,
         parallel,
+        audit: level.audit,
     })
 }
 

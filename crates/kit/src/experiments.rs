@@ -11,6 +11,8 @@ macro_rules! files {
 /// Their names, and the texts of their files.
 pub const EXPERIMENTS: &[(&str, &str)] = files![
     "access-cost",
+    "audit-cost",
+    "audit-cost-light",
     "bounded-max",
     "client-distance",
     "context-switches",

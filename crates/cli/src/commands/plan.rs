@@ -1,7 +1,7 @@
 //! `hopcost plan`: what a run would do, without doing it.
 
 use hopcost_core::{
-    Comparison, CpuSet, Experiment, Machine, NodeId, Parallel, Policy, Subject, Workload,
+    Audit, Comparison, CpuSet, Experiment, Machine, NodeId, Parallel, Policy, Subject, Workload,
 };
 use hopcost_engine::hardware;
 use hopcost_engine::pilot::budget_s;
@@ -144,13 +144,24 @@ fn arms(plan: &Plan) -> Vec<(String, Vec<String>)> {
         let log_writer = at("log writer", &placement.log_writer);
         let client = at("client", &placement.client);
         let parallel = parallel(placement.parallel);
-        format!("{data}workers on CPU {}{log_writer}{client}{parallel}", cpus.join(","))
+        let audit = audit(placement.audit);
+        format!("{data}workers on CPU {}{log_writer}{client}{parallel}{audit}", cpus.join(","))
     };
     let of_level = |(level, name): (usize, &String)| {
         let places = plan.placements.iter().map(|levels| place(&levels[level])).collect();
         (name.clone(), places)
     };
     plan.levels.iter().enumerate().map(of_level).collect()
+}
+
+/// What is written down.
+fn audit(audit: Option<Audit>) -> &'static str {
+    match audit {
+        None => "",
+        Some(Audit::Off) => ", nothing written down",
+        Some(Audit::Statements) => ", statements written down",
+        Some(Audit::Trace) => ", statements traced",
+    }
 }
 
 /// Who else works on a query.

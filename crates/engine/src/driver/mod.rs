@@ -15,7 +15,8 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    Counted, CpuId, Home, Instance, Load, NodeId, Parallel, Seat, Shape, TargetError, Workload,
+    Audit, Counted, CpuId, Home, Instance, Load, NodeId, Parallel, Seat, Shape, TargetError,
+    Workload,
 };
 use hopcost_sys::clock;
 
@@ -41,6 +42,8 @@ pub struct Muster {
     pub log_writer: Option<CpuId>,
     /// Who works on a query, where the experiment says it.
     pub parallel: Option<Parallel>,
+    /// What is written down of each statement, where the experiment says it.
+    pub audit: Option<Audit>,
     /// The most streams that it will be asked for.
     pub streams: u32,
 }
@@ -109,6 +112,7 @@ impl Crew {
                     worker: None,
                     log_writer: muster.log_writer,
                     parallel: muster.parallel,
+                    audit: muster.audit,
                     stream: 0,
                     seed: work.seed,
                 },

@@ -12,6 +12,7 @@ pub const METRICS: &[&str] = &[
     REMOTE,
     RIGHT,
     "answered_in_place",
+    "audited_as_asked",
     "committed_calls",
     "log_writer_in_place",
     "pages_in_place",

@@ -2,6 +2,7 @@
 //!
 //! A new one is a file or folder here and a line in [`TARGETS`].
 
+mod audit;
 mod commitlog;
 mod echo;
 mod null;
@@ -105,6 +106,13 @@ fn without_workers(comparison: &Comparison) -> Option<Reason> {
     let why =
         "here each call is worked on by one thread; PostgreSQL has such: --target postgres:managed";
     Some(format!("the level '{name}' asks for parallel workers, and {why}").into())
+}
+
+/// Why a target that writes nothing down cannot express a comparison, if it cannot.
+fn without_audit(comparison: &Comparison) -> Option<Reason> {
+    let level = comparison.levels.iter().find(|level| level.audit.is_some())?;
+    let name = &level.name;
+    Some(format!("the level '{name}' has statements written down, and this target has none").into())
 }
 
 /// Where the log writer of a session belongs.

@@ -2,6 +2,7 @@
 //! is not ours, and clear words when something breaks.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
+mod audit;
 #[path = "../named/mod.rs"]
 mod named;
 mod parallel;

@@ -13,6 +13,7 @@ use hopcost_sys::{Root, affinity, processes};
 
 use super::super::{in_truth, spread_in_truth};
 use super::address::{Address, Place};
+use super::audit::Trail;
 use super::buffer_view::BufferView;
 use super::lines::Lines;
 use super::parallel::{self, Nodes, Watch};
@@ -28,6 +29,8 @@ pub struct Copy {
     waits: OnceLock<Option<Waits>>,
     /// Looks after parallel workers from the first session on.
     watch: OnceLock<Option<Arc<Watch>>>,
+    /// What it has written down of statements, from when a session is first to be audited.
+    trail: OnceLock<Option<Arc<Trail>>>,
     /// The connection that warmed it, and so has touched all that is measured.
     warden: Mutex<Wire>,
     /// All connections to it.
@@ -111,6 +114,10 @@ const NOT_OURS: &str = "\
     this level pins the postmaster, and that of a server that runs would stay where it was put for all of its \
     users: take postgres:managed, or leave the level out";
 
+const NOT_AUDITED: &str = "\
+    this level has each statement written down, and the log of a server that runs is not ours to fill or to \
+    read: take postgres:managed";
+
 const LOG_WRITER: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'";
 
 impl Copy {
@@ -163,6 +170,7 @@ impl Copy {
         Ok(Self {
             waits: OnceLock::new(),
             watch: OnceLock::new(),
+            trail: OnceLock::new(),
             warden: Mutex::new(warden),
             lines,
             ground,
@@ -192,6 +200,15 @@ impl Copy {
             Some(Arc::new(Watch::over(postmaster, nodes)))
         };
         self.watch.get_or_init(|| if self.is_placed { watch() } else { None }).as_ref()
+    }
+
+    /// What it writes down, where that is ours to read.
+    fn trail(&self) -> Result<&Arc<Trail>, TargetError> {
+        let open = || Trail::open(&self.own.as_ref()?.0.log).ok().map(Arc::new);
+        self.trail
+            .get_or_init(open)
+            .as_ref()
+            .ok_or_else(|| TargetError::NotHere(NOT_AUDITED.into()))
     }
 
     /// The server's version, in its own words.
@@ -382,6 +399,7 @@ impl Instance for Cluster {
                 return Err(TargetError::NotHere(NOT_OURS.into()));
             }
         }
+        let audited = seat.audit.map(|audit| Ok((audit, copy.trail()?))).transpose()?;
         // Who commits at once writes the log itself: its place is the log writer's.
         let (cpu, log_writer) = match (seat.log_writer, copy.log_writer) {
             (Some(log_writer), Some(pid)) if self.commits_later => {
@@ -402,6 +420,7 @@ impl Instance for Cluster {
             cpu: cpu.filter(|_| copy.is_placed),
             log_writer: log_writer.filter(|_| copy.is_placed),
             watch: copy.watch(&self.nodes).map(|watch| (watch, copy.own.is_some())),
+            audited,
             tells_pages: !self.is_emulated,
             // Where a policy is what varies, each connection proves that of its server.
             ground: copy.ground.as_ref().filter(|_| copy.home.policy.is_some()),

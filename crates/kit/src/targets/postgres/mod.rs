@@ -10,6 +10,7 @@
 
 mod address;
 mod attached;
+mod audit;
 mod buffer_view;
 mod instance;
 mod lines;

@@ -7,7 +7,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -75,6 +75,8 @@ pub struct Server {
     child: Child,
     /// How it is reached.
     pub address: Address,
+    /// Where it writes what it has to say.
+    pub log: PathBuf,
 }
 
 /// How a server is to be started.
@@ -114,12 +116,12 @@ impl Server {
             wait: start.wait,
             patience: PATIENCE,
         };
-        let mut server = Self { child, address };
-        server.be_ready(&log).map_err(failed)?;
+        let mut server = Self { child, address, log };
+        server.be_ready().map_err(failed)?;
         Ok(server)
     }
 
-    fn be_ready(&mut self, log: &Path) -> Result<(), String> {
+    fn be_ready(&mut self) -> Result<(), String> {
         let begun = clock::now();
         loop {
             let error = match Wire::connect(&self.address) {
@@ -127,10 +129,10 @@ impl Server {
                 Err(error) => error.to_string(),
             };
             if let Ok(Some(_)) = self.child.try_wait() {
-                return Err(format!("it ended at once: {}", last_words(log)));
+                return Err(format!("it ended at once: {}", last_words(&self.log)));
             }
             if begun.elapsed() > STARTING {
-                return Err(format!("it does not answer ({error}): {}", last_words(log)));
+                return Err(format!("it does not answer ({error}): {}", last_words(&self.log)));
             }
             std::thread::sleep(Duration::from_millis(10));
         }

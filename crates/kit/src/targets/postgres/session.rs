@@ -15,14 +15,15 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use hopcost_core::{
-    Answer, CallError, Counted, CpuId, CpuSet, Lookups, Parallel, Remote, Request, Row, Seat,
-    Session, Statement, TargetError,
+    Answer, Audit, CallError, Counted, CpuId, CpuSet, Lookups, Parallel, Remote, Request, Row,
+    Seat, Session, Statement, TargetError,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::memory::Shared;
 use postgres_protocol::message::frontend;
 
 use super::address::Address;
+use super::audit::{self, Audited, Trail};
 use super::instance::Ground;
 use super::lines::Lines;
 use super::parallel::{self, Team, Watch};
@@ -52,6 +53,8 @@ pub struct Opening<'a> {
     pub log_writer: Option<LogWriter>,
     /// Who looks after its parallel workers, and is the postmaster ours to place?
     pub watch: Option<(&'a Arc<Watch>, bool)>,
+    /// What is written down of its statements, and where.
+    pub audited: Option<(Audit, &'a Arc<Trail>)>,
     /// Can it be told on which nodes the pages are that it looks at?
     pub tells_pages: bool,
     /// The server's memory, where its place is to be proved.
@@ -106,6 +109,7 @@ pub struct Connection {
     log_writer: Option<LogWriter>,
     memory: Option<Shared>,
     team: Option<Team>,
+    audited: Option<Audited>,
     ground: Option<Ground>,
 }
 
@@ -144,6 +148,9 @@ impl Connection {
         if let Some(Parallel { dop, .. }) = parallel {
             wire.query(&parallel::settings(dop)).map_err(failed)?;
         }
+        if let Some((audit, _)) = opening.audited {
+            wire.query(audit::settings(audit)).map_err(failed)?;
+        }
         let statements = opening.statements.iter().enumerate();
         let calls = statements.map(|(n, ready)| match ready {
             Ready::Statement(statement) => {
@@ -163,9 +170,10 @@ impl Connection {
         let pid = wire.pid;
         let team =
             opening.watch.map(|(watch, is_ours)| Team::of(watch, pid, at, parallel, is_ours));
+        let audited = opening.audited.map(|(audit, trail)| Audited::new(audit, trail, pid));
         let Opening { log_writer, cpu, .. } = *opening;
         let ground = opening.ground.cloned();
-        Ok(Self { wire, calls, client, asked: 0, cpu, log_writer, memory, team, ground })
+        Ok(Self { wire, calls, client, asked: 0, cpu, log_writer, memory, team, audited, ground })
     }
 
     /// The process that serves it.
@@ -292,6 +300,9 @@ impl Remote for Connection {
         let messages = call
             .with(&request.arguments)
             .map_err(|words| CallError::Failed(format!("{name}: {words}")))?;
+        if let Some(audited) = &mut self.audited {
+            audited.called();
+        }
         self.wire.send(messages).map_err(|error| called(name, error))
     }
 
@@ -382,6 +393,9 @@ impl Session for Connection {
         }
         if let Some(team) = &mut self.team {
             team.counted(&mut proved);
+        }
+        if let Some(audited) = &mut self.audited {
+            proved.insert("audited_as_asked", audited.counted());
         }
         if let Some(ground) = &self.ground {
             proved.insert("pages_in_place", ground.in_place());

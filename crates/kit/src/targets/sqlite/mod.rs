@@ -7,6 +7,7 @@
 //!
 //! Limits: read-only; no parallel workers inside a query, no log writer, no other process.
 
+mod audit;
 mod cache;
 mod ffi;
 mod image;
@@ -16,7 +17,7 @@ mod schema;
 mod session;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hopcost_core::{
     Comparison, Emulation, Home, Instance, Known, Level, Loading, Locality, Look, Needs, Reason,
@@ -24,6 +25,7 @@ use hopcost_core::{
 };
 
 use super::{Heard, say, wanted, words_of};
+use audit::Scribe;
 use ffi::{SqliteError, Value};
 use image::{Image, ImageError};
 use schema::Content;
@@ -100,6 +102,8 @@ impl Target for Sqlite {
             statements: setup.workload.statements(setup.shape),
             table: wanted(setup).into_iter().map(|wanted| wanted.table.name).next(),
             emulation: setup.emulation,
+            audits: setup.cache_dir.clone(),
+            scribe: OnceLock::new(),
             copies,
         }))
     }
@@ -169,6 +173,9 @@ struct Database {
     /// A table that holds something.
     table: Option<&'static str>,
     emulation: Option<Emulation>,
+    /// Where what is written down of statements goes.
+    audits: PathBuf,
+    scribe: OnceLock<Scribe>,
     copies: Vec<Copy>,
 }
 
@@ -223,6 +230,7 @@ impl Instance for Database {
             table: self.table,
             remote_ns: self.emulation.map_or(0.0, |emulation| emulation.remote_ns),
             bimodal: self.emulation.and_then(|emulation| emulation.bimodal),
+            audits: (&self.audits, &self.scribe),
         };
         Ok(Box::new(ImageSession::open(&opening, seat)?))
     }

@@ -7,7 +7,8 @@
 //! Limits: an answer is whole numbers, text and NULL.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -18,6 +19,7 @@ use hopcost_core::{
 use hopcost_sys::{affinity, clock};
 
 use super::super::words_of;
+use super::audit::{Audited, Scribe};
 use super::ffi::{self, Connection, SqliteError, Value};
 use super::image::Image;
 
@@ -35,6 +37,8 @@ pub struct ImageSession {
     planted: Duration,
     /// Whose memory policy is to be proved, and the CPU that the thread belongs on.
     placed: Option<(Arc<Image>, Option<CpuId>)>,
+    /// Whose calls are written down.
+    audited: Option<Audited>,
 }
 
 struct Asked {
@@ -70,6 +74,8 @@ pub struct Opening<'a> {
     pub remote_ns: f64,
     /// Which calls are slow.
     pub bimodal: Option<Bimodal>,
+    /// Where what is written down of statements goes, and who writes what nobody waits for.
+    pub audits: (&'a Path, &'a OnceLock<Scribe>),
 }
 
 impl ImageSession {
@@ -92,13 +98,22 @@ impl ImageSession {
         let bimodal = opening.bimodal.filter(|_| home.node.is_some_and(remote_from));
         let slow = bimodal.map(|how| Slow { how, dice: dice(seat) });
         let placed = home.policy.map(|_| (Arc::clone(opening.image), seat.worker));
-        Ok(Self { connection, statements, slow, planted: Duration::ZERO, placed })
+        let (dir, scribe) = opening.audits;
+        let audited = |audit| {
+            let scribe = scribe.get_or_init(Scribe::start);
+            Audited::new(audit, &connection, dir, scribe).map_err(TargetError::Failed)
+        };
+        let audited = seat.audit.map(audited).transpose()?;
+        Ok(Self { connection, statements, slow, planted: Duration::ZERO, placed, audited })
     }
 
     fn ask(&mut self, request: &Request) -> Result<Answer, CallError> {
         let Some(asked) = self.statements.get_mut(request.statement) else {
             return Err(CallError::Failed(format!("there is no statement {}", request.statement)));
         };
+        if let Some(audited) = &mut self.audited {
+            audited.called();
+        }
         let arguments = &request.arguments[..asked.sql.arguments];
         let called = match &mut asked.compiled {
             Some(compiled) => answer(compiled, arguments),
@@ -217,6 +232,9 @@ impl Session for ImageSession {
             proved.insert("pages_in_place", image.in_place());
             let is_there = cpu.is_none_or(|cpu| affinity::current_cpu() == cpu);
             proved.insert("answered_in_place", [u64::from(is_there), 1]);
+        }
+        if let Some(audited) = &mut self.audited {
+            proved.insert("audited_as_asked", audited.counted());
         }
         Counted { lookups: Some(tally.lookups), planted, proved }
     }

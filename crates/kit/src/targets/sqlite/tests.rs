@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use hopcost_core::{
-    Answer, Bimodal, Level, Machine, NodeId, Policy, Request, Requests, Row, Shape, Spot, Stream,
-    Workload,
+    Answer, Audit, Bimodal, Level, Machine, NodeId, Policy, Request, Requests, Row, Shape, Spot,
+    Stream, Workload,
 };
 use hopcost_sys::{Root, topology};
 
@@ -151,6 +151,7 @@ const ANYWHERE: Seat = Seat {
     worker: None,
     log_writer: None,
     parallel: None,
+    audit: None,
     stream: 0,
     seed: 7,
 };
@@ -338,6 +339,27 @@ fn each_policy_puts_the_data_where_it_says_and_proves_it() {
             assert_eq!(counted.planted.is_zero(), !is_dealt_out, "{home:?}");
         }
     }
+}
+
+#[test]
+fn each_call_is_written_down_once_where_that_is_asked_for() {
+    let mut bench = Bench::new(None);
+    let instance = bench.open(&PLAIN, 3000);
+    for audit in [Audit::Off, Audit::Statements, Audit::Trace] {
+        let mut sessions =
+            [0, 1].map(|_| instance.session(Seat { audit: Some(audit), ..ANYWHERE }).unwrap());
+        for calls in [1, 300] {
+            for session in &mut sessions {
+                for _ in 0..calls {
+                    ask(session.as_mut(), 0, [0, 0]);
+                }
+                let found = session.counted().proved["audited_as_asked"];
+                assert_eq!(found, [calls, calls], "{audit:?}");
+            }
+        }
+    }
+    let mut silent = instance.session(ANYWHERE).unwrap();
+    assert!(!silent.counted().proved.contains_key("audited_as_asked"));
 }
 
 #[test]

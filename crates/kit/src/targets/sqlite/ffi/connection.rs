@@ -38,15 +38,15 @@ pub(super) fn int(number: usize) -> c_int {
 pub struct Connection(Rc<Handle>);
 
 /// What SQLite calls a connection; closed with the last of its owners.
-struct Handle(NonNull<ffi::sqlite3>);
+pub(super) struct Handle(NonNull<ffi::sqlite3>);
 
 impl Handle {
-    fn as_ptr(&self) -> *mut ffi::sqlite3 {
+    pub(super) fn as_ptr(&self) -> *mut ffi::sqlite3 {
         self.0.as_ptr()
     }
 
     /// An error in SQLite's words, or nothing where all is well.
-    fn check(&self, code: c_int) -> Result<(), SqliteError> {
+    pub(super) fn check(&self, code: c_int) -> Result<(), SqliteError> {
         if code == ffi::SQLITE_OK {
             return Ok(());
         }
@@ -115,6 +115,11 @@ impl Connection {
         let raw = NonNull::new(raw)
             .ok_or_else(|| SqliteError::new(ffi::SQLITE_MISUSE, "an empty statement"))?;
         Ok(Statement { raw, connection: Rc::clone(&self.0) })
+    }
+
+    /// What keeps it open.
+    pub(super) fn handle(&self) -> &Rc<Handle> {
+        &self.0
     }
 
     /// The file behind the main database, as the VFS made it.

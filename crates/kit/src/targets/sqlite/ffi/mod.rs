@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 mod connection;
+mod trace;
 mod vfs;
 
 use std::ffi::{CStr, c_int};
@@ -14,6 +15,7 @@ use std::sync::OnceLock;
 use rusqlite::ffi;
 
 pub use connection::{Connection, Inserter, Packed, SqliteError, Statement, Value};
+pub use trace::{Event, Traced, Wanted};
 pub use vfs::shelve;
 
 /// Switches off SQLite's account of its memory: its default takes one mutex for every allocation of
