@@ -237,6 +237,26 @@ fn a_worker_pinned_by_somebody_else_refuses_the_run() {
     assert_eq!(outcome.read("code").unwrap().trim(), "1");
 }
 
+/// Siblings left idle: no two workers share a core, as their own CPUs say.
+#[test]
+fn siblings_are_left_idle_on_n4s2() {
+    let (vm, _turn, _cache) = guest("n4s2");
+    let outcome = vm
+        .run(
+            "XDG_CACHE_HOME=/cache hopcost run smt-reporting --quick --scale 200000 --set streams=8 \
+                 --set window=0.6s --set guard=50ms --budget 1s --json --store /out/store.db > /out/run
+             echo $? > /out/code",
+        )
+        .unwrap();
+    assert_eq!(outcome.read("code").unwrap().trim(), "0", "{}", outcome.console);
+    let result = json(&outcome, "run");
+    let proof = result["proof"].as_array().unwrap();
+    assert_eq!(proof[0]["claim"], "cores_unshared at idle", "{proof:?}");
+    assert!(proof.iter().all(|proved| proved["found"] == 1.0), "{proof:?}");
+    let levels = result["details"]["arms"].as_array().unwrap().iter().map(|arm| &arm["level"]);
+    assert_eq!(levels.collect::<Vec<_>>(), ["idle", "used"], "half of one core is none");
+}
+
 /// A disk that fills up while a run goes on: it says so, and what was finished stays, whole.
 #[test]
 fn a_full_disk_keeps_what_was_finished() {

@@ -92,7 +92,7 @@ impl Scale {
 }
 
 /// One level of a factor: where things stand. What it does not name stands anywhere.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Level {
     /// Its name.
     pub name: String,
@@ -116,6 +116,10 @@ pub struct Level {
     pub parallel_workers: Option<Spot>,
     /// What is written down of each statement.
     pub audit: Option<Audit>,
+    /// May both threads of a core work? Else one of each; whatever there is where none says it.
+    pub siblings: Option<bool>,
+    /// The share of the cores that the workers get, 0 to 1; all without it.
+    pub cores: Option<f64>,
     /// How many CPUs the workers get; as many as all levels can have where none says it.
     pub cpus: Option<u32>,
     /// What the database is asked, where that is what varies.

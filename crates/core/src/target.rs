@@ -12,7 +12,7 @@ use crate::answer::Answer;
 use crate::dataset::Dataset;
 use crate::emulation::Emulation;
 use crate::experiment::{Audit, Comparison, Policy};
-use crate::ids::{CpuId, NodeId};
+use crate::ids::{CpuId, CpuSet, NodeId};
 use crate::known::{Known, Reason};
 use crate::machine::Machine;
 use crate::observer::Reading;
@@ -150,6 +150,8 @@ pub struct Counted {
     pub lookups: Option<Lookups>,
     /// Time that planted distance really took.
     pub planted: Duration,
+    /// The CPUs on which its work was last seen.
+    pub at: CpuSet,
     /// What else the target proves, by metric: so many of so many.
     pub proved: BTreeMap<&'static str, [u64; 2]>,
 }
@@ -160,6 +162,7 @@ impl Counted {
         let mut sum = Self::default();
         for counted in of_sessions {
             sum.planted += counted.planted;
+            sum.at.extend(counted.at.iter());
             if let Some(lookups) = counted.lookups {
                 sum.lookups.get_or_insert_default().add(&lookups);
             }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    Answer, BlockRecord, Comparison, CpuSet, Disturbance, Histogram, Instance, Known, Load,
+    Answer, BlockRecord, Comparison, CpuId, CpuSet, Disturbance, Histogram, Instance, Known, Load,
     Locality, Look, Machine, Nature, Observation, Observer, Phase, Reading, Reason, Request,
     Requests, Scope, Shape, Statement, Stream, TargetError, Trial, Watching, Window, Workload,
 };
@@ -19,6 +19,7 @@ use hopcost_sys::clock;
 
 use crate::driver::{Ask, Crew, Muster, Patience, RawCall, Tally, Work};
 use crate::event::{Event, Listener};
+use crate::judging::UNSHARED;
 use crate::plan::{Placement, Plan};
 use crate::schedule::{Pace, Schedule};
 
@@ -232,6 +233,9 @@ impl Staff<'_> {
         window.lookups = counted.lookups;
         let proved = counted.proved.into_iter();
         window.proved = proved.map(|(metric, counts)| (metric.to_owned(), counts)).collect();
+        if self.bench.comparison.claims.iter().any(|claim| claim.metric == UNSHARED) {
+            window.proved.insert(UNSHARED.to_owned(), unshared(self.bench.ground, &counted.at));
+        }
         let worked_s: f64 = tallies.iter().map(|tally| tally.seconds).sum();
         window.planted = counted.planted.as_secs_f64() / worked_s;
         window.observations = observations;
@@ -265,6 +269,13 @@ fn nothing_works(tallies: &[Tally]) -> Option<String> {
 }
 
 /// Why a placement voids a run, if it does. Data that nobody can find is the claims' business.
+/// Of the CPUs that work was done on: those whose core's other threads did none.
+fn unshared(machine: &Machine, at: &CpuSet) -> [u64; 2] {
+    let is_alone =
+        |cpu: &CpuId| machine.cpu(*cpu).is_some_and(|cpu| cpu.siblings.intersection(at).len() == 1);
+    [at.iter().filter(is_alone).count() as u64, at.len() as u64]
+}
+
 fn misplaced(placement: &Known<Vec<Locality>>) -> Option<Reason> {
     placement.get()?.iter().find_map(Locality::objection)
 }

@@ -138,6 +138,8 @@ struct LevelTable {
     postmaster: Option<Spanned<String>>,
     parallel_workers: Option<Spanned<String>>,
     audit: Option<Spanned<String>>,
+    siblings: Option<bool>,
+    cores: Option<Spanned<f64>>,
     cpus: Option<Spanned<u32>>,
     workload: Option<Spanned<String>>,
 }
@@ -393,6 +395,11 @@ fn level(
     if let Some(cpus) = table.cpus.as_ref().filter(|cpus| *cpus.get_ref() == 0) {
         return Err(Flaw::of(cpus, "no CPU at all", "workers need one or more"));
     }
+    if let Some(cores) =
+        table.cores.as_ref().filter(|c| !(*c.get_ref() > 0.0 && *c.get_ref() <= 1.0))
+    {
+        return Err(Flaw::of(cores, "no share of the cores", "half of them are cores = 0.5"));
+    }
     parallel::check(table)?;
     let spot = |text: &Option<Spanned<String>>| text.as_ref().map(spot).transpose();
     let level = Level {
@@ -407,6 +414,8 @@ fn level(
         postmaster: spot(&table.postmaster)?,
         parallel_workers: spot(&table.parallel_workers)?,
         audit: audit::of(table)?,
+        siblings: table.siblings,
+        cores: table.cores.as_ref().map(|cores| *cores.get_ref()),
         cpus: table.cpus.as_ref().map(|cpus| *cpus.get_ref()),
         workload: table.workload.as_ref().map(|workload| workload.get_ref().clone()),
     };
@@ -415,7 +424,7 @@ fn level(
             name,
             format!("the level '{}' says nothing", level.name),
             "place something: data, workers, log_writer or client; or vary policy, instance, audit, \
-             cpus or workload",
+             siblings, cores, cpus or workload",
         ));
     }
     if let Some(Spot::Away(_)) = level.workers {

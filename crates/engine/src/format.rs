@@ -57,6 +57,14 @@ pub const KEYS: &[Key] = &[
         "what the database writes down of each statement: `\"off\"`, `\"statements\"` or `\"trace\"`",
     ),
     key(
+        "factor.NAME.LEVEL.siblings",
+        "`true`: both threads of each core work; `false`: one of each core, and the other is left idle",
+    ),
+    key(
+        "factor.NAME.LEVEL.cores",
+        "the share of each node's cores that the workers get, as `0.5`; all of them without it",
+    ),
+    key(
         "factor.NAME.LEVEL.cpus",
         "how many CPUs the workers get; without it as many in all levels",
     ),

@@ -7,6 +7,8 @@
 //! workers stand. Workers on several nodes are dealt out to them in turn where a memory policy is what
 //! varies, so that few streams stand on all nodes, too.
 
+mod cores;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
@@ -142,7 +144,7 @@ pub fn plan(comparison: &Comparison, machine: &Machine, effort: Effort) -> Resul
         levels.iter().map(|level| place(level, binding, machine)).collect()
     };
     let mut placements = bindings.iter().map(placed).collect::<Result<Vec<_>, _>>()?;
-    if levels.iter().all(|level| level.cpus.is_none()) {
+    if levels.iter().all(|level| !says_how_many(level)) {
         equal_hands(&mut placements);
     }
     let cpus = placements.iter().flatten().map(|placed| placed.workers.len()).max().unwrap_or(0);
@@ -155,6 +157,11 @@ pub fn plan(comparison: &Comparison, machine: &Machine, effort: Effort) -> Resul
         .collect();
     let levels = levels.iter().map(|level| level.name.clone()).collect();
     Ok(Plan { bindings, placements, levels, points, left_out })
+}
+
+/// Is how many CPUs the workers get a part of what the level says?
+fn says_how_many(level: &Level) -> bool {
+    level.cpus.is_some() || level.siblings.is_some() || level.cores.is_some()
 }
 
 /// All arms get as many CPUs as the smallest has: more hands are another experiment.
@@ -253,6 +260,9 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
         None if level.policy.is_some() => on_all_nodes(machine)?,
         None => in_order_of_use(machine, &machine.limits.cpus),
     };
+    if level.siblings.is_some() || level.cores.is_some() {
+        workers = cores::of(level, machine, &workers.into_iter().collect())?;
+    }
     if let Some(cpus) = level.cpus {
         if workers.len() < cpus as usize {
             return Err(

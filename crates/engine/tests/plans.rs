@@ -362,3 +362,44 @@ fn instances_of_different_numbers_are_different_ones_in_the_same_place() {
     assert_eq!(numbers, [1, 2]);
     assert!(plan.placements[0].iter().all(|level| level.workers == plan.placements[0][0].workers));
 }
+
+#[test]
+fn siblings_work_or_stay_idle_and_a_share_of_the_cores_is_one_of_each_node() {
+    let level = |name: &str, siblings, cores| Level {
+        name: name.into(),
+        siblings: Some(siblings),
+        cores,
+        ..Level::default()
+    };
+    let levels = vec![
+        level("idle", false, None),
+        level("used", true, None),
+        level("half_used", true, Some(0.5)),
+    ];
+    let comparison = comparison(levels, &[64]);
+    for name in ["hand-8-sockets", "hand-epyc-nps4", "vm-n4s2"] {
+        let machine = machine(name);
+        let plan = plan(&comparison, &machine, Effort::Full).unwrap();
+        let threads = |level: usize| -> CpuSet {
+            plan.placements[0][level].workers.iter().copied().collect()
+        };
+        let of_its_core =
+            |cpu, among: &CpuSet| machine.cpu(cpu).unwrap().siblings.intersection(among).len();
+        let [idle, used] = [0, 1].map(threads);
+        assert!(idle.iter().all(|cpu| of_its_core(cpu, &idle) == 1), "{name}: {idle}");
+        assert!(used.iter().all(|cpu| of_its_core(cpu, &used) == 2), "{name}: {used}");
+        assert_eq!((used.len(), machine.limits.cpus.len()), (2 * idle.len(), used.len()), "{name}");
+        if name == "vm-n4s2" {
+            assert_eq!(plan.left_out[0].what, "half_used", "its nodes have one core each");
+            continue;
+        }
+        let half = threads(2);
+        assert!(half.iter().all(|cpu| of_its_core(cpu, &half) == 2), "{name}: {half}");
+        for node in &machine.nodes {
+            let of_node = |cpus: &CpuSet| cpus.intersection(&node.cpus).len();
+            assert_eq!(2 * of_node(&half), of_node(&used), "{name}, {:?}", node.id);
+        }
+    }
+    let reason = plan(&comparison, &machine("hand-arm-2-sockets"), Effort::Full).unwrap_err();
+    assert!(reason.to_string().contains("no core has two threads"), "{reason}");
+}

@@ -24,4 +24,6 @@ pub const EXPERIMENTS: &[(&str, &str)] = files![
     "placebo",
     "remote-memory",
     "server-score",
+    "smt-oltp",
+    "smt-reporting",
 ];

@@ -25,6 +25,8 @@ const FILES: &[(&str, &str)] = files![
     "shea-2012-context-switches",
     "shea-2012-latency",
     "shea-2012-remote-memory",
+    "shea-2012-smt-oltp",
+    "shea-2012-smt-reporting",
 ];
 
 static ALL: LazyLock<Vec<Published>> = LazyLock::new(|| {

@@ -14,7 +14,7 @@ use hopcost_stats::{Standing, consistent_with_zero, cost};
 use crate::plan::{Plan, Point};
 use crate::schedule::{Pace, Schedule, contrast};
 
-pub use proof::{LOCAL, METRICS};
+pub use proof::{LOCAL, METRICS, UNSHARED};
 
 /// What is known of a run beside its blocks. Kept with it.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]

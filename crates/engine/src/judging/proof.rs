@@ -14,6 +14,7 @@ pub const METRICS: &[&str] = &[
     "answered_in_place",
     "audited_as_asked",
     "committed_calls",
+    UNSHARED,
     "log_writer_in_place",
     "pages_in_place",
     "parallel_workers_in_place",
@@ -23,6 +24,8 @@ pub const METRICS: &[&str] = &[
 /// Look-ups of pages on the node of whoever looked.
 pub const LOCAL: &str = "local_lookups";
 const REMOTE: &str = "remote_lookups";
+/// CPUs at work whose core's other threads were not.
+pub const UNSHARED: &str = "cores_unshared";
 /// Calls whose answer was checked, and was right.
 const RIGHT: &str = "right_answers";
 

@@ -50,7 +50,8 @@ impl Case<'_> {
         all.extend(least(methods).into_iter().map(shares));
         all.push(counts(THREADS));
         let proved = self.windows().flat_map(|window| &window.proved);
-        let proved = proved.filter(|(_, [_, of])| *of > 0);
+        // What else is counted says nothing of where something was.
+        let proved = proved.filter(|(by, [_, of])| by.ends_with("_in_place") && *of > 0);
         let proved = proved.map(|(by, [held, of])| (by.clone(), *held as f64 / *of as f64));
         all.extend(least(proved).into_iter().map(shares));
         let mut observed = self.windows().flat_map(|window| &window.observations);

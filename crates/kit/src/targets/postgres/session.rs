@@ -400,7 +400,8 @@ impl Session for Connection {
         if let Some(ground) = &self.ground {
             proved.insert("pages_in_place", ground.in_place());
         }
-        Counted { lookups: self.looked_up(), proved, ..Counted::default() }
+        let at = self.cpu.and_then(|_| affinity::last_cpu_of(self.wire.pid)).into_iter().collect();
+        Counted { lookups: self.looked_up(), at, proved, ..Counted::default() }
     }
 
     fn begin_counting(&mut self) {

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hopcost_core::{
-    Answer, Bimodal, CallError, Counted, CpuId, NodeId, Request, Row, Seat, Session, Statement,
-    TargetError,
+    Answer, Bimodal, CallError, Counted, CpuId, CpuSet, NodeId, Request, Row, Seat, Session,
+    Statement, TargetError,
 };
 use hopcost_sys::{affinity, clock};
 
@@ -236,6 +236,7 @@ impl Session for ImageSession {
         if let Some(audited) = &mut self.audited {
             proved.insert("audited_as_asked", audited.counted());
         }
-        Counted { lookups: Some(tally.lookups), planted, proved }
+        let at = CpuSet::from_iter([affinity::current_cpu()]);
+        Counted { lookups: Some(tally.lookups), planted, at, proved }
     }
 }
