@@ -3,6 +3,7 @@
 //! RULE: pure functions of numbers. No I/O, no clock, and randomness only from a seed that the
 //! caller gives.
 
+mod apart;
 mod cluster;
 mod contrast;
 mod correlation;
@@ -19,6 +20,7 @@ mod starts;
 mod unpaired;
 mod worst;
 
+pub use apart::{Apart, Occasion, difference_of, holm, log_ratio_of};
 pub use cluster::{Gap, widest_gap};
 pub use contrast::{Block, cost, cost_interval, mean_interval, simple_cost};
 pub use correlation::{independent, lag_one};
