@@ -9,6 +9,7 @@
 
 mod against;
 mod answer;
+mod between;
 mod block;
 mod dataset;
 mod distance;
@@ -32,6 +33,9 @@ mod workload;
 
 pub use against::Against;
 pub use answer::{Answer, Row};
+pub use between::{
+    Between, CellPair, EffectPair, Lacking, Likeness, ScorePair, Side, SideRun, Trait,
+};
 pub use block::{Binding, BlockRecord, Phase, Trial, Window};
 pub use dataset::{Column, Dataset, Kind, RowSink, Table};
 pub use distance::{DistanceClass, Distances, HmatTable, Rung, RungExample};

@@ -2,6 +2,7 @@
 //! of the kit by name: what names an experiment file may use is told to it.
 
 pub mod against;
+pub mod between;
 pub mod bounds;
 pub mod comparing;
 pub mod driver;

@@ -1,0 +1,182 @@
+//! Two machines side by side, or one on two occasions: what was found on each, and how far apart it is.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::distance::DistanceClass;
+use crate::estimate::{Estimate, Unit};
+use crate::known::{Known, Reason};
+use crate::probe::Place;
+
+/// All that can be said of two machines by what was kept of them: `hopcost compare --json` is this value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Between {
+    /// Version of this form; grows when a key changes its meaning or goes.
+    pub version: u32,
+    /// The first.
+    pub a: Side,
+    /// The second, which is said to be faster or slower.
+    pub b: Side,
+    /// Was anything planted on both? Then this checks the method, and says nothing of machines.
+    pub emulated: bool,
+    /// Which is faster and by how much, or that no difference could be told.
+    pub found: String,
+    /// What explains it, the likeliest first.
+    pub explained_by: Vec<String>,
+    /// What the two are.
+    pub traits: Vec<Trait>,
+    /// What was measured on the hardware of both.
+    pub cells: Vec<CellPair>,
+    /// What databases did on both.
+    pub scores: Vec<ScorePair>,
+    /// What distance, or another factor, costs on both.
+    pub effects: Vec<EffectPair>,
+    /// What was not compared, or only one has.
+    pub missing: Vec<Lacking>,
+    /// What the reader should know of the comparison.
+    pub notes: Vec<String>,
+}
+
+impl Between {
+    /// The verdicts on everything that was compared.
+    pub fn likenesses(&self) -> impl Iterator<Item = Likeness> + '_ {
+        let cells = self.cells.iter().map(|pair| pair.likeness);
+        let scores = self.scores.iter().map(|pair| pair.likeness);
+        cells.chain(scores).chain(self.effects.iter().map(|pair| pair.likeness))
+    }
+}
+
+/// One of the two.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Side {
+    /// As it was asked for.
+    pub name: String,
+    /// The host's name.
+    pub host: Known<String>,
+    /// The runs that count.
+    pub runs: Vec<SideRun>,
+}
+
+/// A run of one of the two.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SideRun {
+    /// Its number in its store.
+    pub run: i64,
+    /// The experiment's name.
+    pub experiment: String,
+    /// When it began, in seconds since 1970.
+    pub begun_s: i64,
+}
+
+/// Something that machines are told apart by before anything is measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trait {
+    /// Which.
+    pub what: &'static str,
+    /// The first machine's.
+    pub a: Known<String>,
+    /// The second's.
+    pub b: Known<String>,
+    /// Is it known of both, and the same?
+    pub same: bool,
+}
+
+/// How alike two figures are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Likeness {
+    /// They differ by more than what matters, and chance does not explain it.
+    Different,
+    /// They differ by less than what matters: the whole interval lies there.
+    Equivalent,
+    /// Neither can be told.
+    Inconclusive,
+}
+
+impl fmt::Display for Likeness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Different => "DIFFERENT",
+            Self::Equivalent => "EQUIVALENT",
+            Self::Inconclusive => "INCONCLUSIVE",
+        })
+    }
+}
+
+/// The same cell of a probe on both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CellPair {
+    /// The probe.
+    pub probe: Cow<'static, str>,
+    /// The variant measured.
+    pub series: String,
+    /// Who measured.
+    pub row: Place,
+    /// What was measured.
+    pub column: Place,
+    /// How far the two are apart.
+    pub class: Known<DistanceClass>,
+    /// The unit of the figures.
+    pub unit: Unit,
+    /// The first machine's.
+    pub a: Estimate,
+    /// The second's.
+    pub b: Estimate,
+    /// The second's over the first's.
+    pub ratio: Estimate,
+    /// The verdict.
+    pub likeness: Likeness,
+}
+
+/// What one database did on both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ScorePair {
+    /// The experiment.
+    pub experiment: String,
+    /// What it is the figure of, where that is the same on both; otherwise both.
+    pub of: String,
+    /// The unit of the figures.
+    pub unit: Unit,
+    /// The first machine's.
+    pub a: Estimate,
+    /// The second's.
+    pub b: Estimate,
+    /// The second's over the first's.
+    pub ratio: Estimate,
+    /// The verdict.
+    pub likeness: Likeness,
+    /// In what the two runs differ beside the machine.
+    pub differ_in: Vec<String>,
+}
+
+/// One point of one experiment's sweep on both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EffectPair {
+    /// The experiment.
+    pub experiment: String,
+    /// The level under test.
+    pub level: String,
+    /// Streams.
+    pub streams: u32,
+    /// The first machine's cost, a share of throughput.
+    pub a: Estimate,
+    /// The second's.
+    pub b: Estimate,
+    /// How much dearer it is on the second: the difference of the two shares.
+    pub dearer: Estimate,
+    /// The verdict.
+    pub likeness: Likeness,
+    /// In what the two runs differ beside the machine.
+    pub differ_in: Vec<String>,
+}
+
+/// What was not compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Lacking {
+    /// What of it.
+    pub what: String,
+    /// Why.
+    pub missing: Reason,
+}
