@@ -48,6 +48,8 @@ pub enum Command {
     Survey(SurveyArgs),
     /// Show a stored run again, without measuring
     Report(ReportArgs),
+    /// Hold two machines against each other by what was kept of them, without measuring
+    Compare(CompareArgs),
     /// Load a database with calls for a while, and say what came of it
     Drive(DriveArgs),
     /// Load a data set into a database, and say how fast
@@ -253,6 +255,24 @@ pub struct ReportArgs {
     #[command(flatten)]
     pub checks: ChecksArgs,
     /// The file in which results are kept
+    #[arg(long, value_name = "FILE", default_value = STORE)]
+    pub store: PathBuf,
+}
+
+/// Two machines, or one on two occasions.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The first: a store, with the latest run of each experiment; or one run, as a number or as an
+    /// experiment's name for the latest, of --store or as STORE:RUN
+    #[arg(value_name = "A", value_parser = NonEmptyStringValueParser::new())]
+    pub a: String,
+    /// The second, which is said to be faster or slower
+    #[arg(value_name = "B", value_parser = NonEmptyStringValueParser::new())]
+    pub b: String,
+    /// Print JSON (keys: docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+    /// The file in which runs are looked for that name none
     #[arg(long, value_name = "FILE", default_value = STORE)]
     pub store: PathBuf,
 }

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args),
         Command::Survey(args) => commands::survey::run(&args),
         Command::Report(args) => commands::report::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
         Command::Drive(args) => commands::drive::run(&args),
         Command::Load(args) => commands::load::run(&args),
         Command::Restore => commands::restore::run(),

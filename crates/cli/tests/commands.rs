@@ -179,7 +179,7 @@ fn experiments_that_are_wrong_are_answered_with_their_place() {
 
 #[test]
 fn help_is_as_it_was_agreed() {
-    let commands: [&[&str]; 11] = [
+    let commands: [&[&str]; 12] = [
         &["--help"],
         &["machine", "-h"],
         &["doctor", "-h"],
@@ -188,6 +188,7 @@ fn help_is_as_it_was_agreed() {
         &["plan", "-h"],
         &["run", "-h"],
         &["report", "-h"],
+        &["compare", "-h"],
         &["restore", "-h"],
         &["completions", "-h"],
         &["man", "-h"],

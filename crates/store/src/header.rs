@@ -26,6 +26,8 @@ pub struct Header {
     pub begun_s: i64,
     /// The machine it ran on.
     pub machine: Known<Machine>,
+    /// How it was asked for: all that has to be equal for another run to go on with it.
+    pub identity: Option<String>,
     /// What was decided before its first block.
     pub decided: Decided,
 }
@@ -114,11 +116,12 @@ impl Store {
                 version: row.get(5)?,
                 begun_s: row.get(6)?,
                 machine,
+                identity: row.get(9)?,
                 decided: Decided::of(preparation.as_deref()),
             })
         };
         let query = "SELECT experiment, question, target, effort, seed, hopcost_version, begun_s,
-                            machine, preparation
+                            machine, preparation, identity
                        FROM run WHERE id = ?1";
         Ok(self.connection.query_row(query, [id], read).optional()?)
     }

@@ -58,6 +58,19 @@ pub fn asked_for(
 
 /// What two identities differ in, as the user knows it.
 fn differing(then: &str, now: &str) -> Vec<String> {
+    differing_keys(then, now).iter().map(|key| known_as(key).to_owned()).collect()
+}
+
+/// The keys in which two identities differ.
+pub fn differing_keys(then: &str, now: &str) -> Vec<String> {
+    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let (then, now) = (read(then), read(now));
+    let keys = now.as_object().into_iter().flatten().map(|(key, _)| key);
+    keys.filter(|key| then.get(key.as_str()) != now.get(key.as_str())).cloned().collect()
+}
+
+/// By what a user changes a key of an identity.
+pub fn known_as(key: &str) -> &str {
     const KNOWN_AS: [(&str, &str); 6] = [
         ("comparison", "the experiment's file or --set"),
         ("rows", "--scale"),
@@ -66,15 +79,7 @@ fn differing(then: &str, now: &str) -> Vec<String> {
         ("emulation", "--emulate"),
         ("wishes", "--quick, --full, --budget or --set"),
     ];
-    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-    let (then, now) = (read(then), read(now));
-    let keys = now.as_object().into_iter().flatten().map(|(key, _)| key);
-    let differ = keys.filter(|key| then.get(key.as_str()) != now.get(key.as_str()));
-    let known = |key: &String| {
-        let found = KNOWN_AS.iter().find(|(known, _)| known == key);
-        found.map_or(key.clone(), |(_, option)| (*option).to_owned())
-    };
-    differ.map(known).collect()
+    KNOWN_AS.iter().find(|(known, _)| *known == key).map_or(key, |(_, option)| option)
 }
 
 /// The worst of a sweep may be elsewhere today; what is to be compared is measured where it was then.

@@ -1,6 +1,7 @@
 //! One short file per command.
 
 mod baseline;
+pub mod compare;
 mod comparison;
 pub mod completions;
 pub mod doctor;

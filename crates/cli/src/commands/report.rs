@@ -79,7 +79,8 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn listed(runs: &[Listed]) -> String {
+/// What runs there are, for who asked for another.
+pub fn listed(runs: &[Listed]) -> String {
     let mut out = String::from("kept are");
     for run in runs.iter().take(8) {
         let _ = write!(out, " {} ({})", run.id, run.experiment);

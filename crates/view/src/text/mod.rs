@@ -1,5 +1,6 @@
 //! Text for the terminal: calm, aligned, 80 columns are enough.
 
+mod between;
 mod comparison;
 mod details;
 mod doctor;
@@ -12,6 +13,7 @@ mod result;
 mod whereabouts;
 mod wrap;
 
+pub use between::between;
 pub use comparison::{PlannedComparison, comparison};
 pub use details::details;
 pub use doctor::doctor;

@@ -1,0 +1,238 @@
+//! `hopcost compare`: stores of real runs held against each other.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+mod settled;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use rusqlite::Connection;
+use serde_json::Value;
+use settled::settled;
+use tempfile::TempDir;
+
+const JSON_DOC: &str = include_str!("../../../docs/JSON.md");
+
+/// One table, so that it is loaded in a moment.
+const FAR: &str = r#"
+question = "What does distance cost?"
+
+[subject]
+dataset = "tran_stats"
+scale = { quick = 50_000, full = 50_000 }
+workload = "reporting_p2"
+
+[factor.memory]
+near = { data = "node:A", workers = "node:A" }
+far = { data = "node:A", workers = "node:B" }
+
+[measure]
+response = "queries_per_hour"
+"#;
+
+/// Needs no memory, and no quiet.
+const SWITCHES: &str = r#"
+question = "How long does a thread take to wake?"
+
+[subject]
+probes = ["switch"]
+"#;
+
+/// Eight units for each of the two bindings, in windows as short as a debug build can fill.
+const SHORT: [&str; 6] = [
+    "far.toml",
+    "--quick",
+    "--emulate=nodes=2,remote_ns=8000",
+    "--set=units=8",
+    "--set=window=40ms",
+    "--set=guard=10ms",
+];
+
+const MOST_TRIES: u32 = 4;
+
+/// A directory with experiments, a cache and stores.
+struct Bench {
+    dir: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("far.toml"), FAR).unwrap();
+        fs::write(dir.path().join("switches.toml"), SWITCHES).unwrap();
+        Self { dir }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn hopcost(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hopcost"));
+        command.current_dir(self.dir.path()).args(arguments);
+        command.env("XDG_CACHE_HOME", self.path("cache")).env("NO_COLOR", "1").output().unwrap()
+    }
+
+    /// A run that is kept there, the only one; again where other work left nothing of it.
+    fn run(&self, store: &str, arguments: &[&str]) {
+        let all = [&["run", "--store", store], arguments].concat();
+        let mut said = String::new();
+        for _ in 0..MOST_TRIES {
+            let output = settled(&self.path(store), || self.hopcost(&all));
+            if output.status.success() {
+                return;
+            }
+            said = stderr(&output);
+            fs::remove_file(self.path(store)).unwrap();
+        }
+        panic!("{said}");
+    }
+
+    /// Changes what was kept, as if another machine had measured it.
+    fn change(&self, store: &str, table_and_column: [&str; 2], change: impl Fn(&mut Value)) {
+        let [table, column] = table_and_column;
+        let store = Connection::open(self.path(store)).unwrap();
+        let sql = format!("SELECT {column} FROM {table}");
+        let text: String = store.query_row(&sql, [], |row| row.get(0)).unwrap();
+        let mut value: Value = serde_json::from_str(&text).unwrap();
+        change(&mut value);
+        let sql = format!("UPDATE {table} SET {column} = ?1");
+        assert_eq!(store.execute(&sql, [value.to_string()]).unwrap(), 1);
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
+}
+
+/// Ends with this code, and says each of these words.
+#[track_caller]
+fn ends(output: &Output, code: i32, words: &[&str]) {
+    let said = format!("{}{}", stdout(output), stderr(output));
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    for word in words {
+        assert!(said.contains(word), "'{word}' is not in: {said}");
+    }
+}
+
+/// Every key of it is in docs/JSON.md.
+fn is_documented(value: &Value) {
+    let mut keys = BTreeSet::new();
+    let mut left = vec![value];
+    while let Some(value) = left.pop() {
+        if let Value::Object(object) = value {
+            keys.extend(object.keys().cloned());
+            left.extend(object.values());
+        } else if let Value::Array(values) = value {
+            left.extend(values);
+        }
+    }
+    let is_missing = |key: &&String| {
+        ![format!("`{key}`"), format!("\"{key}\"")].iter().any(|form| JSON_DOC.contains(form))
+    };
+    let missing: Vec<_> = keys.iter().filter(is_missing).collect();
+    assert!(missing.is_empty(), "docs/JSON.md does not know {missing:?}");
+}
+
+/// The estimates of a report's cells that were measured.
+fn estimates(report: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let cells = report["cells"].as_array_mut().unwrap().iter_mut();
+    cells.filter_map(|cell| cell.pointer_mut("/outcome/measured/estimate"))
+}
+
+/// As if it were known to 1 %.
+fn set(estimate: &mut Value, point: f64) {
+    for (key, value) in [("point", point), ("low", 0.99 * point), ("high", 1.01 * point)] {
+        estimate[key] = value.into();
+    }
+    estimate["level"] = 0.95.into();
+    estimate["n_effective"] = 12.0.into();
+}
+
+#[test]
+fn what_distance_costs_is_held_against_what_it_costs_elsewhere() {
+    let bench = Bench::new();
+    for store in ["a.db", "b.db"] {
+        bench.run(store, &SHORT);
+    }
+    let compared = || bench.hopcost(&["compare", "a.db", "b.db", "--json"]);
+    let output = compared();
+    ends(&output, 0, &[]);
+    let alike = json(&output);
+    is_documented(&alike);
+    let effects = alike["effects"].as_array().unwrap();
+    assert_eq!((effects.len(), &effects[0]["level"]), (1, &Value::from("far")));
+    assert!(alike["emulated"] == true && alike["found"].as_str().unwrap().starts_with("EMULATED"));
+    let traits = alike["traits"].as_array().unwrap();
+    let known = traits.iter().filter(|it| it["a"].is_string());
+    assert!(known.clone().count() > 4 && known.clone().all(|it| it["same"] == true), "{traits:?}");
+
+    bench.change("b.db", ["run", "result"], |result| {
+        let cost = &mut result["details"]["points"][0]["cost"];
+        for key in ["point", "low", "high"] {
+            cost[key] = (cost[key].as_f64().unwrap() + 0.5).into();
+        }
+    });
+    bench.change("b.db", ["run", "machine"], |machine| machine["kernel"] = "2.6.32".into());
+    let output = compared();
+    let dearer = json(&output);
+    assert_eq!(dearer["effects"][0]["likeness"], "DIFFERENT", "{dearer}");
+    assert!(dearer["found"].as_str().unwrap().contains("“far” of far costs +"), "{dearer}");
+    assert!(dearer["explained_by"].to_string().contains("/ 2.6.32)"), "{dearer}");
+
+    bench.change("b.db", ["run", "identity"], |identity| identity["rows"] = 7.into());
+    let output = bench.hopcost(&["compare", "a.db", "b.db"]);
+    ends(&output, 3, &["the two runs differ in --scale", "Nothing could be compared"]);
+}
+
+#[test]
+fn figures_of_the_hardware_are_compared_cell_by_cell() {
+    let bench = Bench::new();
+    for store in ["a.db", "b.db"] {
+        bench.run(store, &["switches.toml", "--quick"]);
+        // What a busy machine left of it is not what this is about.
+        bench.change(store, ["probe_report", "report"], |report| {
+            estimates(report).for_each(|estimate| set(estimate, 10.0));
+            for cell in report["cells"].as_array_mut().unwrap() {
+                cell["dropped"] = serde_json::json!({});
+            }
+        });
+    }
+    let output = bench.hopcost(&["compare", "a.db:1", "b.db:switches", "--json"]);
+    ends(&output, 0, &[]);
+    let alike = json(&output);
+    is_documented(&alike);
+    let cells = alike["cells"].as_array().unwrap();
+    assert!(!cells.is_empty() && cells.iter().all(|cell| cell["likeness"] != "DIFFERENT"));
+    bench.change("b.db", ["probe_report", "report"], |report| {
+        set(estimates(report).next().unwrap(), 15.0);
+    });
+    let output = bench.hopcost(&["compare", "1", "b.db", "--store", "a.db"]);
+    ends(&output, 0, &["B is slower in 1 of", "DIFFERENT", "is slower on B: 50 % (", "higher"]);
+}
+
+#[test]
+fn who_is_not_there_is_said_and_who_has_nothing_in_common() {
+    let bench = Bench::new();
+    bench.run("a.db", &["switches.toml", "--quick"]);
+    ends(&bench.hopcost(&["compare", "a.db", "no.db"]), 1, &["no.db", "no store here"]);
+    let unknown = ["there is no finished run for 'a.db:7'", "kept are 1 (switches)"];
+    ends(&bench.hopcost(&["compare", "a.db", "a.db:7"]), 2, &unknown);
+    ends(&bench.hopcost(&["compare", "a.db", "far", "--store", "a.db"]), 2, &["for 'far'"]);
+    ends(&bench.hopcost(&["compare", "a.db"]), 2, &["<B>"]);
+    fs::copy(bench.path("a.db"), bench.path("b.db")).unwrap();
+    let store = Connection::open(bench.path("b.db")).unwrap();
+    store.execute("DELETE FROM probe_report", []).unwrap();
+    let output = bench.hopcost(&["compare", "a.db", "b.db"]);
+    ends(&output, 3, &["Nothing could be compared", "missing, because B has no run of it"]);
+}
