@@ -159,7 +159,8 @@ pub struct ExperimentArgs {
     /// Change one thing about a comparison, as streams=1+2+4 or window=0.2s
     #[arg(long, value_name = "KEY=VALUE", long_help = settings_help())]
     pub set: Vec<String>,
-    /// Plant distance that is not there, as nodes=2,remote_ns=80: checks the method, not the machine
+    /// Plant distance that is not there, as nodes=2,remote_ns=80, or for a probe less bandwidth, as
+    /// nodes=2,bandwidth=node1:0.7: checks the method, not the machine
     #[arg(long, value_name = "SPEC")]
     pub emulate: Option<String>,
     /// Where generated data is kept for the next run [default: the user's cache directory]
@@ -454,7 +455,6 @@ impl ExperimentArgs {
             ("--budget", self.budget.is_some()),
             ("--file", !self.file.is_empty()),
             ("--set", !self.set.is_empty()),
-            ("--emulate", self.emulate.is_some()),
             ("--cache-dir", self.cache_dir.is_some()),
             ("--keep-data", self.keep_data),
             ("--allow-server-changes", self.allow_server_changes),

@@ -375,9 +375,10 @@ fn wrong_options_are_answered_with_what_is_right() {
     fails(&plan(&["--set", "windw=1s"]), 2, &["--set windw=1s", "known: streams"]);
     fails(&plan(&["--target", "oracle:"]), 2, &["there is no target 'oracle'", "sqlite"]);
     fails(&plan(&["--budget", "5"]), 2, &["no unit of time"]);
-    let plan = Command::new(env!("CARGO_BIN_EXE_hopcost"))
-        .args(["plan", "access-cost", "--emulate", "nodes=2"])
-        .output()
-        .unwrap();
-    fails(&plan, 2, &["--emulate", "looks at the hardware alone"]);
+    let of_hardware = |option: &str| {
+        let arguments = ["plan", "access-cost", option];
+        Command::new(env!("CARGO_BIN_EXE_hopcost")).args(arguments).output().unwrap()
+    };
+    fails(&of_hardware("--scale=5"), 2, &["--scale", "looks at the hardware alone"]);
+    fails(&of_hardware("--emulate=remote_ns=80"), 2, &["has no database", "bandwidth=nodeN:SHARE"]);
 }

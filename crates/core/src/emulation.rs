@@ -19,6 +19,27 @@ pub struct Emulation {
     pub remote_ns: f64,
     /// A share of the calls to another node's data takes longer.
     pub bimodal: Option<Bimodal>,
+    /// The memory of one node gives fewer bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<LessBandwidth>,
+}
+
+/// The memory of a node gives fewer bytes to those who stream.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LessBandwidth {
+    /// Which.
+    pub node: NodeId,
+    /// The share that is left, above 0 to 1.
+    pub share: f64,
+}
+
+/// The machine under an emulated one.
+#[derive(Clone, Copy, Debug)]
+pub struct Planted<'a> {
+    /// As it is.
+    pub ground: &'a Machine,
+    /// What is planted on it.
+    pub emulation: Emulation,
 }
 
 /// A share of calls takes a multiple of their time.
@@ -33,6 +54,13 @@ pub struct Bimodal {
 const EMULATED: &str = "the node is emulated";
 
 impl Machine {
+    /// The node of this machine that a node of `emulated` is in truth: a set of its CPUs.
+    pub fn node_under(&self, emulated: &Self, node: NodeId) -> NodeId {
+        let cpu = emulated.node(node).and_then(|node| node.cpus.first());
+        let real = cpu.and_then(|cpu| self.nodes.iter().find(|real| real.cpus.contains(cpu)));
+        real.map_or(node, |real| real.id)
+    }
+
     /// This machine as if its usable CPUs stood on so many nodes, each a socket of its own.
     pub fn emulated(&self, nodes: u32) -> Result<Self, Reason> {
         let usable = self.limits.cpus.len();

@@ -39,7 +39,7 @@ pub use between::{
 pub use block::{Binding, BlockRecord, Phase, Trial, Window};
 pub use dataset::{Column, Dataset, Kind, RowSink, Table};
 pub use distance::{DistanceClass, Distances, HmatTable, Rung, RungExample};
-pub use emulation::{Bimodal, Emulation};
+pub use emulation::{Bimodal, Emulation, LessBandwidth, Planted};
 pub use estimate::{Estimate, Spread, Unit};
 pub use experiment::{
     Audit, Claim, Comparison, Experiment, Level, Load, Open, Policy, Response, Scale, Spot, Subject,

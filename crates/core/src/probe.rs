@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::distance::DistanceClass;
+use crate::emulation::Planted;
 use crate::estimate::{Estimate, Spread, Unit};
 use crate::ids::{CpuId, CpuSet, NodeId, NodeSet};
 use crate::known::{Known, Reason};
@@ -36,6 +37,8 @@ pub enum Effort {
 pub struct Site<'a> {
     /// The machine.
     pub machine: &'a Machine,
+    /// What is under it, where it is emulated.
+    pub planted: Option<Planted<'a>>,
     /// How much time and detail.
     pub effort: Effort,
     /// CPUs it may use.

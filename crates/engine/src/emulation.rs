@@ -1,14 +1,14 @@
-//! Reads what `--emulate` asks for: `nodes=2,remote_ns=80,bimodal=0.2:3x`.
+//! Reads what `--emulate` asks for: `nodes=2,remote_ns=80,bimodal=0.2:3x,bandwidth=node1:0.7`.
 
-use hopcost_core::{Bimodal, Emulation};
+use hopcost_core::{Bimodal, Emulation, LessBandwidth, NodeId};
 
 /// Parts of the grammar that no target understands yet.
-const LATER: [&str; 3] = ["siblings", "bandwidth", "usl"];
+const LATER: [&str; 2] = ["siblings", "usl"];
 const MOST_NODES: u32 = 64;
 
 /// Reads it, or says what is wrong with it.
 pub fn read(text: &str) -> Result<Emulation, String> {
-    let mut emulation = Emulation { nodes: 2, remote_ns: 0.0, bimodal: None };
+    let mut emulation = Emulation { nodes: 2, remote_ns: 0.0, bimodal: None, bandwidth: None };
     for part in text.split(',').map(str::trim) {
         let Some((key, value)) = part.split_once('=') else {
             return Err(format!("'{part}' is no key=value; write nodes=2,remote_ns=80"));
@@ -17,13 +17,23 @@ pub fn read(text: &str) -> Result<Emulation, String> {
             "nodes" => emulation.nodes = nodes(value)?,
             "remote_ns" => emulation.remote_ns = nanoseconds(value)?,
             "bimodal" => emulation.bimodal = Some(bimodal(value)?),
+            "bandwidth" => emulation.bandwidth = Some(bandwidth(value)?),
             key if LATER.contains(&key) => {
                 return Err(format!("'{key}' cannot be emulated by this version"));
             }
-            key => return Err(format!("there is no '{key}'; known: nodes, remote_ns, bimodal")),
+            key => {
+                return Err(format!(
+                    "there is no '{key}'; known: nodes, remote_ns, bimodal, bandwidth"
+                ));
+            }
         }
     }
-    Ok(emulation)
+    match emulation.bandwidth {
+        Some(less) if less.node.0 >= emulation.nodes => {
+            Err(format!("bandwidth of node {}: there are {} nodes", less.node, emulation.nodes))
+        }
+        _ => Ok(emulation),
+    }
 }
 
 fn nodes(value: &str) -> Result<u32, String> {
@@ -49,6 +59,19 @@ fn bimodal(value: &str) -> Result<Bimodal, String> {
     })
 }
 
+/// `node1:0.7`
+fn bandwidth(value: &str) -> Result<LessBandwidth, String> {
+    let parts = value.strip_prefix("node").and_then(|rest| rest.split_once(':'));
+    let less = parts.and_then(|(node, share)| {
+        let node = NodeId(node.parse().ok()?);
+        let share: f64 = share.parse().ok()?;
+        (0.05..=1.0).contains(&share).then_some(LessBandwidth { node, share })
+    });
+    less.ok_or_else(|| {
+        format!("bandwidth={value}: write nodeN:SHARE, as node1:0.7, with 0.05 to 1 of it left")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,11 +79,13 @@ mod tests {
     #[test]
     fn reads_what_is_promised() {
         let read = |text| read(text).unwrap();
-        let plain = Emulation { nodes: 2, remote_ns: 80.0, bimodal: None };
+        let plain = Emulation { nodes: 2, remote_ns: 80.0, bimodal: None, bandwidth: None };
         assert_eq!(read("nodes=2,remote_ns=80"), plain);
         assert_eq!(read("remote_ns=80"), plain);
         let bimodal = Some(Bimodal { share: 0.2, times: 3.0 });
         assert_eq!(read("remote_ns=80, bimodal=0.2:3x"), Emulation { bimodal, ..plain });
+        let bandwidth = Some(LessBandwidth { node: NodeId(1), share: 0.7 });
+        assert_eq!(read("bandwidth=node1:0.7,remote_ns=80"), Emulation { bandwidth, ..plain });
     }
 
     #[test]
@@ -73,7 +98,10 @@ mod tests {
             ("bimodal=3x", "SHARE:TIMESx"),
             ("bimodal=2:3x", "SHARE:TIMESx"),
             ("usl=0.03:0.001", "by this version"),
-            ("remotens=80", "known: nodes, remote_ns, bimodal"),
+            ("bandwidth=0.7", "write nodeN:SHARE"),
+            ("bandwidth=node1:0", "0.05 to 1"),
+            ("bandwidth=node2:0.7", "there are 2 nodes"),
+            ("remotens=80", "known: nodes, remote_ns, bimodal, bandwidth"),
         ] {
             assert!(read(text).unwrap_err().contains(said), "{text}: {:?}", read(text));
         }

@@ -53,7 +53,11 @@ fn step(probe: &dyn Probe, site: &Site<'_>) -> Step {
 }
 
 /// What the reports amount to.
-pub fn conclude(experiment: &Experiment, reports: &[ProbeReport]) -> ExperimentResult {
+pub fn conclude(
+    experiment: &Experiment,
+    reports: &[ProbeReport],
+    emulated: bool,
+) -> ExperimentResult {
     let cells = || reports.iter().flat_map(|report| &report.cells);
     let void = cells().find_map(|cell| match &cell.outcome {
         Outcome::Void(reason) => Some(reason.clone()),
@@ -74,12 +78,23 @@ pub fn conclude(experiment: &Experiment, reports: &[ProbeReport]) -> ExperimentR
         reason,
         estimate,
         proof: proof(cells()).into_iter().collect(),
-        emulated: false,
-        planted: None,
+        emulated,
+        planted: planted(reports).filter(|_| emulated),
         details: None,
         against: None,
         seconds: reports.iter().map(|report| report.seconds).sum(),
     }
+}
+
+/// The share of the time of all windows in which anything was planted that this really took, as counted;
+/// none where nothing was.
+fn planted(reports: &[ProbeReport]) -> Option<f64> {
+    let cells = reports.iter().flat_map(|report| &report.cells);
+    let counted = |counter: &str| -> f64 {
+        cells.clone().filter_map(|result| result.counters.get(counter)).sum::<u64>() as f64
+    };
+    let (planted, window) = (counted("planted_ns"), counted("window_ns"));
+    (window > 0.0).then_some(planted / window)
 }
 
 /// The farthest place of the report's first series.
@@ -175,7 +190,7 @@ mod tests {
         // The second remote place is slower and no farther: it does not win by that.
         let cells = [80.0, 140.0, 150.0].map(measured).into_iter().zip(0..);
         let cells = cells.map(|(outcome, column)| cell(column, outcome)).collect();
-        let result = conclude(&experiment(), &[report(cells)]);
+        let result = conclude(&experiment(), &[report(cells)], false);
         assert_eq!(result.verdict, Verdict::Measured);
         let headline = result.estimate.get().unwrap();
         assert_eq!(headline.of, "reads, node 0 → node 1");
@@ -183,16 +198,32 @@ mod tests {
     }
 
     #[test]
+    fn what_was_planted_is_what_was_counted() {
+        let counted = |planted: u64, window: u64| {
+            let mut result = cell(0, measured(80.0));
+            result.counters = [("planted_ns".into(), planted), ("window_ns".into(), window)].into();
+            result
+        };
+        let reports = [report(vec![counted(20, 100), counted(40, 100), cell(1, measured(90.0))])];
+        let result = conclude(&experiment(), &reports, true);
+        assert!(result.emulated && (result.planted.unwrap() - 0.3).abs() < 1e-12);
+        assert_eq!(
+            conclude(&experiment(), &[report(vec![cell(0, measured(8.0))])], true).planted,
+            None
+        );
+    }
+
+    #[test]
     fn one_void_figure_refuses_the_whole() {
         let cells = vec![cell(0, measured(80.0)), cell(1, Outcome::Void("moved".into()))];
-        let result = conclude(&experiment(), &[report(cells)]);
+        let result = conclude(&experiment(), &[report(cells)], false);
         assert_eq!((result.verdict, result.reason.as_str()), (Verdict::Refused, "moved"));
     }
 
     #[test]
     fn nothing_measured_is_not_applicable_for_its_reason() {
         let cells = vec![cell(0, Outcome::Missing("no memory".into()))];
-        let result = conclude(&experiment(), &[report(cells)]);
+        let result = conclude(&experiment(), &[report(cells)], false);
         assert_eq!((result.verdict, result.reason.as_str()), (Verdict::NotApplicable, "no memory"));
     }
 }

@@ -315,6 +315,7 @@ mod tests {
         let machine = hopcost_sys::topology::read(&hopcost_sys::Root::live());
         let site = Site {
             machine: &machine,
+            planted: None,
             effort: Effort::Quick,
             cpus: machine.limits.cpus.clone(),
             nodes: machine.limits.nodes.clone(),

@@ -4,8 +4,8 @@
 //! workers, short, again and again: how often is nothing taken for something? *Planted*: the emulated
 //! distance is set so that it takes 0 to 10 % of the time; each run counts what it really took, and its
 //! interval has to hold that. *Power*: ordinary runs of a 3 % cost: after which look does the interval
-//! exclude zero for good? *Repeat*: do quick runs of the same experiment agree with each other? *Slowdown*:
-//! is found what was planted in a PostgreSQL server from outside (`slowdown.rs`)?
+//! exclude zero for good? *Repeat*: do quick runs of the same experiment agree with each other? *Compare*:
+//! are machines told apart that differ, and only those (`compare.rs`)? *Slowdown*: is found what was planted in a PostgreSQL server from outside (`slowdown.rs`)?
 //!
 //! Limits: it needs a machine that nobody else uses, and up to an hour.
 
@@ -30,6 +30,8 @@ pub enum Part {
     Power,
     /// The experiments of a survey that end in a verdict anywhere: 10 quick runs each
     Repeat,
+    /// Pairs of emulated machines, alike and with less bandwidth on one node of one: 20 and 5
+    Compare,
     /// One of two PostgreSQL servers held back by a control group: 10 short runs; takes root
     Slowdown,
 }
@@ -66,6 +68,7 @@ pub fn run(part: Part) -> Result<u8> {
         Part::Planted => bench.planted()?,
         Part::Power => bench.power()?,
         Part::Repeat => bench.repeat()?,
+        Part::Compare => super::compare::run(&bench.hopcost, bench.dir.path())?,
         Part::Slowdown => super::slowdown::run(&bench.hopcost, bench.dir.path())?,
     };
     Ok(u8::from(!held))

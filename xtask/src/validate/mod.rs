@@ -5,6 +5,7 @@
 //! often nothing is taken for something, and how long it takes to see an effect. The tables go into
 //! docs/METHODOLOGY.md.
 
+mod compare;
 mod group;
 mod live;
 mod noise;

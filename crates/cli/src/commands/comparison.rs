@@ -8,14 +8,15 @@ use hopcost_core::{
 };
 use hopcost_engine::pilot::Wishes;
 use hopcost_engine::plan::{Plan, plan};
+use hopcost_engine::settings;
 use hopcost_engine::variant::Variant;
-use hopcost_engine::{emulation, settings};
 use hopcost_kit::datasets::DATASETS;
 use hopcost_kit::targets::TARGETS;
 use hopcost_kit::workloads::{Own, WORKLOADS};
 use hopcost_sys::promises::{Made, Promise};
 use serde::Serialize;
 
+use super::experiment;
 use crate::args::{ExperimentArgs, OwnArgs};
 use crate::exit::Failure;
 use crate::{output, own};
@@ -72,14 +73,13 @@ impl<'a> Prepared<'a> {
         if let Some(own) = own {
             is_subject_of(&mut comparison, own)?;
         }
-        let emulation = args.emulate.as_deref().map(emulation::read).transpose();
-        let emulation = emulation.map_err(|wrong| Failure::usage(format!("--emulate: {wrong}")))?;
-        let machine = match emulation {
-            None => ground.clone(),
-            Some(emulation) => ground
-                .emulated(emulation.nodes)
-                .map_err(|reason| Failure::not_here(format!("--emulate: {reason}")))?,
-        };
+        let (machine, emulation) = experiment::emulated(args, ground)?;
+        if emulation.is_some_and(|emulation| emulation.bandwidth.is_some()) {
+            return Err(Failure::usage(format!(
+                "--emulate: bandwidth is planted for a probe, and '{}' is on a database",
+                experiment.name
+            )));
+        }
         let effort = args.effort();
         let rows = comparison.scale.rows(effort);
         let shape = Shape { rows, sliced: effort != Effort::Full };

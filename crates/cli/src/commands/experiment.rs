@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::Context;
-use hopcost_core::{Effort, Experiment, Machine, Probe, Site};
+use hopcost_core::{Effort, Emulation, Experiment, Machine, Planted, Probe, Site};
 use hopcost_engine::judging::METRICS;
-use hopcost_engine::{Vocabulary, read_experiment};
+use hopcost_engine::{Vocabulary, emulation, read_experiment};
 use hopcost_kit::datasets::DATASETS;
 use hopcost_kit::experiments::EXPERIMENTS;
 use hopcost_kit::probes::PROBES;
@@ -68,6 +68,37 @@ pub fn refuse_options_of_a_comparison(args: &ExperimentArgs) -> Result<(), Failu
     })
 }
 
+/// What is asked to be emulated, and the machine as it then seems.
+pub fn emulated(
+    args: &ExperimentArgs,
+    ground: &Machine,
+) -> Result<(Machine, Option<Emulation>), Failure> {
+    let Some(text) = &args.emulate else { return Ok((ground.clone(), None)) };
+    let emulation =
+        emulation::read(text).map_err(|wrong| Failure::usage(format!("--emulate: {wrong}")))?;
+    let machine = ground
+        .emulated(emulation.nodes)
+        .map_err(|reason| Failure::not_here(format!("--emulate: {reason}")))?;
+    Ok((machine, Some(emulation)))
+}
+
+/// The same for probes, in which only less bandwidth can be planted.
+pub fn for_probes<'a>(
+    args: &ExperimentArgs,
+    ground: &'a Machine,
+) -> Result<(Machine, Option<Planted<'a>>), Failure> {
+    let (machine, emulation) = emulated(args, ground)?;
+    let of_calls = |it: &Emulation| it.remote_ns > 0.0 || it.bimodal.is_some();
+    if emulation.as_ref().is_some_and(of_calls) {
+        return Err(Failure::usage(format!(
+            "--emulate: '{}' has no database whose calls could be made longer; probes know nodes and \
+             bandwidth=nodeN:SHARE",
+            args.name
+        )));
+    }
+    Ok((machine, emulation.map(|emulation| Planted { ground, emulation })))
+}
+
 /// The probe of this name.
 pub fn probe(name: &str) -> Option<&'static dyn Probe> {
     PROBES.iter().copied().find(|probe| probe.name() == name)
@@ -78,6 +109,7 @@ pub fn site(machine: &Machine, effort: Effort, seed: u64) -> Result<Site<'_>, Fa
     let nodes = machine.nodes_with_cpus().map(|node| node.id).collect();
     Ok(Site {
         machine,
+        planted: None,
         effort,
         cpus: machine.limits.cpus.clone(),
         nodes: machine.limits.nodes.union(&nodes),

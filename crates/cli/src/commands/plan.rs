@@ -1,7 +1,8 @@
 //! `hopcost plan`: what a run would do, without doing it.
 
 use hopcost_core::{
-    Audit, Comparison, CpuSet, Experiment, Machine, NodeId, Parallel, Policy, Subject, Workload,
+    Audit, Comparison, CpuSet, Experiment, Machine, NodeId, Parallel, Policy, Site, Subject,
+    Workload,
 };
 use hopcost_engine::hardware;
 use hopcost_engine::pilot::budget_s;
@@ -20,6 +21,7 @@ use crate::output;
 struct Printed<'a> {
     version: u32,
     experiment: &'a Experiment,
+    emulated: bool,
     steps: &'a [hardware::Step],
 }
 
@@ -51,10 +53,12 @@ fn hardware(
     machine: &Machine,
 ) -> Result<Exit, Failure> {
     experiment::refuse_options_of_a_comparison(args)?;
-    let site = experiment::site(machine, args.effort(), args.seed)?;
+    let (seen, planted) = experiment::for_probes(args, machine)?;
+    let emulated = planted.is_some();
+    let site = Site { planted, ..experiment::site(&seen, args.effort(), args.seed)? };
     let steps = hardware::plan(run_hardware::probes(experiment), &site);
     if args.json {
-        output::print_json(&Printed { version: 1, experiment, steps: &steps })?;
+        output::print_json(&Printed { version: 1, experiment, emulated, steps: &steps })?;
     } else {
         let steps: Vec<text::PlannedStep<'_>> = steps
             .iter()
@@ -66,7 +70,7 @@ fn hardware(
                 memory: &step.memory,
             })
             .collect();
-        output::print(&text::plan(experiment, &steps, output::columns()))?;
+        output::print(&text::plan(experiment, emulated, &steps, output::columns()))?;
     }
     Ok(if steps.iter().any(|step| step.cells > 0) { Exit::Done } else { Exit::NotHere })
 }

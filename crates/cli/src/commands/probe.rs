@@ -137,6 +137,7 @@ fn wanted(args: &ProbeArgs, probe: &dyn Probe) -> bool {
 fn site<'a>(args: &ProbeArgs, machine: &'a Machine) -> Result<Site<'a>, Failure> {
     Ok(Site {
         machine,
+        planted: None,
         effort: args.effort(),
         cpus: chosen_cpus(args.cpus.as_ref(), machine)?,
         nodes: chosen_nodes(args.nodes.as_ref(), machine)?,

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hopcost_core::{Experiment, Machine, Probe, ProbeError, Subject};
+use hopcost_core::{Emulation, Experiment, Machine, Probe, ProbeError, Site, Subject};
 use hopcost_engine::{Timing, hardware, run_probe};
 use hopcost_store::Store;
+use serde::Serialize;
 
 use super::experiment;
 use super::run::{self, Ran};
@@ -23,8 +24,14 @@ pub fn run(
 ) -> Result<Ran, Failure> {
     let asked = &args.experiment;
     experiment::refuse_options_of_a_comparison(asked)?;
-    let site = experiment::site(machine, asked.effort(), asked.seed)?;
-    let id = run::begin(store, experiment, machine, (asked.effort(), asked.seed), (None, None))?;
+    let (seen, planted) = experiment::for_probes(asked, machine)?;
+    let site = Site { planted, ..experiment::site(&seen, asked.effort(), asked.seed)? };
+    let wanted = (asked.effort(), asked.seed);
+    let identity = planted.map(|planted| identity(asked.seed, planted.emulation));
+    let id = run::begin(store, experiment, machine, wanted, (None, identity.as_deref()))?;
+    if planted.is_some() {
+        store.prepare(id, &Preparation { circumstances: Circumstances { emulated: true } })?;
+    }
     let mut reports = Vec::new();
     for probe in probes(experiment) {
         if stop.load(Ordering::Relaxed) {
@@ -45,9 +52,30 @@ pub fn run(
     if stop.load(Ordering::Relaxed) {
         return Ok(Ran { id, result: None, reports });
     }
-    let result = hardware::conclude(experiment, &reports);
+    let result = hardware::conclude(experiment, &reports, planted.is_some());
     store.finish(id, &result)?;
     Ok(Ran { id, result: Some(result), reports })
+}
+
+/// What is kept of a run before its first probe, in the form of a comparison's.
+#[derive(Serialize)]
+struct Preparation {
+    circumstances: Circumstances,
+}
+
+#[derive(Serialize)]
+struct Circumstances {
+    emulated: bool,
+}
+
+/// What tells an emulated run from another.
+fn identity(seed: u64, emulation: Emulation) -> String {
+    #[derive(Serialize)]
+    struct Identity {
+        seed: u64,
+        emulation: Emulation,
+    }
+    serde_json::to_string(&Identity { seed, emulation }).unwrap_or_default()
 }
 
 /// The probes that an experiment on the hardware asks for.

@@ -6,6 +6,9 @@
 //! reported: a plain store also reads each line, so its bus traffic is larger (see the table in
 //! docs/PROBES.md).
 //!
+//! Emulated, the memory of one node gives fewer bytes: after each chunk a thread is kept as much longer as
+//! that asks for, and the time that this really took is counted (`planted_ns` of `window_ns`).
+//!
 //! Limits: one thread alone rarely saturates a memory; the sum over threads is for private data, as
 //! a scan of many sessions has it.
 
@@ -118,7 +121,7 @@ impl Probe for Bandwidth {
     }
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
-        let jobs: Vec<Job> = ready.iter().filter_map(Job::of).collect();
+        let jobs: Vec<Job> = ready.iter().filter_map(|cell| Job::of(site, cell)).collect();
         let slots = slots(site);
         let bytes = buffer_bytes(site, slots);
         let mut estates = Vec::new();
@@ -253,15 +256,20 @@ struct Job {
     kernel: Kernel,
     cpus: Vec<CpuId>,
     node: NodeId,
+    /// What is planted on each nanosecond of work.
+    planted: f64,
 }
 
 impl Job {
-    fn of(cell: &Cell) -> Option<Self> {
+    fn of(site: &Site<'_>, cell: &Cell) -> Option<Self> {
         let Place::Node(node) = cell.column else { return None };
         let kernel = Kernel::ALL.into_iter().find(|k| {
             cell.series.strip_prefix(k.name()).is_some_and(|rest| rest.starts_with(','))
         })?;
-        Some(Self { kernel, cpus: cell.cpus.get()?.clone(), node })
+        let less = site.planted.and_then(|planted| planted.emulation.bandwidth);
+        let less = less.filter(|less| less.node == node);
+        let planted = less.map_or(0.0, |less| 1.0 / less.share - 1.0);
+        Some(Self { kernel, cpus: cell.cpus.get()?.clone(), node, planted })
     }
 }
 
@@ -294,11 +302,17 @@ impl Rig for BandwidthRig {
         let opening = OnceLock::new();
         let results = affinity::crew(&job.cpus, |n| {
             let mut mine = shares[n].lock().unwrap_or_else(PoisonError::into_inner);
-            stream(&mut mine, kernel, vectors, &opening, window, job.cpus[n])
+            let debt = Debt { of_work: job.planted, ..Debt::default() };
+            stream(&mut mine, (kernel, vectors), debt, (&opening, window), job.cpus[n])
         })?;
         let rate: f64 = results.iter().map(Stretch::gigabytes_per_second).sum();
         let quiet = results.iter().find_map(|stretch| stretch.quiet.err()).map_or(Ok(()), Err);
         recorder.sample(rate, quiet);
+        if job.planted > 0.0 {
+            let sum = |of: fn(&Stretch) -> Duration| results.iter().map(of).sum::<Duration>();
+            recorder.count("planted_ns", sum(|stretch| stretch.planted).as_nanos() as u64);
+            recorder.count("window_ns", sum(|stretch| stretch.took).as_nanos() as u64);
+        }
         Ok(())
     }
 
@@ -322,6 +336,8 @@ impl Rig for BandwidthRig {
 struct Stretch {
     bytes: usize,
     took: Duration,
+    /// What of it was planted.
+    planted: Duration,
     quiet: Result<(), Disturbance>,
 }
 
@@ -331,38 +347,105 @@ impl Stretch {
     }
 }
 
+/// Time that work on slower memory would have taken longer.
+#[derive(Default)]
+struct Debt {
+    /// What is owed for each nanosecond of work.
+    of_work: f64,
+    owed_ns: f64,
+    paid: Duration,
+}
+
+impl Debt {
+    /// For the work since then.
+    fn pay_since(&mut self, then: Instant) {
+        if self.of_work > 0.0 {
+            self.owed_ns += self.of_work * then.elapsed().as_nanos() as f64;
+            let paid = clock::spin(Duration::from_nanos(self.owed_ns as u64));
+            self.owed_ns -= paid.as_nanos() as f64;
+            self.paid += paid;
+        }
+    }
+}
+
 /// Streams through its buffers until the window has closed; counts whole chunks inside it.
 fn stream(
     buffers: &mut [Buffer],
-    kernel: Kernel,
-    vectors: Vectors,
-    opening: &OnceLock<Instant>,
-    window: Duration,
+    (kernel, vectors): (Kernel, Vectors),
+    mut debt: Debt,
+    (opening, window): (&OnceLock<Instant>, Duration),
     cpu: CpuId,
 ) -> Stretch {
     let opens = *opening.get_or_init(|| clock::now() + RAMP);
     let mut watch = Watch::new(cpu);
     watch.begin();
     let mut turn = 0;
-    let mut next = || {
+    let mut next = |then: Instant, debt: &mut Debt| {
         let (bytes, ended) = buffers[turn].sweep_chunk(kernel, vectors);
         turn = if ended { (turn + 1) % buffers.len() } else { turn };
+        debt.pay_since(then);
         (bytes, clock::now())
     };
     let mut from = clock::now();
     while from < opens {
-        from = next().1;
+        from = next(from, &mut debt).1;
     }
+    // What was paid until now belongs to no window.
+    debt.paid = Duration::ZERO;
     let (mut bytes, mut to) = (0, from);
     while to < opens + window {
-        let (moved, now) = next();
+        let (moved, now) = next(to, &mut debt);
         bytes += moved;
         to = now;
     }
+    let planted = debt.paid;
     let quiet = watch.end();
     // The others' windows close at about the same time: they must not see a quieter machine.
-    while clock::now() < opens + window + RAMP / 5 {
-        next();
+    let mut last = clock::now();
+    while last < opens + window + RAMP / 5 {
+        last = next(last, &mut debt).1;
     }
-    Stretch { bytes, took: to - from, quiet }
+    Stretch { bytes, took: to - from, planted, quiet }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopcost_sys::memory::Request;
+    use hopcost_sys::{Root, topology};
+
+    use super::*;
+
+    const WINDOW: Duration = Duration::from_millis(40);
+    const LEFT: f64 = 0.7;
+    /// What other work takes strikes both alike only on average.
+    const MOST_TRIES: usize = 20;
+
+    /// Reads for a window, with so much of the bandwidth left.
+    fn read(buffers: &mut [Buffer], cpu: CpuId, left: f64) -> Stretch {
+        let debt = Debt { of_work: 1.0 / left - 1.0, ..Debt::default() };
+        let opening = OnceLock::new();
+        stream(buffers, (Kernel::Read, Vectors::widest()), debt, (&opening, WINDOW), cpu)
+    }
+
+    #[test]
+    fn planted_slowness_is_counted_and_takes_what_it_says() {
+        let machine = topology::read(&Root::live());
+        let cpu = machine.limits.cpus.first().unwrap();
+        let request = Request::on(&machine, machine.limits.nodes.first().unwrap(), 4 << 20, None);
+        let mut buffers = [Buffer::new(Region::place(&request).unwrap())];
+        let mut ratios = Vec::new();
+        for _ in 0..MOST_TRIES {
+            let whole = read(&mut buffers, cpu, 1.0);
+            assert_eq!(whole.planted, Duration::ZERO);
+            let less = read(&mut buffers, cpu, LEFT);
+            let counted = less.planted.as_secs_f64() / less.took.as_secs_f64();
+            assert!((0.2..0.4).contains(&counted), "{counted}");
+            let ratio = less.gigabytes_per_second() / whole.gigabytes_per_second();
+            if (LEFT - 0.07..LEFT + 0.07).contains(&ratio) {
+                return;
+            }
+            ratios.push(ratio);
+        }
+        panic!("never near {LEFT}: {ratios:?}");
+    }
 }

@@ -20,7 +20,8 @@ pub fn columns<'a>(site: &'a Site<'_>) -> Vec<&'a Node> {
 /// The columns, each with the reason why regions of these sizes are not to be had there.
 pub fn columns_for<'a>(site: &'a Site<'_>, regions: &[u64]) -> Vec<(&'a Node, Known<()>)> {
     let state = |node: &Node| {
-        let obstacle = obstacle(site.machine, node.id, regions, site.pages, site.may_bind);
+        let (machine, at) = in_truth(site, node.id);
+        let obstacle = obstacle(machine, at, regions, site.pages, site.may_bind);
         obstacle.map_or(Known::Is(()), |error| Known::missing(error.to_string()))
     };
     columns(site).into_iter().map(|node| (node, state(node))).collect()
@@ -73,7 +74,15 @@ pub fn nearest_memory(site: &Site<'_>, cpu: CpuId) -> Option<NodeId> {
 
 /// Memory on a node, on the pages that the site asks for.
 pub fn region(site: &Site<'_>, node: NodeId, bytes: usize) -> Result<Region, PlaceError> {
-    Region::place(&Request::on(site.machine, node, bytes, site.pages))
+    let (machine, at) = in_truth(site, node);
+    Region::place(&Request::on(machine, at, bytes, site.pages))
+}
+
+/// Where memory of a node is in truth: an emulated one is a set of CPUs of a real one.
+fn in_truth<'a>(site: &Site<'a>, node: NodeId) -> (&'a Machine, NodeId) {
+    site.planted.map_or((site.machine, node), |planted| {
+        (planted.ground, planted.ground.node_under(site.machine, node))
+    })
 }
 
 /// The bytes of last-level cache that the CPUs of a set can fill.

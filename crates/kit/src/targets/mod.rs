@@ -61,9 +61,7 @@ fn words_of(home: Home) -> String {
 
 /// The node that a node is in truth: an emulated one is a set of CPUs of a real one.
 fn in_truth(setup: &Setup<'_>, node: NodeId) -> NodeId {
-    let cpu = setup.emulation.and(setup.machine.node(node)).and_then(|node| node.cpus.first());
-    let real = cpu.and_then(|cpu| setup.ground.nodes.iter().find(|real| real.cpus.contains(cpu)));
-    real.map_or(node, |real| real.id)
+    setup.emulation.map_or(node, |_| setup.ground.node_under(setup.machine, node))
 }
 
 /// The nodes that a home's data is dealt out to; none where it is on one.

@@ -31,7 +31,7 @@ fn in_parallel(
 
 #[test]
 fn parallel_workers_run_where_they_are_put_and_are_counted() {
-    let two = Emulation { nodes: 2, remote_ns: 0.0, bimodal: None };
+    let two = Emulation { nodes: 2, remote_ns: 0.0, bimodal: None, bandwidth: None };
     // One CPU cannot be two places.
     let machine = machine().emulated(two.nodes).expect("this test needs two CPUs");
     let (dataset, workload) = (dataset("tran_stats"), workload("reporting_p2_whole"));

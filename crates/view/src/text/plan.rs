@@ -26,9 +26,15 @@ pub struct PlannedStep<'a> {
 }
 
 /// A plan, `columns` wide.
-pub fn plan(experiment: &Experiment, steps: &[PlannedStep<'_>], columns: usize) -> String {
+pub fn plan(
+    experiment: &Experiment,
+    emulated: bool,
+    steps: &[PlannedStep<'_>],
+    columns: usize,
+) -> String {
     let columns = columns.clamp(LEAST_WIDTH, 100);
-    let mut out = format!("{}\n", Ink::Strong.on(&experiment.name));
+    let stamp = if emulated { "EMULATED  " } else { "" };
+    let mut out = format!("{stamp}{}\n", Ink::Strong.on(&experiment.name));
     for line in prose(&experiment.question, columns) {
         let _ = writeln!(out, "{line}");
     }

@@ -1,0 +1,96 @@
+//! `cargo xtask validate --live compare`: does `hopcost compare` tell machines apart that differ, and only
+//! those?
+//!
+//! Method: pairs of runs of the bandwidth probe on an emulated machine of two nodes, kept in a store each and
+//! compared as a user compares them. In some pairs nothing is planted: hardly any may be called
+//! different. In the others one node of the second machine gives 30 % less: it has to be named.
+//!
+//! Limits: both machines are this one, minutes apart; what differs between two of a kind is not in it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+const EXPERIMENT: &str = r#"question = "How many bytes does each node give?"
+
+[subject]
+probes = ["bandwidth"]
+"#;
+
+const PAIRS_ALIKE: u64 = 20;
+const MOST_CALLED_DIFFERENT: usize = 2;
+const PAIRS_PLANTED: u64 = 5;
+const LEAST_NAMED: usize = 5;
+const ALIKE: &str = "nodes=2";
+const PLANTED: &str = "nodes=2,bandwidth=node1:0.7";
+const NAMED: &str = "bandwidth of node 1 is ";
+
+/// Tries both kinds of pairs; does it hold?
+pub fn run(hopcost: &Path, dir: &Path) -> Result<bool> {
+    let experiment = dir.join("streams.toml");
+    std::fs::write(&experiment, EXPERIMENT)?;
+    let bench = Bench { hopcost, dir, experiment };
+    println!("compare: {PAIRS_ALIKE} pairs alike, {PAIRS_PLANTED} with 30 % less on one node");
+    let different = bench.pairs(PAIRS_ALIKE, ALIKE, |compared| {
+        let cells = compared["cells"].as_array().into_iter().flatten();
+        cells.into_iter().any(|cell| cell["likeness"] == "DIFFERENT")
+    })?;
+    println!("  {different} called different that are alike, {MOST_CALLED_DIFFERENT} at most");
+    let named = bench.pairs(PAIRS_PLANTED, PLANTED, |compared| {
+        let first = compared["explained_by"][0].as_str().unwrap_or_default();
+        first.starts_with(NAMED) && first.contains("lower on B")
+    })?;
+    println!("  the node named in {named} of {PAIRS_PLANTED} ({LEAST_NAMED} needed)");
+    Ok(different <= MOST_CALLED_DIFFERENT && named >= LEAST_NAMED)
+}
+
+struct Bench<'a> {
+    hopcost: &'a Path,
+    dir: &'a Path,
+    experiment: PathBuf,
+}
+
+impl Bench<'_> {
+    /// In how many of so many pairs this is said.
+    fn pairs(&self, pairs: u64, second: &str, is_said: impl Fn(&Value) -> bool) -> Result<usize> {
+        let mut said = 0;
+        for pair in 0..pairs {
+            let a = self.measured("a.db", 2 * pair + 1, ALIKE)?;
+            let b = self.measured("b.db", 2 * pair + 2, second)?;
+            let compared = self.compared(&a, &b)?;
+            let is_it = is_said(&compared);
+            said += usize::from(is_it);
+            let cells = compared["cells"].as_array().map_or(0, Vec::len);
+            let found = compared["found"].as_str().unwrap_or_default();
+            println!("    pair {}: {cells} figures; {found}", pair + 1);
+        }
+        Ok(said)
+    }
+
+    /// A store with one run.
+    fn measured(&self, name: &str, seed: u64, emulated: &str) -> Result<PathBuf> {
+        let store = self.dir.join(name);
+        if store.exists() {
+            std::fs::remove_file(&store)?;
+        }
+        let mut command = Command::new(self.hopcost);
+        command.arg("run").arg(&self.experiment).args(["--quick", "--emulate", emulated]);
+        command.args(["--seed", &seed.to_string()]).arg("--store").arg(&store);
+        let status = command.stdout(Stdio::null()).status().context("hopcost run")?;
+        if !status.success() {
+            bail!("hopcost run --emulate {emulated}: {status}; does others' work leave anything?");
+        }
+        Ok(store)
+    }
+
+    fn compared(&self, a: &Path, b: &Path) -> Result<Value> {
+        let mut command = Command::new(self.hopcost);
+        let output = command.arg("compare").args([a, b]).arg("--json").output()?;
+        if !output.status.success() {
+            bail!("hopcost compare: {}; a quieter machine is needed", output.status);
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+}
