@@ -259,5 +259,6 @@ fn traits(between: &Between) -> Option<String> {
         Some(format!("{} ({a} / {b})", it.what))
     });
     let differ: Vec<String> = differ.collect();
-    (!differ.is_empty()).then(|| format!("the two are not the same machine: {}", differ.join(", ")))
+    (!differ.is_empty())
+        .then(|| format!("the two differ before anything is measured: {}", differ.join(", ")))
 }

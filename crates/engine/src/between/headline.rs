@@ -48,7 +48,7 @@ fn by_effects(between: &Between) -> Option<String> {
     let [point, low, high] = [clearest.dearer.point, clearest.dearer.low, clearest.dearer.high]
         .map(|share| 100.0 * share);
     Some(format!(
-        "Neither is faster; “{}” of {} costs {point:+.1} % ({low:+.1} … {high:+.1}) of throughput more on B.",
+        "No figure says which is faster; “{}” of {} costs {point:+.1} % ({low:+.1} … {high:+.1}) of throughput more on B.",
         clearest.level, clearest.experiment
     ))
 }

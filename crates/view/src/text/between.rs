@@ -178,3 +178,61 @@ fn missing(missing: &[Lacking], columns: usize) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use hopcost_core::{CpuId, Known, Place};
+
+    use super::*;
+
+    fn pair(cpu: u32, likeness: Likeness) -> CellPair {
+        let a =
+            Estimate { point: 70.0, low: 69.0, high: 71.0, level: 0.95, n: 9, n_effective: 9.0 };
+        let ratio = Estimate { point: 0.62, low: 0.59, high: 0.65, ..a };
+        CellPair {
+            probe: "cores".into(),
+            series: "compare-and-swap".into(),
+            row: Place::Cpu(CpuId(0)),
+            column: Place::Cpu(CpuId(cpu)),
+            class: Known::missing("a test"),
+            unit: Unit::Nanoseconds,
+            a,
+            b: a,
+            ratio,
+            likeness,
+        }
+    }
+
+    #[test]
+    fn a_figure_stands_in_one_line_where_there_is_room() {
+        let cells = [pair(1, Likeness::Different)];
+        let wide = of_probe(&cells, 120);
+        assert!(wide.contains("cpu 0 → cpu 1   ") && wide.contains("−38.0 % (−41.0 … −35.0 %)"));
+        assert_eq!((wide.lines().count(), of_probe(&cells, 80).lines().count()), (3, 4));
+    }
+
+    #[test]
+    fn of_many_figures_those_are_shown_that_differ() {
+        let likeness = |cpu| if cpu == 7 { Likeness::Different } else { Likeness::Inconclusive };
+        let many: Vec<CellPair> = (1..40).map(|cpu| pair(cpu, likeness(cpu))).collect();
+        let text = of_probe(&many, 100);
+        assert!(text.contains("39 figures: 1 different, 0 equivalent, 38 undecided"), "{text}");
+        assert!(
+            text.contains("cpu 7") && !text.contains("cpu 8") && text.contains("--json"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_is_missing_for_one_reason_is_said_once() {
+        let of = |what: String, reason: &'static str| Lacking { what, missing: reason.into() };
+        let mut all: Vec<Lacking> = (1..6).map(|n| of(format!("cell {n}"), "no memory")).collect();
+        all.push(of("server-score".into(), "B has no run of it"));
+        let text = missing(&all, 100);
+        assert!(
+            text.contains("cell 1; cell 2; cell 3 and 2 more: missing, because no memory"),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 2);
+    }
+}
