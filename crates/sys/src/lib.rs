@@ -18,6 +18,7 @@ pub mod processes;
 pub mod promises;
 pub mod quiet;
 pub mod readiness;
+pub mod ring;
 mod root;
 pub mod sockets;
 pub mod standing;
