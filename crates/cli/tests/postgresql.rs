@@ -5,8 +5,11 @@ mod on_postgresql;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
+use hopcost_sys::ring::Ring;
 use on_postgresql::{Bench, alone, text};
 
 #[test]
@@ -127,27 +130,30 @@ fn pgbenchs_own_scripts_send_what_pgbench_sends() {
             .output()
             .unwrap();
         assert!(text(&output).contains("\"errors\": 0"), "{}", text(&output));
+        assert!(!text(&output).contains("io_uring"), "{}", text(&output));
         let log = bench.server.log();
         let (theirs, ours) = (executed(&log[begun..between]), executed(&log[between..]));
         assert!(!theirs.is_empty(), "{name}: {}", &log[begun..between]);
         assert_eq!(ours, theirs, "{name}");
     }
-    what_sleeps_holds_nobody_up_and_what_is_defined_is_sent(&bench);
+    for clients in ["3", MANY] {
+        what_sleeps_holds_nobody_up_and_what_is_defined_is_sent(&bench, clients);
+    }
     // Every transaction was whole.
     let sums = "SELECT (SELECT sum(abalance) FROM pgbench_accounts) = \
                 (SELECT sum(delta) FROM pgbench_history)";
     assert_eq!(bench.server.ask(sums), "t");
 }
 
-/// Three clients on one thread, whose script sleeps between two statements that the server's log shows.
-fn what_sleeps_holds_nobody_up_and_what_is_defined_is_sent(bench: &Bench) {
+/// Clients on one thread, whose script sleeps between two statements that the server's log shows.
+fn what_sleeps_holds_nobody_up_and_what_is_defined_is_sent(bench: &Bench, clients: &str) {
     let script = bench.dir.path().join("sleeps.sql");
     let lines = "SELECT :low::integer + :scale AS before;\n\\sleep :pause ms\nSELECT 'after' || :word;\n\\sleep 1 us\n";
     fs::write(&script, lines).unwrap();
     let path = script.display().to_string();
     let variables = ["-D", "low=41", "-D", "scale=7", "-D", "pause=50", "-D", "word=a=b"];
     let begun = bench.server.log().len();
-    let theirs = ["-n", "-M", "prepared", "-t", "3", "-c", "3", "-j", "1", "-f", &path];
+    let theirs = ["-n", "-M", "prepared", "-t", "3", "-c", clients, "-j", "1", "-f", &path];
     assert!(
         bench
             .server
@@ -157,7 +163,8 @@ fn what_sleeps_holds_nobody_up_and_what_is_defined_is_sent(bench: &Bench) {
             .success()
     );
     let between = bench.server.log().len();
-    let ours = ["drive", &bench.url(), "--duration", "0.5s", "--clients", "3", "--threads", "1"];
+    let ours =
+        ["drive", &bench.url(), "--duration", "0.5s", "--clients", clients, "--threads", "1"];
     let mut drive = bench.hopcost(&ours);
     let output = drive.args(["--json", "--file", &path]).args(variables).output().unwrap();
     assert!(text(&output).contains("\"errors\": 0"), "{}", text(&output));
@@ -172,9 +179,67 @@ fn what_sleeps_holds_nobody_up_and_what_is_defined_is_sent(bench: &Bench) {
             .filter(|line| line.contains("LOG:  execute P"))
             .map(|line| if line.contains("AS before") { 'b' } else { 'a' })
             .collect();
-        // All three begin before the first has slept.
+        // Three begin before the first has slept.
         assert!(order.contains("bbb"), "{order}");
     }
+}
+
+/// So many connections of a thread leave it to io_uring to send and receive.
+const MANY: &str = "40";
+/// An answer and a question that are longer than what is sent and received at once, a question in several
+/// parts, and one that fails where an answer was not whole.
+const LONG_AND_SHORT: &str = "\
+SELECT repeat('x', 9000) AS word, 41 AS number \\gset
+SELECT 1 / (length(:word::text) / 9000), :number::integer;
+\\startpipeline
+BEGIN;
+SELECT 1 / (:number::integer / 41);
+INSERT INTO seen VALUES (:client_id);
+COMMIT;
+\\endpipeline
+SELECT generate_series(1, 1000);
+";
+
+#[test]
+fn many_connections_of_a_thread_are_answered_as_a_few_are() {
+    let bench = Bench::new(&[]);
+    bench.server.ask("CREATE TABLE seen (client integer)");
+    let drive = |script: &str, clients: &str, more: &[&str]| {
+        fs::write(bench.dir.path().join("script.sql"), script).unwrap();
+        let mut drive = bench.hopcost(&["drive", &bench.url(), "--json", "--threads", "1"]);
+        drive.args(["--duration", "0.5s", "--clients", clients, "--file", "script.sql"]);
+        let output = drive.args(more).output().unwrap();
+        let driven: serde_json::Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
+        let notes = driven["notes"].to_string();
+        assert_eq!(notes.contains("io_uring"), clients == MANY && has_rings(), "{notes}");
+        driven
+    };
+    let seen = "SELECT count(*) || ' of ' || count(DISTINCT client) FROM seen";
+    for clients in ["3", MANY] {
+        for more in [&[][..], &["--rate", "200"], &["--think", "10ms"]] {
+            bench.server.ask("TRUNCATE seen");
+            let driven = drive(LONG_AND_SHORT, clients, more);
+            assert_eq!(driven["errors"], 0, "{driven}");
+            let calls =
+                driven["calls"].as_u64().unwrap() + driven["warm_up_calls"].as_u64().unwrap();
+            assert_eq!(bench.server.ask(seen), format!("{calls} of {clients}"), "{driven}");
+        }
+        // One that fails in a transaction ends it, and the next call begins anew.
+        let failing = "BEGIN;\nINSERT INTO seen VALUES (:client_id);\nSELECT 1 / :nothing::integer;\nCOMMIT;\n";
+        bench.server.ask("TRUNCATE seen");
+        let driven = drive(failing, clients, &["-D", "nothing=0"]);
+        let errors = driven["errors"].as_u64().unwrap();
+        assert!(errors > 0 && driven["first_error"].to_string().contains("zero"), "{driven}");
+        assert_eq!(errors, driven["calls"].as_u64().unwrap());
+        assert_eq!(bench.server.ask(seen), "0 of 0");
+    }
+}
+
+/// Has this machine's kernel io_uring, and may we use it?
+fn has_rings() -> bool {
+    let (one, _other) = UnixStream::pair().unwrap();
+    Ring::of([one.as_fd()]).is_ok()
 }
 
 /// What was sent for variables, as the server's log has it.

@@ -160,15 +160,30 @@ fn a_connection_that_is_cut_or_silent_is_told_and_never_in_the_way_of_an_interru
     assert!(restored.contains("dropped the schema hopcost"), "{restored}");
     assert_eq!(bench.server.dump(), before);
 
-    let drive = ["drive", &url, "--workload", "null_call", "--duration", "10m", "--clients", "3"];
-    let drive = bench.hopcost(&drive).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let drive = drive.unwrap();
-    // Two more are the one that looks after it, and the one that watches what is waited for.
-    wait_until("three clients are at work", || sessions(&bench) >= 4);
-    network.be_silent(true);
-    let said = interrupted(drive, PUT_BACK);
-    assert!(!said.contains("still there"), "nothing was made: {said}");
-    network.be_silent(false);
+    // Of a few connections each waits for itself, many are waited for together.
+    for clients in [3, 40] {
+        let drive = || {
+            let mut drive = bench.hopcost(&["drive", &url, "--workload", "null_call"]);
+            drive.args(["--duration", "10m", "--threads", "1", "--clients", &clients.to_string()]);
+            let drive = drive.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            // More are the one that looks after it, and the one that watches what is waited for.
+            wait_until("all clients are at work", || sessions(&bench) > clients);
+            drive
+        };
+        let silent = drive();
+        network.be_silent(true);
+        let said = interrupted(silent, PUT_BACK);
+        assert!(!said.contains("still there"), "nothing was made: {said}");
+        network.be_silent(false);
+        wait_until("they are gone", || sessions(&bench) == 0);
+
+        let reset = drive();
+        network.reset();
+        let output = reset.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        assert!(text(&output).contains("null_call: the connection was reset"), "{}", text(&output));
+        wait_until("they are gone", || sessions(&bench) == 0);
+    }
 }
 
 fn sessions(bench: &Bench) -> u32 {

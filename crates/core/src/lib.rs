@@ -63,8 +63,8 @@ pub use result::{
     Arm, CostSoFar, Details, ExperimentResult, Headline, PointCost, Proved, ProvedBy, Tier,
 };
 pub use target::{
-    CallError, Counted, Home, Instance, Loading, Look, Lookups, Needs, Parallel, Remote, Seat,
-    Session, Setup, Target, TargetError,
+    CallError, Counted, Home, Instance, Loading, Look, Lookups, Mail, Needs, Parallel, Remote,
+    Seat, Session, Setup, Target, TargetError,
 };
 pub use verdict::Verdict;
 pub use whereabouts::{BytesByNode, Host, Located, SharedBytes, Standing, Threads, Whereabouts};

@@ -1,6 +1,7 @@
 //! The contract between a database under test and whoever drives it.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -305,14 +306,30 @@ pub trait Session {
     }
 }
 
+/// What goes over a connection, where whoever drives many sends and receives for all of them at once. By
+/// default the connection does that itself.
+#[derive(Debug, Default)]
+pub struct Mail<'a> {
+    /// Takes what is to be sent.
+    pub out: Option<&'a mut Vec<u8>>,
+    /// What has come: no bytes where the other end is gone. What is missing of an answer comes to the
+    /// connection itself.
+    pub came: Option<io::Result<&'a [u8]>>,
+}
+
 /// A session whose calls can be sent without waiting for their answers.
 pub trait Remote {
     /// Sends a call. The answer to the last one has to be taken before.
-    fn send(&mut self, request: &Request) -> Result<(), CallError>;
+    fn send(&mut self, request: &Request, mail: Mail<'_>) -> Result<(), CallError>;
 
     /// Takes the answer, which has begun to arrive or is waited for. None where the call goes on: more
     /// has been sent, and is answered in its turn.
-    fn receive(&mut self) -> Result<Option<Answer>, CallError>;
+    fn receive(&mut self, mail: Mail<'_>) -> Result<Option<Answer>, CallError>;
+
+    /// Can others send and receive for it?
+    fn takes_mail(&self) -> bool {
+        false
+    }
 
     /// How long the call that was sent rests before it goes on: nothing arrives until then, and the answer
     /// is to be taken when that time is over. None where it does not rest.

@@ -39,6 +39,7 @@ struct Printed<'a> {
     /// Microseconds of CPU that hopcost itself used for a call.
     own_cpu_us_per_call: f64,
     interrupted: bool,
+    notes: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -70,12 +71,12 @@ pub fn run(args: &DriveArgs) -> Result<Exit, Failure> {
     let driving = Driving { args, target, base: &base };
     let driven = driving.drive(opened.instance.as_ref(), &stop);
     let notes = opened.close();
-    let driven = driven?;
+    let (driven, notes) = (driven?, notes?);
     let text = if args.data.json {
-        output::print_json(&driving.printed(&driven, &identity, &base.url()))?;
+        output::print_json(&driving.printed(&driven, &identity, &base.url(), &notes))?;
         String::new()
     } else {
-        driving.text(&driven, &identity, &notes?)
+        driving.text(&driven, &identity, &notes)
     };
     output::print(&text)?;
     Ok(if driven.interrupted { Exit::Interrupted } else { Exit::Done })
@@ -148,7 +149,13 @@ impl Driving<'_> {
         self.args.threads.map_or(cpus, |threads| threads as usize).clamp(1, clients)
     }
 
-    fn printed<'b>(&'b self, driven: &'b Driven, identity: &'b str, url: &'b str) -> Printed<'b> {
+    fn printed<'b>(
+        &'b self,
+        driven: &'b Driven,
+        identity: &'b str,
+        url: &'b str,
+        notes: &'b [String],
+    ) -> Printed<'b> {
         let quantile = |share| driven.latency.quantile_ns(share).unwrap_or(f64::NAN);
         let (mean, _) = driven.latency.mean_and_deviation_ns().unwrap_or((f64::NAN, 0.0));
         let cpus = self
@@ -177,12 +184,13 @@ impl Driving<'_> {
             },
             own_cpu_us_per_call: driven.own_cpu.as_secs_f64() * 1e6 / driven.calls.max(1) as f64,
             interrupted: driven.interrupted,
+            notes,
         }
     }
 
     fn text(&self, driven: &Driven, identity: &str, notes: &[String]) -> String {
         let url = self.base.url();
-        let printed = self.printed(driven, identity, &url);
+        let printed = self.printed(driven, identity, &url, notes);
         let mut text = String::new();
         let us = |ns: f64| figure(ns / 1000.0);
         let Latency { mean, p50, p95, p99 } = printed.latency_ns;

@@ -5,6 +5,7 @@
 //! crew and releases another: a thread that is re-pinned instead would leave its memory behind on the
 //! old node. Blocking calls on plain threads; no runtime that could move them.
 
+mod courier;
 mod pacer;
 mod several;
 mod worker;

@@ -11,11 +11,11 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::time::Duration;
 
-use hopcost_core::{Answer, CallError, Request};
+use hopcost_core::{Answer, CallError, Mail, Request};
 use hopcost_sys::clock;
 use hopcost_sys::quiet::Watch;
-use hopcost_sys::readiness::Poller;
 
+use super::courier::Courier;
 use super::pacer::Pacer;
 use super::worker::{Line, Post, RawCall, Tally, Window, wait_until};
 
@@ -63,8 +63,8 @@ struct Course {
 impl Several<'_> {
     /// Calls until the window is over, and until each stream has called often enough.
     pub fn call(mut self, pacer: &mut Pacer, tally: &mut Tally) {
-        let mut poller = match self.poller() {
-            Ok(poller) => poller,
+        let mut courier = match self.courier() {
+            Ok(courier) => courier,
             Err(error) => return tally.lost = Some(cannot_wait(&error)),
         };
         let mut watch = Watch::new(self.post.cpu);
@@ -84,8 +84,8 @@ impl Several<'_> {
                 course.now_ns = self.now_ns();
                 course.counted_from = Some(course.now_ns);
             }
-            self.send_what_is_due(&mut course, pacer, tally);
-            self.wake(&mut course, pacer, tally);
+            self.send_what_is_due(&mut course, &mut courier, pacer, tally);
+            self.wake(&mut course, &mut courier, pacer, tally);
             let due_ns = self.next_ns(&course, pacer);
             if course.waiting == course.resting.len() {
                 let Some(due_ns) = due_ns else { break };
@@ -93,13 +93,16 @@ impl Several<'_> {
                 continue;
             }
             let left = |due_ns: u64| Duration::from_nanos(due_ns.saturating_sub(course.now_ns));
-            match poller.wait(due_ns.map(left)) {
-                Ok(ready) => {
+            match courier.wait(due_ns.map(left)) {
+                Ok(arrivals) => {
                     let waiting = course.waiting;
-                    for stream in ready {
+                    for n in 0..arrivals {
+                        let (stream, mail) = courier.arrival(n);
                         // What comes for one that rests is seen when it goes on.
-                        if !course.sent[stream].is_some_and(|sent| sent.rests) {
-                            self.take(stream, &mut course, pacer, tally);
+                        if !course.sent[stream].is_some_and(|sent| sent.rests)
+                            && self.take(stream, mail, &mut course, pacer, tally)
+                        {
+                            courier.expect(stream);
                         }
                     }
                     // Else the last answer has told the time.
@@ -115,10 +118,10 @@ impl Several<'_> {
         tally.disturbed = watch.end_blocking().err();
     }
 
-    fn poller(&mut self) -> io::Result<Poller> {
+    fn courier(&mut self) -> io::Result<Courier> {
         let remotes: Vec<_> =
             self.lines.iter_mut().filter_map(|line| line.session.remote()).collect();
-        Poller::of(remotes.iter().map(|remote| remote.socket()))
+        Courier::of(&remotes)
     }
 
     fn now_ns(&self) -> u64 {
@@ -134,7 +137,13 @@ impl Several<'_> {
     }
 
     /// Sends each call that is due. When the window is over, only what a stream still lacks is sent.
-    fn send_what_is_due(&mut self, course: &mut Course, pacer: &mut Pacer, tally: &mut Tally) {
+    fn send_what_is_due(
+        &mut self,
+        course: &mut Course,
+        courier: &mut Courier,
+        pacer: &mut Pacer,
+        tally: &mut Tally,
+    ) {
         let (over_ns, enough) = (self.over_ns(), self.window.ask.calls_per_stream);
         let is_open = self.post.load.open.is_some();
         while let Some(due_ns) = pacer.due() {
@@ -150,7 +159,7 @@ impl Several<'_> {
             let request = line.requests.next();
             line.calls += 1;
             let Some(remote) = line.session.remote() else { return };
-            let (outcome, rest) = (remote.send(&request), remote.rest());
+            let (outcome, rest) = (remote.send(&request, courier.mail()), remote.rest());
             // A closed loop needs no other time than that of the last answer.
             if self.window.ask.keep_calls || is_open || rest.is_some() {
                 course.now_ns = self.now_ns();
@@ -163,8 +172,9 @@ impl Several<'_> {
                 Ok(()) => {
                     course.sent[stream] = Some(sent);
                     course.waiting += 1;
-                    if let Some(rest) = rest {
-                        course.lay_to_rest(stream, rest, at_ns);
+                    match rest {
+                        Some(rest) => course.lay_to_rest(stream, rest, at_ns),
+                        None => courier.expect(stream),
                     }
                 }
                 Err(error) => self.end(stream, sent, Err(error), course, pacer, tally),
@@ -173,7 +183,13 @@ impl Several<'_> {
     }
 
     /// Goes on with the calls that have rested.
-    fn wake(&mut self, course: &mut Course, pacer: &mut Pacer, tally: &mut Tally) {
+    fn wake(
+        &mut self,
+        course: &mut Course,
+        courier: &mut Courier,
+        pacer: &mut Pacer,
+        tally: &mut Tally,
+    ) {
         while let Some(&Reverse((until_ns, stream))) = course.resting.peek()
             && until_ns <= course.now_ns
         {
@@ -181,7 +197,9 @@ impl Several<'_> {
             if let Some(sent) = &mut course.sent[stream] {
                 sent.rests = false;
             }
-            self.take(stream, course, pacer, tally);
+            if self.take(stream, courier.mail(), course, pacer, tally) {
+                courier.expect(stream);
+            }
             course.now_ns = self.now_ns();
         }
     }
@@ -202,15 +220,21 @@ impl Several<'_> {
         }
     }
 
-    /// Takes the answer that a stream has waited for.
-    fn take(&mut self, stream: usize, course: &mut Course, pacer: &mut Pacer, tally: &mut Tally) {
-        let Some(remote) = self.lines[stream].session.remote() else { return };
-        let outcome = match remote.receive() {
+    /// Takes the answer that a stream has waited for. Has it sent more, and waits again?
+    fn take(
+        &mut self,
+        stream: usize,
+        mail: Mail<'_>,
+        course: &mut Course,
+        pacer: &mut Pacer,
+        tally: &mut Tally,
+    ) -> bool {
+        let Some(remote) = self.lines[stream].session.remote() else { return false };
+        let outcome = match remote.receive(mail) {
             Ok(None) => {
-                if let Some(rest) = remote.rest() {
-                    course.lay_to_rest(stream, rest, self.now_ns());
-                }
-                return;
+                let Some(rest) = remote.rest() else { return true };
+                course.lay_to_rest(stream, rest, self.now_ns());
+                return false;
             }
             Ok(Some(answer)) => Ok(answer),
             Err(error) => Err(error),
@@ -218,10 +242,11 @@ impl Several<'_> {
         let Some(sent) = course.sent[stream].take() else {
             // Nothing was asked: the server has something to say, and that is its farewell.
             tally.lost = outcome.err().map(|error| error.to_string());
-            return;
+            return false;
         };
         course.waiting -= 1;
         self.end(stream, sent, outcome, course, pacer, tally);
+        false
     }
 
     /// A call of a stream ended.

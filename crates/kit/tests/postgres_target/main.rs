@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod audit;
+mod mail;
 #[path = "../named/mod.rs"]
 mod named;
 mod parallel;
@@ -486,6 +487,7 @@ fn tls_is_spoken_and_certificates_are_looked_at() {
         let mut session = instance.session(seat()).unwrap();
         let request = Request { statement: 0, arguments: [0; 4] };
         assert_eq!(session.execute(&request).unwrap().rows, 1);
+        assert!(!session.remote().unwrap().takes_mail(), "who is not in it cannot read it");
         assert_eq!(server.ask("SELECT count(*) > 0 FROM pg_stat_ssl WHERE ssl"), "t");
         drop(session);
         instance.close().unwrap();

@@ -1,7 +1,7 @@
 //! Servers that are up: sessions, proof, plans, and what they count themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hopcost_core::{
@@ -117,6 +117,9 @@ const NOT_OURS: &str = "\
 const NOT_AUDITED: &str = "\
     this level has each statement written down, and the log of a server that runs is not ours to fill or to \
     read: take postgres:managed";
+
+/// What a result says where not each connection has sent and received for itself.
+const SERVED: &str = "threads with 32 or more connections sent and received through io_uring";
 
 const LOG_WRITER: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'";
 
@@ -310,6 +313,8 @@ pub struct Cluster {
     is_emulated: bool,
     /// Processes that work on a query, at most; 0 where the experiment does not say it.
     dop: AtomicU32,
+    /// Have connections been sent and received for, many at once?
+    are_served: Arc<AtomicBool>,
 }
 
 impl Cluster {
@@ -335,6 +340,7 @@ impl Cluster {
             nodes: parallel::nodes(setup.machine),
             is_emulated: setup.emulation.is_some(),
             dop: AtomicU32::new(0),
+            are_served: Arc::default(),
         })
     }
 
@@ -359,6 +365,9 @@ impl Cluster {
         // Servers of one version have the same things missing.
         notes.dedup();
         notes.extend(missing);
+        if self.are_served.load(Ordering::Relaxed) {
+            notes.push(SERVED.to_owned());
+        }
         notes
     }
 
@@ -424,6 +433,7 @@ impl Instance for Cluster {
             tells_pages: !self.is_emulated,
             // Where a policy is what varies, each connection proves that of its server.
             ground: copy.ground.as_ref().filter(|_| copy.home.policy.is_some()),
+            is_served: &self.are_served,
         })?;
         if copy.is_placed {
             self.workers.lock().unwrap_or_else(PoisonError::into_inner).insert(session.pid());

@@ -101,18 +101,23 @@ impl Client {
         &mut self,
         wire: &mut Wire,
         compiled: &'static Compiled,
+        out: Option<&mut Vec<u8>>,
     ) -> Result<Option<u64>, CallError> {
         let walk = compiled.script.begin();
         self.kept.clear();
         self.rest = None;
         self.course = Some(Course { compiled, walk, asked: None, is_ahead: false, rows: 0 });
-        self.go_on(wire)
+        self.go_on(wire, out)
     }
 
     /// Takes the answer that was waited for, or has slept, and goes on to the next.
-    pub fn answered(&mut self, wire: &mut Wire) -> Result<Option<u64>, CallError> {
+    pub fn answered(
+        &mut self,
+        wire: &mut Wire,
+        out: Option<&mut Vec<u8>>,
+    ) -> Result<Option<u64>, CallError> {
         if self.rest.take().is_some() {
-            return self.go_on(wire);
+            return self.go_on(wire, out);
         }
         let Some(course) = &mut self.course else { return Ok(Some(0)) };
         let wants_rows =
@@ -141,7 +146,7 @@ impl Client {
         if let Err(error) = told {
             return Err(self.give_up(wire, CallError::Failed(error.to_string())));
         }
-        self.go_on(wire)
+        self.go_on(wire, out)
     }
 
     /// Ends the transaction that a failed script has left open.
@@ -167,11 +172,15 @@ impl Client {
         }
     }
 
-    fn go_on(&mut self, wire: &mut Wire) -> Result<Option<u64>, CallError> {
+    fn go_on(
+        &mut self,
+        wire: &mut Wire,
+        out: Option<&mut Vec<u8>>,
+    ) -> Result<Option<u64>, CallError> {
         MESSAGES.with_borrow_mut(|messages| {
             messages.clear();
             messages.append(&mut self.kept);
-            self.go_on_with(wire, messages)
+            self.go_on_with(wire, messages, out)
         })
     }
 
@@ -180,6 +189,7 @@ impl Client {
         &mut self,
         wire: &mut Wire,
         messages: &mut Vec<u8>,
+        out: Option<&mut Vec<u8>>,
     ) -> Result<Option<u64>, CallError> {
         let Some(course) = &mut self.course else { return Ok(Some(0)) };
         loop {
@@ -234,7 +244,7 @@ impl Client {
                 }
             }
             messages.extend_from_slice(SYNC);
-            let sent = wire.send(messages);
+            let sent = wire.ask(messages, out);
             return sent.map(|()| None).map_err(|error| called(name, error));
         }
     }

@@ -11,12 +11,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
 use hopcost_core::{
-    Answer, Audit, CallError, Counted, CpuId, CpuSet, Lookups, Parallel, Remote, Request, Row,
-    Seat, Session, Statement, TargetError,
+    Answer, Audit, CallError, Counted, CpuId, CpuSet, Lookups, Mail, Parallel, Remote, Request,
+    Row, Seat, Session, Statement, TargetError,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::memory::Shared;
@@ -59,6 +60,8 @@ pub struct Opening<'a> {
     pub tells_pages: bool,
     /// The server's memory, where its place is to be proved.
     pub ground: Option<&'a Ground>,
+    /// Set once others have received for it.
+    pub is_served: &'a Arc<AtomicBool>,
 }
 
 /// Something to ask.
@@ -111,6 +114,8 @@ pub struct Connection {
     team: Option<Team>,
     audited: Option<Audited>,
     ground: Option<Ground>,
+    /// To be set once others have received for it.
+    is_served: Option<Arc<AtomicBool>>,
 }
 
 enum Asked {
@@ -173,12 +178,33 @@ impl Connection {
         let audited = opening.audited.map(|(audit, trail)| Audited::new(audit, trail, pid));
         let Opening { log_writer, cpu, .. } = *opening;
         let ground = opening.ground.cloned();
-        Ok(Self { wire, calls, client, asked: 0, cpu, log_writer, memory, team, audited, ground })
+        let is_served = Some(Arc::clone(opening.is_served));
+        Ok(Self {
+            wire,
+            calls,
+            client,
+            asked: 0,
+            cpu,
+            log_writer,
+            memory,
+            team,
+            audited,
+            ground,
+            is_served,
+        })
     }
 
     /// The process that serves it.
     pub fn pid(&self) -> u32 {
         self.wire.pid
+    }
+
+    /// What is asked just now.
+    fn name(&self) -> &'static str {
+        match &self.calls[self.asked] {
+            Asked::Statement(call) => call.name,
+            Asked::Script(compiled) => compiled.script.name(),
+        }
     }
 
     fn looked_up(&self) -> Option<Lookups> {
@@ -273,7 +299,7 @@ fn bind(
 }
 
 impl Remote for Connection {
-    fn send(&mut self, request: &Request) -> Result<(), CallError> {
+    fn send(&mut self, request: &Request, mail: Mail<'_>) -> Result<(), CallError> {
         self.asked = request.statement;
         if let Some(team) = &mut self.team {
             team.stand();
@@ -281,7 +307,7 @@ impl Remote for Connection {
         let call = match self.calls.get_mut(request.statement) {
             Some(Asked::Statement(call)) => call,
             Some(Asked::Script(compiled)) => {
-                let ended = self.client.begin(&mut self.wire, compiled)?;
+                let ended = self.client.begin(&mut self.wire, compiled, mail.out)?;
                 // A script without a statement has nothing to wait for.
                 return match ended {
                     None => Ok(()),
@@ -303,14 +329,20 @@ impl Remote for Connection {
         if let Some(audited) = &mut self.audited {
             audited.called();
         }
-        self.wire.send(messages).map_err(|error| called(name, error))
+        self.wire.ask(messages, mail.out).map_err(|error| called(name, error))
     }
 
-    fn receive(&mut self) -> Result<Option<Answer>, CallError> {
+    fn receive(&mut self, mail: Mail<'_>) -> Result<Option<Answer>, CallError> {
+        if let Some(came) = mail.came {
+            if let Some(is_served) = self.is_served.take() {
+                is_served.store(true, Ordering::Relaxed);
+            }
+            self.wire.put_in(came).map_err(|error| called(self.name(), error))?;
+        }
         let (name, types) = match &self.calls[self.asked] {
             Asked::Statement(call) => (call.name, &call.columns),
             Asked::Script(_) => {
-                let ended = self.client.answered(&mut self.wire)?;
+                let ended = self.client.answered(&mut self.wire, mail.out)?;
                 return Ok(ended.map(|rows| Answer { rows, digest: 0 }));
             }
         };
@@ -329,6 +361,10 @@ impl Remote for Connection {
             team.answered();
         }
         taken.map(|()| Some(answer)).map_err(|error| called(name, error))
+    }
+
+    fn takes_mail(&self) -> bool {
+        self.wire.takes_mail()
     }
 
     fn rest(&self) -> Option<Duration> {
@@ -360,14 +396,14 @@ fn changed(tag: &[u8]) -> i64 {
 
 impl Session for Connection {
     fn execute(&mut self, request: &Request) -> Result<Answer, CallError> {
-        self.send(request)?;
+        self.send(request, Mail::default())?;
         loop {
             if let Some(rest) = self.rest() {
                 std::thread::sleep(rest);
             } else {
                 self.wire.wait().map_err(|error| CallError::Lost(error.to_string()))?;
             }
-            if let Some(answer) = self.receive()? {
+            if let Some(answer) = self.receive(Mail::default())? {
                 return Ok(answer);
             }
         }

@@ -8,7 +8,6 @@
 
 use std::fmt;
 use std::io;
-use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use postgres_protocol::message::frontend;
 use thiserror::Error;
 
 use super::address::{Address, Secret, Wait};
+use super::input::{Input, Message};
 use super::lines::Line;
 use super::stream::{Stream, words};
 
@@ -90,14 +90,6 @@ pub type Rows = Vec<Vec<Option<String>>>;
 /// Another process of the server's died, and all begin anew.
 const CRASH_SHUTDOWN: &str = "57P02";
 
-/// One message of the server's.
-pub struct Message {
-    /// Its kind.
-    pub tag: u8,
-    /// Where its content lies in the buffer.
-    body: Range<usize>,
-}
-
 /// A connection, ready for questions.
 pub struct Wire {
     stream: Stream,
@@ -112,16 +104,9 @@ pub struct Wire {
     pub version: String,
 }
 
-/// What has come and is not taken yet.
-#[derive(Default)]
-struct Input {
-    buffer: Vec<u8>,
-    from: usize,
-    to: usize,
-}
+/// What is longer is sent by itself: a socket that is empty takes this much at once.
+const MOST_TAKEN_ALONG: usize = 4 << 10;
 
-/// A buffer that holds most answers whole.
-const BUFFER_BYTES: usize = 32 << 10;
 impl Wire {
     /// Connects, and is let in.
     pub fn connect(address: &Address) -> Result<Self, WireError> {
@@ -312,6 +297,34 @@ impl Wire {
         Err(error.into())
     }
 
+    /// Sends the messages of a call, or leaves that to who sends for many.
+    pub fn ask(&mut self, messages: &[u8], out: Option<&mut Vec<u8>>) -> Result<(), WireError> {
+        match out.filter(|_| messages.len() <= MOST_TAKEN_ALONG) {
+            Some(out) => out.extend_from_slice(messages),
+            None => self.send(messages)?,
+        }
+        Ok(())
+    }
+
+    /// Others have received this for it.
+    pub fn put_in(&mut self, came: io::Result<&[u8]>) -> Result<(), WireError> {
+        match came {
+            Ok([]) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Ok(came) => {
+                self.input.put(came);
+                Ok(())
+            }
+            // It may still come.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Can others send and receive for it?
+    pub fn takes_mail(&self) -> bool {
+        !matches!(self.stream, Stream::Encrypted(_))
+    }
+
     /// Takes everything until the server is ready for the next question. An error of the server's is
     /// handed over when it is.
     #[inline]
@@ -334,6 +347,7 @@ impl Wire {
             match message.tag {
                 b'Z' => {
                     self.transaction = body.first().copied().unwrap_or(b'I');
+                    self.input.lend();
                     return error.map_or(Ok(()), Err);
                 }
                 b'E' => {
@@ -402,10 +416,9 @@ impl Wire {
             if let Some(message) = self.input.next() {
                 return Ok(message);
             }
-            let room = self.input.room();
-            match self.stream.read(&mut self.input.buffer[room..]) {
+            match self.input.receive(|room| self.stream.read(room)) {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                Ok(count) => self.input.to += count,
+                Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
             }
@@ -418,41 +431,6 @@ impl Drop for Wire {
         frontend::terminate(&mut self.out);
         // It may be gone already.
         let _ = self.flush();
-    }
-}
-
-impl Input {
-    /// A tag, a length that counts itself, and so much.
-    #[inline]
-    fn next(&mut self) -> Option<Message> {
-        let there = &self.buffer[self.from..self.to];
-        let (head, rest) = there.split_first_chunk::<5>()?;
-        let length = (int4(head, 1).max(4) - 4) as usize;
-        if rest.len() < length {
-            return None;
-        }
-        let body = self.from + 5..self.from + 5 + length;
-        self.from = body.end;
-        Some(Message { tag: head[0], body })
-    }
-
-    #[inline]
-    fn body(&self, message: &Message) -> &[u8] {
-        &self.buffer[message.body.clone()]
-    }
-
-    /// Makes room for more, and says where it begins.
-    fn room(&mut self) -> usize {
-        if self.from == self.to {
-            (self.from, self.to) = (0, 0);
-        } else if self.from > 0 {
-            self.buffer.copy_within(self.from..self.to, 0);
-            (self.from, self.to) = (0, self.to - self.from);
-        }
-        if self.buffer.len() - self.to < BUFFER_BYTES / 2 {
-            self.buffer.resize(self.buffer.len().max(BUFFER_BYTES / 2) * 2, 0);
-        }
-        self.to
     }
 }
 
@@ -514,32 +492,6 @@ pub fn column_names(body: &[u8]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn message(tag: u8, body: &[u8]) -> Vec<u8> {
-        let length = i32::try_from(body.len() + 4).unwrap().to_be_bytes();
-        [&[tag][..], &length, body].concat()
-    }
-
-    #[test]
-    fn messages_are_taken_apart_however_they_arrive() {
-        let long = vec![7; 3 * BUFFER_BYTES];
-        let stream = [message(b'C', b"SELECT 1\0"), message(b'D', &long), message(b'Z', b"I")];
-        let stream = stream.concat();
-        for piece in [1, 5, 4096, stream.len()] {
-            let (mut input, mut seen) = (Input::default(), Vec::new());
-            let mut rest = &stream[..];
-            while !rest.is_empty() {
-                let room = input.room();
-                let count = piece.min(rest.len()).min(input.buffer.len() - room);
-                input.buffer[room..room + count].copy_from_slice(&rest[..count]);
-                (input.to, rest) = (input.to + count, &rest[count..]);
-                while let Some(message) = input.next() {
-                    seen.push((message.tag, input.body(&message).len()));
-                }
-            }
-            assert_eq!(seen, [(b'C', 9), (b'D', long.len()), (b'Z', 1)], "in pieces of {piece}");
-        }
-    }
 
     #[test]
     fn a_row_is_its_values_and_null_is_none() {

@@ -1,0 +1,154 @@
+//! What has come over a connection, taken apart where it lies.
+//!
+//! Method: connections of one thread share a buffer, which one of them has while something of its own is in
+//! it. Where hundreds take turns, a buffer of each one's own would have gone cold when the turn comes.
+
+use std::cell::Cell;
+use std::io;
+use std::mem;
+use std::ops::Range;
+
+use super::wire::int4;
+
+/// One message of the server's.
+pub struct Message {
+    /// Its kind.
+    pub tag: u8,
+    /// Where its content lies in the buffer.
+    body: Range<usize>,
+}
+
+/// What has come and is not taken yet.
+#[derive(Default)]
+pub struct Input {
+    buffer: Vec<u8>,
+    from: usize,
+    to: usize,
+}
+
+/// A buffer that holds most answers whole.
+const BUFFER_BYTES: usize = 32 << 10;
+
+thread_local! {
+    /// The buffer, while none of the thread's connections has it.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+impl Input {
+    /// A tag, a length that counts itself, and so much.
+    #[inline]
+    pub fn next(&mut self) -> Option<Message> {
+        let there = &self.buffer[self.from..self.to];
+        let (head, rest) = there.split_first_chunk::<5>()?;
+        let length = (int4(head, 1).max(4) - 4) as usize;
+        if rest.len() < length {
+            return None;
+        }
+        let body = self.from + 5..self.from + 5 + length;
+        self.from = body.end;
+        Some(Message { tag: head[0], body })
+    }
+
+    /// What a message holds.
+    #[inline]
+    pub fn body(&self, message: &Message) -> &[u8] {
+        &self.buffer[message.body.clone()]
+    }
+
+    /// Has more put in, by whoever says how many bytes that was.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        from: impl FnOnce(&mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let count = from(self.room())?;
+        self.to += count;
+        Ok(count)
+    }
+
+    /// Adds what others have received.
+    pub fn put(&mut self, came: &[u8]) {
+        for piece in came.chunks(BUFFER_BYTES / 2) {
+            self.room()[..piece.len()].copy_from_slice(piece);
+            self.to += piece.len();
+        }
+    }
+
+    /// Lets the thread's other connections have the buffer, where nothing is in it.
+    pub fn lend(&mut self) {
+        if self.from == self.to {
+            (self.from, self.to) = (0, 0);
+            SPARE.set(mem::take(&mut self.buffer));
+        }
+    }
+
+    /// Room for more: half a buffer, at least.
+    fn room(&mut self) -> &mut [u8] {
+        if self.buffer.is_empty() {
+            self.buffer = SPARE.take();
+        }
+        if self.from == self.to {
+            (self.from, self.to) = (0, 0);
+        } else if self.from > 0 {
+            self.buffer.copy_within(self.from..self.to, 0);
+            (self.from, self.to) = (0, self.to - self.from);
+        }
+        if self.buffer.len() - self.to < BUFFER_BYTES / 2 {
+            self.buffer.resize(self.buffer.len().max(BUFFER_BYTES / 2) * 2, 0);
+        }
+        &mut self.buffer[self.to..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+        let length = i32::try_from(body.len() + 4).unwrap().to_be_bytes();
+        [&[tag][..], &length, body].concat()
+    }
+
+    #[test]
+    fn messages_are_taken_apart_however_they_arrive() {
+        let long = vec![7; 3 * BUFFER_BYTES];
+        let stream = [message(b'C', b"SELECT 1\0"), message(b'D', &long), message(b'Z', b"I")];
+        let stream = stream.concat();
+        for piece in [1, 5, 4096, stream.len()] {
+            let (mut input, mut seen) = (Input::default(), Vec::new());
+            for (n, bytes) in stream.chunks(piece).enumerate() {
+                if n % 2 == 0 {
+                    input.put(bytes);
+                } else {
+                    let mut rest = bytes;
+                    while !rest.is_empty() {
+                        input.receive(|room| io::Read::read(&mut rest, room)).unwrap();
+                    }
+                }
+                while let Some(message) = input.next() {
+                    seen.push((message.tag, input.body(&message).to_vec()));
+                }
+            }
+            let told =
+                [(b'C', b"SELECT 1\0".to_vec()), (b'D', long.clone()), (b'Z', b"I".to_vec())];
+            assert!(seen == told, "in pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn a_buffer_with_something_in_it_is_not_lent() {
+        let (mut one, mut other) = (Input::default(), Input::default());
+        one.put(&message(b'C', b"one"));
+        one.lend();
+        other.put(&message(b'D', b"other"));
+        let (first, second) = (one.next().unwrap(), other.next().unwrap());
+        assert_eq!((one.body(&first), other.body(&second)), (&b"one"[..], &b"other"[..]));
+        one.lend();
+        assert!(one.buffer.is_empty() && one.next().is_none());
+        let lent = SPARE.take();
+        assert!(!lent.is_empty());
+        SPARE.set(lent);
+        one.put(&message(b'Z', b"I"));
+        assert!(SPARE.take().is_empty(), "it has it again");
+    }
+}
