@@ -12,7 +12,7 @@ use hopcost_core::{
     Between, CellPair, DistanceClass, Estimate, Likeness, NodeId, Place, ScorePair, Unit,
 };
 
-use super::headline::{change, clearest, is_faster, named};
+use super::headline::{best_known, change, is_faster, named};
 
 /// What explains it, the likeliest first; nothing where nothing differs.
 pub fn explained_by(between: &Between) -> Vec<String> {
@@ -64,7 +64,7 @@ impl Who {
 /// What some cells say together.
 #[derive(Clone, Copy, PartialEq)]
 enum Tendency<'a> {
-    /// Some are different, and all of these are worse on one of the two; the clearest.
+    /// Some are different, and all of these are worse on one of the two; the best known.
     Worse(Who, &'a CellPair),
     /// They point both ways.
     Mixed,
@@ -81,9 +81,9 @@ impl<'a> Tendency<'a> {
         let different: Vec<&CellPair> =
             cells.iter().copied().filter(|pair| pair.likeness == Likeness::Different).collect();
         let worse_on_a = different.iter().filter(|pair| is_faster(&pair.ratio, pair.unit)).count();
-        match clearest(different.iter().copied()) {
-            Some(clearest) if worse_on_a == 0 => Self::Worse(Who::B, clearest),
-            Some(clearest) if worse_on_a == different.len() => Self::Worse(Who::A, clearest),
+        match best_known(different.iter().copied()) {
+            Some(best_known) if worse_on_a == 0 => Self::Worse(Who::B, best_known),
+            Some(best_known) if worse_on_a == different.len() => Self::Worse(Who::A, best_known),
             Some(_) => Self::Mixed,
             None if cells.is_empty() => Self::Unmeasured,
             None if cells.iter().all(|pair| pair.likeness == Likeness::Equivalent) => Self::Alike,
@@ -146,7 +146,7 @@ impl<'a> Sight<'a> {
         let lower: BTreeSet<NodeId> = worse_nodes(&self.bandwidth, on);
         let of_lower = lower.iter().flat_map(|node| &self.bandwidth[node]).copied();
         let different = of_lower.filter(|pair| pair.likeness == Likeness::Different);
-        let clearest = clearest(different)?;
+        let best_known = best_known(different)?;
         let others: Vec<&CellPair> = self
             .bandwidth
             .iter()
@@ -169,7 +169,7 @@ impl<'a> Sight<'a> {
         Some(format!(
             "bandwidth of {} is {} on {}, {}, {others}: suspect {suspect}",
             nodes(&lower),
-            change(&on.over_the_other(&clearest.ratio)),
+            change(&on.over_the_other(&best_known.ratio)),
             on.name(),
             latency.of_latency("its")
         ))
@@ -178,7 +178,7 @@ impl<'a> Sight<'a> {
     /// Memory that lets wait longer on one of the two, where its bandwidth shows nothing.
     fn latency(&self, on: Who) -> Option<String> {
         let higher = worse_nodes(&self.latency, on);
-        let Tendency::Worse(_, clearest) = self.latency_of(&higher) else { return None };
+        let Tendency::Worse(_, best_known) = self.latency_of(&higher) else { return None };
         let is_far = |pair: &&CellPair| {
             pair.class.get().is_some_and(|class| *class > DistanceClass::SameNode)
         };
@@ -193,9 +193,9 @@ impl<'a> Sight<'a> {
             (format!("at {}", nodes(&higher)), "the memory there, or the frequency of that socket")
         };
         Some(format!(
-            "latency is higher on {} {place}, up to {}: suspect {suspect}",
+            "latency on {}, {place}, is {} where it is best known: suspect {suspect}",
             on.name(),
-            change(&on.over_the_other(&clearest.ratio))
+            change(&on.over_the_other(&best_known.ratio))
         ))
     }
 

@@ -29,7 +29,7 @@ fn by_scores(between: &Between) -> Option<String> {
 fn by_cells(between: &Between) -> Option<String> {
     let different: Vec<&CellPair> =
         between.cells.iter().filter(|pair| pair.likeness == Likeness::Different).collect();
-    let clearest = clearest(different.iter().copied())?;
+    let best_known = best_known(different.iter().copied())?;
     let faster = different.iter().filter(|pair| is_faster(&pair.ratio, pair.unit)).count();
     let slower = different.len() - faster;
     let of = format!("{} figures of the hardware", between.cells.len());
@@ -38,7 +38,7 @@ fn by_cells(between: &Between) -> Option<String> {
         (faster, 0) => format!("B is faster in {faster} of {of}"),
         (faster, slower) => format!("B is faster in {faster} and slower in {slower} of {of}"),
     };
-    Some(format!("{verdict}; the clearest is {}, {}.", named(clearest), change(&clearest.ratio)))
+    Some(format!("{verdict}; best known is {}, {}.", named(best_known), change(&best_known.ratio)))
 }
 
 fn by_effects(between: &Between) -> Option<String> {
@@ -77,9 +77,10 @@ pub fn named(pair: &CellPair) -> String {
     format!("{} ({}, {} → {})", pair.probe, pair.series, pair.row, pair.column)
 }
 
-/// The one whose interval is farthest from no difference.
-pub fn clearest<'a>(pairs: impl Iterator<Item = &'a CellPair>) -> Option<&'a CellPair> {
-    pairs.max_by(|a, b| clarity(&a.ratio).total_cmp(&clarity(&b.ratio)))
+/// The one with the narrowest interval: the farthest of many is the luckiest.
+pub fn best_known<'a>(pairs: impl Iterator<Item = &'a CellPair>) -> Option<&'a CellPair> {
+    let width = |pair: &CellPair| (pair.ratio.high / pair.ratio.low).ln();
+    pairs.min_by(|a, b| width(a).total_cmp(&width(b)))
 }
 
 /// How far a ratio's interval lies from one, on either side.
