@@ -7,7 +7,7 @@
 //! it has answered and waits for the next, and the kernel counts that. The truth is therefore 1 − b / f: while
 //! it is asked without a pause, a process answers so often per second, b under the bound, and f without it.
 //! Both are read every 20 ms; the begin and the end of each busy stretch are left out. The bound's own share
-//! would be too little: a process that was held up finds its caches cold, and takes 2 to 3 % longer for a call.
+//! would be too little: a process that was held up takes 2 to 3 % longer for a call; its caches may have gone cold.
 //!
 //! Limits: it takes root, and two CPUs that share a cache. Other work on the machine is taken to cost both
 //! servers the same: both groups come before all others.
