@@ -53,10 +53,9 @@ impl Side {
             Wanted::All => latest_of_each(&all),
             Wanted::Number(id) => all.iter().filter(|run| run.id == id).map(|run| run.id).collect(),
             Wanted::Experiment(name) => {
-                let mut of_name = latest_of_each(&all).into_iter();
-                let is_it =
-                    |id: &i64| all.iter().any(|run| run.id == *id && run.experiment == name);
-                of_name.find(is_it).into_iter().collect()
+                let mut finished = all.iter().filter(|run| run.verdict.is_some());
+                let latest = finished.find(|run| run.experiment == name);
+                latest.map(|run| run.id).into_iter().collect()
             }
         };
         if ids.is_empty() {
@@ -162,14 +161,14 @@ impl Run {
     }
 }
 
-/// In what two runs differ beside the machine. Each has its own CPUs; what else was asked for otherwise is
+/// In what two runs differ beside the machine. Each has its own CPUs and its own address; what else was asked for otherwise is
 /// another question, or the same in another manner.
 fn differing(a: &Run, b: &Run) -> Differing {
     const QUESTION: [&str; 3] = ["comparison", "rows", "sliced"];
-    const OWN: [&str; 1] = ["cpus"];
+    const OWN: [&str; 2] = ["cpus", "target"];
     let identity = |run: &Run| run.header.identity.clone().unwrap_or_default();
     let keys = baseline::differing_keys(&identity(a), &identity(b));
-    let keys = keys.into_iter().filter(|key| !OWN.contains(&key.as_str()) && key != "target");
+    let keys = keys.into_iter().filter(|key| !OWN.contains(&key.as_str()));
     let (question, manner): (Vec<String>, Vec<String>) =
         keys.partition(|key| QUESTION.contains(&key.as_str()));
     let known = |keys: Vec<String>| -> Vec<String> {

@@ -7,7 +7,7 @@ use super::in_order_of_use;
 /// The CPUs of a level that says something of cores and siblings, of those among which it may choose. A share of
 /// the cores is the same share of each node's.
 pub(super) fn of(level: &Level, machine: &Machine, among: &CpuSet) -> Result<Vec<CpuId>, Reason> {
-    let mut chosen = CpuSet::new();
+    let mut firsts = CpuSet::new();
     let of_nodes = machine.nodes.iter().map(|node| node.cpus.intersection(among));
     let of_nodes = of_nodes.filter(|cpus| !cpus.is_empty());
     for cpus in of_nodes {
@@ -16,22 +16,20 @@ pub(super) fn of(level: &Level, machine: &Machine, among: &CpuSet) -> Result<Vec
         if most == cores.len() && level.cores.is_some_and(|share| share < 1.0) {
             return Err("of a node's cores no such share can be taken: it has too few".into());
         }
-        chosen.extend(cores.iter().take(most));
+        firsts.extend(cores.iter().take(most));
     }
-    let firsts = chosen.clone();
     if level.siblings == Some(false) {
         return Ok(firsts.iter().collect());
     }
-    let both = |cpu: CpuId| machine.cpu(cpu).map(|cpu| cpu.siblings.intersection(among));
-    chosen.extend(
-        firsts.iter().filter_map(both).flat_map(|siblings| siblings.iter().collect::<Vec<_>>()),
-    );
-    if level.siblings == Some(true) && chosen.len() == firsts.len() {
+    let is_of_a_core =
+        |cpu: &CpuId| machine.cpu(*cpu).is_some_and(|cpu| cpu.siblings.intersects(&firsts));
+    let threads: CpuSet = among.iter().filter(is_of_a_core).collect();
+    if level.siblings == Some(true) && threads.len() == firsts.len() {
         return Err(
             "no core has two threads that may be used here: its siblings are switched off, not \
                     allowed, or were never there"
                 .into(),
         );
     }
-    Ok(in_order_of_use(machine, &chosen))
+    Ok(in_order_of_use(machine, &threads))
 }

@@ -40,8 +40,7 @@ impl Target for CommitLogTarget {
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
         super::without_log_writer(comparison)
-            .or_else(|| super::without_workers(comparison))
-            .or_else(|| super::without_audit(comparison))
+            .or_else(|| super::without_workers_and_audit(comparison))
     }
 
     fn needs(&self, _setup: &Setup<'_>) -> Needs {

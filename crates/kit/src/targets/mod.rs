@@ -113,6 +113,11 @@ fn without_audit(comparison: &Comparison) -> Option<Reason> {
     Some(format!("the level '{name}' has statements written down, and this target has none").into())
 }
 
+/// The same of one that has neither workers nor anything written down.
+fn without_workers_and_audit(comparison: &Comparison) -> Option<Reason> {
+    without_workers(comparison).or_else(|| without_audit(comparison))
+}
+
 /// Where the log writer of a session belongs.
 fn log_writer_of(seat: Seat) -> Result<CpuId, TargetError> {
     let nowhere = || TargetError::NotHere("the experiment places no log writer".into());

@@ -80,7 +80,6 @@ struct Writer {
 /// What is written at the end of a window may be on its way.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(5);
-const PIECE_BYTES: usize = 1 << 20;
 
 impl Trail {
     /// Of what a server writes into a file.
@@ -109,19 +108,13 @@ impl Trail {
 
 impl Reader {
     fn read_on(&mut self) -> io::Result<()> {
-        let mut piece = vec![0; PIECE_BYTES];
-        loop {
-            let count = self.log.read(&mut piece)?;
-            if count == 0 {
-                return Ok(());
-            }
-            self.rest.extend_from_slice(&piece[..count]);
-            let whole = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-            let rest = self.rest.split_off(whole);
-            for line in std::mem::replace(&mut self.rest, rest).split(|byte| *byte == b'\n') {
-                self.take(line);
-            }
+        self.log.read_to_end(&mut self.rest)?;
+        let whole = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let rest = self.rest.split_off(whole);
+        for line in std::mem::replace(&mut self.rest, rest).split(|byte| *byte == b'\n') {
+            self.take(line);
         }
+        Ok(())
     }
 
     fn take(&mut self, line: &[u8]) {
