@@ -1,35 +1,18 @@
 //! What scripts rely on: checks and their exit codes, baselines, completions, manual pages.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
+mod bench;
 mod settled;
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use bench::{Bench, FAR, json, stderr};
 use rusqlite::Connection;
 use serde_json::Value;
 use settled::settled;
-use tempfile::TempDir;
 
 const JSON_DOC: &str = include_str!("../../../docs/JSON.md");
-
-/// One table, so that it is loaded in a moment.
-const EXPERIMENT: &str = r#"
-question = "What does distance cost?"
-
-[subject]
-dataset = "tran_stats"
-scale = { quick = 50_000, full = 50_000 }
-workload = "reporting_p2"
-
-[factor.memory]
-near = { data = "node:A", workers = "node:A" }
-far = { data = "node:A", workers = "node:B" }
-
-[measure]
-response = "queries_per_hour"
-"#;
 
 /// Of which the worst is looked for.
 const SWEEP: &str = "\n[sweep]\nstreams = [1, 2]\n";
@@ -43,34 +26,18 @@ const SHORT: [&str; 5] = [
     "--set=guard=10ms",
 ];
 
-/// A directory with an experiment, a cache and a store.
-struct Bench {
-    dir: TempDir,
-}
-
 impl Bench {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("far.toml"), EXPERIMENT).unwrap();
-        Self { dir }
+        Self::with(&[("far.toml", FAR)])
     }
 
     /// With an experiment that looks for the worst of a sweep.
     fn sweeping() -> Self {
-        let bench = Self::new();
-        fs::write(bench.path("far.toml"), format!("{EXPERIMENT}find = \"worst\"\n{SWEEP}"))
-            .unwrap();
-        bench
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        Self::with(&[("far.toml", &format!("{FAR}find = \"worst\"\n{SWEEP}"))])
     }
 
     fn hopcost(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hopcost"));
-        command.current_dir(self.dir.path()).args(arguments);
-        command.env("XDG_CACHE_HOME", self.path("cache")).env("NO_COLOR", "1").output().unwrap()
+        self.command(arguments).output().unwrap()
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
@@ -84,16 +51,8 @@ impl Bench {
     }
 }
 
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
 }
 
 /// Ends with this code, and says each of these words on standard error.

@@ -1,14 +1,15 @@
 //! The binary as its users meet it: bad input, missing places, closed pipes, documented keys.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
-use std::collections::BTreeSet;
+mod documented;
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use documented::assert_documented;
 use serde_json::Value;
 
 const MACHINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");
-const JSON_DOC: &str = include_str!("../../../docs/JSON.md");
 
 fn hopcost(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hopcost"));
@@ -195,33 +196,6 @@ fn help_is_as_it_was_agreed() {
     ];
     let texts = commands.map(|arguments| String::from_utf8(run(arguments).stdout).unwrap());
     insta::assert_snapshot!("help", texts.join("\n────\n"));
-}
-
-/// The keys of all objects, maps from numbers or named counters aside.
-fn keys(value: &Value, found: &mut BTreeSet<String>) {
-    const MAPS: [&str; 2] = ["pages_by_node", "counters"];
-    match value {
-        Value::Object(object) => {
-            for (key, value) in object {
-                found.insert(key.clone());
-                if !MAPS.contains(&key.as_str()) {
-                    keys(value, found);
-                }
-            }
-        }
-        Value::Array(values) => values.iter().for_each(|value| keys(value, found)),
-        _ => {}
-    }
-}
-
-fn assert_documented(document: &Value) {
-    let mut found = BTreeSet::new();
-    keys(document, &mut found);
-    let documented = |key: &String| {
-        [format!("`{key}`"), format!("\"{key}\"")].iter().any(|form| JSON_DOC.contains(form))
-    };
-    let missing: Vec<_> = found.iter().filter(|key| !documented(key)).collect();
-    assert!(missing.is_empty(), "docs/JSON.md does not know {missing:?}");
 }
 
 #[test]

@@ -1,36 +1,18 @@
 //! `hopcost compare`: stores of real runs held against each other.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
+mod bench;
+mod documented;
 mod settled;
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
 
+use bench::{Bench, FAR, json, stderr};
+use documented::assert_documented;
 use rusqlite::Connection;
 use serde_json::Value;
 use settled::settled;
-use tempfile::TempDir;
-
-const JSON_DOC: &str = include_str!("../../../docs/JSON.md");
-
-/// One table, so that it is loaded in a moment.
-const FAR: &str = r#"
-question = "What does distance cost?"
-
-[subject]
-dataset = "tran_stats"
-scale = { quick = 50_000, full = 50_000 }
-workload = "reporting_p2"
-
-[factor.memory]
-near = { data = "node:A", workers = "node:A" }
-far = { data = "node:A", workers = "node:B" }
-
-[measure]
-response = "queries_per_hour"
-"#;
 
 /// Needs no memory, and no quiet.
 const SWITCHES: &str = r#"
@@ -60,28 +42,13 @@ const SHORT: [&str; 6] = [
 
 const MOST_TRIES: u32 = 4;
 
-/// A directory with experiments, a cache and stores.
-struct Bench {
-    dir: TempDir,
-}
-
 impl Bench {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("far.toml"), FAR).unwrap();
-        fs::write(dir.path().join("switches.toml"), SWITCHES).unwrap();
-        fs::write(dir.path().join("streams.toml"), STREAMS).unwrap();
-        Self { dir }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        Self::with(&[("far.toml", FAR), ("switches.toml", SWITCHES), ("streams.toml", STREAMS)])
     }
 
     fn hopcost(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hopcost"));
-        command.current_dir(self.dir.path()).args(arguments);
-        command.env("XDG_CACHE_HOME", self.path("cache")).env("NO_COLOR", "1").output().unwrap()
+        self.command(arguments).output().unwrap()
     }
 
     /// A run that is kept there, the only one; again where other work left nothing of it.
@@ -112,16 +79,8 @@ impl Bench {
     }
 }
 
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
 }
 
 /// Ends with this code, and says each of these words.
@@ -132,25 +91,6 @@ fn ends(output: &Output, code: i32, words: &[&str]) {
     for word in words {
         assert!(said.contains(word), "'{word}' is not in: {said}");
     }
-}
-
-/// Every key of it is in docs/JSON.md.
-fn is_documented(value: &Value) {
-    let mut keys = BTreeSet::new();
-    let mut left = vec![value];
-    while let Some(value) = left.pop() {
-        if let Value::Object(object) = value {
-            keys.extend(object.keys().cloned());
-            left.extend(object.values());
-        } else if let Value::Array(values) = value {
-            left.extend(values);
-        }
-    }
-    let is_missing = |key: &&String| {
-        ![format!("`{key}`"), format!("\"{key}\"")].iter().any(|form| JSON_DOC.contains(form))
-    };
-    let missing: Vec<_> = keys.iter().filter(is_missing).collect();
-    assert!(missing.is_empty(), "docs/JSON.md does not know {missing:?}");
 }
 
 /// The estimates of a report's cells that were measured.
@@ -187,7 +127,7 @@ fn what_distance_costs_is_held_against_what_it_costs_elsewhere() {
     let output = compared();
     ends(&output, 0, &[]);
     let alike = json(&output);
-    is_documented(&alike);
+    assert_documented(&alike);
     let effects = alike["effects"].as_array().unwrap();
     assert_eq!((effects.len(), &effects[0]["level"]), (1, &Value::from("far")));
     assert!(alike["emulated"] == true && alike["found"].as_str().unwrap().starts_with("EMULATED"));
@@ -229,7 +169,7 @@ fn figures_of_the_hardware_are_compared_cell_by_cell() {
     let output = bench.hopcost(&["compare", "a.db:1", "b.db:switches", "--json"]);
     ends(&output, 0, &[]);
     let alike = json(&output);
-    is_documented(&alike);
+    assert_documented(&alike);
     let cells = alike["cells"].as_array().unwrap();
     assert!(!cells.is_empty() && cells.iter().all(|cell| cell["likeness"] != "DIFFERENT"));
     bench.change("b.db", ["probe_report", "report"], |report| {

@@ -1,78 +1,47 @@
 //! `hopcost run` on a real database, as a user meets it: verdicts, kills, resumption, faults.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
+mod bench;
 mod settled;
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use bench::{Bench, json, stderr};
 use rusqlite::Connection;
-use serde_json::Value;
 use settled::settled;
-use tempfile::TempDir;
 
-/// One table, so that it is loaded in a moment.
-const EXPERIMENT: &str = r#"
-question = "What does distance cost?"
-
-[subject]
-dataset = "tran_stats"
-scale = { quick = 50_000, full = 50_000 }
-workload = "reporting_p2"
-
-[factor.memory]
-near = { data = "node:A", workers = "node:A" }
-far = { data = "node:A", workers = "node:B" }
-
-[measure]
-response = "queries_per_hour"
-prove = ["local_lookups >= 98% when memory = near", "remote_lookups >= 98% when memory = far"]
-"#;
-
-/// A directory with an experiment, a cache and a store.
-struct Bench {
-    dir: TempDir,
-}
+/// What has to be proved of it.
+const PROVE: &str = "\
+prove = [\"local_lookups >= 98% when memory = near\", \"remote_lookups >= 98% when memory = far\"]
+";
 
 impl Bench {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("far.toml"), EXPERIMENT).unwrap();
-        Self { dir }
+        Self::with(&[("far.toml", &format!("{}{PROVE}", bench::FAR))])
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hopcost"));
-        command.current_dir(self.dir.path()).args(["run", "far.toml", "--quick"]);
-        command.env("XDG_CACHE_HOME", self.path("cache")).env("NO_COLOR", "1");
+    fn far(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(&["run", "far.toml", "--quick"]);
         command.args(arguments);
         command
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        settled(&self.path("hopcost.db"), || self.command(arguments).output().unwrap())
+        settled(&self.path("hopcost.db"), || self.far(arguments).output().unwrap())
     }
 
     /// A run that is let go, and lasts some seconds.
     fn start(&self, arguments: &[&str]) -> Child {
-        let mut command = self.command(arguments);
+        let mut command = self.far(arguments);
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
     /// The latest run as a page.
     fn page(&self) -> String {
-        let output = Command::new(env!("CARGO_BIN_EXE_hopcost"))
-            .current_dir(self.dir.path())
-            .args(["report", "--html", "page.html"])
-            .output()
-            .unwrap();
+        let output = self.command(&["report", "--html", "page.html"]).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         fs::read_to_string(self.path("page.html")).unwrap()
     }
@@ -103,14 +72,6 @@ const FAR: &str = "--emulate=nodes=2,remote_ns=8000";
 const SHORT: [&str; 5] =
     [FAR, "--set=units=8", "--set=window=40ms", "--set=guard=10ms", "--set=half_width=0.01%"];
 
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
-}
-
 #[test]
 fn planted_distance_is_found_proved_and_stamped() {
     let bench = Bench::new();
@@ -131,17 +92,9 @@ fn planted_distance_is_found_proved_and_stamped() {
         assert_eq!(arm["errors"], 0);
     }
     // The same from the store, to the last digit, without measuring.
-    let report = Command::new(env!("CARGO_BIN_EXE_hopcost"))
-        .current_dir(bench.dir.path())
-        .args(["report", "--json"])
-        .output()
-        .unwrap();
+    let report = bench.command(&["report", "--json"]).output().unwrap();
     assert_eq!(json(&report), result);
-    let text = Command::new(env!("CARGO_BIN_EXE_hopcost"))
-        .current_dir(bench.dir.path())
-        .arg("report")
-        .output()
-        .unwrap();
+    let text = bench.command(&["report"]).output().unwrap();
     assert!(String::from_utf8_lossy(&text.stdout).starts_with("EMULATED COST"));
     let html = bench.page();
     for words in ["EMULATED", "near (baseline)", "Look-ups by node", "--raw-calls", "✓ holds"] {
@@ -166,9 +119,8 @@ fn policies_and_instances_prove_where_everything_was() {
         let bench = Bench::new();
         let file = format!("{name}.toml");
         fs::write(bench.path(&file), text.replace("reporting_p1", "reporting_p2")).unwrap();
-        let output = Command::new(env!("CARGO_BIN_EXE_hopcost"))
-            .current_dir(bench.dir.path())
-            .args(["run", &file, "--json", "--quick", "--scale=20000", "--set=units=8"])
+        let output = bench
+            .command(&["run", &file, "--json", "--quick", "--scale=20000", "--set=units=8"])
             .args(["--set=streams=2", "--set=window=20ms", "--set=guard=5ms"])
             .args(["--emulate=nodes=2,remote_ns=300", "--cache-dir", "cache"])
             .env("XDG_STATE_HOME", bench.path("state"))
@@ -245,7 +197,7 @@ fn an_interrupted_run_says_how_to_go_on() {
     bench.run(&SHORT);
     fs::remove_file(bench.path("hopcost.db")).unwrap();
     let run = bench
-        .command(&[FAR, "--set=units=400", "--set=window=40ms", "--set=guard=10ms"])
+        .far(&[FAR, "--set=units=400", "--set=window=40ms", "--set=guard=10ms"])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
@@ -325,7 +277,7 @@ fn a_store_that_cannot_grow_loses_nothing_that_was_finished() {
     );
     let output = Command::new("sh")
         .args(["-c", &script])
-        .current_dir(bench.dir.path())
+        .current_dir(bench.path("."))
         .env("XDG_CACHE_HOME", bench.path("cache"))
         .output()
         .unwrap();

@@ -1,0 +1,35 @@
+//! Is what is printed as JSON described where users read of it?
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+const JSON_DOC: &str = include_str!("../../../../docs/JSON.md");
+
+/// The keys of all objects, maps from numbers or named counters aside.
+fn keys(value: &Value, found: &mut BTreeSet<String>) {
+    const MAPS: [&str; 2] = ["pages_by_node", "counters"];
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                found.insert(key.clone());
+                if !MAPS.contains(&key.as_str()) {
+                    keys(value, found);
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| keys(value, found)),
+        _ => {}
+    }
+}
+
+/// Every key is in docs/JSON.md.
+pub fn assert_documented(document: &Value) {
+    let mut found = BTreeSet::new();
+    keys(document, &mut found);
+    let documented = |key: &String| {
+        [format!("`{key}`"), format!("\"{key}\"")].iter().any(|form| JSON_DOC.contains(form))
+    };
+    let missing: Vec<_> = found.iter().filter(|key| !documented(key)).collect();
+    assert!(missing.is_empty(), "docs/JSON.md does not know {missing:?}");
+}
