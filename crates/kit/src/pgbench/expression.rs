@@ -31,28 +31,37 @@ pub enum Expression {
     },
 }
 
-/// So many arguments need no memory of their own.
-const FEW: usize = 4;
-
 impl Expression {
     /// What it comes to now, or why it comes to nothing.
+    #[inline]
     pub fn value(&self, session: &mut Session) -> Result<Value, String> {
         match self {
             Self::Constant(value) => Ok(*value),
             Self::Variable(name) => session.value(*name),
+            // Only what has parts is worth a call.
+            composed => composed.composed_value(session),
+        }
+    }
+
+    fn composed_value(&self, session: &mut Session) -> Result<Value, String> {
+        match self {
+            Self::Constant(_) | Self::Variable(_) => self.value(session),
             Self::Call(function, arguments) => {
-                let mut few = [Value::Null; FEW];
-                let mut many = Vec::new();
-                let values = if let Some(values) = few.get_mut(..arguments.len()) {
-                    values
-                } else {
-                    many.resize(arguments.len(), Value::Null);
-                    &mut many[..]
-                };
-                for (value, argument) in values.iter_mut().zip(arguments) {
-                    *value = argument.value(session)?;
+                // Nearly all have two or three, which need no memory of their own.
+                match &**arguments {
+                    [first, second] => {
+                        let values = [first.value(session)?, second.value(session)?];
+                        function.of(&values, session.dice())
+                    }
+                    [first, second, third] => {
+                        let (first, second) = (first.value(session)?, second.value(session)?);
+                        function.of(&[first, second, third.value(session)?], session.dice())
+                    }
+                    all => {
+                        let values = all.iter().map(|argument| argument.value(session));
+                        function.of(&values.collect::<Result<Vec<_>, _>>()?, session.dice())
+                    }
                 }
-                function.of(values, session.dice())
             }
             Self::Logic { settled_by, sides } => {
                 let [first, second] = &**sides;

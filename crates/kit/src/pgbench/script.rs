@@ -106,12 +106,17 @@ impl Script {
         self.commands[command].keeps.is_some()
     }
 
+    /// How many there are of those.
+    pub fn parameter_count(&self, command: usize) -> usize {
+        self.commands[command].variables.len()
+    }
+
     /// What stands for `$1`, `$2`, … of a command now.
     pub fn parameters<'a>(
         &'a self,
         command: usize,
         session: &'a Session,
-    ) -> impl ExactSizeIterator<Item = Result<Parameter<'a>, RunError>> {
+    ) -> impl Iterator<Item = Result<Parameter<'a>, RunError>> {
         let Command { at, variables, .. } = &self.commands[command];
         variables.iter().map(|name| session.parameter(*name).map_err(|says| self.wrong(*at, says)))
     }

@@ -98,6 +98,7 @@ impl Session {
     }
 
     /// What a variable is in an expression.
+    #[inline]
     pub(super) fn value(&self, name: Name) -> Result<Value, String> {
         match self.find(name)? {
             Variable::Value(value) => Ok(*value),
@@ -115,15 +116,20 @@ impl Session {
         })
     }
 
+    #[inline]
     fn find(&self, name: Name) -> Result<&Variable, String> {
-        self.variables.get(name.number()).and_then(Option::as_ref).ok_or_else(|| {
-            let numbered = self.variables.iter().enumerate();
-            let set = numbered.filter(|(_, variable)| variable.is_some());
-            let mut known: Vec<_> =
-                set.map(|(number, _)| format!(":{}", Name::numbered(number).text())).collect();
-            known.sort_unstable();
-            format!("nothing has set :{}; there are: {}", name.text(), known.join(", "))
-        })
+        let variable = self.variables.get(name.number()).and_then(Option::as_ref);
+        variable.ok_or_else(|| self.lacks(name))
+    }
+
+    #[cold]
+    fn lacks(&self, name: Name) -> String {
+        let numbered = self.variables.iter().enumerate();
+        let set = numbered.filter(|(_, variable)| variable.is_some());
+        let mut known: Vec<_> =
+            set.map(|(number, _)| format!(":{}", Name::numbered(number).text())).collect();
+        known.sort_unstable();
+        format!("nothing has set :{}; there are: {}", name.text(), known.join(", "))
     }
 
     pub(super) fn dice(&mut self) -> &mut Rng {

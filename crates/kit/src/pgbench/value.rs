@@ -77,17 +77,20 @@ impl Value {
     }
 
     /// As a whole number: a double is rounded, and a half goes to the even side.
+    #[inline]
     pub fn integer(self) -> Result<i64, String> {
         match self {
             Self::Integer(value) => Ok(value),
-            Self::Double(value) => {
-                let rounded = value.round_ties_even();
-                let fits = (-BEYOND_INTEGERS..BEYOND_INTEGERS).contains(&rounded);
-                fits.then_some(rounded as i64)
-                    .ok_or_else(|| format!("{} does not fit an integer", text_of_double(value)))
-            }
-            _ => Err(format!("{} is no number", self.described())),
+            other => other.rounded(),
         }
+    }
+
+    fn rounded(self) -> Result<i64, String> {
+        let value = self.double()?;
+        let rounded = value.round_ties_even();
+        let fits = (-BEYOND_INTEGERS..BEYOND_INTEGERS).contains(&rounded);
+        fits.then_some(rounded as i64)
+            .ok_or_else(|| format!("{} does not fit an integer", text_of_double(value)))
     }
 
     /// As a double.

@@ -1,7 +1,8 @@
 //! What has come over a connection, taken apart where it lies.
 //!
-//! Method: connections of one thread share a buffer, which one of them has while something of its own is in
-//! it. Where hundreds take turns, a buffer of each one's own would have gone cold when the turn comes.
+//! Method: connections for which others receive share a buffer, one for each thread, which one of them has
+//! while something of its own is in it. Where hundreds take turns, a buffer of each one's own would have
+//! gone cold when the turn comes.
 
 use std::cell::Cell;
 use std::io;
@@ -24,6 +25,8 @@ pub struct Input {
     buffer: Vec<u8>,
     from: usize,
     to: usize,
+    /// Do others receive for it?
+    is_shared: bool,
 }
 
 /// A buffer that holds most answers whole.
@@ -68,6 +71,7 @@ impl Input {
 
     /// Adds what others have received.
     pub fn put(&mut self, came: &[u8]) {
+        self.is_shared = true;
         for piece in came.chunks(BUFFER_BYTES / 2) {
             self.room()[..piece.len()].copy_from_slice(piece);
             self.to += piece.len();
@@ -75,28 +79,36 @@ impl Input {
     }
 
     /// Lets the thread's other connections have the buffer, where nothing is in it.
+    #[inline]
     pub fn lend(&mut self) {
-        if self.from == self.to {
+        if self.from == self.to && self.is_shared {
             (self.from, self.to) = (0, 0);
             SPARE.set(mem::take(&mut self.buffer));
         }
     }
 
     /// Room for more: half a buffer, at least.
+    #[inline]
     fn room(&mut self) -> &mut [u8] {
-        if self.buffer.is_empty() {
-            self.buffer = SPARE.take();
-        }
         if self.from == self.to {
             (self.from, self.to) = (0, 0);
-        } else if self.from > 0 {
-            self.buffer.copy_within(self.from..self.to, 0);
-            (self.from, self.to) = (0, self.to - self.from);
         }
+        if self.buffer.len() - self.to < BUFFER_BYTES / 2 {
+            self.make_room();
+        }
+        &mut self.buffer[self.to..]
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        if self.buffer.is_empty() && self.is_shared {
+            self.buffer = SPARE.take();
+        }
+        self.buffer.copy_within(self.from..self.to, 0);
+        (self.from, self.to) = (0, self.to - self.from);
         if self.buffer.len() - self.to < BUFFER_BYTES / 2 {
             self.buffer.resize(self.buffer.len().max(BUFFER_BYTES / 2) * 2, 0);
         }
-        &mut self.buffer[self.to..]
     }
 }
 

@@ -2,10 +2,9 @@
 //!
 //! Method: a command is prepared when it first comes up, and sent as `pgbench -M prepared` sends it:
 //! arguments and answers as text, one round trip each, or one for a whole pipeline. Between two commands
-//! the thread serves other connections, and while a client sleeps, too. What many clients of a thread can
-//! share they share: where hundreds take turns, the memory of each has gone cold when its turn comes.
+//! the thread serves other connections, and while a client sleeps, too. What is always the same of a
+//! command's messages is put together once.
 
-use std::cell::RefCell;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -22,18 +21,22 @@ pub struct Compiled {
     pub script: Script,
     /// Its number among all of the client's.
     number: usize,
-    /// What stands at the beginning of each command's bind messages.
-    heads: Vec<Vec<u8>>,
+    /// Of each command, what is sent around its arguments.
+    frames: Vec<Frame>,
+}
+
+/// What is sent before a command's arguments, and behind them.
+struct Frame {
+    head: Vec<u8>,
+    tail: Vec<u8>,
 }
 
 impl Compiled {
     /// A script with its number.
-    pub fn new(number: usize, script: Script) -> Self {
-        // No portal's name, the statement's, and all arguments as text.
-        let head =
-            |command| [&[0][..], compiled(number, command).as_bytes(), &[0, 0, 1, 0, 0]].concat();
-        let heads = (0..script.commands().len()).map(head).collect();
-        Self { script, number, heads }
+    pub fn new(number: usize, script: Script) -> Result<Self, String> {
+        let frames =
+            (0..script.commands().len()).map(|command| Frame::new(number, &script, command));
+        Ok(Self { frames: frames.collect::<Result<_, _>>()?, script, number })
     }
 
     /// Has a command compiled.
@@ -46,9 +49,45 @@ impl Compiled {
     }
 }
 
-thread_local! {
-    /// What is put together to be sent.
-    static MESSAGES: RefCell<Vec<u8>> = RefCell::default();
+impl Frame {
+    fn new(number: usize, script: &Script, command: usize) -> Result<Self, String> {
+        let count = u16::try_from(script.parameter_count(command)).map_err(|_| TOO_LONG)?;
+        let name = compiled(number, command);
+        // No portal's name, the statement's, and all arguments as text.
+        let bind = [b"B", LENGTH_BYTES, b"\0", name.as_bytes(), b"\0\0\x01\0\0"].concat();
+        let head = [&bind[..], &count.to_be_bytes()].concat();
+        let describe = if script.wants_rows(command) { DESCRIBE } else { b"" };
+        Ok(Self { head, tail: [ALL_AS_TEXT, describe, EXECUTE].concat() })
+    }
+
+    /// Puts a command's messages together.
+    fn put<'a>(
+        &self,
+        parameters: impl Iterator<Item = Result<Parameter<'a>, RunError>>,
+        into: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        let start = into.len() + 1;
+        into.extend_from_slice(&self.head);
+        for parameter in parameters {
+            let parameter = parameter.map_err(|wrong| wrong.to_string())?;
+            let place = into.len();
+            into.extend_from_slice(&NULL.to_be_bytes());
+            if parameter.write(into) {
+                put_length(into, place, place + LENGTH_BYTES.len())?;
+            }
+        }
+        // What the tail begins with is the bind message's, too.
+        put_length(into, start, start - ALL_AS_TEXT.len())?;
+        into.extend_from_slice(&self.tail);
+        Ok(())
+    }
+}
+
+/// Puts the number of bytes from a place to the end into the four of another place.
+fn put_length(bytes: &mut [u8], place: usize, from: usize) -> Result<(), String> {
+    let length = i32::try_from(bytes.len() - from).map_err(|_| TOO_LONG)?;
+    bytes[place..place + LENGTH_BYTES.len()].copy_from_slice(&length.to_be_bytes());
+    Ok(())
 }
 
 /// A client that goes through scripts, with its variables.
@@ -56,8 +95,8 @@ pub struct Client {
     variables: pgbench::Session,
     /// Which commands the server knows: by script, and by place in it.
     known: Vec<Vec<bool>>,
-    /// What is to be sent once it has slept.
-    kept: Vec<u8>,
+    /// What is put together to be sent, or is to be sent once it has slept.
+    messages: Vec<u8>,
     course: Option<Course>,
     /// How long the script sleeps before it goes on.
     rest: Option<Duration>,
@@ -87,7 +126,7 @@ impl Client {
         // What the user says counts more than what a client knows by itself.
         let prepared = scripts.try_for_each(|script| script.prepare(&mut variables));
         prepared.map_err(TargetError::Failed)?;
-        Ok(Self { variables, known: Vec::new(), kept: Vec::new(), course: None, rest: None })
+        Ok(Self { variables, known: Vec::new(), messages: Vec::new(), course: None, rest: None })
     }
 
     /// How long it sleeps before it goes on, if it does.
@@ -104,7 +143,7 @@ impl Client {
         out: Option<&mut Vec<u8>>,
     ) -> Result<Option<u64>, CallError> {
         let walk = compiled.script.begin();
-        self.kept.clear();
+        self.messages.clear();
         self.rest = None;
         self.course = Some(Course { compiled, walk, asked: None, is_ahead: false, rows: 0 });
         self.go_on(wire, out)
@@ -177,20 +216,6 @@ impl Client {
         wire: &mut Wire,
         out: Option<&mut Vec<u8>>,
     ) -> Result<Option<u64>, CallError> {
-        MESSAGES.with_borrow_mut(|messages| {
-            messages.clear();
-            messages.append(&mut self.kept);
-            self.go_on_with(wire, messages, out)
-        })
-    }
-
-    /// From what is to be sent first.
-    fn go_on_with(
-        &mut self,
-        wire: &mut Wire,
-        messages: &mut Vec<u8>,
-        out: Option<&mut Vec<u8>>,
-    ) -> Result<Option<u64>, CallError> {
         let Some(course) = &mut self.course else { return Ok(Some(0)) };
         loop {
             let step = match course.walk.next(&mut self.variables) {
@@ -208,7 +233,6 @@ impl Client {
                 }
                 Step::Sleep(time) => {
                     self.rest = Some(time);
-                    self.kept.extend_from_slice(messages);
                     return Ok(None);
                 }
                 Step::Pipeline(Pipeline::Start) => {
@@ -221,30 +245,30 @@ impl Client {
                 }
                 Step::Send(command) => {
                     course.asked = Some(command);
-                    let Compiled { script, number, heads } = course.compiled;
+                    let Compiled { script, number, frames } = course.compiled;
                     let known = known(&mut self.known, [*number, command]);
                     let is_new = !std::mem::replace(known, true);
-                    let parsed =
-                        if is_new { course.compiled.parse(command, messages) } else { Ok(()) };
+                    let parsed = if is_new {
+                        course.compiled.parse(command, &mut self.messages)
+                    } else {
+                        Ok(())
+                    };
                     let packed =
                         parsed.map_err(|error| format!("{name}: {error}")).and_then(|()| {
                             let parameters = script.parameters(command, &self.variables);
-                            bind(&heads[command], parameters, messages)
+                            frames[command].put(parameters, &mut self.messages)
                         });
                     if let Err(words) = packed {
                         return Err(self.give_up(wire, CallError::Failed(words)));
                     }
-                    if script.wants_rows(command) {
-                        messages.extend_from_slice(DESCRIBE);
-                    }
-                    messages.extend_from_slice(EXECUTE);
                     if course.is_ahead {
                         continue;
                     }
                 }
             }
-            messages.extend_from_slice(SYNC);
-            let sent = wire.ask(messages, out);
+            self.messages.extend_from_slice(SYNC);
+            let sent = wire.ask(&self.messages, out);
+            self.messages.clear();
             return sent.map(|()| None).map_err(|error| called(name, error));
         }
     }
@@ -266,37 +290,15 @@ fn known(all: &mut Vec<Vec<bool>>, [script, command]: [usize; 2]) -> &mut bool {
 const DESCRIBE: &[u8] = b"D\0\0\0\x06P\0";
 const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
 const SYNC: &[u8] = b"S\0\0\0\x04";
+/// At the end of a bind message: how the answer is to come.
+const ALL_AS_TEXT: &[u8] = &[0, 1, 0, 0];
+/// Room for a length.
+const LENGTH_BYTES: &[u8] = &[0; 4];
+/// The length of what is not there.
+const NULL: i32 = -1;
+const TOO_LONG: &str = "the parameters are too long";
 
 /// The name that pgbench gives a command.
 fn compiled(script: usize, command: usize) -> String {
     format!("P{script}_{command}")
-}
-
-/// The length of what is not there.
-const NULL: i32 = -1;
-
-/// A bind message; the answer is to come as text, too.
-fn bind<'a>(
-    head: &[u8],
-    parameters: impl ExactSizeIterator<Item = Result<Parameter<'a>, RunError>>,
-    into: &mut Vec<u8>,
-) -> Result<(), String> {
-    let too_long = |_| "the parameters are too long".to_owned();
-    let start = into.len() + 1;
-    into.extend_from_slice(b"B\0\0\0\0");
-    into.extend_from_slice(head);
-    into.extend_from_slice(&u16::try_from(parameters.len()).map_err(too_long)?.to_be_bytes());
-    for parameter in parameters {
-        let parameter = parameter.map_err(|wrong| wrong.to_string())?;
-        let place = into.len();
-        into.extend_from_slice(&NULL.to_be_bytes());
-        if parameter.write(into) {
-            let length = i32::try_from(into.len() - place - 4).map_err(too_long)?;
-            into[place..place + 4].copy_from_slice(&length.to_be_bytes());
-        }
-    }
-    into.extend_from_slice(&[0, 1, 0, 0]);
-    let length = i32::try_from(into.len() - start).map_err(too_long)?;
-    into[start..start + 4].copy_from_slice(&length.to_be_bytes());
-    Ok(())
 }

@@ -81,7 +81,8 @@ impl Ready {
         };
         let script = Script::with(statement.name, statement.sql, variables);
         let script = script.map_err(|error| TargetError::Failed(error.to_string()))?;
-        Ok(Self::Script(Box::leak(Box::new(Compiled::new(number, script)))))
+        let compiled = Compiled::new(number, script).map_err(TargetError::Failed)?;
+        Ok(Self::Script(Box::leak(Box::new(compiled))))
     }
 
     fn script(&self) -> Option<&'static Script> {

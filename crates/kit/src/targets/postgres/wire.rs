@@ -334,14 +334,13 @@ impl Wire {
     ) -> Result<(), WireError> {
         let mut error = None;
         loop {
-            let message = match self.next() {
-                Ok(message) => message,
+            let Some(message) = self.input.next() else {
                 // Its last words say more than that it is gone.
-                Err(lost) => {
-                    return Err(
-                        error.map_or(lost, |said: WireError| WireError::Lost(said.to_string()))
-                    );
-                }
+                let said = |lost| {
+                    error.take().map_or(lost, |said: WireError| WireError::Lost(said.to_string()))
+                };
+                self.more().map_err(said)?;
+                continue;
             };
             let body = self.input.body(&message);
             match message.tag {
@@ -410,18 +409,22 @@ impl Wire {
     }
 
     /// The next message, waited for if need be.
-    #[inline]
     fn next(&mut self) -> Result<Message, WireError> {
         loop {
             if let Some(message) = self.input.next() {
                 return Ok(message);
             }
-            match self.input.receive(|room| self.stream.read(room)) {
-                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
+            self.more()?;
+        }
+    }
+
+    /// Receives more, waited for if need be.
+    fn more(&mut self) -> Result<(), WireError> {
+        match self.input.receive(|room| self.stream.read(room)) {
+            Ok(0) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 }
