@@ -149,7 +149,21 @@ pub static FUNCTIONS: [Known; 21] = [
 
 impl Function {
     /// What it makes of these values.
+    #[inline]
     pub fn of(self, values: &[Value], dice: &mut Rng) -> Result<Value, String> {
+        // What nearly all scripts do.
+        match (self, values) {
+            (Self::Arithmetic(operator), &[Value::Integer(left), Value::Integer(right)]) => {
+                operator.of(left, right)
+            }
+            (Self::Uniform, &[Value::Integer(low), Value::Integer(high)]) => {
+                uniform(dice, low, high).map(Value::Integer)
+            }
+            _ => self.of_any(values, dice),
+        }
+    }
+
+    fn of_any(self, values: &[Value], dice: &mut Rng) -> Result<Value, String> {
         let takes_null = matches!(self, Self::Is | Self::Debug);
         if !takes_null && values.iter().any(|value| matches!(value, Value::Null)) {
             return Ok(Value::Null);
@@ -219,16 +233,23 @@ fn arithmetic(operator: Arithmetic, left: Value, right: Value) -> Result<Value, 
             Divide => left / right,
         }));
     }
-    let (left, right) = (left.integer()?, right.integer()?);
-    let (result, sign) = match operator {
-        Add => (left.checked_add(right), '+'),
-        Subtract => (left.checked_sub(right), '-'),
-        Multiply => (left.checked_mul(right), '*'),
-        Divide if right == 0 => return Err(format!("{left} is divided by zero")),
-        Divide => (left.checked_div(right), '/'),
-    };
-    let result = result.ok_or_else(|| too_large(&format!("{left} {sign} {right}")))?;
-    Ok(Value::Integer(result))
+    operator.of(left.integer()?, right.integer()?)
+}
+
+impl Arithmetic {
+    /// On whole numbers.
+    #[inline]
+    fn of(self, left: i64, right: i64) -> Result<Value, String> {
+        let (result, sign) = match self {
+            Self::Add => (left.checked_add(right), '+'),
+            Self::Subtract => (left.checked_sub(right), '-'),
+            Self::Multiply => (left.checked_mul(right), '*'),
+            Self::Divide if right == 0 => return Err(format!("{left} is divided by zero")),
+            Self::Divide => (left.checked_div(right), '/'),
+        };
+        let result = result.ok_or_else(|| too_large(&format!("{left} {sign} {right}")))?;
+        Ok(Value::Integer(result))
+    }
 }
 
 fn modulo(left: i64, right: i64) -> Result<Value, String> {

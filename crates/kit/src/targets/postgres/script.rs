@@ -113,6 +113,26 @@ struct Course {
     rows: u64,
 }
 
+impl Course {
+    /// Takes an answer whose rows are kept.
+    fn keep(&mut self, wire: &mut Wire, variables: &mut pgbench::Session) -> Result<(), CallError> {
+        let (mut names, mut rows) = (Vec::new(), Vec::new());
+        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+        let taken = wire.until_ready(|tag, body| {
+            match tag {
+                b'T' => names = column_names(body),
+                b'D' => rows.push(columns(body).map(|value| value.map(text)).collect()),
+                _ => {}
+            }
+            Ok(())
+        });
+        taken.map_err(|error| called(self.compiled.script.name(), error))?;
+        self.rows += rows.len() as u64;
+        let kept = self.walk.answered(variables, &names, &rows);
+        kept.map_err(|error| CallError::Failed(error.to_string()))
+    }
+}
+
 impl Client {
     /// The client of a seat, which will go through these scripts.
     pub fn new(
@@ -159,31 +179,19 @@ impl Client {
             return self.go_on(wire, out);
         }
         let Some(course) = &mut self.course else { return Ok(Some(0)) };
-        let wants_rows =
-            course.asked.is_some_and(|command| course.compiled.script.wants_rows(command));
-        let (mut names, mut rows) = (Vec::new(), Vec::new());
-        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-        let count = &mut course.rows;
-        let taken = wire.until_ready(|tag, body| {
-            match tag {
-                b'T' => names = column_names(body),
-                b'D' => {
-                    *count += 1;
-                    if wants_rows {
-                        rows.push(columns(body).map(|value| value.map(text)).collect());
-                    }
-                }
-                _ => {}
-            }
-            Ok(())
-        });
+        let script = &course.compiled.script;
+        let keeps = course.asked.is_some_and(|command| script.wants_rows(command));
+        let taken = if keeps {
+            course.keep(wire, &mut self.variables)
+        } else {
+            let taken = wire.until_ready(|tag, _| {
+                course.rows += u64::from(tag == b'D');
+                Ok(())
+            });
+            taken.map_err(|error| called(script.name(), error))
+        };
         if let Err(error) = taken {
-            let call = called(course.compiled.script.name(), error);
-            return Err(self.give_up(wire, call));
-        }
-        let told = course.walk.answered(&mut self.variables, &names, &rows);
-        if let Err(error) = told {
-            return Err(self.give_up(wire, CallError::Failed(error.to_string())));
+            return Err(self.give_up(wire, error));
         }
         self.go_on(wire, out)
     }
@@ -224,7 +232,6 @@ impl Client {
                     return Err(self.give_up(wire, CallError::Failed(error.to_string())));
                 }
             };
-            let name = course.compiled.script.name();
             match step {
                 Step::End => {
                     let rows = course.rows;
@@ -253,8 +260,9 @@ impl Client {
                     } else {
                         Ok(())
                     };
-                    let packed =
-                        parsed.map_err(|error| format!("{name}: {error}")).and_then(|()| {
+                    let packed = parsed
+                        .map_err(|error| format!("{}: {error}", script.name()))
+                        .and_then(|()| {
                             let parameters = script.parameters(command, &self.variables);
                             frames[command].put(parameters, &mut self.messages)
                         });
@@ -269,6 +277,7 @@ impl Client {
             self.messages.extend_from_slice(SYNC);
             let sent = wire.ask(&self.messages, out);
             self.messages.clear();
+            let name = course.compiled.script.name();
             return sent.map(|()| None).map_err(|error| called(name, error));
         }
     }
