@@ -130,11 +130,16 @@ impl BlockRecord {
 
     /// The rates of the baseline's two windows, and of the other two.
     pub fn rates(&self) -> Option<([f64; 2], [f64; 2])> {
-        let of = |tested| -> Option<[f64; 2]> {
+        self.pairs(|window| Some(window.rate))
+    }
+
+    /// The same of anything that windows have; none where one of them has it not.
+    pub fn pairs(&self, of: impl Fn(&Window) -> Option<f64>) -> Option<([f64; 2], [f64; 2])> {
+        let of_arm = |tested| -> Option<[f64; 2]> {
             let windows = self.windows.iter().filter(|window| window.tested == tested);
-            windows.map(|window| window.rate).collect::<Vec<_>>().try_into().ok()
+            windows.map(&of).collect::<Option<Vec<_>>>()?.try_into().ok()
         };
-        Some((of(false)?, of(true)?))
+        Some((of_arm(false)?, of_arm(true)?))
     }
 }
 

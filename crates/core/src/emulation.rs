@@ -22,6 +22,70 @@ pub struct Emulation {
     /// The memory of one node gives fewer bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<LessBandwidth>,
+    /// Each two CPUs are the threads of one core, which do so many times as much together as one alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub siblings: Option<f64>,
+    /// Streams are in each other's way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usl: Option<Contention>,
+}
+
+/// By the Universal Scalability Law n streams do n / (1 + σ(n − 1) + κn(n − 1)) times as much as one alone.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contention {
+    /// σ: they wait for each other.
+    pub sigma: f64,
+    /// κ: each has to agree with each other one.
+    pub kappa: f64,
+}
+
+/// What works at the same time as a thread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Company {
+    /// Streams at work.
+    pub streams: u32,
+    /// The most that the experiment will ask for.
+    pub most_streams: u32,
+    /// Threads that serve them.
+    pub threads: u32,
+    /// Does another thread of the same core work?
+    pub shares_core: bool,
+}
+
+impl Default for Emulation {
+    /// Two nodes with nothing between them.
+    fn default() -> Self {
+        Self { nodes: 2, remote_ns: 0.0, bimodal: None, bandwidth: None, siblings: None, usl: None }
+    }
+}
+
+impl Emulation {
+    /// Are calls of a database made longer?
+    pub fn is_of_calls(&self) -> bool {
+        self.remote_ns > 0.0
+            || self.bimodal.is_some()
+            || self.siblings.is_some()
+            || self.usl.is_some()
+    }
+
+    /// How many times as long a thread's calls take for what works beside it.
+    pub fn times(&self, company: &Company) -> f64 {
+        let together = self.siblings.filter(|_| company.shares_core);
+        let for_core = together.map_or(1.0, |gain| THREADS_OF_A_CORE / gain);
+        for_core * self.usl.map_or(1.0, |contention| contention.times(company))
+    }
+}
+
+const THREADS_OF_A_CORE: f64 = 2.0;
+
+impl Contention {
+    /// Streams may outnumber CPUs: so that the law still holds for the most of them, all calls take as many
+    /// times as long as there are streams then.
+    fn times(&self, company: &Company) -> f64 {
+        let n = f64::from(company.streams);
+        let slowed = 1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0);
+        slowed * f64::from(company.most_streams) * f64::from(company.threads) / n
+    }
 }
 
 /// The memory of a node gives fewer bytes to those who stream.
@@ -31,6 +95,15 @@ pub struct LessBandwidth {
     pub node: NodeId,
     /// The share that is left, above 0 to 1.
     pub share: f64,
+}
+
+/// The machine as it seems, and what is planted on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seeming<'a> {
+    /// As it seems.
+    pub machine: &'a Machine,
+    /// What is planted.
+    pub emulation: Emulation,
 }
 
 /// The machine under an emulated one.
@@ -61,9 +134,10 @@ impl Machine {
         real.map_or(node, |real| real.id)
     }
 
-    /// This machine as if its usable CPUs stood on so many nodes, each a socket of its own.
-    pub fn emulated(&self, nodes: u32) -> Result<Self, Reason> {
-        let usable = self.limits.cpus.len();
+    /// This machine as if its usable CPUs stood on so many nodes, each a socket of its own, and were
+    /// cores of their own or, two by two, the threads of one.
+    pub fn emulated(&self, emulation: &Emulation) -> Result<Self, Reason> {
+        let (nodes, usable) = (emulation.nodes, self.limits.cpus.len());
         if nodes == 0 || nodes as usize > usable {
             return Err(format!("{usable} usable CPUs cannot be {nodes} nodes").into());
         }
@@ -74,10 +148,13 @@ impl Machine {
         machine.devices.clear();
         for node in 0..nodes {
             let cpus = share_of(&self.limits.cpus, node as usize, nodes as usize);
+            let cores = cores_of(&cpus, if emulation.siblings.is_some() { 2 } else { 1 });
             for cpu in machine.cpus.iter_mut().filter(|cpu| cpus.contains(cpu.id)) {
                 cpu.node = Known::Is(NodeId(node));
                 cpu.socket = Known::Is(node);
-                cpu.siblings = CpuSet::from_iter([cpu.id]);
+                let own = cores.iter().position(|core| core.contains(cpu.id));
+                cpu.core = Known::Is(own.unwrap_or(0) as u32);
+                cpu.siblings = own.map_or_else(CpuSet::new, |own| cores[own].clone());
             }
             machine.sockets.push(Socket { id: node, cpus: cpus.clone() });
             machine.nodes.push(self.virtual_node(node, nodes, cpus));
@@ -116,6 +193,12 @@ impl Machine {
     }
 }
 
+/// CPUs that follow each other are the threads of one core.
+fn cores_of(cpus: &CpuSet, threads: usize) -> Vec<CpuSet> {
+    let all: Vec<_> = cpus.iter().collect();
+    all.chunks(threads).map(|core| core.iter().copied().collect()).collect()
+}
+
 /// The n-th of so many equal parts of a set, in the order of the numbers.
 fn share_of(cpus: &CpuSet, n: usize, of: usize) -> CpuSet {
     let (from, to) = (cpus.len() * n / of, cpus.len() * (n + 1) / of);
@@ -131,5 +214,35 @@ mod tests {
         let cpus = CpuSet::parse_list("0,2,4,6,8").unwrap();
         let parts: Vec<String> = (0..2).map(|n| share_of(&cpus, n, 2).to_string()).collect();
         assert_eq!(parts, ["0,2", "4,6,8"]);
+        let cores: Vec<String> = cores_of(&cpus, 2).iter().map(ToString::to_string).collect();
+        assert_eq!(cores, ["0,2", "4,6", "8"]);
+    }
+
+    #[test]
+    fn threads_of_a_core_share_what_it_does() {
+        let emulation = Emulation { siblings: Some(1.25), ..Emulation::default() };
+        let alone = Company { streams: 2, most_streams: 2, threads: 2, shares_core: false };
+        let beside = Company { shares_core: true, ..alone };
+        let times = |company| (10.0 * emulation.times(company)).round() as u32;
+        assert_eq!([times(&alone), times(&beside)], [10, 16]);
+    }
+
+    #[test]
+    fn streams_follow_the_law_however_few_threads_serve_them() {
+        let law = Contention { sigma: 0.05, kappa: 0.02 };
+        let emulation = Emulation { usl: Some(law), ..Emulation::default() };
+        // What a thread does in a second without the law is 1.
+        let done = |streams: u32| {
+            let threads = streams.min(2);
+            let company = Company { streams, most_streams: 16, threads, shares_core: false };
+            let times = emulation.times(&company);
+            assert!(times >= 1.0, "nothing can be made shorter: {times}");
+            f64::from(threads) / times
+        };
+        for n in 1..=16 {
+            let of_law =
+                f64::from(n) / (1.0 + 0.05 * f64::from(n - 1) + 0.02 * f64::from(n * (n - 1)));
+            assert!((done(n) / done(1) - of_law).abs() < 1e-12, "{n}");
+        }
     }
 }

@@ -56,6 +56,8 @@ pub struct Comparison {
     pub response: Response,
     /// Is the worst of the sweep looked for, or every point of it reported?
     pub find_worst: bool,
+    /// Is asked, too, how far the response times lie apart?
+    pub spread: bool,
     /// What must be proved for a result to count.
     pub claims: Vec<Claim>,
 }

@@ -39,7 +39,7 @@ pub use between::{
 pub use block::{Binding, BlockRecord, Phase, Trial, Window};
 pub use dataset::{Column, Dataset, Kind, RowSink, Table};
 pub use distance::{DistanceClass, Distances, HmatTable, Rung, RungExample};
-pub use emulation::{Bimodal, Emulation, LessBandwidth, Planted};
+pub use emulation::{Bimodal, Company, Contention, Emulation, LessBandwidth, Planted, Seeming};
 pub use estimate::{Estimate, Spread, Unit};
 pub use experiment::{
     Audit, Claim, Comparison, Experiment, Level, Load, Open, Policy, Response, Scale, Spot, Subject,
@@ -60,7 +60,8 @@ pub use probe::{
 pub use proof::{Locality, PageSize, Proof, ProofMethod};
 pub use published::{Figure, Published};
 pub use result::{
-    Arm, CostSoFar, Details, ExperimentResult, Headline, PointCost, Proved, ProvedBy, Tier,
+    Arm, CostSoFar, Details, ExperimentResult, Headline, PointCost, PointSpread, Proved, ProvedBy,
+    Tier,
 };
 pub use target::{
     CallError, Counted, Home, Instance, Loading, Look, Lookups, Mail, Needs, Parallel, Remote,

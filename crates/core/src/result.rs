@@ -60,6 +60,9 @@ pub struct Details {
     pub dropped: BTreeMap<Disturbance, u64>,
     /// The cost of each point of the sweep.
     pub points: Vec<PointCost>,
+    /// How far the response times lie apart, point by point, where that was asked.
+    #[serde(default)]
+    pub spreads: Vec<PointSpread>,
     /// What was found of each level.
     pub arms: Vec<Arm>,
     /// How closely it is known what was near and what was far; null where nothing was placed.
@@ -119,6 +122,21 @@ pub struct PointCost {
     pub looks: Vec<CostSoFar>,
 }
 
+/// How far response times lie apart at a point, beside the baseline's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointSpread {
+    /// Streams.
+    pub streams: u32,
+    /// The level under test.
+    pub level: String,
+    /// COST where they lie farther apart than the baseline's.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: Reason,
+    /// The standard deviation, as a multiple of the baseline's.
+    pub ratio: Known<Estimate>,
+}
+
 /// A cost as it stood at one look.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CostSoFar {
@@ -147,6 +165,13 @@ pub struct Arm {
     pub response: f64,
     /// Milliseconds of a call: mean, standard deviation, median, 95 % and 99 %.
     pub latency_ms: Option<[f64; 5]>,
+    /// The response times' distribution, where their spread was asked for: from so many milliseconds to the
+    /// next, this share of the calls.
+    #[serde(default)]
+    pub times: Vec<(f64, f64)>,
+    /// Its modes: milliseconds, and the share of the calls around them.
+    #[serde(default)]
+    pub modes: Vec<(f64, f64)>,
     /// Page acquisitions from the workers' own node, and from others.
     pub acquisitions: Option<[u64; 2]>,
     /// Different pages on the workers' own node, and on others.

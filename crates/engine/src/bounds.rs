@@ -203,8 +203,9 @@ mod tests {
         let rows: Vec<u32> = narrow.nodes_with_cpus().map(|node| node.id.0).collect();
         assert_eq!(rows, [1]);
         // Emulated nodes stand on what is left.
-        assert_eq!(narrow.emulated(2).unwrap().available_bytes(), 1 << 30);
-        assert!(narrow.emulated(3).is_err());
+        let of_nodes = |nodes| hopcost_core::Emulation { nodes, ..Default::default() };
+        assert_eq!(narrow.emulated(&of_nodes(2)).unwrap().available_bytes(), 1 << 30);
+        assert!(narrow.emulated(&of_nodes(3)).is_err());
         // To narrow twice is to narrow once.
         assert_eq!(bounds.narrow(&narrow).available_bytes(), 1 << 30);
     }

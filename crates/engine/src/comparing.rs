@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 use hopcost_core::{
     Answer, BlockRecord, Comparison, CpuId, CpuSet, Disturbance, Histogram, Instance, Known, Load,
     Locality, Look, Machine, Nature, Observation, Observer, Phase, Reading, Reason, Request,
-    Requests, Scope, Shape, Statement, Stream, TargetError, Trial, Watching, Window, Workload,
+    Requests, Scope, Seeming, Shape, Statement, Stream, TargetError, Trial, Watching, Window,
+    Workload,
 };
 use hopcost_sys::clock;
 
 use crate::driver::{Ask, Crew, Muster, Patience, RawCall, Tally, Work};
 use crate::event::{Event, Listener};
-use crate::judging::UNSHARED;
+use crate::judging::{LEAST_CALLS_FOR_SPREAD, UNSHARED};
 use crate::plan::{Placement, Plan};
 use crate::schedule::{Pace, Schedule};
 
@@ -38,6 +39,8 @@ pub struct Bench<'a> {
     pub shape: Shape,
     /// The machine as it is.
     pub ground: &'a Machine,
+    /// The machine as it seems, where something is planted.
+    pub planted: Option<Seeming<'a>>,
     /// What watches from the side.
     pub observers: &'a [&'a dyn Observer],
     /// The seed of everything.
@@ -110,6 +113,7 @@ impl<'a> Bench<'a> {
             workload,
             shape: self.shape,
             load: self.comparison.load,
+            planted: self.planted,
             seed: self.seed,
         }
     }
@@ -181,7 +185,7 @@ impl Staff<'_> {
             let ask = Ask {
                 guard: Duration::from_secs_f64(pace.guard_s),
                 length: Duration::from_secs_f64(length),
-                calls_per_stream: LEAST_CALLS,
+                calls_per_stream: self.least_calls(trial.streams),
                 streams: trial.streams,
                 keep_calls: self.bench.keep_calls,
             };
@@ -234,13 +238,25 @@ impl Staff<'_> {
         let proved = counted.proved.into_iter();
         window.proved = proved.map(|(metric, counts)| (metric.to_owned(), counts)).collect();
         if self.bench.comparison.claims.iter().any(|claim| claim.metric == UNSHARED) {
-            window.proved.insert(UNSHARED.to_owned(), unshared(self.bench.ground, &counted.at));
+            let machine = self.bench.planted.map_or(self.bench.ground, |planted| planted.machine);
+            window.proved.insert(UNSHARED.to_owned(), unshared(machine, &counted.at));
         }
         let worked_s: f64 = tallies.iter().map(|tally| tally.seconds).sum();
-        window.planted = counted.planted.as_secs_f64() / worked_s;
+        let by_us: Duration = tallies.iter().map(|tally| tally.planted).sum();
+        window.planted = (counted.planted + by_us).as_secs_f64() / worked_s;
         window.observations = observations;
         window.objection = window.objection.or_else(|| misplaced(&placement));
         Ok((window, raw))
+    }
+
+    pub(crate) fn asks_for_spread(&self) -> bool {
+        self.bench.comparison.spread
+    }
+
+    /// How often each stream calls in a window, at least: for a spread they have to be many together.
+    fn least_calls(&self, streams: u32) -> u64 {
+        let for_spread = LEAST_CALLS_FOR_SPREAD.div_ceil(u64::from(streams));
+        if self.asks_for_spread() { for_spread.max(LEAST_CALLS) } else { LEAST_CALLS }
     }
 
     /// Is a window full of slices, or may one call be longer than it?
@@ -328,7 +344,8 @@ pub fn harness_ns_per_call(
     placement: &Placement,
 ) -> Result<f64, TargetError> {
     let unchecked = Unchecked(workload);
-    let work = Work { instance: null, workload: &unchecked, shape, load: Load::default(), seed: 1 };
+    let (load, planted) = (Load::default(), None);
+    let work = Work { instance: null, workload: &unchecked, shape, load, planted, seed: 1 };
     let cpus = placement.workers[..1].to_vec();
     let muster = Muster { cpus, streams: 1, ..Muster::default() };
     let ask = Ask {

@@ -1,14 +1,14 @@
-//! Reads what `--emulate` asks for: `nodes=2,remote_ns=80,bimodal=0.2:3x,bandwidth=node1:0.7`.
+//! Reads what `--emulate` asks for: `nodes=2,remote_ns=80,bimodal=0.2:3x,bandwidth=node1:0.7,siblings=1.2,
+//! usl=0.03:0.001`.
 
-use hopcost_core::{Bimodal, Emulation, LessBandwidth, NodeId};
+use hopcost_core::{Bimodal, Contention, Emulation, LessBandwidth, NodeId};
 
-/// Parts of the grammar that no target understands yet.
-const LATER: [&str; 2] = ["siblings", "usl"];
+const KEYS: &str = "nodes, remote_ns, bimodal, bandwidth, siblings, usl";
 const MOST_NODES: u32 = 64;
 
 /// Reads it, or says what is wrong with it.
 pub fn read(text: &str) -> Result<Emulation, String> {
-    let mut emulation = Emulation { nodes: 2, remote_ns: 0.0, bimodal: None, bandwidth: None };
+    let mut emulation = Emulation::default();
     for part in text.split(',').map(str::trim) {
         let Some((key, value)) = part.split_once('=') else {
             return Err(format!("'{part}' is no key=value; write nodes=2,remote_ns=80"));
@@ -18,14 +18,9 @@ pub fn read(text: &str) -> Result<Emulation, String> {
             "remote_ns" => emulation.remote_ns = nanoseconds(value)?,
             "bimodal" => emulation.bimodal = Some(bimodal(value)?),
             "bandwidth" => emulation.bandwidth = Some(bandwidth(value)?),
-            key if LATER.contains(&key) => {
-                return Err(format!("'{key}' cannot be emulated by this version"));
-            }
-            key => {
-                return Err(format!(
-                    "there is no '{key}'; known: nodes, remote_ns, bimodal, bandwidth"
-                ));
-            }
+            "siblings" => emulation.siblings = Some(siblings(value)?),
+            "usl" => emulation.usl = Some(usl(value)?),
+            key => return Err(format!("there is no '{key}'; known: {KEYS}")),
         }
     }
     match emulation.bandwidth {
@@ -72,6 +67,26 @@ fn bandwidth(value: &str) -> Result<LessBandwidth, String> {
     })
 }
 
+/// `1.2`
+fn siblings(value: &str) -> Result<f64, String> {
+    let gain = value.parse().ok().filter(|gain| (0.5..=2.0).contains(gain));
+    gain.ok_or_else(|| {
+        format!(
+            "siblings={value}: write how many times as much both threads of a core do as one alone, \
+             0.5 to 2"
+        )
+    })
+}
+
+/// `0.03:0.001`
+fn usl(value: &str) -> Result<Contention, String> {
+    let parts = value.split_once(':').and_then(|(sigma, kappa)| {
+        let law = Contention { sigma: sigma.parse().ok()?, kappa: kappa.parse().ok()? };
+        [law.sigma, law.kappa].iter().all(|share| (0.0..=1.0).contains(share)).then_some(law)
+    });
+    parts.ok_or_else(|| format!("usl={value}: write SIGMA:KAPPA, as 0.03:0.001, each 0 to 1"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,12 +94,15 @@ mod tests {
     #[test]
     fn reads_what_is_promised() {
         let read = |text| read(text).unwrap();
-        let plain = Emulation { nodes: 2, remote_ns: 80.0, bimodal: None, bandwidth: None };
+        let plain = Emulation { remote_ns: 80.0, ..Emulation::default() };
         assert_eq!(read("nodes=2,remote_ns=80"), plain);
         assert_eq!(read("remote_ns=80"), plain);
         let bimodal = Some(Bimodal { share: 0.2, times: 3.0 });
         assert_eq!(read("remote_ns=80, bimodal=0.2:3x"), Emulation { bimodal, ..plain });
         let bandwidth = Some(LessBandwidth { node: NodeId(1), share: 0.7 });
+        let usl = Some(Contention { sigma: 0.03, kappa: 0.001 });
+        let crowded = Emulation { nodes: 1, siblings: Some(1.2), usl, ..Emulation::default() };
+        assert_eq!(read("nodes=1,siblings=1.2,usl=0.03:0.001"), crowded);
         assert_eq!(read("bandwidth=node1:0.7,remote_ns=80"), Emulation { bandwidth, ..plain });
     }
 
@@ -97,11 +115,13 @@ mod tests {
             ("remote_ns=NaN", "0 to 1000000"),
             ("bimodal=3x", "SHARE:TIMESx"),
             ("bimodal=2:3x", "SHARE:TIMESx"),
-            ("usl=0.03:0.001", "by this version"),
+            ("usl=0.03", "write SIGMA:KAPPA"),
+            ("usl=0.03:2", "each 0 to 1"),
+            ("siblings=3", "0.5 to 2"),
             ("bandwidth=0.7", "write nodeN:SHARE"),
             ("bandwidth=node1:0", "0.05 to 1"),
             ("bandwidth=node2:0.7", "there are 2 nodes"),
-            ("remotens=80", "known: nodes, remote_ns, bimodal, bandwidth"),
+            ("remotens=80", KEYS),
         ] {
             assert!(read(text).unwrap_err().contains(said), "{text}: {:?}", read(text));
         }

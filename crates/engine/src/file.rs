@@ -165,6 +165,8 @@ struct Measure {
     response: Spanned<String>,
     find: Option<Spanned<String>>,
     #[serde(default)]
+    spread: bool,
+    #[serde(default)]
     prove: Vec<Spanned<String>>,
 }
 
@@ -333,6 +335,7 @@ fn comparison(file: &File, known: &Vocabulary<'_>) -> Result<Comparison, Flaw> {
         load: load(&file.load)?,
         response: response(&measure.get_ref().response)?,
         find_worst: find == Find::Worst,
+        spread: measure.get_ref().spread,
         claims,
     })
 }

@@ -83,6 +83,10 @@ pub const KEYS: &[Key] = &[
         "`\"worst\"`: the headline is the worst of the sweep, from fresh blocks; `\"score\"`: the \
          highest throughput of the only level, compared with nothing",
     ),
+    key(
+        "measure.spread",
+        "`true`: how far response times lie apart is judged, too, beside what counts",
+    ),
     key("measure.prove", "what has to be read back: `METRIC >= SHARE% when NAME = LEVEL`"),
     key("published.beside", "published figures to show beside"),
 ];

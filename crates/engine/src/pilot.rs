@@ -112,6 +112,8 @@ const QUICK_GUARD_S: f64 = 0.05;
 const SHORTEST_WINDOW_S: f64 = 0.1;
 const LONGEST_GUARD_S: f64 = 0.5;
 const MARGIN: f64 = 0.03;
+/// A standard deviation takes more calls than a mean.
+const LONGER_FOR_SPREAD: f64 = 3.0;
 /// The looks need as many.
 const LEAST_UNITS: u64 = 8;
 const PLACEBO_EVERY: u64 = 4;
@@ -147,7 +149,8 @@ pub fn pace(
     } else {
         whole_calls(staff, plan, listener)?
     };
-    let window_s = wishes.window_s.unwrap_or(found.window_s);
+    let longer = if staff.asks_for_spread() { LONGER_FOR_SPREAD } else { 1.0 };
+    let window_s = wishes.window_s.unwrap_or(longer * found.window_s);
     let guard_s = wishes.guard_s.unwrap_or(found.guard_s);
     let budget_s = budget_s(wishes);
     let half_width = wishes.half_width.unwrap_or(means.half_width);

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use hopcost_core::{BlockRecord, Phase, Trial};
+use hopcost_core::{BlockRecord, Phase, Trial, Window};
 use hopcost_stats::{Block, Goal, Looks, WorstSet, cost, find_worst};
 use serde::{Deserialize, Serialize};
 
@@ -167,6 +167,17 @@ impl<'a> Schedule<'a> {
 
     /// A point's complete units of a phase, in the order in which they were measured.
     pub fn units(&self, blocks: &[BlockRecord], phase: Phase, point: Point) -> Vec<CompleteUnit> {
+        self.units_by(contrast, blocks, phase, point)
+    }
+
+    /// The same by another contrast of a block than that of its throughput.
+    pub(crate) fn units_by(
+        &self,
+        contrast: impl Fn(&BlockRecord) -> Option<f64>,
+        blocks: &[BlockRecord],
+        phase: Phase,
+        point: Point,
+    ) -> Vec<CompleteUnit> {
         let of_point: Vec<&BlockRecord> = blocks
             .iter()
             .filter(|block| block.trial.phase == phase)
@@ -258,9 +269,14 @@ impl<'a> Schedule<'a> {
 
 /// A block's contrast; none where it was disturbed, or a window had no work.
 pub(crate) fn contrast(block: &BlockRecord) -> Option<f64> {
+    contrast_by(|window| Some(window.rate), block)
+}
+
+/// The same of anything that windows have.
+pub(crate) fn contrast_by(of: impl Fn(&Window) -> Option<f64>, block: &BlockRecord) -> Option<f64> {
     if block.disturbed().is_some() {
         return None;
     }
-    let (a, b) = block.rates()?;
+    let (a, b) = block.pairs(of)?;
     Block { a, b }.contrast()
 }

@@ -117,7 +117,7 @@ fn first_cpu() -> CpuId {
 fn window(instance: &Sleepy, failing: bool, load: Load, streams: u32, length: Duration) -> Tally {
     let workload = Numbers { failing };
     let shape = Shape { rows: 1, sliced: false };
-    let work = Work { instance, workload: &workload, shape, load, seed: 1 };
+    let work = Work { instance, workload: &workload, shape, load, planted: None, seed: 1 };
     let muster = Muster { cpus: vec![first_cpu()], streams, ..Muster::default() };
     let ask = Ask {
         guard: Duration::from_millis(5),
@@ -231,8 +231,14 @@ fn failures_and_wrong_answers_are_counted_with_the_first_of_them() {
 fn a_cpu_that_is_not_there_is_told() {
     let (instance, workload) = (Sleepy::default(), Numbers { failing: false });
     let shape = Shape { rows: 1, sliced: false };
-    let work =
-        Work { instance: &instance, workload: &workload, shape, load: Load::default(), seed: 1 };
+    let work = Work {
+        instance: &instance,
+        workload: &workload,
+        shape,
+        load: Load::default(),
+        planted: None,
+        seed: 1,
+    };
     let muster = Muster { cpus: vec![CpuId(4711)], streams: 1, ..Muster::default() };
     let error =
         std::thread::scope(|scope| Crew::start(scope, work, &muster).err()).unwrap().to_string();

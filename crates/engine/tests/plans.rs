@@ -34,6 +34,7 @@ fn comparison(levels: Vec<Level>, streams: &[u32]) -> Comparison {
         load: Load::default(),
         response: Response::QueriesPerHour,
         find_worst: true,
+        spread: false,
         claims: Vec::new(),
     }
 }

@@ -47,6 +47,7 @@ fn run() -> Run {
             load: Load::default(),
             response: Response::CallsPerSecond,
             find_worst: false,
+            spread: false,
             claims: vec![claim("local_lookups", "local"), claim("remote_lookups", "remote")],
         },
         plan: Plan {

@@ -26,4 +26,5 @@ pub const EXPERIMENTS: &[(&str, &str)] = files![
     "server-score",
     "smt-oltp",
     "smt-reporting",
+    "smt-stability",
 ];

@@ -20,7 +20,7 @@ pub struct Sample {
     pub command: String,
 }
 
-fn estimate(point: f64, half: f64) -> Estimate {
+pub fn estimate(point: f64, half: f64) -> Estimate {
     let (low, high) = (point - half, point + half);
     Estimate { point, low, high, level: 0.95, n: 16, n_effective: 16.0 }
 }
@@ -128,6 +128,8 @@ fn details(point: f64, half: f64) -> Details {
         first_error: None,
         response,
         latency_ms: Some([2.8, 0.07, 2.79, 2.92, 3.4]),
+        times: Vec::new(),
+        modes: Vec::new(),
         acquisitions: Some([17_399_824, 0]),
         distinct_pages: Some([61_000, 0]),
         observed: vec![Observation {
@@ -148,6 +150,7 @@ fn details(point: f64, half: f64) -> Details {
             cost(2, true, point * 0.9, half * 1.6),
             cost(2, false, point, half),
         ],
+        spreads: Vec::new(),
         arms: vec![
             arm("near", 1, 1_608.0),
             arm("far", 1, 1_555.0),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use hopcost_core::{
     Answer, Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Level, Machine, Reason,
-    Row, Setup, Shape, Target, Workload,
+    Row, Seeming, Setup, Shape, Target, Workload,
 };
 use hopcost_engine::pilot::Wishes;
 use hopcost_engine::plan::{Plan, plan};
@@ -118,6 +118,11 @@ impl<'a> Prepared<'a> {
         let plan = plan(&self.comparison, &self.machine, self.effort)?;
         self.room_for(&plan)?;
         Ok(plan)
+    }
+
+    /// The machine as it seems, where it is another than it is.
+    pub fn planted(&self) -> Option<Seeming<'_>> {
+        self.emulation.map(|emulation| Seeming { machine: &self.machine, emulation })
     }
 
     /// What is asked at the baseline.

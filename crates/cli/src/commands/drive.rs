@@ -118,6 +118,7 @@ impl Driving<'_> {
             workload: self.base.workload,
             shape: self.base.shape(),
             load,
+            planted: None,
             seed: args.data.seed,
         };
         let length = Duration::from_secs_f64(args.duration);

@@ -77,7 +77,7 @@ pub fn emulated(
     let emulation =
         emulation::read(text).map_err(|wrong| Failure::usage(format!("--emulate: {wrong}")))?;
     let machine = ground
-        .emulated(emulation.nodes)
+        .emulated(&emulation)
         .map_err(|reason| Failure::not_here(format!("--emulate: {reason}")))?;
     Ok((machine, Some(emulation)))
 }
@@ -88,8 +88,7 @@ pub fn for_probes<'a>(
     ground: &'a Machine,
 ) -> Result<(Machine, Option<Planted<'a>>), Failure> {
     let (machine, emulation) = emulated(args, ground)?;
-    let of_calls = |it: &Emulation| it.remote_ns > 0.0 || it.bimodal.is_some();
-    if emulation.as_ref().is_some_and(of_calls) {
+    if emulation.as_ref().is_some_and(Emulation::is_of_calls) {
         return Err(Failure::usage(format!(
             "--emulate: '{}' has no database whose calls could be made longer; probes know nodes and \
              bandwidth=nodeN:SHARE",

@@ -147,6 +147,7 @@ impl Measuring<'_> {
             workloads: prepared.workloads_of(&plan),
             shape: prepared.shape,
             ground: prepared.ground,
+            planted: prepared.planted(),
             observers: OBSERVERS,
             seed: prepared.wishes.seed,
             keep_calls: args.raw_calls,

@@ -7,6 +7,7 @@
 
 mod courier;
 mod pacer;
+mod planted;
 mod several;
 mod worker;
 
@@ -16,8 +17,8 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    Audit, Counted, CpuId, Home, Instance, Load, NodeId, Parallel, Seat, Shape, TargetError,
-    Workload,
+    Audit, Counted, CpuId, Home, Instance, Load, NodeId, Parallel, Seat, Seeming, Shape,
+    TargetError, Workload,
 };
 use hopcost_sys::clock;
 
@@ -60,6 +61,8 @@ pub struct Work<'a> {
     pub shape: Shape,
     /// How each stream calls.
     pub load: Load,
+    /// The machine as it seems, where calls of a database in our own process are made longer.
+    pub planted: Option<Seeming<'a>>,
     /// The seed of the requests.
     pub seed: u64,
 }
@@ -106,6 +109,7 @@ impl Crew {
                 workload: work.workload,
                 shape: work.shape,
                 load: work.load,
+                planted: work.planted,
                 cpu,
                 seat: Seat {
                     home: muster.home,

@@ -11,13 +11,15 @@ use std::time::{Duration, Instant};
 
 use hopcost_core::{
     Answer, CallError, Counted, CpuId, Disturbance, Histogram, Home, Instance, Load, NodeId,
-    Policy, Reason, Request, Requests, Seat, Session, Shape, Stream, TargetError, Workload,
+    Policy, Reason, Request, Requests, Seat, Seeming, Session, Shape, Stream, TargetError,
+    Workload,
 };
 use hopcost_sys::quiet::Watch;
 use hopcost_sys::{affinity, clock};
 
 use super::Ask;
 use super::pacer::Pacer;
+use super::planted::Stretch;
 use super::several::Several;
 use crate::judging::LOCAL;
 
@@ -74,6 +76,8 @@ pub struct Tally {
     pub latency: Histogram,
     /// Seconds spent waiting for a call to be due.
     pub waited_s: f64,
+    /// What calls that count were made longer, for what works beside the thread.
+    pub planted: Duration,
     /// Calls, where they are kept.
     pub raw: Vec<RawCall>,
     /// Where the thread was seen, before and after.
@@ -98,6 +102,7 @@ pub(super) struct Post<'a> {
     pub workload: &'a dyn Workload,
     pub shape: Shape,
     pub load: Load,
+    pub planted: Option<Seeming<'a>>,
     pub cpu: CpuId,
     pub seat: Seat,
     /// The streams it serves.
@@ -201,6 +206,7 @@ impl<'a> Worker<'a> {
         // Looking answers over is our work, not the target's.
         let mut checking_ns = 0;
         let mut watch = Watch::new(self.post.cpu);
+        let mut stretch = Stretch::of(self.post, window);
         let mut now_ns = ns(clock::now());
         loop {
             if counted_from.is_none() && now_ns >= guard_ns {
@@ -227,6 +233,11 @@ impl<'a> Worker<'a> {
             line.calls += 1;
             let sent_ns = now_ns;
             now_ns = ns(clock::now());
+            if let Some(stretch) = &mut stretch {
+                let paid = stretch.pay(Duration::from_nanos(now_ns - sent_ns));
+                tally.planted += if counted_from.is_some() { paid } else { Duration::ZERO };
+                now_ns = ns(clock::now());
+            }
             pacer.ended(stream, now_ns);
             match outcome {
                 Ok(answer) => self.answers.push((request, answer)),

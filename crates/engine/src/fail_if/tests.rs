@@ -195,6 +195,7 @@ fn comparison() -> Experiment {
         load: Load::default(),
         response: Response::CallsPerSecond,
         find_worst: false,
+        spread: false,
         claims: Vec::new(),
     };
     experiment("remote-memory", Subject::Database(comparison))

@@ -37,6 +37,7 @@ impl Case<'_> {
             blocks,
             dropped,
             points: self.points(schedule, findings),
+            spreads: self.spreads(schedule, findings),
             arms: self.arms(),
             tier: self.tier(),
             proved_by: self.proved_by(),
@@ -141,6 +142,8 @@ impl Case<'_> {
             first_error: windows.iter().find_map(|window| window.first_error.clone()),
             response: self.response(rate),
             latency_ms: Some(times.map(|ns| ns / 1e6)),
+            times: self.times(&latency),
+            modes: self.modes(&latency),
             acquisitions: knows(|lookups| &lookups.acquisitions).then_some(sides.acquisitions),
             distinct_pages: knows(|lookups| &lookups.distinct_pages).then_some(sides.pages),
             observed: means(&windows),
@@ -221,7 +224,8 @@ impl Case<'_> {
         })
     }
 
-    /// What planted distance really took, as the cost that it is.
+    /// What was planted really took, as the cost that it is. Where hands are what is compared, that is on CPUs
+    /// that would not be in each other's way without it.
     pub(super) fn planted(&self, reported: &[Point]) -> Option<f64> {
         let point = reported.first()?;
         let fresh = self.blocks.iter().filter(|block| {
@@ -230,12 +234,18 @@ impl Case<'_> {
                 && (trial.streams, trial.level) == (point.streams, point.level)
                 && block.disturbed().is_none()
         });
+        let varies = self.comparison.levels.iter().any(|level| level.siblings.is_some());
+        let hands = |block: &BlockRecord, level: usize| {
+            let workers = &self.plan.placements[block.trial.binding][level].workers;
+            workers.len().min(point.streams as usize) as f64
+        };
         let log_left = |block: &BlockRecord| -> f64 {
             let of = |window: &Window| {
                 let left = (1.0 - window.planted).ln() / 2.0;
                 if window.tested { left } else { -left }
             };
-            block.windows.iter().map(of).sum()
+            let left: f64 = block.windows.iter().map(of).sum();
+            left + if varies { (hands(block, point.level) / hands(block, 0)).ln() } else { 0.0 }
         };
         let all: Vec<f64> = fresh.map(log_left).collect();
         // Nothing at all is no negative zero.

@@ -3,6 +3,7 @@
 mod details;
 mod proof;
 mod score;
+mod spread;
 mod tier;
 
 use hopcost_core::{
@@ -15,6 +16,7 @@ use crate::plan::{Plan, Point};
 use crate::schedule::{Pace, Schedule, contrast};
 
 pub use proof::{LOCAL, METRICS, UNSHARED};
+pub use spread::LEAST_CALLS_FOR_SPREAD;
 
 /// What is known of a run beside its blocks. Kept with it.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -31,9 +31,9 @@ fn in_parallel(
 
 #[test]
 fn parallel_workers_run_where_they_are_put_and_are_counted() {
-    let two = Emulation { nodes: 2, remote_ns: 0.0, bimodal: None, bandwidth: None };
+    let two = Emulation::default();
     // One CPU cannot be two places.
-    let machine = machine().emulated(two.nodes).expect("this test needs two CPUs");
+    let machine = machine().emulated(&two).expect("this test needs two CPUs");
     let (dataset, workload) = (dataset("tran_stats"), workload("reporting_p2_whole"));
     let homes = vec![NodeId(0).into()];
     let setup = setup(dataset, workload, 200_000, "managed");

@@ -14,6 +14,7 @@ mod lookups;
 mod matrix;
 mod streams;
 mod timeline;
+mod times;
 
 pub use contrasts::contrasts;
 pub use cpu_heat::cpu_heat;
@@ -23,6 +24,7 @@ pub use looks::looks;
 pub use lookups::lookups;
 pub use matrix::matrix;
 pub use streams::streams;
+pub use times::times;
 
 /// The signs of the levels: a shape each beside its colour, so that neither is needed.
 pub const SIGNS: [char; 6] = ['●', '■', '▲', '◆', '▼', '✚'];

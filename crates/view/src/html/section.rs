@@ -10,6 +10,7 @@ use super::table::{Column, aligned, published, table};
 use super::{figure, list, prose, trust};
 use crate::charts::{self, Kind, Row};
 use crate::page::Section;
+use crate::text;
 use crate::words::{self, cost_of, duration, headline, minus, percent, share_found, verdict};
 use crate::xml::escape;
 
@@ -36,6 +37,7 @@ pub fn section(section: &Section<'_>) -> String {
     if let Some(details) = &result.details {
         out.push_str(&points(details));
         out.push_str(&arms(details));
+        out.push_str(&spreads(details));
         out.push_str(&parallel_workers(details));
         out.push_str(&observed(details));
     }
@@ -111,7 +113,7 @@ fn evidence(section: &Section<'_>) -> String {
     } else {
         "mean over windows; nine of ten windows lie within the thin line"
     };
-    let charts = [
+    let mut charts = vec![
         (
             "Effect",
             "each point of the sweep; grey marks only looked for the worst, and are never quoted",
@@ -140,6 +142,10 @@ fn evidence(section: &Section<'_>) -> String {
             charts::cpu_heat(section),
         ),
     ];
+    if section.result.details.as_ref().is_some_and(|details| !details.spreads.is_empty()) {
+        let about = "which share of the calls took how long, at the headline's streams";
+        charts.push(("Response times", about, charts::times(section)));
+    }
     let figures: String =
         charts.iter().map(|(name, about, chart)| figure(name, about, chart)).collect();
     format!("<div class=\"charts\">\n{figures}</div>\n")
@@ -212,6 +218,15 @@ fn points(details: &Details) -> String {
         ("", Column::Words),
     ];
     titled("Costs", &table(&head, &rows))
+}
+
+/// How far response times lie apart, where that was asked.
+fn spreads(details: &Details) -> String {
+    let baseline = details.arms.first().map_or("the baseline", |arm| &arm.level);
+    let said: Vec<String> =
+        details.spreads.iter().map(|spread| text::spread_said(spread, baseline)).collect();
+    let told = list(said.iter().map(String::as_str));
+    if said.is_empty() { told } else { titled("Spread of response times", &told) }
 }
 
 /// Something under its name; nothing of nothing.

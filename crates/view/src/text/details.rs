@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use hopcost_core::{Arm, Details, Estimate, PointCost};
 
 use super::ink::Ink;
+use super::times::times;
 use super::wrap::{LEAST_WIDTH, labelled, pad, pad_left};
 use crate::number::{count, figure};
 use crate::parallel;
@@ -20,6 +21,7 @@ pub fn details(details: &Details, columns: usize) -> String {
     let columns = columns.clamp(LEAST_WIDTH, 100);
     let mut out = points(&details.points);
     out.push_str(&arms(&details.arms));
+    out.push_str(&times(details, INDENT, columns));
     let mut fact = |label: &str, text: &str| {
         out.push_str(&labelled(&format!("  {}", Ink::Faint.on(label)), INDENT, text, columns));
     };

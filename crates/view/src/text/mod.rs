@@ -10,6 +10,7 @@ mod plan;
 mod probe;
 mod published;
 mod result;
+mod times;
 mod whereabouts;
 mod wrap;
 
@@ -23,4 +24,5 @@ pub(crate) use probe::facts;
 pub use probe::probe_report;
 pub use published::published;
 pub use result::{outcome, result, survey};
+pub(crate) use times::said as spread_said;
 pub use whereabouts::whereabouts;

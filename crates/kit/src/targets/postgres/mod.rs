@@ -117,9 +117,8 @@ pub fn fill(
 
 /// Why nodes cannot be emulated so, if they cannot.
 fn planted(asked: &Asked, emulation: &Emulation) -> Option<Reason> {
-    let is_planted = emulation.remote_ns > 0.0 || emulation.bimodal.is_some();
     let words = match asked {
-        _ if is_planted => {
+        _ if emulation.is_of_calls() => {
             "distance is planted in hopcost's own SQLite, and cannot be in PostgreSQL: leave out --target, \
              or write --emulate nodes=N alone, where nodes are sets of CPUs at no distance"
         }

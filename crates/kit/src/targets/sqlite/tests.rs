@@ -213,8 +213,7 @@ fn answers_are_those_of_plain_sqlite_on_the_same_file() {
 
 #[test]
 fn look_ups_are_counted_by_node_and_each_page_once() {
-    let mut bench =
-        Bench::new(Some(Emulation { nodes: 2, remote_ns: 0.0, bimodal: None, bandwidth: None }));
+    let mut bench = Bench::new(Some(Emulation::default()));
     let instance = bench.open(&PLAIN, 20_000);
     let pages = fs::metadata(bench.file()).unwrap().len() / u64::from(PAGE_BYTES);
     let mut session = instance.session(seat(1, 0)).unwrap();
@@ -237,8 +236,7 @@ fn what_was_planted_is_what_was_asked_for() {
     const NS: f64 = 20_000.0;
     // Debts below it are not paid yet.
     const OWED_NS: f64 = 1e6;
-    let mut bench =
-        Bench::new(Some(Emulation { nodes: 2, remote_ns: NS, bimodal: None, bandwidth: None }));
+    let mut bench = Bench::new(Some(Emulation { remote_ns: NS, ..Emulation::default() }));
     let instance = bench.open(&PLAIN, 20_000);
     for (at, planted) in [(0, true), (1, false)] {
         let mut session = instance.session(seat(1, at)).unwrap();
@@ -260,8 +258,7 @@ fn what_was_planted_is_what_was_asked_for() {
 #[test]
 fn a_share_of_remote_calls_is_slow() {
     let bimodal = Some(Bimodal { share: 0.5, times: 3.0 });
-    let mut bench =
-        Bench::new(Some(Emulation { nodes: 2, remote_ns: 0.0, bimodal, bandwidth: None }));
+    let mut bench = Bench::new(Some(Emulation { bimodal, ..Emulation::default() }));
     let instance = bench.open(&PLAIN, 1000);
     let slow_calls = |at| {
         let mut session = instance.session(seat(0, at)).unwrap();
@@ -279,9 +276,7 @@ fn a_share_of_remote_calls_is_slow() {
 
 #[test]
 fn proofs_name_the_home_and_look_everywhere() {
-    for emulation in
-        [None, Some(Emulation { nodes: 2, remote_ns: 1.0, bimodal: None, bandwidth: None })]
-    {
+    for emulation in [None, Some(Emulation { remote_ns: 1.0, ..Emulation::default() })] {
         let mut bench = Bench::new(emulation);
         let instance = bench.open(&PLAIN, 50_000);
         let pieces = fs::metadata(bench.file()).unwrap().len() / 4096;
@@ -319,9 +314,7 @@ fn policies(bench: &Bench) -> Vec<(Home, Seat)> {
 
 #[test]
 fn each_policy_puts_the_data_where_it_says_and_proves_it() {
-    for emulation in
-        [None, Some(Emulation { nodes: 2, remote_ns: 5000.0, bimodal: None, bandwidth: None })]
-    {
+    for emulation in [None, Some(Emulation { remote_ns: 5000.0, ..Emulation::default() })] {
         let bench = Bench::new(emulation);
         let all = policies(&bench);
         let mut setup = bench.setup(&PLAIN, 50_000);
@@ -552,6 +545,7 @@ fn comparison(level: Level) -> Comparison {
         load: hopcost_core::Load::default(),
         response: hopcost_core::Response::CallsPerSecond,
         find_worst: false,
+        spread: false,
         claims: Vec::new(),
     }
 }

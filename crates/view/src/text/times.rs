@@ -1,0 +1,133 @@
+//! Response times as they are spread: a row of bars for each level, and the verdict on their spread.
+
+use std::fmt::Write as _;
+
+use hopcost_core::{Arm, Details, Known, PointSpread};
+
+use super::ink::Ink;
+use super::wrap::{labelled, pad};
+use crate::number::figure;
+
+/// From nothing to the most.
+const BARS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// More columns than this are put together two by two.
+const MOST_COLUMNS: usize = 48;
+
+/// Nothing where nobody asked.
+pub fn times(details: &Details, indent: usize, columns: usize) -> String {
+    let mut out = String::new();
+    for spread in &details.spreads {
+        let of_point = |arm: &&Arm| arm.streams == spread.streams && !arm.times.is_empty();
+        let arms: Vec<&Arm> = details.arms.iter().filter(of_point).collect();
+        let baseline = arms.first().copied();
+        let tested = arms.iter().copied().find(|arm| arm.level == spread.level);
+        if let (Some(baseline), Some(tested)) = (baseline, tested) {
+            out.push_str(&drawn(&[baseline, tested]));
+        }
+        let text = said(spread, baseline.map_or("the baseline", |arm| &arm.level));
+        out.push_str(&labelled(&format!("  {}", Ink::Faint.on("spread")), indent, &text, columns));
+        out.push('\n');
+    }
+    out
+}
+
+/// The arms on a common axis of times, each doubling as wide as the next.
+fn drawn(arms: &[&Arm]) -> String {
+    let ends = |end: fn(f64, f64) -> f64, from| {
+        arms.iter().flat_map(|arm| &arm.times).map(|(ms, _)| *ms).fold(from, end)
+    };
+    let (first, last) = (ends(f64::min, f64::MAX), ends(f64::max, 0.0));
+    let per_octave = steps_per_octave(arms);
+    let steps = ((last / first).log2() * per_octave).round() as usize + 1;
+    let together = steps.div_ceil(MOST_COLUMNS);
+    let width = arms.iter().map(|arm| arm.level.chars().count()).max().unwrap_or(0).max(9);
+    let mut out = String::new();
+    for arm in arms {
+        let mut shares = vec![0.0; steps.div_ceil(together)];
+        for (ms, share) in &arm.times {
+            let step = ((ms / first).log2() * per_octave).round() as usize;
+            shares[step / together] += share;
+        }
+        let row = format!("  {}  {}  {}", pad(&arm.level, width), bars(&shares), modes(arm));
+        let _ = writeln!(out, "{}", row.trim_end());
+    }
+    let ends = format!("{} ms", figure(first));
+    let gap = steps.div_ceil(together).saturating_sub(ends.chars().count()).max(2);
+    let scale = format!("{ends}{}{} ms", " ".repeat(gap), figure(last));
+    let _ = writeln!(out, "  {}  {}", " ".repeat(width), Ink::Faint.on(&scale));
+    out
+}
+
+/// As the distribution was cut: its steps follow each other without a gap.
+fn steps_per_octave(arms: &[&Arm]) -> f64 {
+    let pair = arms.iter().find_map(|arm| arm.times.first_chunk::<2>());
+    pair.map_or(1.0, |[(low, _), (high, _)]| 1.0 / (high / low).log2())
+}
+
+fn bars(shares: &[f64]) -> String {
+    let most = shares.iter().copied().fold(0.0, f64::max);
+    let bar = |share: &f64| match *share {
+        0.0 => BARS[0],
+        share => BARS[((share / most * 8.0).ceil() as usize).clamp(1, 8)],
+    };
+    shares.iter().map(bar).collect()
+}
+
+/// `2 modes: 1.2 ms (80 %), 3.6 ms (20 %)`.
+fn modes(arm: &Arm) -> String {
+    if arm.modes.len() < 2 {
+        return String::new();
+    }
+    let mode = |(ms, share): &(f64, f64)| format!("{} ms ({:.0} %)", figure(*ms), 100.0 * share);
+    let each: Vec<String> = arm.modes.iter().map(mode).collect();
+    format!("{} modes: {}", each.len(), each.join(", "))
+}
+
+/// The verdict in words.
+pub(crate) fn said(spread: &PointSpread, baseline: &str) -> String {
+    let PointSpread { streams, level, verdict, reason, ratio } = spread;
+    let found = match ratio {
+        Known::Is(times) => format!(
+            "the standard deviation of response times is {:.2} times that of {baseline} \
+             ({:.2} … {:.2}); {reason}",
+            times.point, times.low, times.high
+        ),
+        Known::Missing(reason) => format!("missing, because {reason}"),
+    };
+    format!("{verdict}  {level} at {streams}: {found}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+    use hopcost_core::Verdict;
+
+    #[test]
+    fn both_modes_are_seen_and_named() {
+        let sample = Sample::compared("x", Verdict::Cost, 0.1, 0.01);
+        let mut details = sample.result.details.unwrap();
+        let steps = |shares: &[f64]| -> Vec<(f64, f64)> {
+            let at = |n| 2_f64.powi(i32::try_from(n).unwrap());
+            shares.iter().enumerate().map(|(n, share)| (at(n), *share)).collect()
+        };
+        details.arms[2].times = steps(&[0.5, 0.5]);
+        details.arms[3].times = steps(&[0.4, 0.4, 0.0, 0.2]);
+        details.arms[3].modes = vec![(1.5, 0.8), (12.0, 0.2)];
+        details.spreads = vec![PointSpread {
+            streams: 2,
+            level: "far".into(),
+            verdict: Verdict::Cost,
+            reason: "response times lie farther apart".into(),
+            ratio: Known::Is(crate::sample::estimate(4.0, 0.5)),
+        }];
+        let text = times(&details, 11, 100);
+        assert!(text.contains("near       ██··\n"), "{text}");
+        let far = "far        ██·▄  2 modes: 1.50 ms (80 %), 12.0 ms (20 %)";
+        assert!(text.contains(far) && text.contains("1.00 ms  8.00 ms"), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("4.00 times that of near (3.50 … 4.50)"), "{text}");
+        details.spreads.clear();
+        assert_eq!(times(&details, 11, 100), "");
+    }
+}
