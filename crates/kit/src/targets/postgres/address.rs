@@ -53,7 +53,7 @@ pub enum Tls {
 /// How an answer is waited for. The same in all arms of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// `poll` until something can be read, then `recv`.
+    /// `epoll` until something can be read, then `recv`.
     #[default]
     Poll,
     /// `recv` alone.

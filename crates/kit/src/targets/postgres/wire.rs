@@ -12,7 +12,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use hopcost_sys::readiness;
+use hopcost_sys::readiness::Poller;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256};
 use postgres_protocol::message::frontend;
@@ -96,6 +96,8 @@ pub struct Wire {
     input: Input,
     out: BytesMut,
     wait: Wait,
+    /// By what it waits, once it has.
+    poller: Option<Poller>,
     /// What the server said last of the transaction: `I` for none.
     transaction: u8,
     /// The process that serves it.
@@ -117,6 +119,7 @@ impl Wire {
             input: Input::default(),
             out: BytesMut::new(),
             wait: address.wait,
+            poller: None,
             transaction: b'I',
             pid: 0,
             version: String::new(),
@@ -374,11 +377,17 @@ impl Wire {
 
     /// Waits until an answer begins to arrive, by the method that was chosen: that of a thread with nothing
     /// else to do.
-    pub fn wait(&self) -> Result<(), WireError> {
+    pub fn wait(&mut self) -> Result<(), WireError> {
         // Something may lie ready within an encrypted stream, where its socket does not show it.
-        if self.wait == Wait::Poll && !matches!(self.stream, Stream::Encrypted(_)) {
-            readiness::readable(self.stream.socket())?;
+        if self.wait != Wait::Poll || matches!(self.stream, Stream::Encrypted(_)) {
+            return Ok(());
         }
+        let poller = match &mut self.poller {
+            Some(poller) => poller,
+            none => none.insert(Poller::of([self.stream.socket()])?),
+        };
+        // A signal is no answer.
+        while poller.wait(None)?.next().is_none() {}
         Ok(())
     }
 
