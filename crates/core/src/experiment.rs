@@ -120,6 +120,8 @@ pub struct Level {
     pub audit: Option<Audit>,
     /// May both threads of a core work? Else one of each; whatever there is where none says it.
     pub siblings: Option<bool>,
+    /// How far apart the workers stand: half of them in one place, and half of them so far away.
+    pub apart: Option<DistanceClass>,
     /// The share of the cores that the workers get, 0 to 1; all without it.
     pub cores: Option<f64>,
     /// How many CPUs the workers get; as many as all levels can have where none says it.

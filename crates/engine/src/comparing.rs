@@ -20,7 +20,7 @@ use hopcost_sys::clock;
 
 use crate::driver::{Ask, Crew, Muster, Patience, RawCall, Tally, Work};
 use crate::event::{Event, Listener};
-use crate::judging::{LEAST_CALLS_FOR_SPREAD, UNSHARED};
+use crate::judging::{IN_PLACE, LEAST_CALLS_FOR_SPREAD, UNSHARED};
 use crate::plan::{Placement, Plan};
 use crate::schedule::{Pace, Schedule};
 
@@ -33,6 +33,8 @@ pub struct Bench<'a> {
     pub plan: &'a Plan,
     /// The database, with its data in place.
     pub instance: &'a dyn Instance,
+    /// Does it work in the threads that ask?
+    pub in_process: bool,
     /// What it is asked, level by level of the plan.
     pub workloads: Vec<&'a dyn Workload>,
     /// How large the data is.
@@ -237,7 +239,15 @@ impl Staff<'_> {
         window.lookups = counted.lookups;
         let proved = counted.proved.into_iter();
         window.proved = proved.map(|(metric, counts)| (metric.to_owned(), counts)).collect();
-        if self.bench.comparison.claims.iter().any(|claim| claim.metric == UNSHARED) {
+        let is_claimed =
+            |metric: &str| self.bench.comparison.claims.iter().any(|claim| claim.metric == metric);
+        // A database in our own process works where our threads are.
+        if is_claimed(IN_PLACE) && self.bench.in_process {
+            let in_place = tallies.iter().filter(|tally| tally.objection.is_none()).count();
+            let all = [in_place as u64, tallies.len() as u64];
+            window.proved.entry(IN_PLACE.to_owned()).or_insert(all);
+        }
+        if is_claimed(UNSHARED) {
             let machine = self.bench.planted.map_or(self.bench.ground, |planted| planted.machine);
             window.proved.insert(UNSHARED.to_owned(), unshared(machine, &counted.at));
         }

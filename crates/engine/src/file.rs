@@ -2,18 +2,21 @@
 
 mod audit;
 mod parallel;
+mod places;
 mod policy;
 
 use std::fmt;
 
 use hopcost_core::{
-    Claim, Comparison, DistanceClass, Experiment, Level, Load, Open, Response, Scale, Spot, Subject,
+    Claim, Comparison, Experiment, Level, Load, Open, Response, Scale, Spot, Subject,
 };
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use toml::Spanned;
 
 use crate::settings;
+
+use places::{apart, spot};
 
 /// The names that an experiment may use: what the kit has.
 #[derive(Clone, Copy, Debug)]
@@ -139,6 +142,7 @@ struct LevelTable {
     parallel_workers: Option<Spanned<String>>,
     audit: Option<Spanned<String>>,
     siblings: Option<bool>,
+    apart: Option<Spanned<String>>,
     cores: Option<Spanned<f64>>,
     cpus: Option<Spanned<u32>>,
     workload: Option<Spanned<String>>,
@@ -418,6 +422,7 @@ fn level(
         parallel_workers: spot(&table.parallel_workers)?,
         audit: audit::of(table)?,
         siblings: table.siblings,
+        apart: table.apart.as_ref().map(apart).transpose()?,
         cores: table.cores.as_ref().map(|cores| *cores.get_ref()),
         cpus: table.cpus.as_ref().map(|cpus| *cpus.get_ref()),
         workload: table.workload.as_ref().map(|workload| workload.get_ref().clone()),
@@ -427,7 +432,7 @@ fn level(
             name,
             format!("the level '{}' says nothing", level.name),
             "place something: data, workers, log_writer or client; or vary policy, instance, audit, \
-             siblings, cores, cpus or workload",
+             siblings, apart, cores, cpus or workload",
         ));
     }
     if let Some(Spot::Away(_)) = level.workers {
@@ -438,30 +443,6 @@ fn level(
         ));
     }
     Ok(level)
-}
-
-fn spot(text: &Spanned<String>) -> Result<Spot, Flaw> {
-    let words = text.get_ref().as_str();
-    if let Some(node) = words.strip_prefix("node:") {
-        let mut letters = node.chars();
-        return match (letters.next(), letters.next()) {
-            (Some(letter @ 'A'..='Z'), None) => Ok(Spot::Node(letter)),
-            _ => Err(Flaw::of(
-                text,
-                format!("'{words}' is no node of an experiment"),
-                "nodes are symbols, node:A to node:Z; the planner binds them to this machine's",
-            )),
-        };
-    }
-    let class = DistanceClass::ALL.into_iter().find(|class| class.name() == words);
-    let names = DistanceClass::ALL.map(DistanceClass::name);
-    class.map(Spot::Away).ok_or_else(|| {
-        Flaw::of(
-            text,
-            format!("'{words}' is no place"),
-            format!("{}write node:A, or a distance: {}", nearest(words, &names), list(&names)),
-        )
-    })
 }
 
 const MOST_STREAMS: u32 = 400;

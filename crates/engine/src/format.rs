@@ -61,6 +61,12 @@ pub const KEYS: &[Key] = &[
         "`true`: both threads of each core work; `false`: one of each core, and the other is left idle",
     ),
     key(
+        "factor.NAME.LEVEL.apart",
+        "half the workers stand in one place, each on a core under one last-level cache, and half of them \
+         so far away: `\"same-l3\"` (all in one place), `\"same-node\"`, `\"same-socket\"`, \
+         `\"other-socket\"`, `\"far-socket\"`",
+    ),
+    key(
         "factor.NAME.LEVEL.cores",
         "the share of each node's cores that the workers get, as `0.5`; all of them without it",
     ),

@@ -7,6 +7,7 @@
 //! workers stand. Workers on several nodes are dealt out to them in turn where a memory policy is what
 //! varies, so that few streams stand on all nodes, too.
 
+mod apart;
 mod cores;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -263,6 +264,9 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
     if level.siblings.is_some() || level.cores.is_some() {
         workers = cores::of(level, machine, &workers.into_iter().collect())?;
     }
+    if let Some(class) = level.apart {
+        workers = apart::of(class, machine, &workers.into_iter().collect())?;
+    }
     if let Some(cpus) = level.cpus {
         if workers.len() < cpus as usize {
             return Err(
@@ -289,9 +293,10 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
         })
     };
     let (log_writer, client) = (cpus(&level.log_writer)?, cpus(&level.client)?);
-    let at = at.or_else(|| only_node(machine));
-    let parallel = parallel(level, binding, machine)?;
     let of_worker = |cpu: &CpuId| node_with(machine, *cpu);
+    let at = at.or_else(|| only_node(machine));
+    let at = at.filter(|at| workers.iter().all(|cpu| of_worker(cpu) == Some(*at)));
+    let parallel = parallel(level, binding, machine)?;
     let nodes = if at.is_none() { workers.iter().map(of_worker).collect() } else { None };
     Ok(Placement {
         home,

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    BlockRecord, Comparison, CpuSet, DistanceClass, Effort, Home, Known, Level, Load, Machine,
-    NodeId, Phase, Policy, Response, Scale, Spot, Trial, Window,
+    BlockRecord, Comparison, CpuId, CpuSet, DistanceClass, Effort, Home, Known, Level, Load,
+    Machine, NodeId, Phase, Policy, Response, Scale, Spot, Trial, Window,
 };
 use hopcost_engine::plan::{Plan, Point, plan};
 use hopcost_engine::schedule::{Pace, Schedule};
@@ -403,4 +403,38 @@ fn siblings_work_or_stay_idle_and_a_share_of_the_cores_is_one_of_each_node() {
     }
     let reason = plan(&comparison, &machine("hand-arm-2-sockets"), Effort::Full).unwrap_err();
     assert!(reason.to_string().contains("no core has two threads"), "{reason}");
+}
+
+#[test]
+fn half_the_workers_stand_under_another_cache_and_as_many_in_all_levels() {
+    let apart = |class: DistanceClass| Level {
+        name: class.name().into(),
+        data: Some(Spot::Node('A')),
+        workers: Some(Spot::Node('A')),
+        apart: Some(class),
+        ..Level::default()
+    };
+    let (same, other) = (DistanceClass::SameL3, DistanceClass::SameNode);
+    let comparison = comparison(vec![apart(same), apart(other)], &[2, 4]);
+    let machine = machine("hand-epyc-nps4");
+    let plan = plan(&comparison, &machine, Effort::Quick).unwrap();
+    for levels in &plan.placements {
+        let [near, far] = [0, 1].map(|level: usize| &levels[level].workers);
+        assert!(near.len() == far.len() && near.len() >= 2, "{near:?} {far:?}");
+        assert!(levels.iter().all(|level| level.at == levels[0].home), "all stand on node A");
+        let distances = |workers: &[CpuId]| -> Vec<DistanceClass> {
+            let from = workers[0];
+            let to = workers[1..].iter().map(|cpu| machine.cpu_distance(from, *cpu));
+            to.map(|class| *class.get().unwrap()).collect()
+        };
+        assert!(distances(near).iter().all(|class| *class == same), "{near:?}");
+        let turns = [other, same].into_iter().cycle().take(far.len() - 1);
+        assert_eq!(distances(far), turns.collect::<Vec<_>>(), "{far:?}");
+    }
+    let comparison = self::comparison(vec![apart(same), apart(DistanceClass::OtherSocket)], &[2]);
+    let two = self::plan(&comparison, &self::machine("hand-8-sockets"), Effort::Quick).unwrap();
+    for levels in &two.placements {
+        assert_eq!(levels[1].at, None);
+        assert!(levels[1].nodes[0] != levels[1].nodes[1], "{:?}", levels[1].nodes);
+    }
 }

@@ -69,7 +69,7 @@ pub fn known_by(details: &Details) -> Option<String> {
             "look_ups" => "counts of look-ups",
             "pages_touched" => "the pages that each connection touched",
             "thread_masks" => "threads' masks and CPUs",
-            "answered_in_place" => "server processes' masks and CPUs",
+            "answered_in_place" => "workers' masks and CPUs",
             "log_writer_in_place" => "the log writer's mask and CPU",
             "parallel_worker_samples" => "parallel workers, sampled",
             other => other,

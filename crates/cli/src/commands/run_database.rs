@@ -144,6 +144,7 @@ impl Measuring<'_> {
             comparison: &prepared.comparison,
             plan: &plan,
             instance: instance.as_ref(),
+            in_process: prepared.target.is_in_process(),
             workloads: prepared.workloads_of(&plan),
             shape: prepared.shape,
             ground: prepared.ground,

@@ -190,7 +190,9 @@ impl Case<'_> {
         of_cpus.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         let told = |(cpu, share): &(&String, &f64)| format!("{cpu} {:.0} %", 100.0 * **share);
         let (busiest, idlest) = (of_cpus.first()?, of_cpus.last()?);
-        Some(if of_cpus.len() <= 8 {
+        let unfilled =
+            unfilled(mean(&highest), &of_cpus.iter().map(|(_, s)| **s).collect::<Vec<_>>());
+        let told = if of_cpus.len() <= 8 {
             let each: Vec<String> = of_cpus.iter().map(told).collect();
             format!("the window with the highest use of the CPUs: {}", each.join(", "))
         } else {
@@ -202,7 +204,8 @@ impl Case<'_> {
                 told(busiest),
                 told(idlest)
             )
-        })
+        };
+        Some(told + &unfilled)
     }
 
     /// One long block shows what short ones cannot: what takes its time to come.
@@ -253,6 +256,30 @@ impl Case<'_> {
     }
 }
 
+/// Above this a load fills the machine.
+const FULL: f64 = 0.9;
+/// Below this a CPU idles.
+const IDLE: f64 = 0.1;
+
+/// What is to be said where a load could not fill the machine, whose CPUs were used to these shares.
+fn unfilled(mean: f64, shares: &[f64]) -> String {
+    if mean >= FULL {
+        return String::new();
+    }
+    let idle = shares.iter().filter(|share| **share < IDLE).count();
+    let idle = match idle {
+        0 => String::new(),
+        idle if 2 * idle >= shares.len() => format!("; {idle} of them idled, half or more"),
+        idle => format!("; {idle} of them idled"),
+    };
+    format!(
+        ". This load could not fill the machine: {:.0} % of {} CPUs{idle}. The score is what the load \
+         could do, and not what the machine could",
+        100.0 * mean,
+        shares.len()
+    )
+}
+
 /// The share of each CPU's time in a window that was used.
 fn busy_shares(window: &Window) -> BTreeMap<String, f64> {
     let mut times: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
@@ -288,4 +315,18 @@ fn means(windows: &[&Window]) -> Vec<Observation> {
             value: sum / n as f64,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_was_not_filled_is_named_with_its_idle_cpus() {
+        assert_eq!(unfilled(0.95, &[0.9, 1.0]), "");
+        let half = [[0.97; 40], [0.02; 40]].concat();
+        let said = unfilled(0.495, &half);
+        assert!(said.contains("50 % of 80 CPUs; 40 of them idled, half or more"), "{said}");
+        assert!(unfilled(0.61, &[0.61; 80]).contains("61 % of 80 CPUs. The score"));
+    }
 }

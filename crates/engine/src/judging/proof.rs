@@ -11,7 +11,7 @@ pub const METRICS: &[&str] = &[
     LOCAL,
     REMOTE,
     RIGHT,
-    "answered_in_place",
+    IN_PLACE,
     "audited_as_asked",
     "committed_calls",
     UNSHARED,
@@ -24,6 +24,8 @@ pub const METRICS: &[&str] = &[
 /// Look-ups of pages on the node of whoever looked.
 pub const LOCAL: &str = "local_lookups";
 const REMOTE: &str = "remote_lookups";
+/// Workers that were where they belong.
+pub const IN_PLACE: &str = "answered_in_place";
 /// CPUs at work whose core's other threads were not.
 pub const UNSHARED: &str = "cores_unshared";
 /// Calls whose answer was checked, and was right.

@@ -1,0 +1,35 @@
+//! Workers in two places: half of them together, half of them so far away.
+
+use hopcost_core::{CpuId, CpuSet, DistanceClass, Known, Machine, Reason};
+
+use super::{cpus_away, in_order_of_use};
+
+/// The CPUs of a level whose workers stand so far apart, from the first one of those among which it may choose:
+/// one of each place in turn, so that few streams stand in both, too. Cores under one cache stand together.
+pub(super) fn of(
+    class: DistanceClass,
+    machine: &Machine,
+    among: &CpuSet,
+) -> Result<Vec<CpuId>, Reason> {
+    let first = in_order_of_use(machine, among).first().copied();
+    let first = first.ok_or_else(|| Reason::from("no usable CPU stands there"))?;
+    let near = together_with(first, machine);
+    if class == DistanceClass::SameL3 {
+        return if near.len() < 2 { Err(one_core_each()) } else { Ok(near) };
+    }
+    let away = in_order_of_use(machine, &cpus_away(machine, first, class)?);
+    let far = away.first().map_or_else(Vec::new, |cpu| together_with(*cpu, machine));
+    Ok(near.into_iter().zip(far).flat_map(|(near, far)| [near, far]).collect())
+}
+
+/// A CPU with one of each other core under its last-level cache.
+fn together_with(cpu: CpuId, machine: &Machine) -> Vec<CpuId> {
+    let is_near =
+        |other: &CpuId| machine.cpu_distance(cpu, *other) == Known::Is(DistanceClass::SameL3);
+    let others: CpuSet = machine.limits.cpus.iter().filter(is_near).collect();
+    std::iter::once(cpu).chain(machine.one_cpu_per_core(&others).iter()).collect()
+}
+
+fn one_core_each() -> Reason {
+    "each last-level cache has one core alone that may be used: no two can share it".into()
+}
