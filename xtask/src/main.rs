@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, value_parser};
 use xtask::vm::{Kernel, Topology};
-use xtask::{bench, docs, test, tidy, validate, vm};
+use xtask::{bench, docs, matrix, test, tidy, validate, vm};
 
 /// The developer's tools of hopcost
 #[derive(Parser)]
@@ -33,6 +33,8 @@ enum Command {
     },
     /// Write the generated parts of the documentation anew
     Docs,
+    /// Run every experiment, and write docs/MATRIX.md: which ended in what, on which database, where
+    Matrix,
     /// Check the rules of the house that the compiler does not
     Tidy,
     /// Try the statistics on noise of known kinds, and write the tables of docs/METHODOLOGY.md
@@ -82,6 +84,7 @@ fn main() -> ExitCode {
         Command::Vm(args) => run_vm(args),
         Command::Bench { what, rounds } => bench::run(what, rounds.into()),
         Command::Docs => docs::run(),
+        Command::Matrix => matrix::run(),
         Command::Tidy => tidy::run(),
         Command::Validate { record: Some(seconds), .. } => validate::record(seconds),
         Command::Validate { live: Some(part), .. } => validate::run_live(part),

@@ -5,7 +5,8 @@
 //! distance is set so that it takes 0 to 10 % of the time; each run counts what it really took, and its
 //! interval has to hold that. *Power*: ordinary runs of a 3 % cost: after which look does the interval
 //! exclude zero for good? *Repeat*: do quick runs of the same experiment agree with each other? *Compare*:
-//! are machines told apart that differ, and only those (`compare.rs`)? *Slowdown*: is found what was planted in a PostgreSQL server from outside (`slowdown.rs`)?
+//! are machines told apart that differ, and only those (`compare.rs`)? *Siblings*, *Bandwidth*: is what
+//! was planted found (`planted.rs`)? *Slowdown*: is found what was planted in a PostgreSQL server from outside (`slowdown.rs`)?
 //!
 //! Limits: it needs a machine that nobody else uses, and up to an hour.
 
@@ -32,6 +33,10 @@ pub enum Part {
     Repeat,
     /// Pairs of emulated machines, alike and with less bandwidth on one node of one: 20 and 5
     Compare,
+    /// A second thread of a core that adds a quarter: 40 short runs
+    Siblings,
+    /// 30 % less bandwidth on one of two nodes: 40 quick runs
+    Bandwidth,
     /// One of two PostgreSQL servers held back by a control group: 10 short runs; takes root
     Slowdown,
 }
@@ -69,6 +74,8 @@ pub fn run(part: Part) -> Result<u8> {
         Part::Power => bench.power()?,
         Part::Repeat => bench.repeat()?,
         Part::Compare => super::compare::run(&bench.hopcost, bench.dir.path())?,
+        Part::Siblings => super::planted::siblings(&bench.hopcost, bench.dir.path())?,
+        Part::Bandwidth => super::planted::bandwidth(&bench.hopcost, bench.dir.path())?,
         Part::Slowdown => super::slowdown::run(&bench.hopcost, bench.dir.path())?,
     };
     Ok(u8::from(!held))
@@ -85,7 +92,7 @@ pub(super) struct Ended {
     pub reason: String,
     /// The estimate's point, low and high.
     pub estimate: Option<[f64; 3]>,
-    planted: f64,
+    pub planted: f64,
     pub seconds: f64,
     /// From when on its interval excluded zero.
     seen_after_s: Option<f64>,

@@ -9,6 +9,7 @@ mod compare;
 mod group;
 mod live;
 mod noise;
+mod planted;
 mod rivals;
 mod slowdown;
 mod tables;

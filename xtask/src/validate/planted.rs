@@ -1,0 +1,135 @@
+//! `cargo xtask validate --live siblings` and `bandwidth`: is found what was planted, run after run?
+//!
+//! Method: *siblings*: two CPUs seem to be the threads of one core that together do 1.25 times as much as one.
+//! Each run counts what its calls were made longer; how much more two CPUs of this machine do than one when
+//! nothing is planted, runs in between say, with threads that do twice as much. *Bandwidth*: one of two
+//! emulated nodes gives 0.7 of its bytes; both are the same memory, so that the other one is the truth.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::live::Ended;
+
+const RUNS: u64 = 40;
+const LEAST_COVERED: usize = 35;
+
+const SHORT: [&str; 6] = [
+    "--quick",
+    "--scale=1",
+    "--set=units=8",
+    "--set=window=60ms",
+    "--set=guard=15ms",
+    "--set=streams=2",
+];
+const TOGETHER: &str = "nodes=1,siblings=1.25";
+const APART: &str = "nodes=1,siblings=2";
+/// Every fourth run is one without anything planted.
+const BETWEEN: u64 = 4;
+
+/// Is the gain of a core's second thread found?
+pub fn siblings(hopcost: &Path, dir: &Path) -> Result<bool> {
+    println!("siblings: {RUNS} short runs of smt-oltp with {TOGETHER}, {BETWEEN} to one without");
+    let run = |seed: u64, planted: &str| -> Result<Ended> {
+        let seed = seed.to_string();
+        let arguments = [&["smt-oltp", "--seed", &seed][..], &SHORT].concat();
+        Ended::read(&ran(hopcost, dir, &arguments, planted)?)
+    };
+    let (mut planted, mut apart) = (Vec::new(), Vec::new());
+    for seed in 1..=RUNS {
+        planted.push(run(seed, TOGETHER)?);
+        if seed % BETWEEN == 0 {
+            apart.push(run(1000 + seed, APART)?);
+        }
+    }
+    // How many times as much two CPUs really do as one.
+    let done = |run: &Ended| run.estimate.map(|[cost, ..]| (1.0 - cost).ln());
+    let logs: Vec<f64> = apart.iter().filter_map(done).collect();
+    let two = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+    let holds = |run: &&Ended| {
+        // What was counted supposes that two do twice as much.
+        let truth = 1.0 - (1.0 - run.planted) * two / 2.0;
+        run.estimate.is_some_and(|[_, low, high]| low <= truth && truth <= high)
+    };
+    let covered = planted.iter().filter(holds).count();
+    let mean = |of: fn(&Ended) -> f64| planted.iter().map(of).sum::<f64>() / RUNS as f64;
+    println!(
+        "  two CPUs do {two:.3} times as much as one; planted {:+.1} %, found {:+.1} % on average; held in \
+         {covered} of {RUNS} ({LEAST_COVERED} needed)",
+        100.0 * (1.0 - (1.0 - mean(|run| run.planted)) * two / 2.0),
+        100.0 * mean(|run| run.estimate.map_or(f64::NAN, |[cost, ..]| cost)),
+    );
+    Ok(covered >= LEAST_COVERED)
+}
+
+const EXPERIMENT: &str = "question = \"How many bytes does each node give?\"\n\n[subject]\nprobes = \
+                          [\"bandwidth\"]\n";
+const LESS: &str = "nodes=2,bandwidth=node1:0.7";
+
+/// Is the loss of bandwidth found?
+pub fn bandwidth(hopcost: &Path, dir: &Path) -> Result<bool> {
+    println!("bandwidth: {RUNS} quick runs with {LESS}");
+    let experiment = dir.join("bytes.toml");
+    std::fs::write(&experiment, EXPERIMENT)?;
+    let experiment = experiment.display().to_string();
+    let (mut covered, mut points) = (0, Vec::new());
+    for seed in 1..=RUNS {
+        let seed = seed.to_string();
+        let json = ran(hopcost, dir, &[&experiment, "--quick", "--seed", &seed], LESS)?;
+        let result: Value = serde_json::from_slice(&json)?;
+        let cells = result["probes"][0]["cells"].as_array().context("no cells")?;
+        let (Some(left), Some([point, low, high])) = (left(cells), ratio(cells)) else {
+            println!("    run {seed}: a cell is missing");
+            continue;
+        };
+        covered += usize::from(low <= left && left <= high);
+        points.push((left, point));
+    }
+    let mean =
+        |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
+    println!(
+        "  {:.3} left, as counted, {:.3} found on average; held in {covered} of {RUNS} ({LEAST_COVERED} \
+         needed)",
+        mean(|(left, _)| *left),
+        mean(|(_, found)| *found),
+    );
+    Ok(covered >= LEAST_COVERED)
+}
+
+/// The cell of what the CPUs of node 0 get of a node.
+fn cell(cells: &[Value], node: u32) -> Option<&Value> {
+    cells.iter().find(|cell| cell["row"]["node"] == 0 && cell["column"]["node"] == node)
+}
+
+/// What was really left of the second node's bytes.
+fn left(cells: &[Value]) -> Option<f64> {
+    let counted = &cell(cells, 1)?["counters"];
+    Some(1.0 - counted["planted_ns"].as_f64()? / counted["window_ns"].as_f64()?)
+}
+
+/// What the CPUs of node 0 get of node 1, as a share of what they get of node 0.
+fn ratio(cells: &[Value]) -> Option<[f64; 3]> {
+    let of = |node: u32| -> Option<[f64; 3]> {
+        let measured = &cell(cells, node)?["outcome"]["measured"]["estimate"];
+        let figure = |key: &str| measured[key].as_f64();
+        Some([figure("point")?, figure("low")?, figure("high")?])
+    };
+    let ([p0, l0, h0], [p1, l1, h1]) = (of(0)?, of(1)?);
+    Some([p1 / p0, l1 / h0, h1 / l0])
+}
+
+/// What a run of an emulated machine prints.
+fn ran(hopcost: &Path, dir: &Path, arguments: &[&str], emulated: &str) -> Result<Vec<u8>> {
+    let store = dir.join("planted.db");
+    let mut command = Command::new(hopcost);
+    command.arg("run").args(arguments).args(["--json", "--emulate", emulated, "--store"]);
+    let output = command.arg(&store).stderr(Stdio::inherit()).output().context("hopcost")?;
+    // A refusal ends with 1 and is an outcome like any other.
+    if !matches!(output.status.code(), Some(0 | 1)) || output.stdout.is_empty() {
+        bail!("{command:?}: {}", output.status);
+    }
+    std::fs::remove_file(&store)?;
+    Ok(output.stdout)
+}
