@@ -76,12 +76,18 @@ fn a_survey_keeps_to_its_budget_and_names_what_it_left_out() {
         all,
         [
             "access-cost",
+            "audit-cost",
             "bounded-max",
+            "cache-distance",
             "context-switches",
+            "instances",
             "log-distance",
             "log-distance-disk",
+            "memory-policy",
             "remote-memory",
-            "server-score"
+            "server-score",
+            "smt-oltp",
+            "smt-stability"
         ]
     );
     let page = bench.page();
