@@ -159,8 +159,13 @@ pub struct ExperimentArgs {
     /// Change one thing about a comparison, as streams=1+2+4 or window=0.2s
     #[arg(long, value_name = "KEY=VALUE", long_help = settings_help())]
     pub set: Vec<String>,
-    /// Plant distance that is not there, as nodes=2,remote_ns=80, or for a probe less bandwidth, as
-    /// nodes=2,bandwidth=node1:0.7: checks the method, not the machine
+    /// Plant what is not there, as nodes=2,remote_ns=80: checks the method, not the machine
+    ///
+    /// nodes=N: so many memory nodes; remote_ns=NS: what a page of another node takes longer;
+    /// bimodal=SHARE:TIMESx: a share of remote calls, or of those beside a sibling, takes so many times as
+    /// long; siblings=GAIN: each two CPUs are the threads of one core and do GAIN times as much as one;
+    /// usl=SIGMA:KAPPA: streams are in each other's way by the Universal Scalability Law;
+    /// bandwidth=nodeN:SHARE: for a probe, a node gives a share of its bytes
     #[arg(long, value_name = "SPEC")]
     pub emulate: Option<String>,
     /// Where generated data is kept for the next run [default: the user's cache directory]
