@@ -86,6 +86,13 @@ pub fn holm(ps: &[f64], error: f64) -> Vec<bool> {
     stands
 }
 
+/// The standard error of a figure's logarithm, both sides taken together, and its degrees of freedom. None
+/// where it has no spread to learn from.
+pub(crate) fn log_error(of: &Estimate) -> Option<(f64, f64)> {
+    let [(down, degrees), (up, _)] = sides(&logarithm(of)?, 0.0)?;
+    Some((f64::midpoint(down, up).sqrt(), degrees))
+}
+
 /// Variance and degrees of freedom towards lower and towards higher values.
 fn sides(of: &Estimate, shared: f64) -> Option<[(f64, f64); 2]> {
     let degrees = of.n_effective - 1.0;

@@ -19,6 +19,7 @@ mod ratio;
 mod restarts;
 mod starts;
 mod unpaired;
+mod usl;
 mod worst;
 
 pub use apart::{Apart, Occasion, difference_of, holm, log_ratio_of};
@@ -37,4 +38,5 @@ pub use ratio::paired_ratio;
 pub use restarts::{LEAST_RESTARTS, across_restarts};
 pub use starts::across_starts;
 pub use unpaired::difference;
+pub use usl::{Boundary, Fit, Law, Rate, fit as fit_usl};
 pub use worst::{WorstSet, find as find_worst};
