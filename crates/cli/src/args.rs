@@ -98,7 +98,7 @@ pub struct WhereArgs {
 
 #[derive(Debug, Args)]
 pub struct ProbeArgs {
-    /// Which probes; all of them if none is named
+    /// Which probes; if none is named, those that do not have to be asked for by name
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(PROBES.iter().map(|p| p.name())))]
     pub names: Vec<String>,
     #[command(flatten)]

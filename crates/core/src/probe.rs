@@ -198,6 +198,12 @@ pub trait Probe: Sync {
     /// The question it answers, in one line.
     fn question(&self) -> &'static str;
 
+    /// Is it among those that run when all are asked for? One whose question is a special one runs when it
+    /// is named.
+    fn is_for_all(&self) -> bool {
+        true
+    }
+
     /// Everything it would measure on this site, with the reason where it cannot.
     fn cells(&self, site: &Site<'_>) -> Vec<Cell>;
 

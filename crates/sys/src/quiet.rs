@@ -37,15 +37,25 @@ pub struct Watch {
     cpu: CpuId,
     schedstat: Option<File>,
     stat: Option<File>,
+    /// For the lines of /proc/stat up to this CPU's.
+    text: Vec<u8>,
     before: Option<Counters>,
 }
 
 impl Watch {
     /// A watch for the calling thread, which must be pinned to `cpu`.
     pub fn new(cpu: CpuId) -> Self {
-        let schedstat = File::open("/proc/thread-self/schedstat").ok();
         let stat = File::open("/proc/stat").ok();
-        Self { cpu, schedstat, stat, before: None }
+        let text = vec![0; 160 * (cpu.0 as usize + 2)];
+        let mut watch = Self { cpu, schedstat: None, stat, text, before: None };
+        watch.follow_me();
+        watch
+    }
+
+    /// Watches the calling thread from now on: a fork of the one that it was made for. Neither this nor a
+    /// sample takes memory from the allocator, whose lock another thread may have held at the fork.
+    pub fn follow_me(&mut self) {
+        self.schedstat = File::open("/proc/thread-self/schedstat").ok();
     }
 
     /// Call right before the sample.
@@ -54,7 +64,7 @@ impl Watch {
     }
 
     /// Call right after: what spoilt the sample, if anything did.
-    pub fn end(&self) -> Result<(), Disturbance> {
+    pub fn end(&mut self) -> Result<(), Disturbance> {
         let after = self.read();
         let Some(before) = self.before else { return Ok(()) };
         let preempted = after.preemptions > before.preemptions;
@@ -80,14 +90,14 @@ impl Watch {
     }
 
     /// The same for work that blocks by design, where being switched is no disturbance.
-    pub fn end_blocking(&self) -> Result<(), Disturbance> {
+    pub fn end_blocking(&mut self) -> Result<(), Disturbance> {
         match self.end() {
             Err(Disturbance::Preempted | Disturbance::Waited) => Ok(()),
             verdict => verdict,
         }
     }
 
-    fn read(&self) -> Counters {
+    fn read(&mut self) -> Counters {
         Counters {
             at: clock::now(),
             preemptions: preemptions(),
@@ -105,10 +115,9 @@ impl Watch {
     }
 
     /// The eighth number of this CPU's line in /proc/stat.
-    fn stolen_ticks(&self) -> Option<u64> {
-        let mut text = vec![0; 160 * (self.cpu.0 as usize + 2)];
-        let length = self.stat.as_ref()?.read_at(&mut text, 0).ok()?;
-        stolen_ticks(str::from_utf8(&text[..length]).ok()?, self.cpu)
+    fn stolen_ticks(&mut self) -> Option<u64> {
+        let length = self.stat.as_ref()?.read_at(&mut self.text, 0).ok()?;
+        stolen_ticks(str::from_utf8(&self.text[..length]).ok()?, self.cpu)
     }
 }
 

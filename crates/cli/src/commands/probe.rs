@@ -130,7 +130,8 @@ fn show(found: &WithPublished) -> Result<(), Failure> {
 }
 
 fn wanted(args: &ProbeArgs, probe: &dyn Probe) -> bool {
-    args.names.is_empty() || args.names.iter().any(|name| name == probe.name())
+    let is_named = args.names.iter().any(|name| name == probe.name());
+    is_named || (args.names.is_empty() && probe.is_for_all())
 }
 
 /// Where the probes may work: what is usable, narrowed to what the user named.

@@ -5,6 +5,7 @@
 
 mod bandwidth;
 mod cores;
+mod decommit;
 mod ground;
 mod latency;
 mod log;
@@ -14,5 +15,11 @@ mod switch;
 use hopcost_core::Probe;
 
 /// All probes, in the order in which they are run.
-pub const PROBES: &[&dyn Probe] =
-    &[&latency::Latency, &bandwidth::Bandwidth, &cores::Cores, &switch::Switch, &log::Log];
+pub const PROBES: &[&dyn Probe] = &[
+    &latency::Latency,
+    &bandwidth::Bandwidth,
+    &cores::Cores,
+    &switch::Switch,
+    &log::Log,
+    &decommit::Decommit,
+];

@@ -6,6 +6,7 @@
 pub mod bandwidth;
 pub mod chase;
 pub mod commit_log;
+pub mod decommit;
 pub mod handover;
 pub mod ping_pong;
 

@@ -1,0 +1,217 @@
+//! **decommit**: what it takes to give memory back to the system, by threads of one process and by processes.
+//!
+//! Method: 1, 2, 4, … workers, each on a CPU and with memory of its own, touch it or give it back, all at
+//! once (`hopcost_sys::kernels::decommit`); a sample is the mean over the workers of what a MiB took each.
+//! Where threads take longer than as many processes, that is the price of one address space: its locks, and
+//! the other CPUs that have to forget what was given back. The kernel's count of those TLB shoot-downs
+//! stands beside, of the whole machine during the whole sample.
+//!
+//! Limits: ordinary pages only. A processor that forgets by broadcast, or a hypervisor that does it for its
+//! guest, has shoot-downs that the kernel does not count.
+
+use hopcost_core::{
+    Cell, CellResult, CpuId, CpuSet, DistanceClass, Effort, Known, PageSize, Place, Probe,
+    ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
+};
+use hopcost_sys::kernels::decommit::{self, Act, Crowd};
+
+use super::ground;
+
+/// The probe.
+pub struct Decommit;
+
+/// Each worker's memory: a batch of some milliseconds.
+const WORKER_BYTES: usize = 16 << 20;
+const MIB: usize = 1 << 20;
+/// Samples of one visit to a cell.
+const LAPS: usize = 4;
+/// Below this a difference is no advice.
+const TOLD_FROM: f64 = 1.1;
+
+const ACTS: [(Act, &str); 4] = [
+    (Act::Touch, "first touch"),
+    (Act::Unmap, "munmap"),
+    (Act::DontNeed, "MADV_DONTNEED"),
+    (Act::Free, "MADV_FREE"),
+];
+const CROWDS: [(Crowd, &str); 2] = [(Crowd::Threads, "threads"), (Crowd::Processes, "processes")];
+
+fn series(act: &str, crowd: &str) -> String {
+    format!("{act}, {crowd}, per MiB")
+}
+
+impl Probe for Decommit {
+    fn name(&self) -> &'static str {
+        "decommit"
+    }
+
+    fn question(&self) -> &'static str {
+        "What does it take to give memory back, by threads and by processes?"
+    }
+
+    fn is_for_all(&self) -> bool {
+        false
+    }
+
+    fn cells(&self, site: &Site<'_>) -> Vec<Cell> {
+        let cpus = workers(site);
+        let mut cells = Vec::new();
+        for (_, act) in ACTS {
+            for (_, crowd) in CROWDS {
+                for count in counts(cpus.len(), site.effort) {
+                    cells.push(cell(site, series(act, crowd), &cpus[..count]));
+                }
+            }
+        }
+        cells
+    }
+
+    fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
+        let jobs = ready.iter().filter_map(Job::of).collect();
+        let bytes = worker_bytes(site, workers(site).len());
+        Ok(Box::new(DecommitRig { jobs, bytes, counts: decommit::shoot_downs().is_some() }))
+    }
+
+    fn advise(&self, _: &Site<'_>, results: &[CellResult]) -> Vec<Warning> {
+        dearest(results).into_iter().collect()
+    }
+}
+
+/// The CPUs that work, in the order in which they join: cores first, then their second threads.
+fn workers(site: &Site<'_>) -> Vec<CpuId> {
+    let cores: CpuSet = site.machine.one_cpu_per_core(&site.cpus);
+    cores.iter().chain(site.cpus.difference(&cores).iter()).collect()
+}
+
+/// 1, 2, 4, … and all; the ends and the middle where it has to be quick.
+fn counts(most: usize, effort: Effort) -> Vec<usize> {
+    let mut counts: Vec<usize> =
+        std::iter::successors(Some(1), |n| Some(n * 2)).take_while(|&n| n < most).collect();
+    counts.push(most);
+    if effort == Effort::Quick && counts.len() > 3 {
+        counts = vec![1, counts[counts.len() / 2], most];
+    }
+    counts
+}
+
+fn cell(site: &Site<'_>, series: String, cpus: &[CpuId]) -> Cell {
+    let (first, last) = (cpus[0], cpus[cpus.len() - 1]);
+    let class = match cpus.len() {
+        1 => Known::Is(DistanceClass::SameCpu),
+        _ => site.machine.cpu_distance(first, last),
+    };
+    let (row, column) = (Place::Cpu(first), Place::Count(cpus.len() as u32));
+    let cpus = match site.pages {
+        None | Some(PageSize::Base) => Known::Is(cpus.to_vec()),
+        Some(pages) => Known::missing(format!("it gives base pages back, and no {pages}")),
+    };
+    Cell { series, row, column, class, unit: Unit::Microseconds, cpus }
+}
+
+/// What was asked for, or as much as half of the memory has room for: whole MiB.
+fn worker_bytes(site: &Site<'_>, workers: usize) -> usize {
+    let wish = site.size_bytes.map_or(WORKER_BYTES, |bytes| bytes as usize);
+    let most = ground::most_available(site).map_or(wish, |bytes| bytes as usize / 2 / workers);
+    wish.min(most).max(MIB) / MIB * MIB
+}
+
+/// Where threads lose most beside as many processes, if they do beyond the intervals.
+fn dearest(results: &[CellResult]) -> Option<Warning> {
+    let pairs = ACTS.iter().flat_map(|(_, act)| {
+        let of = |crowd| {
+            let series = series(act, crowd);
+            results.iter().filter(move |result| result.cell.series == series)
+        };
+        of("threads")
+            .zip(of("processes"))
+            .map(move |(threads, processes)| (act, threads, processes))
+    });
+    let found = pairs.filter_map(|(act, threads, processes)| {
+        let (slow, fast) = (threads.estimate()?, processes.estimate()?);
+        let ratio = slow.point / fast.point;
+        (slow.low > fast.high && ratio > TOLD_FROM).then_some((ratio, act, threads, processes))
+    });
+    let (ratio, act, threads, processes) = found.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let figure = |result: &CellResult| result.estimate().map_or(0.0, |estimate| estimate.point);
+    let counted = |result: &CellResult| {
+        let count = |name: &str| result.counters.get(name).map(|&count| count as f64);
+        Some(count("tlb_shootdowns")? / count("mib")?)
+    };
+    let beside = counted(threads).zip(counted(processes)).map_or(String::new(), |(of, beside)| {
+        format!(", with {of:.1} TLB shoot-downs counted a MiB against {beside:.1}")
+    });
+    Some(Warning {
+        text: format!(
+            "a MiB takes each of {} threads {ratio:.1} × as long as each of as many processes ({act}: \
+             {:.1} against {:.1} µs){beside}",
+            threads.cell.column,
+            figure(threads),
+            figure(processes),
+        ),
+        advice:
+            "where many threads of one server load data, let its allocator keep what it frees, \
+                 or spread them over more instances"
+                .into(),
+    })
+}
+
+/// What one ready cell asks for.
+struct Job {
+    act: Act,
+    crowd: Crowd,
+    cpus: Vec<CpuId>,
+}
+
+impl Job {
+    fn of(cell: &Cell) -> Option<Self> {
+        let mut kinds = ACTS.iter().flat_map(|act| CROWDS.iter().map(move |crowd| (act, crowd)));
+        let (act, crowd) = kinds.find(|(act, crowd)| series(act.1, crowd.1) == cell.series)?;
+        Some(Self { act: act.0, crowd: crowd.0, cpus: cell.cpus.get()?.clone() })
+    }
+}
+
+struct DecommitRig {
+    jobs: Vec<Job>,
+    bytes: usize,
+    /// Does the kernel count shoot-downs here?
+    counts: bool,
+}
+
+impl Rig for DecommitRig {
+    fn measure(&mut self, cell: usize, recorder: &mut Recorder) -> Result<(), ProbeError> {
+        let job = &self.jobs[cell];
+        let mib = self.bytes / MIB;
+        for _ in 0..LAPS {
+            let before = decommit::shoot_downs();
+            let accounts = decommit::run(job.act, job.crowd, &job.cpus, self.bytes)?;
+            let after = decommit::shoot_downs();
+            let each = |took: std::time::Duration| took.as_nanos() as f64 / 1000.0 / mib as f64;
+            let all: f64 = accounts.iter().map(|account| each(account.took)).sum();
+            let quiet = accounts.iter().find_map(|account| account.quiet.err()).map_or(Ok(()), Err);
+            recorder.sample(all / accounts.len() as f64, quiet);
+            if let (Some(before), Some(after)) = (before, after) {
+                recorder.count("tlb_shootdowns", after.saturating_sub(before));
+                recorder.count("mib", (mib * accounts.len()) as u64);
+            }
+        }
+        Ok(())
+    }
+
+    fn prove(&mut self) -> Result<Vec<Proof>, ProbeError> {
+        let why =
+            "its memory comes and goes within each sample, first touched where its worker stands";
+        Ok(self.jobs.iter().map(|_| Proof { memory: Known::missing(why) }).collect())
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        if self.counts {
+            return Vec::new();
+        }
+        vec![Warning {
+            text:
+                "TLB shoot-downs are missing: this kernel does not count them in /proc/interrupts"
+                    .into(),
+            advice: "where threads are slower than processes, the cause stays unproved".into(),
+        }]
+    }
+}

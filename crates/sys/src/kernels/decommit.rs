@@ -1,0 +1,394 @@
+//! Memory that is touched and given back, by threads of one process or by as many processes.
+//!
+//! Method: each worker stands on a CPU of its own and maps memory of its own. All meet before the part that
+//! is timed, so that all do it at once. Threads have one address space in common: what one gives back the
+//! CPUs of the others have to forget too (a TLB shoot-down), and some of it is done under a lock of
+//! theirs together. Processes share neither.
+//!
+//! Limits: the processes are forks of ours. Until they end they make system calls and nothing else: another
+//! thread may have held the allocator's lock when the fork was made.
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use hopcost_core::{CpuId, CpuSet, Disturbance, ProbeError};
+
+use crate::quiet::Watch;
+use crate::{Root, affinity, clock};
+
+/// The pages that are touched one by one.
+const PAGE_BYTES: usize = 4096;
+/// Bytes given back by one call: from here on glibc maps and unmaps each block by itself.
+pub const PIECE_BYTES: usize = 128 << 10;
+
+/// The part that is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// The first touch of each page.
+    Touch,
+    /// `munmap`.
+    Unmap,
+    /// `madvise(MADV_DONTNEED)`: the pages go at once, the addresses stay.
+    DontNeed,
+    /// `madvise(MADV_FREE)`: the pages go when they are needed elsewhere.
+    Free,
+}
+
+/// Who works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crowd {
+    /// Threads of one process.
+    Threads,
+    /// Processes of one thread.
+    Processes,
+}
+
+/// What one worker says of its part.
+#[derive(Clone, Copy, Debug)]
+pub struct Account {
+    /// How long it took.
+    pub took: Duration,
+    /// What spoilt it, if anything did.
+    pub quiet: Result<(), Disturbance>,
+}
+
+/// One worker per CPU does `act` with `bytes` of its own, all at once.
+pub fn run(
+    act: Act,
+    crowd: Crowd,
+    cpus: &[CpuId],
+    bytes: usize,
+) -> Result<Vec<Account>, ProbeError> {
+    let failed = |source| ProbeError::System { what: "giving memory back".into(), source };
+    let leaders = usize::from(crowd == Crowd::Processes);
+    let board = Board::new(cpus.len(), leaders).map_err(failed)?;
+    match crowd {
+        Crowd::Threads => {
+            let task = |n: usize| work(act, bytes, &board, n, &mut Watch::new(cpus[n]));
+            affinity::crew(cpus, task)?;
+        }
+        Crowd::Processes => fork_workers(act, bytes, &board, cpus)?,
+    }
+    board.accounts().map_err(failed)
+}
+
+/// How many shoot-downs the CPUs of this machine have been asked for so far; none where the kernel does not
+/// count them (they have a line of `/proc/interrupts` on x86).
+pub fn shoot_downs() -> Option<u64> {
+    let text = Root::live().text("proc/interrupts");
+    shoot_downs_in(text.get()?)
+}
+
+fn shoot_downs_in(interrupts: &str) -> Option<u64> {
+    let line = interrupts.lines().find_map(|line| line.trim_start().strip_prefix("TLB:"))?;
+    Some(line.split_whitespace().map_while(|word| word.parse::<u64>().ok()).sum())
+}
+
+/// A worker's whole life. It takes no memory from the allocator: it may be that of a fork.
+fn work(act: Act, bytes: usize, board: &Board, n: usize, watch: &mut Watch) {
+    board.settle(&part(act, bytes, board, n, watch));
+}
+
+fn part(act: Act, bytes: usize, board: &Board, n: usize, watch: &mut Watch) -> io::Result<()> {
+    board.meet(1)?;
+    let mut memory = Memory::map(bytes)?;
+    if act != Act::Touch {
+        memory.touch();
+    }
+    board.meet(2)?;
+    watch.begin();
+    let (done, took) = clock::time(|| memory.undergo(act));
+    let quiet = watch.end();
+    board.tell(n, Account { took, quiet });
+    done
+}
+
+/// Forks a worker for each CPU and waits for all of them.
+fn fork_workers(act: Act, bytes: usize, board: &Board, cpus: &[CpuId]) -> Result<(), ProbeError> {
+    let mut children = Vec::with_capacity(cpus.len());
+    let mut begun = Ok(());
+    for (n, &cpu) in cpus.iter().enumerate() {
+        let mut watch = Watch::new(cpu);
+        // SAFETY: until it ends the child makes system calls, on memory that was there before the fork or
+        // that it maps itself; it never returns from here.
+        match unsafe { libc::fork() } {
+            0 => {
+                let _leave = Leave;
+                watch.follow_me();
+                work(act, bytes, board, n, &mut watch);
+            }
+            -1 => begun = begun.and(Err(io::Error::last_os_error())),
+            child => children.push(child),
+        }
+    }
+    board.settle(&begun);
+    let forked = |source| ProbeError::System { what: "forking".into(), source };
+    let placed = begun.map_err(forked).and_then(|()| put_on(&children, cpus));
+    match placed {
+        Ok(()) => board.arrive(),
+        Err(_) => board.settle(&Err(io::Error::from_raw_os_error(libc::ECANCELED))),
+    }
+    children.into_iter().for_each(wait_for);
+    placed
+}
+
+/// Pins each worker; all of them wait for that.
+fn put_on(children: &[libc::pid_t], cpus: &[CpuId]) -> Result<(), ProbeError> {
+    children.iter().zip(cpus).try_for_each(|(child, &cpu)| {
+        Ok(affinity::pin_other(child.unsigned_abs(), &CpuSet::from_iter([cpu]))?)
+    })
+}
+
+/// Ends a fork without a look at what it has inherited, whichever way it comes here.
+struct Leave;
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        // SAFETY: it ends this process and takes a number alone.
+        unsafe { libc::_exit(0) };
+    }
+}
+
+fn wait_for(child: libc::pid_t) {
+    // SAFETY: the child is ours and was not waited for; its status is not wanted.
+    while unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) } == -1
+        && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+    {}
+}
+
+/// Memory of one worker.
+struct Memory {
+    start: NonNull<u8>,
+    bytes: usize,
+    /// What was unmapped from its start on: another thread may have mapped something there since.
+    gone: usize,
+}
+
+impl Memory {
+    /// Maps it on ordinary pages.
+    fn map(bytes: usize) -> io::Result<Self> {
+        let start = map(bytes, libc::MAP_PRIVATE | libc::MAP_NORESERVE)?;
+        // SAFETY: advice about our own mapping; a kernel without huge pages refuses it, and needs none.
+        unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
+        Ok(Self { start, bytes, gone: 0 })
+    }
+
+    fn touch(&self) {
+        for at in (0..self.bytes).step_by(PAGE_BYTES) {
+            // SAFETY: it is inside the mapping, which nobody else knows of.
+            unsafe { self.start.add(at).write_volatile(1) };
+        }
+    }
+
+    fn undergo(&mut self, act: Act) -> io::Result<()> {
+        match act {
+            Act::Touch => {
+                self.touch();
+                Ok(())
+            }
+            Act::Unmap => self.unmap(PIECE_BYTES),
+            Act::DontNeed => self.advise(libc::MADV_DONTNEED),
+            Act::Free => self.advise(libc::MADV_FREE),
+        }
+    }
+
+    fn unmap(&mut self, piece: usize) -> io::Result<()> {
+        while self.gone < self.bytes {
+            let bytes = piece.min(self.bytes - self.gone);
+            // SAFETY: the piece is ours, still mapped, and not touched again.
+            check(unsafe { libc::munmap(self.start.add(self.gone).as_ptr().cast(), bytes) })?;
+            self.gone += bytes;
+        }
+        Ok(())
+    }
+
+    fn advise(&self, advice: libc::c_int) -> io::Result<()> {
+        for at in (0..self.bytes).step_by(PIECE_BYTES) {
+            let bytes = PIECE_BYTES.min(self.bytes - at);
+            // SAFETY: the piece is ours, and what it held is not read again.
+            check(unsafe { libc::madvise(self.start.add(at).as_ptr().cast(), bytes, advice) })?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // What cannot be unmapped stays until the end of the process.
+        let _ = self.unmap(self.bytes);
+    }
+}
+
+/// New memory of zeroes that no file is behind.
+fn map(bytes: usize, flags: libc::c_int) -> io::Result<NonNull<u8>> {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, flags | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    let mapped = (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast())).flatten();
+    mapped.ok_or_else(io::Error::last_os_error)
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// What the workers have in common, whatever they are: words of memory that forks share.
+struct Board {
+    words: NonNull<AtomicU64>,
+    workers: usize,
+    /// Who arrives at the first meeting only.
+    leaders: usize,
+}
+
+// SAFETY: what it points to is a mapping of its own, of atomic words alone, until it is dropped.
+unsafe impl Sync for Board {}
+
+const ARRIVED: usize = 0;
+const ERROR: usize = 1;
+const ACCOUNTS: usize = 8;
+/// A line of the cache each: how long it took, and by what it was spoilt.
+const ACCOUNT: usize = 8;
+/// One that does not come has died: nothing here takes so long.
+const PATIENCE: Duration = Duration::from_mins(1);
+const SPOILT: [Disturbance; 4] =
+    [Disturbance::Moved, Disturbance::Preempted, Disturbance::Waited, Disturbance::Stolen];
+
+impl Board {
+    fn new(workers: usize, leaders: usize) -> io::Result<Self> {
+        let words = map((ACCOUNTS + workers * ACCOUNT) * 8, libc::MAP_SHARED)?.cast();
+        Ok(Self { words, workers, leaders })
+    }
+
+    fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping has so many words, its zeroes are words, and all are atomic.
+        unsafe {
+            std::slice::from_raw_parts(self.words.as_ptr(), ACCOUNTS + self.workers * ACCOUNT)
+        }
+    }
+
+    fn arrive(&self) {
+        self.words()[ARRIVED].fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Waits until all have come to this meeting, the first being 1, or one of them has failed.
+    fn meet(&self, meeting: usize) -> io::Result<()> {
+        self.arrive();
+        let all = (meeting * self.workers + self.leaders) as u64;
+        let since = clock::now();
+        while self.words()[ARRIVED].load(Ordering::Acquire) < all {
+            if self.words()[ERROR].load(Ordering::Relaxed) != 0 {
+                return Err(io::Error::from_raw_os_error(libc::ECANCELED));
+            }
+            if since.elapsed() > PATIENCE {
+                return Err(io::Error::from_raw_os_error(libc::ETIMEDOUT));
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    /// The first error is everybody's: nobody waits any longer for the one that has it.
+    fn settle(&self, result: &io::Result<()>) {
+        if let Err(error) = result {
+            let code = error.raw_os_error().unwrap_or(libc::EIO).unsigned_abs().into();
+            let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+            let _ = self.words()[ERROR].compare_exchange(0, code, success, failure);
+        }
+    }
+
+    fn tell(&self, n: usize, account: Account) {
+        let at = ACCOUNTS + n * ACCOUNT;
+        let cause = account.quiet.err().and_then(|cause| SPOILT.iter().position(|&c| c == cause));
+        self.words()[at + 1].store(cause.map_or(0, |at| at as u64 + 1), Ordering::Relaxed);
+        let took = account.took.as_nanos() as u64;
+        self.words()[at].store(took.max(1), Ordering::Release);
+    }
+
+    /// Everybody's account, or the error that there was.
+    fn accounts(&self) -> io::Result<Vec<Account>> {
+        let error = self.words()[ERROR].load(Ordering::Acquire);
+        if error != 0 {
+            return Err(io::Error::from_raw_os_error(error as i32));
+        }
+        let account = |at: usize| {
+            let took = Duration::from_nanos(self.words()[at].load(Ordering::Acquire));
+            let cause = self.words()[at + 1].load(Ordering::Relaxed) as usize;
+            let quiet = cause.checked_sub(1).map_or(Ok(()), |cause| Err(SPOILT[cause]));
+            let died = || io::Error::other("a worker ended before its work");
+            if took.is_zero() { Err(died()) } else { Ok(Account { took, quiet }) }
+        };
+        (0..self.workers).map(|n| account(ACCOUNTS + n * ACCOUNT)).collect()
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours alone, and no borrow of it outlives self.
+        unsafe { libc::munmap(self.words.as_ptr().cast(), size_of_val(self.words())) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYTES: usize = 4 << 20;
+    const ACTS: [Act; 4] = [Act::Touch, Act::Unmap, Act::DontNeed, Act::Free];
+
+    fn cpus() -> Vec<CpuId> {
+        affinity::mask().unwrap().iter().collect()
+    }
+
+    #[test]
+    fn every_worker_of_every_crowd_gives_an_account() {
+        for crowd in [Crowd::Threads, Crowd::Processes] {
+            for act in ACTS {
+                let accounts = run(act, crowd, &cpus(), BYTES).unwrap();
+                assert_eq!(accounts.len(), cpus().len(), "{act:?} {crowd:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_worker_that_cannot_begin_is_an_error_and_holds_up_nobody() {
+        for crowd in [Crowd::Threads, Crowd::Processes] {
+            let cpus = [cpus()[0], CpuId(4711)];
+            assert!(run(Act::Unmap, crowd, &cpus, BYTES).is_err(), "{crowd:?}");
+            let error = run(Act::Touch, crowd, &cpus[..1], 1 << 50).unwrap_err().to_string();
+            assert!(error.starts_with("giving memory back: "), "{crowd:?}: {error}");
+        }
+    }
+
+    /// What is told of a page by `mincore`: unmapped, or there, or not there any more.
+    fn state(memory: &Memory, at: usize) -> Option<bool> {
+        let mut resident = 0;
+        // SAFETY: it asks about one page, mapped or not, and writes one byte of ours.
+        let told = unsafe {
+            libc::mincore(memory.start.add(at).as_ptr().cast(), PAGE_BYTES, &raw mut resident)
+        };
+        (told == 0).then_some(resident & 1 == 1)
+    }
+
+    #[test]
+    fn each_act_does_what_its_name_says() {
+        for (act, after) in [(Act::Touch, Some(true)), (Act::DontNeed, Some(false))] {
+            let mut memory = Memory::map(BYTES).unwrap();
+            memory.touch();
+            assert_eq!(state(&memory, BYTES - PAGE_BYTES), Some(true));
+            memory.undergo(act).unwrap();
+            assert_eq!(state(&memory, BYTES - PAGE_BYTES), after, "{act:?}");
+        }
+        let mut memory = Memory::map(BYTES).unwrap();
+        memory.undergo(Act::Unmap).unwrap();
+        assert_eq!(memory.gone, BYTES);
+    }
+
+    #[test]
+    fn shoot_downs_are_those_of_all_cpus() {
+        let text = "            CPU0       CPU1\n NMI:  1  2   Non-maskable interrupts\n TLB:      4966    5061   TLB shootdowns\n";
+        assert_eq!(shoot_downs_in(text), Some(10_027));
+        assert_eq!(shoot_downs_in("           CPU0\nIPI0:  7  Rescheduling interrupts\n"), None);
+    }
+}
