@@ -33,7 +33,7 @@ mod machines {
     use super::*;
 
     /// All that place memory or threads.
-    const ALL: &[&str] = &["latency", "bandwidth", "cores", "switch", "log", "decommit"];
+    const ALL: &[&str] = &["latency", "bandwidth", "cores", "switch", "log", "decommit", "pages"];
     /// Those that reach memory-only nodes.
     const REACHING: &[&str] = &["latency", "bandwidth"];
 

@@ -45,7 +45,7 @@ pub fn record(seconds: u64) -> Result<u8> {
     let cpu = machine.limits.cpus.last().context("no CPU is usable")?;
     affinity::pin_to(cpu)?;
     let region = Region::place(&Request::on(&machine, node, BYTES, None))?;
-    let plan = Plan { bytes: BYTES, stride: 256, line: 0, order: Order::Random };
+    let plan = Plan { from: 0, bytes: BYTES, stride: 256, line: 0, order: Order::Random };
     let mut course = Course::new(region);
     let cycle = course.lay(&plan, &mut Rng::with_seed(1));
     let mut text = format!(

@@ -276,7 +276,7 @@ impl Estate {
                 Variant::Random | Variant::RandomTwice => Order::Random,
                 Variant::PageByPage => Order::Grouped { bytes: GROUP_BYTES },
             };
-            let plan = Plan { bytes: variant.bytes(size), stride, line, order };
+            let plan = Plan { from: 0, bytes: variant.bytes(size), stride, line, order };
             cycles.push((at, courses[at].lay(&plan, rng)));
         }
         Ok(Self { node, courses, cycles })

@@ -10,6 +10,7 @@ mod ground;
 mod latency;
 mod log;
 mod pace;
+mod pages;
 mod switch;
 
 use hopcost_core::Probe;
@@ -22,4 +23,5 @@ pub const PROBES: &[&dyn Probe] = &[
     &switch::Switch,
     &log::Log,
     &decommit::Decommit,
+    &pages::Pages,
 ];

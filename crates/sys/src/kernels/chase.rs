@@ -10,6 +10,7 @@
 
 use std::hint::black_box;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use fastrand::Rng;
 use hopcost_core::Locality;
@@ -34,7 +35,9 @@ pub enum Order {
 /// What cycle to lay, and where in the region.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// The part of the region, from its start, that the cycle visits.
+    /// Where in the region the part begins that the cycle visits: at a line.
+    pub from: usize,
+    /// How long that part is.
     pub bytes: usize,
     /// Bytes of a slot.
     pub stride: usize,
@@ -60,7 +63,25 @@ struct Cycle {
     /// Addresses spread evenly along the cycle, for chains in parallel.
     starts: Vec<usize>,
     slots: usize,
-    line: usize,
+    plan: Plan,
+}
+
+impl Plan {
+    /// The word of the region that a slot's line begins with.
+    fn word_of(&self, slot: u32) -> usize {
+        let lines = self.stride / LINE_BYTES;
+        let line = (first_line(slot) + self.line) % lines;
+        (self.from + slot as usize * self.stride + line * LINE_BYTES) / 8
+    }
+
+    /// May two cycles have a line in common?
+    fn meets(&self, other: &Self) -> bool {
+        let is_apart =
+            self.from + self.bytes <= other.from || other.from + other.bytes <= self.from;
+        // Lines are told apart by their number only where both count them from the same slots.
+        let is_alike = self.from == other.from && self.stride == other.stride;
+        !(is_apart || is_alike && self.line != other.line)
+    }
 }
 
 /// The most chains that [`Course::walk`] follows at once.
@@ -74,18 +95,14 @@ impl Course {
 
     /// Lays one more cycle, on lines that none before it uses; its number.
     pub fn lay(&mut self, plan: &Plan, rng: &mut Rng) -> usize {
-        assert!(plan.bytes <= self.region.len(), "the cycle is longer than its region");
-        let lines = plan.stride / LINE_BYTES;
-        assert!(plan.line < lines, "a slot has no such line");
-        assert!(self.cycles.iter().all(|cycle| cycle.line != plan.line), "the line is taken");
+        assert!(plan.from + plan.bytes <= self.region.len(), "the cycle leaves its region");
+        assert!(plan.from.is_multiple_of(LINE_BYTES), "a cycle begins at a line");
+        assert!(plan.line < plan.stride / LINE_BYTES, "a slot has no such line");
+        assert!(!self.cycles.iter().any(|cycle| cycle.plan.meets(plan)), "the line is taken");
         let order = visits(plan, rng);
         let base = self.region.as_ptr() as usize;
         let words = self.region.words_mut();
-        let word_of = |slot: u32| {
-            let line = (first_line(slot) + plan.line) % lines;
-            (slot as usize * plan.stride + line * LINE_BYTES) / 8
-        };
-        let address_of = |slot: u32| base + word_of(slot) * 8;
+        let address_of = |slot: u32| base + plan.word_of(slot) * 8;
         // First who follows whom, in an array that caches hold; then one pass through the memory.
         // Writing in the order of the visits would wait for memory at every slot.
         let mut followers = vec![0; order.len()];
@@ -93,18 +110,26 @@ impl Course {
             followers[slot as usize] = order[(at + 1) % order.len()];
         }
         for (slot, &next) in followers.iter().enumerate() {
-            words[word_of(slot as u32)] = address_of(next) as u64;
+            words[plan.word_of(slot as u32)] = address_of(next) as u64;
         }
         let chains = MOST_CHAINS.min(order.len());
         let starts = (0..chains).map(|chain| address_of(order[chain * order.len() / chains]));
         let (starts, slots) = (starts.collect(), order.len());
-        self.cycles.push(Cycle { starts, slots, line: plan.line });
+        self.cycles.push(Cycle { starts, slots, plan: *plan });
         self.cycles.len() - 1
     }
 
     /// How many slots a cycle visits.
     pub fn slots(&self, cycle: usize) -> usize {
         self.cycles[cycle].slots
+    }
+
+    /// Reads every line of a cycle in the order of the memory: what the caches can hold of it is in them.
+    pub fn bring_near(&self, cycle: usize) {
+        let Cycle { slots, plan, .. } = &self.cycles[cycle];
+        let words = self.region.atomics();
+        let read = |slot| words[plan.word_of(slot)].load(Ordering::Relaxed);
+        black_box((0..*slots as u32).fold(0, |all, slot| all ^ read(slot)));
     }
 
     /// Where the memory is.
@@ -213,7 +238,7 @@ mod tests {
         let mut rng = Rng::with_seed(7);
         let orders = [Order::Random, Order::Grouped { bytes: 4096 }, Order::Random, Order::Random];
         for (line, order) in orders.into_iter().enumerate() {
-            course.lay(&Plan { bytes: 1 << 20, stride: 256, line, order }, &mut rng);
+            course.lay(&Plan { from: 0, bytes: 1 << 20, stride: 256, line, order }, &mut rng);
         }
         let mut used = std::collections::HashSet::new();
         for cycle in 0..orders.len() {
@@ -230,10 +255,29 @@ mod tests {
     }
 
     #[test]
+    fn cycles_lie_side_by_side_and_never_on_a_line_of_another() {
+        let mut course = Course::new(region(1 << 20));
+        let mut rng = Rng::with_seed(7);
+        let part =
+            |from, bytes, stride| Plan { from, bytes, stride, line: 0, order: Order::Random };
+        let parts =
+            [part(0, 4096, 64), part(4096, 192 << 10, 64), part(256 << 10, 512 << 10, 4096)];
+        let cycles = parts.map(|plan| course.lay(&plan, &mut rng));
+        for (cycle, plan) in cycles.into_iter().zip(&parts) {
+            course.bring_near(cycle);
+            let met = round(&mut course, cycle);
+            assert_eq!(met.len(), plan.bytes / plan.stride);
+            assert!(met.iter().all(|at| (plan.from..plan.from + plan.bytes).contains(at)));
+        }
+        assert!(parts[1].meets(&part(0, 8192, 64)) && !parts[0].meets(&parts[1]));
+        assert!(parts[0].meets(&Plan { line: 1, ..part(0, 4096, 128) }), "slots of another size");
+    }
+
+    #[test]
     fn a_grouped_cycle_finishes_each_group_before_the_next() {
         let mut course = Course::new(region(1 << 20));
         let order = Order::Grouped { bytes: 4096 };
-        let plan = Plan { bytes: 1 << 20, stride: 256, line: 0, order };
+        let plan = Plan { from: 0, bytes: 1 << 20, stride: 256, line: 0, order };
         let cycle = course.lay(&plan, &mut Rng::with_seed(7));
         let met = round(&mut course, cycle);
         let changes = met.windows(2).filter(|pair| pair[0] / 4096 != pair[1] / 4096).count();
@@ -244,7 +288,7 @@ mod tests {
     #[test]
     fn a_walk_goes_on_where_the_last_one_stopped() {
         let mut course = Course::new(region(1 << 20));
-        let plan = Plan { bytes: 1 << 20, stride: 256, line: 0, order: Order::Random };
+        let plan = Plan { from: 0, bytes: 1 << 20, stride: 256, line: 0, order: Order::Random };
         let cycle = course.lay(&plan, &mut Rng::with_seed(7));
         let start = course.cycles[cycle].starts.clone();
         course.walk(cycle, 1, 1024);

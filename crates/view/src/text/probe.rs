@@ -222,6 +222,9 @@ fn by_class(cells: &[&CellResult]) -> String {
 
 fn curve(series: &str, cells: &[&CellResult], columns: usize) -> String {
     let unit = cells[0].cell.unit;
+    if cells.iter().all(|cell| !cell.cell.is_ready()) {
+        return format!("  {}  {}\n", Ink::Strong.on(series), Ink::Faint.on("–"));
+    }
     let mut out = format!("  {}  {unit}\n", Ink::Strong.on(series));
     let most = cells.iter().filter_map(|cell| cell.estimate()).map(|e| e.high).fold(0.0, f64::max);
     let room = columns.saturating_sub(30).min(40);
