@@ -33,7 +33,8 @@ mod machines {
     use super::*;
 
     /// All that place memory or threads.
-    const ALL: &[&str] = &["latency", "bandwidth", "cores", "switch", "log", "decommit", "pages"];
+    const ALL: &[&str] =
+        &["latency", "bandwidth", "cores", "switch", "log", "decommit", "pages", "smt"];
     /// Those that reach memory-only nodes.
     const REACHING: &[&str] = &["latency", "bandwidth"];
 

@@ -11,6 +11,7 @@ mod latency;
 mod log;
 mod pace;
 mod pages;
+mod smt;
 mod switch;
 
 use hopcost_core::Probe;
@@ -24,4 +25,5 @@ pub const PROBES: &[&dyn Probe] = &[
     &log::Log,
     &decommit::Decommit,
     &pages::Pages,
+    &smt::Smt,
 ];

@@ -3,6 +3,7 @@
 //! Each works on memory that somebody else placed and on threads that somebody else pinned, and
 //! returns raw times or counts. What to run, how often and where is the probes' business.
 
+pub mod arithmetic;
 pub mod bandwidth;
 pub mod chase;
 pub mod commit_log;

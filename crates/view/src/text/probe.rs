@@ -251,8 +251,10 @@ fn bar(low: f64, high: f64, room: usize) -> String {
 }
 
 fn list(cells: &[&CellResult], columns: usize) -> String {
+    let is_here = |cell: &&CellResult| !is_absent_rung(cells.iter().copied(), cell);
+    let cells: &[&CellResult] = &cells.iter().copied().filter(is_here).collect::<Vec<_>>();
     let mut rows: Vec<&Place> = Vec::new();
-    for cell in cells.iter().filter(|cell| !is_absent_rung(cells.iter().copied(), cell)) {
+    for cell in cells {
         if !rows.contains(&&cell.cell.row) {
             rows.push(&cell.cell.row);
         }
@@ -350,4 +352,88 @@ fn absences(report: &ProbeReport, columns: usize) -> String {
         out.push_str(&labelled(&format!("  {mark}"), 9, &text, columns));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use hopcost_core::{
+        Cell, CpuId, DistanceClass, Effort, Estimate, Known, NodeId, Reason, Spread, Unit,
+    };
+
+    use super::*;
+
+    fn result(series: &str, row: Place, column: Place, figure: Result<f64, &str>) -> CellResult {
+        let reason = |reason: &str| Reason::from(reason.to_owned());
+        let known = |reason: &str| Known::missing(reason.to_owned());
+        let estimate = |point: f64| Estimate {
+            point,
+            low: point,
+            high: point,
+            level: 0.95,
+            n: 9,
+            n_effective: 9.0,
+        };
+        let spread = |of| Spread { min: of, p5: of, median: of, p95: of, max: of };
+        CellResult {
+            cell: Cell {
+                series: series.into(),
+                row,
+                column,
+                class: Known::Is(DistanceClass::SameL3),
+                unit: Unit::Nanoseconds,
+                cpus: figure.map_or_else(known, |_| Known::Is(vec![CpuId(0)])),
+            },
+            outcome: match figure {
+                Ok(point) => Outcome::Measured { estimate: estimate(point), spread: spread(point) },
+                Err(text) => Outcome::Missing(reason(text)),
+            },
+            proof: Known::missing("it is not looked at"),
+            dropped: BTreeMap::new(),
+            counters: BTreeMap::new(),
+        }
+    }
+
+    fn text(cells: Vec<CellResult>) -> String {
+        let report = ProbeReport {
+            probe: "any".into(),
+            question: "What is shown?".into(),
+            effort: Effort::Quick,
+            seed: 1,
+            rounds: 6,
+            seconds: 1.0,
+            interrupted: false,
+            cells,
+            warnings: Vec::new(),
+        };
+        probe_report(&report, 80)
+    }
+
+    #[test]
+    fn a_curve_of_which_nothing_can_be_had_takes_one_line() {
+        let of = |count, figure| {
+            result("on large pages", Place::Node(NodeId(0)), Place::Count(count), figure)
+        };
+        let none = text((1..9).map(|count| of(count, Err("none is free"))).collect());
+        let lines = none.lines().filter(|line| line.contains('–')).count();
+        assert_eq!(lines, 2, "the curve and the reason: {none}");
+        let one = text(vec![of(1, Ok(7.0)), of(2, Err("none is free"))]);
+        assert!(one.contains("     1     7.00") && one.contains("     2  "), "{one}");
+    }
+
+    #[test]
+    fn a_rung_that_is_not_here_has_no_line_of_its_own() {
+        let of = |class, series, figure| {
+            result(series, Place::Class(class), Place::Cpu(CpuId(1)), figure)
+        };
+        let one = text(vec![
+            of(DistanceClass::Sibling, "futex", Err("no core has two usable threads")),
+            of(DistanceClass::Sibling, "pipe", Err("no core has two usable threads")),
+            of(DistanceClass::SameL3, "futex", Ok(5.0)),
+            of(DistanceClass::SameL3, "pipe", Ok(6.0)),
+        ]);
+        assert!(one.contains("same-l3 → cpu 1, ns") && one.contains("not here: sibling"), "{one}");
+        assert_eq!(one.lines().filter(|line| line.contains("futex")).count(), 1, "{one}");
+    }
 }
