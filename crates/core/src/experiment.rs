@@ -58,6 +58,8 @@ pub struct Comparison {
     pub find_worst: bool,
     /// Is asked, too, how far the response times lie apart?
     pub spread: bool,
+    /// Is asked how throughput grows with the streams, level by level?
+    pub find_scaling: bool,
     /// What must be proved for a result to count.
     pub claims: Vec<Claim>,
 }

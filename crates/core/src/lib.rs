@@ -26,6 +26,7 @@ mod probe;
 mod proof;
 mod published;
 mod result;
+mod scaling;
 mod target;
 mod verdict;
 mod whereabouts;
@@ -61,8 +62,9 @@ pub use proof::{Locality, PageSize, Proof, ProofMethod};
 pub use published::{Figure, Published};
 pub use result::{
     Arm, CostSoFar, Details, ExperimentResult, Headline, PointCost, PointSpread, Proved, ProvedBy,
-    Tier,
+    Scaling, Tier,
 };
+pub use scaling::ScalingLaw;
 pub use target::{
     CallError, Counted, Home, Instance, Loading, Look, Lookups, Mail, Needs, Parallel, Remote,
     Seat, Session, Setup, Target, TargetError,

@@ -9,6 +9,7 @@ use crate::estimate::{Estimate, Unit};
 use crate::known::{Known, Reason};
 use crate::observer::Observation;
 use crate::probe::Disturbance;
+use crate::scaling::ScalingLaw;
 use crate::verdict::Verdict;
 
 /// An experiment's outcome. docs/JSON.md documents its keys.
@@ -63,6 +64,9 @@ pub struct Details {
     /// How far the response times lie apart, point by point, where that was asked.
     #[serde(default)]
     pub spreads: Vec<PointSpread>,
+    /// How throughput grows with the streams, level by level, where that was asked.
+    #[serde(default)]
+    pub scaling: Vec<Scaling>,
     /// What was found of each level.
     pub arms: Vec<Arm>,
     /// How closely it is known what was near and what was far; null where nothing was placed.
@@ -135,6 +139,15 @@ pub struct PointSpread {
     pub reason: Reason,
     /// The standard deviation, as a multiple of the baseline's.
     pub ratio: Known<Estimate>,
+}
+
+/// How the throughput of a level grows with its streams.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scaling {
+    /// The level.
+    pub level: String,
+    /// The law that describes it, or why none does.
+    pub law: Known<ScalingLaw>,
 }
 
 /// A cost as it stood at one look.

@@ -1,6 +1,7 @@
 //! Reads an experiment from its file, with errors that point at the place and say what to do.
 
 mod audit;
+mod find;
 mod parallel;
 mod places;
 mod policy;
@@ -15,6 +16,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use toml::Spanned;
 
 use crate::settings;
+use find::Find;
 
 use places::{apart, spot};
 
@@ -322,8 +324,10 @@ fn comparison(file: &File, known: &Vocabulary<'_>) -> Result<Comparison, Flaw> {
             "say what counts: response = \"calls_per_second\"",
         )
     })?;
-    let find = find(measure.get_ref().find.as_ref())?;
+    let find = Find::of(measure.get_ref().find.as_ref())?;
     let (factor, levels) = factor(file, find, known)?;
+    let streams = streams(file.sweep.as_ref())?;
+    find.check_streams(&measure.get_ref().response, &streams)?;
     let claims = measure.get_ref().prove.iter();
     let claims = claims
         .map(|claim| self::claim(claim, &factor, &levels, known))
@@ -335,11 +339,12 @@ fn comparison(file: &File, known: &Vocabulary<'_>) -> Result<Comparison, Flaw> {
         workload: workload.get_ref().clone(),
         factor,
         levels,
-        streams: streams(file.sweep.as_ref())?,
+        streams,
         load: load(&file.load)?,
         response: response(&measure.get_ref().response)?,
         find_worst: find == Find::Worst,
         spread: measure.get_ref().spread,
+        find_scaling: find == Find::Scaling,
         claims,
     })
 }
@@ -372,20 +377,7 @@ fn factor(file: &File, find: Find, known: &Vocabulary<'_>) -> Result<(String, Ve
             "one experiment varies one factor: write another file for this one",
         ));
     }
-    if find == Find::Score && levels.0.len() != 1 {
-        return Err(Flaw::of(
-            name,
-            format!("'{}' has {} levels", name.get_ref(), levels.0.len()),
-            "a score compares nothing: keep one level, or leave out find = \"score\"",
-        ));
-    }
-    if find != Find::Score && levels.0.len() < 2 {
-        return Err(Flaw::of(
-            name,
-            format!("'{}' has {} level", name.get_ref(), levels.0.len()),
-            "a comparison needs two or more, the baseline first; a score has find = \"score\"",
-        ));
-    }
+    find.check_levels(name, levels.0.len())?;
     let levels =
         levels.0.iter().map(|(name, table)| level(name, table, known)).collect::<Result<_, _>>()?;
     Ok((name.get_ref().clone(), levels))
@@ -505,23 +497,6 @@ fn response(text: &Spanned<String>) -> Result<Response, Flaw> {
         "queries_per_hour" => Response::QueriesPerHour,
         _ => Response::CallsPerSecond,
     })
-}
-
-/// What a sweep is looked through for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Find {
-    /// Every point is reported.
-    Nothing,
-    /// The point with the highest cost.
-    Worst,
-    /// The highest throughput of the only level.
-    Score,
-}
-
-fn find(text: Option<&Spanned<String>>) -> Result<Find, Flaw> {
-    let Some(text) = text else { return Ok(Find::Nothing) };
-    expect_one_of("search", text, &["worst", "score"])?;
-    Ok(if text.get_ref() == "worst" { Find::Worst } else { Find::Score })
 }
 
 /// `remote_lookups >= 98% when memory = remote`

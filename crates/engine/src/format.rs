@@ -87,7 +87,8 @@ pub const KEYS: &[Key] = &[
     key(
         "measure.find",
         "`\"worst\"`: the headline is the worst of the sweep, from fresh blocks; `\"score\"`: the \
-         highest throughput of the only level, compared with nothing",
+         highest throughput of the only level, compared with nothing; `\"scaling\"`: the law by which each \
+         level's throughput grows with its streams, of three numbers of streams or more",
     ),
     key(
         "measure.spread",

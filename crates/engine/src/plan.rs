@@ -8,6 +8,7 @@
 //! varies, so that few streams stand on all nodes, too.
 
 mod apart;
+mod boundaries;
 mod cores;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,6 +99,19 @@ pub struct Plan {
     pub points: Vec<Point>,
     /// What is left out.
     pub left_out: Vec<LeftOut>,
+    /// Level by level, up to how many streams each finds a place of the same kind, where it is asked how
+    /// throughput grows with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boundaries: Vec<Vec<Boundary>>,
+}
+
+/// Up to so many streams a stream more finds a place of the same kind as those before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boundary {
+    /// Streams.
+    pub streams: u32,
+    /// What ends there.
+    pub of: String,
 }
 
 impl Plan {
@@ -149,7 +163,18 @@ pub fn plan(comparison: &Comparison, machine: &Machine, effort: Effort) -> Resul
         equal_hands(&mut placements);
     }
     let cpus = placements.iter().flatten().map(|placed| placed.workers.len()).max().unwrap_or(0);
-    let streams = streams(&comparison.streams, cpus, effort, &mut left_out);
+    let streams = if comparison.find_scaling {
+        // What streams without a CPU of their own do is a part of the question.
+        comparison.streams.clone()
+    } else {
+        streams(&comparison.streams, cpus, effort, &mut left_out)
+    };
+    let boundaries = match placements.first() {
+        Some(levels) if comparison.find_scaling => {
+            levels.iter().map(|placed| boundaries::of(&placed.workers, machine)).collect()
+        }
+        _ => Vec::new(),
+    };
     // A score is its only level, compared with itself.
     let tested = if comparison.is_score() { 0..1 } else { 1..levels.len() };
     let points = streams
@@ -157,7 +182,7 @@ pub fn plan(comparison: &Comparison, machine: &Machine, effort: Effort) -> Resul
         .flat_map(|&streams| tested.clone().map(move |level| Point { streams, level }))
         .collect();
     let levels = levels.iter().map(|level| level.name.clone()).collect();
-    Ok(Plan { bindings, placements, levels, points, left_out })
+    Ok(Plan { bindings, placements, levels, points, left_out, boundaries })
 }
 
 /// Is how many CPUs the workers get a part of what the level says?

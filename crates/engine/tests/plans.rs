@@ -35,6 +35,7 @@ fn comparison(levels: Vec<Level>, streams: &[u32]) -> Comparison {
         response: Response::QueriesPerHour,
         find_worst: true,
         spread: false,
+        find_scaling: false,
         claims: Vec::new(),
     }
 }
@@ -257,6 +258,26 @@ fn a_score_is_its_only_level_against_itself() {
     assert!(plan.is_score());
     assert_eq!(plan.points, [1, 2].map(|streams| Point { streams, level: 0 }));
     assert_eq!(plan.placements[0][0].at, Some(NodeId(0)), "there is no other");
+}
+
+#[test]
+fn a_law_is_of_all_numbers_of_streams_with_the_ends_of_cores_and_sockets() {
+    let whole = Level { name: "whole".into(), data: Some(Spot::Node('A')), ..Level::default() };
+    let mut law = comparison(vec![whole], &[1, 2, 4, 8, 400]);
+    (law.find_worst, law.find_scaling) = (false, true);
+    for (name, ends) in [
+        ("hand-epyc-nps4", &[(16, "socket"), (32, "cores"), (64, "threads of cores")][..]),
+        ("vm-n1", &[(1, "cores"), (2, "threads of cores")]),
+    ] {
+        let plan = plan(&law, &machine(name), Effort::Quick).unwrap();
+        let streams: Vec<u32> = plan.points.iter().map(|point| point.streams).collect();
+        assert_eq!((streams, plan.left_out), (vec![1, 2, 4, 8, 400], Vec::new()));
+        let found: Vec<(u32, &str)> =
+            plan.boundaries[0].iter().map(|end| (end.streams, end.of.as_str())).collect();
+        assert_eq!(found, ends, "{name}");
+    }
+    law.find_scaling = false;
+    assert!(plan(&law, &machine("vm-n1"), Effort::Quick).unwrap().boundaries.is_empty());
 }
 
 #[test]

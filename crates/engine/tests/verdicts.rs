@@ -9,7 +9,7 @@ use hopcost_core::{
     Verdict, Window,
 };
 use hopcost_engine::judging::{Case, Circumstances, conclude};
-use hopcost_engine::plan::{Placement, Plan, Point};
+use hopcost_engine::plan::{Boundary, Placement, Plan, Point};
 use hopcost_engine::schedule::{Pace, Schedule};
 
 const CALL_NS: u64 = 2_000_000;
@@ -48,6 +48,7 @@ fn run() -> Run {
             response: Response::CallsPerSecond,
             find_worst: false,
             spread: false,
+            find_scaling: false,
             claims: vec![claim("local_lookups", "local"), claim("remote_lookups", "remote")],
         },
         plan: Plan {
@@ -59,6 +60,7 @@ fn run() -> Run {
             levels: vec!["local".into(), "remote".into()],
             points: vec![Point { streams: 1, level: 1 }],
             left_out: Vec::new(),
+            boundaries: Vec::new(),
         },
         pace: Pace {
             window_s: 0.2,
@@ -345,6 +347,70 @@ fn a_score_whose_two_crews_differ_is_refused() {
         scales(trial, window, if window.tested { 0.9 } else { 1.0 });
     });
     refused(&result, "two equal crews differ");
+}
+
+/// The same, asked how it grows from 1 to 12 streams on eight cores.
+fn scaling() -> Run {
+    let mut run = score();
+    run.comparison.find_scaling = true;
+    run.plan.points = [1, 2, 4, 6, 8, 12].map(|streams| Point { streams, level: 0 }).to_vec();
+    run.plan.boundaries = vec![vec![Boundary { streams: 8, of: "cores".into() }]];
+    run
+}
+
+/// Blocks differ: without any error nothing weighs more than anything else.
+fn restless(trial: &Trial) -> f64 {
+    1.0 + 3e-3 * (trial.number as f64 * 1.7).sin()
+}
+
+#[test]
+fn a_law_that_was_planted_is_found_with_where_it_turns_down() {
+    let by_law = |trial: &Trial| {
+        let others = f64::from(trial.streams) - 1.0;
+        1.0 / (1.0 + 0.05 * others + 0.02 * f64::from(trial.streams) * others)
+    };
+    let result = scaling().ends(0.0, |trial, window| {
+        scales(trial, window, by_law(trial) * restless(trial));
+    });
+    assert_eq!(result.verdict, Verdict::Measured, "{}", result.reason);
+    let law = result.details.unwrap().scaling[0].law.clone().ok().unwrap();
+    let [lambda, sigma, kappa, peak] =
+        [law.lambda, law.sigma, law.kappa, law.peak.clone().ok().unwrap()];
+    for (found, planted) in [(lambda, 500.0), (sigma, 0.05), (kappa, 0.02), (peak, 6.892)] {
+        let near = (found.point - planted).abs() < 0.05 * planted;
+        assert!(near && found.low < found.high, "{found:?} instead of {planted}");
+    }
+    assert_eq!(result.reason.as_str(), law.to_string());
+}
+
+#[test]
+fn a_curve_that_ends_with_the_cores_has_no_place_where_it_turns_down() {
+    let full = |trial: &Trial| f64::from(trial.streams.min(8)) / f64::from(trial.streams);
+    let result = scaling().ends(0.0, |trial, window| {
+        scales(trial, window, full(trial) * restless(trial));
+    });
+    assert_eq!(result.verdict, Verdict::Measured, "{}", result.reason);
+    let words = "not told, because the curve bends at 8 streams, where the cores end";
+    assert!(result.reason.as_str().contains(words), "{}", result.reason);
+}
+
+#[test]
+fn of_two_levels_each_has_its_law_beside_the_comparison() {
+    let mut run = run();
+    run.comparison.find_scaling = true;
+    run.plan.points = [1, 2, 3, 4, 6, 8].map(|streams| Point { streams, level: 1 }).to_vec();
+    let result = run.ends(0.1, |trial, window| scales(trial, window, restless(trial)));
+    assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
+    let found: Vec<(String, f64)> = result
+        .details
+        .unwrap()
+        .scaling
+        .into_iter()
+        .map(|of| (of.level, of.law.ok().unwrap().lambda.point))
+        .collect();
+    let [(local, one), (remote, other)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!([local, remote], ["local", "remote"]);
+    assert!((one - 500.0).abs() < 5.0 && (other - 450.0).abs() < 5.0, "{found:?}");
 }
 
 #[test]

@@ -38,5 +38,5 @@ pub use ratio::paired_ratio;
 pub use restarts::{LEAST_RESTARTS, across_restarts};
 pub use starts::across_starts;
 pub use unpaired::difference;
-pub use usl::{Boundary, Fit, Law, Rate, fit as fit_usl};
+pub use usl::{Boundary, LEAST_FOR_A_LAW, Rate, fit as fit_law};
 pub use worst::{WorstSet, find as find_worst};

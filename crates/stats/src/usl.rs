@@ -14,7 +14,7 @@
 //! that is a bend and no crosstalk; so λ, σ and κ describe such a curve, and explain nothing.
 
 use fastrand::Rng;
-use hopcost_core::{Estimate, Known, Reason};
+use hopcost_core::{Estimate, Known, Reason, ScalingLaw};
 
 use crate::apart::log_error;
 use crate::looks::student_quantile;
@@ -38,25 +38,22 @@ pub struct Boundary<'a> {
     pub of: &'a str,
 }
 
-/// The law with its three parameters.
+/// The three parameters of a law.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Law {
-    /// What one stream does alone.
-    pub lambda: f64,
-    /// The share of the work that has to wait in line.
-    pub sigma: f64,
-    /// What each pair of streams takes to agree, as a share of the work.
-    pub kappa: f64,
+struct Law {
+    lambda: f64,
+    sigma: f64,
+    kappa: f64,
 }
 
 impl Law {
     /// The throughput of so many streams.
-    pub fn rate(&self, streams: f64) -> f64 {
+    fn rate(&self, streams: f64) -> f64 {
         self.lambda * streams / self.denominator(streams)
     }
 
     /// The streams at which it is highest; infinite where nothing turns it down.
-    pub fn peak(&self) -> f64 {
+    fn peak(&self) -> f64 {
         ((1.0 - self.sigma).max(0.0) / self.kappa).sqrt().max(1.0)
     }
 
@@ -65,38 +62,15 @@ impl Law {
     }
 }
 
-/// The law that describes some rates, with intervals.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Fit {
-    /// What one stream does alone.
-    pub lambda: Estimate,
-    /// The share of the work that has to wait in line.
-    pub sigma: Estimate,
-    /// What each pair of streams takes to agree, as a share of the work.
-    pub kappa: Estimate,
-    /// The streams at which the throughput turns down, or why that is not told.
-    pub peak: Known<Estimate>,
-    /// How far the rate that it describes worst lies from it, as a share.
-    pub worst_miss: f64,
-}
-
-impl Fit {
-    /// The law of the points.
-    pub fn law(&self) -> Law {
-        let [lambda, sigma, kappa] = [self.lambda, self.sigma, self.kappa].map(|of| of.point);
-        Law { lambda, sigma, kappa }
-    }
-}
-
 /// So many numbers of streams have to be there for the place where the throughput turns down.
-pub const LEAST_LEVELS: usize = 6;
+const LEAST_LEVELS: usize = 6;
 /// A law has three parameters.
-const LEAST_FOR_A_LAW: usize = 3;
+pub const LEAST_FOR_A_LAW: usize = 3;
 const LEVEL: f64 = 0.95;
 const DRAWS: usize = 999;
 
 /// The law of some rates.
-pub fn fit(rates: &[Rate], boundaries: &[Boundary<'_>], seed: u64) -> Known<Fit> {
+pub fn fit(rates: &[Rate], boundaries: &[Boundary<'_>], seed: u64) -> Known<ScalingLaw> {
     if rates.len() < LEAST_FOR_A_LAW {
         return Known::missing(format!(
             "there are rates at {} numbers of streams, and a law of three parameters needs three",
@@ -126,7 +100,7 @@ pub fn fit(rates: &[Rate], boundaries: &[Boundary<'_>], seed: u64) -> Known<Fit>
     let kappa = estimate(|law| law.kappa);
     let untold = untold(&seen, &best, &kappa, boundaries);
     let miss = |it: &Seen| (it.log_rate - best.log_rate(it.streams)).exp_m1().abs();
-    Known::Is(Fit {
+    Known::Is(ScalingLaw {
         lambda: estimate(|law| law.lambda),
         sigma: estimate(|law| law.sigma),
         kappa,
@@ -148,7 +122,7 @@ fn untold(
             format!("{levels} numbers of streams were measured, and {LEAST_LEVELS} tell").into(),
         );
     }
-    if let Some(bend) = boundaries.iter().find(|boundary| best.bends_at(boundary, seen)) {
+    if let Some(bend) = best.bend_among(boundaries, seen) {
         return Some(
             format!(
                 "the curve bends at {} streams, where the {} end: what comes then is not the law of \
@@ -328,18 +302,33 @@ impl Curve {
         if degrees == 0 { 0.0 } else { self.chi_squared(seen) / degrees as f64 }
     }
 
-    /// Would a bend there describe the rates better than chance and whatever else is left over explain?
-    fn bends_at(&self, boundary: &Boundary<'_>, seen: &[Seen]) -> bool {
+    /// Of these boundaries the one at which a bend describes the rates best, where it does so better than
+    /// chance and whatever else is left over explain.
+    fn bend_among<'b>(
+        &self,
+        boundaries: &'b [Boundary<'b>],
+        seen: &[Seen],
+    ) -> Option<&'b Boundary<'b>> {
+        let degrees = seen.iter().map(|it| it.degrees).fold(f64::MAX, f64::min).max(1.0);
+        // One of them is taken for a bend by chance as seldom as if it were the only one.
+        let error = (1.0 - LEVEL) / boundaries.len().max(1) as f64;
+        let surely = student_quantile(degrees as usize, error / 2.0).powi(2);
+        let gains = boundaries.iter().filter_map(|end| Some((end, self.gain_of(end, seen)?)));
+        let best = gains.max_by(|(_, a), (_, b)| a.total_cmp(b));
+        best.filter(|(_, gain)| *gain > surely).map(|(end, _)| end)
+    }
+
+    /// What a bend there explains, measured by what it leaves over. None without two rates before it, one
+    /// beyond it, and more in all than there are parameters.
+    fn gain_of(&self, boundary: &Boundary<'_>, seen: &[Seen]) -> Option<f64> {
         let at = f64::from(boundary.streams);
         let before = seen.iter().filter(|it| it.streams <= at).count();
-        if before == 0 || before == seen.len() || seen.len() <= PARAMETERS {
-            return false;
+        if before < 2 || before == seen.len() || seen.len() <= PARAMETERS {
+            return None;
         }
         let bent = Self::fitted(seen, Some(at));
         let gained = self.chi_squared(seen) - bent.chi_squared(seen);
-        let degrees = seen.iter().map(|it| it.degrees).fold(f64::MAX, f64::min) as usize;
-        let surely = student_quantile(degrees.max(1), (1.0 - LEVEL) / 2.0).powi(2);
-        gained > surely * bent.left_over(seen, PARAMETERS).max(1.0)
+        Some(gained / bent.left_over(seen, PARAMETERS).max(1.0))
     }
 }
 

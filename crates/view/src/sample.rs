@@ -151,6 +151,7 @@ fn details(point: f64, half: f64) -> Details {
             cost(2, false, point, half),
         ],
         spreads: Vec::new(),
+        scaling: Vec::new(),
         arms: vec![
             arm("near", 1, 1_608.0),
             arm("far", 1, 1_555.0),

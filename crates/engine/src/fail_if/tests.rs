@@ -196,6 +196,7 @@ fn comparison() -> Experiment {
         response: Response::CallsPerSecond,
         find_worst: false,
         spread: false,
+        find_scaling: false,
         claims: Vec::new(),
     };
     experiment("remote-memory", Subject::Database(comparison))

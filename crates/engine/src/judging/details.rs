@@ -38,6 +38,7 @@ impl Case<'_> {
             dropped,
             points: self.points(schedule, findings),
             spreads: self.spreads(schedule, findings),
+            scaling: self.scaling(),
             arms: self.arms(),
             tier: self.tier(),
             proved_by: self.proved_by(),

@@ -2,6 +2,7 @@
 
 mod details;
 mod proof;
+mod scaling;
 mod score;
 mod spread;
 mod tier;

@@ -5,8 +5,10 @@
 //! interval is that of the blocks' means. Limits: it says what was done here and today; two machines
 //! are compared by more than one run each.
 
+use std::collections::BTreeMap;
+
 use hopcost_core::{
-    BlockRecord, Estimate, ExperimentResult, Headline, Known, Phase, Reason, Unit, Verdict,
+    Estimate, ExperimentResult, Headline, Known, Phase, Reason, ScalingLaw, Unit, Verdict,
 };
 use hopcost_stats::{consistent_with_zero, independent, mean_interval};
 
@@ -33,10 +35,19 @@ pub(super) fn conclude(case: &Case<'_>) -> ExperimentResult {
                 unit: Unit::PerSecond,
                 estimate,
             };
-            (Verdict::Measured, case.spread(point, &estimate), Known::Is(headline))
+            let law = details.scaling.first().map(|of| told(&of.law));
+            let reason = law.unwrap_or_else(|| case.spread(point, &estimate));
+            (Verdict::Measured, reason, Known::Is(headline))
         }
     };
     case.result(Ended { verdict, reason, estimate, proof, planted: None }, details)
+}
+
+fn told(law: &Known<ScalingLaw>) -> Reason {
+    match law {
+        Known::Is(law) => law.to_string().into(),
+        Known::Missing(reason) => format!("there is no law of it, because {reason}").into(),
+    }
 }
 
 fn streams(point: Point) -> String {
@@ -44,18 +55,19 @@ fn streams(point: Point) -> String {
 }
 
 impl Case<'_> {
-    /// The calls per second of each undisturbed block of a point.
+    /// The calls per second of each undisturbed block of a point: the mean of the level's own windows.
     fn rates(&self, point: Point) -> Vec<f64> {
-        let of_point = self.blocks.iter().filter(|block| {
-            block.trial.phase == Phase::Fresh
-                && block.trial.streams == point.streams
-                && block.disturbed().is_none()
-        });
-        let mean = |([a, b], [c, d]): ([f64; 2], [f64; 2])| (a + b + c + d) / 4.0;
-        of_point.filter_map(BlockRecord::rates).map(mean).collect()
+        let mut of_blocks: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for (block, window) in self.windows_of(point.level, Some(point.streams)) {
+            if block.trial.phase == Phase::Fresh && block.disturbed().is_none() {
+                of_blocks.entry(block.trial.number).or_default().push(window.rate);
+            }
+        }
+        let mean = |rates: &Vec<f64>| rates.iter().sum::<f64>() / rates.len() as f64;
+        of_blocks.values().map(mean).collect()
     }
 
-    fn score(&self, point: Point) -> Option<Estimate> {
+    pub(super) fn score(&self, point: Point) -> Option<Estimate> {
         let rates = self.rates(point);
         let score = mean_interval(&independent(&rates))?;
         Some(Estimate { n: rates.len() as u64, ..score })

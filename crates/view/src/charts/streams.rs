@@ -67,7 +67,7 @@ impl Drawn {
 }
 
 /// How the windows of a level lie, in the unit of its response.
-fn spread(section: &Section<'_>, level: usize, arm: &Arm) -> Option<(f64, f64)> {
+pub(super) fn spread(section: &Section<'_>, level: usize, arm: &Arm) -> Option<(f64, f64)> {
     let mut rates: Vec<f64> = Vec::new();
     for block in section.blocks.iter().filter(|block| block.trial.streams == arm.streams) {
         // A placebo's second crew is no level's own.

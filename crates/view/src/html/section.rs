@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use hopcost_core::{Arm, Details, ExperimentResult, Known, PointCost, Verdict};
+use hopcost_core::{Arm, Details, Estimate, ExperimentResult, Known, PointCost, Scaling, Verdict};
 
 use super::table::{Column, aligned, published, table};
 use super::{figure, list, prose, trust};
@@ -36,6 +36,7 @@ pub fn section(section: &Section<'_>) -> String {
     }
     if let Some(details) = &result.details {
         out.push_str(&points(details));
+        out.push_str(&scaling(section, details));
         out.push_str(&arms(details));
         out.push_str(&spreads(details));
         out.push_str(&parallel_workers(details));
@@ -232,6 +233,47 @@ fn spreads(details: &Details) -> String {
 /// Something under its name; nothing of nothing.
 fn titled(name: &str, content: &str) -> String {
     if content.is_empty() { String::new() } else { format!("<h3>{name}</h3>\n{content}") }
+}
+
+/// How throughput grows with streams, where that was asked.
+fn scaling(section: &Section<'_>, details: &Details) -> String {
+    if details.scaling.is_empty() {
+        return String::new();
+    }
+    let about = "the line is the Universal Scalability Law, X(N) = λN / (1 + σ(N−1) + κN(N−1)); nine of \
+                 ten windows lie within the thin lines";
+    let chart = figure("Throughput and its law", about, &charts::law(section));
+    titled("How it grows with streams", &format!("{chart}{}", laws(&details.scaling)))
+}
+
+fn laws(all: &[Scaling]) -> String {
+    let whole = |of: Option<&Estimate>, factor: f64| -> String {
+        let Some(of) = of else { return "–".to_owned() };
+        let [point, low, high] =
+            [of.point, of.low, of.high].map(|it| crate::number::figure(factor * it));
+        format!("{point} ({low} … {high})")
+    };
+    let row = |of: &Scaling| {
+        let law = of.law.get();
+        let untold = law.map_or(of.law.reason(), |law| law.peak.reason());
+        vec![
+            of.level.clone(),
+            whole(law.map(|law| &law.lambda), 1.0),
+            whole(law.map(|law| &law.sigma), 100.0),
+            whole(law.map(|law| &law.kappa), 100.0),
+            whole(law.and_then(|law| law.peak.get()), 1.0),
+            untold.map_or_else(String::new, ToString::to_string),
+        ]
+    };
+    let head = [
+        ("level", Column::Words),
+        ("one stream, λ", Column::Figures),
+        ("waits in line, σ, %", Column::Figures),
+        ("to agree, κ, %", Column::Figures),
+        ("turns down at, streams", Column::Figures),
+        ("missing, because", Column::Words),
+    ];
+    table(&head, &all.iter().map(row).collect::<Vec<_>>())
 }
 
 fn arms(details: &Details) -> String {

@@ -1,6 +1,8 @@
 //! What must hold of every page, whatever is in it.
 
-use hopcost_core::{Finding, Known, Machine, Observation, Severity, Verdict};
+use hopcost_core::{
+    Estimate, Finding, Known, Machine, Observation, Scaling, ScalingLaw, Severity, Verdict,
+};
 use hopcost_sys::{Root, topology};
 
 use super::html;
@@ -125,6 +127,31 @@ fn names_cannot_become_markup() {
     let html = html(&page);
     assert_good(&html);
     assert!(html.contains("It would take 10 min."));
+}
+
+#[test]
+fn how_throughput_grows_is_drawn_with_its_law_or_the_reason_for_none() {
+    let mut sample = Sample::compared("growth", Verdict::Cost, 0.06, 0.02).with_blocks(40);
+    let of = |point: f64| {
+        let (low, high) = (0.9 * point, 1.1 * point);
+        Estimate { point, low, high, level: 0.95, n: 48, n_effective: 6.0 }
+    };
+    let law = ScalingLaw {
+        lambda: of(1_500.0),
+        sigma: of(0.4),
+        kappa: of(0.02),
+        peak: Known::missing("2 numbers of streams were measured, and 6 tell"),
+        worst_miss: 0.01,
+    };
+    let told = Scaling { level: "near".into(), law: Known::Is(law) };
+    let untold = Scaling { level: "far".into(), law: Known::missing("nobody knows") };
+    sample.result.details.as_mut().unwrap().scaling = vec![told, untold];
+    let html = html(&page(vec![sample.section()]));
+    assert_good(&html);
+    assert!(html.contains("Throughput and its law") && html.contains("How it grows with streams"));
+    for words in ["1500 (1350 … 1650)", "2.00 (1.80 … 2.20)", "6 tell", "nobody knows"] {
+        assert!(html.contains(words), "{words}");
+    }
 }
 
 #[test]

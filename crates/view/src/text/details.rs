@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{Arm, Details, Estimate, PointCost};
+use hopcost_core::{Arm, Details, Estimate, Known, PointCost, Scaling};
 
 use super::ink::Ink;
 use super::times::times;
@@ -44,6 +44,10 @@ pub fn details(details: &Details, columns: usize) -> String {
     if let Some(log) = log(details) {
         fact("log", &log);
     }
+    // The law of a single level stands beside the verdict.
+    for of in details.scaling.iter().filter(|_| details.scaling.len() > 1) {
+        fact("law", &law(of));
+    }
     fact("target", &details.identity);
     for plan in &details.plans {
         fact("plan", &shortened(plan));
@@ -56,6 +60,14 @@ pub fn details(details: &Details, columns: usize) -> String {
     }
     out.push('\n');
     out
+}
+
+/// `two: one stream does λ 1000 …`, or why there is no law.
+fn law(of: &Scaling) -> String {
+    match &of.law {
+        Known::Is(law) => format!("{}: {law}", of.level),
+        Known::Missing(reason) => format!("{}: missing, because {reason}", of.level),
+    }
 }
 
 /// The begin of a long text; all of it is in the JSON.

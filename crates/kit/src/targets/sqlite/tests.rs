@@ -546,6 +546,7 @@ fn comparison(level: Level) -> Comparison {
         response: hopcost_core::Response::CallsPerSecond,
         find_worst: false,
         spread: false,
+        find_scaling: false,
         claims: Vec::new(),
     }
 }

@@ -1,0 +1,65 @@
+//! What a sweep is looked through for, and what it has to have for that.
+
+use toml::Spanned;
+
+use super::{Flaw, expect_one_of};
+
+/// What a sweep is looked through for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Find {
+    /// Every point is reported.
+    Nothing,
+    /// The point with the highest cost.
+    Worst,
+    /// The highest throughput of the only level.
+    Score,
+    /// The law by which throughput grows with streams, of one level or of several.
+    Scaling,
+}
+
+impl Find {
+    pub(super) fn of(text: Option<&Spanned<String>>) -> Result<Self, Flaw> {
+        let Some(text) = text else { return Ok(Self::Nothing) };
+        expect_one_of("search", text, &["worst", "score", "scaling"])?;
+        Ok(match text.get_ref().as_str() {
+            "worst" => Self::Worst,
+            "score" => Self::Score,
+            _ => Self::Scaling,
+        })
+    }
+
+    /// Are there as many levels as it takes?
+    pub(super) fn check_levels(self, name: &Spanned<String>, levels: usize) -> Result<(), Flaw> {
+        if self == Self::Score && levels != 1 {
+            return Err(Flaw::of(
+                name,
+                format!("'{}' has {levels} levels", name.get_ref()),
+                "a score compares nothing: keep one level, or leave out find = \"score\"",
+            ));
+        }
+        if levels < 2 && !matches!(self, Self::Score | Self::Scaling) {
+            return Err(Flaw::of(
+                name,
+                format!("'{}' has {levels} level", name.get_ref()),
+                "a comparison needs two or more, the baseline first; a score has find = \"score\"",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Are there as many numbers of streams as it takes?
+    pub(super) fn check_streams<T>(self, at: &Spanned<T>, streams: &[u32]) -> Result<(), Flaw> {
+        let least = hopcost_stats::LEAST_FOR_A_LAW;
+        if self == Self::Scaling && streams.len() < least {
+            return Err(Flaw::of(
+                at,
+                format!("{} numbers of streams", streams.len()),
+                format!(
+                    "a law of three parameters needs {least} of them, and six tell where it turns \
+                     down: streams = [1, 2, 3, 4, 6, 8]"
+                ),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! How throughput grows with streams, level by level: the law of what was measured at each number of them.
+//!
+//! Method: `stats::usl`, of the mean rates of each number's undisturbed blocks. Streams alone are what it
+//! is a law of: how many CPUs they stand on is said by the level, and where these end is a boundary.
+
+use std::collections::BTreeSet;
+
+use hopcost_core::{Estimate, Known, Scaling, ScalingLaw};
+use hopcost_stats::{Boundary, Rate, fit_law};
+
+use super::Case;
+use crate::plan::Point;
+
+impl Case<'_> {
+    pub(super) fn scaling(&self) -> Vec<Scaling> {
+        let levels = self.plan.levels.iter().enumerate();
+        levels
+            .filter(|_| self.comparison.find_scaling)
+            .map(|(n, level)| Scaling { level: level.clone(), law: self.law(n) })
+            .collect()
+    }
+
+    fn law(&self, level: usize) -> Known<ScalingLaw> {
+        let all: BTreeSet<u32> = self.plan.points.iter().map(|point| point.streams).collect();
+        let rates: Vec<Rate> = all
+            .into_iter()
+            .filter_map(|streams| {
+                let of = self.score(Point { streams, level })?;
+                let [low, point, high] = [of.low, of.point, of.high].map(|it| self.response(it));
+                Some(Rate { streams, rate: Estimate { low, point, high, ..of } })
+            })
+            .collect();
+        let boundaries = self.plan.boundaries.get(level).into_iter().flatten();
+        let boundaries: Vec<Boundary<'_>> =
+            boundaries.map(|end| Boundary { streams: end.streams, of: &end.of }).collect();
+        fit_law(&rates, &boundaries, self.pace.seed)
+    }
+}

@@ -1,0 +1,29 @@
+//! Where one kind of place for streams ends and the next begins: cores, threads of cores, sockets.
+
+use std::collections::BTreeSet;
+
+use hopcost_core::{CpuId, Machine};
+
+use super::Boundary;
+
+/// The boundaries among CPUs that streams use in this order, one after the other.
+pub(super) fn of(workers: &[CpuId], machine: &Machine) -> Vec<Boundary> {
+    let boundary = |streams: usize, of: &str| Boundary { streams: streams as u32, of: of.into() };
+    let cores = machine.one_cpu_per_core(&workers.iter().copied().collect()).len();
+    let mut found: Vec<Boundary> =
+        sockets(&workers[..cores], machine).into_iter().map(|n| boundary(n, "socket")).collect();
+    found.push(boundary(cores, "cores"));
+    if cores < workers.len() {
+        found.push(boundary(workers.len(), "threads of cores"));
+    }
+    found
+}
+
+/// After how many cores the next socket begins; nothing where the sockets are taken in turn.
+fn sockets(cores: &[CpuId], machine: &Machine) -> Vec<usize> {
+    let socket = |cpu: &CpuId| machine.cpu(*cpu).and_then(|cpu| cpu.socket.get().copied());
+    let of_cores: Vec<Option<u32>> = cores.iter().map(socket).collect();
+    let begins: Vec<usize> = (1..cores.len()).filter(|&n| of_cores[n] != of_cores[n - 1]).collect();
+    let different = of_cores.iter().collect::<BTreeSet<_>>().len();
+    if begins.len() + 1 == different { begins } else { Vec::new() }
+}

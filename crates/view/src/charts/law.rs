@@ -1,0 +1,81 @@
+//! How throughput grows with streams: what was measured, and the law that describes it as a line.
+
+use std::fmt::Write as _;
+
+use hopcost_core::{Arm, Known, Scaling, ScalingLaw};
+
+use super::axis::{Anchor, Plot, Sheet, add_shape, add_whisker, extent};
+use super::class_of;
+use super::streams::spread;
+use crate::page::Section;
+
+/// The line is drawn through so many points.
+const POINTS: u32 = 80;
+
+/// The levels whose growth was asked for.
+pub fn law(section: &Section<'_>) -> Known<String> {
+    let details = section.result.details.as_ref();
+    let (arms, laws) = details.map_or((&[][..], &[][..]), |of| (&of.arms[..], &of.scaling[..]));
+    let widest = extent(arms.iter().map(|arm| f64::from(arm.streams)));
+    let highest = extent(arms.iter().map(|arm| arm.response));
+    let (Some((_, widest)), Some((_, highest))) = (widest, highest) else {
+        return Known::missing("no level was summed up");
+    };
+    let words: Vec<String> = laws.iter().map(words).collect();
+    let mut sheet = Sheet::new("How throughput grows with streams", words.join("; "));
+    let plot = Plot::new((0.0, 1.03 * widest), (0.0, 1.15 * highest), (28.0, 236.0));
+    plot.draw_up(&mut sheet, "throughput, in the experiment's own unit");
+    plot.draw_along(&mut sheet, "streams");
+    for of in laws.iter().rev() {
+        let Some(level) = section.all_levels().iter().position(|name| *name == of.level) else {
+            continue;
+        };
+        if let Known::Is(law) = &of.law {
+            draw_law(&mut sheet, &plot, level, law, widest);
+        }
+        let arms = arms.iter().filter(|arm| arm.level == of.level);
+        draw_measured(&mut sheet, &plot, section, level, arms);
+    }
+    Known::Is(sheet.finish())
+}
+
+fn words(of: &Scaling) -> String {
+    match &of.law {
+        Known::Is(law) => format!("{}: {law}", of.level),
+        Known::Missing(reason) => format!("{}: no law, because {reason}", of.level),
+    }
+}
+
+fn draw_law(sheet: &mut Sheet, plot: &Plot, level: usize, law: &ScalingLaw, widest: f64) {
+    let mut line = String::new();
+    for n in 0..=POINTS {
+        let streams = 1.0 + (widest - 1.0) * f64::from(n) / f64::from(POINTS);
+        let (x, y) = (plot.x.at(streams), plot.y.at(law.rate(streams)).max(plot.top));
+        let _ = write!(line, "{}{x:.1} {y:.1}", if n == 0 { 'M' } else { 'L' });
+    }
+    sheet.path(&format!("line c{}", class_of(level)), &line);
+    if let Known::Is(peak) = &law.peak {
+        let (x, y) = (plot.x.at(peak.point), plot.y.at(law.rate(peak.point)));
+        sheet.text((x, y - 14.0), Anchor::Middle, "faint", &format!("{:.1}", peak.point));
+    }
+}
+
+fn draw_measured<'a>(
+    sheet: &mut Sheet,
+    plot: &Plot,
+    section: &Section<'_>,
+    level: usize,
+    arms: impl Iterator<Item = &'a Arm>,
+) {
+    let (mut marks, mut whiskers) = (String::new(), String::new());
+    for arm in arms {
+        let x = plot.x.at(f64::from(arm.streams));
+        add_shape(&mut marks, level, (x, plot.y.at(arm.response)), 5.0);
+        if let Some((low, high)) = spread(section, level, arm) {
+            add_whisker(&mut whiskers, x, (plot.y.at(low), plot.y.at(high).max(plot.top)));
+        }
+    }
+    let class = class_of(level);
+    sheet.path(&format!("whisker c{class}"), &whiskers);
+    sheet.path(&format!("mark c{class}"), &marks);
+}
