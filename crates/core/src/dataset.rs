@@ -14,6 +14,8 @@ pub enum Kind {
     Padded(u16),
     /// Microseconds since 1970-01-01 00:00.
     Timestamp,
+    /// A universally unique identifier, 16 bytes.
+    Uuid,
 }
 
 /// A column.
@@ -38,6 +40,15 @@ pub struct Table {
     pub indexes: &'static [&'static [usize]],
     /// How many rows at this scale.
     pub rows: u64,
+    /// Is each change of it to survive a crash? Else a database that can leave it out writes no log of it.
+    pub logged: bool,
+}
+
+/// A UUID as it is written: `00112233-4455-6677-8899-aabbccddeeff`.
+pub fn hyphenated(uuid: u128) -> String {
+    let digits = format!("{uuid:032x}");
+    let group = |from: usize, to: usize| &digits[from..to];
+    [group(0, 8), group(8, 12), group(12, 16), group(16, 20), group(20, 32)].join("-")
 }
 
 /// Takes the values of one row, column by column.
@@ -48,6 +59,10 @@ pub trait RowSink {
     fn text(&mut self, value: &str);
     /// Microseconds since 1970-01-01 00:00.
     fn timestamp_us(&mut self, value: i64);
+    /// An identifier; its usual text, where nothing else is known of it.
+    fn uuid(&mut self, value: u128) {
+        self.text(&hyphenated(value));
+    }
     /// No value: the NULL of databases. Never in a column of a key.
     fn null(&mut self);
 }

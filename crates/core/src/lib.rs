@@ -38,7 +38,7 @@ pub use between::{
     Between, CellPair, EffectPair, Lacking, Likeness, ScorePair, Side, SideRun, Trait,
 };
 pub use block::{Binding, BlockRecord, Phase, Trial, Window};
-pub use dataset::{Column, Dataset, Kind, RowSink, Table};
+pub use dataset::{Column, Dataset, Kind, RowSink, Table, hyphenated};
 pub use distance::{DistanceClass, Distances, HmatTable, Rung, RungExample};
 pub use emulation::{Bimodal, Company, Contention, Emulation, LessBandwidth, Planted, Seeming};
 pub use estimate::{Estimate, Spread, Unit};
@@ -71,4 +71,4 @@ pub use target::{
 };
 pub use verdict::Verdict;
 pub use whereabouts::{BytesByNode, Host, Located, SharedBytes, Standing, Threads, Whereabouts};
-pub use workload::{Request, Requests, Shape, Statement, Stream, Workload};
+pub use workload::{Filling, Request, Requests, Shape, Statement, Stream, Workload};

@@ -31,6 +31,26 @@ pub struct Statement {
     pub script: Option<&'static [(&'static str, &'static str)]>,
 }
 
+/// How a workload fills tables with rows of its own, where it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filling {
+    /// One row a call, by its statement, into one table of all streams; it is emptied when it holds so many.
+    Rows(u64),
+    /// So many rows a call, the first ones of its table, by the quickest way that the database has for them
+    /// and whatever its statement says; each stream into a table of its own.
+    Bulk(u64),
+}
+
+impl Filling {
+    /// The rows of a call.
+    pub const fn rows_a_call(self) -> u64 {
+        match self {
+            Self::Rows(_) => 1,
+            Self::Bulk(rows) => rows,
+        }
+    }
+}
+
 /// One call: a statement, and its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -79,6 +99,11 @@ pub trait Workload: Sync {
 
     /// The requests of a stream.
     fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests>;
+
+    /// How it fills tables; none where it only reads, or leaves that to the target.
+    fn filling(&self, _shape: Shape) -> Option<Filling> {
+        None
+    }
 
     /// Was the same work done? Else what was wrong.
     fn check(&self, shape: Shape, request: &Request, answer: &Answer) -> Result<(), Reason>;

@@ -160,6 +160,12 @@ pub fn pace(
     let left_s = budget_s - search_s - long_s.map_or(0.0, |long_s| 4.0 * (long_s + guard_s));
     let affordable = (left_s / blocks.unit_s) as u64;
     let most_units = wishes.units.unwrap_or(affordable).max(LEAST_UNITS);
+    // A law takes the looks at all of its numbers of streams, and what is lost to disturbances is made up for.
+    let limit_s = if plan.is_of_law() && wishes.budget_s.is_none() {
+        budget_s.max(search_s + 2.0 * LEAST_UNITS as f64 * blocks.unit_s)
+    } else {
+        budget_s
+    };
     let pace = Pace {
         window_s,
         guard_s,
@@ -168,7 +174,7 @@ pub fn pace(
         placebo_every: if plan.is_score() { u64::MAX } else { PLACEBO_EVERY },
         long_s,
         // A number of units that was asked for is measured, however long it takes.
-        budget_s: wishes.units.is_none().then_some(budget_s),
+        budget_s: wishes.units.is_none().then_some(limit_s),
         half_width,
         margin: wishes.margin.unwrap_or(MARGIN),
         seed: wishes.seed,

@@ -126,6 +126,11 @@ impl Plan {
         self.levels.len() == 1
     }
 
+    /// Is it asked by which law throughput grows with streams?
+    pub fn is_of_law(&self) -> bool {
+        !self.boundaries.is_empty()
+    }
+
     /// The most streams of any point.
     pub fn most_streams(&self) -> u32 {
         self.points.iter().map(|point| point.streams).max().unwrap_or(1)

@@ -1,7 +1,9 @@
 //! Several workloads on one database: each level asks its own, and the database knows the statements of
 //! all of them before the first call.
 
-use hopcost_core::{Answer, Reason, Request, Requests, Shape, Statement, Stream, Workload};
+use hopcost_core::{
+    Answer, Filling, Reason, Request, Requests, Shape, Statement, Stream, Workload,
+};
 
 /// One of several workloads, among whose statements it finds its own.
 #[derive(Clone)]
@@ -57,6 +59,10 @@ impl Workload for Variant<'_> {
             0 => own,
             before => Box::new(Shifted { own, before }),
         }
+    }
+
+    fn filling(&self, shape: Shape) -> Option<Filling> {
+        self.own().filling(shape)
     }
 
     fn check(&self, shape: Shape, request: &Request, answer: &Answer) -> Result<(), Reason> {

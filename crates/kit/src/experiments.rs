@@ -14,6 +14,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = files![
     "audit-cost",
     "audit-cost-light",
     "bounded-max",
+    "bulk-load",
     "cache-distance",
     "client-distance",
     "context-switches",

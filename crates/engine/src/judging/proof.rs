@@ -19,6 +19,7 @@ pub const METRICS: &[&str] = &[
     "pages_in_place",
     "parallel_workers_in_place",
     "parallel_workers_ran",
+    "rows_counted",
 ];
 
 /// Look-ups of pages on the node of whoever looked.

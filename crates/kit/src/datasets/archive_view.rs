@@ -80,9 +80,15 @@ impl Dataset for ArchiveView {
     }
 
     fn tables(&self, scale: u64) -> Vec<Table> {
-        let small = |name, columns, rows| Table { name, columns, key: &[0], indexes: &[], rows };
-        let dated =
-            |name| Table { name, columns: TRANSACTION, key: &[0], indexes: &[&[2]], rows: scale };
+        let small = |name, columns, rows| Table {
+            name,
+            columns,
+            key: &[0],
+            indexes: &[],
+            rows,
+            logged: false,
+        };
+        let dated = |name| Table { indexes: &[&[2]], ..small(name, TRANSACTION, scale) };
         let fixed = [small("branch", BRANCH, BRANCHES), small("account", ACCOUNT, ACCOUNTS)];
         fixed.into_iter().chain(TRANSACTIONS.map(dated)).collect()
     }

@@ -19,7 +19,14 @@ impl Dataset for InsertTest {
     }
 
     fn tables(&self, _scale: u64) -> Vec<Table> {
-        vec![Table { name: "insert_test", columns: COLUMNS, key: &[], indexes: &[], rows: 0 }]
+        vec![Table {
+            name: "insert_test",
+            columns: COLUMNS,
+            key: &[],
+            indexes: &[],
+            rows: 0,
+            logged: true,
+        }]
     }
 
     fn row(&self, _table: usize, _number: u64, _sink: &mut dyn RowSink) {}

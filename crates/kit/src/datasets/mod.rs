@@ -3,6 +3,7 @@
 //! A new one is a file here and a line in [`DATASETS`].
 
 pub(crate) mod archive_view;
+pub(crate) mod big_table_im;
 mod insert_test;
 mod nothing;
 mod series;
@@ -17,6 +18,7 @@ pub const DATASETS: &[&dyn Dataset] = &[
     &tpcc::Tpcc,
     &archive_view::ArchiveView,
     &insert_test::InsertTest,
+    &big_table_im::BigTableIm,
     &nothing::Nothing,
 ];
 

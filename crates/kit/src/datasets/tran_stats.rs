@@ -67,7 +67,14 @@ impl Dataset for TranStats {
 
     fn tables(&self, scale: u64) -> Vec<Table> {
         vec![
-            Table { name: "tran_stats", columns: TRAN_STATS, key: &[7], indexes: &[], rows: scale },
+            Table {
+                name: "tran_stats",
+                columns: TRAN_STATS,
+                key: &[7],
+                indexes: &[],
+                rows: scale,
+                logged: false,
+            },
             Table {
                 name: "dimension",
                 columns: DIMENSION,
@@ -75,6 +82,7 @@ impl Dataset for TranStats {
                 // The six values, and the ids with them: a join finds all that it wants there.
                 indexes: &[&[6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5]],
                 rows: DIMENSION_ROWS,
+                logged: false,
             },
         ]
     }

@@ -118,6 +118,11 @@ fn without_workers_and_audit(comparison: &Comparison) -> Option<Reason> {
     without_workers(comparison).or_else(|| without_audit(comparison))
 }
 
+/// Rows that were asked for and are there, as a proof. What is there too much is as wrong as what is missing.
+fn rows_counted(counted: u64, asked: u64) -> [u64; 2] {
+    [asked.saturating_sub(asked.abs_diff(counted)), asked]
+}
+
 /// Where the log writer of a session belongs.
 fn log_writer_of(seat: Seat) -> Result<CpuId, TargetError> {
     let nowhere = || TargetError::NotHere("the experiment places no log writer".into());
@@ -131,6 +136,14 @@ mod tests {
     #[test]
     fn numbers_are_grouped_by_thousands() {
         assert_eq!([7, 1000, 2_000_000].map(with_commas), ["7", "1,000", "2,000,000"]);
+    }
+
+    #[test]
+    fn rows_too_many_are_as_wrong_as_rows_too_few() {
+        assert_eq!(
+            [7, 6, 8, 40].map(|counted| rows_counted(counted, 7)),
+            [[7, 7], [6, 7], [6, 7], [0, 7]]
+        );
     }
 
     #[test]

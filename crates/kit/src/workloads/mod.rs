@@ -5,6 +5,7 @@
 //! an answer, is in microseconds since 1970, as a data set's timestamps are. What a right answer is,
 //! each works out from the rules of its data set alone, never from what a database said.
 
+mod filling;
 mod newest;
 mod null_call;
 mod oltp;
@@ -31,6 +32,8 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &newest::BOUNDED,
     &null_call::NullCall,
     &single_row_commit::SingleRowCommit,
+    &filling::MemoryInsert,
+    &filling::BulkLoad,
 ];
 
 /// Says what differs between an answer and the right one to `question`.

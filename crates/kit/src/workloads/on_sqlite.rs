@@ -82,7 +82,7 @@ impl Database {
         };
         let declared = table.columns.iter().map(|column| match column.kind {
             Kind::Integer(_) | Kind::Timestamp => format!("{} INTEGER", column.name),
-            Kind::Text(_) | Kind::Padded(_) => format!("{} TEXT", column.name),
+            Kind::Text(_) | Kind::Padded(_) | Kind::Uuid => format!("{} TEXT", column.name),
         });
         let (name, declared) = (table.name, declared.collect::<Vec<_>>().join(", "));
         let key = columns(table.key);

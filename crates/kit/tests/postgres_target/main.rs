@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod audit;
+mod filling;
 mod mail;
 #[path = "../named/mod.rs"]
 mod named;
@@ -216,6 +217,8 @@ fn asks_and_is_answered(address: &str) {
         ("archive_view", "newest_bounded", 500),
         ("archive_view", "newest_unbounded", 500),
         ("insert_test", "single_row_commit", 1),
+        ("big_table_im", "memory_insert", 1_000),
+        ("big_table_im", "bulk_load", 1),
         ("nothing", "null_call", 1),
     ] {
         let (dataset, workload) = (dataset(data), workload(name));

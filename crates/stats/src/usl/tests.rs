@@ -1,3 +1,5 @@
+//! The law that others found in their own data is found again, intervals cover, and what is not known is not told.
+
 use super::*;
 use crate::mean_interval;
 

@@ -163,7 +163,14 @@ impl Dataset for Tpcc {
     fn tables(&self, scale: u64) -> Vec<Table> {
         let districts = scale * DISTRICTS;
         let (customers, orders) = (districts * CUSTOMERS, districts * ORDERS);
-        let table = |name, columns, key, rows| Table { name, columns, key, indexes: &[], rows };
+        let table = |name, columns, key, rows| Table {
+            name,
+            columns,
+            key,
+            indexes: &[],
+            rows,
+            logged: false,
+        };
         // Rows come in the order of their key.
         vec![
             table("warehouse", WAREHOUSE, &[0], scale),

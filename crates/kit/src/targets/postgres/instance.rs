@@ -15,6 +15,7 @@ use super::super::{in_truth, spread_in_truth};
 use super::address::{Address, Place};
 use super::audit::Trail;
 use super::buffer_view::BufferView;
+use super::filling::{Fillings, Ledger};
 use super::lines::Lines;
 use super::parallel::{self, Nodes, Watch};
 use super::server::{Quarters, Server};
@@ -46,6 +47,8 @@ pub struct Copy {
     /// Where its memory is to be.
     home: Home,
     log_writer: Option<u32>,
+    /// The rows of the table that all of its connections fill.
+    filled: Arc<Ledger>,
     /// Are its processes on this host, and ours to place?
     is_placed: bool,
     own: Option<(Server, Quarters)>,
@@ -183,6 +186,7 @@ impl Copy {
             greeting,
             home,
             log_writer: log_writer.and_then(|pid| pid.parse().ok()),
+            filled: Arc::default(),
             is_placed,
             own: None,
         })
@@ -303,6 +307,7 @@ pub struct Cluster {
     /// Arguments with which each statement is explained.
     arguments: Vec<[i64; 4]>,
     identity: String,
+    fillings: Option<Fillings>,
     /// What scripts find in their variable `scale`.
     scale: u32,
     /// Does a call end before the log is written?
@@ -334,6 +339,7 @@ impl Cluster {
             statements: numbered.map(|(n, ready)| Ready::of(n, ready)).collect::<Result<_, _>>()?,
             arguments: first_arguments(setup),
             identity,
+            fillings: Fillings::of(setup),
             scale,
             commits_later: commit.as_deref() == Some("off"),
             workers: Mutex::default(),
@@ -379,6 +385,11 @@ impl Cluster {
                 return Ok(format!("{}\na script", compiled.script.name()));
             }
         };
+        if sql.starts_with("COPY") {
+            return Ok(format!(
+                "{name}\n  rows packed beforehand, into a table of the connection's own"
+            ));
+        }
         let prepared = format!("explained_{}", name_of(n));
         let [types, _] = wire.prepare(&prepared, &numbered(sql))?;
         let values: Vec<String> = types
@@ -433,6 +444,7 @@ impl Instance for Cluster {
             tells_pages: !self.is_emulated,
             // Where a policy is what varies, each connection proves that of its server.
             ground: copy.ground.as_ref().filter(|_| copy.home.policy.is_some()),
+            filling: self.fillings.as_ref().map(|fillings| (fillings, &copy.filled)),
             is_served: &self.are_served,
         })?;
         if copy.is_placed {

@@ -12,6 +12,7 @@ mod address;
 mod attached;
 mod audit;
 mod buffer_view;
+mod filling;
 mod input;
 mod instance;
 mod lines;

@@ -1,7 +1,8 @@
 //! Tables in PostgreSQL's words, and their rows on the way there.
 //!
 //! A table has no clustered index here: it is loaded in the order of its key, which becomes its primary
-//! key. It is unlogged, so that loading writes no log and nothing of it goes to a standby.
+//! key. Unless changes of it are to be durable it is unlogged: loading writes no log, and nothing of it goes to
+//! a standby.
 
 use hopcost_core::{Answer, Column, Dataset, Kind, Row, RowSink, Setup, Table};
 
@@ -45,8 +46,7 @@ fn samples(table: &Table) -> impl Iterator<Item = u64> {
     (0..count).map(move |n| n * step)
 }
 
-/// The statement that makes a table. One that is loaded empty is there to be written to, and that is to
-/// be durable: it is logged.
+/// The statement that makes a table.
 pub fn create(table: &Table) -> String {
     let columns = table.columns.iter().map(|column| {
         let kind = match column.kind {
@@ -56,11 +56,12 @@ pub fn create(table: &Table) -> String {
             Kind::Text(most) => format!("varchar({most})"),
             Kind::Padded(width) => format!("char({width})"),
             Kind::Timestamp => "timestamp".to_owned(),
+            Kind::Uuid => "uuid".to_owned(),
         };
         format!("\"{}\" {kind}", column.name)
     });
     let columns: Vec<String> = columns.collect();
-    let unlogged = if table.rows > 0 { "UNLOGGED " } else { "" };
+    let unlogged = if table.logged { "" } else { "UNLOGGED " };
     format!("CREATE {unlogged}TABLE \"{}\" ({})", table.name, columns.join(", "))
 }
 
@@ -71,18 +72,28 @@ pub fn index(table: &Table) -> Vec<String> {
         let names = columns.iter().map(|at| format!("\"{}\"", table.columns[*at].name));
         names.collect::<Vec<_>>().join(", ")
     };
+    // An identifier has no order that anybody asks for.
+    let kind = |columns: &[usize]| match columns {
+        [only] if table.columns[*only].kind == Kind::Uuid => "USING hash ",
+        _ => "",
+    };
     let primary = (!table.key.is_empty())
         .then(|| format!("ALTER TABLE \"{name}\" ADD PRIMARY KEY ({})", names(table.key)));
     let further = table
         .indexes
         .iter()
-        .map(|columns| format!("CREATE INDEX ON \"{name}\" ({})", names(columns)));
+        .map(|columns| format!("CREATE INDEX ON \"{name}\" {}({})", kind(columns), names(columns)));
     primary.into_iter().chain(further).collect()
 }
 
 /// The statement that takes its rows.
 pub fn copy(table: &Table) -> String {
-    format!("COPY \"{}\" FROM STDIN (FORMAT binary)", table.name)
+    copy_into(table.name)
+}
+
+/// The statement that takes rows for the table of this name.
+pub fn copy_into(name: &str) -> String {
+    format!("COPY \"{name}\" FROM STDIN (FORMAT binary)")
 }
 
 /// About how many bytes a table takes with its indexes.
@@ -176,6 +187,10 @@ impl RowSink for Packed {
         self.bytes.extend_from_slice(value.as_bytes());
         self.bytes.resize(self.bytes.len() + blanks, b' ');
         self.at += 1;
+    }
+
+    fn uuid(&mut self, value: u128) {
+        self.value(&value.to_be_bytes());
     }
 
     fn timestamp_us(&mut self, value: i64) {

@@ -25,6 +25,7 @@ use postgres_protocol::message::frontend;
 
 use super::address::Address;
 use super::audit::{self, Audited, Trail};
+use super::filling::{Filler, Fillings, Ledger};
 use super::instance::Ground;
 use super::lines::Lines;
 use super::parallel::{self, Team, Watch};
@@ -60,6 +61,8 @@ pub struct Opening<'a> {
     pub tells_pages: bool,
     /// The server's memory, where its place is to be proved.
     pub ground: Option<&'a Ground>,
+    /// What it fills, and the rows of what all fill together.
+    pub filling: Option<(&'a Fillings, &'a Arc<Ledger>)>,
     /// Set once others have received for it.
     pub is_served: &'a Arc<AtomicBool>,
 }
@@ -115,6 +118,7 @@ pub struct Connection {
     team: Option<Team>,
     audited: Option<Audited>,
     ground: Option<Ground>,
+    filler: Option<Filler>,
     /// To be set once others have received for it.
     is_served: Option<Arc<AtomicBool>>,
 }
@@ -157,10 +161,14 @@ impl Connection {
         if let Some((audit, _)) = opening.audited {
             wire.query(audit::settings(audit)).map_err(failed)?;
         }
+        let open = |(fillings, common): (&Fillings, &Arc<Ledger>)| {
+            fillings.open(&mut wire, opening.seat, common)
+        };
+        let filler = opening.filling.map(open).transpose()?;
         let statements = opening.statements.iter().enumerate();
         let calls = statements.map(|(n, ready)| match ready {
             Ready::Statement(statement) => {
-                Call::prepare(&mut wire, n, statement).map(Asked::Statement)
+                Call::prepare(&mut wire, n, statement, filler.as_ref()).map(Asked::Statement)
             }
             Ready::Script(compiled) => Ok(Asked::Script(compiled)),
         });
@@ -191,6 +199,7 @@ impl Connection {
             team,
             audited,
             ground,
+            filler,
             is_served,
         })
     }
@@ -215,11 +224,20 @@ impl Connection {
 }
 
 impl Call {
-    fn prepare(wire: &mut Wire, n: usize, statement: &Statement) -> Result<Self, TargetError> {
+    fn prepare(
+        wire: &mut Wire,
+        n: usize,
+        statement: &Statement,
+        filler: Option<&Filler>,
+    ) -> Result<Self, TargetError> {
         let Statement { name, recompile, .. } = *statement;
         let refused = |error: &dyn std::fmt::Display| {
             TargetError::Failed(format!("PostgreSQL does not take the statement '{name}': {error}"))
         };
+        let load = filler.map(Filler::load).transpose().map_err(|error| refused(&error))?;
+        if let Some(messages) = load.flatten() {
+            return Ok(Self { name, messages, arguments: Vec::new(), columns: Vec::new() });
+        }
         let sql = numbered(statement.sql);
         let [arguments, columns] =
             wire.prepare(&name_of(n), &sql).map_err(|error| refused(&error))?;
@@ -283,7 +301,7 @@ fn bind(
         lengths.push(bytes.ok_or("its arguments are no whole numbers and no points in time")?);
     }
     let write = |length: usize, buffer: &mut BytesMut| {
-        buffer.extend_from_slice(&[0; 8][..length]);
+        buffer.extend_from_slice(&[0; 16][..length]);
         Ok(postgres_protocol::IsNull::No)
     };
     frontend::bind("", statement, [1], lengths.iter().copied(), write, [1], messages)
@@ -329,6 +347,9 @@ impl Remote for Connection {
             .map_err(|words| CallError::Failed(format!("{name}: {words}")))?;
         if let Some(audited) = &mut self.audited {
             audited.called();
+        }
+        if let Some(filler) = &self.filler {
+            filler.called();
         }
         self.wire.ask(messages, mail.out).map_err(|error| called(name, error))
     }
@@ -434,6 +455,9 @@ impl Session for Connection {
         if let Some(audited) = &mut self.audited {
             proved.insert("audited_as_asked", audited.counted());
         }
+        if let Some(rows) = self.filler.as_ref().and_then(|filler| filler.counted(&mut self.wire)) {
+            proved.insert("rows_counted", rows);
+        }
         if let Some(ground) = &self.ground {
             proved.insert("pages_in_place", ground.in_place());
         }
@@ -481,9 +505,9 @@ mod tests {
         assert_eq!(numbered("SELECT 1"), "SELECT 1");
         let mut messages = BytesMut::new();
         frontend::sync(&mut messages);
-        let types = [Type::Integer(2), Type::Timestamp, Type::Integer(4)];
+        let types = [Type::Integer(2), Type::Timestamp, Type::Uuid, Type::Integer(4)];
         let places = bind("s", &types, &mut messages).unwrap();
-        assert_eq!(places.iter().map(Range::len).collect::<Vec<_>>(), [2, 8, 4]);
+        assert_eq!(places.iter().map(Range::len).collect::<Vec<_>>(), [2, 8, 16, 4]);
         for place in places {
             // Its length stands before each.
             let length = [0, 0, 0, place.len() as u8];

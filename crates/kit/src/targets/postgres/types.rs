@@ -3,9 +3,10 @@
 //! A point in time is microseconds since 1970 on our side and since 2000 on the server's. A sum of large
 //! numbers comes back as `numeric`, in digits of four.
 
-use hopcost_core::Row;
+use hopcost_core::{Row, hyphenated};
 
 use super::wire::int2;
+use crate::datasets::big_table_im::uuid;
 
 /// How a value is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub enum Type {
     Numeric,
     /// Characters.
     Text,
+    /// An identifier of 16 bytes. As an argument it is told by the number that it follows from.
+    Uuid,
 }
 
 /// From 1970-01-01 to 2000-01-01.
@@ -32,6 +35,7 @@ impl Type {
             20 => Self::Integer(8),
             1114 | 1184 => Self::Timestamp,
             1700 => Self::Numeric,
+            2950 => Self::Uuid,
             18 | 19 | 25 | 1042 | 1043 => Self::Text,
             _ => return None,
         })
@@ -42,6 +46,7 @@ impl Type {
         match self {
             Self::Integer(bytes) => Some(bytes.into()),
             Self::Timestamp => Some(8),
+            Self::Uuid => Some(16),
             Self::Numeric | Self::Text => None,
         }
     }
@@ -49,6 +54,10 @@ impl Type {
     /// Writes an argument to its place, which has the right length.
     #[inline]
     pub fn put(self, value: i64, place: &mut [u8]) -> Result<(), String> {
+        if self == Self::Uuid {
+            place.copy_from_slice(&uuid(value).to_be_bytes());
+            return Ok(());
+        }
         let value = if self == Self::Timestamp { value - US_TO_2000 } else { value };
         let bytes = value.to_be_bytes();
         let (cut, kept) = bytes.split_at(8 - place.len());
@@ -68,6 +77,10 @@ impl Type {
             Self::Integer(_) => row.integer(integer(bytes)?),
             Self::Timestamp => row.integer(integer(bytes)? + US_TO_2000),
             Self::Numeric => row.integer(numeric(bytes)?),
+            Self::Uuid => {
+                let bytes = bytes.try_into().map_err(|_| "an identifier of an odd length")?;
+                row.text(&hyphenated(u128::from_be_bytes(bytes)))
+            }
             Self::Text => row.text(std::str::from_utf8(bytes).map_err(|_| "a text is no UTF-8")?),
         })
     }
@@ -79,6 +92,7 @@ pub fn literal(oid: u32, value: i64) -> String {
         Some(Type::Timestamp) => {
             format!("'epoch'::timestamp + {value} * '1 microsecond'::interval")
         }
+        Some(Type::Uuid) => format!("'{}'::uuid", hyphenated(uuid(value))),
         _ => value.to_string(),
     }
 }

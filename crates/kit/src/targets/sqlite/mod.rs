@@ -5,11 +5,14 @@
 //! into memory of each home (`image`), and connections fetch its pages from there without a copy
 //! (`ffi::vfs`). A session is a connection of the thread that asks. Planted distance is an option.
 //!
-//! Limits: read-only; no parallel workers inside a query, no log writer, no other process.
+//! What fills tables has databases of its own (`filling`).
+//!
+//! Limits: read-only but for these; no parallel workers inside a query, no log writer, no other process.
 
 mod audit;
 mod cache;
 mod ffi;
+mod filling;
 mod image;
 mod load;
 mod rows;
@@ -95,6 +98,9 @@ impl Target for Sqlite {
                  of hopcost)"
                     .to_owned(),
             ));
+        }
+        if let Some(filling) = setup.workload.filling(setup.shape) {
+            return filling::open(setup, filling);
         }
         let copies = copies(setup, heard)?;
         Ok(Box::new(Database {

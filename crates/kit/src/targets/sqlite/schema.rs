@@ -28,7 +28,7 @@ impl Wanted {
             let kind = match column.kind {
                 Kind::Integer(_) | Kind::Timestamp if clustered == Some(n) => "INTEGER PRIMARY KEY",
                 Kind::Integer(_) | Kind::Timestamp => "INTEGER",
-                Kind::Text(_) | Kind::Padded(_) => "TEXT",
+                Kind::Text(_) | Kind::Padded(_) | Kind::Uuid => "TEXT",
             };
             format!("\"{}\" {kind}", column.name)
         });

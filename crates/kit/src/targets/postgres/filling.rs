@@ -1,0 +1,123 @@
+//! Tables that are filled, and what is there of what was asked for.
+//!
+//! Method: rows come one by one into a table of all connections, or many at once by COPY into a table of the
+//! connection's own, which it makes. A load is one question: the statement, all rows packed beforehand as
+//! binary, and their end. After each window the rows that are there are counted, of a common table
+//! by the connection of stream 0, when nobody is at work, and a table that is full is emptied.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::BytesMut;
+use hopcost_core::{Filling, Seat, Setup, TargetError};
+use postgres_protocol::message::frontend;
+
+use super::super::{rows_counted, wanted};
+use super::schema::{self, Packed};
+use super::session::failed;
+use super::wire::{Wire, WireError};
+
+/// What all connections of an experiment fill.
+#[derive(Clone)]
+pub struct Fillings {
+    filling: Filling,
+    table: &'static str,
+    /// The rows of a load, as COPY takes them, with what stands before and after them.
+    rows: Arc<[u8]>,
+}
+
+/// The rows of a table: those that were there at the last count, and those asked for since.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    counted: Mutex<u64>,
+    asked: AtomicU64,
+}
+
+impl Fillings {
+    /// Of a setup's workload; none where it fills nothing.
+    pub fn of(setup: &Setup<'_>) -> Option<Self> {
+        let filling = setup.workload.filling(setup.shape)?;
+        let (dataset, wanted) = (setup.dataset?, wanted(setup).into_iter().next()?);
+        let mut packed = Packed::of(wanted.table.columns);
+        if let Filling::Bulk(rows) = filling {
+            packed.begin();
+            packed.rows(dataset, wanted.index, 0..rows);
+            packed.end();
+        }
+        Some(Self { filling, table: wanted.table.name, rows: packed.bytes.into() })
+    }
+
+    /// For a connection, whose table is made where it is its own.
+    pub fn open(
+        &self,
+        wire: &mut Wire,
+        seat: &Seat,
+        common: &Arc<Ledger>,
+    ) -> Result<Filler, TargetError> {
+        let own = || format!("job_{}", wire.pid);
+        let (table, ledger, counts, empty_at) = match self.filling {
+            Filling::Rows(most) => {
+                (self.table.to_owned(), Arc::clone(common), seat.stream == 0, most)
+            }
+            Filling::Bulk(_) => (own(), Arc::default(), true, 0),
+        };
+        if matches!(self.filling, Filling::Bulk(_)) {
+            let like = format!("CREATE UNLOGGED TABLE \"{table}\" (LIKE \"{}\")", self.table);
+            wire.query(&like).map_err(failed)?;
+        }
+        let rows_a_call = self.filling.rows_a_call();
+        Ok(Filler { table, ledger, counts, empty_at, rows_a_call, fillings: self.clone() })
+    }
+}
+
+/// One connection's part.
+pub struct Filler {
+    fillings: Fillings,
+    table: String,
+    ledger: Arc<Ledger>,
+    /// Is it this connection that counts?
+    counts: bool,
+    empty_at: u64,
+    rows_a_call: u64,
+}
+
+impl Filler {
+    /// The messages of a load; none where rows come one by one.
+    pub fn load(&self) -> Result<Option<Vec<u8>>, std::io::Error> {
+        if matches!(self.fillings.filling, Filling::Rows(_)) {
+            return Ok(None);
+        }
+        let mut messages = BytesMut::new();
+        frontend::query(&schema::copy_into(&self.table), &mut messages)?;
+        messages.extend_from_slice(&self.fillings.rows);
+        frontend::copy_done(&mut messages);
+        Ok(Some(messages.to_vec()))
+    }
+
+    /// A call was sent.
+    pub fn called(&self) {
+        self.ledger.asked.fetch_add(self.rows_a_call, Ordering::Relaxed);
+    }
+
+    /// What is there of what was asked for since the last time; none of a connection that does not count.
+    pub fn counted(&self, wire: &mut Wire) -> Option<[u64; 2]> {
+        if !self.counts {
+            return None;
+        }
+        let asked = self.ledger.asked.swap(0, Ordering::Relaxed);
+        Some(self.count(wire, asked).unwrap_or([0, asked]))
+    }
+
+    fn count(&self, wire: &mut Wire, asked: u64) -> Result<[u64; 2], WireError> {
+        let mut counted = self.ledger.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = wire.value(&format!("SELECT count(*) FROM \"{}\"", self.table))?;
+        let there = there.and_then(|there| there.parse().ok()).unwrap_or(0_u64);
+        let proved = rows_counted(there.saturating_sub(*counted), asked);
+        *counted = there;
+        if there >= self.empty_at {
+            wire.query(&format!("TRUNCATE \"{}\"", self.table))?;
+            *counted = 0;
+        }
+        Ok(proved)
+    }
+}

@@ -1,0 +1,194 @@
+//! Databases that are filled: each stream has one of its own, in memory.
+//!
+//! Method: SQLite lets one connection write at a time, so that streams on one database would only wait for
+//! each other's lock. Here each has a table of its own, whose memory its thread touches first, and what
+//! they share is the machine and the allocator. The rows that are there are counted after each window.
+//!
+//! Limits: a stand-in for engines that many fill at once: no latch and no page is shared. An identifier that
+//! comes as an argument is kept as the number that it follows from. Where the memory lies is not proved.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use hopcost_core::{
+    Answer, CallError, Counted, CpuSet, Filling, Instance, Known, Locality, Look, Request, Row,
+    Seat, Session, Setup, Statement, TargetError,
+};
+use hopcost_sys::affinity;
+
+use super::super::{rows_counted, wanted};
+use super::ffi::{self, Connection, Inserter, SqliteError, Value};
+use super::rows::Batch;
+
+/// Rows of one insert of a load.
+const ROWS_AT_ONCE: u64 = 100;
+
+/// A database for each stream, made when it comes.
+pub fn open(setup: &Setup<'_>, filling: Filling) -> Result<Box<dyn Instance>, TargetError> {
+    let (Some(dataset), [table]) = (setup.dataset, &wanted(setup)[..]) else {
+        return Err(TargetError::Failed("what is filled is one table".to_owned()));
+    };
+    let statements = setup.workload.statements(setup.shape);
+    let mut schema = vec![table.create()];
+    let (rows, insert, empty_at) = match filling {
+        Filling::Rows(most) => {
+            schema.extend(table.create_indexes());
+            let insert = statements[0].sql.to_owned();
+            (Batch::default(), insert, most / u64::from(setup.sessions.max(1)))
+        }
+        Filling::Bulk(rows) => {
+            let batch = Batch::of(dataset, table.index, &table.table, [0, rows]);
+            (batch, table.insert(ROWS_AT_ONCE as usize), 0)
+        }
+    };
+    let name = table.table.name;
+    Ok(Box::new(Databases {
+        identity: format!(
+            "SQLite {}, a database in memory for each stream, {name}",
+            ffi::version()
+        ),
+        schema,
+        count: format!("SELECT count(*) FROM \"{name}\""),
+        empty: format!("DELETE FROM \"{name}\""),
+        insert,
+        rows: Arc::new(rows),
+        filling,
+        empty_at,
+        statements,
+    }))
+}
+
+struct Databases {
+    identity: String,
+    schema: Vec<String>,
+    count: String,
+    empty: String,
+    insert: String,
+    /// The rows of a load.
+    rows: Arc<Batch>,
+    filling: Filling,
+    /// A table with so many rows is emptied after a window.
+    empty_at: u64,
+    statements: Vec<Statement>,
+}
+
+impl Instance for Databases {
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    fn session(&self, _seat: Seat) -> Result<Box<dyn Session>, TargetError> {
+        let failed = |error: SqliteError| TargetError::Failed(format!("a database: {error}"));
+        Ok(Box::new(Filler::open(self).map_err(failed)?))
+    }
+
+    fn prove(&self, _look: Look) -> Known<Vec<Locality>> {
+        Known::missing("each stream's database is in memory that its own thread touched first")
+    }
+
+    fn plans(&self) -> Result<Vec<String>, TargetError> {
+        let by = match self.filling {
+            Filling::Rows(_) => "one row, by one statement".to_owned(),
+            Filling::Bulk(rows) => {
+                format!("{rows} rows in one transaction, {ROWS_AT_ONCE} in a statement")
+            }
+        };
+        Ok(self.statements.iter().map(|statement| format!("{}\n  {by}", statement.name)).collect())
+    }
+}
+
+/// A stream's database.
+struct Filler {
+    connection: Connection,
+    how: How,
+    count: ffi::Statement,
+    empty: String,
+    empty_at: u64,
+    rows_a_call: u64,
+    /// Rows that were there at the last count, and asked for since.
+    counted: u64,
+    asked: u64,
+}
+
+enum How {
+    Row { insert: ffi::Statement, arguments: usize },
+    Load { insert: Inserter, rows: Arc<Batch> },
+}
+
+impl Filler {
+    fn open(of: &Databases) -> Result<Self, SqliteError> {
+        let connection = Connection::create(Path::new(":memory:"))?;
+        for statement in &of.schema {
+            connection.run(statement)?;
+        }
+        let insert = connection.prepare(&of.insert)?;
+        let how = match of.filling {
+            Filling::Rows(_) => How::Row { insert, arguments: of.statements[0].arguments },
+            Filling::Bulk(_) => {
+                How::Load { insert: Inserter::new(insert), rows: Arc::clone(&of.rows) }
+            }
+        };
+        let count = connection.prepare(&of.count)?;
+        let (empty, empty_at) = (of.empty.clone(), of.empty_at);
+        let rows_a_call = of.filling.rows_a_call();
+        Ok(Self { connection, how, count, empty, empty_at, rows_a_call, counted: 0, asked: 0 })
+    }
+
+    fn fill(&mut self, arguments: &[i64]) -> Result<(), SqliteError> {
+        match &mut self.how {
+            How::Row { insert, arguments: taken } => {
+                for (n, argument) in arguments[..*taken].iter().enumerate() {
+                    insert.bind(n, *argument)?;
+                }
+                let stepped = insert.step().map(|_| ());
+                insert.reset();
+                stepped
+            }
+            How::Load { insert, rows } => {
+                self.connection.run("BEGIN")?;
+                let mut values = rows.values();
+                for _ in 0..self.rows_a_call / ROWS_AT_ONCE {
+                    insert.insert(&mut values)?;
+                }
+                self.connection.run("COMMIT")
+            }
+        }
+    }
+
+    /// What is there of what was asked for since the last time.
+    fn proved(&mut self) -> Result<[u64; 2], SqliteError> {
+        self.count.step()?;
+        let there = match self.count.value(0) {
+            Value::Integer(there) => there.unsigned_abs(),
+            _ => 0,
+        };
+        self.count.reset();
+        let asked = std::mem::take(&mut self.asked);
+        let proved = rows_counted(there.saturating_sub(self.counted), asked);
+        self.counted = there;
+        if there >= self.empty_at {
+            self.connection.run(&self.empty)?;
+            self.counted = 0;
+        }
+        Ok(proved)
+    }
+}
+
+impl Session for Filler {
+    fn execute(&mut self, request: &Request) -> Result<Answer, CallError> {
+        self.asked += self.rows_a_call;
+        self.fill(&request.arguments).map_err(|error| CallError::Failed(error.to_string()))?;
+        Ok(Answer::of(Row::new().integer(self.rows_a_call.cast_signed())))
+    }
+
+    fn counted(&mut self) -> Counted {
+        let asked = self.asked;
+        let proved = self.proved().unwrap_or([0, asked]);
+        Counted {
+            proved: BTreeMap::from([("rows_counted", proved)]),
+            at: CpuSet::from_iter([affinity::current_cpu()]),
+            ..Counted::default()
+        }
+    }
+}

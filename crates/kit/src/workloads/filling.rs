@@ -1,0 +1,125 @@
+//! **memory_insert**, **bulk_load**: tables in memory, filled row by row by all streams together, or by each
+//! stream alone with thousands of rows at once.
+//!
+//! After two questions that others asked of SQL Server: where the sessions stand that insert into a table in
+//! memory (Chris Adkin, 'The In-Memory OLTP Engine and NUMA Foreign Memory Access', chrisadkin.io, 2016-05-07),
+//! and what more sockets do to loading ('Columnstore Loading on Eight Socket Servers', erikdarlingdata.com).
+//! Here streams insert without end, tables are emptied between windows, and a load is of 5,000 rows, so that a
+//! window holds many. The answer is how many rows the call brought; how many are there the target counts.
+
+use hopcost_core::{
+    Answer, Filling, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload,
+};
+
+use super::compare;
+use crate::datasets::big_table_im::{INSERT, parts};
+
+/// One row a call.
+pub struct MemoryInsert;
+/// Many.
+pub struct BulkLoad;
+
+/// Rows of one load.
+const LOAD_ROWS: u64 = 5_000;
+
+const fn statement(name: &'static str, sql: &'static str, arguments: usize) -> Statement {
+    Statement { name, sql, arguments, recompile: false, script: None }
+}
+
+impl Workload for MemoryInsert {
+    fn name(&self) -> &'static str {
+        "memory_insert"
+    }
+
+    fn about(&self) -> &'static str {
+        "one row inserted into a table in memory that all streams fill, under a random UUID"
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        &["big_table_im"]
+    }
+
+    fn statements(&self, _: Shape) -> Vec<Statement> {
+        vec![statement("memory_insert", INSERT, 3)]
+    }
+
+    fn calls_per_query(&self, _: Shape) -> u64 {
+        1
+    }
+
+    fn scratch_bytes(&self, _: Shape) -> u64 {
+        0
+    }
+
+    fn requests(&self, _: Shape, stream: Stream) -> Box<dyn Requests> {
+        // Far enough from other streams' rows that none comes twice.
+        let first = u64::from(stream.number) << 48 | (stream.seed & 0xff) << 40;
+        Box::new(Inserts { next: first })
+    }
+
+    fn filling(&self, shape: Shape) -> Option<Filling> {
+        Some(Filling::Rows(shape.rows))
+    }
+
+    fn check(&self, _: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {
+        compare("memory_insert", answer, &Answer::of(Row::new().integer(1)))
+    }
+}
+
+struct Inserts {
+    next: u64,
+}
+
+impl Requests for Inserts {
+    fn next(&mut self) -> Request {
+        let [key, at, digits] = parts(self.next);
+        self.next += 1;
+        Request { statement: 0, arguments: [key, at, digits, 0] }
+    }
+}
+
+impl Workload for BulkLoad {
+    fn name(&self) -> &'static str {
+        "bulk_load"
+    }
+
+    fn about(&self) -> &'static str {
+        "5,000 rows at once, by COPY where there is one, each stream into a table of its own"
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        &["big_table_im"]
+    }
+
+    fn statements(&self, _: Shape) -> Vec<Statement> {
+        vec![statement("bulk_load", "COPY big_table_im FROM STDIN", 0)]
+    }
+
+    fn calls_per_query(&self, _: Shape) -> u64 {
+        1
+    }
+
+    fn scratch_bytes(&self, _: Shape) -> u64 {
+        0
+    }
+
+    fn requests(&self, _: Shape, _: Stream) -> Box<dyn Requests> {
+        Box::new(Loads)
+    }
+
+    fn filling(&self, _: Shape) -> Option<Filling> {
+        Some(Filling::Bulk(LOAD_ROWS))
+    }
+
+    fn check(&self, _: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {
+        compare("bulk_load", answer, &Answer::of(Row::new().integer(LOAD_ROWS.cast_signed())))
+    }
+}
+
+struct Loads;
+
+impl Requests for Loads {
+    fn next(&mut self) -> Request {
+        Request { statement: 0, arguments: [0; 4] }
+    }
+}
