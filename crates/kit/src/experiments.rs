@@ -21,6 +21,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = files![
     "instances",
     "log-distance",
     "log-distance-disk",
+    "memory-insert",
     "memory-policy",
     "parallel-affinity",
     "placebo",
