@@ -5,7 +5,7 @@
 //! distance is set so that it takes 0 to 10 % of the time; each run counts what it really took, and its
 //! interval has to hold that. *Power*: ordinary runs of a 3 % cost: after which look does the interval
 //! exclude zero for good? *Repeat*: do quick runs of the same experiment agree with each other? *Compare*:
-//! are machines told apart that differ, and only those (`compare.rs`)? *Siblings*, *Bandwidth*: is what
+//! are machines told apart that differ, and only those (`compare.rs`)? *Siblings*, *Usl*, *Bandwidth*: is what
 //! was planted found (`planted.rs`)? *Slowdown*: is found what was planted in a PostgreSQL server from outside (`slowdown.rs`)?
 //!
 //! Limits: it needs a machine that nobody else uses, and up to an hour.
@@ -35,6 +35,8 @@ pub enum Part {
     Compare,
     /// A second thread of a core that adds a quarter: 40 short runs
     Siblings,
+    /// Streams that are in each other's way, by a law with a peak: 40 short runs
+    Usl,
     /// 30 % less bandwidth on one of two nodes: 40 quick runs
     Bandwidth,
     /// One of two PostgreSQL servers held back by a control group: 10 short runs; takes root
@@ -75,6 +77,7 @@ pub fn run(part: Part) -> Result<u8> {
         Part::Repeat => bench.repeat()?,
         Part::Compare => super::compare::run(&bench.hopcost, bench.dir.path())?,
         Part::Siblings => super::planted::siblings(&bench.hopcost, bench.dir.path())?,
+        Part::Usl => super::planted::usl(&bench.hopcost, bench.dir.path())?,
         Part::Bandwidth => super::planted::bandwidth(&bench.hopcost, bench.dir.path())?,
         Part::Slowdown => super::slowdown::run(&bench.hopcost, bench.dir.path())?,
     };

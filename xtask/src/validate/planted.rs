@@ -1,8 +1,9 @@
-//! `cargo xtask validate --live siblings` and `bandwidth`: is found what was planted, run after run?
+//! `cargo xtask validate --live siblings`, `usl` and `bandwidth`: is found what was planted, run after run?
 //!
 //! Method: *siblings*: two CPUs seem to be the threads of one core that together do 1.25 times as much as one.
 //! Each run counts what its calls were made longer; how much more two CPUs of this machine do than one when
-//! nothing is planted, runs in between say, with threads that do twice as much. *Bandwidth*: one of two
+//! nothing is planted, runs in between say, with threads that do twice as much. *Usl*: up to
+//! 16 streams follow a law with a peak near 7: σ, κ and the peak have to lie within their intervals. *Bandwidth*: one of two
 //! emulated nodes gives 0.7 of its bytes; both are the same memory, so that the other one is the truth.
 
 use std::path::Path;
@@ -62,6 +63,63 @@ pub fn siblings(hopcost: &Path, dir: &Path) -> Result<bool> {
         100.0 * mean(|run| run.estimate.map_or(f64::NAN, |[cost, ..]| cost)),
     );
     Ok(covered >= LEAST_COVERED)
+}
+
+const LAW: &str = r#"question = "By which law does throughput grow?"
+
+[subject]
+dataset = "tpcc"
+scale = { quick = 1, full = 1 }
+workload = "standard_oltp"
+
+[factor.machine]
+whole = { data = "node:A" }
+
+[sweep]
+streams = [1, 2, 3, 4, 6, 8, 12, 16]
+
+[measure]
+response = "calls_per_second"
+find = "scaling"
+"#;
+const CROWDED: &str = "nodes=1,usl=0.05:0.02";
+/// σ, κ, and the streams at which throughput turns down: √((1 − σ) / κ).
+const PLANTED: [(&str, f64); 3] = [("sigma", 0.05), ("kappa", 0.02), ("peak", 6.892)];
+const OF_THE_LAW: [&str; 4] =
+    ["--quick", "--set=units=8", "--set=window=100ms", "--set=guard=15ms"];
+
+/// Is a law that turns down found?
+pub fn usl(hopcost: &Path, dir: &Path) -> Result<bool> {
+    println!("usl: {RUNS} short runs with {CROWDED}");
+    let experiment = dir.join("law.toml");
+    std::fs::write(&experiment, LAW)?;
+    let experiment = experiment.display().to_string();
+    let (mut covered, mut sums) = ([0; 3], [0.0; 3]);
+    for seed in 1..=RUNS {
+        let seed = seed.to_string();
+        let arguments = [&[experiment.as_str(), "--seed", &seed][..], &OF_THE_LAW].concat();
+        let result: Value = serde_json::from_slice(&ran(hopcost, dir, &arguments, CROWDED)?)?;
+        let law = &result["details"]["scaling"][0]["law"];
+        for (n, (name, planted)) in PLANTED.iter().enumerate() {
+            let figure = |key: &str| law[*name][key].as_f64();
+            let (Some(point), Some(low), Some(high)) =
+                (figure("point"), figure("low"), figure("high"))
+            else {
+                println!("    run {seed}: no {name}: {} {}", law[*name], result["reason"]);
+                continue;
+            };
+            covered[n] += usize::from(low <= *planted && planted <= &high);
+            sums[n] += point / RUNS as f64;
+        }
+    }
+    for (n, (name, planted)) in PLANTED.iter().enumerate() {
+        println!(
+            "  {name}: {planted} planted, {:.4} found on average; held in {} of {RUNS} ({LEAST_COVERED} \
+             needed)",
+            sums[n], covered[n]
+        );
+    }
+    Ok(covered.iter().all(|covered| *covered >= LEAST_COVERED))
 }
 
 const EXPERIMENT: &str = "question = \"How many bytes does each node give?\"\n\n[subject]\nprobes = \
