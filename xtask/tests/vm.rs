@@ -34,7 +34,7 @@ mod machines {
 
     /// All that place memory or threads.
     const ALL: &[&str] =
-        &["latency", "bandwidth", "cores", "switch", "log", "decommit", "pages", "smt"];
+        &["latency", "bandwidth", "cores", "switch", "log", "decommit", "pages", "smt", "loaded"];
     /// Those that reach memory-only nodes.
     const REACHING: &[&str] = &["latency", "bandwidth"];
 

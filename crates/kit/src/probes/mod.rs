@@ -8,6 +8,7 @@ mod cores;
 mod decommit;
 mod ground;
 mod latency;
+mod loaded;
 mod log;
 mod pace;
 mod pages;
@@ -26,4 +27,5 @@ pub const PROBES: &[&dyn Probe] = &[
     &decommit::Decommit,
     &pages::Pages,
     &smt::Smt,
+    &loaded::Loaded,
 ];

@@ -10,5 +10,6 @@ pub mod commit_log;
 pub mod decommit;
 pub mod handover;
 pub mod ping_pong;
+pub mod trickle;
 
 mod futex;
