@@ -215,3 +215,21 @@ impl Rig for DecommitRig {
         }]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_crowd_doubles_until_all_are_at_work() {
+        for (most, all, quick) in [
+            (1, vec![1], vec![1]),
+            (2, vec![1, 2], vec![1, 2]),
+            (4, vec![1, 2, 4], vec![1, 2, 4]),
+            (12, vec![1, 2, 4, 8, 12], vec![1, 4, 12]),
+        ] {
+            assert_eq!(counts(most, Effort::Normal), all);
+            assert_eq!(counts(most, Effort::Quick), quick);
+        }
+    }
+}

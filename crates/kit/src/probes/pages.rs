@@ -401,3 +401,20 @@ impl Rig for PagesRig {
         self.warnings.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_climb_by_four_steps_a_doubling_and_each_once() {
+        let sizes = Walk::EveryLine.sizes(64 * KIB, Effort::Normal);
+        let kib: Vec<usize> = sizes.iter().map(|bytes| bytes / KIB).collect();
+        assert_eq!(kib, [4, 5, 6, 7, 8, 10, 11, 13, 16, 19, 23, 27, 32, 38, 45, 54, 64]);
+        assert_eq!(Walk::EveryLine.sizes(16 * KIB, Effort::Quick), [4, 8, 16].map(|n| n * KIB));
+        let pages = Walk::LinePerPage.sizes(256 * KIB, Effort::Full);
+        assert_eq!(pages, [64, 128, 256].map(|n| n * KIB));
+        // 5 KiB take two pages of 4.
+        assert_eq!(room(&[(Walk::EveryLine, 4 * KIB), (Walk::EveryLine, 5 * KIB)]), 12 * KIB);
+    }
+}
