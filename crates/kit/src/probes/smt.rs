@@ -267,7 +267,7 @@ fn dearest(class: DistanceClass, results: &[CellResult]) -> Option<Warning> {
 
 /// The memory that small kernels and loads work on.
 struct Stage {
-    /// What the small chase follows, in half of the second cache.
+    /// What the small chase follows, in a quarter of the second cache.
     near: Course,
     company: Company,
 }
@@ -321,11 +321,11 @@ impl Stage {
             });
             own.find_map(|cache| cache.bytes.get().copied())
         };
-        // Half of a cache stays in it.
-        let half = |bytes: u64| bytes as usize / 2 / BLOCK_BYTES * BLOCK_BYTES;
+        // A quarter of a cache stays in it, even where somebody else has a part of it.
+        let quarter = |bytes: u64| bytes as usize / 4 / BLOCK_BYTES * BLOCK_BYTES;
         let (l1_bytes, l2_bytes) = (
-            half(cache(1).unwrap_or(ASSUMED_L1_BYTES)),
-            half(cache(2).unwrap_or(ASSUMED_L2_BYTES)),
+            quarter(cache(1).unwrap_or(ASSUMED_L1_BYTES)),
+            quarter(cache(2).unwrap_or(ASSUMED_L2_BYTES)),
         );
         let far_bytes = site.size_bytes.map_or(FAR_BYTES, |bytes| bytes as usize);
         let mut rng = Rng::with_seed(site.seed);
