@@ -29,8 +29,7 @@ const SYSTEM: [&str; 6] = [
 const RESTLESS: [&str; 2] = ["ns_last_pid", "/random/"];
 
 /// Enough to measure something, and no more.
-const SHORT: [&str; 5] =
-    ["--quick", "--set=units=8", "--set=window=20ms", "--set=guard=5ms", "--set=streams=2"];
+const SHORT: [&str; 4] = ["--quick", "--set=units=8", "--set=window=20ms", "--set=guard=5ms"];
 /// Rows, where a scale is no number of warehouses.
 const FEW_ROWS: &str = "--scale=20000";
 
@@ -89,12 +88,15 @@ fn applicable<'a>(
     target: &'a str,
 ) -> Option<Vec<&'a str>> {
     let rows = if file.contains("tpcc") { "--scale=1" } else { FEW_ROWS };
+    // A law takes three numbers of streams.
+    let is_law = file.contains("find = \"scaling\"");
+    let streams = if is_law { "--set=streams=1+2+3" } else { "--set=streams=2" };
     EMULATED.into_iter().find_map(|emulated| {
         let chosen = [target, emulated].into_iter().filter(|option| !option.is_empty());
         let options: Vec<&str> = if file.contains("probes = ") {
             vec!["--quick"]
         } else {
-            SHORT.into_iter().chain([rows]).chain(chosen).collect()
+            SHORT.into_iter().chain([streams, rows]).chain(chosen).collect()
         };
         let plan = [&["plan", name][..], &options].concat();
         let output = bench.hopcost(&plan).output().unwrap();
