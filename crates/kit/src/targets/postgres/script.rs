@@ -73,19 +73,21 @@ impl Frame {
             let place = into.len();
             into.extend_from_slice(&NULL.to_be_bytes());
             if parameter.write(into) {
-                put_length(into, place, place + LENGTH_BYTES.len())?;
+                let length = into.len() - place - LENGTH_BYTES.len();
+                put_length(into, place, length)?;
             }
         }
         // What the tail begins with is the bind message's, too.
-        put_length(into, start, start - ALL_AS_TEXT.len())?;
+        let length = into.len() + ALL_AS_TEXT.len() - start;
+        put_length(into, start, length)?;
         into.extend_from_slice(&self.tail);
         Ok(())
     }
 }
 
-/// Puts the number of bytes from a place to the end into the four of another place.
-fn put_length(bytes: &mut [u8], place: usize, from: usize) -> Result<(), String> {
-    let length = i32::try_from(bytes.len() - from).map_err(|_| TOO_LONG)?;
+/// Puts a length into the room for it at a place.
+fn put_length(bytes: &mut [u8], place: usize, length: usize) -> Result<(), String> {
+    let length = i32::try_from(length).map_err(|_| TOO_LONG)?;
     bytes[place..place + LENGTH_BYTES.len()].copy_from_slice(&length.to_be_bytes());
     Ok(())
 }
