@@ -22,16 +22,15 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// None where they stay as they are.
-    pub fn of(post: &Post<'_>, window: &Window) -> Option<Self> {
+    /// None where they stay as they are. Each window has dice of its own, by the calls before it.
+    pub fn of(post: &Post<'_>, window: &Window, calls: u64) -> Option<Self> {
         let planted = post.planted.as_ref()?;
         let company = company(post, planted.machine, window.ask.streams);
         let Emulation { siblings, bimodal, .. } = planted.emulation;
         // What is planted on calls to another node is the target's business.
         let bimodal = bimodal.filter(|_| siblings.is_some() && company.shares_core);
         let times = planted.emulation.times(&company);
-        let seed =
-            post.seed ^ u64::from(post.cpu.0) << 32 ^ window.start.elapsed().as_nanos() as u64;
+        let seed = post.seed ^ calls.rotate_left(40) ^ u64::from(post.cpu.0);
         (times > 1.0 || bimodal.is_some()).then(|| Self {
             times,
             bimodal,

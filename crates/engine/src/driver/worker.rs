@@ -206,7 +206,7 @@ impl<'a> Worker<'a> {
         // Looking answers over is our work, not the target's.
         let mut checking_ns = 0;
         let mut watch = Watch::new(self.post.cpu);
-        let mut stretch = Stretch::of(self.post, window);
+        let mut stretch = Stretch::of(self.post, window, self.lines[0].calls);
         let mut now_ns = ns(clock::now());
         loop {
             if counted_from.is_none() && now_ns >= guard_ns {
