@@ -34,7 +34,8 @@ mod machines {
 
     /// Those that a survey draws on.
     const USUAL: &[&str] = &["latency", "bandwidth", "cores", "switch", "log"];
-    /// All that place memory or threads; on few machines, for the time that emulation takes.
+    const WITH_SIBLINGS: &[&str] = &["latency", "bandwidth", "cores", "switch", "log", "smt"];
+    /// All that place memory or threads; on one machine, for the time that emulation takes.
     const ALL: &[&str] =
         &["latency", "bandwidth", "cores", "switch", "log", "decommit", "pages", "smt", "loaded"];
     /// Those that reach memory-only nodes.
@@ -66,7 +67,7 @@ mod machines {
         n2: n2, V6_1, ALL;
         n4: n4, V6_1, USUAL;
         n8: n8, V6_1, USUAL;
-        n4s2: n4s2, V6_1, ALL;
+        n4s2: n4s2, V6_1, WITH_SIBLINGS;
         n2cxl: n2cxl, V6_1, REACHING;
         n4cxl: n4cxl, V6_1, &[];
         n2_newer: n2, V6_12, &[];

@@ -266,7 +266,8 @@ fn a_full_disk_keeps_what_was_finished() {
             "mkdir /small && mount -t tmpfs -o size=400k none /small
              export XDG_CACHE_HOME=/cache
              hopcost run remote-memory --quick --scale 200000 --set streams=1 --set window=50ms \
-                 --set guard=10ms --set units=50 --store /small/store.db > /out/text 2> /out/said
+                 --set guard=10ms --set units=400 --set half_width=0.01% \
+                 --store /small/store.db > /out/text 2> /out/said
              echo $? > /out/code
              cp /small/store.db /out/
              hopcost report --store /small/store.db > /out/report 2>&1; echo $? > /out/reported",
