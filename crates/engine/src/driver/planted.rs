@@ -1,10 +1,11 @@
 //! Calls that are made longer for what works beside their thread, as `--emulate` asks for it.
 //!
 //! Method: what a call took is paid once more, so many times as what is planted says, by looking at the
-//! clock until that time is over. Who works beside a thread is known when a window begins: the streams
+//! clock until that time is over. Debts are paid in pieces of a millisecond or more: after each the caches
+//! have gone cold, which the next call pays for and nobody counts. Who works beside a thread is known when a window begins: the streams
 //! of a crew fill its CPUs from the first one on.
 //!
-//! Limits: the database has to work in the thread that calls it.
+//! Limits: the database has to work in the thread that calls it. Times of short calls are lumpy.
 
 use std::time::Duration;
 
@@ -19,7 +20,12 @@ pub(super) struct Stretch {
     times: f64,
     bimodal: Option<Bimodal>,
     dice: Rng,
+    /// Not paid yet.
+    debt: Duration,
 }
+
+/// Less is owed until more is due.
+const LEAST_PAYMENT: Duration = Duration::from_millis(1);
 
 impl Stretch {
     /// None where they stay as they are. Each window has dice of its own, by the calls before it.
@@ -35,14 +41,21 @@ impl Stretch {
             times,
             bimodal,
             dice: Rng::with_seed(seed),
+            debt: Duration::ZERO,
         })
     }
 
-    /// Makes a call longer that took so long: by how much.
+    /// Makes a call longer that took so long, with what is owed for those before: by how much.
     pub fn pay(&mut self, took: Duration) -> Duration {
         let slow = self.bimodal.filter(|how| self.dice.f64() < how.share);
         let times = self.times * slow.map_or(1.0, |how| how.times);
-        clock::spin(took.mul_f64((times - 1.0).max(0.0)))
+        self.debt += took.mul_f64((times - 1.0).max(0.0));
+        if self.debt < LEAST_PAYMENT {
+            return Duration::ZERO;
+        }
+        let paid = clock::spin(self.debt);
+        self.debt = self.debt.saturating_sub(paid);
+        paid
     }
 }
 
