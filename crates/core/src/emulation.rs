@@ -9,6 +9,7 @@ use crate::distance::Distances;
 use crate::ids::{CpuSet, NodeId, NodeSet};
 use crate::known::{Known, Reason};
 use crate::machine::{Machine, Node, Socket};
+use crate::scaling::Contention;
 
 /// What is planted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,15 +29,6 @@ pub struct Emulation {
     /// Streams are in each other's way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usl: Option<Contention>,
-}
-
-/// By the Universal Scalability Law n streams do n / (1 + σ(n − 1) + κn(n − 1)) times as much as one alone.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Contention {
-    /// σ: they wait for each other.
-    pub sigma: f64,
-    /// κ: each has to agree with each other one.
-    pub kappa: f64,
 }
 
 /// What works at the same time as a thread.
@@ -72,19 +64,19 @@ impl Emulation {
     pub fn times(&self, company: &Company) -> f64 {
         let together = self.siblings.filter(|_| company.shares_core);
         let for_core = together.map_or(1.0, |gain| THREADS_OF_A_CORE / gain);
-        for_core * self.usl.map_or(1.0, |contention| contention.times(company))
+        for_core * self.usl.map_or(1.0, |contention| company.times(contention))
     }
 }
 
 const THREADS_OF_A_CORE: f64 = 2.0;
 
-impl Contention {
+impl Company {
     /// Streams may outnumber CPUs: so that the law still holds for the most of them, all calls take as many
     /// times as long as there are streams then.
-    fn times(&self, company: &Company) -> f64 {
-        let n = f64::from(company.streams);
-        let slowed = 1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0);
-        slowed * f64::from(company.most_streams) * f64::from(company.threads) / n
+    fn times(&self, contention: Contention) -> f64 {
+        let streams = f64::from(self.streams);
+        contention.slowed(streams) * f64::from(self.most_streams) * f64::from(self.threads)
+            / streams
     }
 }
 

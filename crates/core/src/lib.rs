@@ -40,7 +40,7 @@ pub use between::{
 pub use block::{Binding, BlockRecord, Phase, Trial, Window};
 pub use dataset::{Column, Dataset, Kind, RowSink, Table, hyphenated};
 pub use distance::{DistanceClass, Distances, HmatTable, Rung, RungExample};
-pub use emulation::{Bimodal, Company, Contention, Emulation, LessBandwidth, Planted, Seeming};
+pub use emulation::{Bimodal, Company, Emulation, LessBandwidth, Planted, Seeming};
 pub use estimate::{Estimate, Spread, Unit};
 pub use experiment::{
     Audit, Claim, Comparison, Experiment, Level, Load, Open, Policy, Response, Scale, Spot, Subject,
@@ -64,7 +64,7 @@ pub use result::{
     Arm, CostSoFar, Details, ExperimentResult, Headline, PointCost, PointSpread, Proved, ProvedBy,
     Scaling, Tier,
 };
-pub use scaling::ScalingLaw;
+pub use scaling::{Contention, ScalingLaw};
 pub use target::{
     CallError, Counted, Home, Instance, Loading, Look, Lookups, Mail, Needs, Parallel, Remote,
     Seat, Session, Setup, Target, TargetError,

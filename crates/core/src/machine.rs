@@ -300,6 +300,12 @@ impl Machine {
         chosen
     }
 
+    /// One CPU of each core first, then the siblings.
+    pub fn in_order_of_use(&self, among: &CpuSet) -> Vec<CpuId> {
+        let first = self.one_cpu_per_core(among);
+        first.iter().chain(among.difference(&first).iter()).collect()
+    }
+
     /// The level of the cache that is last before memory.
     pub fn last_cache_level(&self) -> Option<u32> {
         self.caches

@@ -7,6 +7,22 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::Estimate;
 use crate::known::Known;
 
+/// What keeps n streams from doing n times as much as one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contention {
+    /// σ: they wait for each other.
+    pub sigma: f64,
+    /// κ: each has to agree with each other one.
+    pub kappa: f64,
+}
+
+impl Contention {
+    /// How many times as long a stream takes among so many as it does alone.
+    pub fn slowed(self, streams: f64) -> f64 {
+        1.0 + self.sigma * (streams - 1.0) + self.kappa * streams * (streams - 1.0)
+    }
+}
+
 /// The law that describes how throughput grows with streams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScalingLaw {
@@ -26,7 +42,7 @@ impl ScalingLaw {
     /// The throughput of so many streams.
     pub fn rate(&self, streams: f64) -> f64 {
         let [lambda, sigma, kappa] = [self.lambda, self.sigma, self.kappa].map(|of| of.point);
-        lambda * streams / (1.0 + sigma * (streams - 1.0) + kappa * streams * (streams - 1.0))
+        lambda * streams / Contention { sigma, kappa }.slowed(streams)
     }
 }
 

@@ -287,9 +287,9 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
         _ => None,
     };
     let mut workers = match at.and_then(|node| machine.node(node)) {
-        Some(node) => in_order_of_use(machine, &node.cpus.intersection(&machine.limits.cpus)),
+        Some(node) => machine.in_order_of_use(&node.cpus.intersection(&machine.limits.cpus)),
         None if level.policy.is_some() => on_all_nodes(machine)?,
-        None => in_order_of_use(machine, &machine.limits.cpus),
+        None => machine.in_order_of_use(&machine.limits.cpus),
     };
     if level.siblings.is_some() || level.cores.is_some() {
         workers = cores::of(level, machine, &workers.into_iter().collect())?;
@@ -369,7 +369,7 @@ fn on_all_nodes(machine: &Machine) -> Result<Vec<CpuId>, Reason> {
     if nodes.len() < 2 {
         return Err(too_few_nodes(2, nodes.len()));
     }
-    let of_node = |cpus: &CpuSet| in_order_of_use(machine, cpus).into_iter().enumerate();
+    let of_node = |cpus: &CpuSet| machine.in_order_of_use(cpus).into_iter().enumerate();
     let mut dealt: Vec<(usize, CpuId)> = nodes.iter().flat_map(of_node).collect();
     // The sort keeps the order of the nodes among those of one round.
     dealt.sort_by_key(|(round, _)| *round);
@@ -385,12 +385,6 @@ fn node_with(machine: &Machine, cpu: CpuId) -> Option<NodeId> {
 fn only_node(machine: &Machine) -> Option<NodeId> {
     let mut nodes = machine.nodes_with_memory();
     nodes.next().filter(|_| nodes.next().is_none()).map(|node| node.id)
-}
-
-/// One CPU of each core first, then the siblings.
-fn in_order_of_use(machine: &Machine, among: &CpuSet) -> Vec<CpuId> {
-    let first = machine.one_cpu_per_core(among);
-    first.iter().chain(among.difference(&first).iter()).collect()
 }
 
 fn memory_away(machine: &Machine, from: CpuId, class: DistanceClass) -> Result<NodeId, Reason> {

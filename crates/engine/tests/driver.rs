@@ -146,7 +146,8 @@ const LONG: Duration = Duration::from_millis(300);
 fn a_stall_is_seen_by_all_calls_that_were_due() {
     let stalling = || Sleepy {
         call: Duration::from_micros(100),
-        stall: Some((30, Duration::from_millis(100))),
+        // Well after the guard, in a closed loop too, whose calls follow each other ten times as fast.
+        stall: Some((100, Duration::from_millis(100))),
     };
     let open = Some(Open { calls_per_s: 1000.0, at_random: false });
     once_in_five(|| {

@@ -68,6 +68,11 @@ impl Goal {
         })
     }
 
+    /// The last look that these blocks allow: after how many of them, and how it stood then.
+    pub fn last_look(&self, contrasts: &[f64]) -> Option<(usize, Standing)> {
+        (0..=contrasts.len()).rev().find_map(|n| Some((n, self.look(&contrasts[..n])?)))
+    }
+
     /// The verdict on a comparison that has stopped, or why there can be none.
     pub fn judge(&self, contrasts: &[f64], standing: &Standing) -> Result<Verdict, Reason> {
         let units = independent(contrasts);

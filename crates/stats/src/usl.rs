@@ -14,7 +14,7 @@
 //! that is a bend and no crosstalk; so λ, σ and κ describe such a curve, and explain nothing.
 
 use fastrand::Rng;
-use hopcost_core::{Estimate, Known, Reason, ScalingLaw};
+use hopcost_core::{Contention, Estimate, Known, Reason, ScalingLaw};
 
 use crate::apart::log_error;
 use crate::looks::student_quantile;
@@ -58,7 +58,7 @@ impl Law {
     }
 
     fn denominator(&self, streams: f64) -> f64 {
-        1.0 + self.sigma * (streams - 1.0) + self.kappa * streams * (streams - 1.0)
+        Contention { sigma: self.sigma, kappa: self.kappa }.slowed(streams)
     }
 }
 

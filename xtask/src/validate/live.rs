@@ -207,25 +207,31 @@ impl Bench {
         arguments: &[&str],
         remote_ns: Option<f64>,
     ) -> Result<Ended> {
-        let store = self.dir.path().join("validation.db");
-        let mut command = Command::new(&self.hopcost);
-        command.args(["run", experiment, "--seed", &seed.to_string()]).args(arguments);
-        command.arg("--store").arg(&store).stderr(Stdio::inherit());
-        if let Some(ns) = remote_ns {
-            command.arg(format!("--emulate=nodes=2,remote_ns={ns:.3}"));
-        }
-        let output = command.output().context("hopcost")?;
-        // A refusal ends with 1 and is an outcome like any other.
-        if !matches!(output.status.code(), Some(0 | 1)) || output.stdout.is_empty() {
-            bail!("hopcost run {experiment} --seed {seed}: {}", output.status);
-        }
-        remove(&store)?;
-        Ended::read(&output.stdout)
+        let seed = seed.to_string();
+        let arguments = [&[experiment, "--seed", &seed], arguments].concat();
+        let emulated = remote_ns.map(|ns| format!("nodes=2,remote_ns={ns:.3}"));
+        Ended::read(&ran(&self.hopcost, self.dir.path(), &arguments, emulated.as_deref())?)
     }
 }
 
-fn remove(store: &Path) -> Result<()> {
-    std::fs::remove_file(store).with_context(|| store.display().to_string())
+/// What a run prints, whose store is thrown away.
+pub(super) fn ran(
+    hopcost: &Path,
+    dir: &Path,
+    arguments: &[&str],
+    emulated: Option<&str>,
+) -> Result<Vec<u8>> {
+    let store = dir.join("validation.db");
+    let mut command = Command::new(hopcost);
+    command.arg("run").args(arguments).arg("--store").arg(&store).stderr(Stdio::inherit());
+    command.args(emulated.iter().flat_map(|how| ["--emulate", how]));
+    let output = command.output().context("hopcost")?;
+    // A refusal ends with 1 and is an outcome like any other.
+    if !matches!(output.status.code(), Some(0 | 1)) || output.stdout.is_empty() {
+        bail!("{command:?}: {}", output.status);
+    }
+    std::fs::remove_file(&store).with_context(|| store.display().to_string())?;
+    Ok(output.stdout)
 }
 
 impl Ended {

@@ -7,17 +7,17 @@
 //! emulated nodes gives 0.7 of its bytes; both are the same memory, so that the other one is the truth.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::live::Ended;
+use super::live::{Ended, ran};
 
 const RUNS: u64 = 40;
 const LEAST_COVERED: usize = 35;
 
-const SHORT: [&str; 6] = [
+const SHORT: [&str; 7] = [
+    "--json",
     "--quick",
     "--scale=1",
     "--set=units=8",
@@ -36,7 +36,7 @@ pub fn siblings(hopcost: &Path, dir: &Path) -> Result<bool> {
     let run = |seed: u64, planted: &str| -> Result<Ended> {
         let seed = seed.to_string();
         let arguments = [&["smt-oltp", "--seed", &seed][..], &SHORT].concat();
-        Ended::read(&ran(hopcost, dir, &arguments, planted)?)
+        Ended::read(&ran(hopcost, dir, &arguments, Some(planted))?)
     };
     let (mut planted, mut apart) = (Vec::new(), Vec::new());
     for seed in 1..=RUNS {
@@ -85,8 +85,8 @@ find = "scaling"
 const CROWDED: &str = "nodes=1,usl=0.05:0.02";
 /// σ, κ, and the streams at which throughput turns down: √((1 − σ) / κ).
 const PLANTED: [(&str, f64); 3] = [("sigma", 0.05), ("kappa", 0.02), ("peak", 6.892)];
-const OF_THE_LAW: [&str; 4] =
-    ["--quick", "--set=units=8", "--set=window=100ms", "--set=guard=15ms"];
+const OF_THE_LAW: [&str; 5] =
+    ["--json", "--quick", "--set=units=8", "--set=window=100ms", "--set=guard=15ms"];
 
 /// Is a law that turns down found?
 pub fn usl(hopcost: &Path, dir: &Path) -> Result<bool> {
@@ -98,7 +98,7 @@ pub fn usl(hopcost: &Path, dir: &Path) -> Result<bool> {
     for seed in 1..=RUNS {
         let seed = seed.to_string();
         let arguments = [&[experiment.as_str(), "--seed", &seed][..], &OF_THE_LAW].concat();
-        let result: Value = serde_json::from_slice(&ran(hopcost, dir, &arguments, CROWDED)?)?;
+        let result: Value = serde_json::from_slice(&ran(hopcost, dir, &arguments, Some(CROWDED))?)?;
         let law = &result["details"]["scaling"][0]["law"];
         for (n, (name, planted)) in PLANTED.iter().enumerate() {
             let figure = |key: &str| law[*name][key].as_f64();
@@ -135,7 +135,8 @@ pub fn bandwidth(hopcost: &Path, dir: &Path) -> Result<bool> {
     let (mut covered, mut points) = (0, Vec::new());
     for seed in 1..=RUNS {
         let seed = seed.to_string();
-        let json = ran(hopcost, dir, &[&experiment, "--quick", "--seed", &seed], LESS)?;
+        let json =
+            ran(hopcost, dir, &[&experiment, "--json", "--quick", "--seed", &seed], Some(LESS))?;
         let result: Value = serde_json::from_slice(&json)?;
         let cells = result["probes"][0]["cells"].as_array().context("no cells")?;
         let (Some(left), Some([point, low, high])) = (left(cells), ratio(cells)) else {
@@ -176,18 +177,4 @@ fn ratio(cells: &[Value]) -> Option<[f64; 3]> {
     };
     let ([p0, l0, h0], [p1, l1, h1]) = (of(0)?, of(1)?);
     Some([p1 / p0, l1 / h0, h1 / l0])
-}
-
-/// What a run of an emulated machine prints.
-fn ran(hopcost: &Path, dir: &Path, arguments: &[&str], emulated: &str) -> Result<Vec<u8>> {
-    let store = dir.join("planted.db");
-    let mut command = Command::new(hopcost);
-    command.arg("run").args(arguments).args(["--json", "--emulate", emulated, "--store"]);
-    let output = command.arg(&store).stderr(Stdio::inherit()).output().context("hopcost")?;
-    // A refusal ends with 1 and is an outcome like any other.
-    if !matches!(output.status.code(), Some(0 | 1)) || output.stdout.is_empty() {
-        bail!("{command:?}: {}", output.status);
-    }
-    std::fs::remove_file(&store)?;
-    Ok(output.stdout)
 }

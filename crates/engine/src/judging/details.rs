@@ -123,7 +123,8 @@ impl Case<'_> {
         }
         let (mean, deviation) = latency.mean_and_deviation_ns()?;
         let quantile = |share| latency.quantile_ns(share).unwrap_or(f64::NAN);
-        let times = [mean, deviation, quantile(0.5), quantile(0.95), quantile(0.99)];
+        let latency_ns = [mean, deviation, quantile(0.5), quantile(0.95), quantile(0.99)];
+        let [times, modes] = self.distribution(&latency);
         // A target may know which pages were looked at, and not how often.
         let knows = |which: fn(&Lookups) -> &BTreeMap<NodeId, u64>| {
             self.stands_on_one_node(level)
@@ -142,9 +143,9 @@ impl Case<'_> {
             errors: windows.iter().map(|window| window.errors).sum(),
             first_error: windows.iter().find_map(|window| window.first_error.clone()),
             response: self.response(rate),
-            latency_ms: Some(times.map(|ns| ns / 1e6)),
-            times: self.times(&latency),
-            modes: self.modes(&latency),
+            latency_ms: Some(latency_ns.map(|ns| ns / 1e6)),
+            times,
+            modes,
             acquisitions: knows(|lookups| &lookups.acquisitions).then_some(sides.acquisitions),
             distinct_pages: knows(|lookups| &lookups.distinct_pages).then_some(sides.pages),
             observed: means(&windows),

@@ -162,9 +162,7 @@ impl Case<'_> {
     fn find(&self, schedule: &Schedule<'_>, point: Point, comparisons: usize) -> Finding {
         let contrasts = schedule.contrasts(self.blocks, Phase::Fresh, point);
         let goal = self.pace.goal(comparisons);
-        let looked =
-            (0..=contrasts.len()).rev().find_map(|n| Some((n, goal.look(&contrasts[..n])?)));
-        let Some((n, standing)) = looked else {
+        let Some((n, standing)) = goal.last_look(&contrasts) else {
             let reason = format!(
                 "{} of the 8 units of blocks that a first look needs fitted into the budget: \
                  give it more with --budget",

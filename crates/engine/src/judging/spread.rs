@@ -7,7 +7,7 @@
 use hopcost_core::{
     BlockRecord, Estimate, Histogram, Known, Phase, PointSpread, Reason, Verdict, Window,
 };
-use hopcost_stats::{Standing, modes};
+use hopcost_stats::{Mode, Standing, modes};
 
 use super::{Case, Finding};
 use crate::plan::Point;
@@ -32,9 +32,7 @@ impl Case<'_> {
         let units = schedule.units_by(narrowness, self.blocks, Phase::Fresh, point);
         let contrasts: Vec<f64> = units.iter().map(|unit| unit.contrast).collect();
         let goal = self.pace.goal(2 * comparisons);
-        let looked =
-            (0..=contrasts.len()).rev().find_map(|n| Some((n, goal.look(&contrasts[..n])?)));
-        let (verdict, reason, ratio) = if let Some((n, standing)) = looked {
+        let (verdict, reason, ratio) = if let Some((n, standing)) = goal.last_look(&contrasts) {
             let (verdict, reason) = match goal.judge(&contrasts[..n], &standing) {
                 Ok(verdict) => (verdict, said_of(verdict)),
                 Err(reason) => (Verdict::Refused, reason),
@@ -52,19 +50,15 @@ impl Case<'_> {
         PointSpread { streams: point.streams, level, verdict, reason, ratio }
     }
 
-    /// The distribution, where it was asked for.
-    pub(super) fn times(&self, latency: &Histogram) -> Vec<(f64, f64)> {
-        let all = latency.count() as f64;
-        let steps = steps(latency).into_iter().filter(|_| self.comparison.spread);
-        steps.map(|(step, count)| (ms_of(f64::from(step)), count as f64 / all)).collect()
-    }
-
-    /// Its modes.
-    pub(super) fn modes(&self, latency: &Histogram) -> Vec<(f64, f64)> {
+    /// The distribution and its modes, where they were asked for.
+    pub(super) fn distribution(&self, latency: &Histogram) -> [Vec<(f64, f64)>; 2] {
         let steps = if self.comparison.spread { steps(latency) } else { Vec::new() };
         let counts: Vec<u64> = steps.iter().map(|(_, count)| *count).collect();
-        let found = modes(&counts).into_iter();
-        found.map(|mode| (ms_of(f64::from(steps[mode.at].0) + 0.5), mode.share)).collect()
+        let mode = |mode: Mode| (ms_of(f64::from(steps[mode.at].0) + 0.5), mode.share);
+        let modes = modes(&counts).into_iter().map(mode).collect();
+        let all = latency.count() as f64;
+        let share = |(step, count): &(i32, u64)| (ms_of(f64::from(*step)), *count as f64 / all);
+        [steps.iter().map(share).collect(), modes]
     }
 }
 

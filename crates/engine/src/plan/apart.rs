@@ -2,7 +2,7 @@
 
 use hopcost_core::{CpuId, CpuSet, DistanceClass, Known, Machine, Reason};
 
-use super::{cpus_away, in_order_of_use};
+use super::cpus_away;
 
 /// The CPUs of a level whose workers stand so far apart, from the first one of those among which it may choose:
 /// one of each place in turn, so that few streams stand in both, too. Cores under one cache stand together.
@@ -11,13 +11,13 @@ pub(super) fn of(
     machine: &Machine,
     among: &CpuSet,
 ) -> Result<Vec<CpuId>, Reason> {
-    let first = in_order_of_use(machine, among).first().copied();
+    let first = machine.in_order_of_use(among).first().copied();
     let first = first.ok_or_else(|| Reason::from("no usable CPU stands there"))?;
     let near = together_with(first, machine);
     if class == DistanceClass::SameL3 {
         return if near.len() < 2 { Err(one_core_each()) } else { Ok(near) };
     }
-    let away = in_order_of_use(machine, &cpus_away(machine, first, class)?);
+    let away = machine.in_order_of_use(&cpus_away(machine, first, class)?);
     let far = away.first().map_or_else(Vec::new, |cpu| together_with(*cpu, machine));
     Ok(near.into_iter().zip(far).flat_map(|(near, far)| [near, far]).collect())
 }

@@ -2,8 +2,6 @@
 
 use hopcost_core::{CpuId, CpuSet, Level, Machine, Reason};
 
-use super::in_order_of_use;
-
 /// The CPUs of a level that says something of cores and siblings, of those among which it may choose. A share of
 /// the cores is the same share of each node's.
 pub(super) fn of(level: &Level, machine: &Machine, among: &CpuSet) -> Result<Vec<CpuId>, Reason> {
@@ -31,5 +29,5 @@ pub(super) fn of(level: &Level, machine: &Machine, among: &CpuSet) -> Result<Vec
                 .into(),
         );
     }
-    Ok(in_order_of_use(machine, &threads))
+    Ok(machine.in_order_of_use(&threads))
 }

@@ -38,8 +38,6 @@ const LEAST_BUFFER_BYTES: u64 = 16 << 20;
 /// A pause costs more than itself, probably because writes under way have to begin anew: where 30 % were
 /// planted, plain stores and copies lost 40 to 50 %, reads and all others 30 %.
 const PAYABLE_NS: f64 = 250e3;
-/// Where the kernel describes no cache.
-const ASSUMED_CACHE_BYTES: u64 = 64 << 20;
 
 /// Who streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +200,7 @@ fn cache_bytes(site: &Site<'_>) -> u64 {
         let cpus: CpuSet = row.cpus.intersection(&site.cpus);
         ground::last_level_bytes(site.machine, &cpus)
     };
-    ground::rows(site).into_iter().filter_map(of_row).max().unwrap_or(ASSUMED_CACHE_BYTES)
+    ground::rows(site).into_iter().filter_map(of_row).max().unwrap_or(ground::ASSUMED_CACHE_BYTES)
 }
 
 fn warnings(site: &Site<'_>, slots: usize, bytes: usize) -> Vec<Warning> {

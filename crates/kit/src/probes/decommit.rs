@@ -10,8 +10,8 @@
 //! guest, has shoot-downs that the kernel does not count.
 
 use hopcost_core::{
-    Cell, CellResult, CpuId, CpuSet, DistanceClass, Effort, Known, PageSize, Place, Probe,
-    ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
+    Cell, CellResult, CpuId, DistanceClass, Effort, Known, PageSize, Place, Probe, ProbeError,
+    Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::kernels::decommit::{self, Act, Crowd};
 
@@ -54,7 +54,7 @@ impl Probe for Decommit {
     }
 
     fn cells(&self, site: &Site<'_>) -> Vec<Cell> {
-        let cpus = workers(site);
+        let cpus = site.machine.in_order_of_use(&site.cpus);
         let mut cells = Vec::new();
         for (_, act) in ACTS {
             for (_, crowd) in CROWDS {
@@ -68,19 +68,13 @@ impl Probe for Decommit {
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
         let jobs = ready.iter().filter_map(Job::of).collect();
-        let bytes = worker_bytes(site, workers(site).len());
+        let bytes = worker_bytes(site, site.machine.in_order_of_use(&site.cpus).len());
         Ok(Box::new(DecommitRig { jobs, bytes, counts: decommit::shoot_downs().is_some() }))
     }
 
     fn advise(&self, _: &Site<'_>, results: &[CellResult]) -> Vec<Warning> {
         dearest(results).into_iter().collect()
     }
-}
-
-/// The CPUs that work, in the order in which they join: cores first, then their second threads.
-fn workers(site: &Site<'_>) -> Vec<CpuId> {
-    let cores: CpuSet = site.machine.one_cpu_per_core(&site.cpus);
-    cores.iter().chain(site.cpus.difference(&cores).iter()).collect()
 }
 
 /// 1, 2, 4, … and all; the ends and the middle where it has to be quick.

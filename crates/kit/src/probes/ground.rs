@@ -93,6 +93,21 @@ pub fn last_level_bytes(machine: &Machine, cpus: &CpuSet) -> Option<u64> {
     bytes.sum::<Option<u64>>().filter(|&bytes| bytes > 0)
 }
 
+/// What is taken for the last-level cache where the kernel describes none.
+pub const ASSUMED_CACHE_BYTES: u64 = 64 << 20;
+
+/// The last-level cache of a CPU.
+pub fn cache_bytes(site: &Site<'_>, cpu: CpuId) -> Option<u64> {
+    site.machine.last_cache_of(cpu)?.bytes.get().copied()
+}
+
+/// May a region of this size be had on a node?
+pub fn room_on(site: &Site<'_>, node: NodeId, regions: &[u64]) -> Known<()> {
+    let columns = columns_for(site, regions);
+    let found = columns.into_iter().find(|(column, _)| column.id == node).map(|(_, state)| state);
+    found.unwrap_or_else(|| Known::missing("the node has no memory"))
+}
+
 /// A cell for each rung of the ladder between CPUs, in every series, with the two CPUs of the rung.
 pub fn ladder_cells(site: &Site<'_>, series: &[String], unit: Unit) -> Vec<Cell> {
     let rungs = site.machine.distances.ladder.iter();

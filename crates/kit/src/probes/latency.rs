@@ -28,8 +28,6 @@ use super::pace::Pace;
 pub struct Latency;
 
 const DEFAULT_STRIDE: usize = 256;
-/// Where the kernel describes no cache.
-const ASSUMED_CACHE_BYTES: u64 = 64 << 20;
 const BATCH: Duration = Duration::from_millis(12);
 /// Loads of the shortest batch: one unrolled loop body per chain.
 const LEAST_LOADS: usize = 64;
@@ -220,8 +218,9 @@ fn enough_bytes(site: &Site<'_>) -> u64 {
 
 fn cache_bytes(site: &Site<'_>) -> u64 {
     let cpus = ground::rows(site).into_iter().filter_map(|node| ground::row_cpu(site, node));
-    let cache = |cpu: CpuId| site.machine.last_cache_of(cpu)?.bytes.get().copied();
-    cpus.filter_map(cache).max().unwrap_or(ASSUMED_CACHE_BYTES)
+    cpus.filter_map(|cpu| ground::cache_bytes(site, cpu))
+        .max()
+        .unwrap_or(ground::ASSUMED_CACHE_BYTES)
 }
 
 fn warnings(site: &Site<'_>, size: usize) -> Vec<Warning> {

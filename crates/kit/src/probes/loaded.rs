@@ -37,8 +37,6 @@ const RAMP: Duration = Duration::from_millis(5);
 /// What a load reads between two looks at whether the window is still open.
 const CHUNK_BYTES: usize = 16 << 10;
 const LEAST_BUFFER_BYTES: u64 = 16 << 20;
-/// Where the kernel describes no cache.
-const ASSUMED_CACHE_BYTES: u64 = 64 << 20;
 /// Below this what waits longer is no news.
 const TOLD_FROM: f64 = 1.1;
 
@@ -100,9 +98,7 @@ impl Probe for Loaded {
 
     fn cells(&self, site: &Site<'_>) -> Vec<Cell> {
         let Some(field) = Field::of(site) else { return Vec::new() };
-        let columns = ground::columns_for(site, &needed(site, &field));
-        let state = columns.into_iter().find(|(node, _)| node.id == field.memory);
-        let state = state.map_or(Known::missing("the node has no memory"), |(_, state)| state);
+        let state = ground::room_on(site, field.memory, &needed(site, &field));
         let class = site.machine.memory_distance(field.cpu, field.memory);
         let cell = |series: &str, column: Place, unit: Unit, cpus: Known<Vec<CpuId>>| Cell {
             series: series.to_owned(),
@@ -165,8 +161,8 @@ fn needed(site: &Site<'_>, field: &Field) -> Vec<u64> {
 }
 
 fn cache_bytes(site: &Site<'_>) -> u64 {
-    let cache = Field::of(site).and_then(|field| site.machine.last_cache_of(field.cpu));
-    cache.and_then(|cache| cache.bytes.get().copied()).unwrap_or(ASSUMED_CACHE_BYTES)
+    let cache = Field::of(site).and_then(|field| ground::cache_bytes(site, field.cpu));
+    cache.unwrap_or(ground::ASSUMED_CACHE_BYTES)
 }
 
 /// Memory whose walked lines are twice the last-level cache: the loads take the rest of it.

@@ -31,8 +31,6 @@ const MOST_DOUBLINGS: u32 = 40;
 const KIB: usize = 1 << 10;
 const ALL_PAGES: [PageSize; 4] =
     [PageSize::Base, PageSize::Transparent, PageSize::Huge2M, PageSize::Huge1G];
-/// Where the kernel describes no cache.
-const ASSUMED_CACHE_BYTES: u64 = 64 << 20;
 /// Loads of the shortest batch: one unrolled loop body.
 const LEAST_LOADS: usize = 64;
 /// Loads right before a batch: the page tables that it needs come near.
@@ -204,9 +202,7 @@ fn state(site: &Site<'_>, memory: NodeId, pages: PageSize, bytes: u64) -> Known<
         }
     }
     let on = Site { pages: Some(pages), ..site.clone() };
-    let columns = ground::columns_for(&on, &[bytes]);
-    let found = columns.into_iter().find(|(node, _)| node.id == memory).map(|(_, state)| state);
-    found.unwrap_or_else(|| Known::missing("the node has no memory"))
+    ground::room_on(&on, memory, &[bytes])
 }
 
 /// The largest walk: what was asked for, or four times the last-level cache, as far as all walks together
@@ -230,8 +226,8 @@ fn largest_bytes(site: &Site<'_>) -> usize {
 }
 
 fn cache_bytes(site: &Site<'_>) -> u64 {
-    let cache = Stand::of(site).and_then(|stand| site.machine.last_cache_of(stand.cpu));
-    cache.and_then(|cache| cache.bytes.get().copied()).unwrap_or(ASSUMED_CACHE_BYTES)
+    let cache = Stand::of(site).and_then(|stand| ground::cache_bytes(site, stand.cpu));
+    cache.unwrap_or(ground::ASSUMED_CACHE_BYTES)
 }
 
 /// How long a batch is, and how many a visit to a cell has.
