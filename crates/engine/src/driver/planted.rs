@@ -1,16 +1,18 @@
 //! Calls that are made longer for what works beside their thread, as `--emulate` asks for it.
 //!
-//! Method: what a call took is paid once more, so many times as what is planted says, by looking at the
-//! clock until that time is over. Debts are paid in pieces of a millisecond or more: after each the caches
-//! have gone cold, which the next call pays for and nobody counts. Who works beside a thread is known when a window begins: the streams
-//! of a crew fill its CPUs from the first one on.
+//! Method: what a call took is paid once more, so many times as what is planted says. Where the workload only
+//! reads, short calls are paid for by making them again, until as much time has gone: a thread that looks at
+//! the clock instead loses its place in caches that others share, its next calls take a few per cent longer
+//! than alone, and nobody counts that. Long calls, and those that write, are paid for by looking at the clock.
+//! Who works beside a thread is known when a window begins: the streams of a crew fill its CPUs from the first
+//! one on.
 //!
 //! Limits: the database has to work in the thread that calls it. Times of short calls are lumpy.
 
 use std::time::Duration;
 
 use fastrand::Rng;
-use hopcost_core::{Bimodal, Company, Emulation, Machine};
+use hopcost_core::{Bimodal, Company, Emulation, Machine, Request, Session};
 use hopcost_sys::clock;
 
 use super::worker::{Post, Window};
@@ -20,12 +22,14 @@ pub(super) struct Stretch {
     times: f64,
     bimodal: Option<Bimodal>,
     dice: Rng,
-    /// Not paid yet.
-    debt: Duration,
+    /// May a call be made again?
+    only_reads: bool,
+    /// Not paid yet; less than nothing where a call made again took longer than was due.
+    debt_s: f64,
 }
 
-/// Less is owed until more is due.
-const LEAST_PAYMENT: Duration = Duration::from_millis(1);
+/// A call that takes as long is paid for by the clock, at once; less is owed until more is due.
+const LONG_S: f64 = 1e-3;
 
 impl Stretch {
     /// None where they stay as they are. Each window has dice of its own, by the calls before it.
@@ -41,21 +45,33 @@ impl Stretch {
             times,
             bimodal,
             dice: Rng::with_seed(seed),
-            debt: Duration::ZERO,
+            only_reads: post.workload.filling(post.shape).is_none(),
+            debt_s: 0.0,
         })
     }
 
-    /// Makes a call longer that took so long, with what is owed for those before: by how much.
-    pub fn pay(&mut self, took: Duration) -> Duration {
+    /// Makes a call longer that took so long, with what is owed for those before: by how many nanoseconds.
+    pub fn pay(&mut self, took_ns: u64, session: &mut dyn Session, request: &Request) -> u64 {
+        let begun = clock::now();
         let slow = self.bimodal.filter(|how| self.dice.f64() < how.share);
         let times = self.times * slow.map_or(1.0, |how| how.times);
-        self.debt += took.mul_f64((times - 1.0).max(0.0));
-        if self.debt < LEAST_PAYMENT {
-            return Duration::ZERO;
+        let took_s = took_ns as f64 / 1e9;
+        self.debt_s += took_s * (times - 1.0).max(0.0);
+        if !self.only_reads || took_s >= LONG_S {
+            if self.debt_s >= LONG_S {
+                self.debt_s -= clock::spin(Duration::from_secs_f64(self.debt_s)).as_secs_f64();
+            }
+            return begun.elapsed().as_nanos() as u64;
         }
-        let paid = clock::spin(self.debt);
-        self.debt = self.debt.saturating_sub(paid);
-        paid
+        // As many calls as come nearest to what is owed. What they answer was looked over the first time.
+        let (mut last_s, mut now) = (took_s, begun);
+        while self.debt_s > last_s / 2.0 {
+            drop(session.execute(request));
+            let then = std::mem::replace(&mut now, clock::now());
+            last_s = (now - then).as_secs_f64();
+            self.debt_s -= last_s;
+        }
+        (now - begun).as_nanos() as u64
     }
 }
 

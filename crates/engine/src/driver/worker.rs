@@ -234,9 +234,9 @@ impl<'a> Worker<'a> {
             let sent_ns = now_ns;
             now_ns = ns(clock::now());
             if let Some(stretch) = &mut stretch {
-                let paid = stretch.pay(Duration::from_nanos(now_ns - sent_ns));
-                tally.planted += if counted_from.is_some() { paid } else { Duration::ZERO };
-                now_ns = ns(clock::now());
+                let paid_ns = stretch.pay(now_ns - sent_ns, &mut *line.session, &request);
+                tally.planted += Duration::from_nanos(paid_ns * u64::from(counted_from.is_some()));
+                now_ns += paid_ns;
             }
             pacer.ended(stream, now_ns);
             match outcome {
