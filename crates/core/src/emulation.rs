@@ -56,7 +56,7 @@ impl Emulation {
     pub fn is_of_calls(&self) -> bool {
         self.remote_ns > 0.0
             || self.bimodal.is_some()
-            || self.siblings.is_some()
+            || self.siblings.is_some_and(|gain| gain < THREADS_OF_A_CORE)
             || self.usl.is_some()
     }
 

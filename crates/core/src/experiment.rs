@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::distance::DistanceClass;
 use crate::probe::Effort;
+use crate::proof::PageSize;
 
 /// One experiment, as its file states it: names are known ones, but nothing is bound to a machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -106,6 +107,8 @@ pub struct Level {
     pub policy: Option<Policy>,
     /// Which of several copies of the data, or servers, where levels are to have different ones.
     pub instance: Option<u32>,
+    /// On which pages the data lies; the target's choice where none says it.
+    pub pages: Option<PageSize>,
     /// The threads that work on requests.
     pub workers: Option<Spot>,
     /// The log writer.

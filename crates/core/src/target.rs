@@ -17,7 +17,7 @@ use crate::ids::{CpuId, CpuSet, NodeId};
 use crate::known::{Known, Reason};
 use crate::machine::Machine;
 use crate::observer::Reading;
-use crate::proof::Locality;
+use crate::proof::{Locality, PageSize};
 use crate::workload::{Request, Shape, Workload};
 
 /// What a target is to bring up.
@@ -61,6 +61,8 @@ pub struct Home {
     pub policy: Option<Policy>,
     /// Copies with different numbers are different ones, wherever they are.
     pub instance: u32,
+    /// The pages that it lies on; the target's choice, if none are named.
+    pub pages: Option<PageSize>,
 }
 
 impl From<NodeId> for Home {

@@ -36,6 +36,14 @@ pub struct Statement {
 pub enum Filling {
     /// One row a call, by its statement, into one table of all streams; it is emptied when it holds so many.
     Rows(u64),
+    /// Several rows a call, one by one as a stored procedure would, into one table of all streams. The first
+    /// argument is the number of the first.
+    Each {
+        /// In a call.
+        rows: u64,
+        /// The table is emptied when it holds so many.
+        most: u64,
+    },
     /// So many rows a call, the first ones of its table, by the quickest way that the database has for them
     /// and whatever its statement says; each stream into a table of its own.
     Bulk(u64),
@@ -46,7 +54,7 @@ impl Filling {
     pub const fn rows_a_call(self) -> u64 {
         match self {
             Self::Rows(_) => 1,
-            Self::Bulk(rows) => rows,
+            Self::Each { rows, .. } | Self::Bulk(rows) => rows,
         }
     }
 }

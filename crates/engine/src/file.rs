@@ -136,6 +136,7 @@ struct LevelTable {
     data: Option<Spanned<String>>,
     policy: Option<Spanned<String>>,
     instance: Option<Spanned<u32>>,
+    pages: Option<Spanned<String>>,
     workers: Option<Spanned<String>>,
     log_writer: Option<Spanned<String>>,
     client: Option<Spanned<String>>,
@@ -406,6 +407,7 @@ fn level(
         data: spot(&table.data)?,
         policy: policy::of(table)?,
         instance: table.instance.as_ref().map(|instance| *instance.get_ref()),
+        pages: policy::pages_of(table)?,
         workers: spot(&table.workers)?,
         log_writer: spot(&table.log_writer)?,
         client: spot(&table.client)?,
@@ -423,8 +425,8 @@ fn level(
         return Err(Flaw::of(
             name,
             format!("the level '{}' says nothing", level.name),
-            "place something: data, workers, log_writer or client; or vary policy, instance, audit, \
-             siblings, apart, cores, cpus or workload",
+            "place something: data, workers, log_writer or client; or vary policy, instance, pages, \
+             audit, siblings, apart, cores, cpus or workload",
         ));
     }
     if let Some(Spot::Away(_)) = level.workers {

@@ -37,6 +37,11 @@ pub const KEYS: &[Key] = &[
         "factor.NAME.LEVEL.instance",
         "a number: levels with different ones have copies of the data, or servers, of their own",
     ),
+    key(
+        "factor.NAME.LEVEL.pages",
+        "the pages that the data lies on: `\"small\"`, or `\"large\"` where the kernel grants them; the \
+         target's choice without it",
+    ),
     key("factor.NAME.LEVEL.workers", "where the threads that work on requests stand; a node"),
     key("factor.NAME.LEVEL.log_writer", "where the log writer stands"),
     key("factor.NAME.LEVEL.client", "where the threads that send requests stand"),

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
     Audit, Binding, Comparison, CpuId, CpuSet, DistanceClass, Effort, Home, Known, Level, Machine,
-    NodeId, Parallel, Policy, Reason, Spot,
+    NodeId, PageSize, Parallel, Policy, Reason, Spot,
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,9 @@ pub struct Placement {
     /// Which of several copies of the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<u32>,
+    /// The pages that it lies on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PageSize>,
     /// The CPUs of the workers, in the order in which they are used: one per core first.
     pub workers: Vec<CpuId>,
     /// The node that they stand on, where it is one.
@@ -52,9 +55,14 @@ impl Placement {
     /// The copy of the data that is used; none leaves it to the target. Of a copy for each node, which
     /// of them is the stream's business.
     pub fn copy(&self) -> Option<Home> {
-        let is_said = self.home.is_some() || self.policy.is_some() || self.instance.is_some();
-        let instance = self.instance.unwrap_or(0);
-        is_said.then_some(Home { node: self.home, policy: self.policy, instance })
+        let copy = Home {
+            node: self.home,
+            policy: self.policy,
+            instance: self.instance.unwrap_or(0),
+            pages: self.pages,
+        };
+        let is_said = self.instance.is_some() || copy != Home::default();
+        is_said.then_some(copy)
     }
 
     /// All copies of the data that its streams use.
@@ -332,6 +340,7 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
         home,
         policy: level.policy,
         instance: level.instance,
+        pages: level.pages,
         workers,
         at,
         nodes: nodes.unwrap_or_default(),

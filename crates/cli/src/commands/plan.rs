@@ -190,7 +190,8 @@ fn data_of(placement: &Placement) -> String {
         Some(Policy::PerNode) => Some("on each node, for the streams there".to_owned()),
     };
     let which = placement.instance.map(|number| format!("of instance {number}"));
-    let words: Vec<String> = [which, node, how].into_iter().flatten().collect();
+    let pages = placement.pages.map(|pages| format!("on {pages}"));
+    let words: Vec<String> = [which, node, how, pages].into_iter().flatten().collect();
     if words.is_empty() { String::new() } else { format!("data {}, ", words.join(" ")) }
 }
 

@@ -1,6 +1,6 @@
-//! Memory policies in an experiment file.
+//! Memory policies and pages in an experiment file.
 
-use hopcost_core::Policy;
+use hopcost_core::{PageSize, Policy};
 
 use super::{Flaw, LevelTable, expect_one_of};
 
@@ -11,6 +11,16 @@ const POLICIES: [(&str, Policy); 4] = [
     ("bind", Policy::Bind),
     ("per-node", Policy::PerNode),
 ];
+
+/// The pages of a level's data, as they are written.
+const PAGES: [(&str, PageSize); 2] = [("small", PageSize::Base), ("large", PageSize::Transparent)];
+
+/// The pages of a level, where it names them.
+pub(super) fn pages_of(table: &LevelTable) -> Result<Option<PageSize>, Flaw> {
+    let Some(text) = &table.pages else { return Ok(None) };
+    expect_one_of("size of pages", text, &PAGES.map(|(name, _)| name))?;
+    Ok(PAGES.into_iter().find(|(name, _)| name == text.get_ref()).map(|(_, of)| of))
+}
 
 /// The policy of a level, where it names one that fits what it says of its data.
 pub(super) fn of(table: &LevelTable) -> Result<Option<Policy>, Flaw> {

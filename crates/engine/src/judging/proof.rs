@@ -16,6 +16,7 @@ pub const METRICS: &[&str] = &[
     "committed_calls",
     UNSHARED,
     "log_writer_in_place",
+    "pages_as_asked",
     "pages_in_place",
     "parallel_workers_in_place",
     "parallel_workers_ran",

@@ -48,7 +48,7 @@ pub(crate) fn uuid(of: i64) -> u128 {
 }
 
 /// The three small numbers that follow from a row's digits.
-fn small(digits: i64) -> [i64; 3] {
+pub(crate) fn small(digits: i64) -> [i64; 3] {
     [digits % 1_001, digits / 1_001 % 10_001, digits / 10_011_001 % 100_001]
 }
 

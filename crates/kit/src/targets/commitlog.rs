@@ -41,6 +41,7 @@ impl Target for CommitLogTarget {
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
         super::without_log_writer(comparison)
             .or_else(|| super::without_workers_and_audit(comparison))
+            .or_else(|| super::without_pages(comparison))
     }
 
     fn needs(&self, _setup: &Setup<'_>) -> Needs {

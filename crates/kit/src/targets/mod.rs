@@ -5,14 +5,16 @@
 mod audit;
 mod commitlog;
 mod echo;
+mod hashtable;
+mod ledger;
 mod null;
 pub mod postgres;
 pub mod sqlite;
 mod wal;
 
 use hopcost_core::{
-    Comparison, CpuId, Home, Loading, NodeId, NodeSet, Policy, Reason, Seat, Setup, Table, Target,
-    TargetError,
+    Comparison, CpuId, Filling, Home, Loading, NodeId, NodeSet, Policy, Reason, Seat, Setup, Table,
+    Target, TargetError,
 };
 
 /// All targets; the first is taken where none is named.
@@ -21,6 +23,7 @@ pub const TARGETS: &[&dyn Target] = &[
     &postgres::Postgres,
     &wal::Wal,
     &commitlog::CommitLogTarget,
+    &hashtable::HashTable,
     &echo::Echo,
     &null::Null,
 ];
@@ -50,13 +53,14 @@ fn wanted(setup: &Setup<'_>) -> Vec<Wanted> {
     kept.map(|(index, table)| Wanted { index, table }).collect()
 }
 
-/// ` on node 1`, ` on all nodes in turn`; nothing of a home that may be anywhere.
+/// ` on node 1`, ` on all nodes in turn`, ` on base pages`; nothing of a home that may be anywhere.
 fn words_of(home: Home) -> String {
-    match (home.node, home.policy) {
+    let place = match (home.node, home.policy) {
         (_, Some(Policy::Interleave)) => " on all nodes in turn".to_owned(),
         (Some(node), _) => format!(" on node {node}"),
         (None, _) => String::new(),
-    }
+    };
+    home.pages.map_or(place.clone(), |pages| format!("{place} on {pages}"))
 }
 
 /// The node that a node is in truth: an emulated one is a set of CPUs of a real one.
@@ -118,9 +122,22 @@ fn without_workers_and_audit(comparison: &Comparison) -> Option<Reason> {
     without_workers(comparison).or_else(|| without_audit(comparison))
 }
 
-/// Rows that were asked for and are there, as a proof. What is there too much is as wrong as what is missing.
-fn rows_counted(counted: u64, asked: u64) -> [u64; 2] {
-    [asked.saturating_sub(asked.abs_diff(counted)), asked]
+/// Why a target whose memory lies on pages of its own choice cannot express a comparison, if it cannot.
+fn without_pages(comparison: &Comparison) -> Option<Reason> {
+    let level = comparison.levels.iter().find(|level| level.pages.is_some())?;
+    let name = &level.name;
+    let why = "here they are not ours to choose; sqlite and hashtable can: --target sqlite";
+    Some(format!("the level '{name}' chooses the pages of its data, and {why}").into())
+}
+
+/// An error where a call is to do what takes a procedure of the database's own.
+fn without_procedures(filling: Filling) -> Result<(), TargetError> {
+    if !matches!(filling, Filling::Each { .. }) {
+        return Ok(());
+    }
+    let words =
+        "many rows one by one in a call are for hashtable: take workload = \"memory_insert\"";
+    Err(TargetError::NotHere(words.into()))
 }
 
 /// Where the log writer of a session belongs.
@@ -136,14 +153,6 @@ mod tests {
     #[test]
     fn numbers_are_grouped_by_thousands() {
         assert_eq!([7, 1000, 2_000_000].map(with_commas), ["7", "1,000", "2,000,000"]);
-    }
-
-    #[test]
-    fn rows_too_many_are_as_wrong_as_rows_too_few() {
-        assert_eq!(
-            [7, 6, 8, 40].map(|counted| rows_counted(counted, 7)),
-            [[7, 7], [6, 7], [6, 7], [0, 7]]
-        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! **memory_insert**, **bulk_load**: tables in memory, filled row by row by all streams together, or by each
-//! stream alone with thousands of rows at once.
+//! **memory_insert**, **memory_inserts**, **bulk_load**: tables in memory, filled row by row by all streams
+//! together, one in a call or as many as a stored procedure would, or by each stream alone with thousands of
+//! rows at once.
 //!
 //! After two questions that others asked of SQL Server: where the sessions stand that insert into a table in
 //! memory (Chris Adkin, 'The In-Memory OLTP Engine and NUMA Foreign Memory Access', chrisadkin.io, 2016-05-07),
@@ -16,9 +17,13 @@ use crate::datasets::big_table_im::{INSERT, parts};
 
 /// One row a call.
 pub struct MemoryInsert;
-/// Many.
+/// Many, each by itself.
+pub struct MemoryInserts;
+/// Many at once.
 pub struct BulkLoad;
 
+/// So many that what a call costs the harness is lost in what they cost.
+const INSERTS: u64 = 100;
 /// Rows of one load.
 const LOAD_ROWS: u64 = 5_000;
 
@@ -52,9 +57,7 @@ impl Workload for MemoryInsert {
     }
 
     fn requests(&self, _: Shape, stream: Stream) -> Box<dyn Requests> {
-        // Far enough from other streams' rows that none comes twice.
-        let first = u64::from(stream.number) << 48 | (stream.seed & 0xff) << 40;
-        Box::new(Inserts { next: first })
+        Box::new(Inserts { next: first_row(stream) })
     }
 
     fn filling(&self, shape: Shape) -> Option<Filling> {
@@ -66,6 +69,11 @@ impl Workload for MemoryInsert {
     }
 }
 
+/// Far enough from other streams' rows that none comes twice.
+fn first_row(stream: Stream) -> u64 {
+    u64::from(stream.number) << 48 | (stream.seed & 0xff) << 40
+}
+
 struct Inserts {
     next: u64,
 }
@@ -75,6 +83,56 @@ impl Requests for Inserts {
         let [key, at, digits] = parts(self.next);
         self.next += 1;
         Request { statement: 0, arguments: [key, at, digits, 0] }
+    }
+}
+
+impl Workload for MemoryInserts {
+    fn name(&self) -> &'static str {
+        "memory_inserts"
+    }
+
+    fn about(&self) -> &'static str {
+        "100 rows inserted in a call, one by one as a stored procedure would; for hashtable"
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        &["big_table_im"]
+    }
+
+    fn statements(&self, _: Shape) -> Vec<Statement> {
+        vec![statement("memory_inserts", INSERT, 3)]
+    }
+
+    fn calls_per_query(&self, _: Shape) -> u64 {
+        1
+    }
+
+    fn scratch_bytes(&self, _: Shape) -> u64 {
+        0
+    }
+
+    fn requests(&self, _: Shape, stream: Stream) -> Box<dyn Requests> {
+        Box::new(Hundreds { next: first_row(stream) })
+    }
+
+    fn filling(&self, shape: Shape) -> Option<Filling> {
+        Some(Filling::Each { rows: INSERTS, most: shape.rows })
+    }
+
+    fn check(&self, _: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {
+        compare("memory_inserts", answer, &Answer::of(Row::new().integer(INSERTS.cast_signed())))
+    }
+}
+
+struct Hundreds {
+    next: u64,
+}
+
+impl Requests for Hundreds {
+    fn next(&mut self) -> Request {
+        let first = self.next;
+        self.next += INSERTS;
+        Request { statement: 0, arguments: [first.cast_signed(), 0, 0, 0] }
     }
 }
 

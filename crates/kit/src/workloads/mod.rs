@@ -33,6 +33,7 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &null_call::NullCall,
     &single_row_commit::SingleRowCommit,
     &filling::MemoryInsert,
+    &filling::MemoryInserts,
     &filling::BulkLoad,
 ];
 

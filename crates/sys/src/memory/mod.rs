@@ -1,5 +1,6 @@
 //! Memory in a chosen place, and the proof that it is there.
 
+mod arena;
 mod locate;
 pub mod numa_maps;
 mod policy;
@@ -10,6 +11,7 @@ use hopcost_core::{PageSize, ProofMethod};
 
 use crate::{Root, topology};
 
+pub use arena::Arena;
 pub use region::{PIECE, PlaceError, Placing, Region, Request, obstacle};
 pub use shared::{Pages, Shared};
 

@@ -201,6 +201,13 @@ impl Region {
         Ok(region)
     }
 
+    /// Maps and binds: its pages come when somebody touches them, where the touchers have no part in it.
+    pub fn reserve(request: &Request) -> Result<Self, PlaceError> {
+        let mut region = Self::map(request, request.pages.unwrap_or(PageSize::Base))?;
+        region.be_placed(request)?;
+        Ok(region)
+    }
+
     /// Tells the kernel where its pages are to be, as far as it is to be told.
     fn be_placed(&mut self, request: &Request) -> Result<(), PlaceError> {
         let (start, bytes, node) = (self.start.as_ptr(), self.bytes, self.node);
@@ -268,8 +275,13 @@ impl Region {
 
     /// Where its pages are now, read back from the kernel.
     pub fn locality(&self) -> Locality {
+        self.locality_of(self.bytes)
+    }
+
+    /// The same of so many bytes from its start.
+    pub fn locality_of(&self, bytes: usize) -> Locality {
         let start = self.start.as_ptr() as usize;
-        let range = start..start + self.bytes;
+        let range = start..start + bytes;
         let found = locate::find(&range, self.page_bytes);
         let (page_size, page_size_share) = locate::page_size(&range);
         Locality {
@@ -282,6 +294,14 @@ impl Region {
             page_size,
             page_size_share,
         }
+    }
+
+    /// The bytes that are on pages of this size, of so many from its start.
+    pub fn on_pages(&self, pages: PageSize, bytes: usize) -> [u64; 2] {
+        let start = self.start.as_ptr() as usize;
+        let (found, share) = locate::page_size(&(start..start + bytes));
+        let share = if found == pages { share } else { 1.0 - share };
+        [(share * bytes as f64).round() as u64, bytes as u64]
     }
 
     /// The node of every `every`-th of its pieces of [`PIECE`] bytes, in order, read back from the

@@ -5,14 +5,14 @@
 //! binary, and their end. After each window the rows that are there are counted, of a common table
 //! by the connection of stream 0, when nobody is at work, and a table that is full is emptied.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use hopcost_core::{Filling, Seat, Setup, TargetError};
 use postgres_protocol::message::frontend;
 
-use super::super::{rows_counted, wanted};
+use super::super::ledger::Ledger;
+use super::super::wanted;
 use super::schema::{self, Packed};
 use super::session::failed;
 use super::wire::{Wire, WireError};
@@ -24,13 +24,6 @@ pub struct Fillings {
     table: &'static str,
     /// The rows of a load, as COPY takes them, with what stands before and after them.
     rows: Arc<[u8]>,
-}
-
-/// The rows of a table: those that were there at the last count, and those asked for since.
-#[derive(Debug, Default)]
-pub struct Ledger {
-    counted: Mutex<u64>,
-    asked: AtomicU64,
 }
 
 impl Fillings {
@@ -56,7 +49,7 @@ impl Fillings {
     ) -> Result<Filler, TargetError> {
         let own = || format!("job_{}", wire.pid);
         let (table, ledger, counts, empty_at) = match self.filling {
-            Filling::Rows(most) => {
+            Filling::Rows(most) | Filling::Each { most, .. } => {
                 (self.table.to_owned(), Arc::clone(common), seat.stream == 0, most)
             }
             Filling::Bulk(_) => (own(), Arc::default(), true, 0),
@@ -84,7 +77,7 @@ pub struct Filler {
 impl Filler {
     /// The messages of a load; none where rows come one by one.
     pub fn load(&self) -> Result<Option<Vec<u8>>, std::io::Error> {
-        if matches!(self.fillings.filling, Filling::Rows(_)) {
+        if !matches!(self.fillings.filling, Filling::Bulk(_)) {
             return Ok(None);
         }
         let mut messages = BytesMut::new();
@@ -96,7 +89,7 @@ impl Filler {
 
     /// A call was sent.
     pub fn called(&self) {
-        self.ledger.asked.fetch_add(self.rows_a_call, Ordering::Relaxed);
+        self.ledger.ask(self.rows_a_call);
     }
 
     /// What is there of what was asked for since the last time; none of a connection that does not count.
@@ -104,20 +97,18 @@ impl Filler {
         if !self.counts {
             return None;
         }
-        let asked = self.ledger.asked.swap(0, Ordering::Relaxed);
-        Some(self.count(wire, asked).unwrap_or([0, asked]))
+        let there = self.count(wire).ok();
+        let proved = self.ledger.settle(there);
+        if there.is_some_and(|there| there >= self.empty_at)
+            && wire.query(&format!("TRUNCATE \"{}\"", self.table)).is_ok()
+        {
+            self.ledger.emptied();
+        }
+        Some(proved)
     }
 
-    fn count(&self, wire: &mut Wire, asked: u64) -> Result<[u64; 2], WireError> {
-        let mut counted = self.ledger.counted.lock().unwrap_or_else(PoisonError::into_inner);
+    fn count(&self, wire: &mut Wire) -> Result<u64, WireError> {
         let there = wire.value(&format!("SELECT count(*) FROM \"{}\"", self.table))?;
-        let there = there.and_then(|there| there.parse().ok()).unwrap_or(0_u64);
-        let proved = rows_counted(there.saturating_sub(*counted), asked);
-        *counted = there;
-        if there >= self.empty_at {
-            wire.query(&format!("TRUNCATE \"{}\"", self.table))?;
-            *counted = 0;
-        }
-        Ok(proved)
+        Ok(there.and_then(|there| there.parse().ok()).unwrap_or(0))
     }
 }

@@ -11,11 +11,12 @@ use hopcost_core::{
 use hopcost_sys::memory::Shared;
 use hopcost_sys::{Root, affinity, processes};
 
+use super::super::ledger::Ledger;
 use super::super::{in_truth, spread_in_truth};
 use super::address::{Address, Place};
 use super::audit::Trail;
 use super::buffer_view::BufferView;
-use super::filling::{Fillings, Ledger};
+use super::filling::Fillings;
 use super::lines::Lines;
 use super::parallel::{self, Nodes, Watch};
 use super::server::{Quarters, Server};

@@ -65,8 +65,8 @@ impl Target for Postgres {
         asked(given).map(|asked| asked.to_string())
     }
 
-    fn objection(&self, _comparison: &Comparison) -> Option<Reason> {
-        None
+    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
+        super::without_pages(comparison)
     }
 
     fn clear(&self, address: &str) -> Result<String, String> {
@@ -96,6 +96,7 @@ impl Target for Postgres {
         if let Some(reason) = setup.emulation.and_then(|emulation| planted(&asked, &emulation)) {
             return Err(TargetError::NotHere(reason));
         }
+        setup.workload.filling(setup.shape).map_or(Ok(()), super::without_procedures)?;
         match asked {
             Asked::Managed(managed) => managed::open(&managed, setup, heard),
             Asked::Running(address) => attached::open(*address, setup, heard),

@@ -23,9 +23,10 @@ use hopcost_sys::affinity;
 use hopcost_sys::memory::Shared;
 use postgres_protocol::message::frontend;
 
+use super::super::ledger::Ledger;
 use super::address::Address;
 use super::audit::{self, Audited, Trail};
-use super::filling::{Filler, Fillings, Ledger};
+use super::filling::{Filler, Fillings};
 use super::instance::Ground;
 use super::lines::Lines;
 use super::parallel::{self, Team, Watch};

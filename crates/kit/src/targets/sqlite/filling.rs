@@ -17,7 +17,8 @@ use hopcost_core::{
 };
 use hopcost_sys::affinity;
 
-use super::super::{rows_counted, wanted};
+use super::super::ledger::Ledger;
+use super::super::wanted;
 use super::ffi::{self, Connection, Inserter, SqliteError, Value};
 use super::rows::Batch;
 
@@ -32,7 +33,7 @@ pub fn open(setup: &Setup<'_>, filling: Filling) -> Result<Box<dyn Instance>, Ta
     let statements = setup.workload.statements(setup.shape);
     let mut schema = vec![table.create()];
     let (rows, insert, empty_at) = match filling {
-        Filling::Rows(most) => {
+        Filling::Rows(most) | Filling::Each { most, .. } => {
             schema.extend(table.create_indexes());
             let insert = statements[0].sql.to_owned();
             (Batch::default(), insert, most / u64::from(setup.sessions.max(1)))
@@ -89,7 +90,7 @@ impl Instance for Databases {
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {
         let by = match self.filling {
-            Filling::Rows(_) => "one row, by one statement".to_owned(),
+            Filling::Rows(_) | Filling::Each { .. } => "one row, by one statement".to_owned(),
             Filling::Bulk(rows) => {
                 format!("{rows} rows in one transaction, {ROWS_AT_ONCE} in a statement")
             }
@@ -106,9 +107,7 @@ struct Filler {
     empty: String,
     empty_at: u64,
     rows_a_call: u64,
-    /// Rows that were there at the last count, and asked for since.
-    counted: u64,
-    asked: u64,
+    ledger: Ledger,
 }
 
 enum How {
@@ -124,7 +123,9 @@ impl Filler {
         }
         let insert = connection.prepare(&of.insert)?;
         let how = match of.filling {
-            Filling::Rows(_) => How::Row { insert, arguments: of.statements[0].arguments },
+            Filling::Rows(_) | Filling::Each { .. } => {
+                How::Row { insert, arguments: of.statements[0].arguments }
+            }
             Filling::Bulk(_) => {
                 How::Load { insert: Inserter::new(insert), rows: Arc::clone(&of.rows) }
             }
@@ -132,7 +133,8 @@ impl Filler {
         let count = connection.prepare(&of.count)?;
         let (empty, empty_at) = (of.empty.clone(), of.empty_at);
         let rows_a_call = of.filling.rows_a_call();
-        Ok(Self { connection, how, count, empty, empty_at, rows_a_call, counted: 0, asked: 0 })
+        let ledger = Ledger::default();
+        Ok(Self { connection, how, count, empty, empty_at, rows_a_call, ledger })
     }
 
     fn fill(&mut self, arguments: &[i64]) -> Result<(), SqliteError> {
@@ -156,35 +158,32 @@ impl Filler {
         }
     }
 
-    /// What is there of what was asked for since the last time.
-    fn proved(&mut self) -> Result<[u64; 2], SqliteError> {
+    /// The rows that are there.
+    fn rows(&mut self) -> Result<u64, SqliteError> {
         self.count.step()?;
         let there = match self.count.value(0) {
             Value::Integer(there) => there.unsigned_abs(),
             _ => 0,
         };
         self.count.reset();
-        let asked = std::mem::take(&mut self.asked);
-        let proved = rows_counted(there.saturating_sub(self.counted), asked);
-        self.counted = there;
-        if there >= self.empty_at {
-            self.connection.run(&self.empty)?;
-            self.counted = 0;
-        }
-        Ok(proved)
+        Ok(there)
     }
 }
 
 impl Session for Filler {
     fn execute(&mut self, request: &Request) -> Result<Answer, CallError> {
-        self.asked += self.rows_a_call;
+        self.ledger.ask(self.rows_a_call);
         self.fill(&request.arguments).map_err(|error| CallError::Failed(error.to_string()))?;
         Ok(Answer::of(Row::new().integer(self.rows_a_call.cast_signed())))
     }
 
     fn counted(&mut self) -> Counted {
-        let asked = self.asked;
-        let proved = self.proved().unwrap_or([0, asked]);
+        let there = self.rows().ok();
+        let proved = self.ledger.settle(there);
+        let is_full = there.is_some_and(|there| there >= self.empty_at);
+        if is_full && self.connection.run(&self.empty).is_ok() {
+            self.ledger.emptied();
+        }
         Counted {
             proved: BTreeMap::from([("rows_counted", proved)]),
             at: CpuSet::from_iter([affinity::current_cpu()]),

@@ -162,6 +162,11 @@ impl Image {
         *self.in_place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Bytes on the pages that the home asks for, of all.
+    pub fn on_pages(&self) -> Option<[u64; 2]> {
+        Some(self.region.on_pages(self.home.pages?, self.length))
+    }
+
     /// Reads back where it lies. A glance that sees pages elsewhere becomes a full look.
     pub fn prove(&self, look: Look) -> Locality {
         let found = self.find(look);
@@ -259,7 +264,7 @@ fn numbers(nodes: &[NodeId], asked: &[NodeId]) -> Result<Vec<u8>, TargetError> {
 /// The memory of a home. Emulated ones share that of the nodes that there are: their policies are in the
 /// books alone.
 fn request(setup: &Setup<'_>, home: Home, bytes: usize) -> Result<Request, TargetError> {
-    let request = Request::on(setup.ground, place_of(setup, home)?, bytes, None);
+    let request = Request::on(setup.ground, place_of(setup, home)?, bytes, home.pages);
     let placing = match home.policy {
         _ if setup.emulation.is_some() => Placing::Bind,
         Some(Policy::FirstTouch) => Placing::FirstTouch,

@@ -100,6 +100,7 @@ impl Target for Sqlite {
             ));
         }
         if let Some(filling) = setup.workload.filling(setup.shape) {
+            super::without_procedures(filling)?;
             return filling::open(setup, filling);
         }
         let copies = copies(setup, heard)?;

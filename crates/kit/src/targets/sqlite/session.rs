@@ -230,6 +230,9 @@ impl Session for ImageSession {
         let mut proved = BTreeMap::new();
         if let Some((image, cpu)) = &self.placed {
             proved.insert("pages_in_place", image.in_place());
+            if let Some(on_pages) = image.on_pages() {
+                proved.insert("pages_as_asked", on_pages);
+            }
             let is_there = cpu.is_none_or(|cpu| affinity::current_cpu() == cpu);
             proved.insert("answered_in_place", [u64::from(is_there), 1]);
         }

@@ -1,0 +1,104 @@
+//! The table that is only filled: all rows are there, of all levels' streams, on the pages asked for.
+
+mod named;
+
+use hopcost_core::{
+    Counted, Emulation, Home, Instance, PageSize, Seat, Session, Setup, Shape, Stream, TargetError,
+};
+
+use named::{dataset, home, machine, nothing_promised, target, workload};
+
+const SHAPE: Shape = Shape { rows: 40_000, sliced: true };
+
+fn setup(homes: Vec<Home>) -> Setup<'static> {
+    Setup {
+        machine: machine(),
+        ground: machine(),
+        dataset: Some(dataset("big_table_im")),
+        workload: workload("memory_inserts"),
+        shape: SHAPE,
+        homes,
+        emulation: None,
+        cache_dir: std::env::temp_dir(),
+        address: "",
+        sessions: 4,
+        keep_data: false,
+        allow_server_changes: false,
+        promise: &nothing_promised,
+    }
+}
+
+fn open(setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
+    target("hashtable").open(setup, &mut |_| true)
+}
+
+/// Calls as a stream does: so many, from its first.
+fn fill(session: &mut dyn Session, number: u32, calls: usize) {
+    let work = workload("memory_inserts");
+    let mut requests = work.requests(SHAPE, Stream { number, of: 2, seed: 1 });
+    for _ in 0..calls {
+        let request = requests.next();
+        let answer = session.execute(&request).unwrap();
+        work.check(SHAPE, &request, &answer).unwrap();
+    }
+}
+
+fn share(counted: &Counted, metric: &str) -> Option<[u64; 2]> {
+    counted.proved.get(metric).copied()
+}
+
+#[test]
+fn rows_of_all_streams_and_levels_are_there_until_the_table_is_full() {
+    let place = Home::from(home());
+    let instance = open(&setup(vec![place])).unwrap();
+    let seat = |stream| Seat { stream, home: Some(place), ..Seat::default() };
+    // Two levels, two streams each, which ask for the same rows: at the third round the table is full.
+    for round in 0..4 {
+        let mut level = [0, 1].map(|stream| instance.session(seat(stream)).unwrap());
+        for (number, session) in (0..).zip(&mut level) {
+            fill(&mut **session, number, 90);
+        }
+        let counted = level[0].counted();
+        assert_eq!(share(&counted, "rows_counted"), Some([18_000, 18_000]), "round {round}");
+        let [there, of] = share(&counted, "pages_in_place").unwrap();
+        assert!(there == of && of > 100, "{there} of {of}");
+        assert_eq!(share(&level[1].counted(), "rows_counted"), None, "one of them counts for all");
+    }
+}
+
+#[test]
+fn its_memory_is_on_the_pages_asked_for() {
+    let on = |pages| Home { pages: Some(pages), ..Home::from(home()) };
+    let homes = vec![on(PageSize::Base), on(PageSize::Transparent)];
+    let instance = open(&setup(homes.clone())).unwrap();
+    for place in homes {
+        let seat = Seat { home: Some(place), ..Seat::default() };
+        let mut session = instance.session(seat).unwrap();
+        fill(&mut *session, 0, 3000);
+        let [held, of] = share(&session.counted(), "pages_as_asked").unwrap();
+        // Who has switched large pages off gets none, and is told so by this very proof.
+        let is_off = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
+            .is_ok_and(|text| text.contains("[never]"));
+        let expected = if is_off && place.pages == Some(PageSize::Transparent) { 0.0 } else { 1.0 };
+        let found = held as f64 / of as f64;
+        assert!((found - expected).abs() < 0.1, "{place:?}: {found}");
+    }
+}
+
+#[test]
+fn it_is_only_filled_and_has_no_distance() {
+    let refusal = |setup: &Setup<'_>| match open(setup) {
+        Err(TargetError::NotHere(words)) => words.to_string(),
+        other => panic!("{:?}", other.map(|instance| instance.identity())),
+    };
+    let asked = Setup { workload: workload("memory_insert"), ..setup(Vec::new()) };
+    assert!(refusal(&asked).contains("memory_inserts"));
+    let emulation = Emulation { remote_ns: 80.0, ..Emulation::default() };
+    let far = Setup { emulation: Some(emulation), ..setup(Vec::new()) };
+    assert!(refusal(&far).contains("remote_ns"));
+    let elsewhere = Setup { cache_dir: std::env::temp_dir(), ..setup(Vec::new()) };
+    match target("sqlite").open(&elsewhere, &mut |_| true) {
+        Err(TargetError::NotHere(words)) => assert!(words.to_string().contains("hashtable")),
+        other => panic!("{:?}", other.map(|instance| instance.identity())),
+    }
+}
