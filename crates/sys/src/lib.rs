@@ -10,6 +10,7 @@ pub mod child;
 pub mod clock;
 pub mod counters;
 pub mod files;
+pub mod hotplug;
 pub mod journal;
 pub mod kernels;
 pub mod liveness;

@@ -1,0 +1,240 @@
+//! CPUs that are taken off-line by the kernel, and brought back.
+//!
+//! Method: `/sys/devices/system/cpu/cpuN/online`, through the settings journal. One set is off at a time;
+//! before another goes, all come back: so a journal never holds more than one change of each CPU. Which
+//! are on-line is read from the kernel's own list.
+//!
+//! Limits: a thread loses its pinning with the last CPU that it is pinned to, and the kernel does not give
+//! it back. Ours pin themselves anew; threads of others stay wherever the kernel puts them.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use hopcost_core::{CpuId, CpuSet, Reason};
+use thiserror::Error;
+
+use crate::journal::{Journal, JournalError, Restored};
+
+/// Why a CPU was not taken off-line, or not brought back.
+#[derive(Debug, Error)]
+pub enum HotplugError {
+    /// It stays on-line.
+    #[error(
+        "CPU {cpu} cannot be taken off-line: {why}; run it as root and outside of a container, again where it \
+         is busy, or leave out --allow-machine-changes: then CPUs that are not used stay on-line and idle"
+    )]
+    Refused {
+        /// Which.
+        cpu: CpuId,
+        /// What refused it.
+        why: String,
+    },
+    /// It stays off-line.
+    #[error("{} was not brought back: {why}; mend that and run 'hopcost restore'", setting.display())]
+    Stuck {
+        /// Its switch.
+        setting: PathBuf,
+        /// What refused it.
+        why: String,
+    },
+    /// Some would never come back.
+    #[error(
+        "CPUs that were off-line stay lost to all cpusets of cgroup version 1, which this system has; boot \
+         it with version 2 (systemd.unified_cgroup_hierarchy=1), or leave out --allow-machine-changes"
+    )]
+    Forgetful,
+    /// Nobody knows what is off-line.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+/// Takes CPUs off-line. What is off when it is dropped comes back.
+#[derive(Debug)]
+pub struct Hotplug {
+    dir: PathBuf,
+    journal: Journal,
+    /// On-line when nothing is taken off.
+    all: CpuSet,
+    off: CpuSet,
+}
+
+impl Hotplug {
+    /// With its journal in `state_dir`, where what goes off-line comes back whole.
+    pub fn new(state_dir: &Path) -> Result<Self, HotplugError> {
+        if is_forgetful(&fs::read_to_string("/proc/self/cgroup").unwrap_or_default()) {
+            return Err(HotplugError::Forgetful);
+        }
+        Ok(Self::of(Path::new("/sys/devices/system/cpu"), state_dir))
+    }
+
+    fn of(dir: &Path, state_dir: &Path) -> Self {
+        let (dir, journal) = (dir.to_owned(), Journal::new(state_dir));
+        let all = online(&dir);
+        Self { dir, journal, all, off: CpuSet::new() }
+    }
+
+    /// Could these be taken off? Tells it without doing it, as far as that can be told.
+    pub fn check(&self, cpus: &CpuSet) -> Result<(), HotplugError> {
+        for cpu in cpus.iter() {
+            let refused = |why: String| HotplugError::Refused { cpu, why };
+            if cpu == CpuId(0) {
+                return Err(refused(
+                    "the kernel needs it for itself, so each level has to use it".into(),
+                ));
+            }
+            let switch = self.switch(cpu);
+            OpenOptions::new()
+                .write(true)
+                .open(&switch)
+                .map_err(|error| refused(format!("{}: {error}", switch.display())))?;
+        }
+        Ok(())
+    }
+
+    /// Has these off-line, and no others. Where one refuses, all are on-line again.
+    pub fn take_off(&mut self, cpus: &CpuSet) -> Result<(), HotplugError> {
+        if *cpus == self.off {
+            return Ok(());
+        }
+        self.bring_back()?;
+        self.check(cpus)?;
+        for cpu in cpus.iter() {
+            if let Err(refused) = self.take_one_off(cpu) {
+                self.bring_back()?;
+                return Err(refused);
+            }
+        }
+        self.off = cpus.clone();
+        Ok(())
+    }
+
+    fn take_one_off(&mut self, cpu: CpuId) -> Result<(), HotplugError> {
+        let switch = self.switch(cpu);
+        let why = match self.journal.set(&switch, "0") {
+            Ok(became) if became == "0" => return Ok(()),
+            Ok(became) => format!("{} still reads {became}", switch.display()),
+            Err(error @ JournalError::Setting { .. }) => error.to_string(),
+            Err(error) => return Err(error.into()),
+        };
+        Err(HotplugError::Refused { cpu, why })
+    }
+
+    /// Has all on-line again.
+    pub fn bring_back(&mut self) -> Result<(), HotplugError> {
+        self.off = CpuSet::new();
+        for restored in self.journal.restore()? {
+            let (change, why) = match restored {
+                Restored::PutBack(_) | Restored::Unchanged(_) => continue,
+                Restored::Failed(change, why) => (change, why),
+                Restored::LeftAlone(change, now) => (change, format!("it reads {now}")),
+            };
+            return Err(HotplugError::Stuck { setting: change.setting, why });
+        }
+        Ok(())
+    }
+
+    /// Why what is on-line is not what should be, if it is not.
+    pub fn objection(&self) -> Option<Reason> {
+        let (wanted, found) = (self.all.difference(&self.off), online(&self.dir));
+        (found != wanted).then(|| {
+            format!("CPU {found} were on-line where only {wanted} should have been").into()
+        })
+    }
+
+    fn switch(&self, cpu: CpuId) -> PathBuf {
+        self.dir.join(format!("cpu{cpu}/online"))
+    }
+}
+
+/// Are cpusets in a hierarchy of their own, by the control groups of a process? Those of version 1 are.
+fn is_forgetful(cgroups: &str) -> bool {
+    let mut controllers = cgroups.lines().filter_map(|line| line.split(':').nth(1));
+    controllers.any(|names| names.split(',').any(|name| name == "cpuset"))
+}
+
+/// What the kernel says is on-line; nothing where it does not say it, which is never what is wanted.
+fn online(dir: &Path) -> CpuSet {
+    let told = fs::read_to_string(dir.join("online")).unwrap_or_default();
+    CpuSet::parse_list(told.trim()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four CPUs, the first without a switch, as on a new kernel.
+    fn place() -> (tempfile::TempDir, Hotplug) {
+        let dir = tempfile::tempdir().unwrap();
+        for cpu in 1..4 {
+            fs::create_dir(dir.path().join(format!("cpu{cpu}"))).unwrap();
+            fs::write(dir.path().join(format!("cpu{cpu}/online")), "1\n").unwrap();
+        }
+        fs::write(dir.path().join("online"), "0-3\n").unwrap();
+        let hotplug = Hotplug::of(dir.path(), &dir.path().join("state"));
+        (dir, hotplug)
+    }
+
+    fn cpus(list: &str) -> CpuSet {
+        CpuSet::parse_list(list).unwrap()
+    }
+
+    fn switches(hotplug: &Hotplug) -> String {
+        let read = |cpu| fs::read_to_string(hotplug.switch(CpuId(cpu))).unwrap_or("-".into());
+        (1..4).map(read).map(|text| text.trim().to_owned()).collect()
+    }
+
+    #[test]
+    fn one_set_is_off_at_a_time_and_all_come_back() {
+        let (dir, mut hotplug) = place();
+        for (off, reads) in [("1,3", "010"), ("2-3", "100"), ("", "111"), ("1", "011")] {
+            hotplug.take_off(&cpus(off)).unwrap();
+            assert_eq!(switches(&hotplug), reads, "{off}");
+        }
+        let journals = || fs::read_dir(dir.path().join("state")).unwrap().count();
+        assert_eq!(journals(), 1);
+        hotplug.bring_back().unwrap();
+        assert_eq!((switches(&hotplug).as_str(), journals()), ("111", 0));
+    }
+
+    #[test]
+    fn what_is_dropped_comes_back() {
+        let (dir, mut hotplug) = place();
+        hotplug.take_off(&cpus("1-3")).unwrap();
+        drop(hotplug);
+        assert_eq!(fs::read_to_string(dir.path().join("cpu3/online")).unwrap(), "1");
+    }
+
+    #[test]
+    fn one_that_is_refused_is_named_and_none_is_off() {
+        let (_dir, mut hotplug) = place();
+        let says = |hotplug: &mut Hotplug, off, words: &str| {
+            let error = hotplug.take_off(&cpus(off)).unwrap_err().to_string();
+            assert!(error.contains(words) && error.contains("leave out --allow"), "{error}");
+        };
+        says(&mut hotplug, "0-1", "CPU 0 cannot be taken off-line: the kernel needs it");
+        fs::remove_file(hotplug.switch(CpuId(2))).unwrap();
+        says(&mut hotplug, "1-2", "CPU 2 cannot be taken off-line: /");
+        assert_eq!(switches(&hotplug), "1-1");
+    }
+
+    #[test]
+    fn cpusets_of_version_1_forget() {
+        assert!(is_forgetful("12:pids:/\n3:cpu,cpuset:/docker/1\n0::/init.scope\n"));
+        assert!(!is_forgetful("2:cpu,cpuacct:/\n0::/cpuset\n"));
+        assert!(!is_forgetful(""));
+    }
+
+    #[test]
+    fn another_mask_than_was_asked_for_is_an_objection() {
+        let (dir, mut hotplug) = place();
+        let online = |list: &str| fs::write(dir.path().join("online"), list).unwrap();
+        assert_eq!(hotplug.objection(), None);
+        hotplug.take_off(&cpus("1,3")).unwrap();
+        let objection = hotplug.objection().unwrap().to_string();
+        assert_eq!(objection, "CPU 0-3 were on-line where only 0,2 should have been");
+        online("0,2\n");
+        assert_eq!(hotplug.objection(), None);
+        online("");
+        assert!(hotplug.objection().is_some());
+    }
+}
