@@ -5,6 +5,7 @@
 //! some thousand pages of each copy of the data; all pages before the first block and after each. What
 //! is not where it was put voids the run, and the run ends there.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,6 +18,7 @@ use hopcost_core::{
     Workload,
 };
 use hopcost_sys::clock;
+use hopcost_sys::hotplug::Hotplug;
 
 use crate::driver::{Ask, Crew, Muster, Patience, RawCall, Tally, Work};
 use crate::event::{Event, Listener};
@@ -43,6 +45,8 @@ pub struct Bench<'a> {
     pub ground: &'a Machine,
     /// The machine as it seems, where something is planted.
     pub planted: Option<Seeming<'a>>,
+    /// What takes CPUs off-line that a level leaves unused, where that is wanted.
+    pub hotplug: Option<&'a RefCell<Hotplug>>,
     /// What watches from the side.
     pub observers: &'a [&'a dyn Observer],
     /// The seed of everything.
@@ -211,6 +215,8 @@ impl Staff<'_> {
             return Err(TargetError::Interrupted);
         }
         let crew = &self.crews[turn.binding][turn.crew];
+        self.take_off_the_unused(turn)?;
+        let misled = self.other_cpus();
         let (told, watched) = (self.bench.instance.readings(), self.watched());
         let begin_s = self.begun.elapsed().as_secs_f64();
         let (stop, instance) = (self.bench.stop, self.bench.instance);
@@ -255,8 +261,27 @@ impl Staff<'_> {
         let by_us: Duration = tallies.iter().map(|tally| tally.planted).sum();
         window.planted = (counted.planted + by_us).as_secs_f64() / worked_s;
         window.observations = observations;
-        window.objection = window.objection.or_else(|| misplaced(&placement));
+        window.objection = misled
+            .or_else(|| self.other_cpus())
+            .or(window.objection)
+            .or_else(|| misplaced(&placement));
         Ok((window, raw))
+    }
+
+    /// Before a window: the CPUs that its level leaves unused go off-line, and all others come back.
+    fn take_off_the_unused(&self, turn: &Turn) -> Result<(), TargetError> {
+        let Some(hotplug) = self.bench.hotplug else { return Ok(()) };
+        let levels = &self.bench.plan.placements[turn.binding];
+        // The crew after the levels' own is the baseline's second.
+        let placement = levels.get(turn.crew).unwrap_or(&levels[0]);
+        let taken = hotplug.borrow_mut().take_off(&placement.spare);
+        taken.map_err(|error| TargetError::Failed(error.to_string()))?;
+        self.crews[turn.binding][turn.crew].stand()
+    }
+
+    /// Why the CPUs that are on-line void a window, if they do.
+    fn other_cpus(&self) -> Option<Reason> {
+        self.bench.hotplug.and_then(|hotplug| hotplug.borrow().objection())
     }
 
     pub(crate) fn asks_for_spread(&self) -> bool {
@@ -294,7 +319,6 @@ fn nothing_works(tallies: &[Tally]) -> Option<String> {
         .then(|| format!("all {calls} calls of a window failed, the first: {first}"))
 }
 
-/// Why a placement voids a run, if it does. Data that nobody can find is the claims' business.
 /// Of the CPUs that work was done on: those whose core's other threads did none.
 fn unshared(machine: &Machine, at: &CpuSet) -> [u64; 2] {
     let is_alone =
@@ -302,6 +326,7 @@ fn unshared(machine: &Machine, at: &CpuSet) -> [u64; 2] {
     [at.iter().filter(is_alone).count() as u64, at.len() as u64]
 }
 
+/// Why a placement voids a run, if it does. Data that nobody can find is the claims' business.
 fn misplaced(placement: &Known<Vec<Locality>>) -> Option<Reason> {
     placement.get()?.iter().find_map(Locality::objection)
 }

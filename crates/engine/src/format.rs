@@ -63,7 +63,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "factor.NAME.LEVEL.siblings",
-        "`true`: both threads of each core work; `false`: one of each core, and the other is left idle",
+        "`true`: both threads of each core work; `false`: one of each core, and the other is left idle, or truly off with `--allow-machine-changes`",
     ),
     key(
         "factor.NAME.LEVEL.apart",

@@ -35,6 +35,9 @@ pub struct Placement {
     pub pages: Option<PageSize>,
     /// The CPUs of the workers, in the order in which they are used: one per core first.
     pub workers: Vec<CpuId>,
+    /// The CPUs that the level could have used, and leaves unused by what it says of siblings and cores.
+    #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
+    pub spare: CpuSet,
     /// The node that they stand on, where it is one.
     pub at: Option<NodeId>,
     /// The node of each worker, where they stand on several.
@@ -137,6 +140,23 @@ impl Plan {
     /// Is it asked by which law throughput grows with streams?
     pub fn is_of_law(&self) -> bool {
         !self.boundaries.is_empty()
+    }
+
+    /// The CPUs that levels leave unused by what they say of siblings and cores, level by level, where there
+    /// are any; of several bindings each.
+    pub fn spares(&self) -> Vec<(&str, BTreeSet<String>)> {
+        let of_level = |(number, level): (usize, _)| {
+            let spares = self.placements.iter().map(|levels| &levels[number].spare);
+            let texts = spares.filter(|spare| !spare.is_empty()).map(ToString::to_string);
+            (String::as_str(level), texts.collect())
+        };
+        let all = self.levels.iter().enumerate().map(of_level);
+        all.filter(|(_, spares): &(_, BTreeSet<_>)| !spares.is_empty()).collect()
+    }
+
+    /// Has a level a log writer in a place of its own?
+    pub fn places_log_writer(&self) -> bool {
+        self.placements.iter().flatten().any(|placement| placement.log_writer.is_some())
     }
 
     /// The most streams of any point.
@@ -299,8 +319,10 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
         None if level.policy.is_some() => on_all_nodes(machine)?,
         None => machine.in_order_of_use(&machine.limits.cpus),
     };
+    let mut spare = CpuSet::new();
     if level.siblings.is_some() || level.cores.is_some() {
-        workers = cores::of(level, machine, &workers.into_iter().collect())?;
+        spare = workers.into_iter().collect();
+        workers = cores::of(level, machine, &spare)?;
     }
     if let Some(class) = level.apart {
         workers = apart::of(class, machine, &workers.into_iter().collect())?;
@@ -331,6 +353,8 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
         })
     };
     let (log_writer, client) = (cpus(&level.log_writer)?, cpus(&level.client)?);
+    let used = workers.iter().copied().chain(client.iter().flat_map(CpuSet::iter));
+    let spare = spare.difference(&used.collect());
     let of_worker = |cpu: &CpuId| node_with(machine, *cpu);
     let at = at.or_else(|| only_node(machine));
     let at = at.filter(|at| workers.iter().all(|cpu| of_worker(cpu) == Some(*at)));
@@ -342,6 +366,7 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
         instance: level.instance,
         pages: level.pages,
         workers,
+        spare,
         at,
         nodes: nodes.unwrap_or_default(),
         log_writer,

@@ -411,7 +411,11 @@ fn siblings_work_or_stay_idle_and_a_share_of_the_cores_is_one_of_each_node() {
         assert!(idle.iter().all(|cpu| of_its_core(cpu, &idle) == 1), "{name}: {idle}");
         assert!(used.iter().all(|cpu| of_its_core(cpu, &used) == 2), "{name}: {used}");
         assert_eq!((used.len(), machine.limits.cpus.len()), (2 * idle.len(), used.len()), "{name}");
+        for (number, placement) in plan.placements[0].iter().enumerate() {
+            assert_eq!(placement.spare, machine.limits.cpus.difference(&threads(number)), "{name}");
+        }
         if name == "vm-n4s2" {
+            assert_eq!(plan.spares(), [("idle", ["1,3,5,7".to_owned()].into())]);
             assert_eq!(plan.left_out[0].what, "half_used", "its nodes have one core each");
             continue;
         }

@@ -20,6 +20,7 @@ use hopcost_core::{
     Audit, Counted, CpuId, Home, Instance, Load, NodeId, Parallel, Seat, Seeming, Shape,
     TargetError, Workload,
 };
+use hopcost_sys::affinity::AffinityError;
 use hopcost_sys::clock;
 
 use worker::Window;
@@ -159,6 +160,17 @@ impl Crew {
             _ => None,
         };
         self.tell_all(Order::Work(window), patience, worked)
+    }
+
+    /// Has each thread stand on its CPU again: one whose CPU was off-line meanwhile is pinned no more.
+    pub fn stand(&self) -> Result<(), TargetError> {
+        let stood = |report| match report {
+            Report::Stood(stood) => Some(stood),
+            _ => None,
+        };
+        let all = self.tell_all(Order::Stand, &mut Patience::Endless, stood)?;
+        let all: Result<(), AffinityError> = all.into_iter().collect();
+        all.map_err(|error| TargetError::Failed(error.to_string()))
     }
 
     /// What all sessions counted since the last window's counted part began.

@@ -14,6 +14,7 @@ use hopcost_core::{
     Policy, Reason, Request, Requests, Seat, Seeming, Session, Shape, Stream, TargetError,
     Workload,
 };
+use hopcost_sys::affinity::AffinityError;
 use hopcost_sys::quiet::Watch;
 use hopcost_sys::{affinity, clock};
 
@@ -26,6 +27,8 @@ use crate::judging::LOCAL;
 /// What a thread is told.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
+    /// Stand on its CPU again, which has been off-line since.
+    Stand,
     /// Work for a window.
     Work(Window),
     /// Hand in what the sessions counted since the window's counted part began.
@@ -92,6 +95,7 @@ pub struct Tally {
 pub(super) enum Report {
     Ready { tid: u32 },
     Failed(TargetError),
+    Stood(Result<(), AffinityError>),
     Worked(Box<Tally>),
     Counted(Counted),
 }
@@ -130,6 +134,7 @@ pub(super) fn live(post: &Post<'_>, orders: &Receiver<Order>, reports: &Sender<R
     let _ = reports.send(Report::Ready { tid: affinity::thread_id() });
     while let Ok(order) = orders.recv() {
         let report = match order {
+            Order::Stand => Report::Stood(affinity::pin_to(post.cpu)),
             Order::Work(window) => Report::Worked(Box::new(worker.work(&window))),
             Order::Count => Report::Counted(worker.counted()),
         };
