@@ -257,6 +257,57 @@ fn siblings_are_left_idle_on_n4s2() {
     assert_eq!(levels.collect::<Vec<_>>(), ["idle", "used"], "half of one core is none");
 }
 
+/// Siblings that are left idle are off-line in their level's windows, which does not unsettle a run; and
+/// on-line again afterwards, after Ctrl-C, and by `hopcost restore` after a kill.
+#[test]
+fn siblings_are_truly_off_on_n4s2() {
+    let (vm, _turn, _cache) = guest("n4s2");
+    let outcome = vm
+        .run(
+            "online=/sys/devices/system/cpu/online
+             all=$(cat $online)
+             export XDG_CACHE_HOME=/cache
+             run() {
+                 hopcost run smt-reporting --allow-machine-changes --quick --scale 200000 --set streams=8 \
+                     --set window=0.6s --set guard=50ms --json --store /out/store.db $*
+             }
+             fewer() { until [ $(cat $online) != $all ]; do [ -d /proc/$1 ] || return 1; sleep 0.1; done; }
+             run --budget 1s > /out/run 2> /out/said; echo $? > /out/code; cat $online > /out/after_run
+             run --budget 60s > /dev/null 2>&1 & run=$!
+             fewer $run || exit 1
+             kill -INT $(pidof hopcost); wait $run; echo $? > /out/stopped; cat $online > /out/after_stop
+             run --budget 60s > /dev/null 2>&1 & run=$!
+             fewer $run || exit 2
+             sleep 1; kill -9 $(pidof hopcost); wait $run; cat $online > /out/after_kill
+             hopcost restore > /out/restore || exit 3
+             cat $online > /out/after_restore
+             ls -A /var/lib/hopcost > /out/state; echo $all > /out/all",
+        )
+        .unwrap();
+    let said = || outcome.read("said").unwrap_or_default();
+    assert_eq!(outcome.exit, 0, "{} {}", said(), outcome.console);
+    let read = |name: &str| outcome.read(name).unwrap().trim().to_owned();
+    assert_eq!(read("code"), "0", "{} {}", said(), read("run"));
+    let result = json(&outcome, "run");
+    assert_eq!(result["proof"][0]["claim"], "cores_unshared at idle", "{}", result["proof"]);
+    assert_eq!(result["proof"][0]["found"], 1.0, "{}", result["proof"]);
+    let notes = result["details"]["notes"].as_array().unwrap();
+    let is_told = |note: &&Value| note.as_str().unwrap().contains("truly off in its windows");
+    let told = notes.iter().find(is_told).unwrap_or_else(|| panic!("{notes:?}"));
+    assert!(told.as_str().unwrap().ends_with(": idle CPU 1,3,5,7"), "{told}");
+    assert_eq!(read("stopped"), "130");
+    for name in ["after_run", "after_stop", "after_restore"] {
+        assert_eq!(read(name), read("all"), "{name}");
+    }
+    assert_ne!(read("after_kill"), read("all"), "a kill cannot put anything back");
+    assert!(
+        read("restore").contains("put back   /sys/devices/system/cpu/cpu"),
+        "{}",
+        read("restore")
+    );
+    assert_eq!(read("state"), "");
+}
+
 /// A disk that fills up while a run goes on: it says so, and what was finished stays, whole.
 #[test]
 fn a_full_disk_keeps_what_was_finished() {

@@ -180,6 +180,10 @@ pub struct ExperimentArgs {
     /// Work in a database although others follow it
     #[arg(long)]
     pub allow_server_changes: bool,
+    /// Let hopcost take the CPUs off-line that a level leaves unused by `siblings` or `cores`; written down
+    /// before, put back after
+    #[arg(long)]
+    pub allow_machine_changes: bool,
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long)]
     pub json: bool,
@@ -436,6 +440,7 @@ impl ExperimentArgs {
             cache_dir: None,
             keep_data: false,
             allow_server_changes: false,
+            allow_machine_changes: false,
             seed: 1,
             json: false,
         }
@@ -463,6 +468,7 @@ impl ExperimentArgs {
             ("--cache-dir", self.cache_dir.is_some()),
             ("--keep-data", self.keep_data),
             ("--allow-server-changes", self.allow_server_changes),
+            ("--allow-machine-changes", self.allow_machine_changes),
         ]
         .into_iter()
         .find_map(|(option, is_given)| is_given.then_some(option))

@@ -48,6 +48,12 @@ fn wrong_use_is_named_and_ends_with_2() {
     refuses(&["machine", "--json", "--svg", "x.svg"], 2, &["cannot be used with"]);
     refuses(&["run", "placebo", "--allow-load=cpu:1"], 2, &["no 'cpu'; known: cpus, mem"]);
     refuses(&["run", "placebo", "--allow-load=cpus:9999"], 2, &["CPU 9999 cannot be used"]);
+    refuses(
+        &["plan", "placebo", "--allow-machine-changes"],
+        2,
+        &["nothing to change; leave it out"],
+    );
+    refuses(&["plan", "access-cost", "--allow-machine-changes"], 2, &["the hardware alone"]);
     refuses(&["where"], 2, &["TARGET"]);
     refuses(&["where", "postgrez"], 2, &["no kind of server", "PostgreSQL, MariaDB"]);
     refuses(&["where", "postgres:managed"], 2, &["postgres://user@host:port/database"]);

@@ -1,5 +1,7 @@
 //! `--baseline NAME`: the first finished run of that name, and how later ones stand against it.
 
+use std::collections::BTreeSet;
+
 use anyhow::Context;
 use hopcost_core::{Against, BlockRecord, Experiment, ExperimentResult, Machine, Subject, Verdict};
 use hopcost_engine::against::{Change, caveat, compare, points};
@@ -65,19 +67,22 @@ fn differing(then: &str, now: &str) -> Vec<String> {
 pub fn differing_keys(then: &str, now: &str) -> Vec<String> {
     let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
     let (then, now) = (read(then), read(now));
-    let keys = now.as_object().into_iter().flatten().map(|(key, _)| key);
-    keys.filter(|key| then.get(key.as_str()) != now.get(key.as_str())).cloned().collect()
+    let keys = [&then, &now].into_iter().flat_map(Value::as_object).flat_map(serde_json::Map::keys);
+    let keys: BTreeSet<&String> = keys.collect();
+    let differ = |key: &&String| then.get(key.as_str()) != now.get(key.as_str());
+    keys.into_iter().filter(differ).cloned().collect()
 }
 
 /// By what a user changes a key of an identity.
 pub fn known_as(key: &str) -> &str {
-    const KNOWN_AS: [(&str, &str); 6] = [
+    const KNOWN_AS: [(&str, &str); 7] = [
         ("comparison", "the experiment's file or --set"),
         ("rows", "--scale"),
         ("sliced", "--full"),
         ("seed", "--seed"),
         ("emulation", "--emulate"),
         ("wishes", "--quick, --full, --budget or --set"),
+        ("unused_off_line", "--allow-machine-changes"),
     ];
     KNOWN_AS.iter().find(|(known, _)| *known == key).map_or(key, |(_, option)| option)
 }

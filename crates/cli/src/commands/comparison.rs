@@ -45,6 +45,7 @@ pub struct Prepared<'a> {
     cache_dir: PathBuf,
     keep_data: bool,
     allow_server_changes: bool,
+    pub allow_machine_changes: bool,
 }
 
 impl<'a> Prepared<'a> {
@@ -107,6 +108,7 @@ impl<'a> Prepared<'a> {
             cache_dir: args.cache_dir.clone().unwrap_or_else(cache_dir),
             keep_data: args.keep_data,
             allow_server_changes: args.allow_server_changes,
+            allow_machine_changes: args.allow_machine_changes,
         })
     }
 
@@ -206,6 +208,9 @@ impl<'a> Prepared<'a> {
             wishes: String,
             /// A plan that was made for others would leave the bounds that are set now.
             cpus: &'a CpuSet,
+            /// Left out where they stay on-line: runs of before the option go on, and stay comparable.
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            unused_off_line: bool,
         }
         let identity = Identity {
             experiment: &self.experiment.name,
@@ -217,6 +222,7 @@ impl<'a> Prepared<'a> {
             emulation: self.emulation,
             wishes: format!("{:?}", self.wishes),
             cpus: &self.ground.limits.cpus,
+            unused_off_line: self.allow_machine_changes,
         };
         serde_json::to_string(&identity).unwrap_or_default()
     }

@@ -12,6 +12,7 @@ pub mod list;
 pub mod load;
 pub mod machine;
 pub mod man;
+mod off_line;
 mod page;
 pub mod plan;
 pub mod probe;

@@ -12,7 +12,7 @@ use hopcost_view::text;
 use serde::Serialize;
 
 use super::comparison::Prepared;
-use super::{experiment, run_hardware};
+use super::{experiment, off_line, run_hardware};
 use crate::args::ExperimentArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -85,6 +85,7 @@ fn database(
     let plan = prepared.plan().map_err(|reason| {
         Failure::not_here(format!("{} does not apply here: {reason}", experiment.name))
     })?;
+    off_line::wanted(&prepared, &plan)?;
     let (memory_bytes, disk_bytes) = prepared.takes(&plan);
     let seconds = budget_s(&prepared.wishes);
     if args.json {
@@ -106,7 +107,7 @@ fn database(
         emulated: prepared.emulation.is_some(),
         target: prepared.target.about(),
         data: data(&prepared),
-        arms: arms(&plan),
+        arms: arms(&plan, prepared.allow_machine_changes),
         points: points(&plan),
         order: order(&prepared, &plan),
         seconds,
@@ -117,6 +118,11 @@ fn database(
             .iter()
             .map(|left_out| format!("{}: {}", left_out.what, left_out.reason))
             .collect(),
+        changes: if args.allow_machine_changes {
+            "CPUs go off-line in windows of their level, and come back"
+        } else {
+            "nothing on the machine is changed"
+        },
     };
     output::print(&text::comparison(&planned, output::columns()))?;
     Ok(Exit::Done)
@@ -138,18 +144,22 @@ fn data(prepared: &Prepared<'_>) -> String {
 }
 
 /// Each level, with where it stands in each binding.
-fn arms(plan: &Plan) -> Vec<(String, Vec<String>)> {
+fn arms(plan: &Plan, off_line: bool) -> Vec<(String, Vec<String>)> {
     let place = |placement: &Placement| {
         let cpus: Vec<String> = placement.workers.iter().map(ToString::to_string).collect();
         let data = data_of(placement);
         let at = |what: &str, cpus: &Option<CpuSet>| {
             cpus.as_ref().map_or(String::new(), |cpus| format!(", {what} on CPU {cpus}"))
         };
+        let off_line = off_line && !placement.spare.is_empty();
+        let spare =
+            if off_line { format!(", CPU {} off-line", placement.spare) } else { String::new() };
         let log_writer = at("log writer", &placement.log_writer);
         let client = at("client", &placement.client);
         let parallel = parallel(placement.parallel);
         let audit = audit(placement.audit);
-        format!("{data}workers on CPU {}{log_writer}{client}{parallel}{audit}", cpus.join(","))
+        let others = format!("{spare}{log_writer}{client}{parallel}{audit}");
+        format!("{data}workers on CPU {}{others}", cpus.join(","))
     };
     let of_level = |(level, name): (usize, &String)| {
         let places = plan.placements.iter().map(|levels| place(&levels[level])).collect();

@@ -14,11 +14,13 @@ use hopcost_engine::schedule::Pace;
 use hopcost_kit::observers::OBSERVERS;
 use hopcost_store::{KeptCall, Store, StoreError, Unfinished};
 use hopcost_sys::clock;
+use hopcost_sys::hotplug::Hotplug;
 use serde::{Deserialize, Serialize};
 
 use super::baseline;
 use super::comparison::{Prepared, target};
 use super::load::Opened;
+use super::off_line;
 use super::run::{self, Ran};
 use crate::args::RunArgs;
 use crate::exit::Failure;
@@ -46,6 +48,11 @@ pub fn run(
     let identity = prepared.identity();
     let beside = baseline::asked_for(args, store, prepared)?;
     let unfinished = resumed(args, store, &identity)?;
+    let planned = prepared.plan();
+    let hotplug = match &planned {
+        Ok(plan) => off_line::wanted(prepared, plan)?,
+        Err(_) => None,
+    };
     let url = prepared.url();
     let id = if let Some(unfinished) = &unfinished {
         unfinished.id
@@ -55,10 +62,10 @@ pub fn run(
         run::begin(store, prepared.experiment, prepared.ground, wanted, kept)?
     };
     let emulated = prepared.emulation.is_some();
-    let measured = match prepared.plan() {
+    let measured = match planned {
         Ok(plan) => {
             let plan = baseline::narrowed(plan, beside.as_ref(), prepared.comparison.find_worst);
-            Measuring { prepared, id, stop }.run(args, plan, store, unfinished, progress)
+            Measuring { prepared, id, stop, hotplug }.run(args, plan, store, unfinished, progress)
         }
         Err(reason) => {
             Ok(run::not_applicable(prepared.experiment, Known::Is(url), &reason, emulated))
@@ -110,6 +117,8 @@ struct Measuring<'a> {
     prepared: &'a Prepared<'a>,
     id: i64,
     stop: &'a AtomicBool,
+    /// What takes CPUs off-line that are left unused, where that is wanted.
+    hotplug: Option<RefCell<Hotplug>>,
 }
 
 impl Measuring<'_> {
@@ -149,6 +158,7 @@ impl Measuring<'_> {
             shape: prepared.shape,
             ground: prepared.ground,
             planted: prepared.planted(),
+            hotplug: self.hotplug.as_ref(),
             observers: OBSERVERS,
             seed: prepared.wishes.seed,
             keep_calls: args.raw_calls,
@@ -158,6 +168,10 @@ impl Measuring<'_> {
         let worked = run
             .work(store, kept, done, progress)
             .and_then(|(preparation, blocks)| Ok((preparation, blocks, instance.plans()?)));
+        let brought_back =
+            self.hotplug.as_ref().map_or(Ok(()), |all| all.borrow_mut().bring_back());
+        // What stays changed is the first thing to be told.
+        let worked = brought_back.map_err(Failure::from).and(worked);
         let closed = Opened { instance, promise: promise.take() }.close();
         let notes = match closed {
             // Who interrupts it may rely on it that everything was put back, or is told.
@@ -240,6 +254,7 @@ impl Run<'_> {
         }
         let unwatched = staff.unwatched.iter();
         let unwatched = unwatched.map(|(name, reason)| format!("{name} is not observed: {reason}"));
+        let off_line = self.bench.hotplug.map(|_| off_line::told(plan));
         Ok(Preparation {
             plan: plan.clone(),
             pace,
@@ -252,7 +267,7 @@ impl Run<'_> {
                 in_process: prepared.target.is_in_process(),
                 emulated: prepared.emulation.is_some(),
                 calls_per_query: workload.calls_per_query(prepared.shape),
-                notes: warning.into_iter().chain(unwatched).collect(),
+                notes: warning.into_iter().chain(unwatched).chain(off_line).collect(),
                 seconds: 0.0,
             },
             command: super::page::this_command(&prepared.url()),

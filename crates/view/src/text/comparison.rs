@@ -35,6 +35,8 @@ pub struct PlannedComparison<'a> {
     pub disk_bytes: u64,
     /// What is left out, and why.
     pub left_out: Vec<String>,
+    /// What would be changed on the machine, in words.
+    pub changes: &'static str,
 }
 
 /// The plan, `columns` wide.
@@ -73,10 +75,6 @@ pub fn comparison(plan: &PlannedComparison<'_>, columns: usize) -> String {
     for left_out in &plan.left_out {
         fact("left out", left_out);
     }
-    let _ = writeln!(
-        out,
-        "\n{}; nothing on the machine is changed.",
-        plural(plan.points.len(), "point")
-    );
+    let _ = writeln!(out, "\n{}; {}.", plural(plan.points.len(), "point"), plan.changes);
     out
 }

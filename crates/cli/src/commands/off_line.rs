@@ -1,0 +1,61 @@
+//! `--allow-machine-changes` for a comparison: in the windows of a level that leaves CPUs unused, by what
+//! it says of siblings and cores, these are off-line.
+
+use std::cell::RefCell;
+
+use hopcost_engine::plan::Plan;
+use hopcost_sys::hotplug::Hotplug;
+
+use super::comparison::Prepared;
+use crate::exit::Failure;
+
+/// What takes them off-line, where that is wanted. Nothing is changed yet, and what is known to fail is
+/// refused before any data is loaded.
+pub fn wanted(prepared: &Prepared<'_>, plan: &Plan) -> Result<Option<RefCell<Hotplug>>, Failure> {
+    if !prepared.allow_machine_changes {
+        return Ok(None);
+    }
+    if let Some(words) = senseless(prepared, plan) {
+        return Err(Failure::usage(format!("--allow-machine-changes: {words}")));
+    }
+    let hotplug = Hotplug::new(&super::state_dir()).map_err(Failure::not_here)?;
+    for placement in plan.placements.iter().flatten() {
+        hotplug.check(&placement.spare).map_err(Failure::not_here)?;
+    }
+    Ok(Some(RefCell::new(hotplug)))
+}
+
+fn senseless(prepared: &Prepared<'_>, plan: &Plan) -> Option<String> {
+    if plan.spares().is_empty() {
+        return Some(format!(
+            "no level of '{}' leaves CPUs unused here by 'siblings' or 'cores', so there is nothing to \
+             change; leave it out",
+            prepared.experiment.name
+        ));
+    }
+    if prepared.emulation.is_some() {
+        return Some("no kernel takes off-line what is planted; leave it out, or --emulate".into());
+    }
+    if !prepared.target.is_in_process() || plan.places_log_writer() {
+        return Some(format!(
+            "CPUs are taken off-line for databases that work in hopcost's own threads, which it pins \
+             anew. What {} has of its own would lose its place with them, and not get it back; leave it \
+             out, or use --target sqlite: for an experiment without a log writer",
+            prepared.url()
+        ));
+    }
+    None
+}
+
+/// What a result says of it.
+pub fn told(plan: &Plan) -> String {
+    let of_level = |(level, spares): (&str, std::collections::BTreeSet<String>)| {
+        format!("{level} CPU {}", spares.into_iter().collect::<Vec<_>>().join(" or "))
+    };
+    let all: Vec<String> = plan.spares().into_iter().map(of_level).collect();
+    format!(
+        "CPUs that a level leaves unused were truly off in its windows, as the kernel's list of those \
+         on-line said before and after each: {}",
+        all.join("; ")
+    )
+}
