@@ -134,6 +134,7 @@ pub struct ProbeArgs {
 
 /// An experiment, and how it is wanted.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // each is an option of its own, and they do not exclude each other
 pub struct ExperimentArgs {
     /// An experiment's name, or a .toml file
     #[arg(value_name = "EXPERIMENT", value_parser = ExperimentName, hide_possible_values = true)]

@@ -67,7 +67,8 @@ fn differing(then: &str, now: &str) -> Vec<String> {
 pub fn differing_keys(then: &str, now: &str) -> Vec<String> {
     let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
     let (then, now) = (read(then), read(now));
-    let keys = [&then, &now].into_iter().flat_map(Value::as_object).flat_map(serde_json::Map::keys);
+    let keys =
+        [&then, &now].into_iter().filter_map(Value::as_object).flat_map(serde_json::Map::keys);
     let keys: BTreeSet<&String> = keys.collect();
     let differ = |key: &&String| then.get(key.as_str()) != now.get(key.as_str());
     keys.into_iter().filter(differ).cloned().collect()
