@@ -258,7 +258,8 @@ fn siblings_are_left_idle_on_n4s2() {
 }
 
 /// Siblings that are left idle are off-line in their level's windows, which does not unsettle a run; and
-/// on-line again afterwards, after Ctrl-C, and by `hopcost restore` after a kill.
+/// on-line again afterwards, after Ctrl-C, and by `hopcost restore` after a kill. One that somebody else
+/// brings back meanwhile refuses the run.
 #[test]
 fn siblings_are_truly_off_on_n4s2() {
     let (vm, _turn, _cache) = guest("n4s2");
@@ -272,7 +273,13 @@ fn siblings_are_truly_off_on_n4s2() {
                      --set window=0.6s --set guard=50ms --json --store /out/store.db $*
              }
              fewer() { until [ $(cat $online) != $all ]; do [ -d /proc/$1 ] || return 1; sleep 0.1; done; }
-             run --budget 1s > /out/run 2> /out/said; echo $? > /out/code; cat $online > /out/after_run
+             run --budget 5s > /out/run 2> /out/said; echo $? > /out/code; cat $online > /out/after_run
+             run --budget 60s > /out/meddled & run=$!
+             while fewer $run; do
+                 sleep 0.3; echo 1 > /sys/devices/system/cpu/cpu1/online
+                 until [ $(cat $online) = $all ]; do sleep 0.1; done
+             done
+             wait $run; cat $online > /out/after_meddling
              run --budget 60s > /dev/null 2>&1 & run=$!
              fewer $run || exit 1
              kill -INT $(pidof hopcost); wait $run; echo $? > /out/stopped; cat $online > /out/after_stop
@@ -295,8 +302,12 @@ fn siblings_are_truly_off_on_n4s2() {
     let is_told = |note: &&Value| note.as_str().unwrap().contains("truly off in its windows");
     let told = notes.iter().find(is_told).unwrap_or_else(|| panic!("{notes:?}"));
     assert!(told.as_str().unwrap().ends_with(": idle CPU 1,3,5,7"), "{told}");
+    let meddled = json(&outcome, "meddled");
+    assert_eq!(meddled["verdict"], "REFUSED", "{}", meddled["reason"]);
+    let reason = meddled["reason"].as_str().unwrap();
+    assert!(reason.contains("CPU 0-2,4,6 were on-line where only 0,2,4,6 should"), "{reason}");
     assert_eq!(read("stopped"), "130");
-    for name in ["after_run", "after_stop", "after_restore"] {
+    for name in ["after_run", "after_meddling", "after_stop", "after_restore"] {
         assert_eq!(read(name), read("all"), "{name}");
     }
     assert_ne!(read("after_kill"), read("all"), "a kill cannot put anything back");
