@@ -135,7 +135,11 @@ placed, proved and judged. Built-in databases alone; the probes run there in the
 
 /// As many streams as a short run has time for; a law takes three numbers of them.
 fn streams(file: &str) -> &'static str {
-    if file.contains("\"scaling\"") { "streams=1+2+4" } else { "streams=4" }
+    match file {
+        _ if file.contains("\"scaling\"") => "--set streams=1+2+4",
+        _ if file.contains("[sweep]") => "--set streams=4",
+        _ => "",
+    }
 }
 
 /// What an experiment's file leaves open is run on each; what it names, on that.
@@ -161,7 +165,7 @@ fn on_this_machine(
     let mut command = Command::new(hopcost);
     command.args(["run", name, "--quick", "--json", "--store"]).arg(dir.path().join("store.db"));
     if target != "hardware" {
-        command.args([BUDGET, "--set", streams(file)]);
+        command.arg(BUDGET).args(streams(file).split_whitespace());
     }
     if TARGETS.contains(&target) {
         command.args(["--target", target]);
@@ -212,7 +216,7 @@ fn in_a_guest(hopcost: &Path) -> Result<Vec<(&'static str, Cell)>> {
         let _ = writeln!(
             script,
             "hopcost run {name} --quick --json --store /cache/{name}.db --scale {rows} \
-             --set {streams} --set units=8 --set window=0.6s --set guard=50ms \
+             {streams} --set units=8 --set window=0.6s --set guard=50ms \
              > /out/{name}.json 2> /out/{name}.err
              rm -f /cache/{name}.db"
         );

@@ -1,5 +1,7 @@
 //! The table that is only filled: all rows are there, of all levels' streams, on the pages asked for.
 
+#![allow(clippy::unwrap_used)]
+
 mod named;
 
 use hopcost_core::{
