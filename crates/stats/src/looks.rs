@@ -24,17 +24,19 @@ pub struct Looks {
     errors: Vec<f64>,
 }
 
-/// Blocks at the first look: fewer say little about their own spread.
-const FIRST: usize = 8;
 const STEP: usize = 2;
 
 impl Looks {
+    /// Blocks at the first look: fewer say little about their own spread.
+    pub const FIRST: usize = 8;
+
     /// Looks at 8 blocks and then every second, up to `most`; together they miss with a probability
     /// of `1 − level` at most.
     pub fn up_to(most: usize, level: f64) -> Self {
-        let mut blocks: Vec<usize> = (FIRST..most).step_by(STEP).collect();
-        blocks.push(most.max(FIRST));
-        let shares: Vec<f64> = blocks.iter().map(|&n| n as f64 / most.max(FIRST) as f64).collect();
+        let mut blocks: Vec<usize> = (Self::FIRST..most).step_by(STEP).collect();
+        blocks.push(most.max(Self::FIRST));
+        let shares: Vec<f64> =
+            blocks.iter().map(|&n| n as f64 / most.max(Self::FIRST) as f64).collect();
         let errors = nominal_errors(&shares, 1.0 - level);
         Self { level, blocks, errors }
     }
@@ -46,7 +48,7 @@ impl Looks {
 
     /// The most blocks.
     pub fn most(&self) -> usize {
-        self.blocks.last().copied().unwrap_or(FIRST)
+        self.blocks.last().copied().unwrap_or(Self::FIRST)
     }
 
     /// Half the width, in standard errors, of the interval after so many blocks, of which so many

@@ -11,7 +11,7 @@ use hopcost_core::{
     BlockRecord, Comparison, Details, Experiment, ExperimentResult, Headline, Histogram, Known,
     Phase, Proved, Reason, Unit, Verdict, Window,
 };
-use hopcost_stats::{Standing, consistent_with_zero, cost};
+use hopcost_stats::{Looks, Standing, consistent_with_zero, cost};
 
 use crate::plan::{Plan, Point};
 use crate::schedule::{Pace, Schedule, contrast};
@@ -163,12 +163,7 @@ impl Case<'_> {
         let contrasts = schedule.contrasts(self.blocks, Phase::Fresh, point);
         let goal = self.pace.goal(comparisons);
         let Some((n, standing)) = goal.last_look(&contrasts) else {
-            let reason = format!(
-                "{} of the 8 units of blocks that a first look needs fitted into the budget: \
-                 give it more with --budget",
-                contrasts.len()
-            );
-            let (outcome, reason) = (Ok(Verdict::Inconclusive), reason.into());
+            let (outcome, reason) = (Ok(Verdict::Inconclusive), self.too_few(contrasts.len()));
             return Finding { point, standing: None, outcome, reason };
         };
         let outcome = goal.judge(&contrasts[..n], &standing);
@@ -177,6 +172,23 @@ impl Case<'_> {
             Err(reason) => reason.clone(),
         };
         Finding { point, standing: Some(standing), outcome, reason }
+    }
+
+    /// Why there is no verdict where not even a first look was had.
+    fn too_few(&self, units: usize) -> Reason {
+        let had =
+            format!("{units} of the {} units of blocks that a first look needs", Looks::FIRST);
+        if units == 0 {
+            return format!("{had} fitted into the budget: give it more with --budget").into();
+        }
+        let budget = self.budget_for(Looks::FIRST, units);
+        format!("{had} fitted into the budget, and all would into --budget {budget}").into()
+    }
+
+    /// The budget into which so many units of blocks fit, where so many took the whole run, in minutes.
+    fn budget_for(&self, needed: usize, units: usize) -> String {
+        let minutes = self.circumstances.seconds / 60.0 * needed as f64 / units.max(1) as f64;
+        format!("{:.0}m", minutes.ceil().max(1.0))
     }
 
     fn reason(&self, verdict: Verdict, standing: &Standing, units: usize) -> Reason {
@@ -193,13 +205,11 @@ impl Case<'_> {
             }
             _ => {
                 let needed = standing.blocks_needed.max(units + 1);
-                let minutes =
-                    self.circumstances.seconds / 60.0 * needed as f64 / units.max(1) as f64;
                 format!(
                     "the interval holds zero and more than ±{}; some {needed} units of blocks would \
-                     decide, instead of {units}: --budget {:.0}m",
+                     decide, instead of {units}: --budget {}",
                     percent(self.pace.margin),
-                    minutes.ceil().max(1.0)
+                    self.budget_for(needed, units)
                 )
                 .into()
             }
