@@ -225,6 +225,11 @@ pub trait Target: Sync {
         true
     }
 
+    /// Has it threads there of its own, beside those that ask it?
+    fn has_own_threads(&self) -> bool {
+        false
+    }
+
     /// How the part of its URL after the colon reads without anything secret; or what is wrong with it,
     /// in words.
     fn address(&self, given: &str) -> Result<String, String> {

@@ -108,6 +108,11 @@ pub trait Workload: Sync {
     /// The requests of a stream.
     fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests>;
 
+    /// Does none of its calls leave anything behind?
+    fn only_reads(&self) -> bool {
+        true
+    }
+
     /// How it fills tables; none where it only reads, or leaves that to the target.
     fn filling(&self, _shape: Shape) -> Option<Filling> {
         None

@@ -233,6 +233,7 @@ fn whole_calls(
     };
     let calls = staff.pilot(0, ask)?;
     let window_s = calls.iter().map(|call| call.done_ns).max().unwrap_or(0) as f64 / 1e9;
+    let window_s = window_s.max(SHORTEST_WINDOW_S);
     Ok(Found { window_s, guard_s: QUICK_GUARD_S, deviation: None })
 }
 

@@ -154,11 +154,6 @@ impl Plan {
         all.filter(|(_, spares): &(_, BTreeSet<_>)| !spares.is_empty()).collect()
     }
 
-    /// Has a level a log writer in a place of its own?
-    pub fn places_log_writer(&self) -> bool {
-        self.placements.iter().flatten().any(|placement| placement.log_writer.is_some())
-    }
-
     /// The most streams of any point.
     pub fn most_streams(&self) -> u32 {
         self.points.iter().map(|point| point.streams).max().unwrap_or(1)
@@ -321,8 +316,9 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
     };
     let mut spare = CpuSet::new();
     if level.siblings.is_some() || level.cores.is_some() {
-        spare = workers.into_iter().collect();
-        workers = cores::of(level, machine, &spare)?;
+        let all: CpuSet = workers.into_iter().collect();
+        workers = cores::of(level, machine, &all)?;
+        spare = all.difference(&workers.iter().copied().collect());
     }
     if let Some(class) = level.apart {
         workers = apart::of(class, machine, &workers.into_iter().collect())?;
@@ -353,8 +349,7 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
         })
     };
     let (log_writer, client) = (cpus(&level.log_writer)?, cpus(&level.client)?);
-    let used = workers.iter().copied().chain(client.iter().flat_map(CpuSet::iter));
-    let spare = spare.difference(&used.collect());
+    let spare = client.iter().fold(spare, |spare, client| spare.difference(client));
     let of_worker = |cpu: &CpuId| node_with(machine, *cpu);
     let at = at.or_else(|| only_node(machine));
     let at = at.filter(|at| workers.iter().all(|cpu| of_worker(cpu) == Some(*at)));

@@ -49,12 +49,12 @@ fn share(counted: &Counted, metric: &str) -> Option<[u64; 2]> {
 }
 
 #[test]
-fn rows_of_all_streams_and_levels_are_there_until_the_table_is_full() {
+fn rows_of_all_streams_and_levels_are_counted_however_often_the_table_is_full() {
     let place = Home::from(home());
     let instance = open(&setup(vec![place])).unwrap();
     let seat = |stream| Seat { stream, home: Some(place), ..Seat::default() };
-    // Two levels, two streams each, which ask for the same rows: at the third round the table is full.
-    for round in 0..4 {
+    // Levels of two streams each, which ask for the same rows; what they bring is half of the table.
+    for round in 0..6 {
         let mut level = [0, 1].map(|stream| instance.session(seat(stream)).unwrap());
         for (number, session) in (0..).zip(&mut level) {
             fill(&mut **session, number, 90);

@@ -136,6 +136,31 @@ pub fn cpu_times(root: &Root) -> Known<BTreeMap<CpuId, CpuTime>> {
     root.text("proc/stat").map(|stat| stat.lines().filter_map(line).collect())
 }
 
+/// What a thread, or a process, has cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerTime {
+    /// Pages that it had to be given, from memory or from a disk.
+    pub page_faults: u64,
+    /// Milliseconds in its own program.
+    pub program_ms: u64,
+    /// Milliseconds in the kernel.
+    pub kernel_ms: u64,
+}
+
+/// From `/proc/NUMBER/stat`; none where it has ended.
+pub fn worker_time(root: &Root, number: u32) -> Option<WorkerTime> {
+    let stat = root.text(&format!("proc/{number}/stat")).ok()?;
+    // The name before may hold anything, brackets too.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let field = |n: usize| fields.get(n)?.parse::<u64>().ok();
+    Some(WorkerTime {
+        page_faults: field(7)? + field(9)?,
+        program_ms: ms_of_ticks(field(11)?),
+        kernel_ms: ms_of_ticks(field(12)?),
+    })
+}
+
 /// The kernel's ticks as milliseconds.
 pub(crate) fn ms_of_ticks(ticks: u64) -> u64 {
     ticks * 1000 / ticks_per_second()

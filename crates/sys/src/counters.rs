@@ -10,7 +10,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use hopcost_core::Known;
 use thiserror::Error;
@@ -26,6 +26,8 @@ pub enum Event {
     NodeLoadMisses,
     /// Nanoseconds that the thread ran. Counted by the kernel, so it needs no hardware.
     TaskClockNs,
+    /// The same as a clock that samples what the thread is at.
+    CpuClock,
 }
 
 impl Event {
@@ -35,12 +37,14 @@ impl Event {
             Self::NodeLoads => "node-loads",
             Self::NodeLoadMisses => "node-load-misses",
             Self::TaskClockNs => "task-clock",
+            Self::CpuClock => "cpu-clock",
         }
     }
 
     /// The event's type and number in `linux/perf_event.h`.
     fn type_and_config(self) -> (u32, u64) {
         const SOFTWARE: u32 = 1;
+        const CPU_CLOCK: u64 = 0;
         const TASK_CLOCK: u64 = 1;
         const CACHE: u32 = 3;
         const NODE: u64 = 6;
@@ -50,6 +54,7 @@ impl Event {
             Self::NodeLoads => cache(0),
             Self::NodeLoadMisses => cache(1),
             Self::TaskClockNs => (SOFTWARE, TASK_CLOCK),
+            Self::CpuClock => (SOFTWARE, CPU_CLOCK),
         }
     }
 }
@@ -93,6 +98,7 @@ struct Attributes {
     kind: u32,
     size: u32,
     config: u64,
+    /// Or how many samples a second, as the flags have it.
     sample_period: u64,
     sample_type: u64,
     read_format: u64,
@@ -102,8 +108,30 @@ struct Attributes {
     breakpoint_address: u64,
 }
 
+impl Default for Attributes {
+    fn default() -> Self {
+        Self {
+            kind: 0,
+            size: size_of::<Self>() as u32,
+            config: 0,
+            sample_period: 0,
+            sample_type: 0,
+            read_format: 0,
+            flags: 0,
+            wakeup_events: 0,
+            breakpoint_type: 0,
+            breakpoint_address: 0,
+        }
+    }
+}
+
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const AS_FREQUENCY: u64 = 1 << 10;
+const WITHOUT_PROGRAMS_CHAIN: u64 = 1 << 22;
+const CALL_CHAIN: u64 = 1 << 5;
+/// No divisor of any other clock's rate, so that it keeps in step with none.
+const SAMPLES_PER_S: u64 = 199;
 const WITH_TIME_ENABLED: u64 = 1;
 const WITH_TIME_RUNNING: u64 = 2;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
@@ -111,22 +139,35 @@ const CLOSE_ON_EXEC: libc::c_ulong = 8;
 impl Counter {
     /// Begins to count for the thread of this number, on whatever CPU it runs.
     pub fn of_thread(event: Event, thread: u32) -> Result<Self, CounterError> {
-        let failed = |source| {
-            let paranoid = Root::live().number("proc/sys/kernel/perf_event_paranoid");
-            CounterError { event, source, paranoid }
-        };
         let (kind, config) = event.type_and_config();
         let attributes = Attributes {
             kind,
-            size: size_of::<Attributes>() as u32,
             config,
-            sample_period: 0,
-            sample_type: 0,
             read_format: WITH_TIME_ENABLED | WITH_TIME_RUNNING,
             flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
-            wakeup_events: 0,
-            breakpoint_type: 0,
-            breakpoint_address: 0,
+            ..Attributes::default()
+        };
+        Self::open(event, &attributes, thread)
+    }
+
+    /// Begins to sample the kernel's call chains of the thread of this number, by its time on CPUs.
+    pub(crate) fn sampling(thread: u32) -> Result<Self, CounterError> {
+        let (kind, config) = Event::CpuClock.type_and_config();
+        let attributes = Attributes {
+            kind,
+            config,
+            sample_period: SAMPLES_PER_S,
+            sample_type: CALL_CHAIN,
+            flags: AS_FREQUENCY | EXCLUDE_HYPERVISOR | WITHOUT_PROGRAMS_CHAIN,
+            ..Attributes::default()
+        };
+        Self::open(Event::CpuClock, &attributes, thread)
+    }
+
+    fn open(event: Event, attributes: &Attributes, thread: u32) -> Result<Self, CounterError> {
+        let failed = |source| {
+            let paranoid = Root::live().number("proc/sys/kernel/perf_event_paranoid");
+            CounterError { event, source, paranoid }
         };
         let thread = libc::pid_t::try_from(thread)
             .map_err(|_| failed(io::Error::from_raw_os_error(libc::ESRCH)))?;
@@ -136,7 +177,7 @@ impl Counter {
         let opened = unsafe {
             libc::syscall(
                 libc::SYS_perf_event_open,
-                &raw const attributes,
+                std::ptr::from_ref(attributes),
                 thread,
                 any_cpu,
                 no_group,
@@ -148,6 +189,11 @@ impl Counter {
         }
         // SAFETY: the kernel has just opened this descriptor for us, and nobody else owns it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(opened as RawFd) }.into()))
+    }
+
+    /// The kernel's handle of it.
+    pub(crate) fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
     }
 
     /// The count so far; none where it was counted only part of the time.

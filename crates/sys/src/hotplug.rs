@@ -30,13 +30,11 @@ pub enum HotplugError {
         why: String,
     },
     /// It stays off-line.
-    #[error("{} was not brought back: {why}; mend that and run 'hopcost restore'", setting.display())]
-    Stuck {
-        /// Its switch.
-        setting: PathBuf,
-        /// What refused it.
-        why: String,
-    },
+    #[error("{} not brought back; mend that and run 'hopcost restore'", .0.join("; "))]
+    Stuck(
+        /// The switch of each, and what refused it.
+        Vec<String>,
+    ),
     /// Some would never come back.
     #[error(
         "CPUs that were off-line stay lost to all cpusets of cgroup version 1, which this system has; boot \
@@ -121,16 +119,16 @@ impl Hotplug {
 
     /// Has all on-line again.
     pub fn bring_back(&mut self) -> Result<(), HotplugError> {
+        let words = |restored| match restored {
+            Restored::PutBack(_) | Restored::Unchanged(_) => None,
+            Restored::Failed(change, why) => Some(format!("{} ({why})", change.setting.display())),
+            Restored::LeftAlone(change, now) => {
+                Some(format!("{} (it reads {now})", change.setting.display()))
+            }
+        };
+        let stuck: Vec<String> = self.journal.restore()?.into_iter().filter_map(words).collect();
         self.off = CpuSet::new();
-        for restored in self.journal.restore()? {
-            let (change, why) = match restored {
-                Restored::PutBack(_) | Restored::Unchanged(_) => continue,
-                Restored::Failed(change, why) => (change, why),
-                Restored::LeftAlone(change, now) => (change, format!("it reads {now}")),
-            };
-            return Err(HotplugError::Stuck { setting: change.setting, why });
-        }
-        Ok(())
+        if stuck.is_empty() { Ok(()) } else { Err(HotplugError::Stuck(stuck)) }
     }
 
     /// Why what is on-line is not what should be, if it is not.

@@ -21,6 +21,7 @@ pub mod quiet;
 pub mod readiness;
 pub mod ring;
 mod root;
+pub mod samples;
 pub mod sockets;
 pub mod standing;
 pub mod strain;

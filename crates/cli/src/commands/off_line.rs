@@ -36,11 +36,10 @@ fn senseless(prepared: &Prepared<'_>, plan: &Plan) -> Option<String> {
     if prepared.emulation.is_some() {
         return Some("no kernel takes off-line what is planted; leave it out, or --emulate".into());
     }
-    if !prepared.target.is_in_process() || plan.places_log_writer() {
+    if !prepared.target.is_in_process() || prepared.target.has_own_threads() {
         return Some(format!(
-            "CPUs are taken off-line for databases that work in hopcost's own threads, which it pins \
-             anew. What {} has of its own would lose its place with them, and not get it back; leave it \
-             out, or use --target sqlite: for an experiment without a log writer",
+            "hopcost pins its workers anew when their CPUs come back, and cannot do so for the threads that \
+             {} has of its own: leave it out, or take --target sqlite",
             prepared.url()
         ));
     }
@@ -54,8 +53,8 @@ pub fn told(plan: &Plan) -> String {
     };
     let all: Vec<String> = plan.spares().into_iter().map(of_level).collect();
     format!(
-        "CPUs that a level leaves unused were truly off in its windows, as the kernel's list of those \
-         on-line said before and after each: {}",
+        "CPUs that a level leaves unused were to be truly off in its windows; one before or after which the \
+         kernel's list of those on-line was another voids the run: {}",
         all.join("; ")
     )
 }

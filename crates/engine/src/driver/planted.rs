@@ -23,7 +23,7 @@ pub(super) struct Stretch {
     bimodal: Option<Bimodal>,
     dice: Rng,
     /// May a call be made again?
-    only_reads: bool,
+    may_repeat: bool,
     /// Not paid yet; less than nothing where a call made again took longer than was due.
     debt_s: f64,
 }
@@ -45,7 +45,8 @@ impl Stretch {
             times,
             bimodal,
             dice: Rng::with_seed(seed),
-            only_reads: post.workload.filling(post.shape).is_none(),
+            // What a session plants itself it would count once more.
+            may_repeat: post.workload.only_reads() && planted.emulation.remote_ns == 0.0,
             debt_s: 0.0,
         })
     }
@@ -57,7 +58,7 @@ impl Stretch {
         let times = self.times * slow.map_or(1.0, |how| how.times);
         let took_s = took_ns as f64 / 1e9;
         self.debt_s += took_s * (times - 1.0).max(0.0);
-        if !self.only_reads || took_s >= LONG_S {
+        if !self.may_repeat || took_s >= LONG_S {
             if self.debt_s >= LONG_S {
                 self.debt_s -= clock::spin(Duration::from_secs_f64(self.debt_s)).as_secs_f64();
             }

@@ -11,9 +11,11 @@
 mod context_switches;
 mod cpu;
 mod hint_faults;
+mod kernel_samples;
 mod memory_by_node;
 mod migrations;
 mod numastat;
+mod page_faults;
 mod perf;
 
 use hopcost_core::{Known, Nature, NodeId, Observer, Reading, Reason, Scope, Watching};
@@ -26,6 +28,8 @@ pub const OBSERVERS: &[&dyn Observer] = &[
     &migrations::Migrations,
     &numastat::Numastat,
     &hint_faults::HintFaults,
+    &page_faults::PageFaults,
+    &kernel_samples::KernelSamples,
     &memory_by_node::MemoryByNode,
     &perf::Perf,
 ];
@@ -122,8 +126,19 @@ mod tests {
         link.file_name().unwrap().to_str().unwrap().parse().unwrap()
     }
 
-    const UNITS: [&str; 9] =
-        ["ms", "switches", "migrations", "pages", "faults", "bytes", "loads", "misses", "ns"];
+    const UNITS: [&str; 11] = [
+        "ms",
+        "switches",
+        "migrations",
+        "pages",
+        "faults",
+        "shootdowns",
+        "samples",
+        "bytes",
+        "loads",
+        "misses",
+        "ns",
+    ];
 
     #[test]
     fn each_watches_or_says_why_not_and_no_count_goes_down() {

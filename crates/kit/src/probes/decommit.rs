@@ -13,6 +13,7 @@ use hopcost_core::{
     Cell, CellResult, CpuId, DistanceClass, Effort, Known, PageSize, Place, Probe, ProbeError,
     Proof, Recorder, Rig, Site, Unit, Warning,
 };
+use hopcost_sys::Root;
 use hopcost_sys::kernels::decommit::{self, Act, Crowd};
 
 use super::ground;
@@ -69,7 +70,11 @@ impl Probe for Decommit {
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
         let jobs = ready.iter().filter_map(Job::of).collect();
         let bytes = worker_bytes(site, site.machine.in_order_of_use(&site.cpus).len());
-        Ok(Box::new(DecommitRig { jobs, bytes, counts: decommit::shoot_downs().is_some() }))
+        Ok(Box::new(DecommitRig {
+            jobs,
+            bytes,
+            counts: decommit::shoot_downs(&Root::live()).is_some(),
+        }))
     }
 
     fn advise(&self, _: &Site<'_>, results: &[CellResult]) -> Vec<Warning> {
@@ -176,9 +181,9 @@ impl Rig for DecommitRig {
         let job = &self.jobs[cell];
         let mib = self.bytes / MIB;
         for _ in 0..LAPS {
-            let before = decommit::shoot_downs();
+            let before = decommit::shoot_downs(&Root::live());
             let accounts = decommit::run(job.act, job.crowd, &job.cpus, self.bytes)?;
-            let after = decommit::shoot_downs();
+            let after = decommit::shoot_downs(&Root::live());
             let each = |took: std::time::Duration| took.as_nanos() as f64 / 1000.0 / mib as f64;
             let all: f64 = accounts.iter().map(|account| each(account.took)).sum();
             let quiet = accounts.iter().find_map(|account| account.quiet.err()).map_or(Ok(()), Err);

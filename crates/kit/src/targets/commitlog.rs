@@ -38,6 +38,10 @@ impl Target for CommitLogTarget {
         "a log writer without a database: what handing a commit over to it costs"
     }
 
+    fn has_own_threads(&self) -> bool {
+        true
+    }
+
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
         super::without_log_writer(comparison)
             .or_else(|| super::without_workers_and_audit(comparison))

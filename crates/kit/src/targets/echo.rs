@@ -31,6 +31,10 @@ impl Target for Echo {
         "answers each call from another thread: what switching between threads costs"
     }
 
+    fn has_own_threads(&self) -> bool {
+        true
+    }
+
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
         super::without_workers_and_audit(comparison).or_else(|| super::without_pages(comparison))
     }

@@ -1,9 +1,9 @@
 //! **hashtable**: a table in memory under a hash index, in hopcost's own process, that all streams fill.
 //!
-//! Method: the index is hashbrown's, in 64 parts with a lock each, as its keys are random. All of its memory
-//! comes from one arena, so that it lies on the pages and the nodes that the experiment asks for: where it
-//! names neither, on the node of whoever fills it. After each window the rows that are there are counted, and a
-//! table that is full is given back whole and begun anew.
+//! Method: the index is hashbrown's, in 64 parts with a lock each, as its keys are random. All rows lie in one
+//! region of memory, which is placed, faulted in and proved before anybody works, on the nodes and the pages that
+//! the experiment asks for. It never grows: a part that is full is emptied by whoever comes next, and what was in
+//! it is counted. So a window is inserts alone, and no page is new in it.
 //!
 //! Limits: a stand-in for memory-optimised tables: no transactions, no versions of rows, no log. It only fills.
 
@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 use hopcost_core::{
-    Answer, CallError, Comparison, Counted, CpuId, CpuSet, Filling, Home, Instance, Known, Loading,
-    Locality, Look, Needs, NodeId, Policy, Reason, Request, Row, Seat, Session, Setup, Target,
-    TargetError,
+    Answer, CallError, Comparison, Counted, CpuSet, Filling, Home, Instance, Known, Loading,
+    Locality, Look, Machine, Needs, NodeId, Policy, Reason, Request, Row, Seat, Session, Setup,
+    Target, TargetError,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::memory::{self, Arena, PlaceError, Placing};
@@ -29,14 +29,8 @@ pub struct HashTable;
 
 /// Parts of the index, each with a lock.
 const PARTS: usize = 64;
-/// Room for so many times the rows at which a table is emptied: tables double, and a window goes on.
-const TIMES_ITS_ROWS: u64 = 8;
-/// Room for a window that begins with an empty table, however soon that is to be emptied.
-const LEAST_ROWS: u64 = 8 << 20;
-/// Above a UUID's version, and below nothing.
+/// The bits of an identifier from here on lie above a UUID's version.
 const OWN_BITS: u32 = 80;
-const FULL: &str = "the room of the table is full: shorten the windows";
-const BYTES_PER_ROW: u64 = size_of::<(u128, Columns)>() as u64 + 1;
 
 impl Target for HashTable {
     fn name(&self) -> &'static str {
@@ -48,11 +42,20 @@ impl Target for HashTable {
     }
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_workers_and_audit(comparison)
+        let of_each = comparison.levels.iter().find(|level| level.policy == Some(Policy::PerNode));
+        let per_node = of_each.map(|level| {
+            let name = &level.name;
+            format!("the level '{name}' has a copy on each node, and this is one table of all")
+                .into()
+        });
+        per_node
+            .or_else(|| super::without_others(comparison))
+            .or_else(|| super::without_workers_and_audit(comparison))
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs {
-        Needs { home_bytes: setup.shape.rows * BYTES_PER_ROW * 2, ..Needs::default() }
+        let home_bytes = room_bytes(rows_of_part(setup.shape.rows)) as u64;
+        Needs { home_bytes, ..Needs::default() }
     }
 
     fn open(
@@ -73,12 +76,8 @@ impl Target for HashTable {
             [] => &[Home::default()][..],
             homes => homes,
         };
-        let table = |home: &Home| Table::begin(setup, *home, most).map(Arc::new);
-        let tables =
-            homes.iter().map(table).collect::<Result<_, _>>().map_err(|error| match error {
-                PlaceError::System { .. } => TargetError::Failed(error.to_string()),
-                other => TargetError::NotHere(other.to_string().into()),
-            })?;
+        let table = |home: &Home| Table::place(setup, *home, most).map(Arc::new);
+        let tables = homes.iter().map(table).collect::<Result<_, _>>()?;
         Ok(Box::new(Tables { tables, rows_a_call: rows }))
     }
 }
@@ -86,68 +85,105 @@ impl Target for HashTable {
 /// The columns of a row beside its identifier: its time, its digits, its small numbers.
 type Columns = (i64, [u8; 17], [i64; 3]);
 
-type Part = HashMap<u128, Columns, DefaultHashBuilder, Arena>;
+/// A part of the table, alone on its lines of the caches.
+#[repr(align(128))]
+struct Part(Mutex<Rows>);
+
+struct Rows {
+    index: HashMap<u128, Columns, DefaultHashBuilder, Arena>,
+    /// It is emptied when it holds so many.
+    most: usize,
+    /// Rows that were in it when it was emptied, each time.
+    emptied: u64,
+}
+
+/// The rows of a part of a table that is to hold so many.
+fn rows_of_part(rows: u64) -> usize {
+    rows.div_ceil(PARTS as u64) as usize
+}
+
+/// What all parts take: hashbrown has a power of two of places, of which it fills seven eighths, each with a byte
+/// beside it.
+fn room_bytes(rows_of_part: usize) -> usize {
+    const BESIDE: usize = 128;
+    let places = (rows_of_part * 8 / 7 + 1).next_power_of_two().max(16);
+    PARTS * (places * (size_of::<(u128, Columns)>() + 1) + BESIDE)
+}
+
+impl Rows {
+    fn insert(&mut self, id: u128, columns: Columns) {
+        if self.index.len() == self.most {
+            self.emptied += self.index.len() as u64;
+            self.index.clear();
+        }
+        self.index.insert(id, columns);
+    }
+}
 
 /// A table, in the place that a home asks for.
 struct Table {
     home: Home,
-    request: memory::Request,
-    parts: Box<[Mutex<Part>]>,
-    /// Where its memory comes from now.
-    arena: Mutex<Arena>,
+    parts: Box<[Part]>,
+    arena: Arena,
     sessions: AtomicU32,
     ledger: Ledger,
-    empty_at: u64,
 }
 
 impl Table {
-    fn begin(setup: &Setup<'_>, home: Home, empty_at: u64) -> Result<Self, PlaceError> {
-        let rows = LEAST_ROWS.max(empty_at * TIMES_ITS_ROWS);
+    fn place(setup: &Setup<'_>, home: Home, rows: u64) -> Result<Self, TargetError> {
+        let most = rows_of_part(rows);
         let node = home.node.map(|node| in_truth(setup, node));
-        let anywhere = || setup.ground.nodes_with_memory().next().map(|node| node.id);
-        let node = node.or_else(anywhere).unwrap_or(NodeId(0));
-        let bytes = (rows * BYTES_PER_ROW) as usize;
-        let placing = match (home.policy, home.node) {
-            (Some(Policy::Interleave), _) => Placing::Interleave(spread_in_truth(setup, home)),
-            (Some(Policy::FirstTouch), _) | (None, None) => Placing::FirstTouch,
-            (Some(Policy::Bind | Policy::PerNode) | None, _) => Placing::Bind,
+        let node = node.or_else(|| any_node(setup.ground)).ok_or_else(|| {
+            TargetError::NotHere("no node with memory has a CPU that may be used".into())
+        })?;
+        let placing = match home.policy {
+            Some(Policy::Interleave) => Placing::Interleave(spread_in_truth(setup, home)),
+            Some(Policy::FirstTouch) => Placing::FirstTouch,
+            Some(Policy::Bind | Policy::PerNode) | None => Placing::Bind,
         };
-        let request = memory::Request {
-            placing,
-            ..memory::Request::on(setup.ground, node, bytes, home.pages)
+        let request = memory::Request::on(setup.ground, node, room_bytes(most), home.pages);
+        let arena = Arena::place(&memory::Request { placing, ..request }).map_err(failed)?;
+        let part = || {
+            let mut index = HashMap::with_hasher_in(DefaultHashBuilder::default(), arena.clone());
+            index.try_reserve(most).map_err(|_| {
+                TargetError::Failed(
+                    "the table has no room for its rows (a fault of hopcost)".into(),
+                )
+            })?;
+            Ok(Part(Mutex::new(Rows { index, most, emptied: 0 })))
         };
-        let arena = Arena::reserve(&request)?;
-        let part =
-            || Mutex::new(Part::with_hasher_in(DefaultHashBuilder::default(), arena.clone()));
-        let parts = std::iter::repeat_with(part).take(PARTS).collect();
-        let arena = Mutex::new(arena);
+        let parts = std::iter::repeat_with(part).take(PARTS).collect::<Result<_, TargetError>>()?;
         let (sessions, ledger) = (AtomicU32::default(), Ledger::default());
-        Ok(Self { home, request, parts, arena, sessions, ledger, empty_at })
+        Ok(Self { home, parts, arena, sessions, ledger })
     }
 
-    /// The lock of a row's part: identifiers are random in each of their bits.
-    fn part(&self, id: u128) -> MutexGuard<'_, Part> {
-        lock(&self.parts[id as usize % PARTS])
+    /// The part of a row: identifiers are random in each of their bits.
+    fn part(&self, id: u128) -> MutexGuard<'_, Rows> {
+        self.parts[id as usize % PARTS].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// All rows that are in it, or were when a part of it was emptied.
     fn rows(&self) -> u64 {
-        self.parts.iter().map(|part| lock(part).len() as u64).sum()
-    }
-
-    /// Empties it, and gives its memory back.
-    fn empty(&self) -> Result<(), PlaceError> {
-        let arena = Arena::reserve(&self.request)?;
-        for part in &self.parts {
-            *lock(part) = Part::with_hasher_in(DefaultHashBuilder::default(), arena.clone());
-        }
-        *lock(&self.arena) = arena;
-        self.ledger.emptied();
-        Ok(())
+        let of_part = |part: u128| {
+            let rows = self.part(part);
+            rows.emptied + rows.index.len() as u64
+        };
+        (0..PARTS as u128).map(of_part).sum()
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Memory that is not to be had there is a property of the place; a refused call is a failure.
+fn failed(error: PlaceError) -> TargetError {
+    match error {
+        PlaceError::System { .. } => TargetError::Failed(error.to_string()),
+        other => TargetError::NotHere(other.to_string().into()),
+    }
+}
+
+/// For a table that may be anywhere: a node with memory, near CPUs that may be used.
+fn any_node(machine: &Machine) -> Option<NodeId> {
+    let mut nodes = machine.nodes_with_memory().filter(|node| node.usable);
+    nodes.find(|node| node.cpus.intersects(&machine.limits.cpus)).map(|node| node.id)
 }
 
 struct Tables {
@@ -166,12 +202,12 @@ impl Instance for Tables {
             return Err(TargetError::Failed("there is no table in that place".to_owned()));
         };
         let own = u128::from(table.sessions.fetch_add(1, Ordering::Relaxed)) << OWN_BITS;
-        let (table, cpu, counts) = (Arc::clone(table), seat.worker, seat.stream == 0);
-        Ok(Box::new(Filler { table, own, rows: self.rows_a_call, cpu, counts }))
+        let (table, rows, counts) = (Arc::clone(table), self.rows_a_call, seat.stream == 0);
+        Ok(Box::new(Filler { table, own, rows, counts }))
     }
 
     fn prove(&self, _look: Look) -> Known<Vec<Locality>> {
-        Known::missing("its memory comes as it is filled: each window proves where it lies")
+        Known::Is(self.tables.iter().map(|table| table.arena.locality()).collect())
     }
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {
@@ -186,8 +222,6 @@ struct Filler {
     own: u128,
     /// So many in a call.
     rows: u64,
-    /// Where its thread belongs, where that is said.
-    cpu: Option<CpuId>,
     /// Is it this one that counts the rows of all?
     counts: bool,
 }
@@ -199,30 +233,18 @@ impl Session for Filler {
         for number in first..first + self.rows {
             let (id, columns) = row(number);
             let id = id ^ self.own;
-            let mut part = self.table.part(id);
-            part.try_reserve(1).map_err(|_| CallError::Failed(FULL.to_owned()))?;
-            part.insert(id, columns);
+            self.table.part(id).insert(id, columns);
         }
         Ok(Answer::of(Row::new().integer(self.rows.cast_signed())))
     }
 
     fn counted(&mut self) -> Counted {
         let mut proved = BTreeMap::new();
-        if let Some(cpu) = self.cpu {
-            let is_there = affinity::current_cpu() == cpu;
-            proved.insert("answered_in_place", [u64::from(is_there), 1]);
-        }
         if self.counts {
-            let (there, arena) = (self.table.rows(), lock(&self.table.arena).clone());
-            proved.insert("rows_counted", self.table.ledger.settle(Some(there)));
+            let Table { arena, ledger, home, .. } = &*self.table;
+            proved.insert("rows_counted", ledger.settle(Some(self.table.rows())));
             proved.insert("pages_in_place", arena.locality().in_place());
-            if let Some(pages) = self.table.home.pages {
-                proved.insert("pages_as_asked", arena.on_pages(pages));
-            }
-            // A table that cannot be emptied grows on, until its room is full and a call says so.
-            if there >= self.table.empty_at {
-                let _ = self.table.empty();
-            }
+            proved.extend(home.pages.map(|pages| ("pages_as_asked", arena.on_pages(pages))));
         }
         Counted { proved, at: CpuSet::from_iter([affinity::current_cpu()]), ..Counted::default() }
     }

@@ -13,8 +13,8 @@ pub mod sqlite;
 mod wal;
 
 use hopcost_core::{
-    Comparison, CpuId, Filling, Home, Loading, NodeId, NodeSet, Policy, Reason, Seat, Setup, Table,
-    Target, TargetError,
+    Comparison, CpuId, Filling, Home, Level, Loading, NodeId, NodeSet, Policy, Reason, Seat, Setup,
+    Table, Target, TargetError,
 };
 
 /// All targets; the first is taken where none is named.
@@ -60,7 +60,10 @@ fn words_of(home: Home) -> String {
         (Some(node), _) => format!(" on node {node}"),
         (None, _) => String::new(),
     };
-    home.pages.map_or(place.clone(), |pages| format!("{place} on {pages}"))
+    match home.pages {
+        Some(pages) => format!("{place} on {pages}"),
+        None => place,
+    }
 }
 
 /// The node that a node is in truth: an emulated one is a set of CPUs of a real one.
@@ -108,6 +111,22 @@ fn without_workers(comparison: &Comparison) -> Option<Reason> {
     let why =
         "here each call is worked on by one thread; PostgreSQL has such: --target postgres:managed";
     Some(format!("the level '{name}' asks for parallel workers, and {why}").into())
+}
+
+/// Why a target that works in the threads that ask it cannot express a comparison, if it cannot.
+fn without_others(comparison: &Comparison) -> Option<Reason> {
+    let of_level = |level: &Level| {
+        let name = &level.name;
+        if level.log_writer.is_some() {
+            let why = "here is none: whoever commits writes the log, if there is one";
+            return Some(format!("the level '{name}' places a log writer, and {why}").into());
+        }
+        level.client.map(|_| {
+            let why = "here is none: it all runs in the thread that asks";
+            format!("the level '{name}' places clients, and {why}").into()
+        })
+    };
+    comparison.levels.iter().find_map(of_level)
 }
 
 /// Why a target that writes nothing down cannot express a comparison, if it cannot.

@@ -40,6 +40,10 @@ impl Target for Wal {
         "SQLite's write-ahead log on disk, written by a committing thread in a chosen place"
     }
 
+    fn has_own_threads(&self) -> bool {
+        true
+    }
+
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
         super::without_log_writer(comparison)
             .or_else(|| super::without_workers_and_audit(comparison))

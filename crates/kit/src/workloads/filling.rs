@@ -48,6 +48,10 @@ impl Workload for MemoryInsert {
         vec![statement("memory_insert", INSERT, 3)]
     }
 
+    fn only_reads(&self) -> bool {
+        false
+    }
+
     fn calls_per_query(&self, _: Shape) -> u64 {
         1
     }
@@ -103,6 +107,10 @@ impl Workload for MemoryInserts {
         vec![statement("memory_inserts", INSERT, 3)]
     }
 
+    fn only_reads(&self) -> bool {
+        false
+    }
+
     fn calls_per_query(&self, _: Shape) -> u64 {
         1
     }
@@ -151,6 +159,10 @@ impl Workload for BulkLoad {
 
     fn statements(&self, _: Shape) -> Vec<Statement> {
         vec![statement("bulk_load", "COPY big_table_im FROM STDIN", 0)]
+    }
+
+    fn only_reads(&self) -> bool {
+        false
     }
 
     fn calls_per_query(&self, _: Shape) -> u64 {

@@ -51,6 +51,10 @@ impl Workload for Own {
         self.scripts.iter().map(statement).collect()
     }
 
+    fn only_reads(&self) -> bool {
+        false
+    }
+
     fn calls_per_query(&self, _: Shape) -> u64 {
         1
     }

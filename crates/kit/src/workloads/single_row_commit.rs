@@ -33,6 +33,10 @@ impl Workload for SingleRowCommit {
         }]
     }
 
+    fn only_reads(&self) -> bool {
+        false
+    }
+
     fn calls_per_query(&self, _: Shape) -> u64 {
         1
     }

@@ -76,9 +76,8 @@ pub fn run(
 
 /// How many shoot-downs the CPUs of this machine have been asked for so far; none where the kernel does not
 /// count them (they have a line of `/proc/interrupts` on x86).
-pub fn shoot_downs() -> Option<u64> {
-    let text = Root::live().text("proc/interrupts");
-    shoot_downs_in(text.get()?)
+pub fn shoot_downs(root: &Root) -> Option<u64> {
+    shoot_downs_in(root.text("proc/interrupts").get()?)
 }
 
 fn shoot_downs_in(interrupts: &str) -> Option<u64> {

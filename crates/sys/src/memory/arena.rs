@@ -1,10 +1,9 @@
-//! Memory for tables that grow: a region that is dealt out piece by piece from its start.
+//! Memory for tables: a placed region that is dealt out piece by piece from its start.
 //!
-//! Method: room for all that may come is mapped and told its pages and nodes, and each page is there once
-//! somebody touches it. So a table's memory is on pages of one size however small its pieces are, and where it
-//! lies can be read back.
+//! Method: the region is placed, faulted in and proved like any other, and pieces are parts of it. So a table's
+//! memory is where it was asked for and on pages of one size, however small its pieces are.
 //!
-//! Limits: nothing is given back before all of it is: a table that doubles leaves its old half behind.
+//! Limits: nothing is given back before all of it is.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -27,21 +26,24 @@ struct Room {
 #[derive(Clone, Debug)]
 pub struct Arena(Arc<Room>);
 
+/// A region begins at a multiple of it, and no piece at one of more.
+const MOST_ALIGNED: usize = 4096;
+
 impl Arena {
-    /// Room for so much, nothing of it touched yet.
-    pub fn reserve(request: &Request) -> Result<Self, PlaceError> {
-        let (region, dealt_out) = (Region::reserve(request)?, AtomicUsize::new(0));
+    /// Takes all of the room.
+    pub fn place(request: &Request) -> Result<Self, PlaceError> {
+        let (region, dealt_out) = (Region::place(request)?, AtomicUsize::new(0));
         Ok(Self(Arc::new(Room { region, dealt_out })))
     }
 
-    /// Where what was dealt out lies now.
+    /// Where it lies now.
     pub fn locality(&self) -> Locality {
-        self.0.region.locality_of(self.0.dealt_out.load(Ordering::Relaxed))
+        self.0.region.locality()
     }
 
-    /// The bytes that are on pages of this size, of all that were dealt out.
+    /// The bytes that are on pages of this size, of all.
     pub fn on_pages(&self, pages: PageSize) -> [u64; 2] {
-        self.0.region.on_pages(pages, self.0.dealt_out.load(Ordering::Relaxed))
+        self.0.region.on_pages(pages)
     }
 }
 
@@ -50,16 +52,17 @@ impl Arena {
 unsafe impl Allocator for Arena {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         let Room { region, dealt_out } = &*self.0;
-        let begin = |from: usize| from.checked_next_multiple_of(layout.align());
-        let end = |from: usize| {
-            begin(from)?.checked_add(layout.size()).filter(|end| *end <= region.len())
-        };
+        if layout.align() > MOST_ALIGNED {
+            return Err(AllocError);
+        }
+        let begin = |from: usize| from.next_multiple_of(layout.align());
+        let end =
+            |from: usize| begin(from).checked_add(layout.size()).filter(|end| *end <= region.len());
         let from = dealt_out
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, end)
             .map_err(|_| AllocError)?;
-        let begin = begin(from).ok_or(AllocError)?;
-        // SAFETY: begin + size is within the region, which is aligned to more than any layout asks for.
-        let piece = unsafe { NonNull::new_unchecked(region.as_ptr().add(begin)) };
+        // SAFETY: the piece ends within the region, which is aligned to at least as much as its layout.
+        let piece = unsafe { NonNull::new_unchecked(region.as_ptr().add(begin(from))) };
         Ok(NonNull::slice_from_raw_parts(piece, layout.size()))
     }
 
@@ -73,16 +76,15 @@ mod tests {
 
     fn arena(bytes: usize, pages: PageSize) -> Arena {
         let machine = topology::read(&Root::live());
-        let node = machine.nodes[0].id;
-        Arena::reserve(&Request::on(&machine, node, bytes, Some(pages))).unwrap()
+        let node = machine.nodes_with_memory().next().unwrap().id;
+        Arena::place(&Request::on(&machine, node, bytes, Some(pages))).unwrap()
     }
 
     #[test]
     fn pieces_are_disjoint_aligned_and_end_with_the_room() {
         let arena = arena(1 << 21, PageSize::Base);
-        let layouts = [(1, 1), (100, 64), (3, 8), (1 << 20, 4096)];
         let mut end = 0;
-        for (size, align) in layouts {
+        for (size, align) in [(1, 1), (100, 64), (3, 8), (1 << 20, 4096)] {
             let piece = arena.allocate(Layout::from_size_align(size, align).unwrap()).unwrap();
             let begin = piece.cast::<u8>().as_ptr() as usize;
             assert!(begin >= end && begin.is_multiple_of(align) && piece.len() == size);
@@ -93,18 +95,15 @@ mod tests {
             "there is no room"
         );
         assert!(arena.allocate(Layout::new::<[u8; 1 << 19]>()).is_ok(), "but for less there is");
+        let too_aligned = Layout::from_size_align(1, 1 << 20).unwrap();
+        assert!(arena.allocate(too_aligned).is_err());
     }
 
     #[test]
-    fn what_was_dealt_out_is_on_the_pages_asked_for() {
-        const BYTES: usize = 16 << 20;
-        let arena = arena(64 << 20, PageSize::Base);
-        let piece = arena.allocate(Layout::from_size_align(BYTES, 64).unwrap()).unwrap();
-        // SAFETY: the piece is ours, and so large.
-        unsafe { piece.cast::<u8>().as_ptr().write_bytes(1, BYTES) };
-        let [small, of] = arena.on_pages(PageSize::Base);
-        assert_eq!((small, of), (BYTES as u64, BYTES as u64));
-        assert_eq!(arena.on_pages(PageSize::Transparent), [0, of]);
-        assert_eq!(arena.locality().pages(), (BYTES / 4096) as u64, "and no page that nobody has");
+    fn its_memory_is_on_the_pages_asked_for() {
+        let small = arena(16 << 20, PageSize::Base);
+        assert_eq!(small.on_pages(PageSize::Base), [16 << 20, 16 << 20]);
+        assert_eq!(small.on_pages(PageSize::Transparent), [0, 16 << 20]);
+        assert_eq!(small.locality().pages(), (16 << 20) / 4096);
     }
 }

@@ -80,9 +80,9 @@ fn from_numa_maps(range: &Range<usize>) -> Found {
 
 /// What the pages of a range are, by the kernel's account of its mappings, and the share of the
 /// range that really is on pages of that size.
-pub fn page_size(range: &Range<usize>) -> (PageSize, f64) {
-    let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
-    page_size_in(&smaps, range)
+pub fn page_size(range: &Range<usize>) -> Option<(PageSize, f64)> {
+    let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+    Some(page_size_in(&smaps, range))
 }
 
 fn page_size_in(smaps: &str, range: &Range<usize>) -> (PageSize, f64) {

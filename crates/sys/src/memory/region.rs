@@ -10,6 +10,7 @@
 //! Limits: the kernel may still swap or migrate pages later; hence a proof before *and* after.
 
 use std::io;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
@@ -201,13 +202,6 @@ impl Region {
         Ok(region)
     }
 
-    /// Maps and binds: its pages come when somebody touches them, where the touchers have no part in it.
-    pub fn reserve(request: &Request) -> Result<Self, PlaceError> {
-        let mut region = Self::map(request, request.pages.unwrap_or(PageSize::Base))?;
-        region.be_placed(request)?;
-        Ok(region)
-    }
-
     /// Tells the kernel where its pages are to be, as far as it is to be told.
     fn be_placed(&mut self, request: &Request) -> Result<(), PlaceError> {
         let (start, bytes, node) = (self.start.as_ptr(), self.bytes, self.node);
@@ -275,15 +269,10 @@ impl Region {
 
     /// Where its pages are now, read back from the kernel.
     pub fn locality(&self) -> Locality {
-        self.locality_of(self.bytes)
-    }
-
-    /// The same of so many bytes from its start.
-    pub fn locality_of(&self, bytes: usize) -> Locality {
-        let start = self.start.as_ptr() as usize;
-        let range = start..start + bytes;
+        let range = self.range();
         let found = locate::find(&range, self.page_bytes);
-        let (page_size, page_size_share) = locate::page_size(&range);
+        let (page_size, page_size_share) =
+            locate::page_size(&range).unwrap_or((PageSize::Base, 0.0));
         Locality {
             asked: self.node,
             spread: self.spread.clone(),
@@ -296,12 +285,19 @@ impl Region {
         }
     }
 
-    /// The bytes that are on pages of this size, of so many from its start.
-    pub fn on_pages(&self, pages: PageSize, bytes: usize) -> [u64; 2] {
+    /// The bytes that are on pages of this size, of all; none where the kernel does not tell.
+    pub fn on_pages(&self, pages: PageSize) -> [u64; 2] {
+        let share = match locate::page_size(&self.range()) {
+            None => 0.0,
+            Some((found, share)) if found == pages => share,
+            Some((_, share)) => 1.0 - share,
+        };
+        [(share * self.bytes as f64).round() as u64, self.bytes as u64]
+    }
+
+    fn range(&self) -> Range<usize> {
         let start = self.start.as_ptr() as usize;
-        let (found, share) = locate::page_size(&(start..start + bytes));
-        let share = if found == pages { share } else { 1.0 - share };
-        [(share * bytes as f64).round() as u64, bytes as u64]
+        start..start + self.bytes
     }
 
     /// The node of every `every`-th of its pieces of [`PIECE`] bytes, in order, read back from the

@@ -7,7 +7,7 @@ use hopcost_core::{Arm, Details, Estimate, Known, PointCost, Scaling};
 use super::ink::Ink;
 use super::times::times;
 use super::wrap::{LEAST_WIDTH, labelled, pad, pad_left};
-use crate::number::{count, figure};
+use crate::number::{count, figure, plural};
 use crate::parallel;
 use crate::words::known_by;
 
@@ -37,6 +37,9 @@ pub fn details(details: &Details, columns: usize) -> String {
     }
     if let Some(switches) = switches(details) {
         fact("switches", &switches);
+    }
+    if let Some(memory) = memory(details) {
+        fact("memory", &memory);
     }
     for workers in parallel::lines(details) {
         fact("workers", &workers);
@@ -202,6 +205,46 @@ fn switches(details: &Details) -> Option<String> {
     };
     let each: Vec<String> = details.arms.iter().filter_map(at).collect();
     (!each.is_empty()).then(|| each.join(", "))
+}
+
+/// What memory cost the workers, where each call had to be given a page or more: the time that the kernel took
+/// for them, and how often CPUs were told to forget a page. Of all arms the one with the most.
+fn memory(details: &Details) -> Option<String> {
+    let window_s = details.window_s + details.guard_s;
+    let of_arm = |arm: &Arm| {
+        let sum = |metric: &str| -> f64 {
+            arm.observed.iter().filter(|o| o.metric == metric).map(|o| o.value).sum()
+        };
+        let [program, kernel] = ["worker_program_ms", "worker_kernel_ms"].map(sum);
+        let faults = sum("worker_page_faults");
+        let is_much = faults >= arm.calls as f64 / arm.windows as f64 && kernel > 0.0;
+        is_much.then(|| (kernel / (program + kernel), faults, sum("tlb_shootdowns")))
+    };
+    let arms = details.arms.iter().filter_map(|arm| Some((arm, of_arm(arm)?)));
+    let (arm, (share, faults, forgotten)) = arms.max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0))?;
+    Some(format!(
+        "{:.0} % of the workers' time is the kernel's{}, {} page faults and {} shoot-downs a second at {} \
+         with {}",
+        100.0 * share,
+        doors(arm),
+        figure(faults / window_s),
+        figure(forgotten / window_s),
+        arm.level,
+        plural(arm.streams as usize, "stream"),
+    ))
+}
+
+/// What the kernel was asked for most, by its samples.
+fn doors(arm: &Arm) -> String {
+    const MOST: usize = 3;
+    let samples = || arm.observed.iter().filter(|o| o.metric == "kernel_samples");
+    let all: f64 = samples().map(|door| door.value).sum();
+    let mut doors: Vec<_> = samples().filter(|door| door.value > 0.05 * all).collect();
+    doors.sort_by(|a, b| b.value.total_cmp(&a.value));
+    let words = doors.iter().take(MOST);
+    let words: Vec<String> =
+        words.map(|door| format!("{} {:.0} %", door.of, 100.0 * door.value / all)).collect();
+    if words.is_empty() { String::new() } else { format!(" ({} of it)", words.join(", ")) }
 }
 
 /// What the database wrote of its log, and how long it took to flush it: where it wrote some.

@@ -164,7 +164,7 @@ impl Image {
 
     /// Bytes on the pages that the home asks for, of all.
     pub fn on_pages(&self) -> Option<[u64; 2]> {
-        Some(self.region.on_pages(self.home.pages?, self.length))
+        Some(self.region.on_pages(self.home.pages?))
     }
 
     /// Reads back where it lies. A glance that sees pages elsewhere becomes a full look.

@@ -23,8 +23,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use hopcost_core::{
-    Comparison, Emulation, Home, Instance, Known, Level, Loading, Locality, Look, Needs, Reason,
-    Seat, Session, Setup, Statement, Target, TargetError,
+    Comparison, Emulation, Home, Instance, Known, Loading, Locality, Look, Needs, Reason, Seat,
+    Session, Setup, Statement, Target, TargetError,
 };
 
 use super::{Heard, say, wanted, words_of};
@@ -55,19 +55,7 @@ impl Target for Sqlite {
     }
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        let of_level = |level: &Level| {
-            let name = &level.name;
-            if level.log_writer.is_some() {
-                let why = "SQLite has no log writer: whoever commits writes the log itself";
-                return Some(format!("the level '{name}' places a log writer, and {why}").into());
-            }
-            level.client.map(|_| {
-                let why = "SQLite has no client: it runs in the thread that asks";
-                format!("the level '{name}' places clients, and {why}").into()
-            })
-        };
-        let objection = comparison.levels.iter().find_map(of_level);
-        objection.or_else(|| super::without_workers(comparison))
+        super::without_others(comparison).or_else(|| super::without_workers(comparison))
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs {
@@ -101,6 +89,11 @@ impl Target for Sqlite {
         }
         if let Some(filling) = setup.workload.filling(setup.shape) {
             super::without_procedures(filling)?;
+            if setup.homes.iter().any(|home| home.pages.is_some()) {
+                let words = "pages cannot be chosen for databases that are filled: take --target hashtable and \
+                             workload = \"memory_inserts\"";
+                return Err(TargetError::NotHere(words.into()));
+            }
             return filling::open(setup, filling);
         }
         let copies = copies(setup, heard)?;

@@ -97,7 +97,8 @@ impl ImageSession {
         connection.begin_counting(|node| if remote_from(node) { opening.remote_ns } else { 0.0 });
         let bimodal = opening.bimodal.filter(|_| home.node.is_some_and(remote_from));
         let slow = bimodal.map(|how| Slow { how, dice: dice(seat) });
-        let placed = home.policy.map(|_| (Arc::clone(opening.image), seat.worker));
+        let is_placed = home.policy.is_some() || home.pages.is_some();
+        let placed = is_placed.then(|| (Arc::clone(opening.image), seat.worker));
         let (dir, scribe) = opening.audits;
         let audited = |audit| {
             let scribe = scribe.get_or_init(Scribe::start);

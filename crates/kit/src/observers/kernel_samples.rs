@@ -1,0 +1,58 @@
+//! **kernel_samples**: what the workers ask of the kernel, sampled by their CPU time.
+//!
+//! By the doors through which they came: a system call, a page fault, an interrupt. Memory that is touched for
+//! the first time is a page fault, and what is given back is `munmap` or `madvise`. Limits: those of
+//! `hopcost_sys::samples`; as nobody is asked within a window, a long one may lose samples.
+
+use std::collections::BTreeMap;
+
+use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching};
+use hopcost_sys::Root;
+use hopcost_sys::samples::{Doors, Samples};
+
+use super::count;
+
+/// The observer.
+pub struct KernelSamples;
+
+impl Observer for KernelSamples {
+    fn name(&self) -> &'static str {
+        "kernel_samples"
+    }
+
+    fn about(&self) -> &'static str {
+        "samples of the workers in the kernel, by the call or fault that led there"
+    }
+
+    fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
+        if scope.workers.is_empty() {
+            return Err("there are no workers to be sampled".into());
+        }
+        let doors = match Doors::read(&Root::live()) {
+            Known::Is(doors) => doors,
+            Known::Missing(reason) => return Err(reason),
+        };
+        let samples = scope.workers.iter().map(|worker| Samples::of_thread(*worker));
+        Ok(Box::new(Sampling { doors, samples: samples.collect::<Result<_, _>>()? }))
+    }
+}
+
+struct Sampling {
+    doors: Doors,
+    samples: Vec<Samples>,
+}
+
+impl Watching for Sampling {
+    fn read(&mut self) -> Vec<Reading> {
+        // A door that nobody has come through yet has no reading before it: the commonest have.
+        let commonest = ["page fault", "munmap", "madvise", "interrupt"];
+        let mut all: BTreeMap<String, u64> =
+            commonest.map(|door| (door.to_owned(), 0)).into_iter().collect();
+        for samples in &mut self.samples {
+            for (door, number) in samples.by_door(&self.doors) {
+                *all.entry(door.clone()).or_default() += number;
+            }
+        }
+        all.into_iter().map(|(door, number)| count("kernel_samples", door, number)).collect()
+    }
+}
