@@ -118,11 +118,11 @@ fn without_others(comparison: &Comparison) -> Option<Reason> {
     let of_level = |level: &Level| {
         let name = &level.name;
         if level.log_writer.is_some() {
-            let why = "here is none: whoever commits writes the log, if there is one";
+            let why = "here is no log writer: whoever commits writes the log, if there is one";
             return Some(format!("the level '{name}' places a log writer, and {why}").into());
         }
         level.client.map(|_| {
-            let why = "here is none: it all runs in the thread that asks";
+            let why = "here is no client: it all runs in the thread that asks";
             format!("the level '{name}' places clients, and {why}").into()
         })
     };
