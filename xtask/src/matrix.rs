@@ -135,10 +135,12 @@ placed, proved and judged. Built-in databases alone; the probes run there in the
 
 /// As many streams as a short run has time for; a law takes three numbers of them.
 fn streams(file: &str) -> &'static str {
-    match file {
-        _ if file.contains("\"scaling\"") => "--set streams=1+2+4",
-        _ if file.contains("[sweep]") => "--set streams=4",
-        _ => "",
+    if file.contains("\"scaling\"") {
+        "--set streams=1+2+4"
+    } else if file.contains("[sweep]") {
+        "--set streams=4"
+    } else {
+        ""
     }
 }
 

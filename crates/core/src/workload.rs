@@ -34,13 +34,10 @@ pub struct Statement {
 /// How a workload fills tables with rows of its own, where it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filling {
-    /// One row a call, by its statement, into one table of all streams; it is emptied when it holds so many.
-    Rows(u64),
-    /// Several rows a call, one by one as a stored procedure would, into one table of all streams. The first
-    /// argument is the number of the first.
-    Each {
-        /// In a call.
-        rows: u64,
+    /// Row by row, by its statement, into one table of all streams.
+    Rows {
+        /// In a call: several as a stored procedure would insert them, where a target can.
+        a_call: u64,
         /// The table is emptied when it holds so many.
         most: u64,
     },
@@ -53,8 +50,7 @@ impl Filling {
     /// The rows of a call.
     pub const fn rows_a_call(self) -> u64 {
         match self {
-            Self::Rows(_) => 1,
-            Self::Each { rows, .. } | Self::Bulk(rows) => rows,
+            Self::Rows { a_call: rows, .. } | Self::Bulk(rows) => rows,
         }
     }
 }

@@ -539,6 +539,18 @@ fn expect_one_of(what: &str, word: &Spanned<String>, known: &[&str]) -> Result<(
     Err(Flaw::of(word, format!("there is no {what} '{}'", word.get_ref()), advice))
 }
 
+/// What a word of a level stands for, where it is written.
+fn named<T: Copy>(
+    what: &str,
+    word: Option<&Spanned<String>>,
+    known: &[(&str, T)],
+) -> Result<Option<T>, Flaw> {
+    let Some(word) = word else { return Ok(None) };
+    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+    expect_one_of(what, word, &names)?;
+    Ok(known.iter().find(|(name, _)| name == word.get_ref()).map(|(_, of)| *of))
+}
+
 fn list(names: &[&str]) -> String {
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }

@@ -150,9 +150,7 @@ pub struct WorkerTime {
 /// From `/proc/NUMBER/stat`; none where it has ended.
 pub fn worker_time(root: &Root, number: u32) -> Option<WorkerTime> {
     let stat = root.text(&format!("proc/{number}/stat")).ok()?;
-    // The name before may hold anything, brackets too.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let (_, fields) = processes::fields(&stat)?;
     let field = |n: usize| fields.get(n)?.parse::<u64>().ok();
     Some(WorkerTime {
         page_faults: field(7)? + field(9)?,

@@ -51,10 +51,14 @@ pub fn read(root: &Root) -> Known<Processes> {
     })
 }
 
-/// `7 (a name) S 1 …`: a name may hold blanks and brackets, so it ends at the last one.
-fn parse(stat: &str) -> Option<Process> {
+/// `7 (a name) S 1 …`, taken apart after the name: it may hold blanks and brackets, so it ends at the last one.
+pub(crate) fn fields(stat: &str) -> Option<(&str, Vec<&str>)> {
     let (head, rest) = stat.rsplit_once(") ")?;
-    let words: Vec<&str> = rest.split_whitespace().collect();
+    Some((head, rest.split_whitespace().collect()))
+}
+
+fn parse(stat: &str) -> Option<Process> {
+    let (head, words) = fields(stat)?;
     let number = |n: usize| words.get(n)?.parse::<u64>().ok();
     Some(Process {
         parent: words.get(1)?.parse().ok()?,

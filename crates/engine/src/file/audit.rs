@@ -2,7 +2,7 @@
 
 use hopcost_core::Audit;
 
-use super::{Flaw, LevelTable, expect_one_of};
+use super::{Flaw, LevelTable, named};
 
 /// The tiers, as they are written.
 const TIERS: [(&str, Audit); 3] =
@@ -10,7 +10,5 @@ const TIERS: [(&str, Audit); 3] =
 
 /// The tier of a level, where it names one.
 pub(super) fn of(table: &LevelTable) -> Result<Option<Audit>, Flaw> {
-    let Some(text) = &table.audit else { return Ok(None) };
-    expect_one_of("audit", text, &TIERS.map(|(name, _)| name))?;
-    Ok(TIERS.into_iter().find(|(name, _)| name == text.get_ref()).map(|(_, audit)| audit))
+    named("audit", table.audit.as_ref(), &TIERS)
 }

@@ -2,7 +2,7 @@
 
 use hopcost_core::{PageSize, Policy};
 
-use super::{Flaw, LevelTable, expect_one_of};
+use super::{Flaw, LevelTable, named};
 
 /// The memory policies, as they are written.
 const POLICIES: [(&str, Policy); 4] = [
@@ -17,17 +17,13 @@ const PAGES: [(&str, PageSize); 2] = [("small", PageSize::Base), ("large", PageS
 
 /// The pages of a level, where it names them.
 pub(super) fn pages_of(table: &LevelTable) -> Result<Option<PageSize>, Flaw> {
-    let Some(text) = &table.pages else { return Ok(None) };
-    expect_one_of("size of pages", text, &PAGES.map(|(name, _)| name))?;
-    Ok(PAGES.into_iter().find(|(name, _)| name == text.get_ref()).map(|(_, of)| of))
+    named("size of pages", table.pages.as_ref(), &PAGES)
 }
 
 /// The policy of a level, where it names one that fits what it says of its data.
 pub(super) fn of(table: &LevelTable) -> Result<Option<Policy>, Flaw> {
     let Some(text) = &table.policy else { return Ok(None) };
-    let names = POLICIES.map(|(name, _)| name);
-    expect_one_of("policy", text, &names)?;
-    let policy = POLICIES.into_iter().find(|(name, _)| name == text.get_ref()).map(|(_, of)| of);
+    let policy = named("policy", Some(text), &POLICIES)?;
     let is_of_one_node = matches!(policy, Some(Policy::FirstTouch | Policy::Bind));
     let flaw = |message: String, advice| Err(Flaw::of(text, message, advice));
     match &table.data {

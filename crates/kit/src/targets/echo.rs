@@ -36,7 +36,7 @@ impl Target for Echo {
     }
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_workers_and_audit(comparison).or_else(|| super::without_pages(comparison))
+        super::without_extras(comparison)
     }
 
     fn needs(&self, _setup: &Setup<'_>) -> Needs {

@@ -14,14 +14,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::{DefaultHashBuilder, HashMap};
 use hopcost_core::{
     Answer, CallError, Comparison, Counted, CpuSet, Filling, Home, Instance, Known, Loading,
-    Locality, Look, Machine, Needs, NodeId, Policy, Reason, Request, Row, Seat, Session, Setup,
-    Target, TargetError,
+    Locality, Look, Needs, Policy, Reason, Request, Row, Seat, Session, Setup, Target, TargetError,
 };
 use hopcost_sys::affinity;
-use hopcost_sys::memory::{self, Arena, PlaceError, Placing};
+use hopcost_sys::memory::Arena;
 
 use super::ledger::Ledger;
-use super::{in_truth, spread_in_truth};
 use crate::datasets::big_table_im;
 
 /// The target.
@@ -50,7 +48,8 @@ impl Target for HashTable {
         });
         per_node
             .or_else(|| super::without_others(comparison))
-            .or_else(|| super::without_workers_and_audit(comparison))
+            .or_else(|| super::without_workers(comparison))
+            .or_else(|| super::without_audit(comparison))
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs {
@@ -63,7 +62,8 @@ impl Target for HashTable {
         setup: &Setup<'_>,
         _heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        let Some(Filling::Each { rows, most }) = setup.workload.filling(setup.shape) else {
+        let Some(Filling::Rows { a_call: rows @ 2.., most }) = setup.workload.filling(setup.shape)
+        else {
             let words = "a hash table is only filled, by 100 rows a call: take workload = \"memory_inserts\"";
             return Err(TargetError::NotHere(words.into()));
         };
@@ -132,17 +132,7 @@ struct Table {
 impl Table {
     fn place(setup: &Setup<'_>, home: Home, rows: u64) -> Result<Self, TargetError> {
         let most = rows_of_part(rows);
-        let node = home.node.map(|node| in_truth(setup, node));
-        let node = node.or_else(|| any_node(setup.ground)).ok_or_else(|| {
-            TargetError::NotHere("no node with memory has a CPU that may be used".into())
-        })?;
-        let placing = match home.policy {
-            Some(Policy::Interleave) => Placing::Interleave(spread_in_truth(setup, home)),
-            Some(Policy::FirstTouch) => Placing::FirstTouch,
-            Some(Policy::Bind | Policy::PerNode) | None => Placing::Bind,
-        };
-        let request = memory::Request::on(setup.ground, node, room_bytes(most), home.pages);
-        let arena = Arena::place(&memory::Request { placing, ..request }).map_err(failed)?;
+        let arena = Arena::place(&super::memory_of(setup, home, room_bytes(most))?)?;
         let part = || {
             let mut index = HashMap::with_hasher_in(DefaultHashBuilder::default(), arena.clone());
             index.try_reserve(most).map_err(|_| {
@@ -170,20 +160,6 @@ impl Table {
         };
         (0..PARTS as u128).map(of_part).sum()
     }
-}
-
-/// Memory that is not to be had there is a property of the place; a refused call is a failure.
-fn failed(error: PlaceError) -> TargetError {
-    match error {
-        PlaceError::System { .. } => TargetError::Failed(error.to_string()),
-        other => TargetError::NotHere(other.to_string().into()),
-    }
-}
-
-/// For a table that may be anywhere: a node with memory, near CPUs that may be used.
-fn any_node(machine: &Machine) -> Option<NodeId> {
-    let mut nodes = machine.nodes_with_memory().filter(|node| node.usable);
-    nodes.find(|node| node.cpus.intersects(&machine.limits.cpus)).map(|node| node.id)
 }
 
 struct Tables {
@@ -229,7 +205,7 @@ struct Filler {
 impl Session for Filler {
     fn execute(&mut self, request: &Request) -> Result<Answer, CallError> {
         self.table.ledger.ask(self.rows);
-        let first = request.arguments[0].cast_unsigned();
+        let first = request.arguments[3].cast_unsigned();
         for number in first..first + self.rows {
             let (id, columns) = row(number);
             let id = id ^ self.own;

@@ -13,9 +13,10 @@ pub mod sqlite;
 mod wal;
 
 use hopcost_core::{
-    Comparison, CpuId, Filling, Home, Level, Loading, NodeId, NodeSet, Policy, Reason, Seat, Setup,
-    Table, Target, TargetError,
+    Comparison, CpuId, Filling, Home, Level, Loading, Machine, NodeId, NodeSet, Policy, Reason,
+    Seat, Setup, Table, Target, TargetError,
 };
+use hopcost_sys::memory::{Placing, Request};
 
 /// All targets; the first is taken where none is named.
 pub const TARGETS: &[&dyn Target] = &[
@@ -84,6 +85,40 @@ fn spread_in_truth(setup: &Setup<'_>, home: Home) -> NodeSet {
     spread_of(setup, home).into_iter().map(|node| in_truth(setup, node)).collect()
 }
 
+/// The memory of a home. Emulated ones share that of the nodes that there are: their policies are in the
+/// books alone.
+fn memory_of(setup: &Setup<'_>, home: Home, bytes: usize) -> Result<Request, TargetError> {
+    let request = Request::on(setup.ground, place_of(setup, home)?, bytes, home.pages);
+    let placing = match home.policy {
+        _ if setup.emulation.is_some() => Placing::Bind,
+        Some(Policy::FirstTouch) => Placing::FirstTouch,
+        Some(Policy::Interleave) => {
+            Placing::Interleave(spread_of(setup, home).into_iter().collect())
+        }
+        Some(Policy::Bind | Policy::PerNode) | None => Placing::Bind,
+    };
+    Ok(Request { placing, ..request })
+}
+
+/// Where a home's memory is taken: of an emulated one where its CPUs are, of one that may be anywhere on
+/// the first node.
+fn place_of(setup: &Setup<'_>, home: Home) -> Result<NodeId, TargetError> {
+    if let (Some(node), None) = (home.node, setup.emulation) {
+        return Ok(node);
+    }
+    let has_memory = |machine: &Machine, node: NodeId| {
+        machine.nodes_with_memory().any(|other| other.usable && other.id == node)
+    };
+    let cpu = home.node.and_then(|node| setup.machine.node(node)?.cpus.first());
+    let own = cpu.and_then(|cpu| setup.ground.cpu(cpu)?.node.get().copied());
+    let own = own.filter(|node| has_memory(setup.ground, *node));
+    let any = || setup.ground.nodes_with_memory().find(|node| node.usable).map(|node| node.id);
+    own.or_else(any).ok_or_else(|| {
+        let words = format!("no node has memory for the data that is to be{}", words_of(home));
+        TargetError::NotHere(words.into())
+    })
+}
+
 /// `2,000,000`.
 fn with_commas(number: u64) -> String {
     let digits = number.to_string();
@@ -136,9 +171,11 @@ fn without_audit(comparison: &Comparison) -> Option<Reason> {
     Some(format!("the level '{name}' has statements written down, and this target has none").into())
 }
 
-/// The same of one that has neither workers nor anything written down.
-fn without_workers_and_audit(comparison: &Comparison) -> Option<Reason> {
-    without_workers(comparison).or_else(|| without_audit(comparison))
+/// The same of one that has neither workers nor anything written down, nor a choice of pages.
+fn without_extras(comparison: &Comparison) -> Option<Reason> {
+    without_workers(comparison)
+        .or_else(|| without_audit(comparison))
+        .or_else(|| without_pages(comparison))
 }
 
 /// Why a target whose memory lies on pages of its own choice cannot express a comparison, if it cannot.
@@ -151,7 +188,7 @@ fn without_pages(comparison: &Comparison) -> Option<Reason> {
 
 /// An error where a call is to do what takes a procedure of the database's own.
 fn without_procedures(filling: Filling) -> Result<(), TargetError> {
-    if !matches!(filling, Filling::Each { .. }) {
+    if matches!(filling, Filling::Bulk(_) | Filling::Rows { a_call: 1, .. }) {
         return Ok(());
     }
     let words =

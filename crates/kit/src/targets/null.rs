@@ -21,7 +21,7 @@ impl Target for Null {
     }
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_workers_and_audit(comparison).or_else(|| super::without_pages(comparison))
+        super::without_extras(comparison)
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs {

@@ -45,9 +45,7 @@ impl Target for Wal {
     }
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_log_writer(comparison)
-            .or_else(|| super::without_workers_and_audit(comparison))
-            .or_else(|| super::without_pages(comparison))
+        super::without_log_writer(comparison).or_else(|| super::without_extras(comparison))
     }
 
     fn needs(&self, _setup: &Setup<'_>) -> Needs {

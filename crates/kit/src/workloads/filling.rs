@@ -15,15 +15,18 @@ use hopcost_core::{
 use super::compare;
 use crate::datasets::big_table_im::{INSERT, parts};
 
+/// Rows that are inserted each by itself. The fourth argument of a call is the number of its first.
+pub struct MemoryInsert {
+    rows: u64,
+}
+
 /// One row a call.
-pub struct MemoryInsert;
-/// Many, each by itself.
-pub struct MemoryInserts;
+pub const ONE: MemoryInsert = MemoryInsert { rows: 1 };
+/// As many as a stored procedure would insert: what a call costs the harness is lost in what they cost.
+pub const HUNDRED: MemoryInsert = MemoryInsert { rows: 100 };
 /// Many at once.
 pub struct BulkLoad;
 
-/// So many that what a call costs the harness is lost in what they cost.
-const INSERTS: u64 = 100;
 /// Rows of one load.
 const LOAD_ROWS: u64 = 5_000;
 
@@ -33,11 +36,15 @@ const fn statement(name: &'static str, sql: &'static str, arguments: usize) -> S
 
 impl Workload for MemoryInsert {
     fn name(&self) -> &'static str {
-        "memory_insert"
+        if self.rows == 1 { "memory_insert" } else { "memory_inserts" }
     }
 
     fn about(&self) -> &'static str {
-        "one row inserted into a table in memory that all streams fill, under a random UUID"
+        if self.rows == 1 {
+            "one row inserted into a table in memory that all streams fill, under a random UUID"
+        } else {
+            "100 rows inserted in a call, one by one as a stored procedure would; for hashtable"
+        }
     }
 
     fn tables(&self) -> &'static [&'static str] {
@@ -45,7 +52,7 @@ impl Workload for MemoryInsert {
     }
 
     fn statements(&self, _: Shape) -> Vec<Statement> {
-        vec![statement("memory_insert", INSERT, 3)]
+        vec![statement(self.name(), INSERT, 3)]
     }
 
     fn only_reads(&self) -> bool {
@@ -61,15 +68,15 @@ impl Workload for MemoryInsert {
     }
 
     fn requests(&self, _: Shape, stream: Stream) -> Box<dyn Requests> {
-        Box::new(Inserts { next: first_row(stream) })
+        Box::new(Inserts { next: first_row(stream), rows: self.rows })
     }
 
     fn filling(&self, shape: Shape) -> Option<Filling> {
-        Some(Filling::Rows(shape.rows))
+        Some(Filling::Rows { a_call: self.rows, most: shape.rows })
     }
 
     fn check(&self, _: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {
-        compare("memory_insert", answer, &Answer::of(Row::new().integer(1)))
+        compare(self.name(), answer, &Answer::of(Row::new().integer(self.rows.cast_signed())))
     }
 }
 
@@ -80,67 +87,15 @@ fn first_row(stream: Stream) -> u64 {
 
 struct Inserts {
     next: u64,
+    rows: u64,
 }
 
 impl Requests for Inserts {
     fn next(&mut self) -> Request {
-        let [key, at, digits] = parts(self.next);
-        self.next += 1;
-        Request { statement: 0, arguments: [key, at, digits, 0] }
-    }
-}
-
-impl Workload for MemoryInserts {
-    fn name(&self) -> &'static str {
-        "memory_inserts"
-    }
-
-    fn about(&self) -> &'static str {
-        "100 rows inserted in a call, one by one as a stored procedure would; for hashtable"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &["big_table_im"]
-    }
-
-    fn statements(&self, _: Shape) -> Vec<Statement> {
-        vec![statement("memory_inserts", INSERT, 3)]
-    }
-
-    fn only_reads(&self) -> bool {
-        false
-    }
-
-    fn calls_per_query(&self, _: Shape) -> u64 {
-        1
-    }
-
-    fn scratch_bytes(&self, _: Shape) -> u64 {
-        0
-    }
-
-    fn requests(&self, _: Shape, stream: Stream) -> Box<dyn Requests> {
-        Box::new(Hundreds { next: first_row(stream) })
-    }
-
-    fn filling(&self, shape: Shape) -> Option<Filling> {
-        Some(Filling::Each { rows: INSERTS, most: shape.rows })
-    }
-
-    fn check(&self, _: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {
-        compare("memory_inserts", answer, &Answer::of(Row::new().integer(INSERTS.cast_signed())))
-    }
-}
-
-struct Hundreds {
-    next: u64,
-}
-
-impl Requests for Hundreds {
-    fn next(&mut self) -> Request {
         let first = self.next;
-        self.next += INSERTS;
-        Request { statement: 0, arguments: [first.cast_signed(), 0, 0, 0] }
+        let [key, at, digits] = parts(first);
+        self.next += self.rows;
+        Request { statement: 0, arguments: [key, at, digits, first.cast_signed()] }
     }
 }
 

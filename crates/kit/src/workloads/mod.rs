@@ -32,8 +32,8 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &newest::BOUNDED,
     &null_call::NullCall,
     &single_row_commit::SingleRowCommit,
-    &filling::MemoryInsert,
-    &filling::MemoryInserts,
+    &filling::ONE,
+    &filling::HUNDRED,
     &filling::BulkLoad,
 ];
 

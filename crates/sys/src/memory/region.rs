@@ -15,7 +15,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
-use hopcost_core::{CpuId, Known, Locality, Machine, NodeId, NodeSet, PageSize, ProbeError};
+use hopcost_core::{
+    CpuId, Known, Locality, Machine, NodeId, NodeSet, PageSize, ProbeError, TargetError,
+};
 use thiserror::Error;
 
 use super::{locate, policy};
@@ -163,6 +165,16 @@ impl From<PlaceError> for ProbeError {
     fn from(error: PlaceError) -> Self {
         match error {
             PlaceError::System { what, source, .. } => Self::System { what: what.into(), source },
+            other => Self::NotHere(other.to_string().into()),
+        }
+    }
+}
+
+/// The same for a database.
+impl From<PlaceError> for TargetError {
+    fn from(error: PlaceError) -> Self {
+        match error {
+            PlaceError::System { .. } => Self::Failed(error.to_string()),
             other => Self::NotHere(other.to_string().into()),
         }
     }

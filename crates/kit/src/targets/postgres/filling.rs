@@ -49,7 +49,7 @@ impl Fillings {
     ) -> Result<Filler, TargetError> {
         let own = || format!("job_{}", wire.pid);
         let (table, ledger, counts, empty_at) = match self.filling {
-            Filling::Rows(most) | Filling::Each { most, .. } => {
+            Filling::Rows { most, .. } => {
                 (self.table.to_owned(), Arc::clone(common), seat.stream == 0, most)
             }
             Filling::Bulk(_) => (own(), Arc::default(), true, 0),

@@ -420,7 +420,8 @@ impl Instance for Cluster {
                 return Err(TargetError::NotHere(NOT_OURS.into()));
             }
         }
-        let audited = seat.audit.map(|audit| Ok((audit, copy.trail()?))).transpose()?;
+        let audited =
+            seat.audit.map(|audit| copy.trail().map(|trail| (audit, trail))).transpose()?;
         // Who commits at once writes the log itself: its place is the log writer's.
         let (cpu, log_writer) = match (seat.log_writer, copy.log_writer) {
             (Some(log_writer), Some(pid)) if self.commits_later => {

@@ -33,7 +33,7 @@ pub fn open(setup: &Setup<'_>, filling: Filling) -> Result<Box<dyn Instance>, Ta
     let statements = setup.workload.statements(setup.shape);
     let mut schema = vec![table.create()];
     let (rows, insert, empty_at) = match filling {
-        Filling::Rows(most) | Filling::Each { most, .. } => {
+        Filling::Rows { most, .. } => {
             schema.extend(table.create_indexes());
             let insert = statements[0].sql.to_owned();
             (Batch::default(), insert, most / u64::from(setup.sessions.max(1)))
@@ -90,7 +90,7 @@ impl Instance for Databases {
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {
         let by = match self.filling {
-            Filling::Rows(_) | Filling::Each { .. } => "one row, by one statement".to_owned(),
+            Filling::Rows { .. } => "one row, by one statement".to_owned(),
             Filling::Bulk(rows) => {
                 format!("{rows} rows in one transaction, {ROWS_AT_ONCE} in a statement")
             }
@@ -123,9 +123,7 @@ impl Filler {
         }
         let insert = connection.prepare(&of.insert)?;
         let how = match of.filling {
-            Filling::Rows(_) | Filling::Each { .. } => {
-                How::Row { insert, arguments: of.statements[0].arguments }
-            }
+            Filling::Rows { .. } => How::Row { insert, arguments: of.statements[0].arguments },
             Filling::Bulk(_) => {
                 How::Load { insert: Inserter::new(insert), rows: Arc::clone(&of.rows) }
             }

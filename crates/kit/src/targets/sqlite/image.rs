@@ -14,13 +14,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use hopcost_core::{
-    Home, Locality, Look, Machine, NodeId, Policy, ProofMethod, Setup, TargetError,
-};
-use hopcost_sys::memory::{PIECE, PlaceError, Placing, Region, Request};
+use hopcost_core::{Home, Locality, Look, NodeId, ProofMethod, Setup, TargetError};
+use hopcost_sys::memory::{PIECE, Region};
 use thiserror::Error;
 
-use super::super::{spread_of, words_of};
+use super::super::{memory_of, spread_of};
 use super::PAGE_BYTES;
 use super::cache::{Cached, Unreadable};
 
@@ -44,14 +42,6 @@ pub enum ImageError {
     Target(#[from] TargetError),
 }
 
-/// Memory that is not to be had there is a property of the place; a refused call is a failure.
-fn placing(error: PlaceError) -> ImageError {
-    ImageError::Target(match error {
-        PlaceError::System { .. } => TargetError::Failed(error.to_string()),
-        other => TargetError::NotHere(other.to_string().into()),
-    })
-}
-
 /// A copy of all of the data.
 pub struct Image {
     region: Region,
@@ -72,14 +62,16 @@ pub struct Image {
     seen: Mutex<Locality>,
     /// Pages in their place, of all that the last look asked about.
     in_place: Mutex<[u64; 2]>,
+    /// Bytes on the pages that the home asks for, of all, at the last look.
+    on_pages: Mutex<Option<[u64; 2]>>,
 }
 
 impl Image {
     /// Reads the file into memory of this home.
     pub fn read(setup: &Setup<'_>, home: Home, cached: &Cached) -> Result<Self, ImageError> {
         let length = usize::try_from(cached.length).unwrap_or(usize::MAX);
-        let request = request(setup, home, length.saturating_add(SLACK))?;
-        let mut region = Region::place(&request).map_err(placing)?;
+        let request = memory_of(setup, home, length.saturating_add(SLACK))?;
+        let mut region = Region::place(&request).map_err(TargetError::from)?;
         cached.read_into(&mut region.bytes_mut()[..length]).map_err(|error| match error {
             Unreadable::Damaged(how) => ImageError::Damaged(how),
             Unreadable::System(error) => {
@@ -101,6 +93,7 @@ impl Image {
         let of_block = if numbers.len() == 1 { numbers[0] } else { MIXED };
         let blocks = (0..homes.len().div_ceil(BLOCK)).map(|_| AtomicU8::new(of_block)).collect();
         let (seen, in_place) = (Mutex::new(region.locality()), Mutex::default());
+        let on_pages = Mutex::default();
         let is_emulated = setup.emulation.is_some();
         let image = Self {
             region,
@@ -113,6 +106,7 @@ impl Image {
             blocks,
             seen,
             in_place,
+            on_pages,
         };
         image.prove(Look::Full);
         Ok(image)
@@ -162,14 +156,16 @@ impl Image {
         *self.in_place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes on the pages that the home asks for, of all.
+    /// Bytes on the pages that the home asks for, of all, at the last look.
     pub fn on_pages(&self) -> Option<[u64; 2]> {
-        Some(self.region.on_pages(self.home.pages?))
+        *self.on_pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads back where it lies. A glance that sees pages elsewhere becomes a full look.
     pub fn prove(&self, look: Look) -> Locality {
         let found = self.find(look);
+        *self.on_pages.lock().unwrap_or_else(PoisonError::into_inner) =
+            self.home.pages.map(|pages| self.region.on_pages(pages));
         *self.in_place.lock().unwrap_or_else(PoisonError::into_inner) = found.in_place();
         found
     }
@@ -259,38 +255,4 @@ fn numbers(nodes: &[NodeId], asked: &[NodeId]) -> Result<Vec<u8>, TargetError> {
         })
     };
     asked.iter().map(number).collect()
-}
-
-/// The memory of a home. Emulated ones share that of the nodes that there are: their policies are in the
-/// books alone.
-fn request(setup: &Setup<'_>, home: Home, bytes: usize) -> Result<Request, TargetError> {
-    let request = Request::on(setup.ground, place_of(setup, home)?, bytes, home.pages);
-    let placing = match home.policy {
-        _ if setup.emulation.is_some() => Placing::Bind,
-        Some(Policy::FirstTouch) => Placing::FirstTouch,
-        Some(Policy::Interleave) => {
-            Placing::Interleave(spread_of(setup, home).into_iter().collect())
-        }
-        Some(Policy::Bind | Policy::PerNode) | None => Placing::Bind,
-    };
-    Ok(Request { placing, ..request })
-}
-
-/// Where a home's memory is taken: of an emulated one where its CPUs are, of one that may be anywhere on
-/// the first node.
-fn place_of(setup: &Setup<'_>, home: Home) -> Result<NodeId, TargetError> {
-    if let (Some(node), None) = (home.node, setup.emulation) {
-        return Ok(node);
-    }
-    let has_memory = |machine: &Machine, node: NodeId| {
-        machine.nodes_with_memory().any(|other| other.usable && other.id == node)
-    };
-    let cpu = home.node.and_then(|node| setup.machine.node(node)?.cpus.first());
-    let own = cpu.and_then(|cpu| setup.ground.cpu(cpu)?.node.get().copied());
-    let own = own.filter(|node| has_memory(setup.ground, *node));
-    let any = || setup.ground.nodes_with_memory().find(|node| node.usable).map(|node| node.id);
-    own.or_else(any).ok_or_else(|| {
-        let words = format!("no node has memory for the data that is to be{}", words_of(home));
-        TargetError::NotHere(words.into())
-    })
 }
