@@ -34,7 +34,14 @@ enum Command {
     /// Write the generated parts of the documentation anew
     Docs,
     /// Run every experiment, and write docs/MATRIX.md: which ended in what, on which database, where
-    Matrix,
+    Matrix {
+        /// Of these alone; the rest of the table stays as it is
+        #[arg(value_name = "EXPERIMENT")]
+        named: Vec<String>,
+        /// There alone
+        #[arg(long, value_enum)]
+        place: Option<matrix::Place>,
+    },
     /// Check the rules of the house that the compiler does not
     Tidy,
     /// Try the statistics on noise of known kinds, and write the tables of docs/METHODOLOGY.md
@@ -84,7 +91,7 @@ fn main() -> ExitCode {
         Command::Vm(args) => run_vm(args),
         Command::Bench { what, rounds } => bench::run(what, rounds.into()),
         Command::Docs => docs::run(),
-        Command::Matrix => matrix::run(),
+        Command::Matrix { named, place } => matrix::run(&named, place),
         Command::Tidy => tidy::run(),
         Command::Validate { record: Some(seconds), .. } => validate::record(seconds),
         Command::Validate { live: Some(part), .. } => validate::run_live(part),

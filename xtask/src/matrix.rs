@@ -5,12 +5,14 @@
 //! Limits: guests run by emulation of every instruction: their figures mean nothing and are left out, their
 //! verdicts and proofs are shown. PostgreSQL is not in the guest; `cargo xtask test` has it there.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
 use hopcost_kit::experiments::EXPERIMENTS;
 use serde_json::Value;
 
@@ -25,7 +27,13 @@ const EMULATED: [&str; 4] =
     ["nodes=2,remote_ns=80", "nodes=2", "nodes=1,siblings=1.2", "nodes=1,siblings=2"];
 /// In the guest, of data sets that are not counted in warehouses.
 const ROWS: u32 = 20_000;
-const BUDGET: &str = "--budget=40s";
+const BUDGET: &str = "40s";
+/// Experiments in one guest, and how long it may take for them.
+const A_GUEST: usize = 5;
+const GUEST_SECONDS: u64 = 1800;
+
+/// An experiment's name and its file.
+type Named = (&'static str, &'static str);
 
 /// What an experiment may end in on a machine of one node without siblings; anything that is measured, where
 /// it is not named.
@@ -77,46 +85,129 @@ impl Cell {
     }
 }
 
-/// All of it: 0 where each ended as it must.
-pub fn run() -> Result<u8> {
+/// All of it, or what is named, the rest of the table staying as it was: 0 where each ended as it must. What is
+/// known is written down at once.
+pub fn run(named: &[String], place: Option<Place>) -> Result<u8> {
+    let unknown = named.iter().find(|name| EXPERIMENTS.iter().all(|(of, _)| of != name));
+    if let Some(unknown) = unknown {
+        bail!("there is no experiment '{unknown}'");
+    }
     let hopcost = build_hopcost()?;
-    let mut out = String::from(HEAD);
-    let mut wrong = Vec::new();
-    for (name, file) in EXPERIMENTS {
+    let is_meant = |of: Place, name: &str| {
+        place.is_none_or(|place| place == of)
+            && (named.is_empty() || named.iter().any(|wanted| wanted == name))
+    };
+    let mut table = Table::read();
+    for (name, file) in EXPERIMENTS.iter().filter(|(name, _)| is_meant(Place::Here, name)) {
         for target in targets(file) {
-            let here = on_this_machine(&hopcost, (name, file), target, None)?;
-            let is_as_expected = !here.applies() || expected(name).contains(&here.verdict.as_str());
-            if !is_as_expected {
-                wrong.push(format!("{name} on {target}: {}", here.told()));
-            }
-            let emulated =
-                if here.applies() { None } else { emulated(&hopcost, (name, file), target)? };
-            let emulated = emulated.as_ref().map_or("–".to_owned(), Cell::told);
-            println!("{name} | {target} | {} | {emulated}", here.told());
-            let _ = writeln!(out, "| {name} | {target} | {} | {emulated} |", here.told());
+            table.here(&hopcost, (name, file), target)?;
         }
     }
-    out.push_str(GUEST);
-    for (name, cell) in in_a_guest(&hopcost)? {
-        println!("{name} | guest | {}", cell.told());
-        // A refusal counts only where its cause was there, and nobody was in the guest's way.
-        if cell.verdict == "not run" || cell.verdict == "REFUSED" {
-            wrong.push(format!("{name} in the guest: {}", cell.told()));
+    let in_guests: Vec<Named> =
+        built_in().filter(|(name, _)| is_meant(Place::Guest, name)).collect();
+    if !in_guests.is_empty() {
+        let cache = generated(&hopcost)?;
+        for some in in_guests.chunks(A_GUEST) {
+            table.guest(&hopcost, cache.path(), some)?;
         }
-        let told = if cell.verdict == "NOT_APPLICABLE" { cell.told() } else { cell.verdict };
-        let _ = writeln!(out, "| {name} | {told} |");
     }
-    fs::write(project().join("docs/MATRIX.md"), out)?;
-    for wrong in &wrong {
+    for wrong in &table.wrong {
         println!("NOT AS IT MUST: {wrong}");
     }
-    Ok(u8::from(!wrong.is_empty()))
+    Ok(u8::from(!table.wrong.is_empty()))
+}
+
+/// Where experiments are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Place {
+    /// On this machine, and emulated ones over it.
+    Here,
+    /// In guests.
+    Guest,
+}
+
+/// What is known of each experiment in each place, and what was not as it must.
+struct Table {
+    path: PathBuf,
+    before: String,
+    lines: BTreeMap<String, String>,
+    wrong: Vec<String>,
+}
+
+impl Table {
+    fn read() -> Self {
+        let path = project().join("docs/MATRIX.md");
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        Self { path, before, lines: BTreeMap::new(), wrong: Vec::new() }
+    }
+
+    fn here(&mut self, hopcost: &Path, of: Named, target: &str) -> Result<()> {
+        let (name, _) = of;
+        let here = on_this_machine(hopcost, of, target, None)?;
+        if here.applies() && !expected(name).contains(&here.verdict.as_str()) {
+            self.wrong.push(format!("{name} on {target}: {}", here.told()));
+        }
+        let emulated = if here.applies() { None } else { emulated(hopcost, of, target)? };
+        if let Some(refused) = emulated.as_ref().filter(|cell| cell.verdict == "REFUSED") {
+            self.wrong.push(format!("{name} on {target}, emulated: {}", refused.told()));
+        }
+        let emulated = emulated.as_ref().map_or("–".to_owned(), Cell::told);
+        self.learn(key(name, target), &format!("{} | {emulated} |", here.told()))
+    }
+
+    fn guest(&mut self, hopcost: &Path, cache: &Path, some: &[Named]) -> Result<()> {
+        let ended = in_a_guest(hopcost, cache, some).unwrap_or_else(|error| {
+            let words = error.to_string().lines().next().unwrap_or_default().to_owned();
+            some.iter()
+                .map(|_| Cell { verdict: "not run".to_owned(), words: words.clone() })
+                .collect()
+        });
+        for ((name, _), cell) in some.iter().zip(ended) {
+            // A refusal counts only where its cause was there, and nobody was in the guest's way.
+            if cell.verdict == "not run" || cell.verdict == "REFUSED" {
+                self.wrong.push(format!("{name} in the guest: {}", cell.told()));
+            }
+            let is_told = ["NOT_APPLICABLE", "REFUSED", "not run"].contains(&cell.verdict.as_str());
+            let told = if is_told { cell.told() } else { cell.verdict };
+            self.learn(key(name, "guest"), &format!("{told} |"))?;
+        }
+        Ok(())
+    }
+
+    fn learn(&mut self, key: String, words: &str) -> Result<()> {
+        println!("{key} {words}");
+        let line = format!("{key} {words}");
+        self.lines.insert(key, line);
+        Ok(fs::write(&self.path, self.text())?)
+    }
+
+    fn text(&self) -> String {
+        let lines = |keys: Vec<String>| -> String {
+            keys.into_iter().map(|key| format!("{}\n", self.line(&key))).collect()
+        };
+        let here = EXPERIMENTS.iter().flat_map(|(name, file)| {
+            targets(file).into_iter().map(move |target| key(name, target))
+        });
+        let guest = built_in().map(|(name, _)| key(name, "guest"));
+        format!("{HEAD}{}{GUEST}{}", lines(here.collect()), lines(guest.collect()))
+    }
+
+    /// As it is known now, or stood there before.
+    fn line(&self, key: &str) -> String {
+        let before = || self.before.lines().find(|line| line.starts_with(key)).map(str::to_owned);
+        let line = self.lines.get(key).cloned().or_else(before);
+        line.unwrap_or_else(|| format!("{key} not run yet |"))
+    }
+}
+
+fn key(name: &str, place: &str) -> String {
+    format!("| {name} | {place} |")
 }
 
 const HEAD: &str = "# Every experiment, and what it ended in
 
-Written by `cargo xtask matrix`, which runs all of them at quick scale with a budget of 40 seconds each, \
-at 4 streams, or at 1, 2 and 4 where a law is looked for. The \
+Written by `cargo xtask matrix`, which runs all of them at quick scale with a budget of 40 seconds each, or of \
+what a run says that it needs, at 4 streams, or at 1, 2 and 4 where a law is looked for. The \
 machine: a guest with two CPUs, one memory node and no siblings. What does not apply there is tried on an \
 emulated machine over it, which checks the method and says nothing of any machine. Figures are costs, a share \
 of throughput, with their intervals, or what was measured.
@@ -129,8 +220,8 @@ In a guest with four memory nodes on two sockets and two threads a core, whose p
 instruction by instruction (QEMU): there figures mean nothing, and verdicts show that the experiment was \
 placed, proved and judged. Built-in databases alone; the probes run there in the tests.
 
-| experiment | guest |
-|---|---|
+| experiment | where | ended in |
+|---|---|---|
 ";
 
 /// As many streams as a short run has time for; a law takes three numbers of them.
@@ -157,17 +248,33 @@ fn targets(file: &str) -> Vec<&'static str> {
     }
 }
 
+/// With a longer budget where a run says that this is what it lacks.
 fn on_this_machine(
     hopcost: &Path,
-    (name, file): (&str, &str),
+    of: Named,
     target: &str,
     emulated: Option<&str>,
+) -> Result<Cell> {
+    let cell = once(hopcost, of, target, emulated, BUDGET)?;
+    let longer = cell.words.rsplit_once("--budget ").map(|(_, rest)| rest);
+    match longer.filter(|_| cell.verdict == "INCONCLUSIVE") {
+        Some(longer) => once(hopcost, of, target, emulated, longer),
+        None => Ok(cell),
+    }
+}
+
+fn once(
+    hopcost: &Path,
+    (name, file): Named,
+    target: &str,
+    emulated: Option<&str>,
+    budget: &str,
 ) -> Result<Cell> {
     let dir = tempfile::tempdir()?;
     let mut command = Command::new(hopcost);
     command.args(["run", name, "--quick", "--json", "--store"]).arg(dir.path().join("store.db"));
     if target != "hardware" {
-        command.arg(BUDGET).args(streams(file).split_whitespace());
+        command.args(["--budget", budget]).args(streams(file).split_whitespace());
     }
     if TARGETS.contains(&target) {
         command.args(["--target", target]);
@@ -178,7 +285,7 @@ fn on_this_machine(
 }
 
 /// The first emulated machine to which it applies.
-fn emulated(hopcost: &Path, of: (&str, &str), target: &str) -> Result<Option<Cell>> {
+fn emulated(hopcost: &Path, of: Named, target: &str) -> Result<Option<Cell>> {
     for how in EMULATED {
         let cell = on_this_machine(hopcost, of, target, Some(how))?;
         if cell.applies() {
@@ -204,15 +311,17 @@ fn generated(hopcost: &Path) -> Result<tempfile::TempDir> {
     Ok(cache)
 }
 
-/// All of them in one guest, with as little data as tells anything.
-fn in_a_guest(hopcost: &Path) -> Result<Vec<(&'static str, Cell)>> {
-    let built_in: Vec<(&str, &str)> = EXPERIMENTS
-        .iter()
-        .copied()
-        .filter(|(_, file)| !file.contains("target = \"postgres\"") && !file.contains("probes = "))
-        .collect();
+/// Those on a database that is built in.
+fn built_in() -> impl Iterator<Item = Named> {
+    let is_built_in =
+        |file: &str| !file.contains("target = \"postgres\"") && !file.contains("probes = ");
+    EXPERIMENTS.iter().copied().filter(move |(_, file)| is_built_in(file))
+}
+
+/// Some of them in one guest, with as little data as tells anything.
+fn in_a_guest(hopcost: &Path, cache: &Path, experiments: &[Named]) -> Result<Vec<Cell>> {
     let mut script = String::from("export XDG_CACHE_HOME=/cache\n");
-    for (name, file) in &built_in {
+    for (name, file) in experiments {
         let rows = if file.contains("\"tpcc\"") { 1 } else { ROWS };
         let streams = streams(file);
         let _ = writeln!(
@@ -224,9 +333,8 @@ fn in_a_guest(hopcost: &Path) -> Result<Vec<(&'static str, Cell)>> {
         );
     }
     let topology: Topology = "n4s2".parse().map_err(anyhow::Error::msg)?;
-    let mut guest = Vm::new(topology, Kernel::V6_1).mib_per_node(1200).seconds(3600);
-    let cache = generated(hopcost)?;
-    for file in fs::read_dir(cache.path().join("hopcost"))? {
+    let mut guest = Vm::new(topology, Kernel::V6_1).mib_per_node(1200).seconds(GUEST_SECONDS);
+    for file in fs::read_dir(cache.join("hopcost"))? {
         let file = file?;
         guest = guest.with(&file.path(), &format!("/cache/hopcost/{}", file.file_name().display()));
     }
@@ -235,5 +343,5 @@ fn in_a_guest(hopcost: &Path) -> Result<Vec<(&'static str, Cell)>> {
         let [json, said] = ["json", "err"].map(|end| outcome.read(&format!("{name}.{end}")));
         Ok(Cell::read(json?.as_bytes(), said?.as_bytes()))
     };
-    built_in.iter().map(|(name, _)| Ok((*name, cell(name)?))).collect()
+    experiments.iter().map(|(name, _)| cell(name)).collect()
 }

@@ -72,6 +72,9 @@ pub struct Window {
     pub begin_s: f64,
     /// Seconds from its first call's begin to its last call's end, of the longest worker.
     pub seconds: f64,
+    /// The same of each stream, summed: one that waits for its last answer counts longer than the others.
+    #[serde(default)]
+    pub streams_s: f64,
     /// Calls that ended in it.
     pub calls: u64,
     /// Calls of them that failed, or came back with a wrong answer.

@@ -247,6 +247,11 @@ pub trait Target: Sync {
     /// Why it cannot express this, if it cannot.
     fn objection(&self, comparison: &Comparison) -> Option<Reason>;
 
+    /// Why it can never tell this metric, on such a machine, if it cannot.
+    fn untold(&self, _metric: &str, _emulation: Option<&Emulation>) -> Option<Reason> {
+        None
+    }
+
     /// What it takes of the machine.
     fn needs(&self, setup: &Setup<'_>) -> Needs;
 

@@ -341,6 +341,7 @@ fn summed(tallies: &[Tally], tested: bool) -> Window {
     Window {
         tested,
         seconds: tallies.iter().map(|tally| tally.seconds).fold(0.0, f64::max),
+        streams_s: tallies.iter().map(|tally| tally.streams_s).sum(),
         calls: tallies.iter().map(|tally| tally.calls).sum(),
         errors: tallies.iter().map(|tally| tally.errors).sum(),
         first_error: tallies.iter().find_map(|tally| tally.first_error.clone()),

@@ -3,12 +3,14 @@
 //! Method: the pilot runs the baseline for a while and cuts what it did into windows of each length
 //! (`stats::choose_window`); before that it switches between the arms a few times to see how long a
 //! switch disturbs what follows (`stats::samples_to_drop`). A quick run does without: its windows are
-//! 0.2 s, after a guard of 50 ms. Whole queries do without too: their windows are groups of calls.
+//! 0.2 s, after a guard of 50 ms, or shorter where a glance shows that a hypervisor takes its CPUs away more
+//! often than that. Whole queries do without too: their windows are groups of calls.
 
 use std::time::Duration;
 
 use hopcost_core::{Effort, TargetError};
-use hopcost_stats::{Window, blocks_needed, choose_window, samples_to_drop};
+use hopcost_stats::{Window, blocks_needed, choose_window, samples_to_drop, window_between};
+use hopcost_sys::quiet::stolen_ticks_of;
 
 use crate::comparing::Staff;
 use crate::driver::{Ask, RawCall};
@@ -110,6 +112,10 @@ pub fn least_s(plan: &Plan, find_worst: bool) -> f64 {
 const QUICK_WINDOW_S: f64 = 0.2;
 const QUICK_GUARD_S: f64 = 0.05;
 const SHORTEST_WINDOW_S: f64 = 0.1;
+/// Where the hypervisor leaves no peace for longer.
+const RESTLESS_WINDOW_S: f64 = 0.04;
+/// Seconds that a quick run looks at what the hypervisor takes.
+const GLANCE_S: f64 = 0.5;
 const LONGEST_GUARD_S: f64 = 0.5;
 const MARGIN: f64 = 0.03;
 /// A standard deviation takes more calls than a mean.
@@ -142,8 +148,10 @@ pub fn pace(
     listener: &mut dyn Listener,
 ) -> Result<(Pace, Option<String>), TargetError> {
     let means = Means::of(wishes.effort);
-    let found = if wishes.window_s.is_some() || (staff.is_sliced() && means.pilot_s <= 0.0) {
+    let found = if wishes.window_s.is_some() {
         Found { window_s: QUICK_WINDOW_S, guard_s: QUICK_GUARD_S, deviation: None }
+    } else if staff.is_sliced() && means.pilot_s <= 0.0 {
+        quick(staff, plan)?
     } else if staff.is_sliced() {
         pilot(staff, plan, &means, listener)?
     } else {
@@ -224,17 +232,42 @@ fn whole_calls(
     listener: &mut dyn Listener,
 ) -> Result<Found, TargetError> {
     listener.hear(Event::Pilot { seconds: 0.0 });
-    let ask = Ask {
-        guard: Duration::ZERO,
-        length: Duration::ZERO,
-        calls_per_stream: 2,
-        streams: plan.most_streams(),
-        keep_calls: true,
-    };
-    let calls = staff.pilot(0, ask)?;
+    let calls = staff.pilot(0, at_length(plan, 0.0))?;
     let window_s = calls.iter().map(|call| call.done_ns).max().unwrap_or(0) as f64 / 1e9;
     let window_s = window_s.max(SHORTEST_WINDOW_S);
     Ok(Found { window_s, guard_s: QUICK_GUARD_S, deviation: None })
+}
+
+/// A quick run has no time for a pilot: its windows are as long as the hypervisor leaves it in peace.
+fn quick(staff: &mut Staff<'_>, plan: &Plan) -> Result<Found, TargetError> {
+    let (_, stolen) = watched(staff, plan, GLANCE_S)?;
+    let window_s = window_between(stolen, QUICK_GUARD_S + AROUND_S);
+    let window_s = window_s.clamp(RESTLESS_WINDOW_S, QUICK_WINDOW_S);
+    Ok(Found { window_s, guard_s: QUICK_GUARD_S, deviation: None })
+}
+
+/// The baseline's calls of so many seconds, and how often in each of them the hypervisor took time. More than
+/// one of its ticks in a row spoil no more than one does: this is the most that it can have been.
+fn watched(
+    staff: &mut Staff<'_>,
+    plan: &Plan,
+    seconds: f64,
+) -> Result<(Vec<RawCall>, f64), TargetError> {
+    let cpus = plan.placements[0][0].callers(plan.most_streams());
+    let before = stolen_ticks_of(&cpus);
+    let calls = staff.pilot(0, at_length(plan, seconds))?;
+    let ticks = stolen_ticks_of(&cpus).saturating_sub(before);
+    Ok((calls, ticks as f64 / seconds))
+}
+
+fn at_length(plan: &Plan, seconds: f64) -> Ask {
+    Ask {
+        guard: Duration::ZERO,
+        length: Duration::from_secs_f64(seconds),
+        calls_per_stream: 2,
+        streams: plan.most_streams(),
+        keep_calls: true,
+    }
 }
 
 /// Looks at the baseline, and at what follows a switch.
@@ -245,25 +278,19 @@ fn pilot(
     listener: &mut dyn Listener,
 ) -> Result<Found, TargetError> {
     listener.hear(Event::Pilot { seconds: means.pilot_s + SWITCHES as f64 * AFTER_SWITCH_S });
-    let ask = |seconds: f64| Ask {
-        guard: Duration::ZERO,
-        length: Duration::from_secs_f64(seconds),
-        calls_per_stream: 2,
-        streams: plan.most_streams(),
-        keep_calls: true,
-    };
     let mut after_switches = Vec::new();
     for switch in 0..SWITCHES {
-        let calls = staff.pilot((switch + 1) % 2, ask(AFTER_SWITCH_S))?;
+        let calls = staff.pilot((switch + 1) % 2, at_length(plan, AFTER_SWITCH_S))?;
         after_switches.push(calls.iter().map(rate_of).collect::<Vec<f64>>());
     }
-    let calls = staff.pilot(0, ask(means.pilot_s))?;
+    let (calls, stolen) = watched(staff, plan, means.pilot_s)?;
     let mean_s = calls.iter().map(service_s).sum::<f64>() / calls.len() as f64;
     let dropped = samples_to_drop(&after_switches).unwrap_or(0) as f64;
     let guard_s = (dropped * mean_s).clamp(QUICK_GUARD_S, LONGEST_GUARD_S);
     let piece_s = PIECE_S.max(2.0 * mean_s);
     let rates = rates(&calls, piece_s);
-    let chosen = choose_window(&rates, piece_s, guard_s, SHORTEST_WINDOW_S, means.longest_window_s);
+    let lengths = [SHORTEST_WINDOW_S, means.longest_window_s];
+    let chosen = choose_window(&rates, piece_s, guard_s, lengths, stolen);
     Ok(match chosen {
         Some(Window { seconds, deviation }) => {
             Found { window_s: seconds, guard_s, deviation: Some(deviation) }

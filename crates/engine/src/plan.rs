@@ -68,6 +68,12 @@ impl Placement {
         is_said.then_some(copy)
     }
 
+    /// The CPUs from which so many streams call.
+    pub fn callers(&self, streams: u32) -> CpuSet {
+        let workers = || self.workers.iter().take(streams as usize).copied().collect();
+        self.client.clone().unwrap_or_else(workers)
+    }
+
     /// All copies of the data that its streams use.
     fn copies(&self) -> Vec<Home> {
         match self.copy() {

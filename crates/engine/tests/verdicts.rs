@@ -120,6 +120,8 @@ impl Run {
                 if window.latency.count() == 0 {
                     window.latency = calls((1e9 / window.rate) as u64);
                 }
+                let calls = f64::from(trial.streams) * window.calls as f64;
+                window.streams_s = calls / window.rate;
                 window
             });
             let windows = windows.collect();

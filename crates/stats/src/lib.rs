@@ -32,7 +32,7 @@ pub use looks::Looks;
 pub use median::median_interval;
 pub use modes::{Mode, modes};
 pub use objection::{chance_explains, consistent_with_zero, halves_disagree, sign_flip_p};
-pub use pilot::{Window, choose_window};
+pub use pilot::{Window, choose_window, window_between};
 pub use quantile::{quantile, spread};
 pub use ratio::paired_ratio;
 pub use restarts::{LEAST_RESTARTS, across_restarts};

@@ -259,6 +259,7 @@ fn block(number: u64) -> BlockRecord {
         tested,
         begin_s: 1.5,
         seconds: 0.2,
+        streams_s: 0.2,
         calls: 40,
         errors: 1,
         first_error: Some("599 rows".into()),

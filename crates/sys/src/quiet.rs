@@ -13,7 +13,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
-use hopcost_core::{CpuId, Disturbance};
+use hopcost_core::{CpuId, CpuSet, Disturbance};
 
 use crate::{affinity, clock};
 
@@ -119,6 +119,12 @@ impl Watch {
         let length = self.stat.as_ref()?.read_at(&mut self.text, 0).ok()?;
         stolen_ticks(str::from_utf8(&self.text[..length]).ok()?, self.cpu)
     }
+}
+
+/// Clock ticks that the hypervisor has kept these CPUs, in all.
+pub fn stolen_ticks_of(cpus: &CpuSet) -> u64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    cpus.iter().filter_map(|cpu| stolen_ticks(&stat, cpu)).sum()
 }
 
 fn stolen_ticks(stat: &str, cpu: CpuId) -> Option<u64> {

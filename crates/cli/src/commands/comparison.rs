@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use hopcost_core::{
-    Answer, Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Level, Machine, Reason,
-    Row, Seeming, Setup, Shape, Target, Workload,
+    Answer, Claim, Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Level, Machine,
+    Reason, Row, Seeming, Setup, Shape, Target, Workload,
 };
 use hopcost_engine::pilot::Wishes;
 use hopcost_engine::plan::{Plan, plan};
@@ -114,7 +114,9 @@ impl<'a> Prepared<'a> {
 
     /// Bound to the machine, or why it does not apply.
     pub fn plan(&self) -> Result<Plan, Reason> {
-        if let Some(objection) = self.target.objection(&self.comparison) {
+        let untold = |claim: &Claim| self.target.untold(&claim.metric, self.emulation.as_ref());
+        let untold = || self.comparison.claims.iter().find_map(untold);
+        if let Some(objection) = self.target.objection(&self.comparison).or_else(untold) {
             return Err(objection);
         }
         let plan = plan(&self.comparison, &self.machine, self.effort)?;

@@ -301,12 +301,11 @@ impl Several<'_> {
         // A stream thinks after each call but, within its span, not after the last.
         let think_ns = self.post.load.think_s * 1e9;
         let called = course.spans.iter().filter(|span| span.calls > 0);
-        let rate = |span: &Span| {
-            span.calls as f64 * 1e9 / ((span.end_ns - span.begin_ns) as f64 + think_ns)
-        };
+        let seconds = |span: &Span| ((span.end_ns - span.begin_ns) as f64 + think_ns) / 1e9;
+        tally.streams_s = called.clone().map(seconds).sum();
         tally.rate = match self.post.load.open {
             Some(_) => tally.calls as f64 / tally.seconds,
-            None => called.map(rate).sum(),
+            None => called.map(|span| span.calls as f64 / seconds(span)).sum(),
         };
     }
 }

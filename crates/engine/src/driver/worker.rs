@@ -75,6 +75,8 @@ pub struct Tally {
     /// From the first counted call's begin to the last one's end, without the time in which answers
     /// were looked over.
     pub seconds: f64,
+    /// The same of each stream, summed.
+    pub streams_s: f64,
     /// How long they took from when they were due.
     pub latency: Histogram,
     /// Seconds spent waiting for a call to be due.
@@ -195,6 +197,7 @@ impl<'a> Worker<'a> {
                 self.call(window, &mut pacer, active, &mut tally);
                 self.check(&mut tally);
                 tally.rate = tally.calls as f64 / tally.seconds;
+                tally.streams_s = tally.seconds * active as f64;
             }
         }
         self.look_around(&mut tally);

@@ -277,16 +277,16 @@ impl Case<'_> {
                 let (mean_ns, _) = window.latency.mean_and_deviation_ns()?;
                 let cycle_s = mean_ns / 1e9 + think_s;
                 if cycle_s * LITTLE_CALLS < window.seconds {
-                    expected += f64::from(block.trial.streams);
-                    found += window.rate * cycle_s;
+                    expected += window.streams_s;
+                    found += window.calls as f64 * cycle_s;
                 }
             }
         }
         let ratio = found / expected;
         (expected > 0.0 && (ratio - 1.0).abs() > LITTLE_WITHIN).then(|| {
             format!(
-                "throughput × response time gives {:.1} % of the streams that there were (Little's \
-                 law): calls went missing, or time did",
+                "calls × response time gives {:.1} % of the time that the streams had (Little's law): calls \
+                 went missing, or time did",
                 100.0 * ratio
             )
             .into()

@@ -45,6 +45,9 @@ pub struct Postgres;
 
 /// A process of the server's, without its share of the shared buffers.
 const BACKEND_BYTES: u64 = 8 << 20;
+const EMULATED: &str = "\
+    on emulated nodes all pages of PostgreSQL's stay in one place, so that nothing it looks up can be told to be \
+    near or far: run it on a machine that has the nodes, or take --target sqlite, whose pages can be emulated";
 /// What a server takes beside its data.
 const SERVER_BYTES: u64 = 256 << 20;
 
@@ -67,6 +70,11 @@ impl Target for Postgres {
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
         super::without_pages(comparison)
+    }
+
+    fn untold(&self, metric: &str, emulation: Option<&Emulation>) -> Option<Reason> {
+        let is_of_nodes = ["local_lookups", "remote_lookups"].contains(&metric);
+        (is_of_nodes && emulation.is_some()).then(|| EMULATED.into())
     }
 
     fn clear(&self, address: &str) -> Result<String, String> {
