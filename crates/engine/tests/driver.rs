@@ -1,7 +1,7 @@
 //! The driver, on a target that takes as long as it is told: pace, latency, counts, places.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hopcost_core::{
     Answer, CallError, Counted, CpuId, CpuSet, Histogram, Instance, Known, Load, Locality, Look,
@@ -9,8 +9,8 @@ use hopcost_core::{
     Workload,
 };
 use hopcost_engine::driver::{Ask, Crew, Muster, Patience, Tally, Work};
-use hopcost_sys::affinity;
 use hopcost_sys::quiet::stolen_ticks_of;
+use hopcost_sys::{affinity, clock};
 
 /// Takes `call` for each call, and `stall` for the one of this number.
 #[derive(Default)]
@@ -168,7 +168,7 @@ fn a_stall_is_seen_by_all_calls_that_were_due() {
 /// during which a hypervisor took the CPU are none of the five.
 fn once_in_five(mut window: impl FnMut() -> Result<(), String>) {
     let stolen = || stolen_ticks_of(&CpuSet::from_iter([first_cpu()]));
-    let (begun, mut wrong) = (Instant::now(), Vec::new());
+    let (begun, mut wrong) = (clock::now(), Vec::new());
     while wrong.len() < 5 {
         let before = stolen();
         let Err(words) = window() else { return };
