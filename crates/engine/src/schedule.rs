@@ -4,7 +4,8 @@
 //! Method: a search over the points of the sweep first, where the worst is looked for, in randomised
 //! units; then fresh units of what is reported, stopped at a look when every interval is as narrow as
 //! was asked for, or when the time or the blocks are spent; every few units a block of the baseline
-//! against itself; and one long block at the end.
+//! against itself; and one long block at the end. A fresh block that was disturbed is measured again at once,
+//! whatever it showed: one binding's bad luck is not to cost what the others had measured.
 
 use std::time::Duration;
 
@@ -111,7 +112,8 @@ impl<'a> Schedule<'a> {
             return (!(is_void && begins_unit)).then_some(trial);
         }
         let points = self.reported(blocks);
-        let begun = blocks.iter().filter(|b| b.trial.phase == Phase::Fresh).count() as u64;
+        let fresh = || blocks.iter().filter(|block| block.trial.phase == Phase::Fresh);
+        let begun = done_or_given_up(fresh());
         let of_unit = (points.len() * self.plan.bindings.len()) as u64;
         let placebos = blocks.iter().filter(|b| b.trial.phase == Phase::Placebo).count() as u64;
         let (unit, within) = (begun / of_unit, begun % of_unit);
@@ -122,7 +124,8 @@ impl<'a> Schedule<'a> {
         if between_units && unit / self.pace.placebo_every > placebos {
             return Some(self.placebo(number, placebos, points[0].streams));
         }
-        if between_units && self.is_over(blocks, &points, unit, elapsed_s) {
+        let is_spent = fresh().count() as u64 >= MOST_TRIES * self.pace.most_units * of_unit;
+        if between_units && (is_spent || self.is_over(blocks, &points, elapsed_s)) {
             return self.long(blocks, number, points[0]);
         }
         Some(self.of_unit(number, Phase::Fresh, unit, within, &points))
@@ -189,9 +192,8 @@ impl<'a> Schedule<'a> {
         let unit = |unit| {
             let of_unit: Vec<&&BlockRecord> =
                 of_point.iter().filter(|block| block.trial.unit == unit).collect();
-            let contrasts: Option<Vec<f64>> = of_unit.iter().map(|block| contrast(block)).collect();
-            let contrasts = contrasts.filter(|all| all.len() == self.plan.bindings.len())?;
-            Some(CompleteUnit {
+            let contrasts: Vec<f64> = of_unit.iter().filter_map(|block| contrast(block)).collect();
+            (contrasts.len() == self.plan.bindings.len()).then(|| CompleteUnit {
                 contrast: contrasts.iter().sum::<f64>() / contrasts.len() as f64,
                 end_s: of_unit.iter().map(|block| block.end_s()).fold(0.0, f64::max),
             })
@@ -246,25 +248,29 @@ impl<'a> Schedule<'a> {
         Trial { number, phase, unit, streams, binding, level, baseline_outside: coin }
     }
 
-    fn is_over(
-        &self,
-        blocks: &[BlockRecord],
-        points: &[Point],
-        units: u64,
-        elapsed_s: f64,
-    ) -> bool {
+    fn is_over(&self, blocks: &[BlockRecord], points: &[Point], elapsed_s: f64) -> bool {
         let narrow = |point: &Point| {
             let standing = self.goal.look(&self.contrasts(blocks, Phase::Fresh, *point));
             standing.is_some_and(|standing| standing.is_narrow)
         };
-        // Units lost to disturbances are made up for, within reason.
-        let most = self.pace.most_units;
         let complete = |point: &Point| {
-            self.contrasts(blocks, Phase::Fresh, *point).len() as u64 >= most || units >= 2 * most
+            self.contrasts(blocks, Phase::Fresh, *point).len() as u64 >= self.pace.most_units
         };
         let spent = self.pace.budget_s.is_some_and(|budget_s| elapsed_s >= budget_s);
         spent || points.iter().all(|p| complete(p) || narrow(p))
     }
+}
+
+/// A block that was disturbed is measured again so often, at most.
+const MOST_TRIES: u64 = 4;
+
+/// How many blocks are behind us: those that were measured in peace, and those that could not be.
+fn done_or_given_up<'a>(fresh: impl Iterator<Item = &'a BlockRecord>) -> u64 {
+    let count = |(done, tries): (u64, u64), block: &BlockRecord| {
+        let is_behind = block.disturbed().is_none() || tries + 1 == MOST_TRIES;
+        if is_behind { (done + 1, 0) } else { (done, tries + 1) }
+    };
+    fresh.fold((0, 0), count).0
 }
 
 /// A block's contrast; none where it was disturbed, or a window had no work.

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    BlockRecord, Comparison, CpuId, CpuSet, DistanceClass, Effort, Home, Known, Level, Load,
-    Machine, NodeId, Phase, Policy, Response, Scale, Spot, Trial, Window,
+    BlockRecord, Comparison, CpuId, CpuSet, DistanceClass, Disturbance, Effort, Home, Known, Level,
+    Load, Machine, NodeId, Phase, Policy, Response, Scale, Spot, Trial, Window,
 };
 use hopcost_engine::plan::{Plan, Point, plan};
 use hopcost_engine::schedule::{Pace, Schedule};
@@ -198,6 +198,51 @@ fn a_killed_run_goes_on_as_if_nothing_had_happened() {
         let next = Schedule::new(&plan, &pace, true).next(&kept, 0.0);
         assert_eq!(next, Some(whole[killed_at].trial));
     }
+}
+
+/// All trials of a run of which some are disturbed.
+fn disturbed_trials(
+    schedule: &Schedule<'_>,
+    is_disturbed: impl Fn(&Trial) -> bool,
+) -> Vec<BlockRecord> {
+    let mut blocks = Vec::new();
+    while let Some(trial) = schedule.next(&blocks, 0.0) {
+        let mut block = found(trial, 0.02 * (trial.number as f64).sin());
+        if trial.phase == Phase::Fresh && is_disturbed(&trial) {
+            block.windows[1].disturbed = Some(Disturbance::Stolen);
+        }
+        blocks.push(block);
+        assert!(blocks.len() < 10_000, "it ends");
+    }
+    blocks
+}
+
+#[test]
+fn a_disturbed_block_is_measured_again_and_costs_its_unit_nothing() {
+    let plan = planned("vm-n4", Effort::Quick);
+    let pace = pace(0, 8);
+    let schedule = Schedule::new(&plan, &pace, false);
+    let blocks = disturbed_trials(&schedule, |trial| trial.number.is_multiple_of(2));
+    for point in &plan.points {
+        assert_eq!(schedule.contrasts(&blocks, Phase::Fresh, *point).len(), 8);
+    }
+    let again = blocks.windows(2).filter(|pair| pair[0].disturbed().is_some());
+    for pair in again {
+        let place = |block: &BlockRecord| {
+            let Trial { unit, streams, binding, level, .. } = block.trial;
+            (unit, streams, binding, level)
+        };
+        assert_eq!(place(&pair[0]), place(&pair[1]));
+    }
+}
+
+#[test]
+fn where_everything_is_disturbed_a_run_ends() {
+    let plan = planned("vm-n4", Effort::Quick);
+    let pace = pace(0, 8);
+    let blocks = disturbed_trials(&Schedule::new(&plan, &pace, false), |_| true);
+    let fresh = blocks.iter().filter(|block| block.trial.phase == Phase::Fresh).count();
+    assert_eq!(fresh, 8 * 36 * 4, "each was tried four times");
 }
 
 #[test]

@@ -205,10 +205,13 @@ fn nothing_is_equivalent() {
 
 #[test]
 fn a_budget_too_small_for_a_look_is_inconclusive_and_says_so() {
-    let run = run();
-    let result = run.judge(&[]);
-    assert_eq!(result.verdict, Verdict::Inconclusive);
-    assert!(result.reason.as_str().contains("--budget"), "{}", result.reason);
+    let mut run = run();
+    for (budget_s, words) in [(Some(1.0), "--budget"), (None, "were not disturbed")] {
+        run.pace.budget_s = budget_s;
+        let result = run.judge(&[]);
+        assert_eq!(result.verdict, Verdict::Inconclusive);
+        assert!(result.reason.as_str().contains(words), "{}", result.reason);
+    }
 }
 
 #[test]

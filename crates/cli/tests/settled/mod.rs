@@ -6,7 +6,12 @@ use std::path::Path;
 use std::process::Output;
 
 /// What hopcost says when it refuses a verdict because the machine, and not the subject, changed.
-const RESTLESS: [&str; 3] = ["the effect changed on the way", "(Little's law)", "favours an arm"];
+const RESTLESS: [&str; 4] = [
+    "the effect changed on the way",
+    "(Little's law)",
+    "favours an arm",
+    "of blocks that a first look needs",
+];
 
 const MOST_RUNS: u32 = 4;
 

@@ -178,6 +178,10 @@ impl Case<'_> {
     fn too_few(&self, units: usize) -> Reason {
         let had =
             format!("{units} of the {} units of blocks that a first look needs", Looks::FIRST);
+        if self.pace.budget_s.is_none() {
+            let advice = "run it again when others leave this machine in peace";
+            return format!("{had} were not disturbed: {advice}").into();
+        }
         if units == 0 {
             return format!("{had} fitted into the budget: give it more with --budget").into();
         }
