@@ -5,13 +5,16 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-/// What hopcost says when it refuses a verdict because the machine, and not the subject, changed.
+/// What hopcost says when it gives no verdict because the machine, and not the subject, changed.
 const RESTLESS: [&str; 4] = [
     "the effect changed on the way",
     "(Little's law)",
     "favours an arm",
     "of blocks that a first look needs",
 ];
+
+/// How a single run begins that ends without a verdict, told to people and to programs.
+const INCONCLUSIVE: [&str; 2] = ["INCONCLUSIVE", "{\n  \"run\""];
 
 const MOST_RUNS: u32 = 4;
 
@@ -21,13 +24,11 @@ pub fn settled(store: &Path, mut run: impl FnMut() -> Output) -> Output {
     let before = fs::read(store).ok();
     for runs in 1.. {
         let output = run();
-        if output.status.success() || runs == MOST_RUNS {
-            return output;
-        }
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        let Some(words) = RESTLESS.iter().find(|words| said.contains(**words)) else {
-            return output;
-        };
+        let is_undecided = INCONCLUSIVE.iter().any(|told| said.starts_with(told));
+        let words = RESTLESS.iter().find(|words| said.contains(**words));
+        let words = words.filter(|_| is_undecided || !output.status.success());
+        let Some(words) = words.filter(|_| runs < MOST_RUNS) else { return output };
         eprintln!("run {runs} was refused, \"{words}\": again");
         match &before {
             Some(bytes) => fs::write(store, bytes).expect("the store can be written"),
