@@ -97,13 +97,14 @@ fn point(block: &BlockRecord) -> Point {
 
 /// The complete ones among a run's units, in the order in which they were measured.
 fn units(blocks: &[BlockRecord], of: &BTreeSet<Point>) -> Vec<Unit> {
-    let mut by_unit: BTreeMap<u64, Vec<Option<Unit>>> = BTreeMap::new();
+    let mut by_unit: BTreeMap<u64, Vec<Unit>> = BTreeMap::new();
+    // Each is measured again where it was disturbed, so that a unit may have several of it.
+    let mut different = BTreeSet::new();
     for block in fresh(blocks).filter(|block| of.contains(&point(block))) {
-        by_unit.entry(block.trial.unit).or_default().push(of_block(block));
+        different.insert((point(block), block.trial.binding));
+        by_unit.entry(block.trial.unit).or_default().extend(of_block(block));
     }
-    let whole = by_unit.values().map(Vec::len).max().unwrap_or(0);
-    let complete = by_unit.into_values().filter(|blocks| blocks.len() == whole);
-    let complete = complete.filter_map(|blocks| blocks.into_iter().collect::<Option<Vec<Unit>>>());
+    let complete = by_unit.into_values().filter(|blocks| blocks.len() == different.len());
     complete.map(|blocks| mean(&blocks)).collect()
 }
 
