@@ -125,7 +125,8 @@ impl<'a> Schedule<'a> {
             return Some(self.placebo(number, placebos, points[0].streams));
         }
         let is_spent = fresh().count() as u64 >= MOST_TRIES * self.pace.most_units * of_unit;
-        if between_units && (is_spent || self.is_over(blocks, &points, elapsed_s)) {
+        // Whoever has brought everything up measures one unit, however little time is left.
+        if between_units && unit > 0 && (is_spent || self.is_over(blocks, &points, elapsed_s)) {
             return self.long(blocks, number, points[0]);
         }
         Some(self.of_unit(number, Phase::Fresh, unit, within, &points))

@@ -237,6 +237,18 @@ fn a_disturbed_block_is_measured_again_and_costs_its_unit_nothing() {
 }
 
 #[test]
+fn a_budget_that_is_spent_at_the_start_leaves_one_unit() {
+    let plan = planned("vm-n4", Effort::Quick);
+    let pace = Pace { budget_s: Some(1.0), ..pace(0, 8) };
+    let schedule = Schedule::new(&plan, &pace, false);
+    let mut blocks = Vec::new();
+    while let Some(trial) = schedule.next(&blocks, 2.0) {
+        blocks.push(found(trial, 0.0));
+    }
+    assert_eq!(blocks.len(), 36, "twelve bindings at three numbers of streams");
+}
+
+#[test]
 fn where_everything_is_disturbed_a_run_ends() {
     let plan = planned("vm-n4", Effort::Quick);
     let pace = pace(0, 8);
