@@ -6,11 +6,12 @@ use std::path::Path;
 use std::process::Output;
 
 /// What hopcost says when it gives no verdict because the machine, and not the subject, changed.
-const RESTLESS: [&str; 4] = [
+const RESTLESS: [&str; 5] = [
     "the effect changed on the way",
     "(Little's law)",
     "favours an arm",
     "of blocks that a first look needs",
+    "units of blocks would decide",
 ];
 
 /// How a single run begins that ends without a verdict, told to people and to programs.
