@@ -161,14 +161,23 @@ fn found(trial: Trial, cost: f64) -> BlockRecord {
     BlockRecord { trial, windows, placement: Known::missing("a test") }
 }
 
-/// All trials of a run whose costs follow from the trial.
-fn all_trials(schedule: &Schedule<'_>, cost: impl Fn(&Trial) -> f64) -> Vec<BlockRecord> {
+/// All trials of a run in which so many seconds have gone by, as `measure` finds them.
+fn measured(
+    schedule: &Schedule<'_>,
+    elapsed_s: f64,
+    measure: impl Fn(Trial) -> BlockRecord,
+) -> Vec<BlockRecord> {
     let mut blocks = Vec::new();
-    while let Some(trial) = schedule.next(&blocks, 0.0) {
-        blocks.push(found(trial, cost(&trial)));
+    while let Some(trial) = schedule.next(&blocks, elapsed_s) {
+        blocks.push(measure(trial));
         assert!(blocks.len() < 10_000, "it ends");
     }
     blocks
+}
+
+/// The same where costs follow from the trial.
+fn all_trials(schedule: &Schedule<'_>, cost: impl Fn(&Trial) -> f64) -> Vec<BlockRecord> {
+    measured(schedule, 0.0, |trial| found(trial, cost(&trial)))
 }
 
 #[test]
@@ -205,16 +214,13 @@ fn disturbed_trials(
     schedule: &Schedule<'_>,
     is_disturbed: impl Fn(&Trial) -> bool,
 ) -> Vec<BlockRecord> {
-    let mut blocks = Vec::new();
-    while let Some(trial) = schedule.next(&blocks, 0.0) {
+    measured(schedule, 0.0, |trial| {
         let mut block = found(trial, 0.02 * (trial.number as f64).sin());
         if trial.phase == Phase::Fresh && is_disturbed(&trial) {
             block.windows[1].disturbed = Some(Disturbance::Stolen);
         }
-        blocks.push(block);
-        assert!(blocks.len() < 10_000, "it ends");
-    }
-    blocks
+        block
+    })
 }
 
 #[test]
@@ -240,11 +246,7 @@ fn a_disturbed_block_is_measured_again_and_costs_its_unit_nothing() {
 fn a_budget_that_is_spent_at_the_start_leaves_one_unit() {
     let plan = planned("vm-n4", Effort::Quick);
     let pace = Pace { budget_s: Some(1.0), ..pace(0, 8) };
-    let schedule = Schedule::new(&plan, &pace, false);
-    let mut blocks = Vec::new();
-    while let Some(trial) = schedule.next(&blocks, 2.0) {
-        blocks.push(found(trial, 0.0));
-    }
+    let blocks = measured(&Schedule::new(&plan, &pace, false), 2.0, |trial| found(trial, 0.0));
     assert_eq!(blocks.len(), 36, "twelve bindings at three numbers of streams");
 }
 
@@ -261,15 +263,13 @@ fn where_everything_is_disturbed_a_run_ends() {
 fn a_void_block_ends_the_run_with_its_unit() {
     let plan = planned("vm-n4", Effort::Quick);
     let pace = pace(3, 8);
-    let schedule = Schedule::new(&plan, &pace, false);
-    let mut blocks = Vec::new();
-    while let Some(trial) = schedule.next(&blocks, 0.0) {
+    let blocks = measured(&Schedule::new(&plan, &pace, false), 0.0, |trial| {
         let mut block = found(trial, 0.0);
         if trial.number == 5 {
             block.windows[1].objection = Some("a worker was re-pinned".into());
         }
-        blocks.push(block);
-    }
+        block
+    });
     assert_eq!(blocks.len(), 3 * 12, "the unit that it was in, and no other");
 }
 

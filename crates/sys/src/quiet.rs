@@ -15,7 +15,8 @@ use std::time::Instant;
 
 use hopcost_core::{CpuId, CpuSet, Disturbance};
 
-use crate::{affinity, clock};
+use crate::activity::{cpu_times, ms_of_ticks};
+use crate::{Root, affinity, clock};
 
 /// Counters of one pinned thread at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -123,8 +124,9 @@ impl Watch {
 
 /// Clock ticks that the hypervisor has kept these CPUs, in all.
 pub fn stolen_ticks_of(cpus: &CpuSet) -> u64 {
-    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-    cpus.iter().filter_map(|cpu| stolen_ticks(&stat, cpu)).sum()
+    let times = cpu_times(&Root::live()).ok().unwrap_or_default();
+    let stolen_ms = cpus.iter().filter_map(|cpu| Some(times.get(&cpu)?.steal_ms)).sum::<u64>();
+    stolen_ms / ms_of_ticks(1).max(1)
 }
 
 fn stolen_ticks(stat: &str, cpu: CpuId) -> Option<u64> {

@@ -14,8 +14,9 @@ const RESTLESS: [&str; 5] = [
     "units of blocks would decide",
 ];
 
-/// How a single run begins that ends without a verdict, told to people and to programs.
-const INCONCLUSIVE: [&str; 2] = ["INCONCLUSIVE", "{\n  \"run\""];
+/// How the output of a single run begins that may have ended well without a verdict: told to people, and to
+/// programs. Of the many of a survey, some may.
+const SINGLE_RUN: [&str; 2] = ["INCONCLUSIVE", "{\n  \"run\""];
 
 const MOST_RUNS: u32 = 4;
 
@@ -26,9 +27,9 @@ pub fn settled(store: &Path, mut run: impl FnMut() -> Output) -> Output {
     for runs in 1.. {
         let output = run();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        let is_undecided = INCONCLUSIVE.iter().any(|told| said.starts_with(told));
+        let is_single = SINGLE_RUN.iter().any(|told| said.starts_with(told));
         let words = RESTLESS.iter().find(|words| said.contains(**words));
-        let words = words.filter(|_| is_undecided || !output.status.success());
+        let words = words.filter(|_| is_single || !output.status.success());
         let Some(words) = words.filter(|_| runs < MOST_RUNS) else { return output };
         eprintln!("run {runs} was refused, \"{words}\": again");
         match &before {
