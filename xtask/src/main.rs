@@ -60,7 +60,8 @@ enum Command {
 
 #[derive(clap::Args)]
 struct VmArgs {
-    /// n1 n2 n4 n8 n2cxl n4cxl n4s2: memory nodes, 'cxl' one more without CPUs, 's2' on two sockets
+    /// n1 n2 n4 n8 n2cxl n4cxl n4s2 n2c2: memory nodes, 'cxl' one more without CPUs, 's2' on two sockets, 'c2' two
+    /// cores a node
     topology: Topology,
     /// The guest's kernel
     #[arg(long, value_enum, default_value_t = Kernel::V6_1)]

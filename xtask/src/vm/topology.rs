@@ -20,18 +20,22 @@ pub struct Topology {
 impl FromStr for Topology {
     type Err = String;
 
-    /// `n4`, `n2cxl`, `n4s2`: a socket per node unless `s` says otherwise, one core of two threads a
-    /// node.
+    /// `n4`, `n2cxl`, `n4s2`, `n2c2`: a socket per node unless `s` says otherwise, one core of two threads a
+    /// node unless `c` does.
     fn from_str(name: &str) -> Result<Self, String> {
-        let bad = || format!("'{name}' is none of n1 n2 n4 n8 n2cxl n4cxl n4s2");
+        let bad = || format!("'{name}' is none of n1 n2 n4 n8 n2cxl n4cxl n4s2 n2c2");
         let rest = name.strip_prefix('n').ok_or_else(bad)?;
         let (rest, memory_only) =
             rest.strip_suffix("cxl").map_or((rest, false), |rest| (rest, true));
-        let (nodes, sockets) = rest.split_once('s').map_or((rest, rest), |(n, s)| (n, s));
+        let (rest, cores) = rest.split_once('c').unwrap_or((rest, "1"));
+        let (nodes, sockets) = rest.split_once('s').unwrap_or((rest, rest));
         let number = |text: &str| text.parse::<u32>().map_err(|_| bad());
-        let (nodes, sockets) = (number(nodes)?, number(sockets)?);
-        let fits = (1..=8).contains(&nodes) && sockets >= 1 && nodes.is_multiple_of(sockets);
-        let shape = Self { nodes, sockets, memory_only, cores: 1, threads: 2 };
+        let (nodes, sockets, cores) = (number(nodes)?, number(sockets)?, number(cores)?);
+        let fits = (1..=8).contains(&nodes)
+            && sockets >= 1
+            && nodes.is_multiple_of(sockets)
+            && (1..=8).contains(&cores);
+        let shape = Self { nodes, sockets, memory_only, cores, threads: 2 };
         if fits { Ok(shape) } else { Err(bad()) }
     }
 }
@@ -125,6 +129,7 @@ mod tests {
         let shape = |name: &str| name.parse::<Topology>().unwrap();
         assert_eq!((shape("n8").nodes, shape("n8").sockets), (8, 8));
         assert_eq!((shape("n4s2").sockets, shape("n4s2").cpus()), (2, 8));
+        assert_eq!((shape("n2c2").cores, shape("n2c2").cpus()), (2, 8));
         assert_eq!(shape("n2cxl").all_nodes(), 3);
         for bad in ["4", "n", "n9", "n4s3", "n0"] {
             assert!(bad.parse::<Topology>().is_err(), "{bad}");
