@@ -28,7 +28,7 @@ const EMULATED: [&str; 4] =
 /// In the guest, of data sets that are not counted in warehouses.
 const ROWS: u32 = 20_000;
 /// Of a table in memory, which has to have several large pages for each node to be spread evenly.
-const ROWS_IN_MEMORY: u32 = 600_000;
+const ROWS_IN_MEMORY: u32 = 240_000;
 const BUDGET: &str = "40s";
 /// Tried in turn, too: four nodes on two sockets; two cores under each last-level cache.
 const GUESTS: [&str; 2] = ["n4s2", "n2c2"];

@@ -24,9 +24,12 @@ const FILES: &[(&str, &str)] = files![
     "shea-2012-bandwidth",
     "shea-2012-context-switches",
     "shea-2012-latency",
+    "shea-2012-parallel-affinity",
     "shea-2012-remote-memory",
     "shea-2012-smt-oltp",
     "shea-2012-smt-reporting",
+    "shea-2012-smt-stability",
+    "shea-server-score",
 ];
 
 static ALL: LazyLock<Vec<Published>> = LazyLock::new(|| {
