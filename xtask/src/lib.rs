@@ -5,6 +5,7 @@ pub mod apt;
 pub mod bench;
 pub mod command;
 pub mod docs;
+pub mod libduckdb;
 pub mod matrix;
 pub mod newer_postgres;
 pub mod prerequisites;

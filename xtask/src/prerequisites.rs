@@ -19,6 +19,9 @@ const NEEDED: &[(&str, &str)] = &[
     ("lstopo-no-graphics", "hwloc-nox"),
     ("pg_ctlcluster", "postgresql"),
     ("openssl", "openssl"),
+    ("mariadbd", "mariadb-server-core"),
+    ("curl", "curl"),
+    ("update-ca-certificates", "ca-certificates"),
 ];
 
 /// Makes sure that all of it is here.

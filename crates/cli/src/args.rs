@@ -141,10 +141,13 @@ pub struct ExperimentArgs {
     pub name: String,
     #[command(flatten)]
     pub effort: EffortArgs,
-    /// The database, as sqlite:, postgres:managed or postgres://user@host/database; the experiment's own
-    /// without it
+    /// The database, as sqlite:, postgres:managed, postgres://user@host/database, mysql:managed,
+    /// mariadb:managed or duckdb: ; the experiment's own without it
     #[arg(long, value_name = "URL")]
     pub target: Option<String>,
+    /// DuckDB's library, for --target duckdb: [default: LD_LIBRARY_PATH, then the usual places]
+    #[arg(long, value_name = "FILE")]
+    pub duckdb_lib: Option<PathBuf>,
     /// Rows of the main table, instead of the experiment's own
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     pub scale: Option<u64>,
@@ -291,7 +294,7 @@ pub struct CompareArgs {
 /// Calls for their own sake.
 #[derive(Debug, Args)]
 pub struct DriveArgs {
-    /// The database, as sqlite:, postgres:managed or postgres://user@host/database
+    /// The database, as sqlite:, postgres:managed, postgres://user@host/database or mariadb:managed
     #[arg(value_name = "TARGET")]
     pub target: String,
     /// What to ask it, unless --file or --builtin says it
@@ -343,7 +346,7 @@ pub struct OwnArgs {
 /// A data set into a database.
 #[derive(Debug, Args)]
 pub struct LoadArgs {
-    /// The database, as sqlite:, postgres:managed or postgres://user@host/database
+    /// The database, as sqlite:, postgres:managed, postgres://user@host/database or mariadb:managed
     #[arg(value_name = "TARGET")]
     pub target: String,
     /// What to load
@@ -356,6 +359,9 @@ pub struct LoadArgs {
 /// Data, and where it is kept.
 #[derive(Debug, Args)]
 pub struct DataArgs {
+    /// DuckDB's library, for duckdb: [default: LD_LIBRARY_PATH, then the usual places]
+    #[arg(long, value_name = "FILE")]
+    pub duckdb_lib: Option<PathBuf>,
     /// Rows of the main table
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     pub scale: Option<u64>,
@@ -432,6 +438,7 @@ impl ExperimentArgs {
             name: name.to_owned(),
             effort: EffortArgs { quick: false, full: false },
             target: None,
+            duckdb_lib: None,
             scale: None,
             budget: None,
             file: Vec::new(),
@@ -462,6 +469,7 @@ impl ExperimentArgs {
     pub fn of_a_comparison(&self) -> Option<&'static str> {
         [
             ("--target", self.target.is_some()),
+            ("--duckdb-lib", self.duckdb_lib.is_some()),
             ("--scale", self.scale.is_some()),
             ("--budget", self.budget.is_some()),
             ("--file", !self.file.is_empty()),

@@ -18,6 +18,9 @@ use args::{Cli, Command};
 use exit::Exit;
 
 fn main() -> ExitCode {
+    if let Some(code) = hopcost_kit::targets::duckdb::serve_if_asked() {
+        return code;
+    }
     // Before the store opens: SQLite takes this only before its first use.
     hopcost_kit::targets::sqlite::prepare();
     let outcome = match Cli::parse().command {

@@ -56,7 +56,7 @@ impl PostgreSql {
         let mut server = command("postgres");
         server.args(["-c", "listen_addresses=", "-p", &port.to_string(), "-k"]).arg(dir.path());
         let place = Place { cpus: Some(CpuSet::from_iter([cpu])), memory: None };
-        let server = child::start(&mut server, &place).unwrap();
+        let server = child::start(&mut server, &place, Stop::Soon).unwrap();
         Self { server, dir, port }
     }
 

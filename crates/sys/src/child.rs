@@ -40,8 +40,8 @@ impl Memory {
     }
 }
 
-/// Starts a command in its place. It is told to stop, by `SIGINT`, when this thread ends.
-pub fn start(command: &mut Command, place: &Place) -> io::Result<Child> {
+/// Starts a command in its place. When this thread ends, however it does, it is told to stop so.
+pub fn start(command: &mut Command, place: &Place, orphaned: Stop) -> io::Result<Child> {
     let cpus = place.cpus.as_ref().map(|cpus| cpus.words().to_vec());
     let memory = place.memory.as_ref().map(Memory::policy);
     let memory = memory.map(|(mode, nodes)| (mode, nodes.words().to_vec()));
@@ -65,7 +65,7 @@ pub fn start(command: &mut Command, place: &Place) -> io::Result<Child> {
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
         // SAFETY: it takes numbers alone.
-        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGINT) }.into())?;
+        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, orphaned.signal()) }.into())?;
         // SAFETY: it takes nothing and cannot fail.
         let is_orphan = unsafe { libc::getppid() }.unsigned_abs() != parent;
         // We may have gone before the child asked to be told.
@@ -89,16 +89,27 @@ pub enum Stop {
     Soon,
     /// `SIGQUIT`.
     AtOnce,
+    /// `SIGTERM`.
+    Politely,
+    /// `SIGKILL`.
+    Killed,
+}
+
+impl Stop {
+    const fn signal(self) -> libc::c_int {
+        match self {
+            Self::Soon => libc::SIGINT,
+            Self::AtOnce => libc::SIGQUIT,
+            Self::Politely => libc::SIGTERM,
+            Self::Killed => libc::SIGKILL,
+        }
+    }
 }
 
 /// Asks a child of ours to stop.
 pub fn stop(child: &Child, how: Stop) -> io::Result<()> {
-    let signal = match how {
-        Stop::Soon => libc::SIGINT,
-        Stop::AtOnce => libc::SIGQUIT,
-    };
     // SAFETY: it takes numbers alone; a child that was not waited for keeps its number.
-    check(unsafe { libc::kill(child.id().cast_signed(), signal) }.into())
+    check(unsafe { libc::kill(child.id().cast_signed(), how.signal()) }.into())
 }
 
 #[cfg(test)]
@@ -114,7 +125,7 @@ mod tests {
         let place = Place { cpus: Some(CpuSet::from_iter([cpu])), memory: None };
         let mut command = Command::new("grep");
         command.args(["Cpus_allowed_list", "/proc/self/status"]).stdout(Stdio::piped());
-        let output = start(&mut command, &place).unwrap().wait_with_output().unwrap();
+        let output = start(&mut command, &place, Stop::Soon).unwrap().wait_with_output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(text.split_whitespace().nth(1), Some(cpu.to_string().as_str()), "{text}");
     }
@@ -131,7 +142,8 @@ mod tests {
             let place = Place { cpus: None, memory: Some(memory) };
             let mut command = Command::new("cat");
             command.arg("/proc/self/numa_maps").stdout(Stdio::piped());
-            let output = start(&mut command, &place).unwrap().wait_with_output().unwrap();
+            let output =
+                start(&mut command, &place, Stop::Soon).unwrap().wait_with_output().unwrap();
             let text = String::from_utf8(output.stdout).unwrap();
             assert!(text.contains(&format!(" {policy} ")), "{policy}: {text}");
         }
@@ -139,7 +151,8 @@ mod tests {
 
     #[test]
     fn a_child_ends_with_the_thread_that_started_it() {
-        let starter = || start(Command::new("sleep").arg("60"), &Place::default()).unwrap();
+        let starter =
+            || start(Command::new("sleep").arg("60"), &Place::default(), Stop::Soon).unwrap();
         let mut child = std::thread::spawn(starter).join().unwrap();
         let status = child.wait().unwrap();
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGINT));
@@ -147,7 +160,8 @@ mod tests {
 
     #[test]
     fn a_child_stops_when_asked() {
-        let mut child = start(Command::new("sleep").arg("60"), &Place::default()).unwrap();
+        let mut child =
+            start(Command::new("sleep").arg("60"), &Place::default(), Stop::Soon).unwrap();
         stop(&child, Stop::AtOnce).unwrap();
         assert!(!child.wait().unwrap().success());
     }

@@ -127,6 +127,14 @@ pub fn title(root: &Root, pid: u32) -> Known<String> {
     text.map(|text| text.replace('\0', " ").trim_end().to_owned())
 }
 
+/// The process that a thread belongs to: its number, and its name.
+pub fn of_thread(root: &Root, thread: u32) -> Option<(u32, String)> {
+    let status = root.text(&format!("proc/{thread}/status")).ok()?;
+    let pid = line(&status, "Tgid:")?.trim().parse().ok()?;
+    let name = root.text(&format!("proc/{pid}/comm")).ok()?;
+    Some((pid, name.trim_end().to_owned()))
+}
+
 /// The number of a process's user.
 pub fn user(root: &Root, pid: u32) -> Option<u32> {
     let status = root.text(&format!("proc/{pid}/status")).ok()?;

@@ -1,6 +1,6 @@
 //! What `plan` and `run` share about a database under load: what is compared, where, on what.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hopcost_core::{
     Answer, Claim, Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Level, Machine,
@@ -85,7 +85,8 @@ impl<'a> Prepared<'a> {
         let rows = comparison.scale.rows(effort);
         let shape = Shape { rows, sliced: effort != Effort::Full };
         let url = args.target.as_deref().or(comparison.target.as_deref());
-        let (target, address) = target(url.unwrap_or(DEFAULT_TARGET))?;
+        let library = args.duckdb_lib.as_deref();
+        let (target, address) = target(url.unwrap_or(DEFAULT_TARGET), library)?;
         Ok(Self {
             experiment,
             target,
@@ -303,14 +304,19 @@ fn workloads(comparison: &Comparison) -> Result<Vec<Variant<'static>>, Failure> 
 const SESSION_BYTES: u64 = 256 << 10;
 
 /// The target of a URL such as `sqlite:`, and what follows the colon.
-pub fn target(url: &str) -> Result<(&'static dyn Target, String), Failure> {
+pub fn target(
+    url: &str,
+    duckdb_lib: Option<&Path>,
+) -> Result<(&'static dyn Target, String), Failure> {
     let (name, address) = url.split_once(':').unwrap_or((url, ""));
     let name = if name == "postgresql" { "postgres" } else { name };
+    let library = duckdb_lib.filter(|_| name == "duckdb" && address.is_empty());
+    let address = library.map_or(address.to_owned(), |file| format!("lib={}", file.display()));
     let target = by_name("target", TARGETS, name, <dyn Target>::name)?;
     // The URL may hold a password: it is not repeated.
     let wrong = |words| Failure::usage(format!("--target {name}:…: {words}"));
-    target.address(address).map_err(wrong)?;
-    Ok((target, address.to_owned()))
+    target.address(&address).map_err(wrong)?;
+    Ok((target, address))
 }
 
 fn by_name<T: ?Sized>(

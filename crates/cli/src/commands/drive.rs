@@ -51,7 +51,7 @@ struct Latency {
 }
 
 pub fn run(args: &DriveArgs) -> Result<Exit, Failure> {
-    let (target, address) = target(&args.target)?;
+    let (target, address) = target(&args.target, args.data.duckdb_lib.as_deref())?;
     let workload: &dyn Workload = match own::workload(&args.own)? {
         Some(own) => own,
         None => named(args.workload.as_deref())?,

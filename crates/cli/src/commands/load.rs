@@ -34,7 +34,7 @@ struct Printed<'a> {
 }
 
 pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
-    let (target, address) = target(&args.target)?;
+    let (target, address) = target(&args.target, args.data.duckdb_lib.as_deref())?;
     let named = DATASETS.iter().find(|dataset| dataset.name() == args.dataset);
     let dataset = *named.ok_or_else(|| Failure::usage("there is no such data set"))?;
     let all = All(dataset.tables(1).iter().map(|table| table.name).collect::<Vec<_>>().leak());

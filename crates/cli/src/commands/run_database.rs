@@ -277,7 +277,8 @@ impl Run<'_> {
 
 /// The target that does nothing: what remains is the harness.
 fn open_null(setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
-    let (null, _) = target("null").map_err(|failure| TargetError::Failed(failure.to_string()))?;
+    let (null, _) =
+        target("null", None).map_err(|failure| TargetError::Failed(failure.to_string()))?;
     null.open(setup, &mut |_| true)
 }
 

@@ -4,17 +4,20 @@
 
 mod audit;
 mod commitlog;
+pub mod duckdb;
 mod echo;
 mod hashtable;
 mod ledger;
+pub mod mysql;
 mod null;
 pub mod postgres;
+mod remote;
 pub mod sqlite;
 mod wal;
 
 use hopcost_core::{
-    Comparison, CpuId, Filling, Home, Level, Loading, Machine, NodeId, NodeSet, Policy, Reason,
-    Seat, Setup, Table, Target, TargetError,
+    Comparison, CpuId, Filling, Home, Loading, Machine, NodeId, NodeSet, Policy, Reason, Seat,
+    Setup, Table, Target, TargetError,
 };
 use hopcost_sys::memory::{Placing, Request};
 
@@ -22,6 +25,9 @@ use hopcost_sys::memory::{Placing, Request};
 pub const TARGETS: &[&dyn Target] = &[
     &sqlite::Sqlite,
     &postgres::Postgres,
+    &mysql::MySql(mysql::Flavour::MariaDb),
+    &mysql::MySql(mysql::Flavour::MySql),
+    &duckdb::DuckDb,
     &wal::Wal,
     &commitlog::CommitLogTarget,
     &hashtable::HashTable,
@@ -119,6 +125,17 @@ fn place_of(setup: &Setup<'_>, home: Home) -> Result<NodeId, TargetError> {
     })
 }
 
+/// What a setup's data is: `tran_stats, 2,000,000 rows`.
+fn data_words(setup: &Setup<'_>) -> String {
+    let rows = setup.shape.rows;
+    match setup.dataset {
+        Some(dataset) if wanted(setup).iter().any(|wanted| wanted.table.rows > 0) => {
+            format!("{}, {} {}", dataset.name(), with_commas(rows), dataset.unit(rows))
+        }
+        _ => "no data".to_owned(),
+    }
+}
+
 /// `2,000,000`.
 fn with_commas(number: u64) -> String {
     let digits = number.to_string();
@@ -148,20 +165,23 @@ fn without_workers(comparison: &Comparison) -> Option<Reason> {
     Some(format!("the level '{name}' asks for parallel workers, and {why}").into())
 }
 
+/// Why a target without a log cannot express a comparison, if it cannot.
+fn without_log(comparison: &Comparison) -> Option<Reason> {
+    let level = comparison.levels.iter().find(|level| level.log_writer.is_some())?;
+    let name = &level.name;
+    let why = "here is no log writer: whoever commits writes the log, if there is one";
+    Some(format!("the level '{name}' places a log writer, and {why}").into())
+}
+
 /// Why a target that works in the threads that ask it cannot express a comparison, if it cannot.
 fn without_others(comparison: &Comparison) -> Option<Reason> {
-    let of_level = |level: &Level| {
+    let of_client = || {
+        let level = comparison.levels.iter().find(|level| level.client.is_some())?;
         let name = &level.name;
-        if level.log_writer.is_some() {
-            let why = "here is no log writer: whoever commits writes the log, if there is one";
-            return Some(format!("the level '{name}' places a log writer, and {why}").into());
-        }
-        level.client.map(|_| {
-            let why = "here is no client: it all runs in the thread that asks";
-            format!("the level '{name}' places clients, and {why}").into()
-        })
+        let why = "here is no client: it all runs in the thread that asks";
+        Some(format!("the level '{name}' places clients, and {why}").into())
     };
-    comparison.levels.iter().find_map(of_level)
+    without_log(comparison).or_else(of_client)
 }
 
 /// Why a target that writes nothing down cannot express a comparison, if it cannot.

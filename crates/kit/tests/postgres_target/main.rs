@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod audit;
+#[path = "../everything/mod.rs"]
+mod everything;
 mod filling;
 mod mail;
 #[path = "../named/mod.rs"]
@@ -17,12 +19,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hopcost_core::{
-    Answer, CallError, Dataset, Emulation, Home, Instance, Kind, Known, Look, NodeId, NodeSet,
-    Parallel, Policy, ProofMethod, Reason, Request, Requests, Row, RowSink, Seat, Session, Setup,
-    Shape, Statement, Stream, Table, TargetError, Workload,
+    CallError, Dataset, Emulation, Home, Instance, Known, Look, NodeId, NodeSet, Parallel, Policy,
+    ProofMethod, Request, Seat, Session, Setup, Shape, Stream, TargetError, Workload,
 };
 use hopcost_sys::{Root, affinity, processes};
 
+use everything::Everything;
 use named::{dataset, home, machine, nothing_promised, target, workload};
 use server::PostgreSql;
 
@@ -80,129 +82,16 @@ fn seat() -> Seat {
     Seat { home: Some(home().into()), at: Some(home()), worker: cpu, ..Seat::default() }
 }
 
-/// All rows of all tables of a data set.
-struct Everything(Vec<Table>);
-
-impl Workload for Everything {
-    fn name(&self) -> &'static str {
-        "everything"
-    }
-
-    fn about(&self) -> &'static str {
-        "all rows of all tables"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        self.0.iter().map(|table| table.name).collect::<Vec<_>>().leak()
-    }
-
-    fn statements(&self, _: Shape) -> Vec<Statement> {
-        let statement = |table: &Table| {
-            let columns: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
-            let sql = format!("SELECT {} FROM {}", columns.join(", "), table.name).leak();
-            Statement { name: table.name, sql, arguments: 0, recompile: false, script: None }
-        };
-        self.0.iter().map(statement).collect()
-    }
-
-    fn calls_per_query(&self, _: Shape) -> u64 {
-        1
-    }
-
-    fn scratch_bytes(&self, _: Shape) -> u64 {
-        0
-    }
-
-    fn requests(&self, _: Shape, _: Stream) -> Box<dyn Requests> {
-        Box::new(First)
-    }
-
-    fn check(&self, _: Shape, _: &Request, _: &Answer) -> Result<(), Reason> {
-        Ok(())
-    }
-}
-
-struct First;
-
-impl Requests for First {
-    fn next(&mut self) -> Request {
-        Request { statement: 0, arguments: [0; 4] }
-    }
-}
-
-/// A row as its data set makes it.
-struct Made {
-    table: Table,
-    row: Row,
-    at: usize,
-}
-
-impl Made {
-    fn add(&mut self, add: impl FnOnce(Row) -> Row) {
-        self.row = add(self.row);
-        self.at += 1;
-    }
-}
-
-impl RowSink for Made {
-    fn integer(&mut self, value: i64) {
-        self.add(|row| row.integer(value));
-    }
-
-    fn text(&mut self, value: &str) {
-        match self.table.columns[self.at].kind {
-            Kind::Padded(width) => {
-                let padded = format!("{value:<width$}", width = usize::from(width));
-                self.add(|row| row.text(&padded));
-            }
-            _ => self.add(|row| row.text(value)),
-        }
-    }
-
-    fn timestamp_us(&mut self, value: i64) {
-        self.add(|row| row.integer(value));
-    }
-
-    fn null(&mut self) {
-        self.add(Row::null);
-    }
-}
-
-fn all_rows(dataset: &dyn Dataset, index: usize, table: &Table) -> Answer {
-    let mut answer = Answer::default();
-    for number in 0..table.rows {
-        let mut made = Made { table: table.clone(), row: Row::new(), at: 0 };
-        dataset.row(index, number, &mut made);
-        answer.add(made.row);
-    }
-    answer
-}
-
 #[test]
 fn tables_hold_the_same_in_postgresql_as_in_sqlite_and_as_they_were_made() {
-    for (name, rows) in [("tran_stats", 1000), ("archive_view", 50), ("tpcc", 1)] {
+    for (name, rows) in everything::ALL {
         let dataset = dataset(name);
-        // The cross product of the dimensions does not grow with the rows: it is asked for elsewhere.
-        let tables: Vec<Table> = dataset.tables(rows);
-        let asked: Vec<Table> =
-            tables.iter().filter(|table| table.name != "dimension").cloned().collect();
-        let everything = Everything(asked.clone());
-        let made: Vec<Answer> = tables
-            .iter()
-            .enumerate()
-            .filter(|(_, table)| table.name != "dimension")
-            .map(|(index, table)| all_rows(dataset, index, table))
-            .collect();
+        let (everything, made) = Everything::of(dataset, rows);
         for (target, address) in [("sqlite", ""), ("postgres", managed())] {
             let setup = setup(dataset, &everything, rows, address);
             let instance = open(target, &setup).unwrap();
             let mut session = instance.session(seat()).unwrap();
-            for (statement, table) in asked.iter().enumerate() {
-                let request = Request { statement, arguments: [0; 4] };
-                let answer = session.execute(&request).unwrap();
-                assert_eq!(answer.rows, table.rows, "{target}: {}", table.name);
-                assert_eq!(answer, made[statement], "{target}: {}", table.name);
-            }
+            everything.assert_is(&made, target, &mut *session);
         }
     }
 }

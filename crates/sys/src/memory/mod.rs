@@ -1,19 +1,19 @@
 //! Memory in a chosen place, and the proof that it is there.
 
 mod arena;
+mod foreign;
 mod locate;
 pub mod numa_maps;
 mod policy;
 mod region;
-mod shared;
 
 use hopcost_core::{PageSize, ProofMethod};
 
 use crate::{Root, topology};
 
 pub use arena::Arena;
+pub use foreign::{Foreign, Pages};
 pub use region::{PIECE, PlaceError, Placing, Region, Request, obstacle};
-pub use shared::{Pages, Shared};
 
 /// Which of the calls that place memory and read its place are forbidden to us, by a sandbox's
 /// filter or because the kernel knows no memory nodes: found out by trying.

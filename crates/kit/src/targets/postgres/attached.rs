@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use hopcost_core::{Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError};
 
-use super::super::{Heard, say, wanted};
-use super::address::Address;
+use super::super::remote::address::Address;
+use super::super::{Heard, data_words, say, wanted};
 use super::instance::{Cluster, Copy};
 use super::load::Loader;
 use super::schema;
@@ -64,7 +64,7 @@ pub fn open(
         "PostgreSQL {}, attached by {where_it_is}, {buffers} of shared buffers, {}; {}",
         copy.version(),
         copy.pages(),
-        schema::words(setup)
+        data_words(setup)
     );
     let cluster = Cluster::new(setup, vec![copy], identity)?;
     Ok(Box::new(Attached { cluster, begun, keep: setup.keep_data || is_there }))

@@ -1,25 +1,29 @@
 //! Servers that are up: sessions, proof, plans, and what they count themselves.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hopcost_core::{
-    CpuSet, Home, Instance, Known, Locality, Look, NodeId, PageSize, Parallel, Policy, ProofMethod,
-    Reading, Reason, Request, Seat, Session, Setup, Statement, Stream, TargetError,
+    CpuSet, Home, Instance, Known, Locality, Look, PageSize, Parallel, ProofMethod, Reading,
+    Reason, Seat, Session, Setup, Statement, TargetError,
 };
-use hopcost_sys::memory::Shared;
+use hopcost_sys::memory::Foreign;
 use hopcost_sys::{Root, affinity, processes};
 
 use super::super::ledger::Ledger;
-use super::super::{in_truth, spread_in_truth};
-use super::address::{Address, Place};
-use super::audit::Trail;
+use super::super::remote::address::Address;
+use super::super::remote::first_arguments;
+use super::super::remote::ground::Ground;
+use super::super::remote::process::is_here;
+use super::super::remote::quarters::Quarters;
+use super::super::remote::trail::{Scribe, Trail};
+use super::audit::ServerLog;
 use super::buffer_view::BufferView;
 use super::filling::Fillings;
 use super::lines::Lines;
 use super::parallel::{self, Nodes, Watch};
-use super::server::{Quarters, Server};
+use super::server::Server;
 use super::session::{Connection, LogWriter, Opening, Ready, failed, name_of, numbered};
 use super::statistics::{self, Teller};
 use super::waits::Waits;
@@ -55,65 +59,6 @@ pub struct Copy {
     own: Option<(Server, Quarters)>,
 }
 
-/// A server's shared memory, and where it is to be.
-#[derive(Clone, Debug)]
-pub struct Ground {
-    memory: Shared,
-    /// The node that it is on, or one of those that it is dealt out to; none where it may be anywhere.
-    asked: Option<NodeId>,
-    /// The nodes that it is dealt out to; none where it is on one.
-    spread: Vec<NodeId>,
-    bound: bool,
-    /// What the last look found.
-    in_place: Arc<Mutex<[u64; 2]>>,
-}
-
-impl Ground {
-    /// Where its pages are; none where it may be anywhere, or nothing can be told. A glance that sees
-    /// pages elsewhere becomes a full look.
-    fn locality(&self, look: Look) -> Option<Locality> {
-        let most = if look == Look::Glance { GLANCE } else { FULL };
-        let mut found = self.look(most)?;
-        if look == Look::Glance && found.objection().is_some() {
-            found = self.look(FULL)?;
-        }
-        *self.in_place.lock().unwrap_or_else(PoisonError::into_inner) = found.in_place();
-        Some(found)
-    }
-
-    fn look(&self, most: usize) -> Option<Locality> {
-        let pages = self.memory.pages(most).ok()?;
-        self.found(ProofMethod::MovePages, pages.by_node, 0)
-    }
-
-    fn found(
-        &self,
-        method: ProofMethod,
-        pages_by_node: BTreeMap<NodeId, u64>,
-        pages_unknown: u64,
-    ) -> Option<Locality> {
-        Some(Locality {
-            asked: self.asked?,
-            spread: self.spread.clone(),
-            bound: self.bound,
-            pages_by_node,
-            pages_unknown,
-            method,
-            page_size: self.memory.page_size,
-            page_size_share: 1.0,
-        })
-    }
-
-    /// Pages in their place, of all that the last look asked about.
-    pub fn in_place(&self) -> [u64; 2] {
-        *self.in_place.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Pages looked at by a glance, and by a full look.
-const GLANCE: usize = 1 << 12;
-const FULL: usize = 1 << 18;
-
 const NOT_OURS: &str = "\
     this level pins the postmaster, and that of a server that runs would stay where it was put for all of its \
     users: take postgres:managed, or leave the level out";
@@ -137,16 +82,9 @@ impl Copy {
     ) -> Result<Self, TargetError> {
         let mut warden = Wire::connect(&server.address).map_err(failed)?;
         warm(&mut warden).map_err(failed)?;
-        let cpus = home.node.and_then(|node| setup.machine.node(node)).map(|node| &node.cpus);
-        let bound = match home.policy {
-            Some(policy) => policy != Policy::FirstTouch,
-            None => cpus.is_some_and(CpuSet::is_empty),
-        };
         let view = Mutex::new(BufferView::of(&mut warden));
         let copy = Self::of(server.address.clone(), warden, "", home)?;
-        let spread: Vec<_> = spread_in_truth(setup, home).iter().collect();
-        let asked = home.node.map(|node| in_truth(setup, node)).or(spread.first().copied());
-        let ground = copy.ground.map(|ground| Ground { asked, spread, bound, ..ground });
+        let ground = copy.ground.map(|ground| ground.at(setup, home));
         Ok(Self { ground, view, own: Some((server, quarters)), ..copy })
     }
 
@@ -161,15 +99,10 @@ impl Copy {
             warden.query(greeting).map_err(failed)?;
             warm(&mut warden).map_err(failed)?;
         }
-        let is_placed = is_here(&address, warden.pid);
-        let memory = is_placed.then(|| Shared::largest(warden.pid).ok().flatten()).flatten();
-        let ground = memory.map(|memory| Ground {
-            memory,
-            asked: home.node,
-            spread: Vec::new(),
-            bound: false,
-            in_place: Arc::default(),
-        });
+        let is_placed = is_here(&address, warden.pid, &["postgres"]).is_some();
+        let memory =
+            is_placed.then(|| Foreign::largest_shared(warden.pid).ok().flatten()).flatten();
+        let ground = memory.map(|memory| Ground::anywhere(memory, home.node));
         let log_writer = warden.value(LOG_WRITER).map_err(failed)?;
         let lines = Lines::default();
         lines.add(&warden);
@@ -212,7 +145,8 @@ impl Copy {
 
     /// What it writes down, where that is ours to read.
     fn trail(&self) -> Result<&Arc<Trail>, TargetError> {
-        let open = || Trail::open(&self.own.as_ref()?.0.log).ok().map(Arc::new);
+        let scribe = || Box::new(ServerLog) as Box<dyn Scribe>;
+        let open = || Trail::open([(self.own.as_ref()?.0.log(), scribe())]).ok().map(Arc::new);
         self.trail
             .get_or_init(open)
             .as_ref()
@@ -226,7 +160,7 @@ impl Copy {
 
     /// What its memory is made of.
     pub fn pages(&self) -> PageSize {
-        self.ground.as_ref().map_or(PageSize::Base, |ground| ground.memory.page_size)
+        self.ground.as_ref().map_or(PageSize::Base, Ground::page_size)
     }
 
     /// The connection that looks after it.
@@ -243,7 +177,7 @@ impl Copy {
 
     /// What its views said of its memory, or why they were not asked.
     fn note(&self) -> Option<String> {
-        let node = self.ground.as_ref()?.asked?;
+        let node = self.ground.as_ref()?.asked()?;
         match &*self.view.lock().unwrap_or_else(PoisonError::into_inner) {
             Ok(view) => view.summary(&mut self.warden(), node).ok()?,
             Err(reason) => Some(format!("pg_buffercache_numa: missing, because {reason}")),
@@ -288,18 +222,6 @@ const BY_ITSELF: &str = "BEGIN; SET LOCAL max_parallel_workers_per_gather = 0; \
                          SET LOCAL enable_indexonlyscan = off;";
 
 const HAS_PREWARM: &str = "SELECT 1 FROM pg_extension WHERE extname = 'pg_prewarm'";
-
-/// Is a process of a server's on this host, and have we the right to place it?
-fn is_here(address: &Address, pid: u32) -> bool {
-    let is_near = match &address.place {
-        Place::Directory(_) => true,
-        Place::Host(host) => ["localhost", "127.0.0.1", "::1"].contains(&host.as_str()),
-    };
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    is_near
-        && name.starts_with("postgres")
-        && affinity::mask_of(pid).is_ok_and(|mask| affinity::pin_other(pid, &mask).is_ok())
-}
 
 /// The servers of an experiment.
 pub struct Cluster {
@@ -505,21 +427,6 @@ impl Instance for Cluster {
     }
 }
 
-/// A first request for each statement, where the workload has one.
-fn first_arguments(setup: &Setup<'_>) -> Vec<[i64; 4]> {
-    let statements = setup.workload.statements(setup.shape).len();
-    let mut arguments = vec![[0; 4]; statements];
-    let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 1 });
-    let first: Vec<Request> = (0..REQUESTS).map(|_| requests.next()).collect();
-    // Backwards, so that each statement's first request stays.
-    for request in first.into_iter().rev() {
-        if let Some(of_statement) = arguments.get_mut(request.statement) {
-            *of_statement = request.arguments;
-        }
-    }
-    arguments
-}
-
 /// The scale of pgbench's own tables, as it finds it out itself; 1 where there are none.
 fn scale(wire: &mut Wire) -> Result<u32, WireError> {
     if wire.value("SELECT to_regclass('pgbench_branches')")?.is_none() {
@@ -528,9 +435,6 @@ fn scale(wire: &mut Wire) -> Result<u32, WireError> {
     let count = wire.value("SELECT count(*) FROM pgbench_branches")?;
     Ok(count.and_then(|count| count.parse().ok()).unwrap_or(1))
 }
-
-/// Among so many each statement of a mix comes up.
-const REQUESTS: usize = 64;
 
 /// Puts a process in its place, where it is not there yet.
 pub fn place(pid: u32, cpus: &CpuSet) -> bool {

@@ -4,30 +4,12 @@
 //! whatever the other end does; then the server, if it still lets somebody in, is told to end what it
 //! does for them.
 
-use std::net::{Shutdown, TcpStream};
-use std::os::unix::net::UnixStream;
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::address::Address;
+use super::super::remote::address::Address;
+use super::super::remote::stream::Line;
 use super::wire::Wire;
-
-/// A connection, as long as it is there.
-pub enum Line {
-    Unix(Weak<UnixStream>),
-    Tcp(Weak<TcpStream>),
-}
-
-impl Line {
-    /// Who waits at our end has lost it.
-    pub fn hang_up(&self) {
-        // One that is gone already needs no farewell.
-        let _ = match self {
-            Self::Unix(line) => line.upgrade().map(|line| line.shutdown(Shutdown::Both)),
-            Self::Tcp(line) => line.upgrade().map(|line| line.shutdown(Shutdown::Both)),
-        };
-    }
-}
 
 /// The connections to a server, and the processes that serve them.
 #[derive(Default)]

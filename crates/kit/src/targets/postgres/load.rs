@@ -5,17 +5,16 @@
 //! (FREEZE, ANALYZE)`: nothing about a row is left to be found out while it is measured.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread::{self, Thread};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use hopcost_core::{Dataset, TargetError};
 use hopcost_sys::readiness::Poller;
 
+use super::super::remote::address::Address;
+use super::super::remote::errand::Errand;
 use super::super::{Heard, Wanted, say, with_commas};
-use super::address::Address;
-use super::lines::Line;
 use super::schema::{self, Packed};
 use super::session::failed;
 use super::wire::{Wire, WireError};
@@ -24,7 +23,6 @@ use super::wire::{Wire, WireError};
 const BATCH_ROWS: u64 = 512;
 /// More connections wait for each other at the table's end.
 const MOST_CONNECTIONS: usize = 4;
-const BETWEEN_WORDS: Duration = Duration::from_millis(50);
 
 /// What is loaded, and where to.
 pub struct Loader<'a> {
@@ -32,64 +30,6 @@ pub struct Loader<'a> {
     /// What each connection says first, such as a search path.
     pub greeting: &'a str,
     pub dataset: &'a dyn Dataset,
-}
-
-/// A server that is spoken to from another thread: whether that has ended, and how it is broken off.
-#[derive(Default)]
-struct Errand {
-    ended: AtomicUsize,
-    is_over: AtomicBool,
-    lines: Mutex<Vec<Line>>,
-}
-
-impl Errand {
-    /// Looks after so many threads, until they have ended or nobody wants it any more.
-    fn watch(
-        &self,
-        threads: usize,
-        tell: &mut dyn FnMut() -> Result<(), TargetError>,
-    ) -> Result<(), TargetError> {
-        while self.ended.load(Ordering::Acquire) < threads {
-            thread::park_timeout(BETWEEN_WORDS);
-            let told = tell();
-            if told.is_err() {
-                self.is_over.store(true, Ordering::Relaxed);
-                // What is not ended is not there.
-                let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-                for line in lines.iter() {
-                    line.hang_up();
-                }
-                return told;
-            }
-        }
-        Ok(())
-    }
-
-    fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed)
-    }
-
-    fn on(&self, wire: &Wire) {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(wire.line());
-    }
-
-    /// Does one thread's work. Where it does not end well, the others need not go on.
-    fn run<T, E>(&self, waiting: &Thread, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        let _ended = Ended(self, waiting);
-        let outcome = work();
-        self.is_over.fetch_or(outcome.is_err(), Ordering::Relaxed);
-        outcome
-    }
-}
-
-/// Tells that a thread has ended, even where it died.
-struct Ended<'a>(&'a Errand, &'a Thread);
-
-impl Drop for Ended<'_> {
-    fn drop(&mut self) {
-        self.0.ended.fetch_add(1, Ordering::Release);
-        self.1.unpark();
-    }
 }
 
 impl Loader<'_> {
@@ -170,7 +110,7 @@ impl Loader<'_> {
     ) -> Result<(), WireError> {
         let table = &wanted.table;
         let mut wire = self.connect()?;
-        errand.on(&wire);
+        errand.on(wire.line());
         wire.copy_in(&schema::copy(table))?;
         let mut poller = Poller::of([wire.socket()])?;
         let mut packed = Packed::of(table.columns);
@@ -205,7 +145,7 @@ fn at_length(
 ) -> Result<(), TargetError> {
     tell()?;
     let (errand, waiting) = (Errand::default(), thread::current());
-    errand.on(wire);
+    errand.on(wire.line());
     thread::scope(|scope| {
         let asked = scope.spawn(|| errand.run(&waiting, || wire.query(sql)));
         let told = errand.watch(1, tell);

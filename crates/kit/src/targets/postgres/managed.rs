@@ -3,16 +3,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hopcost_core::{CpuSet, Home, Instance, Policy, Setup, TargetError};
-use hopcost_sys::child::{Memory, Place};
+use hopcost_core::{Home, Instance, Policy, Setup, TargetError};
+use hopcost_sys::child::Place;
 
-use super::super::{Heard, in_truth, say, spread_in_truth, wanted, with_commas, words_of};
-use super::address::Managed;
+use super::super::remote::address::Managed;
+use super::super::remote::ground::place_of;
+use super::super::remote::quarters::Quarters;
+use super::super::{Heard, data_words, say, wanted, with_commas, words_of};
 use super::instance::{Cluster, Copy};
 use super::load::Loader;
 use super::programs::Programs;
 use super::schema;
-use super::server::{self, Quarters, Server, Start};
+use super::server::{self, Server, Start};
 use super::session::failed;
 use super::statistics::TIMES_ITS_LOG;
 use super::wire::Wire;
@@ -30,7 +32,7 @@ pub fn open(
     heard: &mut Heard<'_>,
 ) -> Result<Box<dyn Instance>, TargetError> {
     let programs = Programs::find(managed)?;
-    let home = programs.home(&setup.cache_dir)?;
+    let home = programs.account.home(&setup.cache_dir, "postgres")?;
     let loading = Loading { managed, setup, programs: &programs, home: &home };
     let kept = loading.ensure(heard)?;
     let homes = match setup.homes.as_slice() {
@@ -56,7 +58,7 @@ pub fn open(
         copies[0].version(),
         copies[0].pages(),
         loading.own_settings(),
-        schema::words(setup)
+        data_words(setup)
     );
     Ok(Box::new(Cluster::new(setup, copies, identity)?))
 }
@@ -75,7 +77,7 @@ impl Loading<'_> {
         if path.is_dir() {
             return Ok(path);
         }
-        let quarters = Quarters::take(self.programs, self.home)?;
+        let quarters = Quarters::take(&self.programs.account, self.home)?;
         let data = quarters.path().join("data");
         say(heard, "making an empty database", 0.0)?;
         server::create(self.programs, &data)?;
@@ -123,9 +125,9 @@ impl Loading<'_> {
 
     /// A server on a copy of the data, in its home.
     fn start(&self, kept: &Path, home: Home) -> Result<Copy, TargetError> {
-        let quarters = Quarters::take(self.programs, self.home)?;
+        let quarters = Quarters::take(&self.programs.account, self.home)?;
         let data = quarters.path().join("data");
-        server::copy(self.programs, kept, &data)?;
+        self.programs.account.copy(kept, &data)?;
         let shared_buffers = format!("{}MB", self.shared_buffers_mib(home));
         let connections = (self.setup.sessions + OWN_SESSIONS).to_string();
         // Two readings of the clock for each write and flush of the log, which takes a thousand times as long.
@@ -148,7 +150,7 @@ impl Loading<'_> {
             ("max_wal_size", "16GB"),
         ];
         let settings = self.settings(&[timed, &settings].concat());
-        let place = self.place_of(home);
+        let place = place_of(self.setup, home);
         let server = Server::start(&Start {
             programs: self.programs,
             data: &data,
@@ -158,25 +160,6 @@ impl Loading<'_> {
             wait: self.managed.wait,
         })?;
         Copy::own(server, quarters, home, self.setup)
-    }
-
-    /// Beginning on a node's CPUs, a server touches its memory first from there. All memory is bound to a
-    /// node without any, and where the experiment says so. What it says holds for every process of the
-    /// server, as it does where somebody starts one by numactl.
-    fn place_of(&self, home: Home) -> Place {
-        if home.policy == Some(Policy::Interleave) {
-            let nodes = spread_in_truth(self.setup, home);
-            return Place { cpus: None, memory: Some(Memory::Interleaved(nodes)) };
-        }
-        let Some(node) = home.node else { return Place::default() };
-        let cpus = self.setup.machine.node(node).map(|node| node.cpus.clone()).unwrap_or_default();
-        let usable: CpuSet = cpus.intersection(&self.setup.ground.limits.cpus);
-        let is_bound = matches!(home.policy, Some(Policy::Bind | Policy::PerNode));
-        Place {
-            memory: (is_bound || usable.is_empty())
-                .then(|| Memory::Bound(in_truth(self.setup, node))),
-            cpus: Some(usable).filter(|cpus| !cpus.is_empty()),
-        }
     }
 
     /// What all of our servers have, then `more`, then what the user wants.

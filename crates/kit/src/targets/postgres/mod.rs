@@ -13,7 +13,6 @@ mod attached;
 mod audit;
 mod buffer_view;
 mod filling;
-mod input;
 mod instance;
 mod lines;
 mod load;
@@ -25,8 +24,6 @@ mod script;
 mod server;
 mod session;
 mod statistics;
-mod stream;
-mod tls;
 mod types;
 mod waits;
 mod wire;
@@ -36,8 +33,9 @@ use hopcost_core::{
     TargetError,
 };
 
+pub use super::remote::address::{Address, Asked};
 use super::{Wanted, wanted};
-pub use address::{Address, Asked, read};
+pub use address::read;
 pub use wire::{Wire, WireError};
 
 /// The target.

@@ -1,16 +1,13 @@
-//! PostgreSQL's programs on this host, and the user that they run as.
+//! PostgreSQL's programs on this host.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use hopcost_core::TargetError;
-use hopcost_sys::is_root;
 
-use super::address::Managed;
+use super::super::remote::account::Account;
+use super::super::remote::address::Managed;
+use super::super::remote::version::numbers;
 
 /// Where packages put them, version by version: Debian's, and those of the PostgreSQL project for Red Hat
 /// and SUSE.
@@ -24,14 +21,8 @@ pub struct Programs {
     directory: PathBuf,
     /// Such as `15.18`.
     pub version: String,
-    user: Option<User>,
-}
-
-/// Whom a server runs as where we are root, which it refuses to be.
-#[derive(Clone, Copy, Debug)]
-struct User {
-    user: u32,
-    group: u32,
+    /// Whom they run as.
+    pub account: Account,
 }
 
 impl Programs {
@@ -53,8 +44,7 @@ impl Programs {
         let Some((_, version, directory)) = chosen else {
             return Err(TargetError::NotHere(missing(managed, &there).into()));
         };
-        let user = if is_root() { Some(User::unprivileged()?) } else { None };
-        Ok(Self { directory, version, user })
+        Ok(Self { directory, version, account: Account::of_server("PostgreSQL", &["postgres"])? })
     }
 
     /// The first number of the version.
@@ -64,51 +54,7 @@ impl Programs {
 
     /// A command, as the server's user.
     pub fn command(&self, program: &str) -> Command {
-        self.as_user(&self.directory.join(program))
-    }
-
-    /// Any command, as the server's user.
-    pub fn as_user(&self, program: &Path) -> Command {
-        let mut command = Command::new(program);
-        // Settings of ours are not to reach it.
-        command.env_clear().env("LC_ALL", "C").env("PATH", "/usr/bin:/bin");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        if let Some(User { user, group }) = self.user {
-            command.uid(user).gid(group);
-        }
-        command
-    }
-
-    /// Gives a directory to the server's user.
-    pub fn give(&self, directory: &Path) -> io::Result<()> {
-        match self.user {
-            Some(User { user, group }) => chown(directory, Some(user), Some(group)),
-            None => Ok(()),
-        }
-    }
-
-    /// A directory for servers and their data which their user can reach: the cache where that is so.
-    pub fn home(&self, cache: &Path) -> Result<PathBuf, TargetError> {
-        let mut refused = Vec::new();
-        // Root's own cache is closed to everybody else.
-        for parent in [Some(cache), is_root().then_some(Path::new("/var/cache/hopcost"))] {
-            let Some(directory) = parent.map(|parent| parent.join("postgres")) else { continue };
-            match self.reach(&directory) {
-                Ok(()) => return Ok(directory),
-                Err(error) => refused.push(format!("{}: {error}", directory.display())),
-            }
-        }
-        let refused = refused.join("; ");
-        let words = "PostgreSQL's user needs a directory of its own: name one that it can reach with \
-                     --cache-dir";
-        Err(TargetError::Failed(format!("{words} ({refused})")))
-    }
-
-    fn reach(&self, directory: &Path) -> io::Result<()> {
-        fs::create_dir_all(directory)?;
-        self.give(directory)?;
-        let mut look = self.as_user(Path::new("true"));
-        look.current_dir(directory).stderr(Stdio::null()).status().map(|_| ())
+        self.account.command(&self.directory.join(program))
     }
 }
 
@@ -133,15 +79,6 @@ fn version_of(directory: &Path) -> Option<String> {
     text.split_whitespace().nth(2).map(str::to_owned)
 }
 
-/// `15.18` is 15 and 18; `19devel` is 19.
-fn numbers(version: &str) -> Vec<u32> {
-    let leading = |part: &str| {
-        let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
-        part[..end].parse().ok()
-    };
-    version.split('.').map_while(leading).collect()
-}
-
 fn missing(managed: &Managed, there: &[String]) -> String {
     let wanted = managed.version.as_deref().map_or(String::new(), |version| format!(" {version}"));
     let there = if there.is_empty() {
@@ -155,35 +92,9 @@ fn missing(managed: &Managed, there: &[String]) -> String {
     )
 }
 
-impl User {
-    /// The package's, else the one who owns nothing.
-    fn unprivileged() -> Result<Self, TargetError> {
-        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let named = |name: &str| {
-            let line = users.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'))?;
-            let mut ids = line.split(':').skip(1).map(str::parse);
-            Some(Self { user: ids.next()?.ok()?, group: ids.next()?.ok()? })
-        };
-        named("postgres").or_else(|| named("nobody")).ok_or_else(|| {
-            let words = "PostgreSQL refuses to run as root, and there is neither a user 'postgres' nor \
-                         'nobody' here";
-            TargetError::NotHere(words.into())
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_are_compared_by_their_numbers() {
-        assert_eq!(numbers("15.18"), [15, 18]);
-        assert_eq!(numbers("19devel"), [19]);
-        assert!(numbers("15.18").starts_with(&numbers("15")));
-        assert!(!numbers("15.18").starts_with(&numbers("15.1")));
-        assert!(numbers("9.6") < numbers("15.1"));
-    }
 
     #[test]
     fn a_version_that_is_not_there_is_named_with_those_that_are() {

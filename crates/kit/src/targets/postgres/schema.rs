@@ -6,7 +6,7 @@
 
 use hopcost_core::{Answer, Column, Dataset, Kind, Row, RowSink, Setup, Table};
 
-use super::super::{Wanted, wanted, with_commas};
+use super::super::{Wanted, wanted};
 use super::types::US_TO_2000;
 
 /// Goes up when data is laid out differently by the same statements.
@@ -26,17 +26,6 @@ pub fn digest(setup: &Setup<'_>) -> u64 {
         digest.add(packed.bytes.iter().fold(Row::new(), |row, byte| row.integer((*byte).into())));
     }
     digest.digest
-}
-
-/// What a setup's data is: `tran_stats, 2,000,000 rows`.
-pub fn words(setup: &Setup<'_>) -> String {
-    let rows = setup.shape.rows;
-    match setup.dataset {
-        Some(dataset) if wanted(setup).iter().any(|wanted| wanted.table.rows > 0) => {
-            format!("{}, {} {}", dataset.name(), with_commas(rows), dataset.unit(rows))
-        }
-        _ => "no data".to_owned(),
-    }
 }
 
 /// Rows from all over a table.

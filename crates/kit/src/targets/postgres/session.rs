@@ -20,14 +20,15 @@ use hopcost_core::{
     Row, Seat, Session, Statement, TargetError,
 };
 use hopcost_sys::affinity;
-use hopcost_sys::memory::Shared;
+use hopcost_sys::memory::Foreign;
 use postgres_protocol::message::frontend;
 
 use super::super::ledger::Ledger;
-use super::address::Address;
-use super::audit::{self, Audited, Trail};
+use super::super::remote::address::Address;
+use super::super::remote::ground::Ground;
+use super::super::remote::trail::{Audited, Trail};
+use super::audit;
 use super::filling::{Filler, Fillings};
-use super::instance::Ground;
 use super::lines::Lines;
 use super::parallel::{self, Team, Watch};
 use super::script::{Client, Compiled};
@@ -115,7 +116,7 @@ pub struct Connection {
     asked: usize,
     cpu: Option<CpuId>,
     log_writer: Option<LogWriter>,
-    memory: Option<Shared>,
+    memory: Option<Foreign>,
     team: Option<Team>,
     audited: Option<Audited>,
     ground: Option<Ground>,
@@ -181,7 +182,7 @@ impl Connection {
         opening.lines.add(&wire);
         // Only a server on this host, and ours to look into, has one.
         let told = opening.cpu.filter(|_| opening.tells_pages);
-        let memory = told.and_then(|_| Shared::largest(wire.pid).ok().flatten());
+        let memory = told.and_then(|_| Foreign::largest_shared(wire.pid).ok().flatten());
         let pid = wire.pid;
         let team =
             opening.watch.map(|(watch, is_ours)| Team::of(watch, pid, at, parallel, is_ours));

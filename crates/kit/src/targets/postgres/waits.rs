@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use hopcost_core::{Nature, Reading};
 
-use super::address::Address;
+use super::super::remote::address::Address;
 use super::lines::Lines;
 use super::wire::{Rows, Wire, WireError};
 

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -18,10 +19,9 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256};
 use postgres_protocol::message::frontend;
 use thiserror::Error;
 
-use super::address::{Address, Secret, Wait};
-use super::input::{Input, Message};
-use super::lines::Line;
-use super::stream::{Stream, words};
+use super::super::remote::address::{Address, Place, Secret, Tls, Wait};
+use super::super::remote::input::{Framing, Input, Message};
+use super::super::remote::stream::{Line, Stream, words};
 
 /// What went wrong.
 #[derive(Debug, Error)]
@@ -90,10 +90,22 @@ pub type Rows = Vec<Vec<Option<String>>>;
 /// Another process of the server's died, and all begin anew.
 const CRASH_SHUTDOWN: &str = "57P02";
 
+/// A tag, a length that counts itself, and so much.
+struct Tagged;
+
+impl Framing for Tagged {
+    const HEAD: usize = 5;
+
+    #[inline]
+    fn read(head: &[u8]) -> (u8, usize) {
+        (head[0], (int4(head, 1).max(4) - 4) as usize)
+    }
+}
+
 /// A connection, ready for questions.
 pub struct Wire {
     stream: Stream,
-    input: Input,
+    input: Input<Tagged>,
     out: BytesMut,
     wait: Wait,
     /// By what it waits, once it has.
@@ -112,7 +124,7 @@ const MOST_TAKEN_ALONG: usize = 4 << 10;
 impl Wire {
     /// Connects, and is let in.
     pub fn connect(address: &Address) -> Result<Self, WireError> {
-        let stream = Stream::open(address)
+        let stream = open(address)
             .map_err(|words| WireError::Lost(format!("postgres:{address}: {words}")))?;
         let mut wire = Self {
             stream,
@@ -435,6 +447,24 @@ impl Wire {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// Goes there, encrypted where that is wanted and the server has it.
+fn open(address: &Address) -> Result<Stream, String> {
+    let socket = |directory: &Path| directory.join(format!(".s.PGSQL.{}", address.port));
+    let mut stream = Stream::open(address, socket)?;
+    if address.tls == Tls::Disable || matches!(address.place, Place::Unix(_)) {
+        return Ok(stream);
+    }
+    let (mut question, mut answer) = (BytesMut::new(), [0]);
+    frontend::ssl_request(&mut question);
+    let asked = stream.write_all(&question).and_then(|()| stream.read(&mut answer));
+    match (asked.map_err(|error| words(&error))?, answer, address.tls) {
+        (0, ..) => Err(words(&io::ErrorKind::UnexpectedEof.into())),
+        (_, [b'S'], _) => stream.encrypted(address),
+        (_, _, Tls::Prefer) => Ok(stream),
+        _ => Err("the server has no TLS, and sslmode asks for it".to_owned()),
     }
 }
 

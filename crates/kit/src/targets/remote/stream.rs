@@ -1,18 +1,16 @@
 //! The way to a server and back: a Unix socket, TCP, or TLS over it.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::BytesMut;
 use hopcost_sys::{liveness, readiness};
-use postgres_protocol::message::frontend;
 
-use super::address::{Address, Place, Tls};
-use super::lines::Line;
+use super::address::{Address, Place};
 use super::tls::{self, Encrypted};
 
 /// A connection's socket, which whoever hangs up knows, too.
@@ -28,48 +26,56 @@ pub struct Socket(Arc<TcpStream>);
 /// A host that gives no sign of life for so long is taken for gone.
 const SILENCE: Duration = Duration::from_secs(30);
 
+/// A connection, as long as it is there: what whoever hangs up has to know.
+pub enum Line {
+    Unix(Weak<UnixStream>),
+    Tcp(Weak<TcpStream>),
+}
+
+impl Line {
+    /// Who waits at our end has lost it.
+    pub fn hang_up(&self) {
+        // One that is gone already needs no farewell.
+        let _ = match self {
+            Self::Unix(line) => line.upgrade().map(|line| line.shutdown(Shutdown::Both)),
+            Self::Tcp(line) => line.upgrade().map(|line| line.shutdown(Shutdown::Both)),
+        };
+    }
+}
+
 impl Stream {
-    pub fn open(address: &Address) -> Result<Self, String> {
+    /// Goes there, in the clear; `socket_of` says which file the Unix socket is.
+    pub fn open(
+        address: &Address,
+        socket_of: impl FnOnce(&Path) -> PathBuf,
+    ) -> Result<Self, String> {
         let said = |error: io::Error| words(&error);
-        let most = Some(address.patience);
-        match &address.place {
-            Place::Directory(directory) => {
-                let path = directory.join(format!(".s.PGSQL.{}", address.port));
+        let stream = match &address.place {
+            Place::Unix(named) => {
+                let path = socket_of(named);
                 let socket = UnixStream::connect(&path);
                 let socket = socket.map_err(|error| format!("{}: {error}", path.display()))?;
-                let stream = Self::Unix(Arc::new(socket));
-                stream.limit(most).map_err(said)?;
-                Ok(stream)
+                Self::Unix(Arc::new(socket))
             }
             Place::Host(host) => {
                 let socket = reached(host, address).map_err(said)?;
                 socket.set_nodelay(true).map_err(said)?;
                 liveness::notice_death(socket.as_fd(), SILENCE).map_err(said)?;
-                let stream = Self::Tcp(Arc::new(socket));
-                stream.limit(most).map_err(said)?;
-                stream.secured(host, address)
+                Self::Tcp(Arc::new(socket))
             }
-        }
+        };
+        stream.limit(Some(address.patience)).map_err(said)?;
+        Ok(stream)
     }
 
-    fn secured(self, host: &str, address: &Address) -> Result<Self, String> {
-        let Self::Tcp(socket) = &self else { return Ok(self) };
-        if address.tls == Tls::Disable {
-            return Ok(self);
-        }
-        let mut question = BytesMut::new();
-        frontend::ssl_request(&mut question);
-        let mut answer = [0];
-        let mut plain = &**socket;
-        let asked = plain.write_all(&question).and_then(|()| plain.read_exact(&mut answer));
-        asked.map_err(|error| words(&error))?;
-        match (&answer, address.tls) {
-            (b"S", _) => tls::over(Socket(Arc::clone(socket)), host, address)
-                .map(|encrypted| Self::Encrypted(Box::new(encrypted)))
-                .map_err(|error| format!("TLS: {error}")),
-            (_, Tls::Prefer) => Ok(self),
-            _ => Err("the server has no TLS, and sslmode asks for it".to_owned()),
-        }
+    /// The same way, encrypted from here on: both ends have said that they will.
+    pub fn encrypted(&self, address: &Address) -> Result<Self, String> {
+        let (Self::Tcp(socket), Place::Host(host)) = (self, &address.place) else {
+            return Err("only what goes over the network is encrypted".to_owned());
+        };
+        tls::over(Socket(Arc::clone(socket)), host, address)
+            .map(|encrypted| Self::Encrypted(Box::new(encrypted)))
+            .map_err(|error| format!("TLS: {error}"))
     }
 
     /// From here on nobody waits longer than this for the other end, or as long as it takes.

@@ -6,22 +6,30 @@
 
 use std::cell::Cell;
 use std::io;
+use std::marker::PhantomData;
 use std::mem;
 use std::ops::Range;
 
-use super::wire::int4;
+/// How a protocol's messages are told apart.
+pub trait Framing {
+    /// The bytes before a message's content.
+    const HEAD: usize;
+
+    /// A message's tag, and how long its content is.
+    fn read(head: &[u8]) -> (u8, usize);
+}
 
 /// One message of the server's.
 pub struct Message {
-    /// Its kind.
+    /// Its kind, or its number.
     pub tag: u8,
     /// Where its content lies in the buffer.
     body: Range<usize>,
 }
 
 /// What has come and is not taken yet.
-#[derive(Default)]
-pub struct Input {
+pub struct Input<F> {
+    framing: PhantomData<F>,
     buffer: Vec<u8>,
     from: usize,
     to: usize,
@@ -37,19 +45,26 @@ thread_local! {
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-impl Input {
-    /// A tag, a length that counts itself, and so much.
+impl<F> Default for Input<F> {
+    fn default() -> Self {
+        Self { framing: PhantomData, buffer: Vec::new(), from: 0, to: 0, is_shared: false }
+    }
+}
+
+impl<F: Framing> Input<F> {
+    /// The next message, where all of it is here.
     #[inline]
     pub fn next(&mut self) -> Option<Message> {
         let there = &self.buffer[self.from..self.to];
-        let (head, rest) = there.split_first_chunk::<5>()?;
-        let length = (int4(head, 1).max(4) - 4) as usize;
+        let (head, rest) = there.split_at_checked(F::HEAD)?;
+        let (tag, length) = F::read(head);
         if rest.len() < length {
             return None;
         }
-        let body = self.from + 5..self.from + 5 + length;
+        let start = self.from + F::HEAD;
+        let body = start..start + length;
         self.from = body.end;
-        Some(Message { tag: head[0], body })
+        Some(Message { tag, body })
     }
 
     /// What a message holds.
@@ -116,6 +131,18 @@ impl Input {
 mod tests {
     use super::*;
 
+    /// A tag, a length that counts itself, and so much.
+    struct Tagged;
+
+    impl Framing for Tagged {
+        const HEAD: usize = 5;
+
+        fn read(head: &[u8]) -> (u8, usize) {
+            let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
+            (head[0], length as usize - 4)
+        }
+    }
+
     fn message(tag: u8, body: &[u8]) -> Vec<u8> {
         let length = i32::try_from(body.len() + 4).unwrap().to_be_bytes();
         [&[tag][..], &length, body].concat()
@@ -127,7 +154,7 @@ mod tests {
         let stream = [message(b'C', b"SELECT 1\0"), message(b'D', &long), message(b'Z', b"I")];
         let stream = stream.concat();
         for piece in [1, 5, 4096, stream.len()] {
-            let (mut input, mut seen) = (Input::default(), Vec::new());
+            let (mut input, mut seen) = (Input::<Tagged>::default(), Vec::new());
             for (n, bytes) in stream.chunks(piece).enumerate() {
                 if n % 2 == 0 {
                     input.put(bytes);
@@ -149,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_buffer_with_something_in_it_is_not_lent() {
-        let (mut one, mut other) = (Input::default(), Input::default());
+        let (mut one, mut other) = (Input::<Tagged>::default(), Input::<Tagged>::default());
         one.put(&message(b'C', b"one"));
         one.lend();
         other.put(&message(b'D', b"other"));

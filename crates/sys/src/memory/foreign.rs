@@ -1,7 +1,7 @@
-//! Memory that a server shares among its processes, looked at from outside.
+//! A server's memory, looked at from outside: what its processes share, or what its only one has to itself.
 //!
-//! Method: the largest shared mapping of a process is found in `/proc/PID/maps`, and the kernel is asked
-//! by `move_pages`, page by page and without moving any, where those pages are that the process itself
+//! Method: the largest mapping of a process, or all large ones, are found in `/proc/PID/maps`, and the kernel is
+//! asked by `move_pages`, page by page and without moving any, where those pages are that the process itself
 //! has touched. What it has not touched is in no account: to see all of it, ask about a process that has
 //! read all of it.
 //!
@@ -15,14 +15,17 @@ use hopcost_core::{NodeId, PageSize};
 
 use super::{locate, policy};
 
-/// Shared memory of a process.
+/// Memory of another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shared {
+pub struct Foreign {
     pid: u32,
-    range: Range<usize>,
+    ranges: Vec<Range<usize>>,
     /// What its pages are.
     pub page_size: PageSize,
 }
+
+/// What is smaller holds no data to speak of.
+const LARGE_BYTES: usize = 1 << 20;
 
 /// Where pages were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,17 +42,37 @@ fn any_below(most: usize, n: usize) -> usize {
     scattered as usize % most
 }
 
-impl Shared {
-    /// The largest shared mapping of a process.
-    pub fn largest(pid: u32) -> io::Result<Option<Self>> {
+impl Foreign {
+    /// The largest mapping that a process shares with others.
+    pub fn largest_shared(pid: u32) -> io::Result<Option<Self>> {
+        Self::largest(pid, shared)
+    }
+
+    /// The largest mapping that it has to itself.
+    pub fn largest_private(pid: u32) -> io::Result<Option<Self>> {
+        Self::largest(pid, private)
+    }
+
+    fn largest(pid: u32, kind: fn(&str) -> Option<Mapping>) -> io::Result<Option<Self>> {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
-        let largest = maps.lines().filter_map(shared).max_by_key(|(range, _)| range.len());
-        Ok(largest.map(|(range, page_size)| Self { pid, range, page_size }))
+        let largest = maps.lines().filter_map(kind).max_by_key(|(range, _)| range.len());
+        Ok(largest.map(|(range, page_size)| Self { pid, ranges: vec![range], page_size }))
+    }
+
+    /// All large mappings that it has to itself, on pages of the base size.
+    pub fn private(pid: u32) -> io::Result<Option<Self>> {
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
+        let is_meant = |(range, page_size): &Mapping| {
+            range.len() >= LARGE_BYTES && *page_size == PageSize::Base
+        };
+        let ranges = maps.lines().filter_map(private).filter(is_meant).map(|(range, _)| range);
+        let ranges: Vec<_> = ranges.collect();
+        Ok((!ranges.is_empty()).then_some(Self { pid, ranges, page_size: PageSize::Base }))
     }
 
     /// How large it is.
     pub fn bytes(&self) -> usize {
-        self.range.len()
+        self.ranges.iter().map(Range::len).sum()
     }
 
     /// Where its pages are: of all of them, or of `most`, one of each stretch of the same length. Which
@@ -61,13 +84,16 @@ impl Shared {
             PageSize::Huge2M => 2 << 20,
             PageSize::Huge1G => 1 << 30,
         };
-        let step = self.range.len().div_ceil(page_bytes).div_ceil(most).max(1);
-        let stretches = self.range.clone().step_by(page_bytes * step).enumerate();
-        let addresses: Vec<*const u8> = stretches
-            .map(|(n, start)| start + page_bytes * any_below(step, n))
-            .filter(|address| *address < self.range.end)
-            .map(|address| address as *const u8)
-            .collect();
+        let step = self.bytes().div_ceil(page_bytes).div_ceil(most).max(1);
+        let of_range = |range: &Range<usize>| {
+            let end = range.end;
+            let stretches = range.clone().step_by(page_bytes * step).enumerate();
+            stretches
+                .map(move |(n, start)| start + page_bytes * any_below(step, n))
+                .filter(move |address| *address < end)
+        };
+        let addresses = self.ranges.iter().flat_map(of_range);
+        let addresses: Vec<*const u8> = addresses.map(|address| address as *const u8).collect();
         let mut pages = Pages { looked_at: addresses.len(), ..Pages::default() };
         for chunk in addresses.chunks(locate::PAGES_PER_CALL) {
             for node in policy::nodes_of(self.pid, chunk)?.into_iter().flatten() {
@@ -78,8 +104,23 @@ impl Shared {
     }
 }
 
+/// Where it lies, and on what pages.
+type Mapping = (Range<usize>, PageSize);
+
+/// `7f00-7fff rw-p 00000000 00:00 0`, where it can be written to and is no file's.
+fn private(line: &str) -> Option<Mapping> {
+    let mut words = line.split_whitespace();
+    let (start, end) = locate::mapping(words.next()?)?;
+    let is_private = words.next()? == "rw-p";
+    let name = words.nth(3).unwrap_or("");
+    let is_huge = name.starts_with("/anon_hugepage");
+    let page_size = if is_huge { PageSize::Huge2M } else { PageSize::Base };
+    let is_memory = is_huge || name.is_empty() || name.starts_with("[anon:");
+    (is_private && is_memory).then_some((start..end, page_size))
+}
+
 /// `7f00-7fff rw-s 00000000 00:01 1025 /dev/zero (deleted)`, where it is memory and no file's.
-fn shared(line: &str) -> Option<(Range<usize>, PageSize)> {
+fn shared(line: &str) -> Option<Mapping> {
     let mut words = line.split_whitespace();
     let (start, end) = locate::mapping(words.next()?)?;
     let is_shared = words.next()?.ends_with('s');
@@ -118,6 +159,11 @@ mod tests {
             "7f10c2000000-7f10ca800000 rw-p 00000000 00:00 0",
         ] {
             assert_eq!(shared(other), None, "{other}");
+        }
+        let own = "7f10c2000000-7f10ca800000 rw-p 00000000 00:00 0";
+        assert_eq!(private(own), Some((0x7f10_c200_0000..0x7f10_ca80_0000, PageSize::Base)));
+        for other in [zero, huge, "55d0c2000000-55d0ca800000 rw-p 00000000 00:00 0   [heap]"] {
+            assert_eq!(private(other), None, "{other}");
         }
     }
 }

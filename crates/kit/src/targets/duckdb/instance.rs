@@ -1,0 +1,324 @@
+//! Processes with DuckDB in them, as hopcost sees them from outside: started in their place, proved, asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufRead, BufReader};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hopcost_core::{
+    Answer, CallError, Counted, CpuId, CpuSet, Home, Instance, Known, Locality, Look, Lookups,
+    Mail, Remote, Request, Seat, Session, Setup, TargetError,
+};
+use hopcost_sys::child::Stop;
+use hopcost_sys::memory::Foreign;
+use hopcost_sys::{affinity, readiness};
+
+use super::super::remote::first_arguments;
+use super::super::remote::ground::{Ground, place_of};
+use super::super::remote::input::Input;
+use super::super::remote::process::Process;
+use super::super::remote::stream::{Line, words};
+use super::super::{Heard, data_words, say, words_of};
+use super::protocol::{self, ANSWER, BETWEEN_PLANS, ERROR, PLANS, THREAD, Tagged};
+use super::server::{Asked, LOADING, Order, READY, WORD};
+
+/// Starts the processes.
+pub fn open(
+    library: Option<&Path>,
+    setup: &Setup<'_>,
+    heard: &mut Heard<'_>,
+) -> Result<Box<dyn Instance>, TargetError> {
+    let homes = match setup.homes.as_slice() {
+        [] => &[Home::default()][..],
+        homes => homes,
+    };
+    let start = |home: &Home| Copy::start(library, setup, *home, heard);
+    let copies = homes.iter().map(start).collect::<Result<Vec<_>, _>>()?;
+    let identity = format!(
+        "DuckDB {}, in a process of its own, one thread a query; {}",
+        copies[0].version,
+        data_words(setup)
+    );
+    let is_emulated = setup.emulation.is_some();
+    let statements = setup.workload.statements(setup.shape).len();
+    Ok(Box::new(Processes { copies, identity, is_emulated, statements, workers: Mutex::default() }))
+}
+
+/// A process with all the data. It ends before its directory does.
+struct Copy {
+    _process: Process,
+    socket: PathBuf,
+    version: String,
+    ground: Option<Ground>,
+    home: Home,
+    lines: Mutex<Vec<Line>>,
+    _directory: tempfile::TempDir,
+}
+
+fn failed(error: &dyn std::fmt::Display) -> TargetError {
+    TargetError::Failed(format!("starting DuckDB: {error}"))
+}
+
+impl Copy {
+    fn start(
+        library: Option<&Path>,
+        setup: &Setup<'_>,
+        home: Home,
+        heard: &mut Heard<'_>,
+    ) -> Result<Self, TargetError> {
+        let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
+        let socket = directory.path().join("socket");
+        let order = Order {
+            library: library.map(Path::to_owned),
+            dataset: setup.dataset.map(|dataset| dataset.name().to_owned()),
+            rows: setup.shape.rows,
+            tables: setup.workload.tables().iter().map(|&name| name.to_owned()).collect(),
+            statements: asked(setup),
+            socket: socket.clone(),
+        };
+        let order = serde_json::to_string(&order).map_err(|error| failed(&error))?;
+        let program = std::env::current_exe().map_err(|error| failed(&error))?;
+        let mut command = Command::new(program);
+        command.args([WORD, &order]).stdin(Stdio::null()).stdout(Stdio::piped());
+        let log = directory.path().join("log");
+        let place = place_of(setup, home);
+        let mut process = Process::start("DuckDB", command, &place, &log, Stop::Killed)?;
+        let version = loaded(&mut process, home, heard)?;
+        let memory = Foreign::private(process.pid()).ok().flatten();
+        let ground = memory.map(|memory| Ground::anywhere(memory, None).at(setup, home));
+        let lines = Mutex::default();
+        Ok(Self { _process: process, socket, version, ground, home, lines, _directory: directory })
+    }
+
+    fn connect(&self) -> Result<Wire, TargetError> {
+        let stream = UnixStream::connect(&self.socket).map_err(|error| failed(&error))?;
+        let stream = Arc::new(stream);
+        let line = Line::Unix(Arc::downgrade(&stream));
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        Ok(Wire { stream, input: Input::default() })
+    }
+}
+
+fn asked(setup: &Setup<'_>) -> Vec<Asked> {
+    let statements = setup.workload.statements(setup.shape).into_iter();
+    let asked = statements.zip(first_arguments(setup));
+    asked.map(|(statement, example)| Asked::of(&statement, example)).collect()
+}
+
+/// Waits until all is loaded: the library's version.
+fn loaded(process: &mut Process, home: Home, heard: &mut Heard<'_>) -> Result<String, TargetError> {
+    let said = process.take_output().map(BufReader::new);
+    for line in said.into_iter().flat_map(BufRead::lines) {
+        let line = line.map_err(|error| failed(&error))?;
+        if let Some(version) = line.strip_prefix(READY) {
+            return Ok(version.to_owned());
+        }
+        let Some((share, table)) = line.strip_prefix(LOADING).and_then(|rest| rest.split_once(' '))
+        else {
+            continue;
+        };
+        let what = format!("{table}{}", words_of(home));
+        say(heard, &what, share.parse().unwrap_or(0.0))?;
+    }
+    Err(TargetError::NotHere(process.last_words().into()))
+}
+
+/// The processes of an experiment.
+struct Processes {
+    copies: Vec<Copy>,
+    identity: String,
+    /// Are nodes sets of CPUs, whose pages are all in one place?
+    is_emulated: bool,
+    statements: usize,
+    workers: Mutex<BTreeSet<u32>>,
+}
+
+impl Instance for Processes {
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
+        let is_meant = |copy: &&Copy| seat.home.is_none_or(|home| copy.home == home);
+        let nowhere = || TargetError::Failed("there is no DuckDB for that place".to_owned());
+        let copy = self.copies.iter().find(is_meant).ok_or_else(nowhere)?;
+        let mut wire = copy.connect()?;
+        let thread = match wire.next().map_err(|error| failed(&error))? {
+            (THREAD, content) => content.try_into().map_or(0, u32::from_le_bytes),
+            (_, words) => {
+                return Err(TargetError::Failed(String::from_utf8_lossy(&words).into_owned()));
+            }
+        };
+        if let Some(cpu) = seat.worker {
+            affinity::pin_other(thread, &CpuSet::from_iter([cpu])).map_err(|error| {
+                TargetError::NotHere(format!("DuckDB's thread {thread}: {error}").into())
+            })?;
+        }
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner).insert(thread);
+        let ground = copy.ground.clone();
+        let tells_pages = !self.is_emulated;
+        Ok(Box::new(Connection { wire, thread, cpu: seat.worker, ground, tells_pages }))
+    }
+
+    fn prove(&self, look: Look) -> Known<Vec<Locality>> {
+        let grounds = self.copies.iter().filter_map(|copy| copy.ground.as_ref());
+        let homes: Vec<Locality> = grounds.filter_map(|ground| ground.locality(look)).collect();
+        if homes.is_empty() {
+            return Known::missing("the experiment does not say where the data is to be");
+        }
+        Known::Is(homes)
+    }
+
+    fn plans(&self) -> Result<Vec<String>, TargetError> {
+        let mut wire = self.copies[0].connect()?;
+        let mut question = Vec::new();
+        protocol::put(&mut question, PLANS, &[]);
+        let mut ask = || {
+            wire.next()?;
+            wire.send(&question)?;
+            wire.next()
+        };
+        let (tag, content) = ask().map_err(|error| failed(&error))?;
+        let told = String::from_utf8_lossy(&content);
+        if tag != PLANS {
+            return Err(TargetError::Failed(told.into_owned()));
+        }
+        let plans: Vec<String> = told.split(BETWEEN_PLANS).map(str::to_owned).collect();
+        debug_assert_eq!(plans.len(), self.statements);
+        Ok(plans)
+    }
+
+    fn workers(&self) -> Vec<u32> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+    }
+
+    fn hang_up(&self) {
+        for copy in &self.copies {
+            let lines =
+                std::mem::take(&mut *copy.lines.lock().unwrap_or_else(PoisonError::into_inner));
+            lines.iter().for_each(Line::hang_up);
+        }
+    }
+}
+
+/// The way to a process and back.
+struct Wire {
+    stream: Arc<UnixStream>,
+    input: Input<Tagged>,
+}
+
+impl Wire {
+    fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match readiness::send(self.stream.as_fd(), bytes) {
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> io::Result<(u8, Vec<u8>)> {
+        loop {
+            if let Some(message) = self.input.next() {
+                let content = self.input.body(&message).to_vec();
+                self.input.lend();
+                return Ok((message.tag, content));
+            }
+            let stream = &self.stream;
+            match self.input.receive(|room| readiness::receive(stream.as_fd(), room)) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// A session.
+struct Connection {
+    wire: Wire,
+    thread: u32,
+    cpu: Option<CpuId>,
+    ground: Option<Ground>,
+    tells_pages: bool,
+}
+
+fn lost(error: &io::Error) -> CallError {
+    CallError::Lost(format!("DuckDB's process: {}", words(error)))
+}
+
+impl Remote for Connection {
+    fn send(&mut self, request: &Request, mail: Mail<'_>) -> Result<(), CallError> {
+        if let Some(out) = mail.out {
+            protocol::put_call(out, request);
+            return Ok(());
+        }
+        let mut message = Vec::with_capacity(41);
+        protocol::put_call(&mut message, request);
+        self.wire.send(&message).map_err(|error| lost(&error))
+    }
+
+    fn receive(&mut self, mail: Mail<'_>) -> Result<Option<Answer>, CallError> {
+        match mail.came {
+            Some(Ok([])) => return Err(lost(&io::ErrorKind::UnexpectedEof.into())),
+            Some(Ok(came)) => self.wire.input.put(came),
+            Some(Err(error)) if error.kind() != io::ErrorKind::Interrupted => {
+                return Err(lost(&error));
+            }
+            _ => {}
+        }
+        let (tag, content) = self.wire.next().map_err(|error| lost(&error))?;
+        match (tag, protocol::answer(&content)) {
+            (ANSWER, Some(answer)) => Ok(Some(answer)),
+            (ERROR, _) => Err(CallError::Failed(String::from_utf8_lossy(&content).into_owned())),
+            _ => Err(CallError::Lost("DuckDB's process answers oddly".to_owned())),
+        }
+    }
+
+    fn takes_mail(&self) -> bool {
+        true
+    }
+
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.wire.stream.as_fd()
+    }
+}
+
+impl Session for Connection {
+    fn execute(&mut self, request: &Request) -> Result<Answer, CallError> {
+        self.send(request, Mail::default())?;
+        let lost = || CallError::Lost("DuckDB's process does not answer".to_owned());
+        self.receive(Mail::default())?.ok_or_else(lost)
+    }
+
+    fn counted(&mut self) -> Counted {
+        let mut proved = BTreeMap::new();
+        if let Some(cpu) = self.cpu {
+            let is_there = affinity::last_cpu_of(self.thread) == Some(cpu)
+                && affinity::mask_of(self.thread)
+                    .is_ok_and(|mask| mask == CpuSet::from_iter([cpu]));
+            proved.insert("answered_in_place", [u64::from(is_there), 1]);
+        }
+        let ground = self.ground.as_ref();
+        if let Some(ground) = ground {
+            proved.insert("pages_in_place", ground.in_place());
+        }
+        let looked_up = || {
+            let found = ground.filter(|_| self.tells_pages)?.locality(Look::Glance)?;
+            Some(Lookups { distinct_pages: found.pages_by_node, ..Lookups::default() })
+        };
+        let lookups = looked_up();
+        let at = self.cpu.and_then(|_| affinity::last_cpu_of(self.thread)).into_iter().collect();
+        Counted { lookups, at, proved, ..Counted::default() }
+    }
+
+    fn remote(&mut self) -> Option<&mut dyn Remote> {
+        Some(self)
+    }
+}

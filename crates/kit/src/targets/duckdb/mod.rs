@@ -1,0 +1,113 @@
+//! **duckdb**: DuckDB, a columnar engine that lives inside a process: here in one of its own for each home of the
+//! data.
+//!
+//! Method: libduckdb is found and loaded when it is needed (`ffi`), so that the user's own version is
+//! measured. For each home a process of hopcost's is started in that place (`server`), loads the data there,
+//! and answers over a Unix socket, with a thread for each session that is pinned where the experiment wants the
+//! work done. Where the data lies is read back by the kernel.
+//!
+//! Limits: each query is worked on by the thread that asks it; no log, nothing written down. What a query
+//! looks up is not counted: all memory of the process is taken for looked at.
+
+mod ffi;
+mod instance;
+mod protocol;
+mod schema;
+mod server;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use hopcost_core::{
+    Comparison, Emulation, Instance, Loading, Needs, Reason, Setup, Target, TargetError,
+};
+
+use super::wanted;
+
+/// The target.
+pub struct DuckDb;
+
+/// What a session takes beside what its query does.
+const SESSION_BYTES: u64 = 16 << 20;
+/// What a process takes beside its data.
+const PROCESS_BYTES: u64 = 256 << 20;
+
+/// Serves, where hopcost was started for that by itself.
+pub fn serve_if_asked() -> Option<ExitCode> {
+    server::serve_if_asked()
+}
+
+impl Target for DuckDb {
+    fn name(&self) -> &'static str {
+        "duckdb"
+    }
+
+    fn about(&self) -> &'static str {
+        "DuckDB, the columnar engine: the user's own libduckdb, in a process for each place"
+    }
+
+    fn is_in_process(&self) -> bool {
+        false
+    }
+
+    fn address(&self, given: &str) -> Result<String, String> {
+        library_in(given).map(|_| given.to_owned())
+    }
+
+    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
+        super::without_log(comparison).or_else(|| super::without_extras(comparison))
+    }
+
+    fn untold(&self, metric: &str, emulation: Option<&Emulation>) -> Option<Reason> {
+        let is_of_nodes = ["local_lookups", "remote_lookups"].contains(&metric);
+        (is_of_nodes && emulation.is_some()).then(|| EMULATED.into())
+    }
+
+    fn needs(&self, setup: &Setup<'_>) -> Needs {
+        let tables = wanted(setup);
+        let bytes = |dataset| tables.iter().map(move |wanted| schema::bytes(dataset, wanted)).sum();
+        let bytes: u64 = setup.dataset.map_or(0, bytes);
+        Needs {
+            home_bytes: bytes + bytes / 8 + PROCESS_BYTES,
+            stream_bytes: setup.workload.scratch_bytes(setup.shape) + SESSION_BYTES,
+            disk_bytes: 0,
+        }
+    }
+
+    fn open(
+        &self,
+        setup: &Setup<'_>,
+        heard: &mut dyn FnMut(Loading<'_>) -> bool,
+    ) -> Result<Box<dyn Instance>, TargetError> {
+        if setup.emulation.is_some_and(|emulation| emulation.is_of_calls()) {
+            return Err(TargetError::NotHere(PLANTED.into()));
+        }
+        let statements = setup.workload.statements(setup.shape);
+        if statements.iter().any(|statement| statement.script.is_some()) {
+            return Err(TargetError::NotHere("pgbench's scripts are for PostgreSQL".into()));
+        }
+        if setup.workload.filling(setup.shape).is_some() {
+            return Err(TargetError::NotHere(FILLED.into()));
+        }
+        let library = library_in(setup.address).map_err(TargetError::Failed)?;
+        instance::open(library.as_deref(), setup, heard)
+    }
+}
+
+const EMULATED: &str = "\
+    on emulated nodes all memory of DuckDB's stays in one place, so that nothing it looks up can be told to be \
+    near or far: run it on a machine that has the nodes, or take --target sqlite";
+const PLANTED: &str = "\
+    distance is planted in hopcost's own SQLite, and cannot be in DuckDB: leave out --target, or write \
+    --emulate nodes=N alone, where nodes are sets of CPUs at no distance";
+const FILLED: &str =
+    "hopcost only asks DuckDB, and fills no tables of it as yet: take postgres:managed";
+
+/// `lib=FILE`, or nothing.
+fn library_in(address: &str) -> Result<Option<PathBuf>, String> {
+    match address.split_once('=') {
+        None if address.is_empty() => Ok(None),
+        Some(("lib", file)) if !file.is_empty() => Ok(Some(file.into())),
+        _ => Err(format!("'{address}' says nothing to DuckDB: write duckdb: or duckdb:lib=FILE")),
+    }
+}

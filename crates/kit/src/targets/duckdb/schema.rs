@@ -1,0 +1,133 @@
+//! Tables in DuckDB's words, and their rows on the way there.
+
+use hopcost_core::{Column, Dataset, Kind, RowSink, Table, hyphenated};
+
+use super::super::Wanted;
+use super::ffi::{Appender, Connection};
+
+/// The statement that makes a table. An index helps nobody who scans, and each costs memory: there is none but
+/// that of the key, where it is not in the order of the rows.
+pub fn create(table: &Table) -> String {
+    let columns: Vec<String> = table.columns.iter().map(column).collect();
+    format!("CREATE TABLE \"{}\" ({})", table.name, columns.join(", "))
+}
+
+fn column(column: &Column) -> String {
+    let kind = match column.kind {
+        Kind::Integer(0..=2) => "SMALLINT",
+        Kind::Integer(3..=4) => "INTEGER",
+        Kind::Integer(_) => "BIGINT",
+        Kind::Text(_) | Kind::Padded(_) | Kind::Uuid => "VARCHAR",
+        Kind::Timestamp => "TIMESTAMP",
+    };
+    format!("\"{}\" {kind}", column.name)
+}
+
+/// About how many bytes a table takes: nothing of it is compressed in memory.
+pub fn bytes(dataset: &dyn Dataset, wanted: &Wanted) -> u64 {
+    let mut size = Size(0);
+    let count = SAMPLES.min(wanted.table.rows);
+    let step = wanted.table.rows / count.max(1);
+    (0..count).for_each(|n| dataset.row(wanted.index, n * step, &mut size));
+    wanted.table.rows * size.0 / count.max(1)
+}
+
+/// Rows from all over a table that stand for all of it.
+const SAMPLES: u64 = 64;
+/// A text's place; what is longer than it lies elsewhere.
+const TEXT_BYTES: u64 = 16;
+
+/// Bytes of values.
+struct Size(u64);
+
+impl RowSink for Size {
+    fn integer(&mut self, _: i64) {
+        self.0 += 8;
+    }
+
+    fn text(&mut self, value: &str) {
+        let elsewhere = if value.len() > 12 { value.len() as u64 } else { 0 };
+        self.0 += TEXT_BYTES + elsewhere;
+    }
+
+    fn timestamp_us(&mut self, _: i64) {
+        self.0 += 8;
+    }
+
+    fn null(&mut self) {
+        self.0 += 8;
+    }
+}
+
+/// Rows between two words about how far it is.
+const BATCH_ROWS: u64 = 50_000;
+
+/// Makes a table and fills it.
+pub fn fill(
+    connection: &Connection,
+    dataset: &dyn Dataset,
+    wanted: &Wanted,
+    tell: &mut dyn FnMut(u64),
+) -> Result<(), String> {
+    connection.query(&create(&wanted.table))?;
+    let mut sink = Appended {
+        appender: connection.append(wanted.table.name)?,
+        columns: wanted.table.columns,
+        at: 0,
+        padded: String::new(),
+    };
+    for row in 0..wanted.table.rows {
+        sink.at = 0;
+        dataset.row(wanted.index, row, &mut sink);
+        sink.appender.end_row()?;
+        if row.is_multiple_of(BATCH_ROWS) {
+            tell(row);
+        }
+    }
+    sink.appender.end()
+}
+
+struct Appended {
+    appender: Appender,
+    columns: &'static [Column],
+    at: usize,
+    /// Room for a text with blanks behind it.
+    padded: String,
+}
+
+impl RowSink for Appended {
+    fn integer(&mut self, value: i64) {
+        let Kind::Integer(bytes) = self.columns[self.at].kind else { return };
+        self.appender.integer(value, bytes);
+        self.at += 1;
+    }
+
+    fn text(&mut self, value: &str) {
+        if let Kind::Padded(width) = self.columns[self.at].kind {
+            self.padded.clear();
+            self.padded.push_str(value);
+            while self.padded.len() < usize::from(width) {
+                self.padded.push(' ');
+            }
+            self.appender.text(&self.padded);
+        } else {
+            self.appender.text(value);
+        }
+        self.at += 1;
+    }
+
+    fn uuid(&mut self, value: u128) {
+        self.appender.text(&hyphenated(value));
+        self.at += 1;
+    }
+
+    fn timestamp_us(&mut self, value: i64) {
+        self.appender.timestamp(value);
+        self.at += 1;
+    }
+
+    fn null(&mut self) {
+        self.appender.null();
+        self.at += 1;
+    }
+}

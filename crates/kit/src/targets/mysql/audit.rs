@@ -1,0 +1,111 @@
+//! What the server writes down of each statement.
+//!
+//! Method: the server keeps a general log and a log of what is slow, and each session says whether it is in them,
+//! so that all tiers work on one server. `statements` has each of them in the general log; `trace` has its times
+//! and rows in the other one as well, where nothing is too quick for it. The server's threads write to these
+//! files themselves, and each entry bears the connection's number.
+
+use hopcost_core::Audit;
+
+use super::super::remote::trail::{Said, Scribe};
+
+/// What a server is told when its first session is to be audited: from then on it writes.
+pub const BEGIN: [&str; 3] = [
+    "SET GLOBAL long_query_time = 31536000",
+    "SET GLOBAL slow_query_log = ON",
+    "SET GLOBAL general_log = ON",
+];
+
+/// What a session says to have its statements written down, or not.
+pub fn settings(audit: Audit) -> [&'static str; 2] {
+    match audit {
+        Audit::Off => ["SET SESSION long_query_time = 31536000", "SET SESSION sql_log_off = ON"],
+        Audit::Statements => {
+            ["SET SESSION long_query_time = 31536000", "SET SESSION sql_log_off = OFF"]
+        }
+        Audit::Trace => ["SET SESSION long_query_time = 0", "SET SESSION sql_log_off = OFF"],
+    }
+}
+
+/// Reads the general log: when, the connection's number and what it does, and what with, between tabs.
+pub struct General;
+
+impl Scribe for General {
+    fn take(&mut self, line: &[u8]) -> Option<(u32, Said)> {
+        // In MariaDB's there is no time where it is that of the line before.
+        let who =
+            line.split(|byte| *byte == b'\t').find(|field| !field.is_empty() && !is_time(field))?;
+        let (number, does) = std::str::from_utf8(who).ok()?.trim_start().split_once(' ')?;
+        let said = match does {
+            "Execute" => Said::Call,
+            "Query" => Said::Besides,
+            _ => return None,
+        };
+        Some((number.parse().ok()?, said))
+    }
+}
+
+fn is_time(field: &[u8]) -> bool {
+    field.contains(&b':')
+}
+
+/// Reads the log of what is slow: some lines that begin with `#`, one of them with the connection's number, then
+/// perhaps what came before, and the statement.
+#[derive(Default)]
+pub struct Slow {
+    of: Option<u32>,
+}
+
+impl Scribe for Slow {
+    fn take(&mut self, line: &[u8]) -> Option<(u32, Said)> {
+        let line = std::str::from_utf8(line).ok()?;
+        if let Some(about) = line.strip_prefix("# ") {
+            let number = ["Thread_id: ", "Id: "].iter().find_map(|name| about.split_once(name));
+            let number = number.and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
+            self.of = number.or(self.of);
+            return None;
+        }
+        let before = ["SET timestamp=", "use ", "USE "];
+        if line.is_empty() || before.iter().any(|words| line.starts_with(words)) {
+            return None;
+        }
+        let number = self.of.take()?;
+        Some((number, if line.starts_with("SET ") { Said::Besides } else { Said::DetailOfCall }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::remote::trail;
+    use super::*;
+
+    const MARIADB: &str =
+        "251122  6:37:06\t     7 Execute\tSELECT 1\n\t\t     8 Execute\tSELECT 1\n";
+    const MYSQL: &str = "2025-11-22T06:37:06.123456Z\t    7 Execute\tSELECT 1\n";
+    const BESIDES: &str = "\t\t     7 Query\tSELECT 7\n\t\t     7 Prepare\tSELECT 1\n";
+    const SLOW: &str = "# Time: 251122  6:37:06\n# User@Host: root[root] @ localhost []\n\
+        # Thread_id: 7  Schema: hopcost  QC_hit: No\n# Query_time: 0.000012  Lock_time: 0.0\n\
+        use hopcost;\nSET timestamp=1763793426;\nSELECT 1;\n";
+    const SLOW_OF_MYSQL: &str = "# Time: 2025-11-22T06:37:06.1Z\n\
+        # User@Host: root[root] @ localhost []  Id:     7\n# Query_time: 0.000012  Lock_time: 0.0\n\
+        SET timestamp=1763793426;\nSELECT 1;\n";
+    const SETS: &str =
+        "# Thread_id: 7  Schema: hopcost\nSET timestamp=1;\nSET SESSION sql_log_off = OFF;\n";
+
+    #[test]
+    fn executions_are_found_in_the_general_log() {
+        let counted =
+            |calls, log: &[&str]| trail::counted(Audit::Statements, calls, Box::new(General), log);
+        assert_eq!(counted(2, &[MARIADB, BESIDES, MYSQL]), [2, 2]);
+        assert_eq!(counted(2, &[MARIADB]), [1, 2], "missing");
+        assert_eq!(counted(1, &[MARIADB, MARIADB]), [0, 1], "twice");
+    }
+
+    #[test]
+    fn what_was_slow_is_found_with_its_session() {
+        let mut slow = Slow::default();
+        let log = [SETS, SLOW, SLOW_OF_MYSQL].concat();
+        let said: Vec<_> = log.lines().filter_map(|line| slow.take(line.as_bytes())).collect();
+        assert_eq!(said, [(7, Said::Besides), (7, Said::DetailOfCall), (7, Said::DetailOfCall)]);
+    }
+}

@@ -1,0 +1,370 @@
+//! Servers that are up: sessions, proof, plans, and what they count themselves.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use hopcost_core::{
+    Dataset, Home, Instance, Known, Locality, Look, Nature, Reading, Seat, Session, Setup,
+    Statement, TargetError,
+};
+use hopcost_sys::memory::Foreign;
+
+use super::super::ledger::Ledger;
+use super::super::remote::address::Address;
+use super::super::remote::first_arguments;
+use super::super::remote::ground::Ground;
+use super::super::remote::process::{Process, is_here};
+use super::super::remote::quarters::Quarters;
+use super::super::remote::stream::Line;
+use super::super::remote::trail::{Scribe, Trail};
+use super::super::{Wanted, wanted};
+use super::DATABASE;
+use super::audit;
+use super::filling::Fillings;
+use super::schema;
+use super::session::{Connection, Opening, failed};
+use super::threads;
+use super::types::arguments;
+use super::wire::{Wire, WireError};
+
+/// A server with all the data. What depends on the server stands before it, so that it ends first.
+pub struct Copy {
+    /// The connection that looks after it.
+    warden: Mutex<Wire>,
+    lines: Lines,
+    ground: Option<Ground>,
+    address: Address,
+    home: Home,
+    /// The threads that write its log, where it has some.
+    log_writers: Vec<u32>,
+    /// The rows of the table that all of its connections fill.
+    filled: Arc<Ledger>,
+    /// What it has written down of statements, from when a session is first to be audited.
+    trail: OnceLock<Option<Arc<Trail>>>,
+    /// Its process, where we have the right to place its threads.
+    process: Option<u32>,
+    own: Option<Own>,
+}
+
+/// What belongs to a server of our own.
+struct Own {
+    /// Where it writes statements down, and how they were done.
+    logs: [PathBuf; 2],
+    _server: (Process, Quarters),
+}
+
+/// A server that does not let us in so soon has other troubles.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// The connections to a server, for whoever hangs up.
+#[derive(Default)]
+pub struct Lines(Mutex<Vec<(Line, u32)>>);
+
+impl Lines {
+    /// One more.
+    pub fn add(&self, wire: &Wire) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((wire.line(), wire.number));
+    }
+
+    /// Ends them all, on our side and on the server's, which would only notice when it has an answer.
+    fn hang_up(&self, address: &Address) {
+        let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for (line, _) in &lines {
+            line.hang_up();
+        }
+        let patience = address.patience.min(FAREWELL);
+        let Ok(mut wire) = Wire::connect(&Address { patience, ..address.clone() }) else {
+            return;
+        };
+        let numbers: Vec<String> = lines.iter().map(|(_, number)| number.to_string()).collect();
+        // A server that was started anew gives the same numbers to others.
+        let ours = format!(
+            "SELECT ID FROM information_schema.PROCESSLIST WHERE ID IN ({}) AND DB = '{DATABASE}'",
+            numbers.join(", ")
+        );
+        let left = wire.limit(Some(FAREWELL)).and_then(|()| wire.query(&ours)).unwrap_or_default();
+        for number in left.into_iter().flatten().flatten() {
+            // It may have ended meanwhile.
+            let _ = wire.query(&format!("KILL {number}"));
+        }
+    }
+}
+
+/// What a server's process may be called.
+const PROGRAMS: [&str; 2] = ["mysqld", "mariadbd"];
+const NOT_AUDITED: &str = "\
+    this level has each statement written down, and the logs of a server that runs are not ours to fill or to \
+    read: take mysql:managed or mariadb:managed";
+
+/// Who asks between windows is in nobody's way.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+impl Copy {
+    /// A server of our own, started for data in a home.
+    pub fn own(
+        address: Address,
+        server: (Process, Quarters),
+        logs: [PathBuf; 2],
+        home: Home,
+        setup: &Setup<'_>,
+    ) -> Result<Self, TargetError> {
+        let warden = Wire::connect(&address).map_err(failed)?;
+        let pid = server.0.pid();
+        let copy = Self::of_process(address, warden, home, setup, Some(pid))?;
+        let ground = copy.ground.map(|ground| ground.at(setup, home));
+        Ok(Self { ground, own: Some(Own { logs, _server: server }), ..copy })
+    }
+
+    /// A server that runs.
+    pub fn of(
+        address: Address,
+        mut warden: Wire,
+        home: Home,
+        setup: &Setup<'_>,
+    ) -> Result<Self, TargetError> {
+        let thread = threads::of_connection(&mut warden).map_err(failed)?;
+        let process = thread.and_then(|thread| is_here(&address, thread, &PROGRAMS));
+        Self::of_process(address, warden, home, setup, process)
+    }
+
+    /// Reads all that will be asked for, by every index.
+    fn of_process(
+        address: Address,
+        mut warden: Wire,
+        home: Home,
+        setup: &Setup<'_>,
+        process: Option<u32>,
+    ) -> Result<Self, TargetError> {
+        for Wanted { table, .. } in wanted(setup) {
+            warden.query(&schema::read_all(&table)).map_err(failed)?;
+        }
+        let memory = process.and_then(|pid| Foreign::largest_private(pid).ok().flatten());
+        let ground = memory.map(|memory| Ground::anywhere(memory, home.node));
+        let log_writers = threads::of_log(&mut warden).map_err(failed)?;
+        warden.limit(Some(AT_ONCE)).map_err(failed)?;
+        let lines = Lines::default();
+        lines.add(&warden);
+        Ok(Self {
+            warden: Mutex::new(warden),
+            lines,
+            ground,
+            address,
+            home,
+            log_writers,
+            filled: Arc::default(),
+            trail: OnceLock::new(),
+            process,
+            own: None,
+        })
+    }
+
+    /// What it writes down, from now on.
+    fn trail(&self) -> Result<&Arc<Trail>, TargetError> {
+        let open = || {
+            let logs = &self.own.as_ref()?.logs;
+            let mut warden = self.warden();
+            audit::BEGIN.iter().try_for_each(|sql| warden.query(sql).map(|_| ())).ok()?;
+            let scribes: [Box<dyn Scribe>; 2] =
+                [Box::new(audit::General), Box::<audit::Slow>::default()];
+            let logs = logs.iter().map(PathBuf::as_path).zip(scribes);
+            Trail::open(logs).ok().map(Arc::new)
+        };
+        let not_here = || TargetError::NotHere(NOT_AUDITED.into());
+        self.trail.get_or_init(open).as_ref().ok_or_else(not_here)
+    }
+
+    /// The server's version, in its own words.
+    pub fn version(&self) -> String {
+        self.warden().version.clone()
+    }
+
+    /// A value that it tells of itself.
+    pub fn value(&self, sql: &str) -> Option<String> {
+        self.warden().value(sql).ok().flatten()
+    }
+
+    pub fn warden(&self) -> MutexGuard<'_, Wire> {
+        self.warden.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The servers of an experiment.
+pub struct Cluster {
+    copies: Vec<Copy>,
+    statements: Vec<Statement>,
+    dataset: Option<&'static str>,
+    /// Each statement with arguments, in words.
+    examples: Vec<String>,
+    identity: String,
+    fillings: Option<Fillings>,
+    workers: Mutex<BTreeSet<u32>>,
+    /// Are nodes sets of CPUs, whose pages are all in one place?
+    is_emulated: bool,
+    /// Have connections been sent and received for, many at once?
+    are_served: Arc<AtomicBool>,
+}
+
+impl Cluster {
+    /// Of these servers.
+    pub fn new(setup: &Setup<'_>, copies: Vec<Copy>, identity: String) -> Self {
+        let statements = setup.workload.statements(setup.shape);
+        let first = first_arguments(setup);
+        let with_arguments = statements.iter().zip(first);
+        let examples = with_arguments
+            .map(|(statement, numbers)| example(statement.sql, setup, &numbers))
+            .collect();
+        Self {
+            copies,
+            statements,
+            dataset: setup.dataset.map(Dataset::name),
+            examples,
+            identity,
+            fillings: Fillings::of(setup),
+            workers: Mutex::default(),
+            is_emulated: setup.emulation.is_some(),
+            are_served: Arc::default(),
+        }
+    }
+
+    /// The server that a seat asks for; the first where it leaves it open.
+    fn copy_for(&self, seat: Seat) -> Result<&Copy, TargetError> {
+        let is_meant = |copy: &&Copy| seat.home.is_none_or(|home| copy.home == home);
+        let nowhere = || TargetError::Failed("there is no server for that place".to_owned());
+        self.copies.iter().find(is_meant).ok_or_else(nowhere)
+    }
+
+    /// The first server, or the only one.
+    pub fn first(&self) -> &Copy {
+        &self.copies[0]
+    }
+
+    /// What is to be known of it beside its figures.
+    pub fn notes(&self) -> Vec<String> {
+        let is_served = self.are_served.load(Ordering::Relaxed);
+        is_served.then(|| SERVED.to_owned()).into_iter().collect()
+    }
+
+    fn explain(&self, warden: &mut Wire, n: usize) -> Result<String, WireError> {
+        let name = self.statements[n].name;
+        if self.fillings.is_some() {
+            return Ok(format!("{name}\n  rows of its own making"));
+        }
+        let rows = warden.query(&format!("EXPLAIN {}", self.examples[n]))?;
+        let line = |row: Vec<Option<String>>| {
+            row.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join(" | ")
+        };
+        Ok([name.to_owned()]
+            .into_iter()
+            .chain(rows.into_iter().map(line))
+            .collect::<Vec<_>>()
+            .join("\n"))
+    }
+}
+
+/// A statement with its arguments in words.
+fn example(sql: &str, setup: &Setup<'_>, numbers: &[i64; 4]) -> String {
+    let mut literals = arguments(sql, setup.dataset)
+        .into_iter()
+        .zip(numbers)
+        .map(|(argument, number)| argument.literal(*number));
+    let mut pieces = sql.split('?');
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |sql, piece| sql + &literals.next().unwrap_or_default() + piece)
+}
+
+impl Instance for Cluster {
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
+        let copy = self.copy_for(seat)?;
+        let is_placed = copy.process.is_some();
+        // Where the log has no threads of its own, who commits writes it: its place is the log writer's.
+        let cpu =
+            if copy.log_writers.is_empty() { seat.log_writer.or(seat.worker) } else { seat.worker };
+        let audited =
+            seat.audit.map(|audit| copy.trail().map(|trail| (audit, trail))).transpose()?;
+        let session = Connection::open(Opening {
+            address: &copy.address,
+            lines: &copy.lines,
+            statements: &self.statements,
+            dataset: self.dataset,
+            seat: &seat,
+            cpu: cpu.filter(|_| is_placed),
+            audited,
+            log_writer: seat
+                .log_writer
+                .filter(|_| is_placed)
+                .map(|cpu| (copy.log_writers.clone(), cpu)),
+            ground: copy.ground.as_ref(),
+            tells_pages: !self.is_emulated,
+            filling: self.fillings.as_ref().map(|fillings| (fillings, &copy.filled)),
+            is_served: &self.are_served,
+        })?;
+        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        workers.extend(session.thread().filter(|_| is_placed));
+        Ok(Box::new(session))
+    }
+
+    fn prove(&self, look: Look) -> Known<Vec<Locality>> {
+        let grounds = self.copies.iter().filter_map(|copy| copy.ground.as_ref());
+        let homes: Vec<Locality> = grounds.filter_map(|ground| ground.locality(look)).collect();
+        if homes.is_empty() {
+            return Known::missing("the experiment does not say where the data is to be");
+        }
+        Known::Is(homes)
+    }
+
+    fn plans(&self) -> Result<Vec<String>, TargetError> {
+        let mut warden = self.copies[0].warden();
+        (0..self.statements.len()).map(|n| self.explain(&mut warden, n).map_err(failed)).collect()
+    }
+
+    fn workers(&self) -> Vec<u32> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+    }
+
+    fn readings(&self) -> Vec<Reading> {
+        self.copies.iter().flat_map(|copy| counts(&mut copy.warden())).collect()
+    }
+
+    fn hang_up(&self) {
+        self.copies.iter().for_each(|copy| copy.lines.hang_up(&copy.address));
+    }
+
+    fn close(self: Box<Self>) -> Result<Vec<String>, TargetError> {
+        Ok(self.notes())
+    }
+}
+
+/// What a result says where not each connection has sent and received for itself.
+const SERVED: &str = "threads with 32 or more connections sent and received through io_uring";
+
+/// A metric of ours, and how the server calls it.
+const COUNTS: [(&str, &str); 7] = [
+    ("buffer_hits", "Innodb_buffer_pool_read_requests"),
+    ("buffer_reads", "Innodb_buffer_pool_reads"),
+    ("wal_bytes", "Innodb_os_log_written"),
+    ("log_writes", "Innodb_log_writes"),
+    ("log_flushes", "Innodb_os_log_fsyncs"),
+    ("log_waits", "Innodb_log_waits"),
+    ("row_lock_waits", "Innodb_row_lock_waits"),
+];
+
+fn counts(warden: &mut Wire) -> Vec<Reading> {
+    let names: Vec<String> = COUNTS.iter().map(|(_, name)| format!("'{name}'")).collect();
+    let sql = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({})", names.join(", "));
+    let rows = warden.query(&sql).unwrap_or_default();
+    let reading = |row: Vec<Option<String>>| {
+        let [name, value] = <[Option<String>; 2]>::try_from(row).ok()?;
+        let name = name?;
+        let (metric, _) = COUNTS.iter().find(|(_, of)| *of == name)?;
+        let value = value?.parse().ok()?;
+        Some(Reading { metric, of: String::new(), nature: Nature::Count, value })
+    };
+    rows.into_iter().filter_map(reading).collect()
+}

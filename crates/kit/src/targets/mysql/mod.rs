@@ -1,0 +1,150 @@
+//! **mysql** and **mariadb**: MySQL 8 and later, MariaDB 10.6 and later: a server of our own in a chosen place, or
+//! one that runs.
+//!
+//! Method: `mysql://…` and `mariadb://…` go to a server that runs (`attached`). `mysql:managed` and `mariadb:managed` start one server for each home of the data, with data that
+//! was loaded once and kept (`load`), warmed so that everything is in its buffer pool, and prove where
+//! that lies. A session is a connection of its own (`session`, `wire`) whose thread in the server is pinned
+//! where the experiment wants the work done. MySQL's log has threads of its own, which are placed, too;
+//! in MariaDB who commits writes it.
+//!
+//! Limits: what a query looks up is not counted page by page: all pages of the buffer pool are taken for
+//! looked at, and where these lie is known.
+
+mod address;
+mod attached;
+mod audit;
+mod calendar;
+mod filling;
+mod instance;
+mod load;
+mod managed;
+mod packet;
+mod password;
+mod programs;
+mod schema;
+mod session;
+mod threads;
+mod types;
+mod wire;
+
+use hopcost_core::{
+    Comparison, Emulation, Instance, Loading, Needs, Reason, Setup, Target, TargetError,
+};
+
+pub use super::remote::address::{Address, Asked};
+use super::wanted;
+pub use address::read;
+pub use programs::Flavour;
+pub use wire::{Wire, WireError};
+
+/// The target, one for each of the two.
+pub struct MySql(pub Flavour);
+
+/// What a thread of the server's takes.
+const THREAD_BYTES: u64 = 4 << 20;
+/// What a server takes beside its data.
+const SERVER_BYTES: u64 = 512 << 20;
+
+impl Target for MySql {
+    fn name(&self) -> &'static str {
+        self.0.scheme()
+    }
+
+    fn about(&self) -> &'static str {
+        match self.0 {
+            Flavour::MySql => {
+                "MySQL: mysql:managed is a server of its own, its log's threads in place; mysql://… one that runs"
+            }
+            Flavour::MariaDb => {
+                "MariaDB: mariadb:managed is a server of its own, mariadb://… one that runs"
+            }
+        }
+    }
+
+    fn is_in_process(&self) -> bool {
+        false
+    }
+
+    fn address(&self, given: &str) -> Result<String, String> {
+        self.asked(given).map(|asked| asked.to_string())
+    }
+
+    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
+        super::without_workers(comparison).or_else(|| super::without_pages(comparison))
+    }
+
+    fn untold(&self, metric: &str, emulation: Option<&Emulation>) -> Option<Reason> {
+        let is_of_nodes = ["local_lookups", "remote_lookups"].contains(&metric);
+        let name = self.0.name();
+        (is_of_nodes && emulation.is_some()).then(|| {
+            format!(
+                "on emulated nodes all pages of {name}'s stay in one place, so that nothing it looks up can \
+                 be told to be near or far: run it on a machine that has the nodes, or take --target sqlite"
+            )
+            .into()
+        })
+    }
+
+    fn clear(&self, address: &str) -> Result<String, String> {
+        match self.asked(address)? {
+            Asked::Running(address) => attached::clear(&address),
+            Asked::Managed(_) => Ok("nothing".to_owned()),
+        }
+    }
+
+    fn needs(&self, setup: &Setup<'_>) -> Needs {
+        let bytes = data_bytes(setup);
+        let copies = setup.homes.len().max(1) as u64;
+        Needs {
+            home_bytes: bytes + bytes / 4 + SERVER_BYTES,
+            stream_bytes: setup.workload.scratch_bytes(setup.shape) + THREAD_BYTES,
+            disk_bytes: (bytes + SERVER_BYTES) * (copies + 1),
+        }
+    }
+
+    fn open(
+        &self,
+        setup: &Setup<'_>,
+        heard: &mut dyn FnMut(Loading<'_>) -> bool,
+    ) -> Result<Box<dyn Instance>, TargetError> {
+        let asked = self.asked(setup.address).map_err(TargetError::Failed)?;
+        if setup.emulation.is_some_and(|emulation| emulation.is_of_calls()) {
+            return Err(TargetError::NotHere(PLANTED.into()));
+        }
+        let scripts = setup.workload.statements(setup.shape);
+        if scripts.iter().any(|statement| statement.script.is_some()) {
+            return Err(TargetError::NotHere(SCRIPTS.into()));
+        }
+        setup.workload.filling(setup.shape).map_or(Ok(()), super::without_procedures)?;
+        match asked {
+            Asked::Managed(managed) => managed::open(self.0, &managed, setup, heard),
+            Asked::Running(_) if setup.emulation.is_some() => {
+                Err(TargetError::NotHere(NODES.into()))
+            }
+            Asked::Running(address) => attached::open(self.0, *address, setup, heard),
+        }
+    }
+}
+
+impl MySql {
+    fn asked(&self, given: &str) -> Result<Asked, String> {
+        read(self.0.scheme(), given, &|name| std::env::var(name).ok())
+    }
+}
+
+const PLANTED: &str = "\
+    distance is planted in hopcost's own SQLite, and cannot be in a server: leave out --target, or write \
+    --emulate nodes=N alone, where nodes are sets of CPUs at no distance";
+const SCRIPTS: &str = "pgbench's scripts are for PostgreSQL: take postgres:managed or postgres://…";
+const NODES: &str = "\
+    the buffer pool of a server that runs cannot be on emulated nodes: leave out --emulate, or take \
+    mysql:managed or mariadb:managed";
+/// The database that is ours in a server.
+const DATABASE: &str = "hopcost";
+
+/// About how many bytes the data takes in a server.
+fn data_bytes(setup: &Setup<'_>) -> u64 {
+    let Some(dataset) = setup.dataset else { return 0 };
+    let tables = wanted(setup);
+    tables.iter().map(|wanted| schema::bytes(dataset, wanted.index, &wanted.table)).sum()
+}

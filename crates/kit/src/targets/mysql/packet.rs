@@ -1,0 +1,103 @@
+//! Packets of MySQL's protocol, written and taken apart.
+
+use super::super::remote::input::Framing;
+
+/// Three bytes of length, and the packet's number in its exchange.
+pub struct Packets;
+
+impl Framing for Packets {
+    const HEAD: usize = 4;
+
+    #[inline]
+    fn read(head: &[u8]) -> (u8, usize) {
+        (head[3], u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize)
+    }
+}
+
+/// What is as long would go on in a second packet: nothing that we ask or are told comes near it.
+pub const MOST_BYTES: usize = (1 << 24) - 1;
+
+/// Appends a packet.
+pub fn put(out: &mut Vec<u8>, number: u8, fill: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0, 0, 0, number]);
+    fill(out);
+    let length = (out.len() - start - 4) as u32;
+    out[start..start + 3].copy_from_slice(&length.to_le_bytes()[..3]);
+}
+
+/// A packet being taken apart. Beyond its end there are zeros and empty texts, which no server sends.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a>(pub &'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// The next bytes.
+    #[inline]
+    pub fn bytes(&mut self, count: usize) -> &'a [u8] {
+        let (head, tail) = self.0.split_at(count.min(self.0.len()));
+        self.0 = tail;
+        head
+    }
+
+    /// A whole number of so many bytes.
+    #[inline]
+    pub fn integer(&mut self, bytes: usize) -> u64 {
+        let mut eight = [0; 8];
+        let taken = self.bytes(bytes);
+        eight[..taken.len()].copy_from_slice(taken);
+        u64::from_le_bytes(eight)
+    }
+
+    /// A whole number whose first byte says how long it is; none stands for NULL.
+    #[inline]
+    pub fn length(&mut self) -> Option<usize> {
+        match self.integer(1) {
+            0xfb => None,
+            0xfc => Some(self.integer(2) as usize),
+            0xfd => Some(self.integer(3) as usize),
+            0xfe => Some(self.integer(8) as usize),
+            short => Some(short as usize),
+        }
+    }
+
+    /// Bytes after their length; none stands for NULL.
+    #[inline]
+    pub fn text(&mut self) -> Option<&'a [u8]> {
+        let length = self.length()?;
+        Some(self.bytes(length))
+    }
+
+    /// Bytes up to a zero.
+    pub fn ended_by_zero(&mut self) -> &'a [u8] {
+        let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(self.0.len());
+        let text = self.bytes(end);
+        self.bytes(1);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_is_read_again() {
+        let long = vec![b'x'; 300];
+        let mut out = Vec::new();
+        put(&mut out, 3, |out| {
+            out.extend_from_slice(b"\x05short\xfc\x2c\x01");
+            out.extend_from_slice(&long);
+            out.extend_from_slice(b"name\0\xfb");
+            out.extend_from_slice(&0xdead_beef_u32.to_le_bytes());
+        });
+        let (number, length) = Packets::read(&out[..4]);
+        assert_eq!((number, length), (3, out.len() - 4));
+        let mut reader = Reader(&out[4..]);
+        assert_eq!(reader.text(), Some(&b"short"[..]));
+        assert_eq!(reader.text(), Some(&long[..]));
+        assert_eq!(reader.ended_by_zero(), b"name");
+        assert_eq!(reader.text(), None);
+        assert_eq!(reader.integer(4), 0xdead_beef);
+        assert_eq!((reader.integer(8), reader.text()), (0, Some(&b""[..])));
+    }
+}

@@ -1,0 +1,122 @@
+//! How a user proves who he is: by the password, without ever sending it where others could read it.
+
+use ring::digest;
+
+use super::super::remote::address::Secret;
+
+const NATIVE: &str = "mysql_native_password";
+const CACHING: &str = "caching_sha2_password";
+/// The user of the host is asked for by the kernel; nothing is to be sent.
+const BY_THE_HOST: [&str; 2] = ["unix_socket", "auth_socket"];
+
+/// Can we prove it so?
+pub fn is_known(plugin: &str) -> Result<(), String> {
+    if [NATIVE, CACHING].contains(&plugin) || BY_THE_HOST.contains(&plugin) {
+        return Ok(());
+    }
+    Err(format!(
+        "the server has this user prove itself by '{plugin}', and hopcost knows {NATIVE}, {CACHING} and \
+         the user of the host: take a user of one of these"
+    ))
+}
+
+/// What a challenge has at its end.
+pub fn without_end(challenge: &[u8]) -> &[u8] {
+    challenge.strip_suffix(&[0]).unwrap_or(challenge)
+}
+
+/// Somebody who has a password, or none.
+pub struct Proof<'a> {
+    password: Option<&'a Secret>,
+    /// Can nobody read along?
+    is_safe: bool,
+}
+
+const FULL: u8 = 4;
+const CACHED: u8 = 3;
+
+const NOT_SAFE: &str = "\
+    the server does not have this password in its cache and asks for it in the clear, where others could read \
+    it: connect with sslmode=require or through its Unix socket";
+
+impl<'a> Proof<'a> {
+    /// Of whom.
+    pub fn new(password: Option<&'a Secret>, is_safe: bool) -> Self {
+        Self { password, is_safe }
+    }
+
+    /// To a challenge.
+    pub fn answer(&mut self, plugin: &str, challenge: &[u8]) -> Vec<u8> {
+        let password = self.password.map_or("", Secret::reveal).as_bytes();
+        if password.is_empty() || BY_THE_HOST.contains(&plugin) {
+            return Vec::new();
+        }
+        if plugin == CACHING {
+            let once = sha256(&[password]);
+            mixed(&once, &sha256(&[&sha256(&[&once]), challenge]))
+        } else {
+            let once = sha1(&[password]);
+            mixed(&once, &sha1(&[challenge, &sha1(&[&once])]))
+        }
+    }
+
+    /// To what the server wants beyond it.
+    pub fn more(&self, asked: &[u8]) -> Result<Option<Vec<u8>>, &'static str> {
+        match asked {
+            [CACHED] => Ok(None),
+            [FULL] if self.is_safe => {
+                let password = self.password.map_or("", Secret::reveal).as_bytes();
+                Ok(Some([password, &[0]].concat()))
+            }
+            [FULL] => Err(NOT_SAFE),
+            _ => Err("the server asks for an odd proof"),
+        }
+    }
+}
+
+fn mixed(one: &[u8], other: &[u8]) -> Vec<u8> {
+    one.iter().zip(other).map(|(a, b)| a ^ b).collect()
+}
+
+fn sha256(parts: &[&[u8]]) -> Vec<u8> {
+    digest_of(&digest::SHA256, parts)
+}
+
+/// The method is the server's choice.
+fn sha1(parts: &[&[u8]]) -> Vec<u8> {
+    digest_of(&digest::SHA1_FOR_LEGACY_USE_ONLY, parts)
+}
+
+fn digest_of(algorithm: &'static digest::Algorithm, parts: &[&[u8]]) -> Vec<u8> {
+    let mut context = digest::Context::new(algorithm);
+    for part in parts {
+        context.update(part);
+    }
+    context.finish().as_ref().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_sent_of_no_password() {
+        let mut proof = Proof::new(None, false);
+        assert!(proof.answer(NATIVE, b"12345678901234567890").is_empty());
+        assert_eq!(proof.more(&[CACHED]), Ok(None));
+        assert!(proof.more(&[FULL]).is_err());
+    }
+
+    /// The server knows the hash of the hash: with it and what came it finds the hash, and hashes that.
+    #[test]
+    fn a_server_that_knows_the_hash_of_the_hash_is_convinced() {
+        let (secret, challenge) = (Secret::from("open sesame".to_owned()), [7; 20]);
+        let mut proof = Proof::new(Some(&secret), false);
+        let known = sha1(&[&sha1(&[b"open sesame"])]);
+        let came = proof.answer(NATIVE, &challenge);
+        assert_eq!(sha1(&[&mixed(&came, &sha1(&[&challenge, &known]))]), known);
+        let known = sha256(&[&sha256(&[b"open sesame"])]);
+        let came = proof.answer(CACHING, &challenge);
+        assert_eq!(sha256(&[&mixed(&came, &sha256(&[&known, &challenge]))]), known);
+    }
+}

@@ -1,0 +1,590 @@
+//! A connection to a server: MySQL's protocol, version 10, on a blocking socket.
+//!
+//! Method: what is sent is put together once and written by one call; what comes is read into one buffer
+//! and taken apart where it lies. No runtime, no thread of its own: who calls waits.
+//!
+//! Limits: no compression, no cursors, no statements that answer more than once, no packet of 16 MB or more;
+//! a password by mysql_native_password or caching_sha2_password, or the user of the host through a Unix
+//! socket. Where nothing protects the way, caching_sha2_password lets in only whom the server has in its
+//! cache.
+
+use std::fmt;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use hopcost_sys::readiness::Poller;
+use thiserror::Error;
+
+use super::super::remote::address::{Address, Place, Tls, Wait};
+use super::super::remote::input::{Input, Message};
+use super::super::remote::stream::{Line, Stream, words};
+use super::packet::{self, Packets, Reader};
+use super::password::{self, Proof};
+
+/// What went wrong.
+#[derive(Debug, Error)]
+pub enum WireError {
+    /// The server says no, and goes on listening.
+    #[error("{0}")]
+    Server(ServerError),
+    /// The connection is gone, or was never there.
+    #[error("{0}")]
+    Lost(String),
+}
+
+/// The server's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerError {
+    /// Its number.
+    pub number: u16,
+    /// What happened.
+    pub message: String,
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.number == 0 {
+            return f.write_str(&self.message);
+        }
+        write!(f, "{} (error {})", self.message, self.number)
+    }
+}
+
+impl ServerError {
+    /// What follows the byte that tells an error.
+    fn parse(body: &[u8]) -> Self {
+        let mut reader = Reader(body.get(1..).unwrap_or_default());
+        let number = reader.integer(2) as u16;
+        // `#HY000`: the same in five characters.
+        let text =
+            reader.0.strip_prefix(b"#").map_or(reader.0, |rest| rest.get(5..).unwrap_or(&[]));
+        Self { number, message: String::from_utf8_lossy(text).into_owned() }
+    }
+
+    fn of(words: String) -> Self {
+        Self { number: 0, message: words }
+    }
+}
+
+impl From<io::Error> for WireError {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(words(&error))
+    }
+}
+
+/// The rows of an answer, as text.
+pub type Rows = Vec<Vec<Option<String>>>;
+
+/// What the server calls its capabilities, as far as we want them.
+mod capability {
+    pub const LONG_PASSWORD: u32 = 1;
+    pub const LONG_FLAG: u32 = 1 << 2;
+    pub const WITH_DATABASE: u32 = 1 << 3;
+    pub const LOCAL_FILES: u32 = 1 << 7;
+    pub const PROTOCOL_41: u32 = 1 << 9;
+    pub const TLS: u32 = 1 << 11;
+    pub const TRANSACTIONS: u32 = 1 << 13;
+    pub const SECURE_CONNECTION: u32 = 1 << 15;
+    pub const PLUGIN_AUTH: u32 = 1 << 19;
+    pub const DEPRECATE_EOF: u32 = 1 << 24;
+    /// All but what depends on the address.
+    pub const WANTED: u32 = LONG_PASSWORD
+        | LONG_FLAG
+        | LOCAL_FILES
+        | PROTOCOL_41
+        | TRANSACTIONS
+        | SECURE_CONNECTION
+        | PLUGIN_AUTH
+        | DEPRECATE_EOF;
+}
+
+/// utf8mb4, ordered by code points.
+pub const UTF8MB4_BIN: u8 = 46;
+
+/// Which commands a packet may begin with.
+mod command {
+    pub const QUIT: u8 = 0x01;
+    pub const QUERY: u8 = 0x03;
+    pub const PREPARE: u8 = 0x16;
+    pub const EXECUTE: u8 = 0x17;
+}
+
+pub use command::{EXECUTE, QUERY};
+
+/// What a packet begins with.
+const OK: u8 = 0x00;
+const MORE: u8 = 0x01;
+const LOCAL_FILE: u8 = 0xfb;
+const END: u8 = 0xfe;
+const ERROR: u8 = 0xff;
+
+/// A statement that the server has compiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prepared {
+    /// Its number.
+    pub number: u32,
+    /// How many arguments it takes.
+    pub arguments: usize,
+}
+
+/// A connection, ready for questions.
+pub struct Wire {
+    stream: Stream,
+    input: Input<Packets>,
+    out: Vec<u8>,
+    wait: Wait,
+    /// By what it waits, once it has.
+    poller: Option<Poller>,
+    /// How far the answer has come that is being taken.
+    at: At,
+    /// The server's own number for it.
+    pub number: u32,
+    /// What the server said of itself: `10.11.14-MariaDB-0+deb12u2`.
+    pub version: String,
+}
+
+/// What comes next of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// Its first packet.
+    Beginning,
+    /// So many descriptions of columns, then rows.
+    Columns(usize),
+    Rows,
+}
+
+/// What is told of an answer, piece by piece.
+pub enum Piece<'a> {
+    /// A column's description.
+    Column(&'a [u8]),
+    /// A row.
+    Row(&'a [u8]),
+    /// It has no rows: how many were changed.
+    Changed(u64),
+}
+
+/// What is longer is sent by itself: a socket that is empty takes this much at once.
+const MOST_TAKEN_ALONG: usize = 4 << 10;
+
+impl Wire {
+    /// Connects, and is let in.
+    pub fn connect(address: &Address) -> Result<Self, WireError> {
+        let told = |words: String| WireError::Lost(format!("mysql:{address}: {words}"));
+        let stream = Stream::open(address, Path::to_path_buf).map_err(told)?;
+        let mut wire = Self {
+            stream,
+            input: Input::default(),
+            out: Vec::new(),
+            wait: address.wait,
+            poller: None,
+            at: At::Beginning,
+            number: 0,
+            version: String::new(),
+        };
+        wire.be_let_in(address).map_err(|error| match error {
+            WireError::Server(said) => told(said.to_string()),
+            lost @ WireError::Lost(_) => lost,
+        })?;
+        wire.limit(None)?;
+        Ok(wire)
+    }
+
+    /// From here on nobody waits longer than this for a word of the server's, or as long as it takes. Who has
+    /// waited so long has lost it.
+    pub fn limit(&self, most: Option<Duration>) -> Result<(), WireError> {
+        Ok(self.stream.limit(most)?)
+    }
+
+    /// What whoever hangs up has to know.
+    pub fn line(&self) -> Line {
+        self.stream.line()
+    }
+
+    /// Is it MariaDB?
+    pub fn is_mariadb(&self) -> bool {
+        self.version.contains("MariaDB")
+    }
+
+    fn be_let_in(&mut self, address: &Address) -> Result<(), WireError> {
+        let greeting = self.packet()?;
+        if greeting.first() == Some(&ERROR) {
+            return Err(WireError::Server(ServerError::parse(&greeting)));
+        }
+        let Greeting { number, version, challenge, plugin, can } = Greeting::parse(&greeting);
+        (self.number, self.version) = (number, version);
+        let with_database = if address.database.is_empty() { 0 } else { capability::WITH_DATABASE };
+        let mut wanted = capability::WANTED | with_database;
+        let mut next = 1;
+        let is_remote = matches!(address.place, Place::Host(_));
+        if is_remote && address.tls != Tls::Disable {
+            if can & capability::TLS != 0 {
+                wanted |= capability::TLS;
+                packet::put(&mut self.out, next, |out| hello(out, wanted));
+                self.flush()?;
+                self.secure(address)?;
+                next += 1;
+            } else if address.tls > Tls::Prefer {
+                let words = "the server has no TLS, and sslmode asks for it";
+                return Err(WireError::Lost(format!("mysql:{address}: {words}")));
+            }
+        }
+        let is_safe = !is_remote || matches!(self.stream, Stream::Encrypted(_));
+        let mut proof = Proof::new(address.password.as_ref(), is_safe);
+        let answer = proof.answer(&plugin, &challenge);
+        packet::put(&mut self.out, next, |out| {
+            hello(out, wanted);
+            out.extend_from_slice(address.user.as_bytes());
+            out.push(0);
+            out.push(answer.len() as u8);
+            out.extend_from_slice(&answer);
+            if with_database != 0 {
+                out.extend_from_slice(address.database.as_bytes());
+                out.push(0);
+            }
+            out.extend_from_slice(plugin.as_bytes());
+            out.push(0);
+        });
+        self.flush()?;
+        self.prove_who_we_are(address, &mut proof)
+    }
+
+    /// The two ends of it begin to speak TLS.
+    fn secure(&mut self, address: &Address) -> Result<(), WireError> {
+        let told = |words: String| WireError::Lost(format!("mysql:{address}: {words}"));
+        self.stream = self.stream.encrypted(address).map_err(told)?;
+        Ok(())
+    }
+
+    /// Answers what the server asks, until it is content.
+    fn prove_who_we_are(
+        &mut self,
+        address: &Address,
+        proof: &mut Proof<'_>,
+    ) -> Result<(), WireError> {
+        let lost = |words: &str| WireError::Lost(format!("mysql:{address}: {words}"));
+        loop {
+            let message = self.next()?;
+            let (number, body) = (message.tag, self.input.body(&message).to_vec());
+            let answer = match body.first() {
+                Some(&OK) => return Ok(()),
+                Some(&ERROR) => return Err(WireError::Server(ServerError::parse(&body))),
+                // It has the user down for another kind of proof.
+                Some(&END) => {
+                    let mut reader = Reader(&body[1..]);
+                    let plugin = String::from_utf8_lossy(reader.ended_by_zero()).into_owned();
+                    password::is_known(&plugin).map_err(|words| lost(&words))?;
+                    Some(proof.answer(&plugin, password::without_end(reader.0)))
+                }
+                Some(&MORE) => proof.more(&body[1..]).map_err(lost)?,
+                _ => return Err(lost("an odd order of proofs")),
+            };
+            if let Some(answer) = answer {
+                packet::put(&mut self.out, number.wrapping_add(1), |out| {
+                    out.extend_from_slice(&answer);
+                });
+                self.flush()?;
+            }
+        }
+    }
+
+    /// Asks in words: the rows that come, or none.
+    pub fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
+        self.begin(QUERY, sql)?;
+        let mut rows = Rows::new();
+        self.until_done(|piece| {
+            if let Piece::Row(row) = piece {
+                rows.push(text_row(row));
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// The first value of the first row, if there is one.
+    pub fn value(&mut self, sql: &str) -> Result<Option<String>, WireError> {
+        Ok(self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
+    }
+
+    /// Has a statement compiled.
+    pub fn prepare(&mut self, sql: &str) -> Result<Prepared, WireError> {
+        self.begin(command::PREPARE, sql)?;
+        let first = self.packet()?;
+        if first.first() == Some(&ERROR) {
+            return Err(WireError::Server(ServerError::parse(&first)));
+        }
+        let mut reader = Reader(&first[1..]);
+        let number = reader.integer(4) as u32;
+        let [columns, arguments] = [(); 2].map(|()| reader.integer(2) as usize);
+        for _ in 0..columns + arguments {
+            self.packet()?;
+        }
+        Ok(Prepared { number, arguments })
+    }
+
+    /// Begins to hand rows over: the number that the first packet of them bears.
+    pub fn load(&mut self, sql: &str) -> Result<u8, WireError> {
+        self.begin(QUERY, sql)?;
+        self.load_begins()
+    }
+
+    /// The same, where it was asked to take them before.
+    pub fn load_begins(&mut self) -> Result<u8, WireError> {
+        let message = self.next()?;
+        let body = self.input.body(&message);
+        match body.first() {
+            Some(&LOCAL_FILE) => Ok(message.tag.wrapping_add(1)),
+            Some(&ERROR) => Err(WireError::Server(ServerError::parse(body))),
+            _ => Err(WireError::Lost("the server does not ask for the rows".to_owned())),
+        }
+    }
+
+    /// That was all: a packet of this number, with nothing in it.
+    pub fn load_end(&mut self, number: u8) -> Result<(), WireError> {
+        packet::put(&mut self.out, number, |_| {});
+        self.flush()?;
+        self.until_done(|_| Ok(()))
+    }
+
+    fn begin(&mut self, command: u8, text: &str) -> Result<(), WireError> {
+        packet::put(&mut self.out, 0, |out| {
+            out.push(command);
+            out.extend_from_slice(text.as_bytes());
+        });
+        self.flush()
+    }
+
+    /// Writes whole packets.
+    pub fn send(&mut self, packets: &[u8]) -> Result<(), WireError> {
+        let Err(error) = self.stream.write_all(packets) else { return Ok(()) };
+        // Who hung up may have said why.
+        self.until_done(|_| Ok(()))?;
+        Err(error.into())
+    }
+
+    /// Sends the packets of a call, or leaves that to who sends for many.
+    pub fn ask(&mut self, packets: &[u8], out: Option<&mut Vec<u8>>) -> Result<(), WireError> {
+        match out.filter(|_| packets.len() <= MOST_TAKEN_ALONG) {
+            Some(out) => out.extend_from_slice(packets),
+            None => self.send(packets)?,
+        }
+        Ok(())
+    }
+
+    /// Others have received this for it.
+    pub fn put_in(&mut self, came: io::Result<&[u8]>) -> Result<(), WireError> {
+        match came {
+            Ok([]) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Ok(came) => {
+                self.input.put(came);
+                Ok(())
+            }
+            // It may still come.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Can others send and receive for it?
+    pub fn takes_mail(&self) -> bool {
+        !matches!(self.stream, Stream::Encrypted(_))
+    }
+
+    /// Takes an answer, to its end.
+    #[inline]
+    pub fn until_done(
+        &mut self,
+        mut take: impl FnMut(Piece<'_>) -> Result<(), String>,
+    ) -> Result<(), WireError> {
+        let mut wrong = None;
+        loop {
+            let Some(message) = self.input.next() else {
+                self.more()?;
+                continue;
+            };
+            let body = self.input.body(&message);
+            let piece = match (self.at, body.first().copied().unwrap_or(ERROR)) {
+                (_, ERROR) => {
+                    self.at = At::Beginning;
+                    let said = ServerError::parse(body);
+                    self.input.lend();
+                    return Err(WireError::Server(said));
+                }
+                (At::Beginning, OK) => Some(Piece::Changed(changed(body))),
+                (At::Beginning, _) => {
+                    self.at = At::Columns(Reader(body).length().unwrap_or(0));
+                    continue;
+                }
+                (At::Columns(left), _) => {
+                    self.at = if left > 1 { At::Columns(left - 1) } else { At::Rows };
+                    Some(Piece::Column(body))
+                }
+                // A row of 16 MB could begin like that, too.
+                (At::Rows, END) if body.len() < packet::MOST_BYTES => None,
+                (At::Rows, _) => Some(Piece::Row(body)),
+            };
+            let is_over = matches!(piece, None | Some(Piece::Changed(_)));
+            if let (Some(piece), None) = (piece, &wrong)
+                && let Err(words) = take(piece)
+            {
+                wrong = Some(words);
+            }
+            if is_over {
+                self.at = At::Beginning;
+                self.input.lend();
+                let told = |words| Err(WireError::Server(ServerError::of(words)));
+                return wrong.map_or(Ok(()), told);
+            }
+        }
+    }
+
+    /// Waits until an answer begins to arrive, by the method that was chosen: that of a thread with nothing
+    /// else to do.
+    pub fn wait(&mut self) -> Result<(), WireError> {
+        // Something may lie ready within an encrypted stream, where its socket does not show it.
+        if self.wait != Wait::Poll || matches!(self.stream, Stream::Encrypted(_)) {
+            return Ok(());
+        }
+        let poller = match &mut self.poller {
+            Some(poller) => poller,
+            none => none.insert(Poller::of([self.stream.socket()])?),
+        };
+        // A signal is no answer.
+        while poller.wait(None)?.next().is_none() {}
+        Ok(())
+    }
+
+    /// The socket, for whoever waits for several.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.stream.socket()
+    }
+
+    fn flush(&mut self) -> Result<(), WireError> {
+        let written = self.stream.write_all(&self.out);
+        self.out.clear();
+        Ok(written?)
+    }
+
+    /// What the next packet holds.
+    fn packet(&mut self) -> Result<Vec<u8>, WireError> {
+        let message = self.next()?;
+        Ok(self.input.body(&message).to_vec())
+    }
+
+    /// The next packet, waited for if need be.
+    fn next(&mut self) -> Result<Message, WireError> {
+        loop {
+            if let Some(message) = self.input.next() {
+                return Ok(message);
+            }
+            self.more()?;
+        }
+    }
+
+    /// Receives more, waited for if need be.
+    fn more(&mut self) -> Result<(), WireError> {
+        match self.input.receive(|room| self.stream.read(room)) {
+            Ok(0) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        packet::put(&mut self.out, 0, |out| out.push(command::QUIT));
+        // It may be gone already.
+        let _ = self.flush();
+    }
+}
+
+/// What a server says first.
+struct Greeting {
+    number: u32,
+    version: String,
+    challenge: Vec<u8>,
+    plugin: String,
+    can: u32,
+}
+
+impl Greeting {
+    fn parse(body: &[u8]) -> Self {
+        let mut reader = Reader(body.get(1..).unwrap_or_default());
+        // MariaDB puts this before, so that old programs take it for MySQL 5.5.
+        let version = String::from_utf8_lossy(reader.ended_by_zero()).into_owned();
+        let version = version.strip_prefix("5.5.5-").map_or(version.clone(), str::to_owned);
+        let number = reader.integer(4) as u32;
+        let mut challenge = reader.bytes(8).to_vec();
+        reader.bytes(1);
+        let low = reader.integer(2) as u32;
+        reader.bytes(3);
+        let can = low | (reader.integer(2) as u32) << 16;
+        let length = (reader.integer(1) as usize).max(21) - 8;
+        reader.bytes(10);
+        challenge.extend_from_slice(password::without_end(reader.bytes(length)));
+        let plugin = String::from_utf8_lossy(reader.ended_by_zero()).into_owned();
+        Self { number, version, challenge, plugin, can }
+    }
+}
+
+/// What we can, and how much at once.
+fn hello(out: &mut Vec<u8>, wanted: u32) {
+    out.extend_from_slice(&wanted.to_le_bytes());
+    out.extend_from_slice(&(1_u32 << 24).to_le_bytes());
+    out.push(UTF8MB4_BIN);
+    out.extend_from_slice(&[0; 23]);
+}
+
+/// How many rows an answer without rows is about.
+fn changed(body: &[u8]) -> u64 {
+    Reader(body.get(1..).unwrap_or_default()).length().unwrap_or(0) as u64
+}
+
+fn text_row(body: &[u8]) -> Vec<Option<String>> {
+    let mut reader = Reader(body);
+    let mut row = Vec::new();
+    while !reader.0.is_empty() {
+        row.push(reader.text().map(|text| String::from_utf8_lossy(text).into_owned()));
+    }
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_greeting_tells_who_speaks_and_what_is_to_be_proved() {
+        let body = [
+            &b"\x0a5.5.5-10.11.14-MariaDB\0"[..],
+            &[7, 0, 0, 0],
+            b"12345678\0",
+            &[0xff, 0xf7, 46, 2, 0, 0xff, 0x81, 21],
+            &[0; 10],
+            b"abcdefghijkl\0",
+            b"mysql_native_password\0",
+        ];
+        let Greeting { number, version, challenge, plugin, can } = Greeting::parse(&body.concat());
+        assert_eq!((number, version.as_str()), (7, "10.11.14-MariaDB"));
+        assert_eq!(challenge, b"12345678abcdefghijkl");
+        assert_eq!(plugin, "mysql_native_password");
+        assert_eq!(can, 0x81ff_f7ff);
+    }
+
+    #[test]
+    fn the_servers_words_come_with_their_number() {
+        let error = ServerError::parse(b"\xff\x10\x04#08004Too many connections");
+        assert_eq!(error.to_string(), "Too many connections (error 1040)");
+        let error = ServerError::parse(b"\xff\x10\x04no state");
+        assert_eq!((error.number, error.message.as_str()), (1040, "no state"));
+    }
+
+    #[test]
+    fn a_row_is_its_values_and_null_is_none() {
+        let row = text_row(b"\x02ab\xfb\x00");
+        assert_eq!(row, [Some("ab".to_owned()), None, Some(String::new())]);
+    }
+}

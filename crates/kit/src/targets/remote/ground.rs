@@ -1,0 +1,115 @@
+//! Where a server's memory is to be, and where it is.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hopcost_core::{CpuSet, Home, Locality, Look, NodeId, PageSize, Policy, ProofMethod, Setup};
+use hopcost_sys::child::{Memory, Place};
+use hopcost_sys::memory::Foreign;
+
+use super::super::{in_truth, spread_in_truth};
+
+/// A server's memory, and where it is to be.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    memory: Foreign,
+    /// The node that it is on, or one of those that it is dealt out to; none where it may be anywhere.
+    asked: Option<NodeId>,
+    /// The nodes that it is dealt out to; none where it is on one.
+    spread: Vec<NodeId>,
+    bound: bool,
+    /// What the last look found.
+    in_place: Arc<Mutex<[u64; 2]>>,
+}
+
+impl Ground {
+    /// Of a server whose memory nobody has put there.
+    pub fn anywhere(memory: Foreign, asked: Option<NodeId>) -> Self {
+        Self { memory, asked, spread: Vec::new(), bound: false, in_place: Arc::default() }
+    }
+
+    /// Of one that was started so that it is there.
+    pub fn at(self, setup: &Setup<'_>, home: Home) -> Self {
+        let cpus = home.node.and_then(|node| setup.machine.node(node)).map(|node| &node.cpus);
+        let bound = match home.policy {
+            Some(policy) => policy != Policy::FirstTouch,
+            None => cpus.is_some_and(CpuSet::is_empty),
+        };
+        let spread: Vec<_> = spread_in_truth(setup, home).iter().collect();
+        let asked = home.node.map(|node| in_truth(setup, node)).or(spread.first().copied());
+        Self { asked, spread, bound, ..self }
+    }
+
+    /// The node that it is to be on, or one of those.
+    pub fn asked(&self) -> Option<NodeId> {
+        self.asked
+    }
+
+    /// What its pages are.
+    pub fn page_size(&self) -> PageSize {
+        self.memory.page_size
+    }
+
+    /// Where its pages are; none where it may be anywhere, or nothing can be told. A glance that sees
+    /// pages elsewhere becomes a full look.
+    pub fn locality(&self, look: Look) -> Option<Locality> {
+        let most = if look == Look::Glance { GLANCE } else { FULL };
+        let mut found = self.look(most)?;
+        if look == Look::Glance && found.objection().is_some() {
+            found = self.look(FULL)?;
+        }
+        *self.in_place.lock().unwrap_or_else(PoisonError::into_inner) = found.in_place();
+        Some(found)
+    }
+
+    fn look(&self, most: usize) -> Option<Locality> {
+        let pages = self.memory.pages(most).ok()?;
+        self.found(ProofMethod::MovePages, pages.by_node, 0)
+    }
+
+    /// The same, where a method has found so many pages on each node.
+    pub fn found(
+        &self,
+        method: ProofMethod,
+        pages_by_node: BTreeMap<NodeId, u64>,
+        pages_unknown: u64,
+    ) -> Option<Locality> {
+        Some(Locality {
+            asked: self.asked?,
+            spread: self.spread.clone(),
+            bound: self.bound,
+            pages_by_node,
+            pages_unknown,
+            method,
+            page_size: self.memory.page_size,
+            page_size_share: 1.0,
+        })
+    }
+
+    /// Pages in their place, of all that the last look asked about.
+    pub fn in_place(&self) -> [u64; 2] {
+        *self.in_place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Pages looked at by a glance, and by a full look.
+const GLANCE: usize = 1 << 12;
+const FULL: usize = 1 << 18;
+
+/// Beginning on a node's CPUs, a server touches its memory first from there. All memory is bound to a
+/// node without any, and where the experiment says so. What it says holds for every process of the
+/// server, as it does where somebody starts one by numactl.
+pub fn place_of(setup: &Setup<'_>, home: Home) -> Place {
+    if home.policy == Some(Policy::Interleave) {
+        let nodes = spread_in_truth(setup, home);
+        return Place { cpus: None, memory: Some(Memory::Interleaved(nodes)) };
+    }
+    let Some(node) = home.node else { return Place::default() };
+    let cpus = setup.machine.node(node).map(|node| node.cpus.clone()).unwrap_or_default();
+    let usable: CpuSet = cpus.intersection(&setup.ground.limits.cpus);
+    let is_bound = matches!(home.policy, Some(Policy::Bind | Policy::PerNode));
+    Place {
+        memory: (is_bound || usable.is_empty()).then(|| Memory::Bound(in_truth(setup, node))),
+        cpus: Some(usable).filter(|cpus| !cpus.is_empty()),
+    }
+}

@@ -1,0 +1,34 @@
+//! What databases on the other side of a socket have in common, whatever they speak: where they are, the way
+//! there, and how one of our own is started, housed and stopped.
+
+pub mod account;
+pub mod address;
+pub mod errand;
+pub mod ground;
+pub mod input;
+pub mod process;
+pub mod quarters;
+pub mod stream;
+mod tls;
+pub mod trail;
+pub mod version;
+
+use hopcost_core::{Request, Setup, Stream};
+
+/// A first request for each statement, where the workload has one.
+pub fn first_arguments(setup: &Setup<'_>) -> Vec<[i64; 4]> {
+    let statements = setup.workload.statements(setup.shape).len();
+    let mut arguments = vec![[0; 4]; statements];
+    let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 1 });
+    let first: Vec<Request> = (0..REQUESTS).map(|_| requests.next()).collect();
+    // Backwards, so that each statement's first request stays.
+    for request in first.into_iter().rev() {
+        if let Some(of_statement) = arguments.get_mut(request.statement) {
+            *of_statement = request.arguments;
+        }
+    }
+    arguments
+}
+
+/// Among so many each statement of a mix comes up.
+const REQUESTS: usize = 64;

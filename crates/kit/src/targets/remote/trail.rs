@@ -1,0 +1,189 @@
+//! What a server writes down of each statement, and whether that is all of them, each once.
+//!
+//! Method: after each window its logs are read on from where the last reading ended. Whose words a line has, a
+//! [`Scribe`] knows, who reads that kind of log: so that a session's lines can be counted against its calls.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hopcost_core::Audit;
+use hopcost_sys::clock;
+
+use super::super::audit::{Account, Written};
+
+/// Reads a kind of log, line by line.
+pub trait Scribe: Send {
+    /// What a line tells of a session, by the session's number.
+    fn take(&mut self, line: &[u8]) -> Option<(u32, Said)>;
+}
+
+/// What was written of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// A call.
+    Call,
+    /// Something that hopcost asked besides.
+    Besides,
+    /// How the last of these was done.
+    Detail,
+    /// How a call was done.
+    DetailOfCall,
+}
+
+/// A session whose statements are written down, or are not.
+pub struct Audited {
+    account: Account,
+    trail: Arc<Trail>,
+    /// The session's number.
+    number: u32,
+}
+
+impl Audited {
+    /// The session of this number.
+    pub fn new(audit: Audit, trail: &Arc<Trail>, number: u32) -> Self {
+        Self { account: Account::new(audit), trail: Arc::clone(trail), number }
+    }
+
+    /// One more was asked.
+    #[inline]
+    pub fn called(&mut self) {
+        self.account.called();
+    }
+
+    /// Of the calls since the last time: how many were written down as they should have been.
+    pub fn counted(&mut self) -> [u64; 2] {
+        let written = self.trail.written(self.number, self.account.due());
+        self.account.settle(written)
+    }
+}
+
+/// A server's logs.
+pub struct Trail(Mutex<Logs>);
+
+struct Logs {
+    logs: Vec<Log>,
+    writers: BTreeMap<u32, Writer>,
+}
+
+struct Log {
+    file: File,
+    /// A line that has no end yet.
+    rest: Vec<u8>,
+    scribe: Box<dyn Scribe>,
+}
+
+/// A session of which something is written.
+#[derive(Clone, Copy, Default)]
+struct Writer {
+    written: Written,
+    /// Was a call the last thing that was written of it?
+    is_at_a_call: bool,
+}
+
+/// What is written at the end of a window may be on its way.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(5);
+
+impl Trail {
+    /// Of what a server writes into these files.
+    pub fn open<'a>(
+        logs: impl IntoIterator<Item = (&'a Path, Box<dyn Scribe>)>,
+    ) -> io::Result<Self> {
+        let open = |(path, scribe)| Ok(Log { file: File::open(path)?, rest: Vec::new(), scribe });
+        let logs = logs.into_iter().map(open).collect::<io::Result<_>>()?;
+        Ok(Self(Mutex::new(Logs { logs, writers: BTreeMap::new() })))
+    }
+
+    /// What was written of a session in all; what should be there is waited for.
+    fn written(&self, number: u32, due: Written) -> Written {
+        let begun = clock::now();
+        loop {
+            let mut logs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // What cannot be read is not there, and refuses the verdict.
+            let _ = logs.read_on();
+            let writer = logs.writers.get(&number).copied().unwrap_or_default();
+            let written = writer.written;
+            if written.has_all_of(due) || begun.elapsed() > PATIENCE {
+                return written;
+            }
+            drop(logs);
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+impl Logs {
+    fn read_on(&mut self) -> io::Result<()> {
+        for log in &mut self.logs {
+            log.file.read_to_end(&mut log.rest)?;
+            let whole = log.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            let rest = log.rest.split_off(whole);
+            for line in std::mem::replace(&mut log.rest, rest).split(|byte| *byte == b'\n') {
+                if let Some((number, said)) = log.scribe.take(line) {
+                    self.writers.entry(number).or_default().take(said);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Writer {
+    fn take(&mut self, said: Said) {
+        match said {
+            Said::Call => {
+                self.is_at_a_call = true;
+                self.written.statements += 1;
+            }
+            Said::Besides => self.is_at_a_call = false,
+            Said::Detail => self.written.details += u64::from(self.is_at_a_call),
+            Said::DetailOfCall => self.written.details += 1,
+        }
+    }
+}
+
+/// What came of so many calls of session 7, with this in a log that this scribe reads.
+#[cfg(test)]
+pub fn counted(audit: Audit, calls: u64, scribe: Box<dyn Scribe>, log: &[&str]) -> [u64; 2] {
+    use std::io::Write;
+
+    let mut file = tempfile::NamedTempFile::new().expect("a file can be made");
+    let trail = Trail::open([(file.path(), scribe)]).expect("it can be opened");
+    let mut audited = Audited::new(audit, &Arc::new(trail), 7);
+    (0..calls).for_each(|_| audited.called());
+    file.write_all(log.concat().as_bytes()).expect("it can be written to");
+    audited.counted()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// Every line is a call of session 7's.
+    struct Calls;
+
+    impl Scribe for Calls {
+        fn take(&mut self, line: &[u8]) -> Option<(u32, Said)> {
+            (!line.is_empty()).then_some((7, Said::Call))
+        }
+    }
+
+    #[test]
+    fn a_log_is_read_on_from_where_the_last_window_ended() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let trail = Trail::open([(file.path(), Box::new(Calls) as Box<dyn Scribe>)]).unwrap();
+        let mut audited = Audited::new(Audit::Statements, &Arc::new(trail), 7);
+        for calls in [1, 3] {
+            (0..calls).for_each(|_| audited.called());
+            (0..calls).for_each(|_| file.write_all(b"a call\n").unwrap());
+            assert_eq!(audited.counted(), [calls, calls]);
+        }
+        assert_eq!(audited.counted(), [0, 0]);
+    }
+}

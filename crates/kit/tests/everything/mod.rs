@@ -1,0 +1,129 @@
+//! Every row of every table, as its data set makes it: what a target must give back.
+
+use hopcost_core::{
+    Answer, Dataset, Kind, Reason, Request, Requests, Row, RowSink, Session, Shape, Statement,
+    Stream, Table, Workload,
+};
+
+/// All rows of all tables of a data set.
+pub struct Everything(Vec<Table>);
+
+impl Workload for Everything {
+    fn name(&self) -> &'static str {
+        "everything"
+    }
+
+    fn about(&self) -> &'static str {
+        "all rows of all tables"
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        self.0.iter().map(|table| table.name).collect::<Vec<_>>().leak()
+    }
+
+    fn statements(&self, _: Shape) -> Vec<Statement> {
+        let statement = |table: &Table| {
+            let columns: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+            let sql = format!("SELECT {} FROM {}", columns.join(", "), table.name).leak();
+            Statement { name: table.name, sql, arguments: 0, recompile: false, script: None }
+        };
+        self.0.iter().map(statement).collect()
+    }
+
+    fn calls_per_query(&self, _: Shape) -> u64 {
+        1
+    }
+
+    fn scratch_bytes(&self, _: Shape) -> u64 {
+        0
+    }
+
+    fn requests(&self, _: Shape, _: Stream) -> Box<dyn Requests> {
+        Box::new(First)
+    }
+
+    fn check(&self, _: Shape, _: &Request, _: &Answer) -> Result<(), Reason> {
+        Ok(())
+    }
+}
+
+struct First;
+
+impl Requests for First {
+    fn next(&mut self) -> Request {
+        Request { statement: 0, arguments: [0; 4] }
+    }
+}
+
+/// A row as its data set makes it.
+struct Made {
+    table: Table,
+    row: Row,
+    at: usize,
+}
+
+impl Made {
+    fn add(&mut self, add: impl FnOnce(Row) -> Row) {
+        self.row = add(self.row);
+        self.at += 1;
+    }
+}
+
+impl RowSink for Made {
+    fn integer(&mut self, value: i64) {
+        self.add(|row| row.integer(value));
+    }
+
+    fn text(&mut self, value: &str) {
+        match self.table.columns[self.at].kind {
+            Kind::Padded(width) => {
+                let padded = format!("{value:<width$}", width = usize::from(width));
+                self.add(|row| row.text(&padded));
+            }
+            _ => self.add(|row| row.text(value)),
+        }
+    }
+
+    fn timestamp_us(&mut self, value: i64) {
+        self.add(|row| row.integer(value));
+    }
+
+    fn null(&mut self) {
+        self.add(Row::null);
+    }
+}
+
+fn all_rows(dataset: &dyn Dataset, index: usize, table: &Table) -> Answer {
+    let mut answer = Answer::default();
+    for number in 0..table.rows {
+        let mut made = Made { table: table.clone(), row: Row::new(), at: 0 };
+        dataset.row(index, number, &mut made);
+        answer.add(made.row);
+    }
+    answer
+}
+
+/// Data sets of which every row is looked at, and how large they are for that.
+pub const ALL: [(&str, u64); 3] = [("tran_stats", 1000), ("archive_view", 50), ("tpcc", 1)];
+
+impl Everything {
+    /// Of a data set, and what each of its tables is to hold. The cross product of the dimensions does not grow
+    /// with the rows: it is asked for elsewhere.
+    pub fn of(dataset: &dyn Dataset, rows: u64) -> (Self, Vec<Answer>) {
+        let all = dataset.tables(rows).into_iter().enumerate();
+        let asked: Vec<(usize, Table)> =
+            all.filter(|(_, table)| table.name != "dimension").collect();
+        let made = asked.iter().map(|(index, table)| all_rows(dataset, *index, table)).collect();
+        (Self(asked.into_iter().map(|(_, table)| table).collect()), made)
+    }
+
+    /// Does a session find it there?
+    pub fn assert_is(&self, made: &[Answer], target: &str, session: &mut dyn Session) {
+        for (statement, (table, made)) in self.0.iter().zip(made).enumerate() {
+            let request = Request { statement, arguments: [0; 4] };
+            let answer = session.execute(&request).unwrap();
+            assert_eq!(answer.rows, table.rows, "{target}: {}", table.name);
+            assert_eq!(answer, *made, "{target}: {}", table.name);
+        }
+    }
+}

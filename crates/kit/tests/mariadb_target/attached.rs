@@ -1,0 +1,104 @@
+//! A server that runs: nothing of its own is touched, and what is ours is gone at the end.
+
+use hopcost_core::{Dataset, Workload};
+
+use super::mariadb::MariaDb;
+use super::{asks_and_is_answered, dataset, open, seat, setup, target, workload};
+
+const OURS: &str = "SELECT count(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'hopcost'";
+
+fn small() -> (&'static dyn Dataset, &'static dyn Workload) {
+    (dataset("tran_stats"), workload("reporting_p1"))
+}
+
+#[test]
+fn every_workload_is_answered_rightly_by_a_server_that_runs() {
+    let server = MariaDb::start(&[]);
+    asks_and_is_answered(&server.url(""));
+    assert_eq!(server.ask(OURS), "0");
+}
+
+#[test]
+fn what_is_kept_is_found_again_and_cleared() {
+    let server = MariaDb::start(&[]);
+    let (dataset, workload) = small();
+    let url = server.url("");
+    let setup = setup(dataset, workload, 1_000, &url);
+    let made = || {
+        server.ask("SELECT CREATE_TIME FROM information_schema.TABLES WHERE TABLE_NAME = 'made_by_hopcost'")
+    };
+    open("mariadb", &hopcost_core::Setup { keep_data: true, ..setup.clone() })
+        .unwrap()
+        .close()
+        .unwrap();
+    let first = made();
+    assert!(!first.is_empty());
+    // The very same is there: it is not loaded again, and stays.
+    open("mariadb", &setup).unwrap().close().unwrap();
+    assert_eq!(made(), first);
+    assert!(target("mariadb").clear(&url).unwrap().contains("dropped"));
+    assert_eq!(server.ask(OURS), "0");
+    assert!(target("mariadb").clear(&url).unwrap().contains("no database"));
+}
+
+#[test]
+fn what_is_somebody_elses_is_not_touched() {
+    let server = MariaDb::start(&[]);
+    server.ask("CREATE DATABASE hopcost");
+    server.ask("CREATE TABLE hopcost.theirs (n INT)");
+    let (dataset, workload) = small();
+    let url = server.url("");
+    let words = open("mariadb", &setup(dataset, workload, 1_000, &url)).err().unwrap().to_string();
+    assert!(words.contains("did not make"), "{words}");
+    assert!(target("mariadb").clear(&url).unwrap().contains("no database of hopcost's"));
+    assert_eq!(server.ask("SELECT count(*) FROM hopcost.theirs"), "0");
+}
+
+#[test]
+fn one_hopcost_at_a_time() {
+    let server = MariaDb::start(&[]);
+    let (dataset, workload) = small();
+    let url = server.url("");
+    let setup = setup(dataset, workload, 1_000, &url);
+    let instance = open("mariadb", &setup).unwrap();
+    let mut session = instance.session(seat()).unwrap();
+    let words = open("mariadb", &setup).err().unwrap().to_string();
+    assert!(words.contains("another hopcost is at work"), "{words}");
+    let request = hopcost_core::Request { statement: 0, arguments: [0; 4] };
+    session.execute(&request).unwrap();
+    drop(session);
+    instance.close().unwrap();
+    assert_eq!(server.ask(OURS), "0");
+}
+
+#[test]
+fn a_password_lets_in_and_a_wrong_one_is_told_without_it() {
+    let server = MariaDb::start(&[]);
+    server.ask("CREATE USER me@'127.0.0.1' IDENTIFIED BY 'right one'");
+    server.ask("GRANT ALL ON *.* TO me@'127.0.0.1'");
+    let null = (dataset("nothing"), workload("null_call"));
+    let url = server.url_of("me:right%20one");
+    let instance = open("mariadb", &setup(null.0, null.1, 1, &url)).unwrap();
+    instance.session(seat()).unwrap();
+    instance.close().unwrap();
+    for wrong in ["me:wrong", "me", "nobody:right%20one"] {
+        let url = server.url_of(wrong);
+        let words = open("mariadb", &setup(null.0, null.1, 1, &url)).err().unwrap().to_string();
+        assert!(words.contains("Access denied") && !words.contains("right"), "{words}");
+        assert!(!words.contains("wrong"), "{words}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_fit_says_so() {
+    let server = MariaDb::start(&["--read-only", "--local-infile=OFF"]);
+    let (dataset, workload) = small();
+    let url = server.url("");
+    let refusal =
+        |name: &str| open(name, &setup(dataset, workload, 1_000, &url)).err().unwrap().to_string();
+    assert!(refusal("mysql").contains("this server is MariaDB"), "{}", refusal("mysql"));
+    assert!(refusal("mariadb").contains("read_only"), "{}", refusal("mariadb"));
+    server.ask("SET GLOBAL read_only = OFF");
+    assert!(refusal("mariadb").contains("local_infile"), "{}", refusal("mariadb"));
+    assert_eq!(server.ask(OURS), "0");
+}

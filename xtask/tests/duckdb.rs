@@ -1,0 +1,201 @@
+//! DuckDB as a target: the same answers as SQLite, threads and memory in their place, and clear words where the
+//! library is missing or is none.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+#[path = "../../crates/kit/tests/everything/mod.rs"]
+mod everything;
+#[path = "../../crates/kit/tests/named/mod.rs"]
+mod named;
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::sync::OnceLock;
+
+use hopcost_core::{
+    Answer, CallError, Dataset, Instance, Known, Look, ProofMethod, Request, Seat, Setup, Shape,
+    Stream, TargetError, Workload,
+};
+use hopcost_kit::targets::duckdb;
+use hopcost_sys::affinity;
+use libtest_mimic::{Arguments, Trial};
+
+use everything::Everything;
+use named::{dataset, home, machine, nothing_promised, target, workload};
+use xtask::libduckdb;
+
+fn main() -> ExitCode {
+    if let Some(code) = duckdb::serve_if_asked() {
+        return code;
+    }
+    let tests: [(&str, fn()); 7] = [
+        ("tables_hold_what_they_were_made_of", tables_hold_what_they_were_made_of),
+        ("every_question_is_answered_as_by_sqlite", every_question_is_answered_as_by_sqlite),
+        ("the_data_is_proved_to_be_at_home", the_data_is_proved_to_be_at_home),
+        ("a_process_that_is_killed_has_closed_the_connection", killed_has_closed),
+        ("no_process_outlives_its_instance", no_process_outlives_its_instance),
+        ("a_wrong_or_missing_library_is_named", a_wrong_or_missing_library_is_named),
+        ("what_it_cannot_do_is_said", what_it_cannot_do_is_said),
+    ];
+    let trial = |(name, test): (&str, fn())| {
+        Trial::test(name, move || {
+            test();
+            Ok(())
+        })
+    };
+    libtest_mimic::run(&Arguments::from_args(), tests.map(trial).into()).exit_code()
+}
+
+/// Names the library of the tests.
+fn library() -> &'static str {
+    static ADDRESS: OnceLock<String> = OnceLock::new();
+    ADDRESS.get_or_init(|| format!("lib={}", libduckdb::ensure().unwrap().display()))
+}
+
+fn setup<'a>(
+    dataset: &'a dyn Dataset,
+    workload: &'a dyn Workload,
+    rows: u64,
+    address: &'a str,
+) -> Setup<'a> {
+    static CACHE: OnceLock<tempfile::TempDir> = OnceLock::new();
+    Setup {
+        machine: machine(),
+        ground: machine(),
+        dataset: Some(dataset),
+        workload,
+        shape: Shape { rows, sliced: true },
+        homes: vec![home().into()],
+        emulation: None,
+        cache_dir: CACHE.get_or_init(|| tempfile::tempdir().unwrap()).path().to_owned(),
+        address,
+        sessions: 4,
+        keep_data: false,
+        allow_server_changes: false,
+        promise: &nothing_promised,
+    }
+}
+
+fn open(name: &str, setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
+    target(name).open(setup, &mut |_| true)
+}
+
+fn seat() -> Seat {
+    let cpu = affinity::mask().unwrap().last();
+    Seat { home: Some(home().into()), at: Some(home()), worker: cpu, ..Seat::default() }
+}
+
+fn tables_hold_what_they_were_made_of() {
+    for (name, rows) in everything::ALL {
+        let dataset = dataset(name);
+        let (everything, made) = Everything::of(dataset, rows);
+        let setup = setup(dataset, &everything, rows, library());
+        let instance = open("duckdb", &setup).unwrap();
+        let mut session = instance.session(seat()).unwrap();
+        everything.assert_is(&made, "duckdb", &mut *session);
+    }
+}
+
+/// Forty answers, each held against the rules of the data.
+fn answers(instance: &dyn Instance, setup: &Setup<'_>) -> Vec<Answer> {
+    let mut session = instance.session(seat()).unwrap();
+    let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
+    let answers = (0..40).map(|_| {
+        let request = requests.next();
+        let answer = session.execute(&request).unwrap();
+        let checked = setup.workload.check(setup.shape, &request, &answer);
+        checked.unwrap_or_else(|why| panic!("{}: {why}", setup.workload.name()));
+        answer
+    });
+    let answers = answers.collect();
+    if let Some(answered) = session.counted().proved.get("answered_in_place") {
+        assert_eq!(*answered, [1, 1]);
+    }
+    answers
+}
+
+fn every_question_is_answered_as_by_sqlite() {
+    for (data, name, rows) in [
+        ("tran_stats", "reporting_p1", 20_000),
+        ("tran_stats", "reporting_p2", 60_000),
+        ("archive_view", "newest_bounded", 500),
+        ("archive_view", "newest_unbounded", 500),
+        ("nothing", "null_call", 1),
+    ] {
+        let plain = setup(dataset(data), workload(name), rows, "");
+        let setup = setup(dataset(data), workload(name), rows, library());
+        let instance = open("duckdb", &setup).unwrap();
+        let answered = answers(&*instance, &setup);
+        assert!(!instance.workers().is_empty());
+        let plans = instance.plans().unwrap_or_else(|why| panic!("{name}: {why}"));
+        assert_eq!(plans.len(), setup.workload.statements(setup.shape).len());
+        assert_eq!(plans, instance.plans().unwrap(), "{name}");
+        instance.close().unwrap();
+        let sqlite = open("sqlite", &plain).unwrap();
+        assert_eq!(answered, answers(&*sqlite, &plain), "{name}");
+    }
+}
+
+fn the_data_is_proved_to_be_at_home() {
+    let setup = setup(dataset("tran_stats"), workload("reporting_p1"), 400_000, library());
+    let instance = open("duckdb", &setup).unwrap();
+    let Known::Is(homes) = instance.prove(Look::Full) else { panic!("it can be told") };
+    assert_eq!(homes.len(), 1);
+    assert_eq!(homes[0].method, ProofMethod::MovePages);
+    assert!(homes[0].share_in_place() >= 0.98, "{homes:?}");
+    // Some 20 MB of data are in it.
+    assert!(homes[0].pages() > 5_000, "{homes:?}");
+    let mut session = instance.session(seat()).unwrap();
+    let [held, of] = session.counted().proved["pages_in_place"];
+    assert!(held == of && of > 1_000, "{held} of {of}");
+}
+
+fn process_of(instance: &dyn Instance) -> String {
+    let thread = instance.workers()[0];
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap();
+    status.lines().find_map(|line| line.strip_prefix("Tgid:")).unwrap().trim().to_owned()
+}
+
+fn killed_has_closed() {
+    let setup = setup(dataset("nothing"), workload("null_call"), 1, library());
+    let instance = open("duckdb", &setup).unwrap();
+    let mut session = instance.session(seat()).unwrap();
+    let request = Request { statement: 0, arguments: [0; 4] };
+    session.execute(&request).unwrap();
+    let pid = process_of(&*instance);
+    assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    let error = session.execute(&request).unwrap_err();
+    assert!(matches!(error, CallError::Lost(_)), "{error:?}");
+    assert!(error.to_string().contains("DuckDB's process"), "{error}");
+}
+
+fn no_process_outlives_its_instance() {
+    let setup = setup(dataset("nothing"), workload("null_call"), 1, library());
+    let instance = open("duckdb", &setup).unwrap();
+    let session = instance.session(seat()).unwrap();
+    let pid = process_of(&*instance);
+    drop(session);
+    instance.close().unwrap();
+    assert!(!Path::new("/proc").join(pid).exists());
+}
+
+fn a_wrong_or_missing_library_is_named() {
+    let refusal = |address: &str| {
+        let setup = setup(dataset("nothing"), workload("null_call"), 1, address);
+        open("duckdb", &setup).err().unwrap().to_string()
+    };
+    let words = refusal("lib=/nowhere/libduckdb.so");
+    assert!(words.contains("/nowhere/libduckdb.so: there is no such file"), "{words}");
+    let words = refusal("lib=/etc/passwd");
+    assert!(words.contains("/etc/passwd: it is not a libduckdb"), "{words}");
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let c_library = maps.split_whitespace().find(|word| word.ends_with("/libc.so.6")).unwrap();
+    let words = refusal(&format!("lib={c_library}"));
+    assert!(words.contains("duckdb_") && words.contains("1.1 and later"), "{words}");
+}
+
+fn what_it_cannot_do_is_said() {
+    let setup = setup(dataset("big_table_im"), workload("memory_insert"), 1_000, library());
+    let words = open("duckdb", &setup).err().unwrap().to_string();
+    assert!(words.contains("fills no tables"), "{words}");
+    assert!(target("duckdb").address("lob=x").unwrap_err().contains("duckdb:lib=FILE"));
+}
