@@ -5,13 +5,19 @@
 //! found on the PATH; where one is missing its rows say so.
 
 mod driver;
+mod mariadb;
 mod postgres;
 mod probes;
 
-use anyhow::Result;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
-use hopcost_core::Estimate;
+use hopcost_core::{CpuId, Estimate};
 use hopcost_stats::paired_ratio;
+use serde_json::Value;
+
+use crate::test::cargo;
 
 /// What can be compared.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -22,6 +28,8 @@ pub enum What {
     Driver,
     /// PostgreSQL: its driver with pgbench, loading with psql
     Postgres,
+    /// MariaDB: its driver with sysbench
+    Mariadb,
 }
 
 /// Runs the comparison and prints its table; 1 where a goal was missed.
@@ -30,6 +38,7 @@ pub fn run(what: What, rounds: usize) -> Result<u8> {
         What::Probes => probes::run(rounds),
         What::Driver => driver::run(rounds),
         What::Postgres => postgres::run(rounds),
+        What::Mariadb => mariadb::run(rounds),
     }
 }
 
@@ -113,4 +122,52 @@ impl Table {
     fn end(&self) -> u8 {
         u8::from(self.unmet > 0)
     }
+}
+
+/// The same comparison by an xtask that is optimised, where this one is not: how it ended.
+fn in_release(what: &str, rounds: usize) -> Result<Option<u8>> {
+    if !cfg!(debug_assertions) {
+        return Ok(None);
+    }
+    let mut release = cargo();
+    release.args(["run", "--quiet", "--release", "--package", "xtask", "--"]);
+    release.args(["bench", what, "--rounds", &rounds.to_string()]);
+    Ok(Some(u8::from(!release.status()?.success())))
+}
+
+/// What a request costs the client, and how many there were.
+#[derive(Clone, Copy)]
+struct Cost {
+    cpu_us: f64,
+    per_s: f64,
+}
+
+/// `hopcost drive`, on one thread of a CPU.
+fn driven(command: &mut Command, clients: u32, at: CpuId, seconds: u32) -> Result<Cost> {
+    command.args(["--threads", "1", "--json", "--client-cpus", &at.to_string()]);
+    command.args(["--clients", &clients.to_string(), "--duration", &format!("{seconds}s")]);
+    let (out, cpu_s) = timed(command, at)?;
+    let result: Value = serde_json::from_str(&out)?;
+    let number = |key: &str| result[key].as_f64().with_context(|| format!("no '{key}'"));
+    ensure!(number("errors")? == 0.0, "{out}");
+    let calls = number("calls")? + number("warm_up_calls")?;
+    Ok(Cost { cpu_us: cpu_s * 1e6 / calls, per_s: number("calls_per_s")? })
+}
+
+/// Runs a command on a CPU: what it printed, and the CPU time that it took.
+fn timed(command: &Command, at: CpuId) -> Result<(String, f64)> {
+    let mut shell = Command::new("bash");
+    shell.args(["-c", "taskset -c $0 \"$@\"; code=$?; times >&2; exit $code", &at.to_string()]);
+    shell.arg(command.get_program()).args(command.get_args());
+    let output = shell.output()?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}: {errors}", command.get_program().display());
+    // The last line is of the children: user's and system's.
+    let line = errors.lines().last().context("bash tells no times")?;
+    let seconds = line.split_whitespace().map(|word| -> Result<f64> {
+        let (minutes, seconds) =
+            word.trim_end_matches('s').split_once('m').context("no minutes")?;
+        Ok(minutes.parse::<f64>()? * 60.0 + seconds.parse::<f64>()?)
+    });
+    Ok((String::from_utf8(output.stdout)?, seconds.sum::<Result<f64>>()?))
 }

@@ -12,10 +12,9 @@ use hopcost_core::CpuId;
 use hopcost_kit::datasets::DATASETS;
 use hopcost_kit::targets::postgres::{self, Asked};
 use hopcost_sys::{affinity, clock};
-use serde_json::Value;
 
-use super::{Goal, Table};
-use crate::test::{build_hopcost, cargo};
+use super::{Cost, Goal, Table, driven, in_release, timed};
+use crate::test::build_hopcost;
 
 #[path = "../../../crates/kit/tests/server/mod.rs"]
 #[allow(clippy::unwrap_used)] // it is the tests' own
@@ -49,19 +48,9 @@ enum Script<'a> {
     File(&'a Path),
 }
 
-/// One client's share of a run.
-#[derive(Clone, Copy)]
-struct Cost {
-    cpu_us: f64,
-    per_s: f64,
-}
-
 pub fn run(rounds: usize) -> Result<u8> {
-    if cfg!(debug_assertions) {
-        let mut release = cargo();
-        release.args(["run", "--quiet", "--release", "--package", "xtask", "--"]);
-        release.args(["bench", "postgres", "--rounds", &rounds.to_string()]);
-        return Ok(u8::from(!release.status()?.success()));
+    if let Some(code) = in_release("postgres", rounds)? {
+        return Ok(code);
     }
     let hopcost = build_hopcost()?;
     let cpus: Vec<CpuId> = affinity::mask()?.iter().collect();
@@ -169,19 +158,12 @@ impl Bench<'_> {
 
     fn ours(&self, script: Script<'_>, clients: u32, at: CpuId) -> Result<Cost> {
         let mut command = Command::new(self.hopcost);
-        command.args(["drive", &self.url(), "--threads", "1", "--json"]);
-        command.args(["--clients", &clients.to_string(), "--client-cpus", &at.to_string()]);
-        command.args(["--duration", &format!("{SECONDS}s")]);
+        command.args(["drive", &self.url()]);
         match script {
             Script::Builtin(name) => command.args(["--builtin", name]),
             Script::File(path) => command.arg("--file").arg(path),
         };
-        let (out, cpu_s) = timed(&command, at)?;
-        let result: Value = serde_json::from_str(&out)?;
-        let number = |key: &str| result[key].as_f64().with_context(|| format!("no '{key}'"));
-        ensure!(number("errors")? == 0.0, "{out}");
-        let calls = number("calls")? + number("warm_up_calls")?;
-        Ok(Cost { cpu_us: cpu_s * 1e6 / calls, per_s: number("calls_per_s")? })
+        driven(&mut command, clients, at, SECONDS)
     }
 
     fn theirs(&self, script: Script<'_>, clients: u32, at: CpuId) -> Result<Cost> {
@@ -239,22 +221,4 @@ impl Bench<'_> {
         table.row(&what, &rounds, Goal::Above(0.95));
         Ok(())
     }
-}
-
-/// Runs a command on a CPU: what it printed, and the CPU time that it took.
-fn timed(command: &Command, at: CpuId) -> Result<(String, f64)> {
-    let mut shell = Command::new("bash");
-    shell.args(["-c", "taskset -c $0 \"$@\"; code=$?; times >&2; exit $code", &at.to_string()]);
-    shell.arg(command.get_program()).args(command.get_args());
-    let output = shell.output()?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{}: {errors}", command.get_program().display());
-    // The last line is of the children: user's and system's.
-    let line = errors.lines().last().context("bash tells no times")?;
-    let seconds = line.split_whitespace().map(|word| -> Result<f64> {
-        let (minutes, seconds) =
-            word.trim_end_matches('s').split_once('m').context("no minutes")?;
-        Ok(minutes.parse::<f64>()? * 60.0 + seconds.parse::<f64>()?)
-    });
-    Ok((String::from_utf8(output.stdout)?, seconds.sum::<Result<f64>>()?))
 }

@@ -12,6 +12,7 @@ mod oltp;
 #[cfg(test)]
 mod on_sqlite;
 mod own;
+mod point_select;
 mod reporting_p1;
 mod reporting_p2;
 mod single_row_commit;
@@ -31,6 +32,7 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &newest::UNBOUNDED,
     &newest::BOUNDED,
     &null_call::NullCall,
+    &point_select::PointSelect,
     &single_row_commit::SingleRowCommit,
     &filling::ONE,
     &filling::HUNDRED,

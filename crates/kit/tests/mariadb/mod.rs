@@ -59,7 +59,8 @@ impl MariaDb {
         panic!("it does not answer: {:?}", std::fs::read_to_string(server.dir.path().join("log")));
     }
 
-    fn socket(&self) -> PathBuf {
+    /// Its Unix socket.
+    pub fn socket(&self) -> PathBuf {
         self.dir.path().join("socket")
     }
 

@@ -27,14 +27,12 @@ fn what_is_kept_is_found_again_and_cleared() {
     let made = || {
         server.ask("SELECT CREATE_TIME FROM information_schema.TABLES WHERE TABLE_NAME = 'made_by_hopcost'")
     };
-    open("mariadb", &hopcost_core::Setup { keep_data: true, ..setup.clone() })
-        .unwrap()
-        .close()
-        .unwrap();
+    open("mariadb", &hopcost_core::Setup { keep_data: true, ..setup }).unwrap().close().unwrap();
     let first = made();
     assert!(!first.is_empty());
-    // The very same is there: it is not loaded again, and stays.
-    open("mariadb", &setup).unwrap().close().unwrap();
+    // The very same is there, and more than this workload needs: it is not loaded again, and stays.
+    let less = super::workload("reporting_p2");
+    open("mariadb", &super::setup(dataset, less, 1_000, &url)).unwrap().close().unwrap();
     assert_eq!(made(), first);
     assert!(target("mariadb").clear(&url).unwrap().contains("dropped"));
     assert_eq!(server.ask(OURS), "0");

@@ -14,7 +14,7 @@ use hopcost_core::{Instance, Known, Locality, Look, Reading, Seat, Session, Setu
 
 use super::super::remote::address::Address;
 use super::super::remote::version::numbers;
-use super::super::{Heard, data_words, say, wanted, with_commas};
+use super::super::{Heard, Wanted, data_words, say, wanted, with_commas};
 use super::DATABASE;
 use super::instance::{Cluster, Copy};
 use super::load::Loader;
@@ -98,7 +98,7 @@ fn is_fit(flavour: Flavour, wire: &mut Wire, setup: &Setup<'_>) -> Result<(), Ta
             words.join(".")
         ));
     }
-    if wire.value("SELECT @@read_only").map_err(failed)?.as_deref() == Some("1") {
+    if is_on(wire, "read_only")? {
         return not_here(
             "this server takes no data (read_only): it may follow another one; go to its primary"
                 .into(),
@@ -114,13 +114,19 @@ fn is_fit(flavour: Flavour, wire: &mut Wire, setup: &Setup<'_>) -> Result<(), Ta
     Ok(())
 }
 
+/// Servers answer with a number or, newer ones, with a word.
+fn is_on(wire: &mut Wire, variable: &str) -> Result<bool, TargetError> {
+    let value = wire.value(&format!("SELECT @@{variable}")).map_err(failed)?;
+    Ok(!["0", "OFF"].contains(&value.unwrap_or_default().as_str()))
+}
+
 /// Whoever may not see others' connections sees none: then nobody is told to follow.
 const FOLLOWERS: &str = "\
     SELECT count(*) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'";
 
 /// Does the server take rows from those who ask it?
 fn takes_rows(wire: &mut Wire) -> Result<(), TargetError> {
-    if wire.value("SELECT @@local_infile").map_err(failed)?.as_deref() == Some("1") {
+    if is_on(wire, "local_infile")? {
         return Ok(());
     }
     let words = "this server takes no rows from its clients (local_infile = OFF), and hopcost brings its data so: \
@@ -143,7 +149,7 @@ fn be_alone(wire: &mut Wire) -> Result<(), TargetError> {
     )))
 }
 
-/// Has somebody left the very same data?
+/// Has somebody left the very same data, perhaps beside other?
 fn is_there(wire: &mut Wire, setup: &Setup<'_>) -> Result<bool, TargetError> {
     match mark(wire).map_err(failed)? {
         Mark::Foreign => Err(TargetError::Failed(
@@ -152,7 +158,7 @@ fn is_there(wire: &mut Wire, setup: &Setup<'_>) -> Result<bool, TargetError> {
                 .to_owned(),
         )),
         Mark::None => Ok(false),
-        Mark::Ours(content) => Ok(content == content_of(setup)),
+        Mark::Ours(there) => Ok(contents_of(setup).iter().all(|content| there.contains(content))),
     }
 }
 
@@ -160,8 +166,8 @@ fn is_there(wire: &mut Wire, setup: &Setup<'_>) -> Result<bool, TargetError> {
 enum Mark {
     None,
     Foreign,
-    /// With this in it.
-    Ours(String),
+    /// With these tables in it, and all of their rows.
+    Ours(Vec<String>),
 }
 
 fn mark(wire: &mut Wire) -> Result<Mark, WireError> {
@@ -176,13 +182,16 @@ fn mark(wire: &mut Wire) -> Result<Mark, WireError> {
     if wire.value(&table)?.is_none() {
         return Ok(Mark::Foreign);
     }
-    let content = wire.value(&format!("SELECT content FROM `{DATABASE}`.`{MARK}`"))?;
-    Ok(Mark::Ours(content.unwrap_or_default()))
+    let contents = wire.query(&format!("SELECT content FROM `{DATABASE}`.`{MARK}`"))?;
+    Ok(Mark::Ours(contents.into_iter().flatten().flatten().collect()))
 }
 
-/// What the table says when all of the data is there.
-fn content_of(setup: &Setup<'_>) -> String {
-    format!("{OURS} ({:016x})", schema::digest(setup))
+/// What that table has of each table that is there: its name, and a digest of its data.
+fn contents_of(setup: &Setup<'_>) -> Vec<String> {
+    let content = |wanted: &Wanted| {
+        format!("{} {:016x}", wanted.table.name, schema::digest_of(setup, wanted))
+    };
+    wanted(setup).iter().map(content).collect()
 }
 
 /// Brings the data. What it leaves where it fails is for [`clear`].
@@ -196,7 +205,7 @@ fn bring(
     for sql in [
         drop_database(),
         format!("CREATE DATABASE `{DATABASE}`"),
-        // It tells whose it is from the first moment, and what is in it when all of it is there.
+        // It tells whose it is from the first moment, and what is there when all of it is.
         format!("CREATE TABLE `{DATABASE}`.`{MARK}` (content VARCHAR(200)) COMMENT '{OURS}'"),
     ] {
         wire.query(&sql).map_err(failed)?;
@@ -204,9 +213,11 @@ fn bring(
     if let Some(dataset) = setup.dataset {
         Loader { address, dataset }.load(&wanted(setup), heard)?;
     }
-    let content = content_of(setup);
-    let insert = format!("INSERT INTO `{DATABASE}`.`{MARK}` VALUES ('{content}')");
-    wire.query(&insert).map(|_| ()).map_err(failed)
+    for content in contents_of(setup) {
+        let insert = format!("INSERT INTO `{DATABASE}`.`{MARK}` VALUES ('{content}')");
+        wire.query(&insert).map_err(failed)?;
+    }
+    Ok(())
 }
 
 fn drop_database() -> String {

@@ -13,13 +13,19 @@ use super::packet;
 /// Goes up when data is laid out differently by the same statements.
 const FORMAT: i64 = 1;
 
-/// A digest of a setup's tables and of rows from all over them: equal data has an equal one.
+/// A digest of a setup's tables: equal data has an equal one.
 pub fn digest(setup: &Setup<'_>) -> u64 {
-    let mut digest = Answer::of(Row::new().integer(FORMAT).integer(setup.shape.rows.cast_signed()));
-    for Wanted { index, table } in &wanted(setup) {
-        let statements = [create(table)].into_iter().chain(self::index(table));
-        statements.for_each(|statement| digest.add(Row::new().text(&statement)));
-        let Some(dataset) = setup.dataset else { continue };
+    let of_tables = wanted(setup).iter().map(|wanted| digest_of(setup, wanted)).collect::<Vec<_>>();
+    let row = of_tables.iter().fold(Row::new(), |row, digest| row.integer(digest.cast_signed()));
+    Answer::of(row).digest
+}
+
+/// A digest of how a table is made, and of rows from all over it.
+pub fn digest_of(setup: &Setup<'_>, Wanted { index, table }: &Wanted) -> u64 {
+    let mut digest = Answer::of(Row::new().integer(FORMAT).integer(table.rows.cast_signed()));
+    let statements = [create(table)].into_iter().chain(self::index(table));
+    statements.for_each(|statement| digest.add(Row::new().text(&statement)));
+    if let Some(dataset) = setup.dataset {
         let mut lines = Lines::default();
         samples(table).for_each(|row| lines.row(dataset, *index, row));
         digest.add(lines.bytes.iter().fold(Row::new(), |row, byte| row.integer((*byte).into())));
