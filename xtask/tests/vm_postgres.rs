@@ -194,7 +194,8 @@ fn placed_both_arms(result: &Value, bindings: usize) {
         let pages = [0, 1].map(|side| arm["distinct_pages"][side].as_u64());
         let [Some(here), Some(there)] = pages else { panic!("{level}: {result:#}") };
         let pages = [here, there];
-        assert!(pages[side] > 500 && pages[1 - side] * 50 < pages[side], "{level} {pages:?}");
+        // How many are looked at is a matter of how fast the guest is, where they lie is not.
+        assert!(pages[side] > 100 && pages[1 - side] * 50 < pages[side], "{level} {pages:?}");
     }
     let proof = result["proof"].as_array().unwrap();
     assert_eq!(proof.len(), 4, "{proof:?}");

@@ -70,9 +70,9 @@ fn places_both_arms(shape: &str, bindings: usize) {
     assert_eq!(bound.len(), bindings, "{bound:?}");
     for of in ["acquisitions", "distinct_pages"] {
         let [near, far] = sides(&result, "local", of);
-        assert!(near > 1000 && far == 0, "{shape}: the local arm has {near} and {far} {of}");
+        assert!(near > 100 && far == 0, "{shape}: the local arm has {near} and {far} {of}");
         let [near, far] = sides(&result, "remote", of);
-        assert!(far > 1000 && near == 0, "{shape}: the remote arm has {near} and {far} {of}");
+        assert!(far > 100 && near == 0, "{shape}: the remote arm has {near} and {far} {of}");
     }
     let proof = result["proof"].as_array().unwrap();
     assert_eq!(proof.len(), 4);

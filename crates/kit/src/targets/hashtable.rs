@@ -72,10 +72,7 @@ impl Target for HashTable {
                          leave out --target, or remote_ns";
             return Err(TargetError::NotHere(words.into()));
         }
-        let homes = match setup.homes.as_slice() {
-            [] => &[Home::default()][..],
-            homes => homes,
-        };
+        let homes = super::homes_of(setup);
         let table = |home: &Home| Table::place(setup, *home, most).map(Arc::new);
         let tables = homes.iter().map(table).collect::<Result<_, _>>()?;
         Ok(Box::new(Tables { tables, rows_a_call: rows }))

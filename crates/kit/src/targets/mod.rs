@@ -16,8 +16,8 @@ pub mod sqlite;
 mod wal;
 
 use hopcost_core::{
-    Comparison, CpuId, Filling, Home, Loading, Machine, NodeId, NodeSet, Policy, Reason, Seat,
-    Setup, Table, Target, TargetError,
+    Comparison, CpuId, Dataset, Emulation, Filling, Home, Loading, Machine, NodeId, NodeSet,
+    Policy, Reason, Seat, Setup, Table, Target, TargetError,
 };
 use hopcost_sys::memory::{Placing, Request};
 
@@ -123,6 +123,50 @@ fn place_of(setup: &Setup<'_>, home: Home) -> Result<NodeId, TargetError> {
         let words = format!("no node has memory for the data that is to be{}", words_of(home));
         TargetError::NotHere(words.into())
     })
+}
+
+/// Where data is to be; one place that is anywhere, where the experiment does not say.
+fn homes_of(setup: &Setup<'_>) -> Vec<Home> {
+    if setup.homes.is_empty() { vec![Home::default()] } else { setup.homes.clone() }
+}
+
+/// About how many bytes a setup's data takes where a table takes so many.
+fn data_bytes(setup: &Setup<'_>, of_table: impl Fn(&dyn Dataset, &Wanted) -> u64) -> u64 {
+    let Some(dataset) = setup.dataset else { return 0 };
+    wanted(setup).iter().map(|wanted| of_table(dataset, wanted)).sum()
+}
+
+/// Why distance or calls cannot be planted in what is not hopcost's own.
+fn without_planting(setup: &Setup<'_>, name: &str) -> Result<(), TargetError> {
+    let words = format!(
+        "distance is planted in hopcost's own SQLite, and cannot be in {name}: leave out --target, or write \
+         --emulate nodes=N alone, where nodes are sets of CPUs at no distance"
+    );
+    let is_of_calls = setup.emulation.is_some_and(|emulation| emulation.is_of_calls());
+    if is_of_calls { Err(TargetError::NotHere(words.into())) } else { Ok(()) }
+}
+
+/// Why a database that keeps all memory in one place tells nothing of emulated nodes, of which a claim speaks.
+fn untold_of_nodes(metric: &str, emulation: Option<&Emulation>, memory: &str) -> Option<Reason> {
+    let is_of_nodes = ["local_lookups", "remote_lookups"].contains(&metric);
+    (is_of_nodes && emulation.is_some()).then(|| {
+        format!(
+            "on emulated nodes {memory} stay in one place, so that nothing it looks up can be told to be near \
+             or far: run it on a machine that has the nodes, or take --target sqlite, whose pages can be \
+             emulated"
+        )
+        .into()
+    })
+}
+
+/// Why scripts in pgbench's format are not for a target.
+fn without_scripts(setup: &Setup<'_>) -> Result<(), TargetError> {
+    let statements = setup.workload.statements(setup.shape);
+    if statements.iter().all(|statement| statement.script.is_none()) {
+        return Ok(());
+    }
+    let words = "pgbench's scripts are for PostgreSQL: take postgres:managed or postgres://…";
+    Err(TargetError::NotHere(words.into()))
 }
 
 /// What a setup's data is: `tran_stats, 2,000,000 rows`.

@@ -19,9 +19,9 @@ use hopcost_sys::{affinity, readiness};
 use super::super::remote::first_arguments;
 use super::super::remote::ground::{Ground, place_of};
 use super::super::remote::input::Input;
-use super::super::remote::process::Process;
+use super::super::remote::process::{Process, is_at};
 use super::super::remote::stream::{Line, words};
-use super::super::{Heard, data_words, say, words_of};
+use super::super::{Heard, data_words, homes_of, say, words_of};
 use super::protocol::{self, ANSWER, BETWEEN_PLANS, ERROR, PLANS, THREAD, Tagged};
 use super::server::{Asked, LOADING, Order, READY, WORD};
 
@@ -31,10 +31,7 @@ pub fn open(
     setup: &Setup<'_>,
     heard: &mut Heard<'_>,
 ) -> Result<Box<dyn Instance>, TargetError> {
-    let homes = match setup.homes.as_slice() {
-        [] => &[Home::default()][..],
-        homes => homes,
-    };
+    let homes = homes_of(setup);
     let start = |home: &Home| Copy::start(library, setup, *home, heard);
     let copies = homes.iter().map(start).collect::<Result<Vec<_>, _>>()?;
     let identity = format!(
@@ -300,10 +297,7 @@ impl Session for Connection {
     fn counted(&mut self) -> Counted {
         let mut proved = BTreeMap::new();
         if let Some(cpu) = self.cpu {
-            let is_there = affinity::last_cpu_of(self.thread) == Some(cpu)
-                && affinity::mask_of(self.thread)
-                    .is_ok_and(|mask| mask == CpuSet::from_iter([cpu]));
-            proved.insert("answered_in_place", [u64::from(is_there), 1]);
+            proved.insert("answered_in_place", [u64::from(is_at(self.thread, cpu)), 1]);
         }
         let ground = self.ground.as_ref();
         if let Some(ground) = ground {

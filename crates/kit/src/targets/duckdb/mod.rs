@@ -22,8 +22,6 @@ use hopcost_core::{
     Comparison, Emulation, Instance, Loading, Needs, Reason, Setup, Target, TargetError,
 };
 
-use super::wanted;
-
 /// The target.
 pub struct DuckDb;
 
@@ -59,14 +57,11 @@ impl Target for DuckDb {
     }
 
     fn untold(&self, metric: &str, emulation: Option<&Emulation>) -> Option<Reason> {
-        let is_of_nodes = ["local_lookups", "remote_lookups"].contains(&metric);
-        (is_of_nodes && emulation.is_some()).then(|| EMULATED.into())
+        super::untold_of_nodes(metric, emulation, "all pages of DuckDB's")
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs {
-        let tables = wanted(setup);
-        let bytes = |dataset| tables.iter().map(move |wanted| schema::bytes(dataset, wanted)).sum();
-        let bytes: u64 = setup.dataset.map_or(0, bytes);
+        let bytes = super::data_bytes(setup, schema::bytes);
         Needs {
             home_bytes: bytes + bytes / 8 + PROCESS_BYTES,
             stream_bytes: setup.workload.scratch_bytes(setup.shape) + SESSION_BYTES,
@@ -79,13 +74,8 @@ impl Target for DuckDb {
         setup: &Setup<'_>,
         heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        if setup.emulation.is_some_and(|emulation| emulation.is_of_calls()) {
-            return Err(TargetError::NotHere(PLANTED.into()));
-        }
-        let statements = setup.workload.statements(setup.shape);
-        if statements.iter().any(|statement| statement.script.is_some()) {
-            return Err(TargetError::NotHere("pgbench's scripts are for PostgreSQL".into()));
-        }
+        super::without_planting(setup, "DuckDB")?;
+        super::without_scripts(setup)?;
         if setup.workload.filling(setup.shape).is_some() {
             return Err(TargetError::NotHere(FILLED.into()));
         }
@@ -94,12 +84,6 @@ impl Target for DuckDb {
     }
 }
 
-const EMULATED: &str = "\
-    on emulated nodes all memory of DuckDB's stays in one place, so that nothing it looks up can be told to be \
-    near or far: run it on a machine that has the nodes, or take --target sqlite";
-const PLANTED: &str = "\
-    distance is planted in hopcost's own SQLite, and cannot be in DuckDB: leave out --target, or write \
-    --emulate nodes=N alone, where nodes are sets of CPUs at no distance";
 const FILLED: &str =
     "hopcost only asks DuckDB, and fills no tables of it as yet: take postgres:managed";
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 use hopcost_core::{Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError};
 
 use super::super::remote::address::Address;
+use super::super::remote::failed;
 use super::super::remote::version::numbers;
 use super::super::{Heard, Wanted, data_words, say, wanted, with_commas};
 use super::DATABASE;
@@ -20,7 +21,6 @@ use super::instance::{Cluster, Copy};
 use super::load::Loader;
 use super::programs::Flavour;
 use super::schema;
-use super::session::failed;
 use super::wire::{Wire, WireError};
 
 const OURS: &str = "made by hopcost, dropped at the end of its run";

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use hopcost_core::{Filling, Seat, Setup, Table, TargetError};
 
 use super::super::ledger::Ledger;
+use super::super::remote::failed;
 use super::super::wanted;
 use super::packet;
 use super::schema::{self, Lines};
-use super::session::failed;
 use super::types::Argument;
 use super::wire::{QUERY, Wire, WireError};
 

@@ -14,18 +14,19 @@ use hopcost_sys::memory::Foreign;
 
 use super::super::ledger::Ledger;
 use super::super::remote::address::Address;
-use super::super::remote::first_arguments;
 use super::super::remote::ground::Ground;
 use super::super::remote::process::{Process, is_here};
 use super::super::remote::quarters::Quarters;
 use super::super::remote::stream::Line;
 use super::super::remote::trail::{Scribe, Trail};
+use super::super::remote::{SERVED, failed, first_arguments, with_literals};
 use super::super::{Wanted, wanted};
 use super::DATABASE;
 use super::audit;
 use super::filling::Fillings;
 use super::schema;
-use super::session::{Connection, Opening, failed};
+
+use super::session::{Connection, Opening};
 use super::threads;
 use super::types::arguments;
 use super::wire::{Wire, WireError};
@@ -266,13 +267,8 @@ impl Cluster {
 
 /// A statement with its arguments in words.
 fn example(sql: &str, setup: &Setup<'_>, numbers: &[i64; 4]) -> String {
-    let mut literals = arguments(sql, setup.dataset)
-        .into_iter()
-        .zip(numbers)
-        .map(|(argument, number)| argument.literal(*number));
-    let mut pieces = sql.split('?');
-    let first = pieces.next().unwrap_or_default().to_owned();
-    pieces.fold(first, |sql, piece| sql + &literals.next().unwrap_or_default() + piece)
+    let arguments = arguments(sql, setup.dataset).into_iter().zip(numbers);
+    with_literals(sql, arguments.map(|(argument, number)| argument.literal(*number)))
 }
 
 impl Instance for Cluster {
@@ -340,9 +336,6 @@ impl Instance for Cluster {
         Ok(self.notes())
     }
 }
-
-/// What a result says where not each connection has sent and received for itself.
-const SERVED: &str = "threads with 32 or more connections sent and received through io_uring";
 
 /// A metric of ours, and how the server calls it.
 const COUNTS: [(&str, &str); 7] = [

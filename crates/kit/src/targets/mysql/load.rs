@@ -4,22 +4,19 @@
 //! DATA LOCAL` each, so that they reach the table nearly in the order of its key. Indexes follow, then
 //! `ANALYZE TABLE`.
 
-use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 use hopcost_core::{Dataset, TargetError};
 
 use super::super::remote::address::Address;
-use super::super::remote::errand::Errand;
+use super::super::remote::errand::{self, Errand, Share, at_length, of_table};
+use super::super::remote::failed;
 use super::super::{Heard, Wanted, say, with_commas};
 use super::schema::{self, Lines};
-use super::session::failed;
 use super::wire::{Wire, WireError};
 
 /// Rows of one statement: some megabytes.
 const BATCH_ROWS: u64 = 20_000;
-const MOST_CONNECTIONS: usize = 4;
 
 /// What is loaded, and where to.
 pub struct Loader<'a> {
@@ -54,7 +51,7 @@ impl Loader<'_> {
                 .chain([("statistics", analyze)])
             {
                 let what = format!("{name}: {what}");
-                at_length(&mut wire, &statement, &mut || say(heard, &what, 1.0))
+                at_length(wire.line(), &mut || say(heard, &what, 1.0), || wire.query(&statement))
                     .map_err(|error| of_table(name, error))?;
             }
         }
@@ -68,23 +65,8 @@ impl Loader<'_> {
         tell: &mut dyn FnMut(u64) -> Result<(), TargetError>,
     ) -> Result<(), TargetError> {
         let batches = wanted.table.rows.div_ceil(BATCH_ROWS);
-        let cpus = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let connections = cpus.min(MOST_CONNECTIONS).min(batches as usize);
-        let (done, errand, waiting) = (AtomicU64::new(0), Errand::default(), thread::current());
-        thread::scope(|scope| {
-            let part = |first: usize| {
-                let (done, errand, waiting) = (&done, &errand, &waiting);
-                let batches = (first as u64..batches).step_by(connections);
-                scope
-                    .spawn(move || errand.run(waiting, || self.send(wanted, batches, done, errand)))
-            };
-            let parts: Vec<_> = (0..connections).map(part).collect();
-            let told = errand.watch(connections, &mut || tell(done.load(Ordering::Relaxed)));
-            let died = || WireError::Lost("a loading thread died".to_owned());
-            let mut ends =
-                parts.into_iter().map(|part| part.join().unwrap_or_else(|_| Err(died())));
-            let sent = ends.try_for_each(|end| end).map_err(failed);
-            told.and(sent)
+        errand::deal_out(batches, tell, |share, done, errand| {
+            self.send(wanted, share, done, errand)
         })
     }
 
@@ -92,7 +74,7 @@ impl Loader<'_> {
     fn send(
         &self,
         wanted: &Wanted,
-        batches: impl Iterator<Item = u64>,
+        batches: Share,
         done: &AtomicU64,
         errand: &Errand,
     ) -> Result<(), WireError> {
@@ -117,30 +99,5 @@ impl Loader<'_> {
             done.fetch_add(count, Ordering::Relaxed);
         }
         Ok(())
-    }
-}
-
-/// Has a statement carried out that may take long, and breaks it off when nobody wants it any more.
-fn at_length(
-    wire: &mut Wire,
-    sql: &str,
-    tell: &mut dyn FnMut() -> Result<(), TargetError>,
-) -> Result<(), TargetError> {
-    tell()?;
-    let (errand, waiting) = (Errand::default(), thread::current());
-    errand.on(wire.line());
-    thread::scope(|scope| {
-        let asked = scope.spawn(|| errand.run(&waiting, || wire.query(sql)));
-        let told = errand.watch(1, tell);
-        let died = |_| Err(WireError::Lost("a loading thread died".to_owned()));
-        told.and(asked.join().unwrap_or_else(died).map(|_| ()).map_err(failed))
-    })
-}
-
-/// What went wrong with a table.
-fn of_table(name: &str, error: TargetError) -> TargetError {
-    match error {
-        TargetError::Failed(words) => TargetError::Failed(format!("loading {name}: {words}")),
-        other => other,
     }
 }

@@ -7,16 +7,16 @@ use hopcost_core::{Home, Instance, Policy, Setup, TargetError};
 use hopcost_sys::child::{self, Stop};
 
 use super::super::remote::address::{Address, Managed, PATIENCE, Place, Tls};
+use super::super::remote::failed;
 use super::super::remote::ground::place_of;
 use super::super::remote::process::Process;
 use super::super::remote::quarters::Quarters;
-use super::super::{Heard, data_words, say, wanted, with_commas, words_of};
+use super::super::{Heard, data_words, homes_of, say, wanted, with_commas, words_of};
 use super::DATABASE;
 use super::instance::{Cluster, Copy};
 use super::load::Loader;
 use super::programs::{Flavour, Programs};
 use super::schema;
-use super::session::failed;
 use super::wire::Wire;
 
 /// Sessions beside those of the experiment.
@@ -36,10 +36,7 @@ pub fn open(
     let home = programs.account.home(&setup.cache_dir, flavour.scheme())?;
     let loading = Loading { managed, setup, programs: &programs, home: &home };
     let kept = loading.ensure(heard)?;
-    let homes = match setup.homes.as_slice() {
-        [] => &[Home::default()][..],
-        homes => homes,
-    };
+    let homes = homes_of(setup);
     let mut copies = Vec::new();
     for (n, home) in homes.iter().enumerate() {
         let at = words_of(*home);

@@ -32,7 +32,6 @@ use hopcost_core::{
 };
 
 pub use super::remote::address::{Address, Asked};
-use super::wanted;
 pub use address::read;
 pub use programs::Flavour;
 pub use wire::{Wire, WireError};
@@ -74,15 +73,7 @@ impl Target for MySql {
     }
 
     fn untold(&self, metric: &str, emulation: Option<&Emulation>) -> Option<Reason> {
-        let is_of_nodes = ["local_lookups", "remote_lookups"].contains(&metric);
-        let name = self.0.name();
-        (is_of_nodes && emulation.is_some()).then(|| {
-            format!(
-                "on emulated nodes all pages of {name}'s stay in one place, so that nothing it looks up can \
-                 be told to be near or far: run it on a machine that has the nodes, or take --target sqlite"
-            )
-            .into()
-        })
+        super::untold_of_nodes(metric, emulation, &format!("all pages of {}'s", self.0.name()))
     }
 
     fn clear(&self, address: &str) -> Result<String, String> {
@@ -108,13 +99,8 @@ impl Target for MySql {
         heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
         let asked = self.asked(setup.address).map_err(TargetError::Failed)?;
-        if setup.emulation.is_some_and(|emulation| emulation.is_of_calls()) {
-            return Err(TargetError::NotHere(PLANTED.into()));
-        }
-        let scripts = setup.workload.statements(setup.shape);
-        if scripts.iter().any(|statement| statement.script.is_some()) {
-            return Err(TargetError::NotHere(SCRIPTS.into()));
-        }
+        super::without_planting(setup, "a server")?;
+        super::without_scripts(setup)?;
         setup.workload.filling(setup.shape).map_or(Ok(()), super::without_procedures)?;
         match asked {
             Asked::Managed(managed) => managed::open(self.0, &managed, setup, heard),
@@ -132,10 +118,6 @@ impl MySql {
     }
 }
 
-const PLANTED: &str = "\
-    distance is planted in hopcost's own SQLite, and cannot be in a server: leave out --target, or write \
-    --emulate nodes=N alone, where nodes are sets of CPUs at no distance";
-const SCRIPTS: &str = "pgbench's scripts are for PostgreSQL: take postgres:managed or postgres://…";
 const NODES: &str = "\
     the buffer pool of a server that runs cannot be on emulated nodes: leave out --emulate, or take \
     mysql:managed or mariadb:managed";
@@ -144,7 +126,5 @@ const DATABASE: &str = "hopcost";
 
 /// About how many bytes the data takes in a server.
 fn data_bytes(setup: &Setup<'_>) -> u64 {
-    let Some(dataset) = setup.dataset else { return 0 };
-    let tables = wanted(setup);
-    tables.iter().map(|wanted| schema::bytes(dataset, wanted.index, &wanted.table)).sum()
+    super::data_bytes(setup, |dataset, wanted| schema::bytes(dataset, wanted.index, &wanted.table))
 }

@@ -22,7 +22,9 @@ use hopcost_sys::affinity;
 
 use super::super::ledger::Ledger;
 use super::super::remote::address::Address;
+use super::super::remote::failed;
 use super::super::remote::ground::Ground;
+use super::super::remote::process::is_at;
 use super::super::remote::trail::{Audited, Trail};
 use super::audit;
 use super::filling::{Filler, Fillings};
@@ -317,7 +319,7 @@ impl Session for Connection {
     fn counted(&mut self) -> Counted {
         let mut proved = BTreeMap::new();
         let all_at = |threads: &[u32], cpu: CpuId| {
-            let there = threads.iter().filter(|thread| threads::is_at(**thread, cpu)).count();
+            let there = threads.iter().filter(|thread| is_at(**thread, cpu)).count();
             [there as u64, threads.len() as u64]
         };
         if let (Some(cpu), Some(thread)) = (self.cpu, self.thread) {
@@ -356,12 +358,6 @@ impl Session for Connection {
     fn remote(&mut self) -> Option<&mut dyn Remote> {
         Some(self)
     }
-}
-
-/// An error before the first call.
-#[allow(clippy::needless_pass_by_value)] // it is made for map_err
-pub fn failed(error: WireError) -> TargetError {
-    TargetError::Failed(error.to_string())
 }
 
 /// An error of a call.

@@ -1,8 +1,5 @@
 //! The threads of a server, as the kernel numbers them: the two kinds of server tell them in different places.
 
-use hopcost_core::{CpuId, CpuSet};
-use hopcost_sys::affinity;
-
 use super::wire::{Wire, WireError};
 
 /// Of the connection's own.
@@ -28,10 +25,4 @@ pub fn of_log(wire: &mut Wire) -> Result<Vec<u32>, WireError> {
     }
     let rows = wire.query(OF_LOG)?;
     Ok(rows.into_iter().filter_map(|row| row.into_iter().next()??.parse().ok()).collect())
-}
-
-/// Is a thread bound to this CPU alone, and was last seen there?
-pub fn is_at(thread: u32, cpu: CpuId) -> bool {
-    affinity::last_cpu_of(thread) == Some(cpu)
-        && affinity::mask_of(thread).is_ok_and(|mask| mask == CpuSet::from_iter([cpu]))
 }

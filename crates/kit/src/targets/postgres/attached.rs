@@ -14,11 +14,11 @@ use std::time::Duration;
 use hopcost_core::{Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError};
 
 use super::super::remote::address::Address;
+use super::super::remote::failed;
 use super::super::{Heard, data_words, say, wanted};
 use super::instance::{Cluster, Copy};
 use super::load::Loader;
 use super::schema;
-use super::session::failed;
 use super::wire::{Wire, WireError};
 
 const GREETING: &str = "SET search_path TO hopcost, public";

@@ -12,9 +12,9 @@ use hopcost_core::{Filling, Seat, Setup, TargetError};
 use postgres_protocol::message::frontend;
 
 use super::super::ledger::Ledger;
+use super::super::remote::failed;
 use super::super::wanted;
 use super::schema::{self, Packed};
-use super::session::failed;
 use super::wire::{Wire, WireError};
 
 /// What all connections of an experiment fill.

@@ -18,13 +18,14 @@ use super::super::remote::ground::Ground;
 use super::super::remote::process::is_here;
 use super::super::remote::quarters::Quarters;
 use super::super::remote::trail::{Scribe, Trail};
+use super::super::remote::{SERVED, failed};
 use super::audit::ServerLog;
 use super::buffer_view::BufferView;
 use super::filling::Fillings;
 use super::lines::Lines;
 use super::parallel::{self, Nodes, Watch};
 use super::server::Server;
-use super::session::{Connection, LogWriter, Opening, Ready, failed, name_of, numbered};
+use super::session::{Connection, LogWriter, Opening, Ready, name_of, numbered};
 use super::statistics::{self, Teller};
 use super::waits::Waits;
 use super::wire::{Wire, WireError};
@@ -66,9 +67,6 @@ const NOT_OURS: &str = "\
 const NOT_AUDITED: &str = "\
     this level has each statement written down, and the log of a server that runs is not ours to fill or to \
     read: take postgres:managed";
-
-/// What a result says where not each connection has sent and received for itself.
-const SERVED: &str = "threads with 32 or more connections sent and received through io_uring";
 
 const LOG_WRITER: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'";
 

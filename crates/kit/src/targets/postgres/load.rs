@@ -4,25 +4,21 @@
 //! made, so that they reach the table nearly in the order of its key. Indexes follow, then `VACUUM
 //! (FREEZE, ANALYZE)`: nothing about a row is left to be found out while it is measured.
 
-use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use hopcost_core::{Dataset, TargetError};
 use hopcost_sys::readiness::Poller;
 
 use super::super::remote::address::Address;
-use super::super::remote::errand::Errand;
+use super::super::remote::errand::{self, Errand, Share, at_length, of_table};
+use super::super::remote::failed;
 use super::super::{Heard, Wanted, say, with_commas};
 use super::schema::{self, Packed};
-use super::session::failed;
 use super::wire::{Wire, WireError};
 
 /// Rows of one message: some 100 KB.
 const BATCH_ROWS: u64 = 512;
-/// More connections wait for each other at the table's end.
-const MOST_CONNECTIONS: usize = 4;
 
 /// What is loaded, and where to.
 pub struct Loader<'a> {
@@ -54,12 +50,12 @@ impl Loader<'_> {
             let name = wanted.table.name;
             for statement in schema::index(&wanted.table) {
                 let what = format!("{name}: an index");
-                at_length(&mut wire, &statement, &mut || say(heard, &what, 1.0))
+                at_length(wire.line(), &mut || say(heard, &what, 1.0), || wire.query(&statement))
                     .map_err(|error| of_table(name, error))?;
             }
             let (what, statement) =
                 (format!("{name}: statistics"), format!("VACUUM (FREEZE, ANALYZE) \"{name}\""));
-            at_length(&mut wire, &statement, &mut || say(heard, &what, 1.0))
+            at_length(wire.line(), &mut || say(heard, &what, 1.0), || wire.query(&statement))
                 .map_err(|error| of_table(name, error))?;
         }
         Ok(())
@@ -80,23 +76,8 @@ impl Loader<'_> {
         tell: &mut dyn FnMut(u64) -> Result<(), TargetError>,
     ) -> Result<(), TargetError> {
         let batches = wanted.table.rows.div_ceil(BATCH_ROWS);
-        let cpus = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let connections = cpus.min(MOST_CONNECTIONS).min(batches as usize);
-        let (done, errand, waiting) = (AtomicU64::new(0), Errand::default(), thread::current());
-        thread::scope(|scope| {
-            let part = |first: usize| {
-                let (done, errand, waiting) = (&done, &errand, &waiting);
-                let batches = (first as u64..batches).step_by(connections);
-                scope
-                    .spawn(move || errand.run(waiting, || self.send(wanted, batches, done, errand)))
-            };
-            let parts: Vec<_> = (0..connections).map(part).collect();
-            let told = errand.watch(connections, &mut || tell(done.load(Ordering::Relaxed)));
-            let died = || WireError::Lost("a loading thread died".to_owned());
-            let mut ends =
-                parts.into_iter().map(|part| part.join().unwrap_or_else(|_| Err(died())));
-            let sent = ends.try_for_each(|end| end).map_err(failed);
-            told.and(sent)
+        errand::deal_out(batches, tell, |share, done, errand| {
+            self.send(wanted, share, done, errand)
         })
     }
 
@@ -104,7 +85,7 @@ impl Loader<'_> {
     fn send(
         &self,
         wanted: &Wanted,
-        batches: impl Iterator<Item = u64>,
+        batches: Share,
         done: &AtomicU64,
         errand: &Errand,
     ) -> Result<(), WireError> {
@@ -134,30 +115,5 @@ impl Loader<'_> {
         packed.end();
         wire.send(&packed.bytes)?;
         wire.copy_end()
-    }
-}
-
-/// Has a statement carried out that may take long, and breaks it off when nobody wants it any more.
-fn at_length(
-    wire: &mut Wire,
-    sql: &str,
-    tell: &mut dyn FnMut() -> Result<(), TargetError>,
-) -> Result<(), TargetError> {
-    tell()?;
-    let (errand, waiting) = (Errand::default(), thread::current());
-    errand.on(wire.line());
-    thread::scope(|scope| {
-        let asked = scope.spawn(|| errand.run(&waiting, || wire.query(sql)));
-        let told = errand.watch(1, tell);
-        let died = |_| Err(WireError::Lost("a loading thread died".to_owned()));
-        told.and(asked.join().unwrap_or_else(died).map(|_| ()).map_err(failed))
-    })
-}
-
-/// What went wrong with a table.
-fn of_table(name: &str, error: TargetError) -> TargetError {
-    match error {
-        TargetError::Failed(words) => TargetError::Failed(format!("loading {name}: {words}")),
-        other => other,
     }
 }

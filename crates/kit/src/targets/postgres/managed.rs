@@ -7,15 +7,15 @@ use hopcost_core::{Home, Instance, Policy, Setup, TargetError};
 use hopcost_sys::child::Place;
 
 use super::super::remote::address::Managed;
+use super::super::remote::failed;
 use super::super::remote::ground::place_of;
 use super::super::remote::quarters::Quarters;
-use super::super::{Heard, data_words, say, wanted, with_commas, words_of};
+use super::super::{Heard, data_words, homes_of, say, wanted, with_commas, words_of};
 use super::instance::{Cluster, Copy};
 use super::load::Loader;
 use super::programs::Programs;
 use super::schema;
 use super::server::{self, Server, Start};
-use super::session::failed;
 use super::statistics::TIMES_ITS_LOG;
 use super::wire::Wire;
 
@@ -35,10 +35,7 @@ pub fn open(
     let home = programs.account.home(&setup.cache_dir, "postgres")?;
     let loading = Loading { managed, setup, programs: &programs, home: &home };
     let kept = loading.ensure(heard)?;
-    let homes = match setup.homes.as_slice() {
-        [] => &[Home::default()][..],
-        homes => homes,
-    };
+    let homes = homes_of(setup);
     let mut copies = Vec::new();
     for (n, home) in homes.iter().enumerate() {
         let at = words_of(*home);

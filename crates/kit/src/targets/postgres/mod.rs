@@ -33,8 +33,8 @@ use hopcost_core::{
     TargetError,
 };
 
+use super::Wanted;
 pub use super::remote::address::{Address, Asked};
-use super::{Wanted, wanted};
 pub use address::read;
 pub use wire::{Wire, WireError};
 
@@ -43,9 +43,6 @@ pub struct Postgres;
 
 /// A process of the server's, without its share of the shared buffers.
 const BACKEND_BYTES: u64 = 8 << 20;
-const EMULATED: &str = "\
-    on emulated nodes all pages of PostgreSQL's stay in one place, so that nothing it looks up can be told to be \
-    near or far: run it on a machine that has the nodes, or take --target sqlite, whose pages can be emulated";
 /// What a server takes beside its data.
 const SERVER_BYTES: u64 = 256 << 20;
 
@@ -71,8 +68,7 @@ impl Target for Postgres {
     }
 
     fn untold(&self, metric: &str, emulation: Option<&Emulation>) -> Option<Reason> {
-        let is_of_nodes = ["local_lookups", "remote_lookups"].contains(&metric);
-        (is_of_nodes && emulation.is_some()).then(|| EMULATED.into())
+        super::untold_of_nodes(metric, emulation, "all pages of PostgreSQL's")
     }
 
     fn clear(&self, address: &str) -> Result<String, String> {
@@ -99,8 +95,9 @@ impl Target for Postgres {
         heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
         let asked = asked(setup.address).map_err(TargetError::Failed)?;
-        if let Some(reason) = setup.emulation.and_then(|emulation| planted(&asked, &emulation)) {
-            return Err(TargetError::NotHere(reason));
+        super::without_planting(setup, "PostgreSQL")?;
+        if setup.emulation.is_some() && matches!(asked, Asked::Running(_)) {
+            return Err(TargetError::NotHere(NODES.into()));
         }
         setup.workload.filling(setup.shape).map_or(Ok(()), super::without_procedures)?;
         match asked {
@@ -117,27 +114,15 @@ pub fn fill(
     index: usize,
     table: Table,
 ) -> Result<(), TargetError> {
-    let mut wire = Wire::connect(address).map_err(session::failed)?;
-    wire.query(&schema::create(&table)).map_err(session::failed)?;
+    let mut wire = Wire::connect(address).map_err(super::remote::failed)?;
+    wire.query(&schema::create(&table)).map_err(super::remote::failed)?;
     let loader = load::Loader { address, greeting: "", dataset };
     loader.fill(&Wanted { index, table }, &mut |_| Ok(()))
 }
 
-/// Why nodes cannot be emulated so, if they cannot.
-fn planted(asked: &Asked, emulation: &Emulation) -> Option<Reason> {
-    let words = match asked {
-        _ if emulation.is_of_calls() => {
-            "distance is planted in hopcost's own SQLite, and cannot be in PostgreSQL: leave out --target, \
-             or write --emulate nodes=N alone, where nodes are sets of CPUs at no distance"
-        }
-        Asked::Running(_) => {
-            "the shared buffers of a server that runs cannot be on emulated nodes: leave out --emulate, or \
-             take postgres:managed"
-        }
-        Asked::Managed(_) => return None,
-    };
-    Some(words.into())
-}
+const NODES: &str = "\
+    the shared buffers of a server that runs cannot be on emulated nodes: leave out --emulate, or take \
+    postgres:managed";
 
 fn asked(given: &str) -> Result<Asked, String> {
     read(given, &|name| std::env::var(name).ok())
@@ -145,7 +130,5 @@ fn asked(given: &str) -> Result<Asked, String> {
 
 /// About how many bytes the data takes in a server.
 fn data_bytes(setup: &Setup<'_>) -> u64 {
-    let Some(dataset) = setup.dataset else { return 0 };
-    let tables = wanted(setup);
-    tables.iter().map(|wanted| schema::bytes(dataset, wanted.index, &wanted.table)).sum()
+    super::data_bytes(setup, |dataset, wanted| schema::bytes(dataset, wanted.index, &wanted.table))
 }

@@ -27,6 +27,7 @@ use super::super::ledger::Ledger;
 use super::super::remote::address::Address;
 use super::super::remote::ground::Ground;
 use super::super::remote::trail::{Audited, Trail};
+use super::super::remote::{failed, with_literals};
 use super::audit;
 use super::filling::{Filler, Fillings};
 use super::lines::Lines;
@@ -286,9 +287,7 @@ pub fn name_of(n: usize) -> String {
 
 /// `?` becomes `$1`, `$2`, …
 pub fn numbered(sql: &str) -> String {
-    let mut pieces = sql.split('?');
-    let first = pieces.next().unwrap_or_default().to_owned();
-    pieces.enumerate().fold(first, |sql, (n, piece)| format!("{sql}${}{piece}", n + 1))
+    with_literals(sql, (1..).map(|n: usize| format!("${n}")))
 }
 
 /// A bind message with room for arguments, everything binary: where they go.
@@ -481,12 +480,6 @@ impl Session for Connection {
     fn remote(&mut self) -> Option<&mut dyn Remote> {
         Some(self)
     }
-}
-
-/// An error before the first call.
-#[allow(clippy::needless_pass_by_value)] // it is made for map_err
-pub fn failed(error: WireError) -> TargetError {
-    TargetError::Failed(error.to_string())
 }
 
 /// An error of a call.

@@ -1,12 +1,17 @@
 //! Servers that are spoken to from other threads, while this one says how far they are.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::fmt::Display;
+use std::iter::StepBy;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 use hopcost_core::TargetError;
 
+use super::failed;
 use super::stream::Line;
 
 const BETWEEN_WORDS: Duration = Duration::from_millis(50);
@@ -68,5 +73,67 @@ impl Drop for Ended<'_> {
     fn drop(&mut self) {
         self.0.ended.fetch_add(1, Ordering::Release);
         self.1.unpark();
+    }
+}
+
+/// More connections wait for each other at a table's end.
+const MOST_CONNECTIONS: usize = 4;
+
+/// Batches of a table, dealt out: connection k of n has k, k + n, k + 2n, …
+pub type Share = StepBy<Range<u64>>;
+
+/// Has batches sent by several connections at once, each of which adds up the rows that are on their way; tells of
+/// these now and then.
+pub fn deal_out<E: Display + Send>(
+    batches: u64,
+    tell: &mut dyn FnMut(u64) -> Result<(), TargetError>,
+    send: impl Fn(Share, &AtomicU64, &Errand) -> Result<(), E> + Sync,
+) -> Result<(), TargetError> {
+    let cpus = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let connections = cpus.min(MOST_CONNECTIONS).min(batches as usize);
+    let (done, errand, waiting) = (AtomicU64::new(0), Errand::default(), thread::current());
+    thread::scope(|scope| {
+        let part = |first: usize| {
+            let (done, errand, waiting, send) = (&done, &errand, &waiting, &send);
+            let share = (first as u64..batches).step_by(connections);
+            scope.spawn(move || errand.run(waiting, || send(share, done, errand)))
+        };
+        let parts: Vec<_> = (0..connections).map(part).collect();
+        let told = errand.watch(connections, &mut || tell(done.load(Ordering::Relaxed)));
+        let mut ends = parts.into_iter().map(|part| part.join().map_or_else(|_| died(), ended));
+        let sent = ends.try_for_each(|end| end);
+        told.and(sent)
+    })
+}
+
+/// Has something done that may take long over a connection, which breaks off when nobody wants it any more.
+pub fn at_length<T: Send, E: Display + Send>(
+    line: Line,
+    tell: &mut dyn FnMut() -> Result<(), TargetError>,
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> Result<(), TargetError> {
+    tell()?;
+    let (errand, waiting) = (Errand::default(), thread::current());
+    errand.on(line);
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| errand.run(&waiting, work));
+        let told = errand.watch(1, tell);
+        told.and(asked.join().map_or_else(|_| died(), ended))
+    })
+}
+
+fn ended<T, E: Display>(end: Result<T, E>) -> Result<(), TargetError> {
+    end.map(|_| ()).map_err(failed)
+}
+
+fn died() -> Result<(), TargetError> {
+    Err(TargetError::Failed("a loading thread died".to_owned()))
+}
+
+/// What went wrong with a table.
+pub fn of_table(name: &str, error: TargetError) -> TargetError {
+    match error {
+        TargetError::Failed(words) => TargetError::Failed(format!("loading {name}: {words}")),
+        other => other,
     }
 }

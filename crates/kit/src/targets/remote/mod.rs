@@ -13,7 +13,25 @@ mod tls;
 pub mod trail;
 pub mod version;
 
-use hopcost_core::{Request, Setup, Stream};
+use std::fmt::Display;
+
+use hopcost_core::{Request, Setup, Stream, TargetError};
+
+/// What a result says where not each connection has sent and received for itself.
+pub const SERVED: &str = "threads with 32 or more connections sent and received through io_uring";
+
+/// An error before the first call.
+#[allow(clippy::needless_pass_by_value)] // it is made for map_err
+pub fn failed(error: impl Display) -> TargetError {
+    TargetError::Failed(error.to_string())
+}
+
+/// A statement with its arguments in words: each in the place of a `?`.
+pub fn with_literals(sql: &str, mut literals: impl Iterator<Item = String>) -> String {
+    let mut pieces = sql.split('?');
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |sql, piece| sql + &literals.next().unwrap_or_default() + piece)
+}
 
 /// A first request for each statement, where the workload has one.
 pub fn first_arguments(setup: &Setup<'_>) -> Vec<[i64; 4]> {

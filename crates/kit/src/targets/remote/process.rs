@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use hopcost_core::TargetError;
+use hopcost_core::{CpuId, CpuSet, TargetError};
 use hopcost_sys::child::{self, Stop};
 use hopcost_sys::{Root, affinity, clock, processes};
 
@@ -126,6 +126,12 @@ pub fn is_here(address: &Address, thread: u32, names: &[&str]) -> Option<u32> {
         .filter(|(_, name)| is_near && names.contains(&name.as_str()))?;
     let mask = affinity::mask_of(thread).ok()?;
     affinity::pin_other(thread, &mask).is_ok().then_some(pid)
+}
+
+/// Is a thread bound to this CPU alone, and was last seen there?
+pub fn is_at(thread: u32, cpu: CpuId) -> bool {
+    affinity::last_cpu_of(thread) == Some(cpu)
+        && affinity::mask_of(thread).is_ok_and(|mask| mask == CpuSet::from_iter([cpu]))
 }
 
 fn last_words(log: &Path) -> String {

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use libloading::Library;
 
+use super::super::remote::with_literals;
+
 /// Its number for a success.
 const SUCCESS: u32 = 0;
 /// The oldest that has all that is asked of it.
@@ -329,10 +331,7 @@ impl Prepared {
                 value.to_string()
             }
         };
-        let mut literals = self.kinds.iter().zip(arguments).map(literal);
-        let mut pieces = sql.split('?');
-        let first = pieces.next().unwrap_or_default().to_owned();
-        pieces.fold(first, |sql, piece| sql + &literals.next().unwrap_or_default() + piece)
+        with_literals(sql, self.kinds.iter().zip(arguments).map(literal))
     }
 
     /// Carries it out.
