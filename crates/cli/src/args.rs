@@ -41,7 +41,10 @@ pub enum Command {
     /// List experiments, probes and data sets, and what of them applies here
     List,
     /// Show what a run would do: order, time, memory, and what it would leave out
-    Plan(ExperimentArgs),
+    #[command(mut_arg("name", |name| name
+        .required_unless_present("sql")
+        .default_value_if("sql", "true", EVERYTHING)))]
+    Plan(PlanArgs),
     /// Run an experiment, from its file to a verdict
     Run(RunArgs),
     /// Measure what matters on this machine within a few minutes, and put it on one page
@@ -191,6 +194,19 @@ pub struct ExperimentArgs {
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long)]
     pub json: bool,
+}
+
+/// Stands for all experiments where their statements are to be listed.
+pub const EVERYTHING: &str = "all";
+
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    pub experiment: ExperimentArgs,
+    /// List what would be said to the server instead, in its own language, with the versions that it is for; of all
+    /// experiments, where none is named
+    #[arg(long)]
+    pub sql: bool,
 }
 
 #[derive(Debug, Args)]

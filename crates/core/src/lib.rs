@@ -67,7 +67,7 @@ pub use result::{
 pub use scaling::{Contention, ScalingLaw};
 pub use target::{
     CallError, Counted, Home, Instance, Loading, Look, Lookups, Mail, Needs, Parallel, Remote,
-    Seat, Session, Setup, Target, TargetError,
+    Seat, Session, Setup, Spoken, Target, TargetError,
 };
 pub use verdict::Verdict;
 pub use whereabouts::{BytesByNode, Host, Located, SharedBytes, Standing, Threads, Whereabouts};

@@ -82,6 +82,21 @@ pub struct Needs {
     pub disk_bytes: u64,
 }
 
+/// Something that a target says to a server, in the server's own language.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Spoken {
+    /// Its name; a statement's, a table's.
+    pub name: String,
+    /// What it is for.
+    pub about: String,
+    /// The versions of the server that it is for.
+    pub versions: String,
+    /// What it was tried on; none where it is experimental.
+    pub tried: Option<String>,
+    /// Its text.
+    pub sql: String,
+}
+
 /// What a target is doing while it is brought up.
 #[derive(Clone, Copy, Debug)]
 pub struct Loading<'a> {
@@ -250,6 +265,11 @@ pub trait Target: Sync {
     /// Why it can never tell this metric, on such a machine, if it cannot.
     fn untold(&self, _metric: &str, _emulation: Option<&Emulation>) -> Option<Reason> {
         None
+    }
+
+    /// What it would say to a server for this, where that is known without one.
+    fn spoken(&self, _setup: &Setup<'_>) -> Vec<Spoken> {
+        Vec::new()
     }
 
     /// What it takes of the machine.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use hopcost_core::{
-    Answer, Claim, Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Level, Machine,
-    Reason, Row, Seeming, Setup, Shape, Target, Workload,
+    Answer, Claim, Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Home, Level, Machine,
+    Reason, Row, Seeming, Setup, Shape, Spoken, Target, Workload,
 };
 use hopcost_engine::pilot::Wishes;
 use hopcost_engine::plan::{Plan, plan};
@@ -120,7 +120,10 @@ impl<'a> Prepared<'a> {
         if let Some(objection) = self.target.objection(&self.comparison).or_else(untold) {
             return Err(objection);
         }
-        let plan = plan(&self.comparison, &self.machine, self.effort)?;
+        let mut plan = plan(&self.comparison, &self.machine, self.effort)?;
+        if self.allow_machine_changes {
+            plan.unturned();
+        }
         self.room_for(&plan)?;
         Ok(plan)
     }
@@ -142,19 +145,35 @@ impl<'a> Prepared<'a> {
         planned.map(|(_, workload)| workload as &dyn Workload).collect()
     }
 
+    /// What would be said to a server, at any of the levels.
+    pub fn spoken(&self) -> Vec<Spoken> {
+        let mut all: Vec<Spoken> = Vec::new();
+        for workload in &self.workloads {
+            let setup = Setup { workload, ..self.setup_at(Vec::new(), 1) };
+            let spoken = self.target.spoken(&setup).into_iter();
+            let new: Vec<Spoken> = spoken.filter(|spoken| !all.contains(spoken)).collect();
+            all.extend(new);
+        }
+        all
+    }
+
     /// What the target is to bring up.
     pub fn setup(&self, plan: &Plan) -> Setup<'_> {
+        self.setup_at(plan.homes(), sessions(plan))
+    }
+
+    fn setup_at(&self, homes: Vec<Home>, sessions: u32) -> Setup<'_> {
         Setup {
             machine: &self.machine,
             ground: self.ground,
             dataset: Some(self.dataset),
             workload: self.baseline(),
             shape: self.shape,
-            homes: plan.homes(),
+            homes,
             emulation: self.emulation,
             cache_dir: self.cache_dir.clone(),
             address: &self.address,
-            sessions: sessions(plan),
+            sessions,
             keep_data: self.keep_data,
             allow_server_changes: self.allow_server_changes,
             promise: &|| Ok(()),

@@ -13,6 +13,7 @@ mod null;
 pub mod postgres;
 mod remote;
 pub mod sqlite;
+pub mod sqlserver;
 mod wal;
 
 use hopcost_core::{
@@ -27,6 +28,7 @@ pub const TARGETS: &[&dyn Target] = &[
     &postgres::Postgres,
     &mysql::MySql(mysql::Flavour::MariaDb),
     &mysql::MySql(mysql::Flavour::MySql),
+    &sqlserver::SqlServer,
     &duckdb::DuckDb,
     &wal::Wal,
     &commitlog::CommitLogTarget,

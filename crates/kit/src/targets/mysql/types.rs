@@ -3,8 +3,9 @@
 //! A point in time is microseconds since 1970 on our side, and a DATETIME(6) on the server's. A sum of whole
 //! numbers comes back as DECIMAL, in digits; an identifier in a column of 16 bytes without a character set.
 
-use hopcost_core::{Dataset, Kind, Row, Table, hyphenated};
+use hopcost_core::{Column, Dataset, Kind, Row, hyphenated};
 
+use super::super::remote::compared_with;
 use super::calendar::DateTime;
 use super::packet::Reader;
 use super::wire::UTF8MB4_BIN;
@@ -188,22 +189,14 @@ impl Argument {
     }
 }
 
-/// What the arguments of a statement are: a server does not say it before it is asked. One that is compared
-/// with a column that holds points in time is such a point.
+/// What the arguments of a statement are: a server does not say it before it is asked.
 pub fn arguments(sql: &str, dataset: Option<&dyn Dataset>) -> Vec<Argument> {
-    let tables: Vec<Table> = dataset.map_or(Vec::new(), |dataset| dataset.tables(1));
-    let is_time = |name: &str| {
-        let columns = tables.iter().flat_map(|table| table.columns);
-        columns.into_iter().any(|column| column.name == name && column.kind == Kind::Timestamp)
+    let columns = compared_with(sql, dataset).into_iter();
+    let argument = |column: Option<Column>| match column.map(|column| column.kind) {
+        Some(Kind::Timestamp) => Argument::DateTime,
+        _ => Argument::Integer,
     };
-    let before = sql.split('?').take(sql.matches('?').count());
-    let argument = |text: &str| {
-        let column = text.trim_end_matches(|c: char| " <>=(".contains(c));
-        let start = column.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        let column = start.map_or(column, |start| &column[start + 1..]);
-        if is_time(column) { Argument::DateTime } else { Argument::Integer }
-    };
-    before.map(argument).collect()
+    columns.map(argument).collect()
 }
 
 #[cfg(test)]

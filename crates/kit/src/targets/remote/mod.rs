@@ -15,7 +15,7 @@ pub mod version;
 
 use std::fmt::Display;
 
-use hopcost_core::{Request, Setup, Stream, TargetError};
+use hopcost_core::{Column, Dataset, Request, Setup, Stream, TargetError};
 
 /// What a result says where not each connection has sent and received for itself.
 pub const SERVED: &str = "threads with 32 or more connections sent and received through io_uring";
@@ -31,6 +31,22 @@ pub fn with_literals(sql: &str, mut literals: impl Iterator<Item = String>) -> S
     let mut pieces = sql.split('?');
     let first = pieces.next().unwrap_or_default().to_owned();
     pieces.fold(first, |sql, piece| sql + &literals.next().unwrap_or_default() + piece)
+}
+
+/// The column that each argument of a statement is compared with, where it is one of the data set's.
+pub fn compared_with(sql: &str, dataset: Option<&dyn Dataset>) -> Vec<Option<Column>> {
+    let tables = dataset.map_or(Vec::new(), |dataset| dataset.tables(1));
+    let named = |name: &str| {
+        let mut columns = tables.iter().flat_map(|table| table.columns);
+        columns.find(|column| column.name == name).copied()
+    };
+    let before = sql.split('?').take(sql.matches('?').count());
+    let column = |text: &str| {
+        let column = text.trim_end_matches(|c: char| " <>=(".contains(c));
+        let start = column.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        named(start.map_or(column, |start| &column[start + 1..]))
+    };
+    before.map(column).collect()
 }
 
 /// A first request for each statement, where the workload has one.

@@ -21,7 +21,31 @@ pub enum Stream {
 }
 
 /// What lies below an encrypted connection.
-pub struct Socket(Arc<TcpStream>);
+pub struct Socket {
+    tcp: Arc<TcpStream>,
+    /// As long as both ends agree on how they encrypt, where the protocol packs that.
+    envelope: Option<Packed>,
+}
+
+/// How a protocol packs what TLS says while both ends agree on it.
+#[derive(Clone, Copy)]
+pub struct Envelope {
+    /// What stands before so many bytes.
+    pub head: fn(usize) -> [u8; ENVELOPE_HEAD],
+    /// How many bytes come after it.
+    pub content: fn(&[u8; ENVELOPE_HEAD]) -> usize,
+    /// The most of them.
+    pub most_bytes: usize,
+}
+
+/// The bytes before a packed content.
+pub const ENVELOPE_HEAD: usize = 8;
+
+/// An envelope, and what is left to read of the one that has come.
+struct Packed {
+    envelope: Envelope,
+    left: usize,
+}
 
 /// A host that gives no sign of life for so long is taken for gone.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -70,12 +94,24 @@ impl Stream {
 
     /// The same way, encrypted from here on: both ends have said that they will.
     pub fn encrypted(&self, address: &Address) -> Result<Self, String> {
+        self.encrypted_in(address, None)
+    }
+
+    /// The same where the protocol packs what is said until both have agreed.
+    pub fn encrypted_in(
+        &self,
+        address: &Address,
+        envelope: Option<Envelope>,
+    ) -> Result<Self, String> {
         let (Self::Tcp(socket), Place::Host(host)) = (self, &address.place) else {
             return Err("only what goes over the network is encrypted".to_owned());
         };
-        tls::over(Socket(Arc::clone(socket)), host, address)
-            .map(|encrypted| Self::Encrypted(Box::new(encrypted)))
-            .map_err(|error| format!("TLS: {error}"))
+        let envelope = envelope.map(|envelope| Packed { envelope, left: 0 });
+        let socket = Socket { tcp: Arc::clone(socket), envelope };
+        let mut encrypted =
+            tls::over(socket, host, address).map_err(|error| format!("TLS: {error}"))?;
+        encrypted.sock.envelope = None;
+        Ok(Self::Encrypted(Box::new(encrypted)))
     }
 
     /// From here on nobody waits longer than this for the other end, or as long as it takes.
@@ -85,7 +121,7 @@ impl Stream {
                 socket.set_read_timeout(most).and_then(|()| socket.set_write_timeout(most))
             }
             Self::Tcp(socket) => limit(socket, most),
-            Self::Encrypted(stream) => limit(&stream.sock.0, most),
+            Self::Encrypted(stream) => limit(&stream.sock.tcp, most),
         }
     }
 
@@ -94,7 +130,7 @@ impl Stream {
         match self {
             Self::Unix(socket) => Line::Unix(Arc::downgrade(socket)),
             Self::Tcp(socket) => Line::Tcp(Arc::downgrade(socket)),
-            Self::Encrypted(stream) => Line::Tcp(Arc::downgrade(&stream.sock.0)),
+            Self::Encrypted(stream) => Line::Tcp(Arc::downgrade(&stream.sock.tcp)),
         }
     }
 
@@ -102,7 +138,7 @@ impl Stream {
         match self {
             Self::Unix(socket) => socket.as_fd(),
             Self::Tcp(socket) => socket.as_fd(),
-            Self::Encrypted(stream) => stream.sock.0.as_fd(),
+            Self::Encrypted(stream) => stream.sock.tcp.as_fd(),
         }
     }
 
@@ -128,15 +164,36 @@ impl Stream {
     }
 }
 
+impl Socket {
+    /// Does the protocol pack what is said?
+    pub fn is_packed(&self) -> bool {
+        self.envelope.is_some()
+    }
+}
+
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&*self.0).read(buffer)
+        let mut tcp = &*self.tcp;
+        let Some(Packed { envelope, left }) = &mut self.envelope else { return tcp.read(buffer) };
+        while *left == 0 {
+            let mut head = [0; ENVELOPE_HEAD];
+            tcp.read_exact(&mut head)?;
+            *left = (envelope.content)(&head);
+        }
+        let most = buffer.len().min(*left);
+        let count = tcp.read(&mut buffer[..most])?;
+        *left -= count;
+        Ok(count)
     }
 }
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        (&*self.0).write(bytes)
+        let mut tcp = &*self.tcp;
+        let Some(Packed { envelope, .. }) = &self.envelope else { return tcp.write(bytes) };
+        let piece = &bytes[..bytes.len().min(envelope.most_bytes)];
+        tcp.write_all(&[&(envelope.head)(piece.len())[..], piece].concat())?;
+        Ok(piece.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-    StreamOwned,
+    StreamOwned, SupportedProtocolVersion,
 };
 
 use super::address::{Address, Tls};
@@ -21,13 +21,17 @@ use super::stream::{Socket, words};
 /// An encrypted connection.
 pub type Encrypted = StreamOwned<ClientConnection, Socket>;
 
+const ONLY_1_2: &[&SupportedProtocolVersion] = &[&rustls::version::TLS12];
+
 /// Makes a connection an encrypted one, to `host`. The server has said that it will.
 pub fn over(socket: Socket, host: &str, address: &Address) -> Result<Encrypted, String> {
     let provider = Arc::new(ring::default_provider());
     let (roots, known) = trusted(address)?;
     let verifier = Verifier { provider: Arc::clone(&provider), roots, known, wanted: address.tls };
+    // Where TLS is packed until both ends have agreed, what newer versions say later would not be.
+    let versions = if socket.is_packed() { ONLY_1_2 } else { rustls::DEFAULT_VERSIONS };
     let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .map_err(|error| error.to_string())?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))

@@ -1,0 +1,85 @@
+//! Where a server is, and who asks, as SQL Server's own `sqlcmd` takes it: from a URL and the environment.
+
+use std::path::PathBuf;
+
+use super::super::remote::address::{self, Address, Asked, Custom, Environment, Place, Secret};
+use super::Ports;
+
+/// What is SQL Server's own.
+const CUSTOM: Custom = Custom {
+    name: "sqlserver",
+    port: 1433,
+    variables: &[
+        ("user", "SQLCMDUSER"),
+        ("password", "SQLCMDPASSWORD"),
+        ("host", "SQLCMDSERVER"),
+        ("dbname", "SQLCMDDBNAME"),
+    ],
+    socket: PathBuf::new,
+    password: no_other_place,
+    database_of_user: false,
+    own_business: &[],
+};
+
+/// Reads the part of a URL after the name: where the server is, and the ports that lead to nodes (`node0=1500`).
+pub fn read(rest: &str, environment: Environment<'_>) -> Result<(Address, Ports), String> {
+    let (front, options) = rest.split_once('?').unwrap_or((rest, ""));
+    let mut ports = Ports::new();
+    let mut others = Vec::new();
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        let node = option.strip_prefix("node").and_then(|rest| rest.split_once('='));
+        match node.map(|(node, port)| (node.parse(), port.parse())) {
+            Some((Ok(node), Ok(port))) => drop(ports.insert(node, port)),
+            Some(_) => return Err(format!("'{option}' names no node and port: write node0=1500")),
+            None => others.push(option),
+        }
+    }
+    let rest = match others.as_slice() {
+        [] => front.to_owned(),
+        others => format!("{front}?{}", others.join("&")),
+    };
+    let Asked::Running(address) = address::read(&CUSTOM, &rest, environment)? else {
+        let words = "hopcost starts no SQL Server of its own: write sqlserver://user@host/ for one that runs";
+        return Err(words.to_owned());
+    };
+    let place = match address.place {
+        Place::Unix(path) if path.as_os_str().is_empty() => Place::Host("localhost".to_owned()),
+        Place::Unix(_) => {
+            return Err("SQL Server listens on no Unix socket: name a host".to_owned());
+        }
+        place @ Place::Host(_) => place,
+    };
+    Ok((Address { place, ..*address }, ports))
+}
+
+fn no_other_place(_: &Address, _: Environment<'_>) -> Option<Secret> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_a_server_that_runs() {
+        let environment = |name: &str| match name {
+            "SQLCMDUSER" => Some("sa".to_owned()),
+            "SQLCMDPASSWORD" => Some("x".to_owned()),
+            _ => None,
+        };
+        let (address, ports) = read("///?node0=1500&node1=1501", &environment).unwrap();
+        assert_eq!(ports, Ports::from([(0, 1500), (1, 1501)]));
+        assert_eq!((&address.place, address.port), (&Place::Host("localhost".to_owned()), 1433));
+        assert_eq!((address.user.as_str(), address.database.as_str()), ("sa", ""));
+        assert_eq!(address.password.as_ref().map(Secret::reveal), Some("x"));
+        assert!(!format!("{address} {address:?}").contains('x'));
+        for (wrong, words) in [
+            ("managed", "no SQL Server of its own"),
+            ("//u@/?host=/run", "socket"),
+            ("//u@h/?node0=x", "node0=1500"),
+        ] {
+            let said = read(wrong, &environment).unwrap_err();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! To which CPUs a server is bound: changed before windows, where the user allows it, and put back at the end.
+//!
+//! Method: what it was bound to is written into our table in the server before the first change, so that whoever
+//! comes after a kill, from wherever, finds it there. The binding is the whole server's: levels whose workers are
+//! on different nodes take turns.
+//!
+//! Limits: experimental, as nothing of it could be tried on SQL Server itself. CPUs are numbered as on this host, so
+//! that the server has to be on it.
+
+use std::sync::{Mutex, PoisonError};
+
+use hopcost_core::CpuSet;
+
+use super::scripts;
+use super::tokens::ServerError;
+use super::wire::{Wire, WireError};
+
+/// A server's binding, while we change it.
+pub struct Affinity {
+    wire: Mutex<Wire>,
+    /// What was last asked for.
+    now: Mutex<Option<CpuSet>>,
+}
+
+/// What our table has of it: this word, then the CPUs, or `AUTO`.
+const WORD: &str = "affinity ";
+const AUTO: &str = "AUTO";
+
+impl Affinity {
+    /// Over a connection of its own.
+    pub fn new(wire: Wire) -> Self {
+        Self { wire: Mutex::new(wire), now: Mutex::default() }
+    }
+
+    /// Binds the server to these CPUs, unless it is.
+    pub fn bind(&self, cpus: &CpuSet) -> Result<(), WireError> {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.as_ref() == Some(cpus) {
+            return Ok(());
+        }
+        let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.is_none() {
+            write_down(&mut wire)?;
+        }
+        let list: Vec<String> = cpus.iter().map(|cpu| cpu.to_string()).collect();
+        set(&mut wire, &list.join(","))?;
+        *now = Some(cpus.clone());
+        Ok(())
+    }
+}
+
+/// Writes down to what the server is bound, unless that was done before.
+fn write_down(wire: &mut Wire) -> Result<(), WireError> {
+    if written(wire)?.is_some() {
+        return Ok(());
+    }
+    let rows = wire.query(sql("affinity", wire)?)?;
+    let is_auto = rows.iter().any(|row| row.first().is_some_and(|kind| kind.as_deref() == Some(AUTO)));
+    let cpus = rows.into_iter().filter_map(|row| row.into_iter().nth(1).flatten());
+    let was = if is_auto { AUTO.to_owned() } else { cpus.collect::<Vec<_>>().join(",") };
+    wire.query(&format!("INSERT INTO hopcost.dbo.made_by_hopcost VALUES ('{WORD}{was}')"))?;
+    Ok(())
+}
+
+/// To what the server was bound before we changed it.
+fn written(wire: &mut Wire) -> Result<Option<String>, WireError> {
+    let rows = wire.query(sql("mark", wire)?)?;
+    Ok(rows.into_iter().flatten().flatten().find_map(|line| line.strip_prefix(WORD).map(str::to_owned)))
+}
+
+fn sql(name: &str, wire: &Wire) -> Result<&'static str, WireError> {
+    let told = |reason: hopcost_core::Reason| WireError::Server(ServerError::of(reason.to_string()));
+    scripts::sql(name, &wire.version).map_err(told)
+}
+
+fn set(wire: &mut Wire, cpus: &str) -> Result<(), WireError> {
+    if cpus == AUTO {
+        return wire.query(sql("set_affinity_auto", wire)?).map(drop);
+    }
+    wire.query(&sql("set_affinity", wire)?.replace("{cpus}", cpus)).map(drop)
+}
+
+/// Puts back what was changed; what that was, if anything was.
+pub fn put_back(wire: &mut Wire) -> Result<Option<String>, WireError> {
+    let Some(was) = written(wire)? else { return Ok(None) };
+    set(wire, &was)?;
+    wire.query(&format!("DELETE FROM hopcost.dbo.made_by_hopcost WHERE content LIKE '{WORD}%'"))?;
+    Ok(Some(was))
+}

@@ -1,0 +1,268 @@
+//! A server that runs, with its own work and its own tables: what is ours lives in a database of ours.
+//!
+//! Method: the database `hopcost` has a table by which we know it; one of that name without it is somebody else's,
+//! and is not touched. A lock of the server's keeps a second hopcost out. At the end the database is dropped,
+//! unless it is to be kept or was there before; a killed run's is dropped by `hopcost restore`, or taken over by
+//! the next run. What was changed of the server itself is written down in that table before, and put back before it
+//! goes.
+
+use std::time::Duration;
+
+use hopcost_core::{Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError};
+
+use super::super::remote::address::Address;
+use super::super::remote::failed;
+use super::super::{Heard, Wanted, data_words, say, wanted};
+use super::affinity::{self, Affinity};
+use super::instance::Server;
+use super::load::Loader;
+use super::scripts::{self, year_of};
+use super::tokens::ServerError;
+use super::wire::{Wire, WireError, is_local};
+use super::{DATABASE, Ports, schema};
+
+/// Nobody waits longer for an answer that takes no work.
+const SHORTLY: Duration = Duration::from_mins(1);
+/// What the server calls Azure's databases, which are bound to no CPUs of anybody's.
+const AZURE: [&str; 2] = ["5", "6"];
+
+/// Goes to the server, and brings the data.
+pub fn open(
+    address: Address,
+    ports: Ports,
+    setup: &Setup<'_>,
+    heard: &mut Heard<'_>,
+) -> Result<Box<dyn Instance>, TargetError> {
+    if setup.homes.iter().any(|home| home.policy.is_some() || home.instance > 0) {
+        let words = "a server that runs is one, and has its memory policy already: this asks for others";
+        return Err(TargetError::NotHere(words.into()));
+    }
+    let mut wire = Wire::connect(&address).map_err(failed)?;
+    wire.limit(Some(SHORTLY)).map_err(failed)?;
+    if year_of(&wire.version).is_none() {
+        let words = format!("SQL Server {} is older than 2012", wire.version);
+        return Err(TargetError::NotHere(words.into()));
+    }
+    let [edition, engine, host, _] = identity(&mut wire).map_err(failed)?;
+    let is_azure = AZURE.contains(&engine.as_str());
+    be_alone(&mut wire)?;
+    // Calls that need no data of ours find the user's own.
+    let needs_data = !wanted(setup).is_empty();
+    let to_ours = Address { database: DATABASE.to_owned(), ..address.clone() };
+    let is_there = !needs_data || is_there(&mut wire, setup)?;
+    let binds = setup.allow_server_changes && is_local(&address) && !is_azure;
+    if !is_there {
+        (setup.promise)().map_err(TargetError::Failed)?;
+        bring(&to_ours, &mut wire, setup, heard)?;
+    }
+    wire.limit(None).map_err(failed)?;
+    let to = if needs_data { &to_ours } else { &address };
+    let again = || Wire::connect(to).map_err(failed);
+    let affinity = (binds && needs_data).then(|| again().map(Affinity::new)).transpose()?;
+    let identity = format!(
+        "SQL Server {} ({edition}), attached on {host}, experimental; {}",
+        wire.version,
+        data_words(setup)
+    );
+    let server = Server::new(setup, to.clone(), ports, again()?, affinity, identity)?;
+    Ok(Box::new(Attached { server, wire, address, keep: setup.keep_data || is_there }))
+}
+
+fn script(wire: &Wire, name: &str) -> Result<&'static str, WireError> {
+    let told = |reason: hopcost_core::Reason| WireError::Server(ServerError::of(reason.to_string()));
+    scripts::sql(name, &wire.version).map_err(told)
+}
+
+fn said(wire: &mut Wire, name: &str) -> Result<Option<String>, WireError> {
+    let sql = script(wire, name)?;
+    wire.value(sql)
+}
+
+fn identity(wire: &mut Wire) -> Result<[String; 4], WireError> {
+    let sql = script(wire, "identity")?;
+    let row = wire.query(sql)?.into_iter().next().unwrap_or_default();
+    let mut values = row.into_iter().map(Option::unwrap_or_default);
+    Ok([(); 4].map(|()| values.next().unwrap_or_default()))
+}
+
+/// Keeps a second hopcost out.
+fn be_alone(wire: &mut Wire) -> Result<(), TargetError> {
+    let got = said(wire, "be_alone").map_err(failed)?;
+    if got.and_then(|got| got.parse::<i32>().ok()).is_some_and(|got| got >= 0) {
+        return Ok(());
+    }
+    let words = "another hopcost is at work on this server: wait until it is through; where it is gone, KILL ends \
+                 its session (sys.dm_exec_sessions has it under the program's name, hopcost)";
+    Err(TargetError::Failed(words.to_owned()))
+}
+
+/// What there is of our name.
+enum Mark {
+    None,
+    Foreign,
+    /// With these tables in it, and all of their rows.
+    Ours(Vec<String>),
+}
+
+fn mark(wire: &mut Wire) -> Result<Mark, WireError> {
+    if said(wire, "database_is_there")?.as_deref() == Some("0") {
+        return Ok(Mark::None);
+    }
+    if said(wire, "mark_is_there")?.as_deref() == Some("0") {
+        return Ok(Mark::Foreign);
+    }
+    let sql = script(wire, "mark")?;
+    Ok(Mark::Ours(wire.query(sql)?.into_iter().flatten().flatten().collect()))
+}
+
+/// Has somebody left the very same data, perhaps beside other?
+fn is_there(wire: &mut Wire, setup: &Setup<'_>) -> Result<bool, TargetError> {
+    match mark(wire).map_err(failed)? {
+        Mark::Foreign => Err(TargetError::Failed(
+            "this server has a database 'hopcost' that hopcost did not make: rename it, or go to another \
+             server"
+                .to_owned(),
+        )),
+        Mark::None => Ok(false),
+        Mark::Ours(there) => Ok(contents_of(setup).iter().all(|content| there.contains(content))),
+    }
+}
+
+/// What that table has of each table that is there: its name, and a digest of its data.
+fn contents_of(setup: &Setup<'_>) -> Vec<String> {
+    let content = |wanted: &Wanted| {
+        format!("{} {:016x}", wanted.table.name, schema::digest_of(setup, wanted))
+    };
+    wanted(setup).iter().map(content).collect()
+}
+
+/// Brings the data. What it leaves where it fails is for [`clear`].
+fn bring(
+    address: &Address,
+    wire: &mut Wire,
+    setup: &Setup<'_>,
+    heard: &mut Heard<'_>,
+) -> Result<(), TargetError> {
+    say(heard, "making the database hopcost", 0.0)?;
+    put_back_and_drop(wire).map_err(failed)?;
+    said(wire, "create_database").map_err(failed)?;
+    // A server that only speaks as SQL Server does has no such choice.
+    let _ = said(wire, "recovery");
+    // It tells whose it is from the first moment, and what is there when all of it is.
+    said(wire, "create_mark").map_err(failed)?;
+    if let Some(dataset) = setup.dataset {
+        Loader { address, dataset }.load(&wanted(setup), heard)?;
+    }
+    for content in contents_of(setup) {
+        let insert = format!("INSERT INTO hopcost.dbo.made_by_hopcost VALUES ('{content}')");
+        wire.query(&insert).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Puts back what was changed of the server, and drops the database, where it is ours: what was put back.
+fn put_back_and_drop(wire: &mut Wire) -> Result<Option<String>, WireError> {
+    if !matches!(mark(wire)?, Mark::Ours(_)) {
+        return Ok(None);
+    }
+    let was = affinity::put_back(wire)?;
+    end_stragglers(wire)?;
+    said(wire, "drop_database")?;
+    Ok(was)
+}
+
+/// Ends what the server still does for a hopcost that is gone: it would hold on to our tables to its end.
+fn end_stragglers(wire: &mut Wire) -> Result<(), WireError> {
+    let sql = script(wire, "end_stragglers")?;
+    for number in wire.query(sql)?.into_iter().flatten().flatten() {
+        // It may have ended meanwhile.
+        let _ = wire.query(&format!("KILL {number}"));
+    }
+    Ok(())
+}
+
+/// Drops what a run has left that was killed, or could not drop it.
+pub fn clear(address: &Address) -> Result<String, String> {
+    let words = |error: WireError| error.to_string();
+    let mut wire = again(address).map_err(words)?;
+    wire.limit(Some(SHORTLY)).map_err(words)?;
+    if !matches!(mark(&mut wire).map_err(words)?, Mark::Ours(_)) {
+        return Ok("there is no database of hopcost's any more".to_owned());
+    }
+    // What another run has taken over is not taken from it.
+    be_alone(&mut wire).map_err(|error| error.to_string())?;
+    let was = put_back_and_drop(&mut wire).map_err(words)?;
+    let bound = was.map_or(String::new(), |was| format!("bound the server to CPU {was} again, and "));
+    Ok(format!("{bound}dropped the database hopcost"))
+}
+
+/// Another connection. Who is about to leave does not wait long for it.
+fn again(address: &Address) -> Result<Wire, WireError> {
+    let patience = address.patience.min(Duration::from_secs(10));
+    Wire::connect(&Address { patience, ..address.clone() })
+}
+
+/// A server that is not ours.
+struct Attached {
+    server: Server,
+    /// The connection that holds the lock.
+    wire: Wire,
+    /// Where it is, and the user's own database.
+    address: Address,
+    keep: bool,
+}
+
+impl Instance for Attached {
+    fn identity(&self) -> String {
+        self.server.identity()
+    }
+
+    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
+        self.server.session(seat)
+    }
+
+    fn prove(&self, look: Look) -> Known<Vec<Locality>> {
+        self.server.prove(look)
+    }
+
+    fn plans(&self) -> Result<Vec<String>, TargetError> {
+        self.server.plans()
+    }
+
+    fn readings(&self) -> Vec<Reading> {
+        self.server.readings()
+    }
+
+    fn hang_up(&self) {
+        self.server.hang_up();
+    }
+
+    fn close(mut self: Box<Self>) -> Result<Vec<String>, TargetError> {
+        let notes = self.server.notes();
+        // Its sessions would hold on to the database.
+        drop(self.server);
+        let left = leave(&mut self.wire, self.keep);
+        match left {
+            // The connection may be gone, and the server need not be.
+            Err(_) => {
+                let mut wire = again(&self.address).map_err(failed)?;
+                be_alone(&mut wire)?;
+                leave(&mut wire, self.keep).map_err(failed)?;
+            }
+            Ok(()) => {}
+        }
+        Ok(notes)
+    }
+}
+
+/// Leaves the server as it was found, but for what is to stay.
+fn leave(wire: &mut Wire, keep: bool) -> Result<(), WireError> {
+    wire.limit(Some(SHORTLY))?;
+    if !keep {
+        return put_back_and_drop(wire).map(drop);
+    }
+    if matches!(mark(wire)?, Mark::Ours(_)) {
+        affinity::put_back(wire)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Tables that are filled, and what is there of what was asked for.
+//!
+//! Method: rows come one by one, by a compiled procedure, into a table in memory of all connections, or many at
+//! once by `INSERT BULK` into a table of the connection's own, which it makes, in columns where the server has such.
+//! After each window the rows that are there are counted, of a common table by the connection of stream 0, when
+//! nobody is at work, and a table that is full is emptied.
+
+use std::sync::Arc;
+
+use hopcost_core::{Filling, Seat, Setup, Table, TargetError};
+
+use super::super::ledger::Ledger;
+use super::super::remote::failed;
+use super::super::wanted;
+use super::packet::kind;
+use super::schema::{self, Rows};
+use super::scripts;
+use super::types::Argument;
+use super::wire::{Wire, WireError};
+
+/// What all connections of an experiment fill.
+#[derive(Clone)]
+pub struct Fillings {
+    filling: Filling,
+    table: Table,
+    /// The message of a load.
+    rows: Arc<Vec<u8>>,
+}
+
+/// Of a table in memory a row is made of three numbers: this says how.
+const OF_A_ROW: [(Argument, usize); 6] = [
+    (Argument::Identifier, 0),
+    (Argument::Moment, 1),
+    (Argument::Digits, 2),
+    (Argument::Small(0), 2),
+    (Argument::Small(1), 2),
+    (Argument::Small(2), 2),
+];
+
+impl Fillings {
+    /// Of a setup's workload; none where it fills nothing.
+    pub fn of(setup: &Setup<'_>, collation: [u8; 5]) -> Option<Self> {
+        let filling = setup.workload.filling(setup.shape)?;
+        let (dataset, wanted) = (setup.dataset?, wanted(setup).into_iter().next()?);
+        let mut rows = Rows::new(&wanted.table, collation);
+        if let Filling::Bulk(count) = filling {
+            (0..count).for_each(|row| rows.row(dataset, wanted.index, row));
+        }
+        let rows = Arc::new(rows.end().to_vec());
+        Some(Self { filling, table: wanted.table, rows })
+    }
+
+    /// For a connection, whose table is made where it is its own.
+    pub fn open(
+        &self,
+        wire: &mut Wire,
+        seat: &Seat,
+        common: &Arc<Ledger>,
+    ) -> Result<Filler, TargetError> {
+        let is_load = matches!(self.filling, Filling::Bulk(_));
+        let own = || format!("job_{}", wire.number);
+        let table = if is_load { own() } else { self.table.name.to_owned() };
+        if is_load {
+            wire.query(&schema::create(&self.table, &table)).map_err(failed)?;
+            // Before 2014, and in what only speaks as SQL Server does, a table is rows.
+            if let Ok(sql) = scripts::sql("columnstore", &wire.version) {
+                let _ = wire.query(&sql.replace("{table}", &table));
+            }
+        }
+        let ledger = if is_load { Arc::default() } else { Arc::clone(common) };
+        let empty_at = match self.filling {
+            Filling::Rows { most, .. } => most,
+            Filling::Bulk(_) => 0,
+        };
+        let counts = is_load || seat.stream == 0;
+        Ok(Filler { fillings: self.clone(), table, ledger, counts, empty_at, is_load, is_begun: false })
+    }
+}
+
+/// One connection's part.
+pub struct Filler {
+    fillings: Fillings,
+    table: String,
+    ledger: Arc<Ledger>,
+    /// Is it this connection that counts?
+    counts: bool,
+    empty_at: u64,
+    is_load: bool,
+    /// Has the server been asked to take rows that it does not have yet?
+    is_begun: bool,
+}
+
+impl Filler {
+    /// Do many rows come at once?
+    pub fn is_load(&self) -> bool {
+        self.is_load
+    }
+
+    /// The statement that a load begins with.
+    pub fn load(&self) -> String {
+        schema::load_into(&self.fillings.table, &self.table)
+    }
+
+    /// How one row is inserted, where the workload's own words are not SQL Server's.
+    pub fn statement(&self) -> Option<(String, Vec<(Argument, usize)>)> {
+        let is_of_numbers = self.fillings.table.columns.len() == OF_A_ROW.len();
+        let sql = "EXEC insert_row ?, ?, ?, ?, ?, ?".to_owned();
+        (!self.is_load && is_of_numbers).then(|| (sql, OF_A_ROW.to_vec()))
+    }
+
+    /// A call was sent.
+    pub fn called(&mut self) {
+        self.is_begun = self.is_load;
+        self.ledger.ask(self.fillings.filling.rows_a_call());
+    }
+
+    /// Is the server about to say that it is ready for the rows?
+    pub fn is_to_send(&self) -> bool {
+        self.is_begun
+    }
+
+    /// Hands them over.
+    pub fn send_rows(&mut self, wire: &mut Wire) -> Result<(), WireError> {
+        self.is_begun = false;
+        wire.until_done(|_| Ok(()))?;
+        let packets = wire.packets(kind::BULK, &self.fillings.rows);
+        wire.ask(&packets, None)
+    }
+
+    /// What is there of what was asked for since the last time; none of a connection that does not count.
+    pub fn counted(&self, wire: &mut Wire) -> Option<[u64; 2]> {
+        if !self.counts {
+            return None;
+        }
+        let there = self.count(wire).ok();
+        let proved = self.ledger.settle(there);
+        // A table in memory knows no TRUNCATE.
+        if there.is_some_and(|there| there >= self.empty_at)
+            && wire.query(&format!("DELETE FROM [{}]", self.table)).is_ok()
+        {
+            self.ledger.emptied();
+        }
+        Some(proved)
+    }
+
+    fn count(&self, wire: &mut Wire) -> Result<u64, WireError> {
+        let there = wire.value(&format!("SELECT count_big(*) FROM [{}]", self.table))?;
+        Ok(there.and_then(|there| there.parse().ok()).unwrap_or(0))
+    }
+}

@@ -1,0 +1,246 @@
+//! A server that is up: sessions, proof, plans, and what it counts itself.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hopcost_core::{
+    CpuSet, Dataset, Instance, Known, Locality, Look, Nature, Reading, Seat, Session, Setup,
+    Statement, TargetError,
+};
+
+use super::super::ledger::Ledger;
+use super::super::remote::address::Address;
+use super::super::remote::stream::Line;
+use super::super::remote::{SERVED, failed};
+use super::Ports;
+use super::affinity::Affinity;
+use super::filling::Fillings;
+use super::scripts;
+use super::session::{Connection, Opening, Spoken};
+use super::wire::{Rows, Wire, WireError, is_local};
+
+/// A server with all the data.
+pub struct Server {
+    /// The connection that looks after it.
+    warden: Mutex<Wire>,
+    lines: Lines,
+    address: Address,
+    ports: Ports,
+    affinity: Option<Arc<Affinity>>,
+    statements: Vec<Statement>,
+    dataset: Option<&'static dyn Dataset>,
+    /// The CPUs of each node, where the server is on this host.
+    nodes: BTreeMap<hopcost_core::NodeId, CpuSet>,
+    fillings: Option<Fillings>,
+    filled: Arc<Ledger>,
+    identity: String,
+    /// What it does not let us know, and why.
+    untold: Vec<String>,
+    are_served: Arc<AtomicBool>,
+}
+
+/// The connections to a server, for whoever hangs up.
+#[derive(Default)]
+pub struct Lines(Mutex<Vec<(Line, u32)>>);
+
+/// A server that does not let us in so soon has other troubles.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+impl Lines {
+    /// One more.
+    pub fn add(&self, wire: &Wire) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((wire.line(), wire.number));
+    }
+
+    /// Ends them all, on our side and on the server's, which would only notice when it has an answer.
+    fn hang_up(&self, address: &Address) {
+        let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for (line, _) in &lines {
+            line.hang_up();
+        }
+        let patience = address.patience.min(FAREWELL);
+        let Ok(mut wire) = Wire::connect(&Address { patience, ..address.clone() }) else { return };
+        if wire.limit(Some(FAREWELL)).is_err() {
+            return;
+        }
+        let Ok(sql) = scripts::sql("end_stragglers", &wire.version) else { return };
+        let ours: Vec<u32> = lines.iter().map(|(_, number)| *number).collect();
+        let there = wire.query(sql).unwrap_or_default().into_iter().flatten().flatten();
+        let numbers = there.filter_map(|number| number.parse().ok());
+        for number in numbers.filter(|number| ours.contains(number)) {
+            // It may have ended meanwhile.
+            let _ = wire.query(&format!("KILL {number}"));
+        }
+    }
+}
+
+/// Who asks between windows is in nobody's way.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+impl Server {
+    /// Makes it ready for sessions.
+    pub fn new(
+        setup: &Setup<'_>,
+        address: Address,
+        ports: Ports,
+        mut warden: Wire,
+        affinity: Option<Affinity>,
+        identity: String,
+    ) -> Result<Self, TargetError> {
+        let fillings = Fillings::of(setup, warden.collation());
+        let untold = untold(&mut warden);
+        warden.limit(Some(AT_ONCE)).map_err(failed)?;
+        let is_here = is_local(&address);
+        let nodes = setup.machine.nodes.iter().filter(|_| is_here);
+        let dataset = setup.dataset.map(Dataset::name);
+        let dataset = dataset.and_then(|name| {
+            crate::datasets::DATASETS.iter().copied().find(|dataset| dataset.name() == name)
+        });
+        let lines = Lines::default();
+        lines.add(&warden);
+        Ok(Self {
+            warden: Mutex::new(warden),
+            lines,
+            address,
+            ports,
+            affinity: affinity.map(Arc::new),
+            statements: setup.workload.statements(setup.shape),
+            dataset,
+            nodes: nodes.map(|node| (node.id, node.cpus.clone())).collect(),
+            fillings,
+            filled: Arc::default(),
+            identity,
+            untold,
+            are_served: Arc::default(),
+        })
+    }
+
+    pub fn warden(&self) -> MutexGuard<'_, Wire> {
+        self.warden.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is to be known of it beside its figures.
+    pub fn notes(&self) -> Vec<String> {
+        let is_served = self.are_served.load(Ordering::Relaxed);
+        is_served.then(|| SERVED.to_owned()).into_iter().chain(self.untold.clone()).collect()
+    }
+
+    fn explain(&self, warden: &mut Wire, statement: &Statement) -> Result<String, WireError> {
+        if self.fillings.is_some() {
+            return Ok(format!("{}\n  rows of its own making", statement.name));
+        }
+        let spoken = Spoken::of(statement, self.dataset, 1);
+        let declared = if spoken.declared.is_empty() {
+            String::new()
+        } else {
+            format!("DECLARE {}; ", spoken.declared)
+        };
+        let [on, off] = ["plan_on", "plan_off"].map(|name| scripts::sql(name, &warden.version));
+        let (Ok(on), Ok(off)) = (on, off) else { return Ok(statement.name.to_owned()) };
+        warden.query(on)?;
+        let plan = warden.query(&format!("{declared}{}", spoken.sql));
+        warden.query(off)?;
+        let lines = plan?.into_iter().flatten().flatten();
+        Ok([statement.name.to_owned()].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// What the server does not let us know: its own counts, where the login may not look or they are not there.
+fn untold(warden: &mut Wire) -> Vec<String> {
+    let missing = |name: &str, warden: &mut Wire| {
+        let asked = scripts::sql(name, &warden.version).map_err(|reason| reason.to_string());
+        let said = asked.and_then(|sql| warden.query(sql).map_err(|error| error.to_string()));
+        said.err().map(|words| format!("the server's {name} are missing, because it says: {words}"))
+    };
+    COUNTS.iter().filter_map(|(name, _)| missing(name, warden)).collect()
+}
+
+impl Instance for Server {
+    fn identity(&self) -> String {
+        self.identity.clone()
+    }
+
+    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
+        let port = seat.at.and_then(|node| self.ports.get(&node.0)).copied();
+        let address = Address { port: port.unwrap_or(self.address.port), ..self.address.clone() };
+        let is_placed = port.is_some() || self.affinity.is_some();
+        let cpus = seat.at.and_then(|node| self.nodes.get(&node)).filter(|_| is_placed);
+        let session = Connection::open(Opening {
+            address: &address,
+            lines: &self.lines,
+            statements: &self.statements,
+            dataset: self.dataset,
+            seat: &seat,
+            cpus: cpus.cloned(),
+            // A port that leads to a node needs no more.
+            affinity: self.affinity.as_ref().filter(|_| port.is_none()),
+            filling: self.fillings.as_ref().map(|fillings| (fillings, &self.filled)),
+            is_served: &self.are_served,
+        })?;
+        Ok(Box::new(session))
+    }
+
+    fn prove(&self, _: Look) -> Known<Vec<Locality>> {
+        Known::missing(
+            "where SQL Server has its pages is its own to decide; sys.dm_os_buffer_descriptors tells it by node",
+        )
+    }
+
+    fn plans(&self) -> Result<Vec<String>, TargetError> {
+        let mut warden = self.warden();
+        let explained = self.statements.iter().map(|statement| self.explain(&mut warden, statement));
+        explained.map(|plan| plan.map_err(failed)).collect()
+    }
+
+    fn readings(&self) -> Vec<Reading> {
+        let mut warden = self.warden();
+        let read = |(name, read): &(&str, fn(Rows) -> Vec<Reading>)| {
+            let sql = scripts::sql(name, &warden.version).ok();
+            sql.and_then(|sql| warden.query(sql).ok()).map(read).unwrap_or_default()
+        };
+        COUNTS.iter().flat_map(read).collect()
+    }
+
+    fn hang_up(&self) {
+        self.lines.hang_up(&self.address);
+    }
+}
+
+/// What the server counts: by which statement, and what its rows are.
+const COUNTS: [(&str, fn(Rows) -> Vec<Reading>); 5] = [
+    ("buffer_nodes", |rows| each(rows, |[node, side, count]| {
+        let metric = if side == "remote" { "remote_page_lookups" } else { "local_page_lookups" };
+        Some(vec![count_of(metric, format!("node {node}"), &count)?])
+    })),
+    ("buffer_reads", |rows| each(rows, |[count]| Some(vec![count_of("buffer_reads", String::new(), &count)?]))),
+    ("log_bytes", |rows| each(rows, |[name, count]| {
+        let metric = if name.starts_with("Log Bytes") { "wal_bytes" } else { "log_flushes" };
+        Some(vec![count_of(metric, String::new(), &count)?])
+    })),
+    ("waits", |rows| each(rows, |[kind, ms]| Some(vec![count_of("wait_ms", kind, &ms)?]))),
+    ("spinlocks", |rows| each(rows, |[name, collisions, spins, backoffs]| {
+        Some(vec![
+            count_of("spin_collisions", name.clone(), &collisions)?,
+            count_of("spins", name.clone(), &spins)?,
+            count_of("spin_backoffs", name, &backoffs)?,
+        ])
+    })),
+];
+
+fn count_of(metric: &'static str, of: String, value: &str) -> Option<Reading> {
+    Some(Reading { metric, of, nature: Nature::Count, value: value.parse().ok()? })
+}
+
+/// The readings of each row of so many values.
+fn each<const N: usize>(
+    rows: Rows,
+    read: impl Fn([String; N]) -> Option<Vec<Reading>>,
+) -> Vec<Reading> {
+    let read = |row: Vec<Option<String>>| {
+        let values: Vec<String> = row.into_iter().collect::<Option<_>>()?;
+        read(values.try_into().ok()?)
+    };
+    rows.into_iter().filter_map(read).flatten().collect()
+}

@@ -1,0 +1,173 @@
+//! The first words: what is protected how, and who asks.
+
+use super::super::remote::address::{Address, Place, Secret, Tls};
+use super::super::remote::stream::Envelope;
+use super::super::remote::input::Framing;
+use super::packet::{self, Packets, Reader, put_wide};
+
+/// The options of the first message, as it numbers them.
+const VERSION: u8 = 0;
+const ENCRYPTION: u8 = 1;
+const END: u8 = 0xff;
+
+/// What each side says of encryption.
+mod encryption {
+    /// Of what comes after the login, too.
+    pub const ON: u8 = 1;
+    pub const NOT_SUPPORTED: u8 = 2;
+}
+
+/// What the first message asks for.
+pub fn first(address: &Address) -> Vec<u8> {
+    let wanted =
+        if address.tls == Tls::Disable { encryption::NOT_SUPPORTED } else { encryption::ON };
+    const VERSION_AT: u16 = 11;
+    let mut message = Vec::new();
+    for (option, at, length) in [(VERSION, VERSION_AT, 6_u16), (ENCRYPTION, VERSION_AT + 6, 1)] {
+        message.push(option);
+        message.extend_from_slice(&at.to_be_bytes());
+        message.extend_from_slice(&length.to_be_bytes());
+    }
+    message.push(END);
+    message.extend_from_slice(&[0; 6]);
+    message.push(wanted);
+    message
+}
+
+/// Will the server encrypt everything? An error where it and the address cannot agree.
+pub fn is_encrypted(answer: &[u8], wanted: Tls) -> Result<bool, &'static str> {
+    let mut options = Reader(answer);
+    let says = loop {
+        let option = options.integer(1) as u8;
+        if option == END || options.0.is_empty() {
+            return Err("its first answer says nothing of encryption: is it SQL Server?");
+        }
+        let place = options.bytes(4);
+        if option == ENCRYPTION {
+            let at = usize::from(u16::from_be_bytes([place[0], place[1]]));
+            break answer.get(at).copied();
+        }
+    };
+    match says {
+        Some(encryption::NOT_SUPPORTED) if wanted > Tls::Prefer => {
+            Err("the server has no TLS, and sslmode asks for it")
+        }
+        Some(encryption::NOT_SUPPORTED) => Ok(false),
+        Some(_) if wanted == Tls::Disable => {
+            Err("the server demands TLS, and sslmode=disable forbids it")
+        }
+        Some(_) => Ok(true),
+        None => Err("its first answer is cut off"),
+    }
+}
+
+/// TDS 7.4: SQL Server 2012 and later.
+const TDS_7_4: u32 = 0x7400_0004;
+/// The part of a login that is always as long.
+const FIXED_BYTES: usize = 94;
+/// Databases and languages that are not there are errors; the server tells what it sets.
+const STRICT: u8 = 0xe0;
+/// A first language that is not there is, too, and settings are those that ODBC has: the standard's.
+const AS_ODBC: u8 = 0x03;
+
+/// Who asks, and for what.
+pub fn login(address: &Address, host: &str, packet_bytes: usize) -> Vec<u8> {
+    let password = address.password.as_ref().map_or("", Secret::reveal);
+    let server = match &address.place {
+        Place::Host(host) => host,
+        Place::Unix(_) => "",
+    };
+    let mut texts = Vec::new();
+    let mut places = Vec::new();
+    let mut place = |text: &str, is_secret: bool| {
+        let at = (FIXED_BYTES + texts.len()) as u16;
+        let before = texts.len();
+        let units = put_wide(&mut texts, text) as u16;
+        if is_secret {
+            texts[before..].iter_mut().for_each(|byte| *byte = byte.rotate_left(4) ^ 0xa5);
+        }
+        places.extend_from_slice(&at.to_le_bytes());
+        places.extend_from_slice(&units.to_le_bytes());
+    };
+    let (user, database) = (&address.user, &address.database);
+    for text in [host, user] {
+        place(text, false);
+    }
+    place(password, true);
+    // The program, the server, an extension, the library, the language, the database.
+    for text in ["hopcost", server, "", "hopcost", "", database] {
+        place(text, false);
+    }
+    // A number of the machine's own, then what proves a user of the system's, a file, a new password.
+    places.extend_from_slice(&[0; 6]);
+    let end = ((FIXED_BYTES + texts.len()) as u16).to_le_bytes();
+    for _ in 0..3 {
+        places.extend_from_slice(&[end[0], end[1], 0, 0]);
+    }
+    places.extend_from_slice(&[0; 4]);
+    let mut message = Vec::new();
+    let length = (FIXED_BYTES + texts.len()) as u32;
+    for number in [length, TDS_7_4, packet_bytes as u32, 1, std::process::id(), 0] {
+        message.extend_from_slice(&number.to_le_bytes());
+    }
+    message.extend_from_slice(&[STRICT, AS_ODBC, 0, 0]);
+    // Its time zone and its language.
+    message.extend_from_slice(&[0; 8]);
+    message.extend_from_slice(&places);
+    debug_assert_eq!(message.len(), FIXED_BYTES);
+    message.extend_from_slice(&texts);
+    message
+}
+
+/// How TLS's own messages are packed while both sides agree on it: as first messages.
+pub const ENVELOPE: Envelope = Envelope {
+    head: |content| packet::head(packet::kind::PRELOGIN, packet::LAST, content),
+    content: |head| Packets::read(head).1,
+    most_bytes: 4096 - packet::HEAD,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::remote::address::Secret;
+    use super::*;
+
+    fn address(url: &str) -> Address {
+        super::super::address::read(url, &|_| None).unwrap().0
+    }
+
+    #[test]
+    fn both_sides_agree_on_encryption_or_say_why_not() {
+        let answer = |says: u8| [&[0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 255][..], &[0; 6], &[says]].concat();
+        for (says, wanted, encrypted) in [
+            (1, Tls::Prefer, Some(true)),
+            (3, Tls::Require, Some(true)),
+            (2, Tls::Prefer, Some(false)),
+            (2, Tls::Disable, Some(false)),
+            (2, Tls::VerifyFull, None),
+            (3, Tls::Disable, None),
+        ] {
+            assert_eq!(is_encrypted(&answer(says), wanted).ok(), encrypted, "{says} {wanted:?}");
+        }
+        assert!(is_encrypted(b"HTTP/1.1 400", Tls::Prefer).is_err());
+    }
+
+    #[test]
+    fn a_login_has_its_texts_where_it_says_and_no_password_in_the_clear() {
+        let mut address = address("//me@h/db?sslmode=disable");
+        address.password = Some(Secret::from("pass".to_owned()));
+        let message = login(&address, "here", 4096);
+        assert_eq!(Reader(&message).integer(4) as usize, message.len());
+        let text = |place: usize| {
+            let mut reader = Reader(&message[36 + 4 * place..]);
+            let (at, units) = (reader.integer(2) as usize, reader.integer(2) as usize);
+            message[at..at + 2 * units].to_vec()
+        };
+        assert_eq!(packet::narrow(&text(0)), "here");
+        assert_eq!(packet::narrow(&text(1)), "me");
+        assert_eq!(packet::narrow(&text(8)), "db");
+        let hidden = text(2);
+        let shown: Vec<u8> = hidden.iter().map(|byte| (byte ^ 0xa5).rotate_left(4)).collect();
+        assert_eq!(packet::narrow(&shown), "pass");
+        assert_ne!(hidden, shown);
+    }
+}

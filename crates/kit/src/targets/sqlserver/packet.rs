@@ -1,0 +1,114 @@
+//! Packets of TDS, written and taken apart: eight bytes of head, and a part of a message.
+
+use super::super::remote::input::Framing;
+
+/// What a message is.
+pub mod kind {
+    pub const BATCH: u8 = 0x01;
+    pub const CALL: u8 = 0x03;
+    pub const BULK: u8 = 0x07;
+    pub const LOGIN: u8 = 0x10;
+    pub const PRELOGIN: u8 = 0x12;
+}
+
+/// It is its message's last.
+pub const LAST: u8 = 0x01;
+
+/// How long a head is.
+pub const HEAD: usize = 8;
+
+/// Kind, state, length, then what nobody needs: the session, a number, a window. The tag is the state.
+pub struct Packets;
+
+impl Framing for Packets {
+    const HEAD: usize = HEAD;
+
+    #[inline]
+    fn read(head: &[u8]) -> (u8, usize) {
+        (head[1], usize::from(u16::from_be_bytes([head[2], head[3]])).saturating_sub(HEAD))
+    }
+}
+
+/// The head of a packet.
+pub fn head(kind: u8, state: u8, content: usize) -> [u8; HEAD] {
+    let [high, low] = ((content + HEAD) as u16).to_be_bytes();
+    [kind, state, high, low, 0, 0, 1, 0]
+}
+
+/// Appends a message, cut into packets of at most so many bytes.
+pub fn put(out: &mut Vec<u8>, kind: u8, most: usize, message: &[u8]) {
+    let mut pieces = message.chunks(most - HEAD).peekable();
+    while let Some(piece) = pieces.next() {
+        let state = if pieces.peek().is_none() { LAST } else { 0 };
+        out.extend_from_slice(&head(kind, state, piece.len()));
+        out.extend_from_slice(piece);
+    }
+}
+
+/// A message being taken apart. Beyond its end there are zeros and empty texts, which no server sends.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a>(pub &'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// The next bytes.
+    #[inline]
+    pub fn bytes(&mut self, count: usize) -> &'a [u8] {
+        let (head, tail) = self.0.split_at(count.min(self.0.len()));
+        self.0 = tail;
+        head
+    }
+
+    /// A whole number of so many bytes, the lowest first.
+    #[inline]
+    pub fn integer(&mut self, bytes: usize) -> u64 {
+        let mut eight = [0; 8];
+        let taken = self.bytes(bytes);
+        eight[..taken.len()].copy_from_slice(taken);
+        u64::from_le_bytes(eight)
+    }
+
+    /// Text after the number of its characters, which takes so many bytes.
+    pub fn text(&mut self, bytes_of_length: usize) -> String {
+        let characters = self.integer(bytes_of_length) as usize;
+        narrow(self.bytes(2 * characters))
+    }
+}
+
+/// Text of two bytes a unit.
+pub fn narrow(wide: &[u8]) -> String {
+    let units = wide.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair));
+    char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+}
+
+/// Appends text, two bytes a unit; how many units.
+pub fn put_wide(out: &mut Vec<u8>, text: &str) -> usize {
+    let before = out.len();
+    text.encode_utf16().for_each(|unit| out.extend_from_slice(&unit.to_le_bytes()));
+    (out.len() - before) / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_cut_into_packets_and_the_last_says_so() {
+        let mut out = Vec::new();
+        put(&mut out, kind::BATCH, 12, b"123456789");
+        let mut rest = out.as_slice();
+        let mut seen = Vec::new();
+        while !rest.is_empty() {
+            let (state, length) = Packets::read(&rest[..HEAD]);
+            seen.push((rest[0], state, &rest[HEAD..HEAD + length]));
+            rest = &rest[HEAD + length..];
+        }
+        assert_eq!(seen, [(1, 0, &b"1234"[..]), (1, 0, b"5678"), (1, LAST, b"9")]);
+    }
+
+    #[test]
+    fn text_goes_there_and_back() {
+        let mut out = vec![4];
+        assert_eq!(put_wide(&mut out, "a–𝄞"), 4);
+        assert_eq!(Reader(&out).text(1), "a–𝄞");
+    }
+}

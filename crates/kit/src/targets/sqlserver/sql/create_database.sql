@@ -1,0 +1,4 @@
+-- about: a database of our own
+-- from: 2012
+-- spoken: Babelfish 4
+CREATE DATABASE hopcost

@@ -1,0 +1,4 @@
+-- about: everything that hopcost has made
+-- from: 2012
+-- spoken: Babelfish 4
+DROP DATABASE hopcost

@@ -1,0 +1,3 @@
+-- about: statements are planned, and not carried out
+-- from: 2012
+SET SHOWPLAN_XML ON

@@ -1,0 +1,310 @@
+//! What an answer is made of: descriptions of columns, rows, numbers of rows, errors, and what the server tells of
+//! itself beside.
+
+use std::fmt;
+
+use super::packet::Reader;
+use super::types::{Type, Value};
+
+/// The server's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerError {
+    /// Its number; 0 of what is no error of the server's.
+    pub number: i32,
+    /// How bad it is: from 20 on the connection is gone.
+    pub class: u8,
+    /// What happened.
+    pub message: String,
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.number {
+            0 => f.write_str(&self.message),
+            number => write!(f, "{} (error {number})", self.message),
+        }
+    }
+}
+
+impl ServerError {
+    /// What went wrong on our side of it.
+    pub fn of(words: String) -> Self {
+        Self { number: 0, class: 0, message: words }
+    }
+}
+
+/// What an answer begins each of its parts with.
+mod token {
+    pub const RETURN_STATUS: u8 = 0x79;
+    pub const COLUMNS: u8 = 0x81;
+    pub const TABLE_NAME: u8 = 0xa4;
+    pub const COLUMN_INFO: u8 = 0xa5;
+    pub const ORDER: u8 = 0xa9;
+    pub const ERROR: u8 = 0xaa;
+    pub const INFO: u8 = 0xab;
+    pub const RETURN_VALUE: u8 = 0xac;
+    pub const LOGIN_ACK: u8 = 0xad;
+    pub const FEATURES: u8 = 0xae;
+    pub const ROW: u8 = 0xd1;
+    pub const ROW_WITH_MISSING: u8 = 0xd2;
+    pub const ENVIRONMENT: u8 = 0xe3;
+    pub const DONE: u8 = 0xfd;
+    pub const DONE_IN_PROCEDURE: u8 = 0xff;
+}
+
+pub use token::{COLUMNS, DONE, ROW};
+
+/// A column that no rows follow is described by this number of columns.
+const NO_COLUMNS: u16 = u16::MAX;
+/// A number of rows is told.
+const COUNTED: u16 = 0x10;
+
+/// What is told of an answer, piece by piece.
+pub enum Piece<'a> {
+    /// Rows of so many columns begin.
+    Columns,
+    /// A row begins.
+    Row,
+    /// One value of it.
+    Value(Value<'a>),
+    /// It is complete.
+    RowEnds,
+    /// What returns no rows has changed so many.
+    Changed(u64),
+    /// A procedure returns a value in one of its arguments.
+    Returned(Value<'a>),
+}
+
+/// What the server has told of itself, and of the rows that come.
+#[derive(Default)]
+pub struct Told {
+    columns: Vec<Type>,
+    /// Are these of rows that have come?
+    has_rows: bool,
+    /// The bytes of a packet, where it wants another number than was asked for.
+    pub packet_bytes: Option<usize>,
+    /// How text is ordered, in five bytes.
+    pub collation: [u8; 5],
+    /// Its name: `Microsoft SQL Server`.
+    pub program: String,
+    /// What it wrote in words that are no errors.
+    pub words: Vec<String>,
+}
+
+/// Words of a server that nobody reads are not kept without end.
+const MOST_WORDS: usize = 64;
+
+impl Told {
+    /// Takes a whole answer apart. The first error of the server's, or of whoever takes it.
+    #[inline]
+    pub fn take(
+        &mut self,
+        answer: &[u8],
+        take: &mut impl FnMut(Piece<'_>) -> Result<(), String>,
+    ) -> Result<(), ServerError> {
+        let mut reader = Reader(answer);
+        let mut wrong = None;
+        while !reader.0.is_empty() {
+            let outcome = self.one(&mut reader, &mut |piece| match wrong {
+                None => take(piece),
+                Some(_) => Ok(()),
+            });
+            match outcome {
+                Ok(None) => {}
+                Ok(Some(error)) => {
+                    wrong.get_or_insert(error);
+                }
+                Err(words) => return Err(wrong.unwrap_or(ServerError::of(words))),
+            }
+        }
+        wrong.map_or(Ok(()), Err)
+    }
+
+    /// One part of it; an error that it tells.
+    #[inline]
+    fn one(
+        &mut self,
+        reader: &mut Reader<'_>,
+        take: &mut impl FnMut(Piece<'_>) -> Result<(), String>,
+    ) -> Result<Option<ServerError>, String> {
+        match reader.integer(1) as u8 {
+            token::ROW => self.row(reader, &[], take)?,
+            token::ROW_WITH_MISSING => {
+                let missing = reader.bytes(self.columns.len().div_ceil(8));
+                self.row(reader, missing, take)?;
+            }
+            token::COLUMNS => {
+                self.describe(reader)?;
+                take(Piece::Columns)?;
+            }
+            token::DONE..=token::DONE_IN_PROCEDURE => {
+                let state = reader.integer(2) as u16;
+                reader.bytes(2);
+                let count = reader.integer(8);
+                if state & COUNTED != 0 && !std::mem::take(&mut self.has_rows) {
+                    take(Piece::Changed(count))?;
+                }
+            }
+            token::RETURN_STATUS => drop(reader.bytes(4)),
+            token::RETURN_VALUE => {
+                reader.bytes(2);
+                reader.text(1);
+                reader.bytes(1 + 4 + 2);
+                let kind = Type::read(reader)?;
+                take(Piece::Returned(kind.value(reader)?))?;
+            }
+            token::ERROR => {
+                let mut body = part(reader);
+                let number = body.integer(4) as u32;
+                body.bytes(1);
+                let class = body.integer(1) as u8;
+                let message = body.text(2);
+                return Ok(Some(ServerError { number: number.cast_signed(), class, message }));
+            }
+            token::INFO => {
+                let mut body = part(reader);
+                body.bytes(6);
+                if self.words.len() < MOST_WORDS {
+                    self.words.push(body.text(2));
+                }
+            }
+            token::LOGIN_ACK => {
+                let mut body = part(reader);
+                body.bytes(5);
+                self.program = body.text(1);
+            }
+            token::ENVIRONMENT => self.environment(part(reader)),
+            token::FEATURES => features(reader),
+            token::ORDER | token::TABLE_NAME | token::COLUMN_INFO => drop(part(reader)),
+            other => return Err(format!("the server's answer has a part {other:#04x}, which is not known here")),
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn row(
+        &mut self,
+        reader: &mut Reader<'_>,
+        missing: &[u8],
+        take: &mut impl FnMut(Piece<'_>) -> Result<(), String>,
+    ) -> Result<(), String> {
+        self.has_rows = true;
+        take(Piece::Row)?;
+        for (n, kind) in self.columns.iter().enumerate() {
+            let is_missing = missing.get(n / 8).is_some_and(|byte| byte >> (n % 8) & 1 == 1);
+            let value = if is_missing { Value::Null } else { kind.value(reader)? };
+            take(Piece::Value(value))?;
+        }
+        take(Piece::RowEnds)
+    }
+
+    fn describe(&mut self, reader: &mut Reader<'_>) -> Result<(), String> {
+        let count = reader.integer(2) as u16;
+        self.columns.clear();
+        self.has_rows = count != NO_COLUMNS;
+        if count == NO_COLUMNS {
+            return Ok(());
+        }
+        for n in 0..count {
+            reader.bytes(4 + 2);
+            let kind = Type::read(reader).map_err(|words| format!("column {}: {words}", n + 1))?;
+            self.columns.push(kind);
+            let name = reader.integer(1) as usize;
+            reader.bytes(2 * name);
+        }
+        Ok(())
+    }
+
+    fn environment(&mut self, mut body: Reader<'_>) {
+        const PACKET_BYTES: u64 = 4;
+        const COLLATION: u64 = 7;
+        match body.integer(1) {
+            PACKET_BYTES => self.packet_bytes = body.text(1).parse().ok(),
+            COLLATION if body.integer(1) == 5 => {
+                self.collation.copy_from_slice(body.bytes(5));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What comes after its length.
+fn part<'a>(reader: &mut Reader<'a>) -> Reader<'a> {
+    let length = reader.integer(2) as usize;
+    Reader(reader.bytes(length))
+}
+
+/// Each has a number, and its length before it.
+fn features(reader: &mut Reader<'_>) {
+    const END: u64 = 0xff;
+    while !reader.0.is_empty() && reader.integer(1) != END {
+        let length = reader.integer(4) as usize;
+        reader.bytes(length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::packet::put_wide;
+    use super::*;
+
+    fn done(token: u8, state: u16, count: u64) -> Vec<u8> {
+        [&[token][..], &state.to_le_bytes(), &[0; 2], &count.to_le_bytes()].concat()
+    }
+
+    fn error(number: i32, words: &str) -> Vec<u8> {
+        let mut text = Vec::new();
+        let units = put_wide(&mut text, words) as u16;
+        let body = [&number.to_le_bytes()[..], &[1, 16], &units.to_le_bytes(), &text, &[0; 6]].concat();
+        [&[token::ERROR][..], &(body.len() as u16).to_le_bytes(), &body].concat()
+    }
+
+    /// Two columns, a whole number and a text that may be missing.
+    fn columns() -> Vec<u8> {
+        let mut out = vec![COLUMNS, 2, 0];
+        out.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0x38, 1, b'a', 0]);
+        out.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0xa7, 9, 0, 0, 0, 0, 0, 0, 0]);
+        out
+    }
+
+    fn told(answer: &[u8]) -> (Vec<String>, Result<(), ServerError>) {
+        let mut seen = Vec::new();
+        let outcome = Told::default().take(answer, &mut |piece| {
+            seen.push(match piece {
+                Piece::Columns => "columns".to_owned(),
+                Piece::Row => "row".to_owned(),
+                Piece::Value(value) => value.words().unwrap_or("none".to_owned()),
+                Piece::RowEnds => "ends".to_owned(),
+                Piece::Changed(count) => format!("changed {count}"),
+                Piece::Returned(value) => format!("returned {:?}", value.words()),
+            });
+            Ok(())
+        });
+        (seen, outcome)
+    }
+
+    #[test]
+    fn rows_are_taken_apart_and_their_number_is_no_change() {
+        let answer = [
+            columns(),
+            vec![ROW, 7, 0, 0, 0, 1, 0, b'x'],
+            vec![token::ROW_WITH_MISSING, 2, 8, 0, 0, 0],
+            done(token::DONE_IN_PROCEDURE, COUNTED, 2),
+            vec![token::RETURN_STATUS, 0, 0, 0, 0],
+            done(0xfe, 0, 0),
+        ];
+        let (seen, outcome) = told(&answer.concat());
+        assert_eq!(seen, ["columns", "row", "7", "x", "ends", "row", "8", "none", "ends"]);
+        assert_eq!(outcome, Ok(()));
+    }
+
+    #[test]
+    fn a_change_is_counted_and_the_first_error_is_told() {
+        let (seen, outcome) = told(&done(DONE, COUNTED, 3));
+        assert_eq!((seen, outcome), (vec!["changed 3".to_owned()], Ok(())));
+        let answer = [error(208, "Invalid object name"), error(1, "and more"), done(DONE, 2, 0)];
+        let (_, outcome) = told(&answer.concat());
+        assert_eq!(outcome.unwrap_err().to_string(), "Invalid object name (error 208)");
+        assert!(told(&[0x42]).1.unwrap_err().message.contains("0x42"));
+    }
+}

@@ -1,0 +1,369 @@
+//! A connection to a server: TDS 7.4 on a blocking socket.
+//!
+//! Method: what is sent is put together once and written by one call; an answer is read into one buffer and
+//! taken apart where it lies, or put together first where it came in several packets. No runtime, no thread of
+//! its own: who calls waits.
+//!
+//! Limits: one statement at a time, no transactions of ours; a login by name and password, as SQL Server has
+//! them itself; TLS 1.2 within the protocol, and not around it as TDS 8 has it.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use hopcost_sys::readiness::Poller;
+use thiserror::Error;
+
+use super::super::remote::address::{Address, Place, Wait};
+use super::super::remote::input::{Input, Message};
+use super::super::remote::stream::{Line, Stream, words};
+use super::login;
+use super::packet::{self, LAST, Packets, kind, put_wide};
+use super::tokens::{Piece, ServerError, Told};
+use super::types::code;
+
+/// What went wrong.
+#[derive(Debug, Error)]
+pub enum WireError {
+    /// The server says no, and goes on listening.
+    #[error("{0}")]
+    Server(ServerError),
+    /// The connection is gone, or was never there.
+    #[error("{0}")]
+    Lost(String),
+}
+
+impl From<io::Error> for WireError {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(words(&error))
+    }
+}
+
+/// The rows of an answer, as text.
+pub type Rows = Vec<Vec<Option<String>>>;
+
+/// A connection, ready for questions.
+pub struct Wire {
+    stream: Stream,
+    input: Input<Packets>,
+    out: Vec<u8>,
+    /// An answer of several packets, put together.
+    answer: Vec<u8>,
+    told: Told,
+    wait: Wait,
+    /// By what it waits, once it has.
+    poller: Option<Poller>,
+    packet_bytes: usize,
+    /// The server's own number for it.
+    pub number: u32,
+    /// What the server says of itself: `16.0.4135.4`.
+    pub version: String,
+}
+
+/// A class of errors from which on the server hangs up.
+const FATAL: u8 = 20;
+/// What we ask for, and what it is until the server agrees.
+const PACKET_BYTES: usize = 16 << 10;
+const FIRST_PACKET_BYTES: usize = 4096;
+/// What is longer is sent by itself: a socket that is empty takes this much at once.
+const MOST_TAKEN_ALONG: usize = 4 << 10;
+/// What stands before each question: how long it is, and that no transaction is open.
+const HEADERS: [u8; 22] = [22, 0, 0, 0, 18, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
+/// Text that is longer comes in pieces.
+const MOST_TEXT_BYTES: usize = 8000;
+
+/// The server's own procedures that we call, by the numbers that the protocol has for them.
+pub mod procedure {
+    pub const PREPARE: u16 = 11;
+    pub const EXECUTE: u16 = 12;
+}
+
+impl Wire {
+    /// Connects, and is let in.
+    pub fn connect(address: &Address) -> Result<Self, WireError> {
+        let told = |words: String| WireError::Lost(format!("sqlserver:{address}: {words}"));
+        let stream = Stream::open(address, Path::to_path_buf).map_err(told)?;
+        let mut wire = Self {
+            stream,
+            input: Input::default(),
+            out: Vec::new(),
+            answer: Vec::new(),
+            told: Told::default(),
+            wait: address.wait,
+            poller: None,
+            packet_bytes: FIRST_PACKET_BYTES,
+            number: 0,
+            version: String::new(),
+        };
+        wire.be_let_in(address).map_err(|error| match error {
+            WireError::Server(said) => told(said.to_string()),
+            WireError::Lost(words) => told(words),
+        })?;
+        wire.limit(None)?;
+        Ok(wire)
+    }
+
+    fn be_let_in(&mut self, address: &Address) -> Result<(), WireError> {
+        let lost = |words: &str| WireError::Lost(words.to_owned());
+        self.say(kind::PRELOGIN, &login::first(address))?;
+        let answer = self.message()?;
+        if login::is_encrypted(&answer, address.tls).map_err(lost)? {
+            let encrypted = self.stream.encrypted_in(address, Some(login::ENVELOPE));
+            self.stream = encrypted.map_err(WireError::Lost)?;
+        }
+        let host = hopcost_sys::host_name();
+        self.say(kind::LOGIN, &login::login(address, &host, PACKET_BYTES))?;
+        self.until_done(|_| Ok(()))?;
+        if self.told.program.is_empty() {
+            return Err(lost("it let us in without a word: is it SQL Server?"));
+        }
+        self.packet_bytes = self.told.packet_bytes.unwrap_or(FIRST_PACKET_BYTES);
+        let version = "SELECT CAST(SERVERPROPERTY('ProductVersion') AS varchar(60)), @@SPID";
+        let row = self.query(version)?.into_iter().next().unwrap_or_default();
+        let mut values = row.into_iter().map(Option::unwrap_or_default);
+        self.version = values.next().unwrap_or_default();
+        self.number = values.next().and_then(|number| number.parse().ok()).unwrap_or(0);
+        Ok(())
+    }
+
+    /// From here on nobody waits longer than this for a word of the server's, or as long as it takes. Who has
+    /// waited so long has lost it.
+    pub fn limit(&self, most: Option<Duration>) -> Result<(), WireError> {
+        Ok(self.stream.limit(most)?)
+    }
+
+    /// What whoever hangs up has to know.
+    pub fn line(&self) -> Line {
+        self.stream.line()
+    }
+
+    /// How text is ordered on the server, in its words for it.
+    pub fn collation(&self) -> [u8; 5] {
+        self.told.collation
+    }
+
+    /// Asks in words: the rows that come, or none. Of several answers, the rows of all.
+    pub fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
+        let mut message = headers();
+        put_wide(&mut message, sql);
+        self.say(kind::BATCH, &message)?;
+        let mut rows = Rows::new();
+        self.until_done(|piece| {
+            match (piece, rows.last_mut()) {
+                (Piece::Row, _) => rows.push(Vec::new()),
+                (Piece::Value(value), Some(row)) => row.push(value.words()),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// The first value of the first row, if there is one.
+    pub fn value(&mut self, sql: &str) -> Result<Option<String>, WireError> {
+        Ok(self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
+    }
+
+    /// Has a statement compiled: its number.
+    pub fn prepare(&mut self, declared: &str, sql: &str) -> Result<u32, WireError> {
+        let mut message = call(procedure::PREPARE);
+        // The first argument is where the number goes: by reference, four bytes, none yet.
+        message.extend_from_slice(&[0, 1, code::INTEGER, 4, 0]);
+        for text in [declared, sql] {
+            message.extend_from_slice(&[0, 0]);
+            put_text(&mut message, text);
+        }
+        self.say(kind::CALL, &message)?;
+        let mut number = None;
+        self.until_done(|piece| {
+            if let Piece::Returned(value) = piece {
+                number = value.words().and_then(|words| words.parse().ok());
+            }
+            Ok(())
+        })?;
+        let none = || WireError::Lost("the server gives no number for a statement".to_owned());
+        number.ok_or_else(none)
+    }
+
+    /// Hands rows over, for which the server has been made ready by a question.
+    pub fn load(&mut self, message: &[u8]) -> Result<u64, WireError> {
+        self.say(kind::BULK, message)?;
+        let mut count = 0;
+        self.until_done(|piece| {
+            if let Piece::Changed(rows) = piece {
+                count = rows;
+            }
+            Ok(())
+        })?;
+        Ok(count)
+    }
+
+    /// The packets of a message.
+    pub fn packets(&self, kind: u8, message: &[u8]) -> Vec<u8> {
+        let mut packets = Vec::new();
+        packet::put(&mut packets, kind, self.packet_bytes, message);
+        packets
+    }
+
+    fn say(&mut self, kind: u8, message: &[u8]) -> Result<(), WireError> {
+        self.out.clear();
+        packet::put(&mut self.out, kind, self.packet_bytes, message);
+        let out = std::mem::take(&mut self.out);
+        let sent = self.send(&out);
+        self.out = out;
+        sent
+    }
+
+    fn send(&mut self, packets: &[u8]) -> Result<(), WireError> {
+        let Err(error) = self.stream.write_all(packets) else { return Ok(()) };
+        // Who hung up may have said why.
+        self.until_done(|_| Ok(()))?;
+        Err(error.into())
+    }
+
+    /// Sends the packets of a call, or leaves that to who sends for many.
+    pub fn ask(&mut self, packets: &[u8], out: Option<&mut Vec<u8>>) -> Result<(), WireError> {
+        match out.filter(|_| packets.len() <= MOST_TAKEN_ALONG) {
+            Some(out) => out.extend_from_slice(packets),
+            None => self.send(packets)?,
+        }
+        Ok(())
+    }
+
+    /// Others have received this for it.
+    pub fn put_in(&mut self, came: io::Result<&[u8]>) -> Result<(), WireError> {
+        match came {
+            Ok([]) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Ok(came) => {
+                self.input.put(came);
+                Ok(())
+            }
+            // It may still come.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Can others send and receive for it?
+    pub fn takes_mail(&self) -> bool {
+        !matches!(self.stream, Stream::Encrypted(_))
+    }
+
+    /// Takes an answer, to its end.
+    #[inline]
+    pub fn until_done(
+        &mut self,
+        mut take: impl FnMut(Piece<'_>) -> Result<(), String>,
+    ) -> Result<(), WireError> {
+        self.answer.clear();
+        let outcome = loop {
+            let message = self.packet()?;
+            let body = self.input.body(&message);
+            let is_last = message.tag & LAST != 0;
+            if is_last && self.answer.is_empty() {
+                break self.told.take(body, &mut take);
+            }
+            self.answer.extend_from_slice(body);
+            if is_last {
+                break self.told.take(&self.answer, &mut take);
+            }
+        };
+        self.input.lend();
+        outcome.map_err(|said| match said.class {
+            FATAL.. => WireError::Lost(format!("the server ended the connection: {said}")),
+            _ => WireError::Server(said),
+        })
+    }
+
+    /// All of a message.
+    fn message(&mut self) -> Result<Vec<u8>, WireError> {
+        let mut all = Vec::new();
+        loop {
+            let message = self.packet()?;
+            all.extend_from_slice(self.input.body(&message));
+            if message.tag & LAST != 0 {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// The next packet.
+    #[inline]
+    fn packet(&mut self) -> Result<Message, WireError> {
+        loop {
+            if let Some(message) = self.input.next() {
+                return Ok(message);
+            }
+            let stream = &mut self.stream;
+            match self.input.receive(|room| stream.read(room)) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits until an answer begins to arrive, by the method that was chosen: that of a thread with nothing
+    /// else to do.
+    pub fn wait(&mut self) -> Result<(), WireError> {
+        // Something may lie ready within an encrypted stream, where its socket does not show it.
+        if self.wait != Wait::Poll || matches!(self.stream, Stream::Encrypted(_)) {
+            return Ok(());
+        }
+        let poller = match &mut self.poller {
+            Some(poller) => poller,
+            none => none.insert(Poller::of([self.stream.socket()])?),
+        };
+        // A signal is no answer.
+        while poller.wait(None)?.next().is_none() {}
+        Ok(())
+    }
+
+    /// The socket, for whoever waits for several.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.stream.socket()
+    }
+}
+
+/// Is a server on this host, by how it is reached?
+pub fn is_local(address: &Address) -> bool {
+    matches!(&address.place, Place::Host(host) if ["localhost", "127.0.0.1", "::1"].contains(&host.as_str()))
+}
+
+/// What stands before each question.
+pub fn headers() -> Vec<u8> {
+    HEADERS.to_vec()
+}
+
+/// How a call of one of the server's own procedures begins.
+pub fn call(procedure: u16) -> Vec<u8> {
+    let mut message = headers();
+    // By its number, not by its name.
+    message.extend_from_slice(&[0xff, 0xff]);
+    message.extend_from_slice(&procedure.to_le_bytes());
+    message.extend_from_slice(&[0, 0]);
+    message
+}
+
+/// A text with its description.
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    let mut wide = Vec::new();
+    put_wide(&mut wide, text);
+    let length = wide.len();
+    let is_long = length > MOST_TEXT_BYTES;
+    let most = if is_long { u16::MAX } else { MOST_TEXT_BYTES as u16 };
+    out.push(code::NVARCHAR);
+    out.extend_from_slice(&most.to_le_bytes());
+    out.extend_from_slice(&[0; 5]);
+    if !is_long {
+        out.extend_from_slice(&(length as u16).to_le_bytes());
+        out.extend_from_slice(&wide);
+        return;
+    }
+    out.extend_from_slice(&(length as u64).to_le_bytes());
+    out.extend_from_slice(&(length as u32).to_le_bytes());
+    out.extend_from_slice(&wide);
+    out.extend_from_slice(&[0; 4]);
+}
