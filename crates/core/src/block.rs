@@ -30,10 +30,13 @@ pub enum Phase {
 }
 
 /// Where the symbols of an experiment stand in one way of binding them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
     /// The node that each letter stands for.
     pub nodes: BTreeMap<char, NodeId>,
+    /// Where a level leaves threads or cores unused: does it take the last ones, and leave the first?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub turned: bool,
 }
 
 /// What a block is to measure: decided before anything runs.

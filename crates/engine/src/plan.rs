@@ -160,6 +160,14 @@ impl Plan {
         all.filter(|(_, spares): &(_, BTreeSet<_>)| !spares.is_empty()).collect()
     }
 
+    /// Without the ways of binding in which the first threads of cores are unused: CPU 0 cannot be taken off-line.
+    pub fn unturned(&mut self) {
+        let kept: Vec<bool> = self.bindings.iter().map(|binding| !binding.turned).collect();
+        let (mut of_binding, mut of_placement) = (kept.iter(), kept.iter());
+        self.bindings.retain(|_| of_binding.next().is_some_and(|kept| *kept));
+        self.placements.retain(|_| of_placement.next().is_some_and(|kept| *kept));
+    }
+
     /// The most streams of any point.
     pub fn most_streams(&self) -> u32 {
         self.points.iter().map(|point| point.streams).max().unwrap_or(1)
@@ -265,7 +273,7 @@ fn bindings(
         return Err(too_few_nodes(letters.len(), nodes.len()));
     }
     if letters.is_empty() {
-        return Ok(vec![Binding { nodes: BTreeMap::new() }]);
+        return Ok(in_turn(comparison, vec![Binding::default()]));
     }
     let n = nodes.len();
     let strides = if letters.len() == 1 {
@@ -280,10 +288,23 @@ fn bindings(
             |(turn, &letter): (usize, &char)| (letter, nodes[(first + turn * stride) % n]);
         let nodes: BTreeMap<char, NodeId> = letters.iter().enumerate().map(of_letter).collect();
         let different: BTreeSet<&NodeId> = nodes.values().collect();
-        (different.len() == letters.len()).then_some(Binding { nodes })
+        (different.len() == letters.len()).then_some(Binding { nodes, turned: false })
     };
     let all = strides.flat_map(|stride| (0..n).filter_map(move |first| bind(stride, first)));
-    Ok(all.collect())
+    Ok(in_turn(comparison, all.collect()))
+}
+
+/// Where levels leave threads or cores unused, the first of them and the last in turn: CPU 0 may have interrupts to
+/// serve, another one may be slower.
+fn in_turn(comparison: &Comparison, mut bindings: Vec<Binding>) -> Vec<Binding> {
+    if comparison.levels.iter().any(|level| level.siblings == Some(false) || level.cores.is_some())
+    {
+        if let [only] = bindings.as_slice() {
+            bindings.push(only.clone());
+        }
+        bindings.iter_mut().skip(1).step_by(2).for_each(|binding| binding.turned = true);
+    }
+    bindings
 }
 
 fn too_few_nodes(wanted: usize, there: usize) -> Reason {
@@ -323,7 +344,7 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
     let mut spare = CpuSet::new();
     if level.siblings.is_some() || level.cores.is_some() {
         let all: CpuSet = workers.into_iter().collect();
-        workers = cores::of(level, machine, &all)?;
+        workers = cores::of(level, machine, &all, binding.turned)?;
         spare = all.difference(&workers.iter().copied().collect());
     }
     if let Some(class) = level.apart {

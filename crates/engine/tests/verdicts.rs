@@ -29,7 +29,10 @@ fn run() -> Run {
         at: Some(NodeId(at)),
         ..Placement::default()
     };
-    let binding = |a, b| Binding { nodes: BTreeMap::from([('A', NodeId(a)), ('B', NodeId(b))]) };
+    let binding = |a, b| Binding {
+        nodes: BTreeMap::from([('A', NodeId(a)), ('B', NodeId(b))]),
+        ..Binding::default()
+    };
     let claim = |metric: &str, level: &str| Claim {
         metric: metric.into(),
         least: 0.98,

@@ -15,6 +15,8 @@ use super::live::{Ended, ran};
 
 const RUNS: u64 = 40;
 const LEAST_COVERED: usize = 35;
+/// How often a run may be made again.
+const RUNS_MADE_AGAIN: u64 = 4;
 
 const SHORT: [&str; 7] = [
     "--json",
@@ -43,8 +45,8 @@ pub fn siblings(hopcost: &Path, dir: &Path) -> Result<bool> {
     };
     let (mut planted, mut apart) = (Vec::new(), Vec::new());
     for seed in 1..=RUNS {
-        planted.push(run(seed, TOGETHER)?);
-        apart.push(run(1000 + seed, APART)?);
+        planted.push(undisturbed(|again| run(seed + again, TOGETHER))?);
+        apart.push(undisturbed(|again| run(1000 + seed + again, APART))?);
     }
     // What was counted supposes that two do twice as much.
     for (n, run) in planted.iter_mut().enumerate() {
@@ -55,8 +57,16 @@ pub fn siblings(hopcost: &Path, dir: &Path) -> Result<bool> {
         run.estimate.is_some_and(|[_, low, high]| low <= run.planted && run.planted <= high)
     };
     let covered = planted.iter().filter(holds).count();
-    for run in planted.iter().filter(|run| run.estimate.is_none()) {
-        println!("    found nothing: {} {}", run.verdict, run.reason);
+    for Ended { planted, estimate, verdict, reason, .. } in &planted {
+        let planted = 100.0 * planted;
+        match estimate.map(|figures| figures.map(|figure| 100.0 * figure)) {
+            Some([cost, low, high]) => {
+                println!(
+                    "    planted {planted:+.1} %, found {cost:+.1} % ({low:+.1} … {high:+.1})"
+                );
+            }
+            None => println!("    planted {planted:+.1} %, found nothing: {verdict} {reason}"),
+        }
     }
     planted.retain(|run| run.estimate.is_some());
     let mean = |of: fn(&Ended) -> f64| planted.iter().map(of).sum::<f64>() / planted.len() as f64;
@@ -68,6 +78,18 @@ pub fn siblings(hopcost: &Path, dir: &Path) -> Result<bool> {
         100.0 * mean(|run| run.estimate.map_or(f64::NAN, |[cost, ..]| cost)),
     );
     Ok(covered >= LEAST_COVERED)
+}
+
+/// A run that the machine was too restless for found nothing out, about the method either: it is made again, a few
+/// times.
+fn undisturbed(run: impl Fn(u64) -> Result<Ended>) -> Result<Ended> {
+    for again in 0..RUNS_MADE_AGAIN {
+        let ended = run(again * RUNS)?;
+        if ended.estimate.is_some() {
+            return Ok(ended);
+        }
+    }
+    run(RUNS_MADE_AGAIN * RUNS)
 }
 
 /// How many times as much two CPUs really do as one.

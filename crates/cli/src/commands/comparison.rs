@@ -120,7 +120,10 @@ impl<'a> Prepared<'a> {
         if let Some(objection) = self.target.objection(&self.comparison).or_else(untold) {
             return Err(objection);
         }
-        let plan = plan(&self.comparison, &self.machine, self.effort)?;
+        let mut plan = plan(&self.comparison, &self.machine, self.effort)?;
+        if self.allow_machine_changes {
+            plan.unturned();
+        }
         self.room_for(&plan)?;
         Ok(plan)
     }

@@ -300,7 +300,8 @@ fn busy_shares(window: &Window) -> BTreeMap<String, f64> {
 
 fn describe(binding: &hopcost_core::Binding) -> String {
     let nodes = binding.nodes.iter().map(|(letter, node)| format!("{letter} = node {node}"));
-    nodes.collect::<Vec<_>>().join(", ")
+    let turned = binding.turned.then(|| "the last threads and cores".to_owned());
+    nodes.chain(turned).collect::<Vec<_>>().join(", ")
 }
 
 /// The mean over windows of each observation.

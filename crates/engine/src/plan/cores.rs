@@ -3,18 +3,30 @@
 use hopcost_core::{CpuId, CpuSet, Level, Machine, Reason};
 
 /// The CPUs of a level that says something of cores and siblings, of those among which it may choose. A share of
-/// the cores is the same share of each node's.
-pub(super) fn of(level: &Level, machine: &Machine, among: &CpuSet) -> Result<Vec<CpuId>, Reason> {
+/// the cores is the same share of each node's: the first of them, or the last.
+pub(super) fn of(
+    level: &Level,
+    machine: &Machine,
+    among: &CpuSet,
+    turned: bool,
+) -> Result<Vec<CpuId>, Reason> {
     let mut firsts = CpuSet::new();
     let of_nodes = machine.nodes.iter().map(|node| node.cpus.intersection(among));
     let of_nodes = of_nodes.filter(|cpus| !cpus.is_empty());
     for cpus in of_nodes {
-        let cores = machine.one_cpu_per_core(&cpus);
+        let mut cores: Vec<CpuId> = machine.one_cpu_per_core(&cpus).iter().collect();
+        if turned {
+            let last = |cpu: &CpuId| {
+                let of_core = machine.cpu(*cpu).map(|cpu| cpu.siblings.intersection(&cpus));
+                of_core.and_then(|threads| threads.iter().last()).unwrap_or(*cpu)
+            };
+            cores = cores.iter().rev().map(last).collect();
+        }
         let most = (cores.len() as f64 * level.cores.unwrap_or(1.0)).round().max(1.0) as usize;
         if most == cores.len() && level.cores.is_some_and(|share| share < 1.0) {
             return Err("of a node's cores no such share can be taken: it has too few".into());
         }
-        firsts.extend(cores.iter().take(most));
+        firsts.extend(cores.into_iter().take(most));
     }
     if level.siblings == Some(false) {
         return Ok(firsts.iter().collect());
