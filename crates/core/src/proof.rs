@@ -25,6 +25,17 @@ pub enum PageSize {
     Huge1G,
 }
 
+impl PageSize {
+    /// How many base pages one of them is, where these have 4 KiB.
+    const fn base_pages(self) -> u64 {
+        match self {
+            Self::Base => 1,
+            Self::Transparent | Self::Huge2M => 512,
+            Self::Huge1G => 512 * 512,
+        }
+    }
+}
+
 impl fmt::Display for PageSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -102,10 +113,19 @@ impl Locality {
     pub fn share_in_place(&self) -> f64 {
         let one = [self.asked];
         let asked = if self.spread.is_empty() { &one[..] } else { &self.spread };
-        let (all, fair) = (self.pages() as f64, self.pages() as f64 / asked.len() as f64);
+        let (all, fair) = (self.pages() as f64, self.fair(asked.len() as u64));
         let found = |node: &NodeId| self.pages_by_node.get(node).map_or(0.0, |n| *n as f64);
         let there: f64 = asked.iter().map(|node| found(node).min(fair)).sum();
         if self.pages() == 0 { 0.0 } else { there / all }
+    }
+
+    /// The most pages that a node has of an even spread: whole large ones, where all of them were looked at.
+    fn fair(&self, nodes: u64) -> f64 {
+        let large = self.page_size.base_pages();
+        if self.pages_by_node.values().all(|pages| pages.is_multiple_of(large)) {
+            return (self.pages() / large).div_ceil(nodes) as f64 * large as f64;
+        }
+        self.pages() as f64 / nodes as f64
     }
 
     /// The pages in place, of all that were looked at.
@@ -154,5 +174,39 @@ impl Proof {
     /// Why the placement voids a result, if it does.
     pub fn objection(&self) -> Option<Reason> {
         self.memory.get()?.iter().find_map(Locality::objection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(pages: [u64; 4], page_size: PageSize) -> Locality {
+        let nodes: Vec<NodeId> = (0..4).map(NodeId).collect();
+        Locality {
+            asked: NodeId(0),
+            spread: nodes.clone(),
+            bound: true,
+            pages_by_node: nodes.into_iter().zip(pages).collect(),
+            pages_unknown: 0,
+            method: ProofMethod::MovePages,
+            page_size,
+            page_size_share: 1.0,
+        }
+    }
+
+    #[test]
+    fn large_pages_are_spread_as_evenly_as_whole_ones_can_be() {
+        let of_large = |counts: [u64; 4]| {
+            let [there, all] =
+                spread(counts.map(|count| 512 * count), PageSize::Transparent).in_place();
+            [there / 512, all / 512]
+        };
+        assert_eq!([of_large([3, 3, 3, 2]), of_large([1, 0, 0, 0])], [[11, 11], [1, 1]]);
+        assert_eq!([of_large([11, 0, 0, 0]), of_large([4, 4, 2, 1])], [[3, 11], [9, 11]]);
+        // Not all of them were looked at: what is missing on a node is missing.
+        let of_some = spread([1536, 1536, 1536, 1000], PageSize::Transparent);
+        assert!(of_some.share_in_place() < 0.95 && of_some.objection().is_some());
+        assert!(spread([30, 30, 30, 20], PageSize::Base).share_in_place() < 0.95);
     }
 }

@@ -61,7 +61,9 @@ pub fn siblings(hopcost: &Path, dir: &Path) -> Result<bool> {
         let planted = 100.0 * planted;
         match estimate.map(|figures| figures.map(|figure| 100.0 * figure)) {
             Some([cost, low, high]) => {
-                println!("    planted {planted:+.1} %, found {cost:+.1} % ({low:+.1} … {high:+.1})");
+                println!(
+                    "    planted {planted:+.1} %, found {cost:+.1} % ({low:+.1} … {high:+.1})"
+                );
             }
             None => println!("    planted {planted:+.1} %, found nothing: {verdict} {reason}"),
         }
