@@ -42,6 +42,7 @@ pub enum Command {
     List,
     /// Show what a run would do: order, time, memory, and what it would leave out
     #[command(mut_arg("name", |name| name
+        .required(false)
         .required_unless_present("sql")
         .default_value_if("sql", "true", EVERYTHING)))]
     Plan(PlanArgs),

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use hopcost_core::{
-    Answer, Claim, Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Home, Level, Machine,
-    Reason, Row, Seeming, Setup, Shape, Spoken, Target, Workload,
+    Answer, Claim, Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Home, Level,
+    Machine, Reason, Row, Seeming, Setup, Shape, Spoken, Target, Workload,
 };
 use hopcost_engine::pilot::Wishes;
 use hopcost_engine::plan::{Plan, plan};

@@ -21,6 +21,7 @@ pub mod restore;
 pub mod run;
 mod run_database;
 mod run_hardware;
+mod statements;
 pub mod survey;
 pub mod whereabouts;
 

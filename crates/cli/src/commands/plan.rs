@@ -1,10 +1,8 @@
 //! `hopcost plan`: what a run would do, without doing it.
 
-use std::collections::BTreeSet;
-
 use hopcost_core::{
-    Audit, Comparison, CpuSet, Experiment, Machine, NodeId, Parallel, Policy, Reason, Site, Spoken,
-    Subject, Workload,
+    Audit, Comparison, CpuSet, Experiment, Machine, NodeId, Parallel, Policy, Site, Subject,
+    Workload,
 };
 use hopcost_engine::hardware;
 use hopcost_engine::pilot::budget_s;
@@ -14,8 +12,8 @@ use hopcost_view::text;
 use serde::Serialize;
 
 use super::comparison::Prepared;
-use super::{experiment, off_line, run_hardware};
-use crate::args::{EVERYTHING, ExperimentArgs, PlanArgs};
+use super::{experiment, off_line, run_hardware, statements};
+use crate::args::{ExperimentArgs, PlanArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -43,7 +41,7 @@ struct PrintedComparison<'a> {
 pub fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let PlanArgs { experiment: args, sql } = args;
     if *sql {
-        return statements(args);
+        return statements::list(args);
     }
     let experiment = experiment::named(&args.name)?;
     let machine = topology::read(&Root::live());
@@ -51,77 +49,6 @@ pub fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         Subject::Hardware { .. } => hardware(args, &experiment, &machine),
         Subject::Database(comparison) => database(args, &experiment, comparison, &machine),
     }
-}
-
-#[derive(Serialize)]
-struct PrintedStatements {
-    version: u32,
-    experiment: String,
-    target: String,
-    /// Why it cannot be run on this target, where that is so.
-    objection: Option<Reason>,
-    statements: Vec<Spoken>,
-}
-
-/// What would be said to a server.
-fn statements(args: &ExperimentArgs) -> Result<Exit, Failure> {
-    let all = match args.name.as_str() {
-        EVERYTHING => experiment::all()?,
-        name => vec![experiment::named(name)?],
-    };
-    let machine = topology::read(&Root::live());
-    let mut printed = Vec::new();
-    for experiment in &all {
-        let Subject::Database(comparison) = &experiment.subject else { continue };
-        let prepared = Prepared::new(experiment, comparison, &machine, args)?;
-        printed.push(PrintedStatements {
-            version: 1,
-            experiment: experiment.name.clone(),
-            target: prepared.url(),
-            objection: prepared.target.objection(&prepared.comparison),
-            statements: prepared.spoken(),
-        });
-    }
-    if printed.iter().all(|printed| printed.statements.is_empty()) {
-        return Err(Failure::usage(
-            "what is said is known beforehand for --target sqlserver://… alone: other targets are asked their \
-             statements as the experiments' documents have them"
-                .to_owned(),
-        ));
-    }
-    if args.json {
-        output::print_json(&printed)?;
-    } else {
-        let mut known = BTreeSet::new();
-        let texts = printed.iter().map(|printed| said(printed, &mut known)).collect::<Vec<_>>();
-        output::print(&texts.concat())?;
-    }
-    Ok(Exit::Done)
-}
-
-/// An experiment's statements as a script; those that have been told before only by their names.
-fn said(printed: &PrintedStatements, known: &mut BTreeSet<(String, String)>) -> String {
-    let PrintedStatements { experiment, target, objection, statements, .. } = printed;
-    let mut text = format!("-- {experiment} on {target}\n");
-    if let Some(objection) = objection {
-        return text + &format!("-- not applicable: {objection}\n\n");
-    }
-    let mut again = Vec::new();
-    for Spoken { name, about, versions, tried, sql } in statements {
-        if !known.insert((name.clone(), sql.clone())) {
-            again.push(name.as_str());
-            continue;
-        }
-        let tried = match tried {
-            Some(on) => format!("tried on {on}"),
-            None => "experimental: never tried on a server".to_owned(),
-        };
-        text += &format!("\n-- {name}: {about}\n-- for {versions}; {tried}\n{sql};\n");
-    }
-    if !again.is_empty() {
-        text += &format!("\n-- as above: {}\n", again.join(", "));
-    }
-    text + "\n"
 }
 
 fn hardware(

@@ -55,7 +55,8 @@ fn write_down(wire: &mut Wire) -> Result<(), WireError> {
         return Ok(());
     }
     let rows = wire.query(sql("affinity", wire)?)?;
-    let is_auto = rows.iter().any(|row| row.first().is_some_and(|kind| kind.as_deref() == Some(AUTO)));
+    let is_auto =
+        rows.iter().any(|row| row.first().is_some_and(|kind| kind.as_deref() == Some(AUTO)));
     let cpus = rows.into_iter().filter_map(|row| row.into_iter().nth(1).flatten());
     let was = if is_auto { AUTO.to_owned() } else { cpus.collect::<Vec<_>>().join(",") };
     wire.query(&format!("INSERT INTO hopcost.dbo.made_by_hopcost VALUES ('{WORD}{was}')"))?;
@@ -65,11 +66,16 @@ fn write_down(wire: &mut Wire) -> Result<(), WireError> {
 /// To what the server was bound before we changed it.
 fn written(wire: &mut Wire) -> Result<Option<String>, WireError> {
     let rows = wire.query(sql("mark", wire)?)?;
-    Ok(rows.into_iter().flatten().flatten().find_map(|line| line.strip_prefix(WORD).map(str::to_owned)))
+    Ok(rows
+        .into_iter()
+        .flatten()
+        .flatten()
+        .find_map(|line| line.strip_prefix(WORD).map(str::to_owned)))
 }
 
 fn sql(name: &str, wire: &Wire) -> Result<&'static str, WireError> {
-    let told = |reason: hopcost_core::Reason| WireError::Server(ServerError::of(reason.to_string()));
+    let told =
+        |reason: hopcost_core::Reason| WireError::Server(ServerError::of(reason.to_string()));
     scripts::sql(name, &wire.version).map_err(told)
 }
 

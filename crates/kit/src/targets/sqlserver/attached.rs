@@ -8,7 +8,9 @@
 
 use std::time::Duration;
 
-use hopcost_core::{Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError};
+use hopcost_core::{
+    Filling, Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError,
+};
 
 use super::super::remote::address::Address;
 use super::super::remote::failed;
@@ -34,7 +36,8 @@ pub fn open(
     heard: &mut Heard<'_>,
 ) -> Result<Box<dyn Instance>, TargetError> {
     if setup.homes.iter().any(|home| home.policy.is_some() || home.instance > 0) {
-        let words = "a server that runs is one, and has its memory policy already: this asks for others";
+        let words =
+            "a server that runs is one, and has its memory policy already: this asks for others";
         return Err(TargetError::NotHere(words.into()));
     }
     let mut wire = Wire::connect(&address).map_err(failed)?;
@@ -69,7 +72,8 @@ pub fn open(
 }
 
 fn script(wire: &Wire, name: &str) -> Result<&'static str, WireError> {
-    let told = |reason: hopcost_core::Reason| WireError::Server(ServerError::of(reason.to_string()));
+    let told =
+        |reason: hopcost_core::Reason| WireError::Server(ServerError::of(reason.to_string()));
     scripts::sql(name, &wire.version).map_err(told)
 }
 
@@ -128,12 +132,20 @@ fn is_there(wire: &mut Wire, setup: &Setup<'_>) -> Result<bool, TargetError> {
     }
 }
 
+/// The tables that are brought: of a load each session makes its own.
+fn brought(setup: &Setup<'_>) -> Vec<Wanted> {
+    match setup.workload.filling(setup.shape) {
+        Some(Filling::Bulk(_)) => Vec::new(),
+        _ => wanted(setup),
+    }
+}
+
 /// What that table has of each table that is there: its name, and a digest of its data.
 fn contents_of(setup: &Setup<'_>) -> Vec<String> {
     let content = |wanted: &Wanted| {
         format!("{} {:016x}", wanted.table.name, schema::digest_of(setup, wanted))
     };
-    wanted(setup).iter().map(content).collect()
+    brought(setup).iter().map(content).collect()
 }
 
 /// Brings the data. What it leaves where it fails is for [`clear`].
@@ -149,13 +161,14 @@ fn bring(
     // A server that only speaks as SQL Server does has no such choice.
     let _ = said(wire, "recovery");
     // It tells whose it is from the first moment, and what is there when all of it is.
-    said(wire, "create_mark").map_err(failed)?;
+    let mut ours = Wire::connect(address).map_err(failed)?;
+    said(&mut ours, "create_mark").map_err(failed)?;
     if let Some(dataset) = setup.dataset {
-        Loader { address, dataset }.load(&wanted(setup), heard)?;
+        Loader { address, dataset }.load(&brought(setup), heard)?;
     }
     for content in contents_of(setup) {
-        let insert = format!("INSERT INTO hopcost.dbo.made_by_hopcost VALUES ('{content}')");
-        wire.query(&insert).map_err(failed)?;
+        let insert = format!("INSERT INTO made_by_hopcost VALUES ('{content}')");
+        ours.query(&insert).map_err(failed)?;
     }
     Ok(())
 }
@@ -192,7 +205,8 @@ pub fn clear(address: &Address) -> Result<String, String> {
     // What another run has taken over is not taken from it.
     be_alone(&mut wire).map_err(|error| error.to_string())?;
     let was = put_back_and_drop(&mut wire).map_err(words)?;
-    let bound = was.map_or(String::new(), |was| format!("bound the server to CPU {was} again, and "));
+    let bound =
+        was.map_or(String::new(), |was| format!("bound the server to CPU {was} again, and "));
     Ok(format!("{bound}dropped the database hopcost"))
 }
 
@@ -241,15 +255,11 @@ impl Instance for Attached {
         let notes = self.server.notes();
         // Its sessions would hold on to the database.
         drop(self.server);
-        let left = leave(&mut self.wire, self.keep);
-        match left {
-            // The connection may be gone, and the server need not be.
-            Err(_) => {
-                let mut wire = again(&self.address).map_err(failed)?;
-                be_alone(&mut wire)?;
-                leave(&mut wire, self.keep).map_err(failed)?;
-            }
-            Ok(()) => {}
+        // The connection may be gone, and the server need not be.
+        if leave(&mut self.wire, self.keep).is_err() {
+            let mut wire = again(&self.address).map_err(failed)?;
+            be_alone(&mut wire)?;
+            leave(&mut wire, self.keep).map_err(failed)?;
         }
         Ok(notes)
     }

@@ -73,7 +73,15 @@ impl Fillings {
             Filling::Bulk(_) => 0,
         };
         let counts = is_load || seat.stream == 0;
-        Ok(Filler { fillings: self.clone(), table, ledger, counts, empty_at, is_load, is_begun: false })
+        Ok(Filler {
+            fillings: self.clone(),
+            table,
+            ledger,
+            counts,
+            empty_at,
+            is_load,
+            is_begun: false,
+        })
     }
 }
 

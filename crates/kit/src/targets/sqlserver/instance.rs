@@ -190,13 +190,14 @@ impl Instance for Server {
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {
         let mut warden = self.warden();
-        let explained = self.statements.iter().map(|statement| self.explain(&mut warden, statement));
+        let explained =
+            self.statements.iter().map(|statement| self.explain(&mut warden, statement));
         explained.map(|plan| plan.map_err(failed)).collect()
     }
 
     fn readings(&self) -> Vec<Reading> {
         let mut warden = self.warden();
-        let read = |(name, read): &(&str, fn(Rows) -> Vec<Reading>)| {
+        let read = |(name, read): &Count| {
             let sql = scripts::sql(name, &warden.version).ok();
             sql.and_then(|sql| warden.query(sql).ok()).map(read).unwrap_or_default()
         };
@@ -208,25 +209,37 @@ impl Instance for Server {
     }
 }
 
+/// A statement, and what its rows are.
+type Count = (&'static str, fn(Rows) -> Vec<Reading>);
+
 /// What the server counts: by which statement, and what its rows are.
-const COUNTS: [(&str, fn(Rows) -> Vec<Reading>); 5] = [
-    ("buffer_nodes", |rows| each(rows, |[node, side, count]| {
-        let metric = if side == "remote" { "remote_page_lookups" } else { "local_page_lookups" };
-        Some(vec![count_of(metric, format!("node {node}"), &count)?])
-    })),
-    ("buffer_reads", |rows| each(rows, |[count]| Some(vec![count_of("buffer_reads", String::new(), &count)?]))),
-    ("log_bytes", |rows| each(rows, |[name, count]| {
-        let metric = if name.starts_with("Log Bytes") { "wal_bytes" } else { "log_flushes" };
-        Some(vec![count_of(metric, String::new(), &count)?])
-    })),
+const COUNTS: [Count; 5] = [
+    ("buffer_nodes", |rows| {
+        each(rows, |[node, side, count]| {
+            let metric =
+                if side == "remote" { "remote_page_lookups" } else { "local_page_lookups" };
+            Some(vec![count_of(metric, format!("node {node}"), &count)?])
+        })
+    }),
+    ("buffer_reads", |rows| {
+        each(rows, |[count]| Some(vec![count_of("buffer_reads", String::new(), &count)?]))
+    }),
+    ("log_bytes", |rows| {
+        each(rows, |[name, count]| {
+            let metric = if name.starts_with("Log Bytes") { "wal_bytes" } else { "log_flushes" };
+            Some(vec![count_of(metric, String::new(), &count)?])
+        })
+    }),
     ("waits", |rows| each(rows, |[kind, ms]| Some(vec![count_of("wait_ms", kind, &ms)?]))),
-    ("spinlocks", |rows| each(rows, |[name, collisions, spins, backoffs]| {
-        Some(vec![
-            count_of("spin_collisions", name.clone(), &collisions)?,
-            count_of("spins", name.clone(), &spins)?,
-            count_of("spin_backoffs", name, &backoffs)?,
-        ])
-    })),
+    ("spinlocks", |rows| {
+        each(rows, |[name, collisions, spins, backoffs]| {
+            Some(vec![
+                count_of("spin_collisions", name.clone(), &collisions)?,
+                count_of("spins", name.clone(), &spins)?,
+                count_of("spin_backoffs", name, &backoffs)?,
+            ])
+        })
+    }),
 ];
 
 fn count_of(metric: &'static str, of: String, value: &str) -> Option<Reading> {

@@ -43,7 +43,9 @@ impl Loader<'_> {
             filled.map_err(of_this)?;
             before += table.rows;
         }
-        for Wanted { table, .. } in wanted.iter().filter(|wanted| !schema::is_in_memory(&wanted.table)) {
+        for Wanted { table, .. } in
+            wanted.iter().filter(|wanted| !schema::is_in_memory(&wanted.table))
+        {
             for statement in schema::indexes(table) {
                 let what = format!("{}: an index", table.name);
                 at_length(wire.line(), &mut || say(heard, &what, 1.0), || wire.query(&statement))

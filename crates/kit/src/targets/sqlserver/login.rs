@@ -1,14 +1,16 @@
 //! The first words: what is protected how, and who asks.
 
 use super::super::remote::address::{Address, Place, Secret, Tls};
-use super::super::remote::stream::Envelope;
 use super::super::remote::input::Framing;
+use super::super::remote::stream::Envelope;
 use super::packet::{self, Packets, Reader, put_wide};
 
 /// The options of the first message, as it numbers them.
 const VERSION: u8 = 0;
 const ENCRYPTION: u8 = 1;
 const END: u8 = 0xff;
+/// Where the first option's value stands: after two options of five bytes, and their end.
+const VERSION_AT: u16 = 11;
 
 /// What each side says of encryption.
 mod encryption {
@@ -21,7 +23,6 @@ mod encryption {
 pub fn first(address: &Address) -> Vec<u8> {
     let wanted =
         if address.tls == Tls::Disable { encryption::NOT_SUPPORTED } else { encryption::ON };
-    const VERSION_AT: u16 = 11;
     let mut message = Vec::new();
     for (option, at, length) in [(VERSION, VERSION_AT, 6_u16), (ENCRYPTION, VERSION_AT + 6, 1)] {
         message.push(option);
@@ -137,7 +138,8 @@ mod tests {
 
     #[test]
     fn both_sides_agree_on_encryption_or_say_why_not() {
-        let answer = |says: u8| [&[0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 255][..], &[0; 6], &[says]].concat();
+        let answer =
+            |says: u8| [&[0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 255][..], &[0; 6], &[says]].concat();
         for (says, wanted, encrypted) in [
             (1, Tls::Prefer, Some(true)),
             (3, Tls::Require, Some(true)),

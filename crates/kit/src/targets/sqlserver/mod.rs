@@ -115,7 +115,8 @@ impl Target for SqlServer {
         super::without_scripts(setup)?;
         setup.workload.filling(setup.shape).map_or(Ok(()), super::without_procedures)?;
         if setup.emulation.is_some() {
-            let words = "the memory of a server that runs cannot be on emulated nodes: leave out --emulate";
+            let words =
+                "the memory of a server that runs cannot be on emulated nodes: leave out --emulate";
             return Err(TargetError::NotHere(words.into()));
         }
         attached::open(address, ports, setup, heard)
@@ -131,7 +132,10 @@ fn of_table(table: &hopcost_core::Table) -> Spoken {
         vec![schema::create_in_memory(table), schema::create_procedure(table)]
     } else {
         let load = schema::load_into(table, table.name);
-        [schema::create(table, table.name), load].into_iter().chain(schema::indexes(table)).collect()
+        [schema::create(table, table.name), load]
+            .into_iter()
+            .chain(schema::indexes(table))
+            .collect()
     };
     Spoken {
         name: table.name.to_owned(),
@@ -158,6 +162,11 @@ fn of_workload(setup: &Setup<'_>, statement: &hopcost_core::Statement) -> Spoken
     }
 }
 
+/// Where a server is, from the part of a URL after the name.
+pub fn address_of(given: &str) -> Result<Address, String> {
+    asked(given).map(|(address, _)| address)
+}
+
 /// The part of a URL after the name: where the server is, and which ports lead to which nodes.
 fn asked(given: &str) -> Result<(Address, Ports), String> {
     address::read(given, &|name| std::env::var(name).ok())
@@ -173,6 +182,7 @@ fn without_audit(comparison: &Comparison) -> Option<Reason> {
 fn without_log_writer(comparison: &Comparison) -> Option<Reason> {
     let level = comparison.levels.iter().find(|level| level.log_writer.is_some())?;
     let name = &level.name;
-    let why = "SQL Server's cannot be moved: on several nodes it has one each, all of them on node 0";
+    let why =
+        "SQL Server's cannot be moved: on several nodes it has one each, all of them on node 0";
     Some(format!("the level '{name}' places a log writer, and {why}").into())
 }

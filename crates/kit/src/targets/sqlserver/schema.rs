@@ -8,7 +8,7 @@ use hopcost_core::{Answer, Column, Dataset, Kind, Row, RowSink, Setup, Table};
 
 use super::super::Wanted;
 use super::packet::put_wide;
-use super::tokens;
+use super::tokens::token;
 use super::types::{code, identifier_bytes, moment_bytes};
 
 /// Goes up when data is laid out differently by the same statements.
@@ -157,7 +157,7 @@ pub struct Rows {
 impl Rows {
     /// For a table, with the server's own way to order text.
     pub fn new(table: &Table, collation: [u8; 5]) -> Self {
-        let mut message = vec![tokens::COLUMNS];
+        let mut message = vec![token::COLUMNS];
         message.extend_from_slice(&(table.columns.len() as u16).to_le_bytes());
         for column in table.columns {
             // No type of somebody's own; it may be missing, and can be written.
@@ -175,13 +175,13 @@ impl Rows {
     /// One more.
     pub fn row(&mut self, dataset: &dyn Dataset, index: usize, number: u64) {
         self.at = 0;
-        self.message.push(tokens::ROW);
+        self.message.push(token::ROW);
         dataset.row(index, number, self);
     }
 
     /// That was all: the whole message.
     pub fn end(&mut self) -> &[u8] {
-        self.message.push(tokens::DONE);
+        self.message.push(token::DONE);
         self.message.extend_from_slice(&[0; 12]);
         &self.message
     }
@@ -263,6 +263,7 @@ impl RowSink for Rows {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tokens::{Piece, Told};
     use super::*;
     use crate::datasets::DATASETS;
 
@@ -298,11 +299,11 @@ mod tests {
         (0..3).for_each(|row| rows.row(dataset, index, row));
         let mut seen: Vec<Vec<Option<String>>> = Vec::new();
         let message = rows.end().to_vec();
-        tokens::Told::default()
+        Told::default()
             .take(&message, &mut |piece| {
                 match (piece, seen.last_mut()) {
-                    (tokens::Piece::Row, _) => seen.push(Vec::new()),
-                    (tokens::Piece::Value(value), Some(row)) => row.push(value.words()),
+                    (Piece::Row, _) => seen.push(Vec::new()),
+                    (Piece::Value(value), Some(row)) => row.push(value.words()),
                     _ => {}
                 }
                 Ok(())

@@ -94,7 +94,8 @@ impl Script {
     /// Is it for the version of this year?
     pub fn is_for(&self, year: u32) -> bool {
         let bound = |key| self.head(key).and_then(|year| year.parse::<u32>().ok());
-        bound("from").is_none_or(|from| from <= year) && bound("until").is_none_or(|until| year <= until)
+        bound("from").is_none_or(|from| from <= year)
+            && bound("until").is_none_or(|until| year <= until)
     }
 
     /// The statement itself.
@@ -126,7 +127,11 @@ mod tests {
     fn each_says_what_it_is_for_and_from_which_version() {
         for script in SCRIPTS {
             assert!(!script.about().is_empty() && !script.sql().is_empty(), "{}", script.name);
-            assert!(script.head("from").is_some_and(|from| from.parse::<u32>().is_ok()), "{}", script.name);
+            assert!(
+                script.head("from").is_some_and(|from| from.parse::<u32>().is_ok()),
+                "{}",
+                script.name
+            );
             assert!(!script.sql().starts_with("--"), "{}", script.name);
         }
     }
@@ -134,7 +139,10 @@ mod tests {
     #[test]
     fn each_version_has_its_own_words() {
         assert_eq!(year_of("11.0.2100.60"), Some(2012));
-        assert_eq!([year_of("17.0.1"), year_of("19.1"), year_of("10.50")], [Some(2025), Some(2025), None]);
+        assert_eq!(
+            [year_of("17.0.1"), year_of("19.1"), year_of("10.50")],
+            [Some(2025), Some(2025), None]
+        );
         assert!(sql("may_look", "15.0.1").unwrap().contains("VIEW SERVER STATE"));
         assert!(sql("may_look", "16.0.1").unwrap().contains("VIEW SERVER PERFORMANCE STATE"));
         assert!(sql("memory_filegroup", "11.0.1").unwrap_err().to_string().contains("11.0.1"));
@@ -143,10 +151,12 @@ mod tests {
 
     #[test]
     fn every_file_is_known() {
-        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/targets/sqlserver/sql");
+        let dir =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/targets/sqlserver/sql");
         let files = std::fs::read_dir(dir).unwrap().map(|file| file.unwrap().file_name());
         let mut files: Vec<String> = files.map(|name| name.into_string().unwrap()).collect();
-        let mut known: Vec<String> = SCRIPTS.iter().map(|script| format!("{}.sql", script.name)).collect();
+        let mut known: Vec<String> =
+            SCRIPTS.iter().map(|script| format!("{}.sql", script.name)).collect();
         files.sort();
         known.sort();
         assert_eq!(files, known);

@@ -103,7 +103,8 @@ impl Spoken {
         let numbered = pieces.enumerate().map(|(n, piece)| format!("@p{}{piece}", n + 1));
         let sql = numbered.fold(first, |sql, piece| sql + &piece);
         let declared = arguments.iter().enumerate();
-        let declared = declared.map(|(n, (argument, _))| format!("@p{} {}", n + 1, argument.declared()));
+        let declared =
+            declared.map(|(n, (argument, _))| format!("@p{} {}", n + 1, argument.declared()));
         let declared = declared.collect::<Vec<_>>().join(", ");
         Self { sql, declared, arguments }
     }
@@ -302,7 +303,11 @@ mod tests {
             script: None,
         };
         let spoken = Spoken::of(&statement, tran_stats, 4);
-        assert!(spoken.sql.ends_with(">= @p1 AND users = @p2 OPTION (RECOMPILE, MAXDOP 4)"), "{}", spoken.sql);
+        assert!(
+            spoken.sql.ends_with(">= @p1 AND users = @p2 OPTION (RECOMPILE, MAXDOP 4)"),
+            "{}",
+            spoken.sql
+        );
         assert_eq!(spoken.declared, "@p1 datetime2(6), @p2 int");
         let insert = Statement { sql: "INSERT INTO t (n) VALUES (?)", arguments: 1, ..statement };
         let spoken = Spoken::of(&insert, None, 1);

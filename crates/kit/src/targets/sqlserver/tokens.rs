@@ -34,7 +34,7 @@ impl ServerError {
 }
 
 /// What an answer begins each of its parts with.
-mod token {
+pub mod token {
     pub const RETURN_STATUS: u8 = 0x79;
     pub const COLUMNS: u8 = 0x81;
     pub const TABLE_NAME: u8 = 0xa4;
@@ -51,8 +51,6 @@ mod token {
     pub const DONE: u8 = 0xfd;
     pub const DONE_IN_PROCEDURE: u8 = 0xff;
 }
-
-pub use token::{COLUMNS, DONE, ROW};
 
 /// A column that no rows follow is described by this number of columns.
 const NO_COLUMNS: u16 = u16::MAX;
@@ -145,7 +143,7 @@ impl Told {
                     take(Piece::Changed(count))?;
                 }
             }
-            token::RETURN_STATUS => drop(reader.bytes(4)),
+            token::RETURN_STATUS => _ = reader.bytes(4),
             token::RETURN_VALUE => {
                 reader.bytes(2);
                 reader.text(1);
@@ -175,8 +173,12 @@ impl Told {
             }
             token::ENVIRONMENT => self.environment(part(reader)),
             token::FEATURES => features(reader),
-            token::ORDER | token::TABLE_NAME | token::COLUMN_INFO => drop(part(reader)),
-            other => return Err(format!("the server's answer has a part {other:#04x}, which is not known here")),
+            token::ORDER | token::TABLE_NAME | token::COLUMN_INFO => _ = part(reader),
+            other => {
+                return Err(format!(
+                    "the server's answer has a part {other:#04x}, which is not known here"
+                ));
+            }
         }
         Ok(None)
     }
@@ -255,13 +257,14 @@ mod tests {
     fn error(number: i32, words: &str) -> Vec<u8> {
         let mut text = Vec::new();
         let units = put_wide(&mut text, words) as u16;
-        let body = [&number.to_le_bytes()[..], &[1, 16], &units.to_le_bytes(), &text, &[0; 6]].concat();
+        let body =
+            [&number.to_le_bytes()[..], &[1, 16], &units.to_le_bytes(), &text, &[0; 6]].concat();
         [&[token::ERROR][..], &(body.len() as u16).to_le_bytes(), &body].concat()
     }
 
     /// Two columns, a whole number and a text that may be missing.
     fn columns() -> Vec<u8> {
-        let mut out = vec![COLUMNS, 2, 0];
+        let mut out = vec![token::COLUMNS, 2, 0];
         out.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0x38, 1, b'a', 0]);
         out.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0xa7, 9, 0, 0, 0, 0, 0, 0, 0]);
         out
@@ -287,7 +290,7 @@ mod tests {
     fn rows_are_taken_apart_and_their_number_is_no_change() {
         let answer = [
             columns(),
-            vec![ROW, 7, 0, 0, 0, 1, 0, b'x'],
+            vec![token::ROW, 7, 0, 0, 0, 1, 0, b'x'],
             vec![token::ROW_WITH_MISSING, 2, 8, 0, 0, 0],
             done(token::DONE_IN_PROCEDURE, COUNTED, 2),
             vec![token::RETURN_STATUS, 0, 0, 0, 0],
@@ -300,9 +303,10 @@ mod tests {
 
     #[test]
     fn a_change_is_counted_and_the_first_error_is_told() {
-        let (seen, outcome) = told(&done(DONE, COUNTED, 3));
+        let (seen, outcome) = told(&done(token::DONE, COUNTED, 3));
         assert_eq!((seen, outcome), (vec!["changed 3".to_owned()], Ok(())));
-        let answer = [error(208, "Invalid object name"), error(1, "and more"), done(DONE, 2, 0)];
+        let answer =
+            [error(208, "Invalid object name"), error(1, "and more"), done(token::DONE, 2, 0)];
         let (_, outcome) = told(&answer.concat());
         assert_eq!(outcome.unwrap_err().to_string(), "Invalid object name (error 208)");
         assert!(told(&[0x42]).1.unwrap_err().message.contains("0x42"));

@@ -127,15 +127,13 @@ impl Type {
     }
 
     #[inline]
-    fn of_bytes<'a>(self, bytes: &'a [u8]) -> Result<Value<'a>, String> {
+    fn of_bytes(self, bytes: &[u8]) -> Result<Value<'_>, String> {
         let mut reader = Reader(bytes);
         Ok(match (self.code, bytes.len()) {
             // One byte has no sign.
             (0x26 | 0x30 | 0x32 | 0x68, 1) => Value::Integer(bytes[0].into()),
             (0x26 | 0x34 | 0x38 | 0x7f, length) => Value::Integer(signed(&mut reader, length)),
-            (0x6d | 0x3b, 4) => {
-                Value::Float(f32::from_bits(reader.integer(4) as u32).into())
-            }
+            (0x6d | 0x3b, 4) => Value::Float(f32::from_bits(reader.integer(4) as u32).into()),
             (0x6d | 0x3e, 8) => Value::Float(f64::from_bits(reader.integer(8))),
             (0x6e | 0x7a, 4) => Value::Decimal(signed(&mut reader, 4).into(), 4),
             // The higher half comes first.
@@ -144,12 +142,12 @@ impl Type {
                 Value::Decimal((high << 32 | reader.integer(4).cast_signed()).into(), 4)
             }
             (0x6f | 0x3a, 4) => {
-                let days = reader.integer(2) as i64 - DAYS_FROM_1900;
-                Value::Moment(days * US_PER_DAY + reader.integer(2) as i64 * 60_000_000)
+                let days = reader.integer(2).cast_signed() - DAYS_FROM_1900;
+                Value::Moment(days * US_PER_DAY + reader.integer(2).cast_signed() * 60_000_000)
             }
             (0x6f | 0x3d, 8) => {
                 let days = signed(&mut reader, 4) - DAYS_FROM_1900;
-                let ticks = reader.integer(4) as i64;
+                let ticks = signed(&mut reader, 4);
                 Value::Moment(days * US_PER_DAY + ticks * 1_000_000 / TICKS_PER_SECOND)
             }
             (0x6a | 0x6c, length) => {
@@ -161,11 +159,13 @@ impl Type {
             (0x24, 16) => Value::Identifier(identifier(bytes)),
             (0x28, 3) => Value::Moment(days(&mut reader) * US_PER_DAY),
             (0x2a | 0x2b, _) => {
-                let units = reader.integer(time_bytes(self.scale)) as i64;
+                let units = reader.integer(time_bytes(self.scale)).cast_signed();
                 Value::Moment(days(&mut reader) * US_PER_DAY + in_us(units, self.scale))
             }
             (code, length) => {
-                return Err(format!("a value of type {code:#04x} with {length} bytes is not known here"));
+                return Err(format!(
+                    "a value of type {code:#04x} with {length} bytes is not known here"
+                ));
             }
         })
     }
@@ -173,7 +173,7 @@ impl Type {
 
 /// Days since 1970.
 fn days(reader: &mut Reader<'_>) -> i64 {
-    reader.integer(3) as i64 - DAYS_FROM_1
+    reader.integer(3).cast_signed() - DAYS_FROM_1
 }
 
 /// Parts of a second, of so many decimals.
@@ -411,7 +411,10 @@ mod tests {
         assert_eq!(read(&[0x26, 4, 0]), Value::Null);
         assert_eq!(read(&[0x30, 255]), Value::Integer(255));
         assert_eq!(read(&[0x6c, 5, 9, 2, 5, 0, 44, 1, 0, 0]), Value::Decimal(-300, 2));
-        assert_eq!(read(&[0xa7, 3, 0, 0, 0, 0, 0, 0, 2, 0, b'a', b'b']), Value::Text((&b"ab"[..]).into()));
+        assert_eq!(
+            read(&[0xa7, 3, 0, 0, 0, 0, 0, 0, 2, 0, b'a', b'b']),
+            Value::Text((&b"ab"[..]).into())
+        );
         assert_eq!(read(&[0xa7, 3, 0, 0, 0, 0, 0, 0, 255, 255]), Value::Null);
         let pieces = [
             &[0xe7, 255, 255, 0, 0, 0, 0, 0, 254, 255, 255, 255, 255, 255, 255, 255][..],

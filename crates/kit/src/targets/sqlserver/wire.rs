@@ -112,8 +112,9 @@ impl Wire {
             let encrypted = self.stream.encrypted_in(address, Some(login::ENVELOPE));
             self.stream = encrypted.map_err(WireError::Lost)?;
         }
-        let host = hopcost_sys::host_name();
-        self.say(kind::LOGIN, &login::login(address, &host, PACKET_BYTES))?;
+        // It is shown to who looks who is connected.
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        self.say(kind::LOGIN, &login::login(address, host.trim(), PACKET_BYTES))?;
         self.until_done(|_| Ok(()))?;
         if self.told.program.is_empty() {
             return Err(lost("it let us in without a word: is it SQL Server?"));

@@ -1,0 +1,251 @@
+//! SQL Server as a target, against whichever server `HOPCOST_TEST_SQLSERVER` names: tables as they were made, the same
+//! answers as SQLite, and clear words. Without one these tests are ignored by name, and the test command says so.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+#[path = "../../crates/kit/tests/everything/mod.rs"]
+mod everything;
+#[path = "../../crates/kit/tests/named/mod.rs"]
+mod named;
+
+use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hopcost_core::{
+    CallError, Dataset, Instance, Request, Seat, Setup, Shape, Stream, TargetError, Workload,
+};
+use hopcost_kit::targets::sqlserver::{Wire, address_of};
+use hopcost_sys::affinity;
+use libtest_mimic::{Arguments, Trial};
+
+use everything::Everything;
+use named::{dataset, home, machine, nothing_promised, target, workload};
+
+const SERVER: &str = "HOPCOST_TEST_SQLSERVER";
+
+fn main() -> ExitCode {
+    let tests: [(&str, fn()); 8] = [
+        ("tables_hold_what_they_were_made_of", tables_hold_what_they_were_made_of),
+        ("every_question_is_answered_as_by_sqlite", every_question_is_answered_as_by_sqlite),
+        ("loads_are_counted_once", loads_are_counted_once),
+        ("it_is_encrypted_or_not_as_asked", it_is_encrypted_or_not_as_asked),
+        ("who_may_not_come_in_is_told_so", who_may_not_come_in_is_told_so),
+        ("what_is_kept_is_found_again_and_cleared", what_is_kept_is_found_again_and_cleared),
+        ("one_hopcost_at_a_time", one_hopcost_at_a_time),
+        ("whoever_hangs_up_ends_the_calls", whoever_hangs_up_ends_the_calls),
+    ];
+    let there_is_none = std::env::var_os(SERVER).is_none();
+    let trial = |(name, test): (&str, fn())| {
+        Trial::test(name, move || {
+            test();
+            Ok(())
+        })
+        .with_ignored_flag(there_is_none)
+    };
+    if there_is_none {
+        println!("not tried: SQL Server, as {SERVER}=//user:password@host:port/ names no server");
+    }
+    libtest_mimic::run(&Arguments::from_args(), tests.map(trial).into()).exit_code()
+}
+
+fn address() -> String {
+    std::env::var(SERVER).unwrap()
+}
+
+/// There is one server, in which one hopcost works at a time.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn setup<'a>(
+    dataset: &'a dyn Dataset,
+    workload: &'a dyn Workload,
+    rows: u64,
+    address: &'a str,
+) -> Setup<'a> {
+    Setup {
+        machine: machine(),
+        ground: machine(),
+        dataset: Some(dataset),
+        workload,
+        shape: Shape { rows, sliced: true },
+        homes: Vec::new(),
+        emulation: None,
+        cache_dir: std::env::temp_dir(),
+        address,
+        sessions: 4,
+        keep_data: false,
+        allow_server_changes: false,
+        promise: &nothing_promised,
+    }
+}
+
+fn open(setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
+    target("sqlserver").open(setup, &mut |_| true)
+}
+
+fn seat() -> Seat {
+    let cpu = affinity::mask().unwrap().last();
+    Seat { at: Some(home()), worker: cpu, ..Seat::default() }
+}
+
+fn tables_hold_what_they_were_made_of() {
+    let _turn = turn();
+    for (name, rows) in everything::ALL {
+        // A table in memory is SQL Server's alone, and is empty.
+        if name == "big_table_im" {
+            continue;
+        }
+        let dataset = dataset(name);
+        let (everything, made) = Everything::of(dataset, rows);
+        let address = address();
+        let setup = setup(dataset, &everything, rows, &address);
+        let instance = open(&setup).unwrap();
+        let mut session = instance.session(seat()).unwrap();
+        everything.assert_is(&made, "sqlserver", &mut *session);
+        drop(session);
+        instance.close().unwrap();
+    }
+}
+
+fn every_question_is_answered_as_by_sqlite() {
+    let _turn = turn();
+    for (data, name, rows) in [
+        ("tran_stats", "reporting_p1", 20_000),
+        ("tran_stats", "reporting_p2", 60_000),
+        ("tpcc", "standard_oltp", 1),
+        ("tpcc", "augmented_oltp", 1),
+        ("tpcc", "point_select", 1),
+        ("archive_view", "newest_bounded", 500),
+        ("archive_view", "newest_unbounded", 500),
+        ("insert_test", "single_row_commit", 1),
+        ("nothing", "null_call", 1),
+    ] {
+        let (dataset, workload, address) = (dataset(data), workload(name), address());
+        let setup = setup(dataset, workload, rows, &address);
+        let instance = open(&setup).unwrap();
+        let mut session = instance.session(seat()).unwrap();
+        let mut requests = workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
+        for _ in 0..40 {
+            let request = requests.next();
+            let answer = session.execute(&request).unwrap_or_else(|why| panic!("{name}: {why}"));
+            let checked = workload.check(setup.shape, &request, &answer);
+            checked.unwrap_or_else(|why| panic!("{name}: {why}"));
+        }
+        drop(session);
+        instance.close().unwrap();
+    }
+}
+
+fn loads_are_counted_once() {
+    let _turn = turn();
+    let (workload, address) = (workload("bulk_load"), address());
+    let setup = setup(dataset("big_table_im"), workload, 1, &address);
+    let instance = open(&setup).unwrap();
+    let mut sessions = [0, 1].map(|stream| instance.session(Seat { stream, ..seat() }).unwrap());
+    for session in &mut sessions {
+        let mut requests = workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 0 });
+        for _ in 0..2 {
+            let request = requests.next();
+            let answer = session.execute(&request).unwrap();
+            workload.check(setup.shape, &request, &answer).unwrap();
+        }
+        assert_eq!(session.counted().proved["rows_counted"], [10_000; 2]);
+    }
+    drop(sessions);
+    instance.close().unwrap();
+}
+
+/// The named server with another option.
+fn with(option: &str) -> String {
+    let address = address();
+    let between = if address.contains('?') { '&' } else { '?' };
+    format!("{address}{between}{option}")
+}
+
+fn connected(given: &str) -> Result<Wire, String> {
+    Wire::connect(&address_of(given)?).map_err(|error| error.to_string())
+}
+
+fn it_is_encrypted_or_not_as_asked() {
+    let _turn = turn();
+    for (mode, encrypted) in [("disable", false), ("require", true)] {
+        let mut wire = connected(&with(&format!("sslmode={mode}"))).unwrap();
+        assert_eq!(
+            wire.takes_mail(),
+            !encrypted,
+            "{mode}: only what is in the clear is sent by others"
+        );
+        // Long enough to come in several packets.
+        let long = wire.value("SELECT REPLICATE(CAST('x' AS varchar(max)), 100000)").unwrap();
+        assert_eq!(long.unwrap().len(), 100_000, "{mode}");
+    }
+    let words = connected(&with("sslmode=verify-full")).err().unwrap();
+    assert!(words.contains("sslrootcert"), "{words}");
+}
+
+fn who_may_not_come_in_is_told_so() {
+    let words = connected(&with("password=certainly-wrong")).err().unwrap();
+    assert!(words.to_lowercase().contains("password") || words.contains("18456"), "{words}");
+    assert!(!words.contains("certainly-wrong"), "{words}");
+    let words = connected("//sa:x@127.0.0.1:9/?connect_timeout=2").err().unwrap();
+    assert!(words.contains("refused"), "{words}");
+}
+
+fn there() -> String {
+    let mut wire = connected(&address()).unwrap();
+    wire.value("SELECT count(*) FROM sys.databases WHERE name = 'hopcost'").unwrap().unwrap()
+}
+
+fn what_is_kept_is_found_again_and_cleared() {
+    let _turn = turn();
+    let (dataset, workload, address) = (dataset("tran_stats"), workload("reporting_p1"), address());
+    let setup = setup(dataset, workload, 1_000, &address);
+    let kept = Setup { keep_data: true, ..setup.clone() };
+    open(&kept).unwrap().close().unwrap();
+    assert_eq!(there(), "1");
+    // It is not loaded again, and stays.
+    let mut loaded = Vec::new();
+    let again = target("sqlserver").open(&setup, &mut |loading| {
+        loaded.push(loading.what.to_owned());
+        true
+    });
+    again.unwrap().close().unwrap();
+    assert!(loaded.is_empty(), "{loaded:?}");
+    assert_eq!(there(), "1");
+    assert!(target("sqlserver").clear(&address).unwrap().contains("dropped"));
+    assert_eq!(there(), "0");
+    assert!(target("sqlserver").clear(&address).unwrap().contains("no database"));
+    // What is somebody else's is not touched.
+    connected(&address).unwrap().query("CREATE DATABASE hopcost").unwrap();
+    let words = open(&setup).err().unwrap().to_string();
+    assert!(words.contains("did not make"), "{words}");
+    assert!(target("sqlserver").clear(&address).unwrap().contains("no database of hopcost's"));
+    connected(&address).unwrap().query("DROP DATABASE hopcost").unwrap();
+}
+
+fn one_hopcost_at_a_time() {
+    let _turn = turn();
+    let (dataset, workload, address) = (dataset("tran_stats"), workload("reporting_p1"), address());
+    let setup = setup(dataset, workload, 1_000, &address);
+    let first = open(&setup).unwrap();
+    let words = open(&setup).err().unwrap().to_string();
+    assert!(words.contains("another hopcost"), "{words}");
+    first.close().unwrap();
+    assert_eq!(there(), "0");
+}
+
+fn whoever_hangs_up_ends_the_calls() {
+    let _turn = turn();
+    let address = address();
+    let setup = setup(dataset("nothing"), workload("null_call"), 1, &address);
+    let instance = open(&setup).unwrap();
+    let mut session = instance.session(seat()).unwrap();
+    let request = Request { statement: 0, arguments: [0; 4] };
+    session.execute(&request).unwrap();
+    instance.hang_up();
+    let error = session.execute(&request).unwrap_err();
+    assert!(matches!(error, CallError::Lost(_)), "{error:?}");
+    drop(session);
+    instance.close().unwrap();
+}
