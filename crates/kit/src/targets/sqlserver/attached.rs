@@ -62,8 +62,9 @@ pub fn open(
     let to = if needs_data { &to_ours } else { &address };
     let again = || Wire::connect(to).map_err(failed);
     let affinity = (binds && needs_data).then(|| again().map(Affinity::new)).transpose()?;
+    let on = if host.is_empty() { String::new() } else { format!(" on {host}") };
     let identity = format!(
-        "SQL Server {} ({edition}), attached on {host}, experimental; {}",
+        "SQL Server {} ({edition}), attached{on}, experimental; {}",
         wire.version,
         data_words(setup)
     );

@@ -142,19 +142,30 @@ impl Server {
         warden.query(on)?;
         let plan = warden.query(&format!("{declared}{}", spoken.sql));
         warden.query(off)?;
-        let lines = plan?.into_iter().flatten().flatten();
-        Ok([statement.name.to_owned()].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
+        // What only speaks as SQL Server does may have carried it out instead.
+        let plans = plan?.into_iter().flatten().flatten().filter(|line| line.starts_with('<'));
+        let plans: Vec<String> = plans.collect();
+        let plan = if plans.is_empty() { NO_PLAN.to_owned() } else { plans.join("\n") };
+        Ok(format!("{}\n{plan}", statement.name))
     }
 }
 
+const NO_PLAN: &str = "  the server shows no plan as XML";
+
 /// What the server does not let us know: its own counts, where the login may not look or they are not there.
 fn untold(warden: &mut Wire) -> Vec<String> {
-    let missing = |name: &str, warden: &mut Wire| {
+    let mut missing: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (name, _) in COUNTS {
         let asked = scripts::sql(name, &warden.version).map_err(|reason| reason.to_string());
         let said = asked.and_then(|sql| warden.query(sql).map_err(|error| error.to_string()));
-        said.err().map(|words| format!("the server's {name} are missing, because it says: {words}"))
+        if let Err(words) = said {
+            missing.entry(words).or_default().push(name);
+        }
+    }
+    let words = |(words, names): (String, Vec<&str>)| {
+        format!("the server's {} are missing, because it says: {words}", names.join(", "))
     };
-    COUNTS.iter().filter_map(|(name, _)| missing(name, warden)).collect()
+    missing.into_iter().map(words).collect()
 }
 
 impl Instance for Server {
