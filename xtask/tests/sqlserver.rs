@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         .with_ignored_flag(there_is_none)
     };
     if there_is_none {
-        println!("not tried: SQL Server, as {SERVER}=//user:password@host:port/ names no server");
+        eprintln!("not tried: SQL Server, as {SERVER}=//user:password@host:port/ names no server");
     }
     libtest_mimic::run(&Arguments::from_args(), tests.map(trial).into()).exit_code()
 }

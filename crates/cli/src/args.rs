@@ -146,7 +146,7 @@ pub struct ExperimentArgs {
     #[command(flatten)]
     pub effort: EffortArgs,
     /// The database, as sqlite:, postgres:managed, postgres://user@host/database, mysql:managed,
-    /// mariadb:managed or duckdb: ; the experiment's own without it
+    /// mariadb:managed, duckdb: or sqlserver://user@host/ ; the experiment's own without it
     #[arg(long, value_name = "URL")]
     pub target: Option<String>,
     /// DuckDB's library, for --target duckdb: [default: LD_LIBRARY_PATH, then the usual places]

@@ -176,6 +176,33 @@ fn a_plan_touches_nothing_and_says_what_it_would_do() {
 }
 
 #[test]
+fn what_would_be_said_to_sql_server_is_listed_without_one() {
+    let url = "sqlserver://sa:secret@nowhere.invalid/";
+    let output = run(&["plan", "--target", url, "--sql"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!text.contains("secret"));
+    for words in [
+        "-- remote-memory on sqlserver://sa@nowhere.invalid",
+        "OPTION (RECOMPILE, MAXDOP 1);",
+        "WITH NATIVE_COMPILATION",
+        "-- for 2012 to 2019; experimental: never tried on a server",
+        "ALTER SERVER CONFIGURATION SET PROCESS AFFINITY CPU = AUTO;",
+        "-- not applicable: the level 'off' has statements written down",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
+    let output = run(&["plan", "server-score", "--target", url, "--sql", "--json"]);
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let statements = printed[0]["statements"].as_array().unwrap();
+    let named = |name: &str| statements.iter().find(|statement| statement["name"] == name).unwrap();
+    assert!(named("stock_level")["sql"].as_str().unwrap().contains("@p3"));
+    assert!(named("waits")["tried"].is_null());
+    refuses(&["plan", "server-score", "--sql"], 2, &["for --target sqlserver://"]);
+    refuses(&["plan", "--target", url], 2, &["required", "<EXPERIMENT>"]);
+}
+
+#[test]
 fn experiments_that_are_wrong_are_answered_with_their_place() {
     refuses(&["plan", "acess-cost"], 2, &["no experiment 'acess-cost'", "access-cost"]);
     refuses(&["run", "no/such.toml"], 1, &["no/such.toml"]);

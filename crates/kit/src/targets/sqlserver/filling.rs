@@ -27,6 +27,9 @@ pub struct Fillings {
     rows: Arc<Vec<u8>>,
 }
 
+/// How a row comes into a table in memory.
+pub const INSERT_ROW: &str = "EXEC insert_row ?, ?, ?, ?, ?, ?";
+
 /// Of a table in memory a row is made of three numbers: this says how.
 const OF_A_ROW: [(Argument, usize); 6] = [
     (Argument::Identifier, 0),
@@ -112,8 +115,8 @@ impl Filler {
     /// How one row is inserted, where the workload's own words are not SQL Server's.
     pub fn statement(&self) -> Option<(String, Vec<(Argument, usize)>)> {
         let is_of_numbers = self.fillings.table.columns.len() == OF_A_ROW.len();
-        let sql = "EXEC insert_row ?, ?, ?, ?, ?, ?".to_owned();
-        (!self.is_load && is_of_numbers).then(|| (sql, OF_A_ROW.to_vec()))
+        let is_said_otherwise = !self.is_load && is_of_numbers;
+        is_said_otherwise.then(|| (INSERT_ROW.to_owned(), OF_A_ROW.to_vec()))
     }
 
     /// A call was sent.

@@ -100,8 +100,10 @@ impl Target for SqlServer {
         });
         let tables = wanted(setup).into_iter().map(|wanted| of_table(&wanted.table));
         let said = |statement| of_workload(setup, statement);
+        // What fills tables says it in the tables' own words.
+        let fills = setup.workload.filling(setup.shape).is_some();
         let statements = setup.workload.statements(setup.shape);
-        let statements: Vec<Spoken> = statements.iter().map(said).collect();
+        let statements: Vec<Spoken> = statements.iter().filter(|_| !fills).map(said).collect();
         tables.chain(statements).chain(of_scripts).collect()
     }
 
@@ -123,13 +125,14 @@ impl Target for SqlServer {
     }
 }
 
-const TRIED: &str = "Babelfish 4";
+const TRIED: &str = "Babelfish 4.3";
 
 /// The statements that make a table.
 fn of_table(table: &hopcost_core::Table) -> Spoken {
     let in_memory = schema::is_in_memory(table);
     let statements = if in_memory {
-        vec![schema::create_in_memory(table), schema::create_procedure(table)]
+        let call = filling::INSERT_ROW.to_owned();
+        vec![schema::create_in_memory(table), schema::create_procedure(table), call]
     } else {
         let load = schema::load_into(table, table.name);
         [schema::create(table, table.name), load]
