@@ -1,6 +1,7 @@
 //! SQL Server as a target, against whichever server `HOPCOST_TEST_SQLSERVER` names: tables as they were made, the same
 //! answers as SQLite, and clear words. Without one these tests are ignored by name, and the test command says so.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+#![allow(clippy::print_stderr)] // it says why it tries nothing
 
 #[path = "../../crates/kit/tests/everything/mod.rs"]
 mod everything;
