@@ -190,6 +190,26 @@ fn the_buffer_pool_is_proved_to_be_at_home_and_nothing_is_read_from_disk() {
 }
 
 #[test]
+fn what_its_threads_wait_for_is_seen() {
+    let setup = setup(dataset("tran_stats"), workload("reporting_p1"), 20_000, managed());
+    let instance = open(engine().0, &setup).unwrap();
+    let seen = || {
+        let readings = instance.readings();
+        let of_threads = readings.iter().filter(|reading| reading.metric == "wait_samples");
+        of_threads.map(|reading| reading.value).sum::<f64>()
+    };
+    seen();
+    let mut session = instance.session(seat()).unwrap();
+    let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 1 });
+    // Somebody who works all the time is soon seen at it.
+    let is_seen = (0..2_000).any(|_| {
+        session.execute(&requests.next()).unwrap();
+        seen() > 0.0
+    });
+    assert!(is_seen, "{:?}", instance.readings());
+}
+
+#[test]
 fn a_server_that_is_killed_has_closed_the_connection() {
     let setup = setup(dataset("nothing"), workload("null_call"), 1, managed());
     let instance = open(engine().0, &setup).unwrap();

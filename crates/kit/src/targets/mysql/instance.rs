@@ -19,6 +19,7 @@ use super::super::remote::process::{Process, is_here};
 use super::super::remote::quarters::Quarters;
 use super::super::remote::stream::Line;
 use super::super::remote::trail::{Scribe, Trail};
+use super::super::remote::waits::Waits;
 use super::super::remote::{SERVED, failed, first_arguments, with_literals};
 use super::super::{Wanted, wanted};
 use super::DATABASE;
@@ -29,12 +30,15 @@ use super::schema;
 use super::session::{Connection, Opening};
 use super::threads;
 use super::types::arguments;
+use super::waits;
 use super::wire::{Wire, WireError};
 
 /// A server with all the data. What depends on the server stands before it, so that it ends first.
 pub struct Copy {
     /// The connection that looks after it.
     warden: Mutex<Wire>,
+    /// What its threads wait for, from when that is first asked.
+    waits: OnceLock<Option<Waits>>,
     lines: Lines,
     ground: Option<Ground>,
     address: Address,
@@ -150,6 +154,7 @@ impl Copy {
         lines.add(&warden);
         Ok(Self {
             warden: Mutex::new(warden),
+            waits: OnceLock::new(),
             lines,
             ground,
             address,
@@ -175,6 +180,12 @@ impl Copy {
         };
         let not_here = || TargetError::NotHere(NOT_AUDITED.into());
         self.trail.get_or_init(open).as_ref().ok_or_else(not_here)
+    }
+
+    /// Looks at what its threads wait for, from the first time on.
+    fn waits(&self) -> Option<&Waits> {
+        let watch = || waits::watch(&self.address, &self.lines).ok();
+        self.waits.get_or_init(watch).as_ref()
     }
 
     /// The server's version, in its own words.
@@ -325,7 +336,8 @@ impl Instance for Cluster {
     }
 
     fn readings(&self) -> Vec<Reading> {
-        self.copies.iter().flat_map(|copy| counts(&mut copy.warden())).collect()
+        let counted = self.copies.iter().flat_map(|copy| counts(&mut copy.warden()));
+        counted.chain(Waits::readings(self.copies.iter().filter_map(Copy::waits))).collect()
     }
 
     fn hang_up(&self) {
@@ -359,5 +371,5 @@ fn counts(warden: &mut Wire) -> Vec<Reading> {
         let value = value?.parse().ok()?;
         Some(Reading { metric, of: String::new(), nature: Nature::Count, value })
     };
-    rows.into_iter().filter_map(reading).collect()
+    rows.into_iter().filter_map(reading).chain(waits::at_mutexes(warden)).collect()
 }

@@ -25,6 +25,7 @@ mod schema;
 mod session;
 mod threads;
 mod types;
+mod waits;
 mod wire;
 
 use hopcost_core::{

@@ -18,6 +18,7 @@ use super::super::remote::ground::Ground;
 use super::super::remote::process::is_here;
 use super::super::remote::quarters::Quarters;
 use super::super::remote::trail::{Scribe, Trail};
+use super::super::remote::waits::Waits;
 use super::super::remote::{SERVED, failed};
 use super::audit::ServerLog;
 use super::buffer_view::BufferView;
@@ -27,7 +28,7 @@ use super::parallel::{self, Nodes, Watch};
 use super::server::Server;
 use super::session::{Connection, LogWriter, Opening, Ready, name_of, numbered};
 use super::statistics::{self, Teller};
-use super::waits::Waits;
+use super::waits;
 use super::wire::{Wire, WireError};
 
 /// A server with all the data. What depends on the server stands before it, so that it ends first.
@@ -126,7 +127,7 @@ impl Copy {
 
     fn waits(&self) -> Option<&Waits> {
         // A server that lets nobody in any more is told of by those who ask it for more.
-        let watch = || Waits::watch(&self.address, &self.lines).ok();
+        let watch = || waits::watch(&self.address, &self.lines).ok();
         self.waits.get_or_init(watch).as_ref()
     }
 

@@ -12,6 +12,7 @@ pub mod stream;
 mod tls;
 pub mod trail;
 pub mod version;
+pub mod waits;
 
 use std::fmt::Display;
 
