@@ -7,6 +7,8 @@ pub mod command;
 pub mod docs;
 pub mod libduckdb;
 pub mod matrix;
+pub mod newer;
+pub mod newer_mysql;
 pub mod newer_postgres;
 pub mod prerequisites;
 pub mod test;

@@ -1,0 +1,176 @@
+//! Servers for tests that the system does not have: Debian's packages from a newer suite, unpacked and never
+//! installed.
+//!
+//! Method: apt, with lists of its own that bear the archive's signature, says which packages a server
+//! needs; they are unpacked, and what its programs load is kept as an image below cargo's target directory, where
+//! the next run finds it again. The suite's C library is newer than the system's, so that in front of each program
+//! stands a script of its name which starts it by the image's own loader. The loader goes by the program's name,
+//! too: the kernel calls the process after it. The image may lie anywhere, in an emulated machine as well.
+//!
+//! Limits: the archive keeps one version of a package, so that a new image has the version of its day;
+//! the file `packages` in it names all of them. x86-64 alone, as the emulated machines.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::apt::Apt;
+use crate::{command, target};
+
+/// Where a package's libraries are, and an image's.
+pub const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
+/// What starts programs.
+pub const LOADER: &str = "ld-linux-x86-64.so.2";
+
+/// A server of a newer suite.
+pub struct Newer {
+    /// Its name, for who waits.
+    pub name: &'static str,
+    /// The directory of its image, below cargo's target directory.
+    pub dir: &'static str,
+    /// Debian's suite.
+    pub suite: &'static str,
+    /// Its packages, the one whose libraries are needed first.
+    pub packages: &'static [&'static str],
+    /// Keeps what tests need of the packages that are unpacked here, there.
+    pub keep: fn(&Path, &Path) -> Result<()>,
+}
+
+impl Newer {
+    /// The image of an earlier run, or one made now.
+    pub fn image(&self) -> Result<PathBuf> {
+        let dir = target().join(self.dir);
+        let root = dir.join("image");
+        fs::create_dir_all(&dir)?;
+        let lock = File::create(dir.join("lock"))?;
+        lock.lock()?;
+        if !root.is_dir() {
+            println!("xtask: fetching {} from Debian's {}", self.name, self.suite);
+            let part = dir.join("part");
+            self.make(&dir, &part).with_context(|| format!("{} for tests", self.name))?;
+            fs::rename(part, &root)?;
+        }
+        Ok(root.canonicalize()?)
+    }
+
+    /// Fetches, unpacks and leaves out.
+    fn make(&self, dir: &Path, part: &Path) -> Result<()> {
+        let (packages, unpacked) = (dir.join("packages"), dir.join("unpacked"));
+        for left in [&packages, &unpacked, &part.to_owned()] {
+            if left.is_dir() {
+                fs::remove_dir_all(left)?;
+            }
+        }
+        fs::create_dir_all(&packages)?;
+        let names = self.fetch(dir, &packages)?;
+        for name in &names {
+            let deb = packages.join(name);
+            command::run(Command::new("dpkg-deb").arg("-x").arg(deb).arg(&unpacked))?;
+        }
+        (self.keep)(&unpacked, part)?;
+        fs::write(part.join("packages"), names.join("\n") + "\n")?;
+        for done in [packages, unpacked, dir.join("apt")] {
+            fs::remove_dir_all(done)?;
+        }
+        Ok(())
+    }
+
+    /// The server's packages and those with the libraries it may load: their files' names.
+    fn fetch(&self, dir: &Path, into: &Path) -> Result<Vec<String>> {
+        let apt = Apt::for_suite(self.suite, dir)?;
+        let depends = command::output(apt.command("apt-cache").args([
+            "depends",
+            "--recurse",
+            "--no-recommends",
+            "--no-suggests",
+            "--no-conflicts",
+            "--no-breaks",
+            "--no-replaces",
+            "--no-enhances",
+            self.packages[0],
+        ]))?;
+        let is_loaded = |name: &str| {
+            (name.starts_with("lib") && !name.contains("perl")) || name.starts_with("zlib")
+        };
+        let names =
+            depends.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
+        let mut wanted: Vec<&str> = names.filter(|name| is_loaded(name)).collect();
+        wanted.extend(self.packages);
+        wanted.sort_unstable();
+        wanted.dedup();
+        command::output(
+            apt.command("apt-get").args(["download", "-q"]).args(wanted).current_dir(into),
+        )?;
+        let files = into.read_dir()?.map(|entry| Ok(entry?.file_name().into_string().ok()));
+        let files: Result<Vec<Option<String>>> = files.collect();
+        let mut files: Vec<String> = files?.into_iter().flatten().collect();
+        files.sort();
+        Ok(files)
+    }
+}
+
+/// Keeps a program, with the script in front of it, in a directory of the image that has `bin`, `programs` and
+/// `loaders`; the libraries are `up` from there.
+pub fn keep_program(from: &Path, home: &Path, up: &str, front: &str) -> Result<PathBuf> {
+    let name = from.file_name().context("a program without a name")?;
+    let place = home.join("programs").join(name);
+    fs::copy(from, &place)?;
+    symlink(Path::new(up).join(LOADER), home.join("loaders").join(name))?;
+    let script = home.join("bin").join(name);
+    fs::write(&script, front)?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    Ok(place)
+}
+
+/// Keeps the libraries that files load, and the loader.
+pub fn keep_libraries(from: &Path, to: &Path, of: &[PathBuf]) -> Result<()> {
+    fs::copy(from.join(LIBRARIES).join(LOADER), to.join(LIBRARIES).join(LOADER))?;
+    for file in of {
+        for library in loaded(from, file)? {
+            let name = library.file_name().context("a library without a name")?;
+            fs::copy(&library, to.join(LIBRARIES).join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the directories of an image, programs at `home` in it.
+pub fn directories(to: &Path, home: &Path) -> Result<()> {
+    let libraries = to.join(LIBRARIES);
+    for dir in [&home.join("bin"), &home.join("programs"), &home.join("loaders"), &libraries] {
+        fs::create_dir_all(dir)?;
+    }
+    Ok(())
+}
+
+/// Keeps a directory as it is.
+pub fn keep_directory(from: &Path, to: &Path, what: &str) -> Result<()> {
+    let parent = to.join(what).parent().map(Path::to_owned).context("no directory")?;
+    fs::create_dir_all(&parent)?;
+    command::run(Command::new("cp").arg("-a").arg(from.join(what)).arg(parent))
+}
+
+/// The libraries that a file loads, all of them below `root`: another system's would not fit.
+pub fn loaded(root: &Path, file: &Path) -> Result<Vec<PathBuf>> {
+    let libraries = root.join(LIBRARIES);
+    let mut list = Command::new(libraries.join(LOADER));
+    list.arg("--library-path").arg(&libraries).arg("--list").arg(file);
+    let said = command::output(&mut list)?;
+    let paths = said.lines().filter_map(|line| {
+        let (name, path) = line.split_once(" => ")?;
+        let path = path.split(" (").next().unwrap_or(path);
+        (!name.trim().ends_with(LOADER)).then(|| PathBuf::from(path.trim()))
+    });
+    let paths: Vec<PathBuf> = paths.collect();
+    if let Some(foreign) = paths.iter().find(|path| !path.starts_with(root)) {
+        bail!(
+            "{} loads {}, which no package of its suite brought",
+            file.display(),
+            foreign.display()
+        );
+    }
+    Ok(paths)
+}
