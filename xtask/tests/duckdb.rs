@@ -57,7 +57,6 @@ fn setup<'a>(
     rows: u64,
     address: &'a str,
 ) -> Setup<'a> {
-    static CACHE: OnceLock<tempfile::TempDir> = OnceLock::new();
     Setup {
         machine: machine(),
         ground: machine(),
@@ -66,7 +65,7 @@ fn setup<'a>(
         shape: Shape { rows, sliced: true },
         homes: vec![home().into()],
         emulation: None,
-        cache_dir: CACHE.get_or_init(|| tempfile::tempdir().unwrap()).path().to_owned(),
+        cache_dir: named::kept("tests-of-duckdb").to_owned(),
         address,
         sessions: 4,
         keep_data: false,

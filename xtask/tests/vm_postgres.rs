@@ -195,7 +195,7 @@ fn placed_both_arms(result: &Value, bindings: usize) {
         let [Some(here), Some(there)] = pages else { panic!("{level}: {result:#}") };
         let pages = [here, there];
         // How many are looked at is a matter of how fast the guest is, where they lie is not.
-        assert!(pages[side] > 100 && pages[1 - side] * 50 < pages[side], "{level} {pages:?}");
+        assert!(pages[1 - side] * 50 < pages[side], "{level} {pages:?}");
     }
     let proof = result["proof"].as_array().unwrap();
     assert_eq!(proof.len(), 4, "{proof:?}");

@@ -24,15 +24,7 @@ use named::{dataset, home, machine, nothing_promised, target, workload};
 
 /// Data that is kept between the tests of one run.
 fn cache() -> &'static Path {
-    static CACHE: OnceLock<tempfile::TempDir> = OnceLock::new();
-    let dir = CACHE.get_or_init(|| {
-        let dir = tempfile::tempdir().unwrap();
-        // The server's user has to reach it.
-        let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(dir.path(), all).unwrap();
-        dir
-    });
-    dir.path()
+    named::kept("tests-of-mysql")
 }
 
 fn setup<'a>(
