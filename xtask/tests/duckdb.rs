@@ -4,6 +4,8 @@
 
 #[path = "../../crates/kit/tests/everything/mod.rs"]
 mod everything;
+#[path = "../../crates/kit/tests/kept/mod.rs"]
+mod kept;
 #[path = "../../crates/kit/tests/named/mod.rs"]
 mod named;
 
@@ -65,7 +67,7 @@ fn setup<'a>(
         shape: Shape { rows, sliced: true },
         homes: vec![home().into()],
         emulation: None,
-        cache_dir: named::kept("tests-of-duckdb").to_owned(),
+        cache_dir: kept::kept("tests-of-duckdb").to_owned(),
         address,
         sessions: 4,
         keep_data: false,

@@ -5,6 +5,8 @@
 mod attached;
 #[path = "../everything/mod.rs"]
 mod everything;
+#[path = "../kept/mod.rs"]
+mod kept;
 #[path = "../mariadb/mod.rs"]
 mod mariadb;
 #[path = "../named/mod.rs"]
@@ -24,7 +26,7 @@ use named::{dataset, home, machine, nothing_promised, target, workload};
 
 /// Data that is kept between the tests of one run.
 fn cache() -> &'static Path {
-    named::kept("tests-of-mysql")
+    kept::kept("tests-of-mysql")
 }
 
 fn setup<'a>(

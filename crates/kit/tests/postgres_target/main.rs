@@ -6,6 +6,8 @@ mod audit;
 #[path = "../everything/mod.rs"]
 mod everything;
 mod filling;
+#[path = "../kept/mod.rs"]
+mod kept;
 mod mail;
 #[path = "../named/mod.rs"]
 mod named;
@@ -30,7 +32,7 @@ use server::PostgreSql;
 
 /// Data that is kept between the tests of one run.
 fn cache() -> &'static Path {
-    named::kept("tests-of-postgres")
+    kept::kept("tests-of-postgres")
 }
 
 fn setup<'a>(
