@@ -100,7 +100,7 @@ impl Bench<'_> {
     }
 
     fn url(&self) -> String {
-        format!("mariadb:{}", self.server.url("hopcost"))
+        format!("mariadb:{}", self.server.url(""))
     }
 
     /// Hopcost and sysbench, one after the other.
