@@ -162,10 +162,9 @@ impl Plan {
 
     /// Without the ways of binding in which the first threads of cores are unused: CPU 0 cannot be taken off-line.
     pub fn unturned(&mut self) {
-        let kept: Vec<bool> = self.bindings.iter().map(|binding| !binding.turned).collect();
-        let (mut of_binding, mut of_placement) = (kept.iter(), kept.iter());
-        self.bindings.retain(|_| of_binding.next().is_some_and(|kept| *kept));
-        self.placements.retain(|_| of_placement.next().is_some_and(|kept| *kept));
+        let bindings = std::mem::take(&mut self.bindings).into_iter();
+        let both = bindings.zip(std::mem::take(&mut self.placements));
+        (self.bindings, self.placements) = both.filter(|(binding, _)| !binding.turned).unzip();
     }
 
     /// The most streams of any point.

@@ -24,6 +24,20 @@ impl Ledger {
         rows_counted(there.saturating_sub(before), asked)
     }
 
+    /// The same, and empties a table that holds so many, which may fail.
+    pub fn settle_and_empty(
+        &self,
+        there: Option<u64>,
+        most: u64,
+        empty: impl FnOnce() -> bool,
+    ) -> [u64; 2] {
+        let proved = self.settle(there);
+        if there.is_some_and(|there| there >= most) && empty() {
+            self.emptied();
+        }
+        proved
+    }
+
     /// The table was emptied.
     pub fn emptied(&self) {
         self.counted.store(0, Ordering::Relaxed);

@@ -138,6 +138,16 @@ fn data_bytes(setup: &Setup<'_>, of_table: impl Fn(&dyn Dataset, &Wanted) -> u64
     wanted(setup).iter().map(|wanted| of_table(dataset, wanted)).sum()
 }
 
+/// Rows from all over a table that stand for all of it.
+const SAMPLES: u64 = 64;
+
+/// Their numbers.
+fn samples(table: &Table) -> impl Iterator<Item = u64> + use<> {
+    let count = SAMPLES.min(table.rows);
+    let step = table.rows / count.max(1);
+    (0..count).map(move |n| n * step)
+}
+
 /// Why distance or calls cannot be planted in what is not hopcost's own.
 fn without_planting(setup: &Setup<'_>, name: &str) -> Result<(), TargetError> {
     let words = format!(

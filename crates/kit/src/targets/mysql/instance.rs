@@ -15,9 +15,9 @@ use hopcost_sys::memory::Foreign;
 use super::super::ledger::Ledger;
 use super::super::remote::address::Address;
 use super::super::remote::ground::Ground;
+use super::super::remote::lines::{FAREWELL, Lines, in_a_hurry};
 use super::super::remote::process::{Process, is_here};
 use super::super::remote::quarters::Quarters;
-use super::super::remote::stream::Line;
 use super::super::remote::trail::{Scribe, Trail};
 use super::super::remote::waits::Waits;
 use super::super::remote::{SERVED, failed, first_arguments, with_literals};
@@ -61,40 +61,20 @@ struct Own {
     _server: (Process, Quarters),
 }
 
-/// A server that does not let us in so soon has other troubles.
-const FAREWELL: Duration = Duration::from_secs(5);
-
-/// The connections to a server, for whoever hangs up.
-#[derive(Default)]
-pub struct Lines(Mutex<Vec<(Line, u32)>>);
-
-impl Lines {
-    /// One more.
-    pub fn add(&self, wire: &Wire) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((wire.line(), wire.number));
-    }
-
-    /// Ends them all, on our side and on the server's, which would only notice when it has an answer.
-    fn hang_up(&self, address: &Address) {
-        let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for (line, _) in &lines {
-            line.hang_up();
-        }
-        let patience = address.patience.min(FAREWELL);
-        let Ok(mut wire) = Wire::connect(&Address { patience, ..address.clone() }) else {
-            return;
-        };
-        let numbers: Vec<String> = lines.iter().map(|(_, number)| number.to_string()).collect();
-        // A server that was started anew gives the same numbers to others.
-        let ours = format!(
-            "SELECT ID FROM information_schema.PROCESSLIST WHERE ID IN ({}) AND DB = '{DATABASE}'",
-            numbers.join(", ")
-        );
-        let left = wire.limit(Some(FAREWELL)).and_then(|()| wire.query(&ours)).unwrap_or_default();
-        for number in left.into_iter().flatten().flatten() {
-            // It may have ended meanwhile.
-            let _ = wire.query(&format!("KILL {number}"));
-        }
+/// Ends all connections, on our side and on the server's, which would only notice when it has an answer.
+fn hang_up(lines: &Lines, address: &Address) {
+    let numbers = lines.hang_up();
+    let Ok(mut wire) = Wire::connect(&in_a_hurry(address)) else { return };
+    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    // A server that was started anew gives the same numbers to others.
+    let ours = format!(
+        "SELECT ID FROM information_schema.PROCESSLIST WHERE ID IN ({}) AND DB = '{DATABASE}'",
+        numbers.join(", ")
+    );
+    let left = wire.limit(Some(FAREWELL)).and_then(|()| wire.query(&ours)).unwrap_or_default();
+    for number in left.into_iter().flatten().flatten() {
+        // It may have ended meanwhile.
+        let _ = wire.query(&format!("KILL {number}"));
     }
 }
 
@@ -151,7 +131,7 @@ impl Copy {
         let log_writers = threads::of_log(&mut warden).map_err(failed)?;
         warden.limit(Some(AT_ONCE)).map_err(failed)?;
         let lines = Lines::default();
-        lines.add(&warden);
+        lines.add(warden.line(), warden.number);
         Ok(Self {
             warden: Mutex::new(warden),
             waits: OnceLock::new(),
@@ -341,7 +321,7 @@ impl Instance for Cluster {
     }
 
     fn hang_up(&self) {
-        self.copies.iter().for_each(|copy| copy.lines.hang_up(&copy.address));
+        self.copies.iter().for_each(|copy| hang_up(&copy.lines, &copy.address));
     }
 
     fn close(self: Box<Self>) -> Result<Vec<String>, TargetError> {

@@ -5,7 +5,7 @@
 
 use hopcost_core::{Answer, Column, Dataset, Kind, Row, RowSink, Setup, Table};
 
-use super::super::{Wanted, wanted};
+use super::super::{SAMPLES, Wanted, samples, wanted};
 use super::DATABASE;
 use super::calendar::DateTime;
 use super::packet;
@@ -31,13 +31,6 @@ pub fn digest_of(setup: &Setup<'_>, Wanted { index, table }: &Wanted) -> u64 {
         digest.add(lines.bytes.iter().fold(Row::new(), |row, byte| row.integer((*byte).into())));
     }
     digest.digest
-}
-
-/// Rows from all over a table.
-fn samples(table: &Table) -> impl Iterator<Item = u64> {
-    let count = SAMPLES.min(table.rows);
-    let step = table.rows / count.max(1);
-    (0..count).map(move |n| n * step)
 }
 
 /// The statement that makes a table. The indexes of one in memory are made with it.
@@ -130,8 +123,6 @@ pub fn bytes(dataset: &dyn Dataset, index: usize, table: &Table) -> u64 {
     table.rows * (row + further * INDEX_ENTRY_BYTES) * FILL_NUMERATOR / FILL_DENOMINATOR
 }
 
-/// Rows from all over a table that stand for all of it.
-const SAMPLES: u64 = 64;
 /// A row's head, its transaction and its place in the log of what was there before.
 const ROW_BYTES: u64 = 20;
 /// An entry of an index, with the key that it leads to.

@@ -24,11 +24,11 @@ use super::super::ledger::Ledger;
 use super::super::remote::address::Address;
 use super::super::remote::failed;
 use super::super::remote::ground::Ground;
+use super::super::remote::lines::Lines;
 use super::super::remote::process::is_at;
 use super::super::remote::trail::{Audited, Trail};
 use super::audit;
 use super::filling::{Filler, Fillings};
-use super::instance::Lines;
 use super::packet::{self, Reader};
 use super::threads;
 use super::types::{Argument, Type, arguments};
@@ -119,7 +119,7 @@ impl Connection {
         let audited = opening.audited.map(|(audit, trail)| Audited::new(audit, trail, number));
         // A call takes as long as it takes.
         wire.limit(None).map_err(failed)?;
-        opening.lines.add(&wire);
+        opening.lines.add(wire.line(), wire.number);
         Ok(Self {
             wire,
             calls,

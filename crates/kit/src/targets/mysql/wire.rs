@@ -14,11 +14,10 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::Duration;
 
-use hopcost_sys::readiness::Poller;
 use thiserror::Error;
 
-use super::super::remote::address::{Address, Place, Tls, Wait};
-use super::super::remote::input::{Input, Message};
+use super::super::remote::address::{Address, Place, Tls};
+use super::super::remote::channel::{self, Channel};
 use super::super::remote::stream::{Line, Stream, words};
 use super::packet::{self, Packets, Reader};
 use super::password::{self, Proof};
@@ -131,12 +130,8 @@ pub struct Prepared {
 
 /// A connection, ready for questions.
 pub struct Wire {
-    stream: Stream,
-    input: Input<Packets>,
+    channel: Channel<Packets>,
     out: Vec<u8>,
-    wait: Wait,
-    /// By what it waits, once it has.
-    poller: Option<Poller>,
     /// How far the answer has come that is being taken.
     at: At,
     /// The server's own number for it.
@@ -165,20 +160,14 @@ pub enum Piece<'a> {
     Changed(u64),
 }
 
-/// What is longer is sent by itself: a socket that is empty takes this much at once.
-const MOST_TAKEN_ALONG: usize = 4 << 10;
-
 impl Wire {
     /// Connects, and is let in.
     pub fn connect(address: &Address) -> Result<Self, WireError> {
         let told = |words: String| WireError::Lost(format!("mysql:{address}: {words}"));
         let stream = Stream::open(address, Path::to_path_buf).map_err(told)?;
         let mut wire = Self {
-            stream,
-            input: Input::default(),
+            channel: Channel::new(stream, address.wait),
             out: Vec::new(),
-            wait: address.wait,
-            poller: None,
             at: At::Beginning,
             number: 0,
             version: String::new(),
@@ -194,12 +183,12 @@ impl Wire {
     /// From here on nobody waits longer than this for a word of the server's, or as long as it takes. Who has
     /// waited so long has lost it.
     pub fn limit(&self, most: Option<Duration>) -> Result<(), WireError> {
-        Ok(self.stream.limit(most)?)
+        Ok(self.channel.limit(most)?)
     }
 
     /// What whoever hangs up has to know.
     pub fn line(&self) -> Line {
-        self.stream.line()
+        self.channel.line()
     }
 
     /// Is it MariaDB?
@@ -230,7 +219,7 @@ impl Wire {
                 return Err(WireError::Lost(format!("mysql:{address}: {words}")));
             }
         }
-        let is_safe = !is_remote || matches!(self.stream, Stream::Encrypted(_));
+        let is_safe = !is_remote || self.channel.is_encrypted();
         let mut proof = Proof::new(address.password.as_ref(), is_safe);
         let answer = proof.answer(&plugin, &challenge);
         packet::put(&mut self.out, next, |out| {
@@ -253,8 +242,7 @@ impl Wire {
     /// The two ends of it begin to speak TLS.
     fn secure(&mut self, address: &Address) -> Result<(), WireError> {
         let told = |words: String| WireError::Lost(format!("mysql:{address}: {words}"));
-        self.stream = self.stream.encrypted(address).map_err(told)?;
-        Ok(())
+        self.channel.go_on(|stream| stream.encrypted(address)).map_err(told)
     }
 
     /// Answers what the server asks, until it is content.
@@ -265,8 +253,8 @@ impl Wire {
     ) -> Result<(), WireError> {
         let lost = |words: &str| WireError::Lost(format!("mysql:{address}: {words}"));
         loop {
-            let message = self.next()?;
-            let (number, body) = (message.tag, self.input.body(&message).to_vec());
+            let message = self.channel.next()?;
+            let (number, body) = (message.tag, self.channel.body(&message).to_vec());
             let answer = match body.first() {
                 Some(&OK) => return Ok(()),
                 Some(&ERROR) => return Err(WireError::Server(ServerError::parse(&body))),
@@ -331,8 +319,8 @@ impl Wire {
 
     /// The same, where it was asked to take them before.
     pub fn load_begins(&mut self) -> Result<u8, WireError> {
-        let message = self.next()?;
-        let body = self.input.body(&message);
+        let message = self.channel.next()?;
+        let body = self.channel.body(&message);
         match body.first() {
             Some(&LOCAL_FILE) => Ok(message.tag.wrapping_add(1)),
             Some(&ERROR) => Err(WireError::Server(ServerError::parse(body))),
@@ -357,7 +345,7 @@ impl Wire {
 
     /// Writes whole packets.
     pub fn send(&mut self, packets: &[u8]) -> Result<(), WireError> {
-        let Err(error) = self.stream.write_all(packets) else { return Ok(()) };
+        let Err(error) = self.channel.write_all(packets) else { return Ok(()) };
         // Who hung up may have said why.
         self.until_done(|_| Ok(()))?;
         Err(error.into())
@@ -365,30 +353,17 @@ impl Wire {
 
     /// Sends the packets of a call, or leaves that to who sends for many.
     pub fn ask(&mut self, packets: &[u8], out: Option<&mut Vec<u8>>) -> Result<(), WireError> {
-        match out.filter(|_| packets.len() <= MOST_TAKEN_ALONG) {
-            Some(out) => out.extend_from_slice(packets),
-            None => self.send(packets)?,
-        }
-        Ok(())
+        if channel::is_left(packets, out) { self.send(packets) } else { Ok(()) }
     }
 
     /// Others have received this for it.
     pub fn put_in(&mut self, came: io::Result<&[u8]>) -> Result<(), WireError> {
-        match came {
-            Ok([]) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-            Ok(came) => {
-                self.input.put(came);
-                Ok(())
-            }
-            // It may still come.
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        Ok(self.channel.put_in(came)?)
     }
 
     /// Can others send and receive for it?
     pub fn takes_mail(&self) -> bool {
-        !matches!(self.stream, Stream::Encrypted(_))
+        !self.channel.is_encrypted()
     }
 
     /// Takes an answer, to its end.
@@ -399,16 +374,16 @@ impl Wire {
     ) -> Result<(), WireError> {
         let mut wrong = None;
         loop {
-            let Some(message) = self.input.next() else {
-                self.more()?;
+            let Some(message) = self.channel.arrived() else {
+                self.channel.more()?;
                 continue;
             };
-            let body = self.input.body(&message);
+            let body = self.channel.body(&message);
             let piece = match (self.at, body.first().copied().unwrap_or(ERROR)) {
                 (_, ERROR) => {
                     self.at = At::Beginning;
                     let said = ServerError::parse(body);
-                    self.input.lend();
+                    self.channel.lend();
                     return Err(WireError::Server(said));
                 }
                 (At::Beginning, OK) => Some(Piece::Changed(changed(body))),
@@ -432,64 +407,33 @@ impl Wire {
             }
             if is_over {
                 self.at = At::Beginning;
-                self.input.lend();
+                self.channel.lend();
                 let told = |words| Err(WireError::Server(ServerError::of(words)));
                 return wrong.map_or(Ok(()), told);
             }
         }
     }
 
-    /// Waits until an answer begins to arrive, by the method that was chosen: that of a thread with nothing
-    /// else to do.
+    /// Waits until an answer begins to arrive, by the method that was chosen.
     pub fn wait(&mut self) -> Result<(), WireError> {
-        // Something may lie ready within an encrypted stream, where its socket does not show it.
-        if self.wait != Wait::Poll || matches!(self.stream, Stream::Encrypted(_)) {
-            return Ok(());
-        }
-        let poller = match &mut self.poller {
-            Some(poller) => poller,
-            none => none.insert(Poller::of([self.stream.socket()])?),
-        };
-        // A signal is no answer.
-        while poller.wait(None)?.next().is_none() {}
-        Ok(())
+        Ok(self.channel.wait()?)
     }
 
     /// The socket, for whoever waits for several.
     pub fn socket(&self) -> BorrowedFd<'_> {
-        self.stream.socket()
+        self.channel.socket()
     }
 
     fn flush(&mut self) -> Result<(), WireError> {
-        let written = self.stream.write_all(&self.out);
+        let written = self.channel.write_all(&self.out);
         self.out.clear();
         Ok(written?)
     }
 
     /// What the next packet holds.
     fn packet(&mut self) -> Result<Vec<u8>, WireError> {
-        let message = self.next()?;
-        Ok(self.input.body(&message).to_vec())
-    }
-
-    /// The next packet, waited for if need be.
-    fn next(&mut self) -> Result<Message, WireError> {
-        loop {
-            if let Some(message) = self.input.next() {
-                return Ok(message);
-            }
-            self.more()?;
-        }
-    }
-
-    /// Receives more, waited for if need be.
-    fn more(&mut self) -> Result<(), WireError> {
-        match self.input.receive(|room| self.stream.read(room)) {
-            Ok(0) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-            Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        let message = self.channel.next()?;
+        Ok(self.channel.body(&message).to_vec())
     }
 }
 

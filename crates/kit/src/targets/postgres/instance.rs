@@ -15,6 +15,7 @@ use super::super::ledger::Ledger;
 use super::super::remote::address::Address;
 use super::super::remote::first_arguments;
 use super::super::remote::ground::Ground;
+use super::super::remote::lines::Lines;
 use super::super::remote::process::is_here;
 use super::super::remote::quarters::Quarters;
 use super::super::remote::trail::{Scribe, Trail};
@@ -23,7 +24,7 @@ use super::super::remote::{SERVED, failed};
 use super::audit::ServerLog;
 use super::buffer_view::BufferView;
 use super::filling::Fillings;
-use super::lines::Lines;
+use super::lines;
 use super::parallel::{self, Nodes, Watch};
 use super::server::Server;
 use super::session::{Connection, LogWriter, Opening, Ready, name_of, numbered};
@@ -104,7 +105,7 @@ impl Copy {
         let ground = memory.map(|memory| Ground::anywhere(memory, home.node));
         let log_writer = warden.value(LOG_WRITER).map_err(failed)?;
         let lines = Lines::default();
-        lines.add(&warden);
+        lines.add(warden.line(), warden.pid);
         let statistics = Teller::of(&address, &lines);
         Ok(Self {
             waits: OnceLock::new(),
@@ -417,7 +418,7 @@ impl Instance for Cluster {
 
     fn hang_up(&self) {
         for copy in &self.copies {
-            copy.lines.hang_up(&copy.address);
+            lines::hang_up(&copy.lines, &copy.address);
         }
     }
 

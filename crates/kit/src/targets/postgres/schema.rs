@@ -6,7 +6,7 @@
 
 use hopcost_core::{Answer, Column, Dataset, Kind, Row, RowSink, Setup, Table};
 
-use super::super::{Wanted, wanted};
+use super::super::{SAMPLES, Wanted, samples, wanted};
 use super::types::US_TO_2000;
 
 /// Goes up when data is laid out differently by the same statements.
@@ -26,13 +26,6 @@ pub fn digest(setup: &Setup<'_>) -> u64 {
         digest.add(packed.bytes.iter().fold(Row::new(), |row, byte| row.integer((*byte).into())));
     }
     digest.digest
-}
-
-/// Rows from all over a table.
-fn samples(table: &Table) -> impl Iterator<Item = u64> {
-    let count = SAMPLES.min(table.rows);
-    let step = table.rows / count.max(1);
-    (0..count).map(move |n| n * step)
 }
 
 /// The statement that makes a table.
@@ -94,8 +87,6 @@ pub fn bytes(dataset: &dyn Dataset, index: usize, table: &Table) -> u64 {
     table.rows * (row + indexes * INDEX_ENTRY_BYTES)
 }
 
-/// Rows from all over a table that stand for all of it.
-const SAMPLES: u64 = 64;
 /// A row's head and its pointer on the page, less the lengths that only the wire has.
 const ROW_BYTES: u64 = 16;
 /// An entry of an index, half of whose pages may be empty.

@@ -26,11 +26,11 @@ use postgres_protocol::message::frontend;
 use super::super::ledger::Ledger;
 use super::super::remote::address::Address;
 use super::super::remote::ground::Ground;
+use super::super::remote::lines::Lines;
 use super::super::remote::trail::{Audited, Trail};
 use super::super::remote::{failed, with_literals};
 use super::audit;
 use super::filling::{Filler, Fillings};
-use super::lines::Lines;
 use super::parallel::{self, Team, Watch};
 use super::script::{Client, Compiled};
 use super::statistics::{HAND_IN, HANDS_IN};
@@ -180,7 +180,7 @@ impl Connection {
         let client = Client::new(opening.seat, opening.scale, scripts)?;
         // A call takes as long as it takes.
         wire.limit(None).map_err(failed)?;
-        opening.lines.add(&wire);
+        opening.lines.add(wire.line(), wire.pid);
         // Only a server on this host, and ours to look into, has one.
         let told = opening.cpu.filter(|_| opening.tells_pages);
         let memory = told.and_then(|_| Foreign::largest_shared(wire.pid).ok().flatten());

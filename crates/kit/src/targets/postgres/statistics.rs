@@ -18,7 +18,7 @@ use std::time::Duration;
 use hopcost_core::{Nature, Reading};
 
 use super::super::remote::address::Address;
-use super::lines::Lines;
+use super::super::remote::lines::Lines;
 use super::wire::{Wire, WireError};
 
 /// What a server counts, as long as it tells it.
@@ -36,7 +36,7 @@ impl Teller {
     pub fn of(address: &Address, lines: &Lines) -> Self {
         let asked = Wire::connect(address).and_then(|mut wire| {
             wire.limit(Some(AT_ONCE))?;
-            lines.add(&wire);
+            lines.add(wire.line(), wire.pid);
             Ok((Statistics::of(&mut wire)?, wire))
         });
         match asked {

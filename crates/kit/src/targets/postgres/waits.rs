@@ -1,8 +1,8 @@
 //! What the server's processes wait for, in its own words.
 
 use super::super::remote::address::Address;
+use super::super::remote::lines::Lines;
 use super::super::remote::waits::Waits;
-use super::lines::Lines;
 use super::wire::{Wire, WireError};
 
 const AT_WORK: &str = "\
@@ -15,7 +15,7 @@ pub fn watch(address: &Address, lines: &Lines) -> Result<Waits, WireError> {
     let mut wire = Wire::connect(address)?;
     // Whoever has to wait for this one at the end is not to wait for ever.
     wire.limit(Some(address.patience))?;
-    lines.add(&wire);
+    lines.add(wire.line(), wire.pid);
     Ok(Waits::watch(move || {
         Some(wire.query(AT_WORK).ok()?.into_iter().flatten().flatten().collect())
     }))

@@ -13,14 +13,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use hopcost_sys::readiness::Poller;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256};
 use postgres_protocol::message::frontend;
 use thiserror::Error;
 
-use super::super::remote::address::{Address, Place, Secret, Tls, Wait};
-use super::super::remote::input::{Framing, Input, Message};
+use super::super::remote::address::{Address, Place, Secret, Tls};
+use super::super::remote::channel::{self, Channel};
+use super::super::remote::input::{Framing, Message};
 use super::super::remote::stream::{Line, Stream, words};
 
 /// What went wrong.
@@ -104,12 +104,8 @@ impl Framing for Tagged {
 
 /// A connection, ready for questions.
 pub struct Wire {
-    stream: Stream,
-    input: Input<Tagged>,
+    channel: Channel<Tagged>,
     out: BytesMut,
-    wait: Wait,
-    /// By what it waits, once it has.
-    poller: Option<Poller>,
     /// What the server said last of the transaction: `I` for none.
     transaction: u8,
     /// The process that serves it.
@@ -118,20 +114,14 @@ pub struct Wire {
     pub version: String,
 }
 
-/// What is longer is sent by itself: a socket that is empty takes this much at once.
-const MOST_TAKEN_ALONG: usize = 4 << 10;
-
 impl Wire {
     /// Connects, and is let in.
     pub fn connect(address: &Address) -> Result<Self, WireError> {
         let stream = open(address)
             .map_err(|words| WireError::Lost(format!("postgres:{address}: {words}")))?;
         let mut wire = Self {
-            stream,
-            input: Input::default(),
+            channel: Channel::new(stream, address.wait),
             out: BytesMut::new(),
-            wait: address.wait,
-            poller: None,
             transaction: b'I',
             pid: 0,
             version: String::new(),
@@ -155,18 +145,18 @@ impl Wire {
     /// From here on nobody waits longer than this for a word of the server's, or as long as it takes. Who has
     /// waited so long has lost it.
     pub fn limit(&self, most: Option<Duration>) -> Result<(), WireError> {
-        Ok(self.stream.limit(most)?)
+        Ok(self.channel.limit(most)?)
     }
 
     /// What whoever hangs up has to know.
     pub fn line(&self) -> Line {
-        self.stream.line()
+        self.channel.line()
     }
 
     fn be_let_in(&mut self, address: &Address) -> Result<(), WireError> {
         let mut scram = None;
         loop {
-            let message = self.next()?;
+            let message = self.channel.next()?;
             let body = self.body(&message).to_vec();
             match message.tag {
                 b'R' => self.prove_who_we_are(address, &body, &mut scram)?,
@@ -274,7 +264,7 @@ impl Wire {
         frontend::query(sql, &mut self.out)?;
         self.flush()?;
         loop {
-            let message = self.next()?;
+            let message = self.channel.next()?;
             match message.tag {
                 b'G' => return Ok(()),
                 b'E' => return self.refused(&message),
@@ -286,7 +276,7 @@ impl Wire {
     /// The server says something while rows are handed over: that it takes no more of them, or nothing of
     /// importance.
     pub fn copy_objection(&mut self) -> Result<(), WireError> {
-        let message = self.next()?;
+        let message = self.channel.next()?;
         if message.tag == b'E' { self.refused(&message) } else { Ok(()) }
     }
 
@@ -306,7 +296,7 @@ impl Wire {
 
     /// Writes whole messages.
     pub fn send(&mut self, messages: &[u8]) -> Result<(), WireError> {
-        let Err(error) = self.stream.write_all(messages) else { return Ok(()) };
+        let Err(error) = self.channel.write_all(messages) else { return Ok(()) };
         // Who hung up may have said why.
         self.until_ready(|_, _| Ok(()))?;
         Err(error.into())
@@ -314,30 +304,17 @@ impl Wire {
 
     /// Sends the messages of a call, or leaves that to who sends for many.
     pub fn ask(&mut self, messages: &[u8], out: Option<&mut Vec<u8>>) -> Result<(), WireError> {
-        match out.filter(|_| messages.len() <= MOST_TAKEN_ALONG) {
-            Some(out) => out.extend_from_slice(messages),
-            None => self.send(messages)?,
-        }
-        Ok(())
+        if channel::is_left(messages, out) { self.send(messages) } else { Ok(()) }
     }
 
     /// Others have received this for it.
     pub fn put_in(&mut self, came: io::Result<&[u8]>) -> Result<(), WireError> {
-        match came {
-            Ok([]) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-            Ok(came) => {
-                self.input.put(came);
-                Ok(())
-            }
-            // It may still come.
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        Ok(self.channel.put_in(came)?)
     }
 
     /// Can others send and receive for it?
     pub fn takes_mail(&self) -> bool {
-        !matches!(self.stream, Stream::Encrypted(_))
+        !self.channel.is_encrypted()
     }
 
     /// Takes everything until the server is ready for the next question. An error of the server's is
@@ -349,19 +326,19 @@ impl Wire {
     ) -> Result<(), WireError> {
         let mut error = None;
         loop {
-            let Some(message) = self.input.next() else {
+            let Some(message) = self.channel.arrived() else {
                 // Its last words say more than that it is gone.
                 let said = |lost| {
                     error.take().map_or(lost, |said: WireError| WireError::Lost(said.to_string()))
                 };
-                self.more().map_err(said)?;
+                self.channel.more().map_err(WireError::from).map_err(said)?;
                 continue;
             };
-            let body = self.input.body(&message);
+            let body = self.channel.body(&message);
             match message.tag {
                 b'Z' => {
                     self.transaction = body.first().copied().unwrap_or(b'I');
-                    self.input.lend();
+                    self.channel.lend();
                     return error.map_or(Ok(()), Err);
                 }
                 b'E' => {
@@ -387,20 +364,9 @@ impl Wire {
         }
     }
 
-    /// Waits until an answer begins to arrive, by the method that was chosen: that of a thread with nothing
-    /// else to do.
+    /// Waits until an answer begins to arrive, by the method that was chosen.
     pub fn wait(&mut self) -> Result<(), WireError> {
-        // Something may lie ready within an encrypted stream, where its socket does not show it.
-        if self.wait != Wait::Poll || matches!(self.stream, Stream::Encrypted(_)) {
-            return Ok(());
-        }
-        let poller = match &mut self.poller {
-            Some(poller) => poller,
-            none => none.insert(Poller::of([self.stream.socket()])?),
-        };
-        // A signal is no answer.
-        while poller.wait(None)?.next().is_none() {}
-        Ok(())
+        Ok(self.channel.wait()?)
     }
 
     /// The first number of the server's version; 0 where it names none.
@@ -416,37 +382,17 @@ impl Wire {
 
     /// The socket, for whoever waits for several.
     pub fn socket(&self) -> BorrowedFd<'_> {
-        self.stream.socket()
+        self.channel.socket()
     }
 
     fn body(&self, message: &Message) -> &[u8] {
-        self.input.body(message)
+        self.channel.body(message)
     }
 
     fn flush(&mut self) -> Result<(), WireError> {
-        let written = self.stream.write_all(&self.out);
+        let written = self.channel.write_all(&self.out);
         self.out.clear();
         Ok(written?)
-    }
-
-    /// The next message, waited for if need be.
-    fn next(&mut self) -> Result<Message, WireError> {
-        loop {
-            if let Some(message) = self.input.next() {
-                return Ok(message);
-            }
-            self.more()?;
-        }
-    }
-
-    /// Receives more, waited for if need be.
-    fn more(&mut self) -> Result<(), WireError> {
-        match self.input.receive(|room| self.stream.read(room)) {
-            Ok(0) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-            Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            Err(error) => Err(error.into()),
-        }
     }
 }
 

@@ -3,9 +3,11 @@
 
 pub mod account;
 pub mod address;
+pub mod channel;
 pub mod errand;
 pub mod ground;
 pub mod input;
+pub mod lines;
 pub mod process;
 pub mod quarters;
 pub mod stream;

@@ -177,11 +177,8 @@ impl Session for Filler {
 
     fn counted(&mut self) -> Counted {
         let there = self.rows().ok();
-        let proved = self.ledger.settle(there);
-        let is_full = there.is_some_and(|there| there >= self.empty_at);
-        if is_full && self.connection.run(&self.empty).is_ok() {
-            self.ledger.emptied();
-        }
+        let empty = || self.connection.run(&self.empty).is_ok();
+        let proved = self.ledger.settle_and_empty(there, self.empty_at, empty);
         Counted {
             proved: BTreeMap::from([("rows_counted", proved)]),
             at: CpuSet::from_iter([affinity::current_cpu()]),

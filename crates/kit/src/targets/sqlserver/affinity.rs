@@ -11,8 +11,6 @@ use std::sync::{Mutex, PoisonError};
 
 use hopcost_core::CpuSet;
 
-use super::scripts;
-use super::tokens::ServerError;
 use super::wire::{Wire, WireError};
 
 /// A server's binding, while we change it.
@@ -54,7 +52,7 @@ fn write_down(wire: &mut Wire) -> Result<(), WireError> {
     if written(wire)?.is_some() {
         return Ok(());
     }
-    let rows = wire.query(sql("affinity", wire)?)?;
+    let rows = wire.query(wire.script("affinity")?)?;
     let is_auto =
         rows.iter().any(|row| row.first().is_some_and(|kind| kind.as_deref() == Some(AUTO)));
     let cpus = rows.into_iter().filter_map(|row| row.into_iter().nth(1).flatten());
@@ -65,7 +63,7 @@ fn write_down(wire: &mut Wire) -> Result<(), WireError> {
 
 /// To what the server was bound before we changed it.
 fn written(wire: &mut Wire) -> Result<Option<String>, WireError> {
-    let rows = wire.query(sql("mark", wire)?)?;
+    let rows = wire.query(wire.script("mark")?)?;
     Ok(rows
         .into_iter()
         .flatten()
@@ -73,17 +71,11 @@ fn written(wire: &mut Wire) -> Result<Option<String>, WireError> {
         .find_map(|line| line.strip_prefix(WORD).map(str::to_owned)))
 }
 
-fn sql(name: &str, wire: &Wire) -> Result<&'static str, WireError> {
-    let told =
-        |reason: hopcost_core::Reason| WireError::Server(ServerError::of(reason.to_string()));
-    scripts::sql(name, &wire.version).map_err(told)
-}
-
 fn set(wire: &mut Wire, cpus: &str) -> Result<(), WireError> {
     if cpus == AUTO {
-        return wire.query(sql("set_affinity_auto", wire)?).map(drop);
+        return wire.query(wire.script("set_affinity_auto")?).map(drop);
     }
-    wire.query(&sql("set_affinity", wire)?.replace("{cpus}", cpus)).map(drop)
+    wire.query(&wire.script("set_affinity")?.replace("{cpus}", cpus)).map(drop)
 }
 
 /// Puts back what was changed; what that was, if anything was.

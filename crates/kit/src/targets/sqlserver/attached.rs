@@ -18,8 +18,7 @@ use super::super::{Heard, Wanted, data_words, say, wanted};
 use super::affinity::{self, Affinity};
 use super::instance::Server;
 use super::load::Loader;
-use super::scripts::{self, year_of};
-use super::tokens::ServerError;
+use super::scripts::year_of;
 use super::wire::{Wire, WireError, is_local};
 use super::{DATABASE, Ports, schema};
 
@@ -72,19 +71,13 @@ pub fn open(
     Ok(Box::new(Attached { server, wire, address, keep: setup.keep_data || is_there }))
 }
 
-fn script(wire: &Wire, name: &str) -> Result<&'static str, WireError> {
-    let told =
-        |reason: hopcost_core::Reason| WireError::Server(ServerError::of(reason.to_string()));
-    scripts::sql(name, &wire.version).map_err(told)
-}
-
 fn said(wire: &mut Wire, name: &str) -> Result<Option<String>, WireError> {
-    let sql = script(wire, name)?;
+    let sql = wire.script(name)?;
     wire.value(sql)
 }
 
 fn identity(wire: &mut Wire) -> Result<[String; 4], WireError> {
-    let sql = script(wire, "identity")?;
+    let sql = wire.script("identity")?;
     let row = wire.query(sql)?.into_iter().next().unwrap_or_default();
     let mut values = row.into_iter().map(Option::unwrap_or_default);
     Ok([(); 4].map(|()| values.next().unwrap_or_default()))
@@ -116,7 +109,7 @@ fn mark(wire: &mut Wire) -> Result<Mark, WireError> {
     if said(wire, "mark_is_there")?.as_deref() == Some("0") {
         return Ok(Mark::Foreign);
     }
-    let sql = script(wire, "mark")?;
+    let sql = wire.script("mark")?;
     Ok(Mark::Ours(wire.query(sql)?.into_iter().flatten().flatten().collect()))
 }
 
@@ -187,7 +180,7 @@ fn put_back_and_drop(wire: &mut Wire) -> Result<Option<String>, WireError> {
 
 /// Ends what the server still does for a hopcost that is gone: it would hold on to our tables to its end.
 fn end_stragglers(wire: &mut Wire) -> Result<(), WireError> {
-    let sql = script(wire, "end_stragglers")?;
+    let sql = wire.script("end_stragglers")?;
     for number in wire.query(sql)?.into_iter().flatten().flatten() {
         // It may have ended meanwhile.
         let _ = wire.query(&format!("KILL {number}"));

@@ -144,14 +144,9 @@ impl Filler {
             return None;
         }
         let there = self.count(wire).ok();
-        let proved = self.ledger.settle(there);
         // A table in memory knows no TRUNCATE.
-        if there.is_some_and(|there| there >= self.empty_at)
-            && wire.query(&format!("DELETE FROM [{}]", self.table)).is_ok()
-        {
-            self.ledger.emptied();
-        }
-        Some(proved)
+        let empty = || wire.query(&format!("DELETE FROM [{}]", self.table)).is_ok();
+        Some(self.ledger.settle_and_empty(there, self.empty_at, empty))
     }
 
     fn count(&self, wire: &mut Wire) -> Result<u64, WireError> {

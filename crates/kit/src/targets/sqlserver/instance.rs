@@ -12,7 +12,7 @@ use hopcost_core::{
 
 use super::super::ledger::Ledger;
 use super::super::remote::address::Address;
-use super::super::remote::stream::Line;
+use super::super::remote::lines::{FAREWELL, Lines, in_a_hurry};
 use super::super::remote::{SERVED, failed};
 use super::Ports;
 use super::affinity::Affinity;
@@ -41,38 +41,19 @@ pub struct Server {
     are_served: Arc<AtomicBool>,
 }
 
-/// The connections to a server, for whoever hangs up.
-#[derive(Default)]
-pub struct Lines(Mutex<Vec<(Line, u32)>>);
-
-/// A server that does not let us in so soon has other troubles.
-const FAREWELL: Duration = Duration::from_secs(5);
-
-impl Lines {
-    /// One more.
-    pub fn add(&self, wire: &Wire) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((wire.line(), wire.number));
+/// Ends all connections, on our side and on the server's, which would only notice when it has an answer.
+fn hang_up(lines: &Lines, address: &Address) {
+    let ours = lines.hang_up();
+    let Ok(mut wire) = Wire::connect(&in_a_hurry(address)) else { return };
+    if wire.limit(Some(FAREWELL)).is_err() {
+        return;
     }
-
-    /// Ends them all, on our side and on the server's, which would only notice when it has an answer.
-    fn hang_up(&self, address: &Address) {
-        let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for (line, _) in &lines {
-            line.hang_up();
-        }
-        let patience = address.patience.min(FAREWELL);
-        let Ok(mut wire) = Wire::connect(&Address { patience, ..address.clone() }) else { return };
-        if wire.limit(Some(FAREWELL)).is_err() {
-            return;
-        }
-        let Ok(sql) = scripts::sql("end_stragglers", &wire.version) else { return };
-        let ours: Vec<u32> = lines.iter().map(|(_, number)| *number).collect();
-        let there = wire.query(sql).unwrap_or_default().into_iter().flatten().flatten();
-        let numbers = there.filter_map(|number| number.parse().ok());
-        for number in numbers.filter(|number| ours.contains(number)) {
-            // It may have ended meanwhile.
-            let _ = wire.query(&format!("KILL {number}"));
-        }
+    let Ok(sql) = scripts::sql("end_stragglers", &wire.version) else { return };
+    let there = wire.query(sql).unwrap_or_default().into_iter().flatten().flatten();
+    let numbers = there.filter_map(|number| number.parse().ok());
+    for number in numbers.filter(|number| ours.contains(number)) {
+        // It may have ended meanwhile.
+        let _ = wire.query(&format!("KILL {number}"));
     }
 }
 
@@ -99,7 +80,7 @@ impl Server {
             crate::datasets::DATASETS.iter().copied().find(|dataset| dataset.name() == name)
         });
         let lines = Lines::default();
-        lines.add(&warden);
+        lines.add(warden.line(), warden.number);
         Ok(Self {
             warden: Mutex::new(warden),
             lines,
@@ -216,7 +197,7 @@ impl Instance for Server {
     }
 
     fn hang_up(&self) {
-        self.lines.hang_up(&self.address);
+        hang_up(&self.lines, &self.address);
     }
 }
 

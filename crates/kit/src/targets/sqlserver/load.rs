@@ -105,8 +105,7 @@ fn make(wire: &mut Wire, table: &hopcost_core::Table) -> Result<(), WireError> {
     if !schema::is_in_memory(table) {
         return wire.query(&schema::create(table, table.name)).map(drop);
     }
-    let room = super::scripts::sql("memory_filegroup", &wire.version);
-    let room = room.map_err(|reason| WireError::Server(ServerError::of(reason.to_string())))?;
+    let room = wire.script("memory_filegroup")?;
     for sql in [room.to_owned(), schema::create_in_memory(table), schema::create_procedure(table)] {
         wire.query(&sql)?;
     }

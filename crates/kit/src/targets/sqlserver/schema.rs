@@ -6,7 +6,7 @@
 
 use hopcost_core::{Answer, Column, Dataset, Kind, Row, RowSink, Setup, Table};
 
-use super::super::Wanted;
+use super::super::{SAMPLES, Wanted, samples};
 use super::packet::put_wide;
 use super::tokens::token;
 use super::types::{code, identifier_bytes, moment_bytes};
@@ -28,13 +28,6 @@ pub fn digest_of(setup: &Setup<'_>, Wanted { index, table }: &Wanted) -> u64 {
         digest.add(rows.message.iter().fold(Row::new(), |row, byte| row.integer((*byte).into())));
     }
     digest.digest
-}
-
-/// Rows from all over a table.
-fn samples(table: &Table) -> impl Iterator<Item = u64> {
-    let count = SAMPLES.min(table.rows);
-    let step = table.rows / count.max(1);
-    (0..count).map(move |n| n * step)
 }
 
 /// Is it to be kept in memory, and no log of it written?
@@ -135,8 +128,6 @@ pub fn bytes(dataset: &dyn Dataset, index: usize, table: &Table) -> u64 {
     table.rows * (row + further * INDEX_ENTRY_BYTES) * FILL_NUMERATOR / FILL_DENOMINATOR
 }
 
-/// Rows from all over a table that stand for all of it.
-const SAMPLES: u64 = 64;
 /// A row's head, its place on the page, and which of its values are missing.
 const ROW_BYTES: u64 = 11;
 /// An entry of an index, with the key that it leads to.

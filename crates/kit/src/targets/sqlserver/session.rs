@@ -20,10 +20,10 @@ use hopcost_core::{
 
 use super::super::ledger::Ledger;
 use super::super::remote::address::Address;
+use super::super::remote::lines::Lines;
 use super::super::remote::{compared_with, failed};
 use super::affinity::Affinity;
 use super::filling::{Filler, Fillings};
-use super::instance::Lines;
 use super::packet::{HEAD, kind, put_wide};
 use super::scripts;
 use super::tokens::Piece;
@@ -134,7 +134,7 @@ impl Connection {
         let calls = opening.statements.iter().map(prepare).collect::<Result<_, _>>()?;
         // A call takes as long as it takes.
         wire.limit(None).map_err(failed)?;
-        opening.lines.add(&wire);
+        opening.lines.add(wire.line(), wire.number);
         Ok(Self {
             wire,
             calls,

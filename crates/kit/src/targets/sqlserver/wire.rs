@@ -12,14 +12,15 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::Duration;
 
-use hopcost_sys::readiness::Poller;
+use hopcost_core::Reason;
 use thiserror::Error;
 
-use super::super::remote::address::{Address, Place, Wait};
-use super::super::remote::input::{Input, Message};
+use super::super::remote::address::{Address, Place};
+use super::super::remote::channel::{self, Channel};
 use super::super::remote::stream::{Line, Stream, words};
 use super::login;
 use super::packet::{self, LAST, Packets, kind, put_wide};
+use super::scripts;
 use super::tokens::{Piece, ServerError, Told};
 use super::types::code;
 
@@ -45,15 +46,11 @@ pub type Rows = Vec<Vec<Option<String>>>;
 
 /// A connection, ready for questions.
 pub struct Wire {
-    stream: Stream,
-    input: Input<Packets>,
+    channel: Channel<Packets>,
     out: Vec<u8>,
     /// An answer of several packets, put together.
     answer: Vec<u8>,
     told: Told,
-    wait: Wait,
-    /// By what it waits, once it has.
-    poller: Option<Poller>,
     packet_bytes: usize,
     /// The server's own number for it.
     pub number: u32,
@@ -66,8 +63,6 @@ const FATAL: u8 = 20;
 /// What we ask for, and what it is until the server agrees.
 const PACKET_BYTES: usize = 16 << 10;
 const FIRST_PACKET_BYTES: usize = 4096;
-/// What is longer is sent by itself: a socket that is empty takes this much at once.
-const MOST_TAKEN_ALONG: usize = 4 << 10;
 /// What stands before each question: how long it is, and that no transaction is open.
 const HEADERS: [u8; 22] = [22, 0, 0, 0, 18, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
 /// Text that is longer comes in pieces.
@@ -85,13 +80,10 @@ impl Wire {
         let told = |words: String| WireError::Lost(format!("sqlserver:{address}: {words}"));
         let stream = Stream::open(address, Path::to_path_buf).map_err(told)?;
         let mut wire = Self {
-            stream,
-            input: Input::default(),
+            channel: Channel::new(stream, address.wait),
             out: Vec::new(),
             answer: Vec::new(),
             told: Told::default(),
-            wait: address.wait,
-            poller: None,
             packet_bytes: FIRST_PACKET_BYTES,
             number: 0,
             version: String::new(),
@@ -109,8 +101,8 @@ impl Wire {
         self.say(kind::PRELOGIN, &login::first(address))?;
         let answer = self.message()?;
         if login::is_encrypted(&answer, address.tls).map_err(lost)? {
-            let encrypted = self.stream.encrypted_in(address, Some(login::ENVELOPE));
-            self.stream = encrypted.map_err(WireError::Lost)?;
+            let over = |stream: &Stream| stream.encrypted_in(address, Some(login::ENVELOPE));
+            self.channel.go_on(over).map_err(WireError::Lost)?;
         }
         // It is shown to who looks who is connected.
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -131,12 +123,12 @@ impl Wire {
     /// From here on nobody waits longer than this for a word of the server's, or as long as it takes. Who has
     /// waited so long has lost it.
     pub fn limit(&self, most: Option<Duration>) -> Result<(), WireError> {
-        Ok(self.stream.limit(most)?)
+        Ok(self.channel.limit(most)?)
     }
 
     /// What whoever hangs up has to know.
     pub fn line(&self) -> Line {
-        self.stream.line()
+        self.channel.line()
     }
 
     /// How text is ordered on the server, in its words for it.
@@ -164,6 +156,12 @@ impl Wire {
     /// The first value of the first row, if there is one.
     pub fn value(&mut self, sql: &str) -> Result<Option<String>, WireError> {
         Ok(self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
+    }
+
+    /// The statement of this name, for this server's version.
+    pub fn script(&self, name: &str) -> Result<&'static str, WireError> {
+        let told = |reason: Reason| WireError::Server(ServerError::of(reason.to_string()));
+        scripts::sql(name, &self.version).map_err(told)
     }
 
     /// Has a statement compiled: its number.
@@ -217,7 +215,7 @@ impl Wire {
     }
 
     fn send(&mut self, packets: &[u8]) -> Result<(), WireError> {
-        let Err(error) = self.stream.write_all(packets) else { return Ok(()) };
+        let Err(error) = self.channel.write_all(packets) else { return Ok(()) };
         // Who hung up may have said why.
         self.until_done(|_| Ok(()))?;
         Err(error.into())
@@ -225,30 +223,17 @@ impl Wire {
 
     /// Sends the packets of a call, or leaves that to who sends for many.
     pub fn ask(&mut self, packets: &[u8], out: Option<&mut Vec<u8>>) -> Result<(), WireError> {
-        match out.filter(|_| packets.len() <= MOST_TAKEN_ALONG) {
-            Some(out) => out.extend_from_slice(packets),
-            None => self.send(packets)?,
-        }
-        Ok(())
+        if channel::is_left(packets, out) { self.send(packets) } else { Ok(()) }
     }
 
     /// Others have received this for it.
     pub fn put_in(&mut self, came: io::Result<&[u8]>) -> Result<(), WireError> {
-        match came {
-            Ok([]) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-            Ok(came) => {
-                self.input.put(came);
-                Ok(())
-            }
-            // It may still come.
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        Ok(self.channel.put_in(came)?)
     }
 
     /// Can others send and receive for it?
     pub fn takes_mail(&self) -> bool {
-        !matches!(self.stream, Stream::Encrypted(_))
+        !self.channel.is_encrypted()
     }
 
     /// Takes an answer, to its end.
@@ -259,8 +244,8 @@ impl Wire {
     ) -> Result<(), WireError> {
         self.answer.clear();
         let outcome = loop {
-            let message = self.packet()?;
-            let body = self.input.body(&message);
+            let message = self.channel.next()?;
+            let body = self.channel.body(&message);
             let is_last = message.tag & LAST != 0;
             if is_last && self.answer.is_empty() {
                 break self.told.take(body, &mut take);
@@ -270,7 +255,7 @@ impl Wire {
                 break self.told.take(&self.answer, &mut take);
             }
         };
-        self.input.lend();
+        self.channel.lend();
         outcome.map_err(|said| match said.class {
             FATAL.. => WireError::Lost(format!("the server ended the connection: {said}")),
             _ => WireError::Server(said),
@@ -281,50 +266,22 @@ impl Wire {
     fn message(&mut self) -> Result<Vec<u8>, WireError> {
         let mut all = Vec::new();
         loop {
-            let message = self.packet()?;
-            all.extend_from_slice(self.input.body(&message));
+            let message = self.channel.next()?;
+            all.extend_from_slice(self.channel.body(&message));
             if message.tag & LAST != 0 {
                 return Ok(all);
             }
         }
     }
 
-    /// The next packet.
-    #[inline]
-    fn packet(&mut self) -> Result<Message, WireError> {
-        loop {
-            if let Some(message) = self.input.next() {
-                return Ok(message);
-            }
-            let stream = &mut self.stream;
-            match self.input.receive(|room| stream.read(room)) {
-                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
-    /// Waits until an answer begins to arrive, by the method that was chosen: that of a thread with nothing
-    /// else to do.
+    /// Waits until an answer begins to arrive, by the method that was chosen.
     pub fn wait(&mut self) -> Result<(), WireError> {
-        // Something may lie ready within an encrypted stream, where its socket does not show it.
-        if self.wait != Wait::Poll || matches!(self.stream, Stream::Encrypted(_)) {
-            return Ok(());
-        }
-        let poller = match &mut self.poller {
-            Some(poller) => poller,
-            none => none.insert(Poller::of([self.stream.socket()])?),
-        };
-        // A signal is no answer.
-        while poller.wait(None)?.next().is_none() {}
-        Ok(())
+        Ok(self.channel.wait()?)
     }
 
     /// The socket, for whoever waits for several.
     pub fn socket(&self) -> BorrowedFd<'_> {
-        self.stream.socket()
+        self.channel.socket()
     }
 }
 
