@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use hopcost_kit::experiments::EXPERIMENTS;
 
-use on_postgresql::{Bench, alone, text, wait_until};
+use on_postgresql::Bench;
+use on_postgresql::at_work::{alone, text, wait_until};
 
 /// What of the machine anybody could have changed.
 const SYSTEM: [&str; 6] = [

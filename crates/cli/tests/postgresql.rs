@@ -10,7 +10,8 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 use hopcost_sys::ring::Ring;
-use on_postgresql::{Bench, alone, text};
+use on_postgresql::Bench;
+use on_postgresql::at_work::{alone, text};
 
 #[test]
 fn a_killed_run_leaves_a_schema_that_restore_drops_and_nothing_else() {

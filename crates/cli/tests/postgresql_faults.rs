@@ -9,62 +9,14 @@ mod on_postgresql;
 mod proxy;
 
 use std::fs;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use disk::SmallDisk;
-use on_postgresql::{Bench, PostgreSql, alone, text, wait_until};
+use on_postgresql::at_work::{
+    NOT_PUT_BACK, PUT_BACK, Server, alone, interrupted, text, wait_until,
+};
+use on_postgresql::{Bench, PostgreSql};
 use proxy::Proxy;
-
-impl Bench {
-    /// What remains of a run that failed after some blocks: its reason is stored, and so are these.
-    fn failed(&self, run: Child, words: &[&str]) {
-        let output = run.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-        let report = text(&self.hopcost(&["report"]).output().unwrap());
-        let is_told = |told: &str| words.iter().any(|words| told.contains(words));
-        assert!(is_told(&text(&output)), "{}", text(&output));
-        let told = report.split("was not finished (").nth(1).unwrap_or_else(|| panic!("{report}"));
-        assert!(is_told(told), "{report}");
-        let blocks = report.split(" blocks").next().unwrap().rsplit(' ').next().unwrap();
-        assert!(blocks.parse::<i64>().unwrap() >= 2, "{report}");
-    }
-
-    /// A run that is at work and has finished some blocks. Each begins with a store of its own.
-    fn at_work(&self, url: &str) -> Child {
-        let _ = fs::remove_file(self.dir.path().join("hopcost.db"));
-        let run = self.long_run_on(url).spawn().unwrap();
-        self.wait_for_blocks(2);
-        run
-    }
-
-    /// What `hopcost restore` says, of this server or of others.
-    fn restore(&self) -> Output {
-        self.hopcost(&["restore"]).output().unwrap()
-    }
-
-    /// Is something written down that is to be dropped in this server?
-    fn has_promise(&self) -> bool {
-        let here = self.server.directory().file_name().unwrap().to_string_lossy().into_owned();
-        text(&self.restore()).contains(&here)
-    }
-}
-
-/// The codes of a command that was interrupted and could, or could not, drop what it had made.
-const PUT_BACK: i32 = 130;
-const NOT_PUT_BACK: i32 = 1;
-
-fn interrupt(child: &Child) {
-    let done = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(done.success());
-}
-
-/// Interrupts a command: what it says when it ends with this code.
-fn interrupted(child: Child, code: i32) -> String {
-    interrupt(&child);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(code), "{}", text(&output));
-    text(&output)
-}
 
 #[test]
 fn a_full_disk_ends_a_run_and_a_load_with_words() {
@@ -134,7 +86,11 @@ fn a_connection_that_is_cut_or_silent_is_told_and_never_in_the_way_of_an_interru
     let bench = Bench::new(&[]);
     let before = bench.server.dump();
     let network = Proxy::before(bench.server.socket());
-    let url = format!("postgres:{}", network.url("&connect_timeout=3"));
+    let url = |limit: u32| {
+        let to = format!("//me@127.0.0.1:{}/postgres", network.port());
+        format!("postgres:{to}?sslmode=disable&connect_timeout={limit}")
+    };
+    let (url, soon) = (url(3), url(1));
 
     let run = bench.at_work(&url);
     network.reset();
@@ -143,7 +99,6 @@ fn a_connection_that_is_cut_or_silent_is_told_and_never_in_the_way_of_an_interru
 
     // Who is not let in has a limit.
     network.be_silent(true);
-    let soon = format!("postgres:{}", network.url("&connect_timeout=1"));
     let drive = ["drive", &soon, "--workload", "null_call", "--duration", "0.1s"];
     let output = bench.hopcost(&drive).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
@@ -166,7 +121,7 @@ fn a_connection_that_is_cut_or_silent_is_told_and_never_in_the_way_of_an_interru
             let mut drive = bench.hopcost(&["drive", &url, "--workload", "null_call"]);
             drive.args(["--duration", "10m", "--threads", "1", "--clients", &clients.to_string()]);
             let drive = drive.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-            wait_until("all clients are at work", || sessions_at_work(&bench) >= clients);
+            wait_until("all clients are at work", || bench.server.sessions_at_work() >= clients);
             drive
         };
         let silent = drive();
@@ -174,29 +129,15 @@ fn a_connection_that_is_cut_or_silent_is_told_and_never_in_the_way_of_an_interru
         let said = interrupted(silent, PUT_BACK);
         assert!(!said.contains("still there"), "nothing was made: {said}");
         network.be_silent(false);
-        wait_until("they are gone", || sessions(&bench) == 0);
+        wait_until("they are gone", || bench.server.sessions() == 0);
 
         let reset = drive();
         network.reset();
         let output = reset.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{}", text(&output));
         assert!(text(&output).contains("null_call: the connection was reset"), "{}", text(&output));
-        wait_until("they are gone", || sessions(&bench) == 0);
+        wait_until("they are gone", || bench.server.sessions() == 0);
     }
-}
-
-fn sessions(bench: &Bench) -> u32 {
-    let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hopcost'";
-    bench.server.ask(sql).parse().unwrap()
-}
-
-/// How many have begun a statement well after the last of them was let in: statements are prepared
-/// before that.
-fn sessions_at_work(bench: &Bench) -> u32 {
-    let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hopcost' \
-               AND query_start > (SELECT max(backend_start) + interval '200 ms' \
-               FROM pg_stat_activity WHERE application_name = 'hopcost')";
-    bench.server.ask(sql).parse().unwrap()
 }
 
 #[test]
@@ -205,12 +146,8 @@ fn loads_and_drives_that_are_interrupted_or_killed_leave_what_was_there_before()
     let bench = Bench::new(&[]);
     let url = bench.url();
     let before = bench.server.dump();
-    let spawn = |arguments: &[&str]| {
-        let mut command = bench.hopcost(arguments);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-    };
     let load = || {
-        let load = spawn(&["load", &url, "tpcc", "--scale", "20"]);
+        let load = bench.spawn(&["load", &url, "tpcc", "--scale", "20"]);
         wait_until("a table is being filled", || {
             let copies = "SELECT count(*) FROM pg_stat_progress_copy WHERE tuples_processed > 0";
             bench.server.ask(copies) != "0"
@@ -219,27 +156,18 @@ fn loads_and_drives_that_are_interrupted_or_killed_leave_what_was_there_before()
     };
     let drive = || {
         let drive = ["drive", &url, "--workload", "newest_bounded", "--scale", "100"];
-        let drive = spawn(&[&drive[..], &["--duration", "10m", "--clients", "3"]].concat());
-        wait_until("the data is there, and clients at work", || sessions(&bench) >= 4);
+        let drive = bench.spawn(&[&drive[..], &["--duration", "10m", "--clients", "3"]].concat());
+        wait_until("the data is there, and clients at work", || bench.server.sessions() >= 4);
         drive
     };
-    let killed = |mut child: Child| {
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(bench.has_schema());
-        let restored = text(&bench.restore());
-        assert!(restored.contains("dropped the schema hopcost"), "{restored}");
-        assert_eq!(bench.server.dump(), before);
-    };
-
     interrupted(load(), PUT_BACK);
     assert!(!bench.has_promise());
     assert_eq!(bench.server.dump(), before);
-    killed(load());
+    bench.killed(load(), &before);
     interrupted(drive(), PUT_BACK);
     assert!(!bench.has_promise());
     assert_eq!(bench.server.dump(), before);
-    killed(drive());
+    bench.killed(drive(), &before);
 
     // What was loaded to stay does, whatever becomes of those who use it.
     let small = ["load", &url, "archive_view", "--scale", "100"];

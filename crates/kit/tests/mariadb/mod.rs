@@ -5,6 +5,7 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hopcost_kit::targets::mysql::{Asked, Wire, read};
@@ -15,53 +16,126 @@ const NEEDED: &str = "this test needs MariaDB: apt-get install mariadb-server-co
 
 /// The server. Its user root needs no password.
 pub struct MariaDb {
-    child: Child,
+    child: Mutex<Option<Child>>,
     dir: tempfile::TempDir,
+    data: PathBuf,
     port: u16,
+    options: Vec<String>,
+    /// A process whose mounts it sees.
+    within: Option<u32>,
 }
 
 impl MariaDb {
     /// Reachable by a Unix socket, and over TCP on loopback.
     pub fn start(options: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let user = is_root().then(|| nobody().expect("a user 'nobody'"));
-        if let Some((user, group)) = user {
-            chown(dir.path(), Some(user), Some(group)).unwrap();
-        }
-        let own = |name: &str, path: &Path| format!("--{name}={}", path.display());
         let data = dir.path().join("data");
         std::fs::create_dir(&data).unwrap();
-        if let Some((user, group)) = user {
-            chown(&data, Some(user), Some(group)).unwrap();
-        }
-        let script = dir.path().join("system-tables");
-        std::fs::write(&script, system_tables()).unwrap();
-        let mut install = command("mariadbd", user);
-        install.args(["--no-defaults", "--bootstrap", &own("datadir", &data)]);
-        install.arg(own("tmpdir", dir.path())).stdin(std::fs::File::open(&script).unwrap());
-        let output = install.current_dir(dir.path()).output().expect(NEEDED);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Self::made(dir, data, None, options)
+    }
+
+    /// The same with its tables on a file system that the process `within` sees at `data`.
+    pub fn with_its_tables_in(data: &Path, within: u32, options: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        Self::made(dir, data.to_owned(), Some(within), options)
+    }
+
+    /// One that follows another, which logs what it does.
+    pub fn follow(leader: &Self) -> Self {
+        let server = Self::start(&["--server-id=2"]);
+        leader.ask("CREATE USER follower@'127.0.0.1' IDENTIFIED BY 'follows'");
+        leader.ask("GRANT REPLICATION SLAVE ON *.* TO follower@'127.0.0.1'");
+        server.ask(&format!(
+            "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {}, MASTER_USER = 'follower', \
+             MASTER_PASSWORD = 'follows'",
+            leader.port
+        ));
+        server.ask("START SLAVE");
+        server
+    }
+
+    fn made(dir: tempfile::TempDir, data: PathBuf, within: Option<u32>, options: &[&str]) -> Self {
         let port = 20_000 + (std::process::id() % 20_000) as u16 + next();
-        let mut server = command("mariadbd", user);
-        server.args(["--no-defaults", "--bind-address=127.0.0.1", "--local-infile=ON"]);
-        server.args([&own("datadir", &data), &own("tmpdir", dir.path())]);
-        server.args([&own("socket", &dir.path().join("socket")), &format!("--port={port}")]);
-        server.arg(own("pid-file", &dir.path().join("pid"))).args(options).current_dir(dir.path());
-        let log = std::fs::File::create(dir.path().join("log")).unwrap();
-        let child = server.stderr(log).spawn().expect(NEEDED);
-        let server = Self { child, dir, port };
+        let options = options.iter().map(|option| (*option).to_owned()).collect();
+        let server = Self { child: Mutex::new(None), dir, data, port, options, within };
+        if let Some((user, group)) = user() {
+            let inside = server.within.is_none().then_some(server.data.as_path());
+            for path in [Some(server.dir.path()), inside].into_iter().flatten() {
+                chown(path, Some(user), Some(group)).unwrap();
+            }
+        }
+        let script = server.dir.path().join("system-tables");
+        std::fs::write(&script, system_tables()).unwrap();
+        let mut install = server.command();
+        install.arg("--bootstrap").stdin(std::fs::File::open(&script).unwrap());
+        let output = install.output().expect(NEEDED);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        server.start_again();
+        server
+    }
+
+    /// Starts it, perhaps after it was killed.
+    pub fn start_again(&self) {
+        let own = |name: &str| self.dir.path().join(name).display().to_string();
+        let mut server = self.command();
+        server.args([format!("--socket={}", own("socket")), format!("--port={}", self.port)]);
+        server.arg(format!("--pid-file={}", own("pid")));
+        let log = std::fs::File::create(own("log")).unwrap();
+        *self.child() = Some(server.stderr(log).spawn().expect(NEEDED));
         for _ in 0..600 {
-            if server.try_to_connect().is_some() {
-                return server;
+            if self.try_to_connect().is_some() {
+                return;
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        panic!("it does not answer: {:?}", std::fs::read_to_string(server.dir.path().join("log")));
+        panic!("it does not answer: {:?}", std::fs::read_to_string(own("log")));
+    }
+
+    /// Ends it as a crash does.
+    pub fn kill(&self) {
+        let Some(mut child) = self.child().take() else { return };
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+
+    fn child(&self) -> MutexGuard<'_, Option<Child>> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its program, with what all that it does needs.
+    fn command(&self) -> Command {
+        let mut command = match (self.within, user()) {
+            (Some(pid), Some((user, group))) => {
+                let mut command = Command::new("nsenter");
+                command.args(["--target", &pid.to_string(), "--mount"]);
+                command.args([format!("--setuid={user}"), format!("--setgid={group}")]);
+                command.arg("mariadbd");
+                command
+            }
+            (_, user) => {
+                let mut command = Command::new("mariadbd");
+                if let Some((user, group)) = user {
+                    command.uid(user).gid(group);
+                }
+                command
+            }
+        };
+        command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).current_dir(self.dir.path());
+        command.args(["--no-defaults", &format!("--datadir={}", self.data.display())]);
+        command.arg(format!("--tmpdir={}", self.dir.path().display()));
+        command.args(["--bind-address=127.0.0.1", "--local-infile=ON"]).args(&self.options);
+        command
     }
 
     /// Its Unix socket.
     pub fn socket(&self) -> PathBuf {
         self.dir.path().join("socket")
+    }
+
+    /// Where its files are.
+    pub fn directory(&self) -> &Path {
+        self.dir.path()
     }
 
     /// Where it is, after the name of the target.
@@ -81,17 +155,34 @@ impl MariaDb {
         }
     }
 
+    /// All values of an answer.
+    pub fn rows(&self, sql: &str) -> Vec<String> {
+        let mut wire = self.try_to_connect().expect("it answers");
+        wire.query(sql).unwrap().into_iter().flatten().flatten().collect()
+    }
+
     /// The first value of an answer, or nothing.
     pub fn ask(&self, sql: &str) -> String {
-        let mut wire = self.try_to_connect().expect("it answers");
-        wire.value(sql).unwrap().unwrap_or_default()
+        self.rows(sql).into_iter().next().unwrap_or_default()
+    }
+
+    /// Everything that is in it and not its own, as it was made, and a checksum of the rows.
+    pub fn dump(&self) -> String {
+        let of_users =
+            "TABLE_SCHEMA NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')";
+        let mut all = self.rows("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA ORDER BY 1");
+        let named = "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.TABLES";
+        for table in self.rows(&format!("{named} WHERE {of_users} ORDER BY 1")) {
+            all.extend(self.rows(&format!("SHOW CREATE TABLE {table}")));
+            all.extend(self.rows(&format!("CHECKSUM TABLE {table}")));
+        }
+        all.join("\n")
     }
 }
 
 impl Drop for MariaDb {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 
@@ -104,14 +195,9 @@ fn system_tables() -> Vec<u8> {
         .fold(before.as_bytes().to_vec(), |all, script| [all, script, b"\n".to_vec()].concat())
 }
 
-fn command(program: &str, user: Option<(u32, u32)>) -> Command {
-    let mut command = Command::new(program);
-    command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    if let Some((user, group)) = user {
-        command.uid(user).gid(group);
-    }
-    command
+/// MariaDB refuses to run as root.
+fn user() -> Option<(u32, u32)> {
+    is_root().then(|| nobody().expect("a user 'nobody'"))
 }
 
 fn nobody() -> Option<(u32, u32)> {

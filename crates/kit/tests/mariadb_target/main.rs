@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod attached;
+#[path = "../server/certificate.rs"]
+mod certificate;
 #[path = "../everything/mod.rs"]
 mod everything;
+mod faults;
 #[path = "../kept/mod.rs"]
 mod kept;
 #[path = "../mariadb/mod.rs"]
@@ -21,6 +24,7 @@ use hopcost_core::{
 };
 use hopcost_sys::affinity;
 
+use certificate::certificate;
 use everything::Everything;
 use named::{dataset, home, machine, nothing_promised, target, workload};
 

@@ -1,6 +1,8 @@
 //! A PostgreSQL server of a test's own; it ends with its value.
 #![allow(dead_code)] // each test file uses its part
 
+mod certificate;
+
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -8,6 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hopcost_sys::is_root;
+
+pub use certificate::certificate;
 
 /// Where distributions put the server's programs, by version: Debian's, and the PostgreSQL project's own
 /// packages.
@@ -255,17 +259,6 @@ fn copy(from: &Path, to: &Path) -> bool {
 fn next() -> u16 {
     static NEXT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(0);
     NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
-}
-
-/// A certificate that signs itself, and its key.
-pub fn certificate(into: &Path, name: &str) {
-    let mut command = Command::new("openssl");
-    command.args(["req", "-new", "-x509", "-days", "2", "-nodes", "-newkey", "rsa:2048"]);
-    command.args(["-subj", &format!("/CN={name}"), "-addext"]);
-    command.arg(format!("subjectAltName=DNS:{name}"));
-    command.args(["-keyout", "server.key", "-out", "server.crt"]).current_dir(into);
-    let output = command.output().expect("this test needs openssl: apt-get install openssl");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// The directory of the programs to be tried instead of those that are installed.

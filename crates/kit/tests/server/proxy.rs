@@ -46,9 +46,9 @@ impl Proxy {
         Self { port, state }
     }
 
-    /// What follows `postgres:` to reach the server through it.
-    pub fn url(&self, options: &str) -> String {
-        format!("//me@127.0.0.1:{}/postgres?sslmode=disable{options}", self.port)
+    /// Where to reach the server through it, on loopback.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// All connections that there are end with a reset (RST), in the middle of what is asked next.

@@ -153,6 +153,7 @@ impl Loading<'_> {
         let name = self.programs.flavour.name();
         let process = Process::start(name, command, place, &beside.join("log"), Stop::Killed)?;
         let address = Address {
+            scheme: self.programs.flavour.scheme(),
             place: Place::Unix(socket),
             port: 3306,
             user: "root".to_owned(),

@@ -163,7 +163,8 @@ pub enum Piece<'a> {
 impl Wire {
     /// Connects, and is let in.
     pub fn connect(address: &Address) -> Result<Self, WireError> {
-        let told = |words: String| WireError::Lost(format!("mysql:{address}: {words}"));
+        let told =
+            |words: String| WireError::Lost(format!("{}:{address}: {words}", address.scheme));
         let stream = Stream::open(address, Path::to_path_buf).map_err(told)?;
         let mut wire = Self {
             channel: Channel::new(stream, address.wait),
@@ -216,7 +217,7 @@ impl Wire {
                 next += 1;
             } else if address.tls > Tls::Prefer {
                 let words = "the server has no TLS, and sslmode asks for it";
-                return Err(WireError::Lost(format!("mysql:{address}: {words}")));
+                return Err(WireError::Lost(format!("{}:{address}: {words}", address.scheme)));
             }
         }
         let is_safe = !is_remote || self.channel.is_encrypted();
@@ -241,7 +242,8 @@ impl Wire {
 
     /// The two ends of it begin to speak TLS.
     fn secure(&mut self, address: &Address) -> Result<(), WireError> {
-        let told = |words: String| WireError::Lost(format!("mysql:{address}: {words}"));
+        let told =
+            |words: String| WireError::Lost(format!("{}:{address}: {words}", address.scheme));
         self.channel.go_on(|stream| stream.encrypted(address)).map_err(told)
     }
 
@@ -251,7 +253,7 @@ impl Wire {
         address: &Address,
         proof: &mut Proof<'_>,
     ) -> Result<(), WireError> {
-        let lost = |words: &str| WireError::Lost(format!("mysql:{address}: {words}"));
+        let lost = |words: &str| WireError::Lost(format!("{}:{address}: {words}", address.scheme));
         loop {
             let message = self.channel.next()?;
             let (number, body) = (message.tag, self.channel.body(&message).to_vec());

@@ -49,6 +49,7 @@ impl Server {
             command.arg("-c").arg(format!("{name}={value}"));
         }
         let address = Address {
+            scheme: "postgres",
             place: Place::Unix(start.beside.to_owned()),
             port: 5432,
             user: USER.to_owned(),

@@ -70,6 +70,8 @@ pub enum Wait {
 /// A server, a user, a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
+    /// The name that its URL begins with.
+    pub scheme: &'static str,
     /// Where.
     pub place: Place,
     /// Its port; it is part of the Unix socket's name, too.
@@ -204,6 +206,7 @@ fn running(
     let of_user = || if custom.database_of_user { user.clone() } else { String::new() };
     let database = or(decoded(database)?, "dbname").unwrap_or_else(of_user);
     let mut address = Address {
+        scheme: name,
         place: Place::Host(String::new()),
         port: custom.port,
         password: or(decoded(password)?, "password").map(Secret),
