@@ -1,4 +1,4 @@
-//! A MariaDB server of a test's own; it ends with its value.
+//! A MariaDB server of a test's own, or a MySQL one; it ends with its value.
 #![allow(dead_code)] // each test file uses its part
 
 use std::os::unix::fs::chown;
@@ -13,6 +13,14 @@ use hopcost_sys::is_root;
 
 /// It has to be installed: `cargo xtask test` sees to that, or says what to install.
 const NEEDED: &str = "this test needs MariaDB: apt-get install mariadb-server-core";
+
+/// The target that such a server is, and where the programs of a MySQL are that is to be taken instead.
+pub fn chosen() -> (&'static str, Option<PathBuf>) {
+    match std::env::var_os("HOPCOST_TEST_MYSQL") {
+        Some(programs) => ("mysql", Some(programs.into())),
+        None => ("mariadb", None),
+    }
+}
 
 /// The server. Its user root needs no password.
 pub struct MariaDb {
@@ -64,14 +72,23 @@ impl MariaDb {
                 chown(path, Some(user), Some(group)).unwrap();
             }
         }
-        let script = server.dir.path().join("system-tables");
-        std::fs::write(&script, system_tables()).unwrap();
-        let mut install = server.command();
-        install.arg("--bootstrap").stdin(std::fs::File::open(&script).unwrap());
-        let output = install.output().expect(NEEDED);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        server.install();
         server.start_again();
         server
+    }
+
+    /// Makes its own tables.
+    fn install(&self) {
+        let mut install = self.command();
+        if chosen().1.is_some() {
+            install.arg("--initialize-insecure");
+        } else {
+            let script = self.dir.path().join("system-tables");
+            std::fs::write(&script, system_tables()).unwrap();
+            install.arg("--bootstrap").stdin(std::fs::File::open(&script).unwrap());
+        }
+        let output = install.output().expect(NEEDED);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
     /// Starts it, perhaps after it was killed.
@@ -85,6 +102,11 @@ impl MariaDb {
         for _ in 0..600 {
             if self.try_to_connect().is_some() {
                 return;
+            }
+            let has_ended =
+                self.child().as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)));
+            if has_ended {
+                break;
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -104,16 +126,18 @@ impl MariaDb {
 
     /// Its program, with what all that it does needs.
     fn command(&self) -> Command {
+        let programs = chosen().1;
+        let program = programs.map_or("mariadbd".into(), |programs| programs.join("mysqld"));
         let mut command = match (self.within, user()) {
             (Some(pid), Some((user, group))) => {
                 let mut command = Command::new("nsenter");
                 command.args(["--target", &pid.to_string(), "--mount"]);
                 command.args([format!("--setuid={user}"), format!("--setgid={group}")]);
-                command.arg("mariadbd");
+                command.arg(program);
                 command
             }
             (_, user) => {
-                let mut command = Command::new("mariadbd");
+                let mut command = Command::new(program);
                 if let Some((user, group)) = user {
                     command.uid(user).gid(group);
                 }
@@ -124,7 +148,11 @@ impl MariaDb {
         command.stdin(Stdio::null()).stdout(Stdio::null()).current_dir(self.dir.path());
         command.args(["--no-defaults", &format!("--datadir={}", self.data.display())]);
         command.arg(format!("--tmpdir={}", self.dir.path().display()));
-        command.args(["--bind-address=127.0.0.1", "--local-infile=ON"]).args(&self.options);
+        command.args(["--bind-address=127.0.0.1", "--local-infile=ON"]);
+        if chosen().1.is_some() {
+            command.args(["--secure-file-priv=", "--mysqlx=OFF"]);
+        }
+        command.args(&self.options);
         command
     }
 
@@ -149,7 +177,7 @@ impl MariaDb {
     }
 
     fn try_to_connect(&self) -> Option<Wire> {
-        match read("mariadb", &self.url(""), &|_| None).unwrap() {
+        match read(chosen().0, &self.url(""), &|_| None).unwrap() {
             Asked::Running(address) => Wire::connect(&address).ok(),
             Asked::Managed(_) => None,
         }

@@ -3,7 +3,7 @@
 use hopcost_core::{Dataset, Workload};
 
 use super::mariadb::MariaDb;
-use super::{asks_and_is_answered, dataset, open, seat, setup, target, workload};
+use super::{asks_and_is_answered, dataset, engine, open, seat, setup, target, workload};
 
 const OURS: &str = "SELECT count(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'hopcost'";
 
@@ -27,16 +27,16 @@ fn what_is_kept_is_found_again_and_cleared() {
     let made = || {
         server.ask("SELECT CREATE_TIME FROM information_schema.TABLES WHERE TABLE_NAME = 'made_by_hopcost'")
     };
-    open("mariadb", &hopcost_core::Setup { keep_data: true, ..setup }).unwrap().close().unwrap();
+    open(engine().0, &hopcost_core::Setup { keep_data: true, ..setup }).unwrap().close().unwrap();
     let first = made();
     assert!(!first.is_empty());
     // The very same is there, and more than this workload needs: it is not loaded again, and stays.
     let less = super::workload("reporting_p2");
-    open("mariadb", &super::setup(dataset, less, 1_000, &url)).unwrap().close().unwrap();
+    open(engine().0, &super::setup(dataset, less, 1_000, &url)).unwrap().close().unwrap();
     assert_eq!(made(), first);
-    assert!(target("mariadb").clear(&url).unwrap().contains("dropped"));
+    assert!(target(engine().0).clear(&url).unwrap().contains("dropped"));
     assert_eq!(server.ask(OURS), "0");
-    assert!(target("mariadb").clear(&url).unwrap().contains("no database"));
+    assert!(target(engine().0).clear(&url).unwrap().contains("no database"));
 }
 
 #[test]
@@ -46,9 +46,9 @@ fn what_is_somebody_elses_is_not_touched() {
     server.ask("CREATE TABLE hopcost.theirs (n INT)");
     let (dataset, workload) = small();
     let url = server.url("");
-    let words = open("mariadb", &setup(dataset, workload, 1_000, &url)).err().unwrap().to_string();
+    let words = open(engine().0, &setup(dataset, workload, 1_000, &url)).err().unwrap().to_string();
     assert!(words.contains("did not make"), "{words}");
-    assert!(target("mariadb").clear(&url).unwrap().contains("no database of hopcost's"));
+    assert!(target(engine().0).clear(&url).unwrap().contains("no database of hopcost's"));
     assert_eq!(server.ask("SELECT count(*) FROM hopcost.theirs"), "0");
 }
 
@@ -58,9 +58,9 @@ fn one_hopcost_at_a_time() {
     let (dataset, workload) = small();
     let url = server.url("");
     let setup = setup(dataset, workload, 1_000, &url);
-    let instance = open("mariadb", &setup).unwrap();
+    let instance = open(engine().0, &setup).unwrap();
     let mut session = instance.session(seat()).unwrap();
-    let words = open("mariadb", &setup).err().unwrap().to_string();
+    let words = open(engine().0, &setup).err().unwrap().to_string();
     assert!(words.contains("another hopcost is at work"), "{words}");
     let request = hopcost_core::Request { statement: 0, arguments: [0; 4] };
     session.execute(&request).unwrap();
@@ -76,12 +76,12 @@ fn a_password_lets_in_and_a_wrong_one_is_told_without_it() {
     server.ask("GRANT ALL ON *.* TO me@'127.0.0.1'");
     let null = (dataset("nothing"), workload("null_call"));
     let url = server.url_of("me:right%20one");
-    let instance = open("mariadb", &setup(null.0, null.1, 1, &url)).unwrap();
+    let instance = open(engine().0, &setup(null.0, null.1, 1, &url)).unwrap();
     instance.session(seat()).unwrap();
     instance.close().unwrap();
     for wrong in ["me:wrong", "me", "nobody:right%20one"] {
         let url = server.url_of(wrong);
-        let words = open("mariadb", &setup(null.0, null.1, 1, &url)).err().unwrap().to_string();
+        let words = open(engine().0, &setup(null.0, null.1, 1, &url)).err().unwrap().to_string();
         assert!(words.contains("Access denied") && !words.contains("right"), "{words}");
         assert!(!words.contains("wrong"), "{words}");
     }
@@ -94,9 +94,13 @@ fn a_server_that_does_not_fit_says_so() {
     let url = server.url("");
     let refusal =
         |name: &str| open(name, &setup(dataset, workload, 1_000, &url)).err().unwrap().to_string();
-    assert!(refusal("mysql").contains("this server is MariaDB"), "{}", refusal("mysql"));
-    assert!(refusal("mariadb").contains("read_only"), "{}", refusal("mariadb"));
+    let (this, other, is) = match engine().0 {
+        "mysql" => ("mysql", "mariadb", "this server is MySQL"),
+        _ => ("mariadb", "mysql", "this server is MariaDB"),
+    };
+    assert!(refusal(other).contains(is), "{}", refusal(other));
+    assert!(refusal(this).contains("read_only"), "{}", refusal(this));
     server.ask("SET GLOBAL read_only = OFF");
-    assert!(refusal("mariadb").contains("local_infile"), "{}", refusal("mariadb"));
+    assert!(refusal(this).contains("local_infile"), "{}", refusal(this));
     assert_eq!(server.ask(OURS), "0");
 }

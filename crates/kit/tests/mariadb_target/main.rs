@@ -80,9 +80,9 @@ fn tables_hold_what_they_were_made_of() {
 /// MariaDB as the system has it, or the MySQL whose programs are in the directory `HOPCOST_TEST_MYSQL`.
 fn engine() -> &'static (&'static str, String) {
     static ENGINE: OnceLock<(&str, String)> = OnceLock::new();
-    ENGINE.get_or_init(|| match std::env::var("HOPCOST_TEST_MYSQL") {
-        Ok(programs) => ("mysql", format!("managed?programs={programs}")),
-        Err(_) => ("mariadb", "managed".to_owned()),
+    ENGINE.get_or_init(|| match mariadb::chosen() {
+        (name, Some(programs)) => (name, format!("managed?programs={}", programs.display())),
+        (name, None) => (name, "managed".to_owned()),
     })
 }
 

@@ -9,20 +9,21 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hopcost_core::{
-    Answer, CallError, Counted, CpuId, CpuSet, Home, Instance, Known, Locality, Look, Lookups,
-    Mail, Remote, Request, Seat, Session, Setup, TargetError,
+    Answer, CallError, Counted, CpuId, CpuSet, Filling, Home, Instance, Known, Locality, Look,
+    Lookups, Mail, Remote, Request, Seat, Session, Setup, TargetError,
 };
 use hopcost_sys::child::Stop;
 use hopcost_sys::memory::Foreign;
 use hopcost_sys::{affinity, readiness};
 
+use super::super::ledger::Ledger;
 use super::super::remote::first_arguments;
 use super::super::remote::ground::{Ground, place_of};
 use super::super::remote::input::Input;
 use super::super::remote::process::{Process, is_at};
 use super::super::remote::stream::{Line, words};
 use super::super::{Heard, data_words, homes_of, say, words_of};
-use super::protocol::{self, ANSWER, BETWEEN_PLANS, ERROR, PLANS, THREAD, Tagged};
+use super::protocol::{self, ANSWER, BETWEEN_PLANS, COUNT, ERROR, PLANS, THREAD, Tagged};
 use super::server::{Asked, LOADING, Order, READY, WORD};
 
 /// Starts the processes.
@@ -41,7 +42,14 @@ pub fn open(
     );
     let is_emulated = setup.emulation.is_some();
     let statements = setup.workload.statements(setup.shape).len();
-    Ok(Box::new(Processes { copies, identity, is_emulated, statements, workers: Mutex::default() }))
+    Ok(Box::new(Processes {
+        copies,
+        identity,
+        is_emulated,
+        statements,
+        load: rows_of_a_call(setup),
+        workers: Mutex::default(),
+    }))
 }
 
 /// A process with all the data. It ends before its directory does.
@@ -74,6 +82,7 @@ impl Copy {
             rows: setup.shape.rows,
             tables: setup.workload.tables().iter().map(|&name| name.to_owned()).collect(),
             statements: asked(setup),
+            load: rows_of_a_call(setup),
             socket: socket.clone(),
         };
         let order = serde_json::to_string(&order).map_err(|error| failed(&error))?;
@@ -105,6 +114,11 @@ fn asked(setup: &Setup<'_>) -> Vec<Asked> {
     asked.map(|(statement, example)| Asked::of(&statement, example)).collect()
 }
 
+/// The rows that a call appends, where it does.
+fn rows_of_a_call(setup: &Setup<'_>) -> Option<u64> {
+    setup.workload.filling(setup.shape).map(Filling::rows_a_call)
+}
+
 /// Waits until all is loaded: the library's version.
 fn loaded(process: &mut Process, home: Home, heard: &mut Heard<'_>) -> Result<String, TargetError> {
     let said = process.take_output().map(BufReader::new);
@@ -130,6 +144,8 @@ struct Processes {
     /// Are nodes sets of CPUs, whose pages are all in one place?
     is_emulated: bool,
     statements: usize,
+    /// The rows that a call appends, where it does.
+    load: Option<u64>,
     workers: Mutex<BTreeSet<u32>>,
 }
 
@@ -157,7 +173,8 @@ impl Instance for Processes {
         self.workers.lock().unwrap_or_else(PoisonError::into_inner).insert(thread);
         let ground = copy.ground.clone();
         let tells_pages = !self.is_emulated;
-        Ok(Box::new(Connection { wire, thread, cpu: seat.worker, ground, tells_pages }))
+        let load = self.load.map(|rows| (rows, Ledger::default()));
+        Ok(Box::new(Connection { wire, thread, cpu: seat.worker, ground, tells_pages, load }))
     }
 
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {
@@ -244,6 +261,21 @@ struct Connection {
     cpu: Option<CpuId>,
     ground: Option<Ground>,
     tells_pages: bool,
+    /// The rows that a call appends, where it does, and what is there of them.
+    load: Option<(u64, Ledger)>,
+}
+
+impl Connection {
+    /// How many rows of those that were appended are there; they are gone then.
+    fn rows_counted(&mut self) -> Option<[u64; 2]> {
+        let (_, ledger) = self.load.as_ref()?;
+        let mut question = Vec::new();
+        protocol::put(&mut question, COUNT, &[]);
+        let asked = self.wire.send(&question).and_then(|()| self.wire.next());
+        let there = asked.ok().filter(|(tag, _)| *tag == COUNT);
+        let there = there.and_then(|(_, content)| content.try_into().ok().map(u64::from_le_bytes));
+        Some(ledger.settle_and_empty(there, 0, || true))
+    }
 }
 
 fn lost(error: &io::Error) -> CallError {
@@ -252,6 +284,9 @@ fn lost(error: &io::Error) -> CallError {
 
 impl Remote for Connection {
     fn send(&mut self, request: &Request, mail: Mail<'_>) -> Result<(), CallError> {
+        if let Some((rows, ledger)) = &self.load {
+            ledger.ask(*rows);
+        }
         if let Some(out) = mail.out {
             protocol::put_call(out, request);
             return Ok(());
@@ -299,12 +334,15 @@ impl Session for Connection {
         if let Some(cpu) = self.cpu {
             proved.insert("answered_in_place", [u64::from(is_at(self.thread, cpu)), 1]);
         }
-        let ground = self.ground.as_ref();
-        if let Some(ground) = ground {
+        if let Some(ground) = &self.ground {
             proved.insert("pages_in_place", ground.in_place());
         }
+        if let Some(rows) = self.rows_counted() {
+            proved.insert("rows_counted", rows);
+        }
         let looked_up = || {
-            let found = ground.filter(|_| self.tells_pages)?.locality(Look::Glance)?;
+            let found =
+                self.ground.as_ref().filter(|_| self.tells_pages)?.locality(Look::Glance)?;
             Some(Lookups { distinct_pages: found.pages_by_node, ..Lookups::default() })
         };
         let lookups = looked_up();

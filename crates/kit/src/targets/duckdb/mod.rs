@@ -4,7 +4,8 @@
 //! Method: libduckdb is found and loaded when it is needed (`ffi`), so that the user's own version is
 //! measured. For each home a process of hopcost's is started in that place (`server`), loads the data there,
 //! and answers over a Unix socket, with a thread for each session that is pinned where the experiment wants the
-//! work done. Where the data lies is read back by the kernel.
+//! work done. Where the data lies is read back by the kernel. A load is an appender's, into a table of the
+//! session's own.
 //!
 //! Limits: each query is worked on by the thread that asks it; no log, nothing written down. What a query
 //! looks up is not counted: all memory of the process is taken for looked at.
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use hopcost_core::{
-    Comparison, Emulation, Instance, Loading, Needs, Reason, Setup, Target, TargetError,
+    Comparison, Emulation, Filling, Instance, Loading, Needs, Reason, Setup, Target, TargetError,
 };
 
 /// The target.
@@ -76,16 +77,16 @@ impl Target for DuckDb {
     ) -> Result<Box<dyn Instance>, TargetError> {
         super::without_planting(setup, "DuckDB")?;
         super::without_scripts(setup)?;
-        if setup.workload.filling(setup.shape).is_some() {
-            return Err(TargetError::NotHere(FILLED.into()));
+        if let Some(Filling::Rows { .. }) = setup.workload.filling(setup.shape) {
+            return Err(TargetError::NotHere(ROW_BY_ROW.into()));
         }
         let library = library_in(setup.address).map_err(TargetError::Failed)?;
         instance::open(library.as_deref(), setup, heard)
     }
 }
 
-const FILLED: &str =
-    "hopcost only asks DuckDB, and fills no tables of it as yet: take postgres:managed";
+const ROW_BY_ROW: &str =
+    "a columnar engine is not made for rows that come one by one: take postgres:managed";
 
 /// `lib=FILE`, or nothing.
 fn library_in(address: &str) -> Result<Option<PathBuf>, String> {

@@ -22,6 +22,8 @@ pub const THREAD: u8 = b'T';
 pub const CALL: u8 = b'C';
 /// How each statement is carried out, asked for and answered.
 pub const PLANS: u8 = b'P';
+/// The rows that the session's table holds, asked for and answered by eight bytes: they are gone then.
+pub const COUNT: u8 = b'N';
 /// An answer: how many rows, and their digest.
 pub const ANSWER: u8 = b'A';
 /// What went wrong, in words.

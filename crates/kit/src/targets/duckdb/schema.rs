@@ -8,8 +8,13 @@ use super::ffi::{Appender, Connection};
 /// The statement that makes a table. An index helps nobody who scans, and each costs memory: there is none but
 /// that of the key, where it is not in the order of the rows.
 pub fn create(table: &Table) -> String {
+    create_as(table, table.name)
+}
+
+/// The same by another name, in the place of one that is there.
+pub fn create_as(table: &Table, name: &str) -> String {
     let columns: Vec<String> = table.columns.iter().map(column).collect();
-    format!("CREATE TABLE \"{}\" ({})", table.name, columns.join(", "))
+    format!("CREATE OR REPLACE TABLE \"{name}\" ({})", columns.join(", "))
 }
 
 fn column(column: &Column) -> String {
@@ -70,12 +75,7 @@ pub fn fill(
     tell: &mut dyn FnMut(u64),
 ) -> Result<(), String> {
     connection.query(&create(&wanted.table))?;
-    let mut sink = Appended {
-        appender: connection.append(wanted.table.name)?,
-        columns: wanted.table.columns,
-        at: 0,
-        padded: String::new(),
-    };
+    let mut sink = Appended::to(connection, &wanted.table, wanted.table.name)?;
     for row in 0..wanted.table.rows {
         sink.at = 0;
         dataset.row(wanted.index, row, &mut sink);
@@ -87,12 +87,89 @@ pub fn fill(
     sink.appender.end()
 }
 
+/// The first rows of a table, ready to be appended again and again.
+pub struct Rows {
+    table: Table,
+    values: Vec<Held>,
+}
+
+/// A value of a row.
+enum Held {
+    Integer(i64),
+    Text(String),
+    Uuid(u128),
+    Timestamp(i64),
+    Null,
+}
+
+impl Rows {
+    /// So many of them.
+    pub fn of(dataset: &dyn Dataset, wanted: Wanted, count: u64) -> Self {
+        let mut rows = Self { table: wanted.table, values: Vec::new() };
+        (0..count).for_each(|row| dataset.row(wanted.index, row, &mut rows));
+        rows
+    }
+
+    /// A table for them, with nothing in it.
+    pub fn create(&self, name: &str) -> String {
+        create_as(&self.table, name)
+    }
+
+    /// Appends all of them to a table, in one transaction.
+    pub fn append(&self, connection: &Connection, name: &str) -> Result<(), String> {
+        let mut sink = Appended::to(connection, &self.table, name)?;
+        for row in self.values.chunks(self.table.columns.len()) {
+            sink.at = 0;
+            for value in row {
+                match value {
+                    Held::Integer(value) => sink.integer(*value),
+                    Held::Text(value) => sink.text(value),
+                    Held::Uuid(value) => sink.uuid(*value),
+                    Held::Timestamp(value) => sink.timestamp_us(*value),
+                    Held::Null => sink.null(),
+                }
+            }
+            sink.appender.end_row()?;
+        }
+        sink.appender.end()
+    }
+}
+
+impl RowSink for Rows {
+    fn integer(&mut self, value: i64) {
+        self.values.push(Held::Integer(value));
+    }
+
+    fn text(&mut self, value: &str) {
+        self.values.push(Held::Text(value.to_owned()));
+    }
+
+    fn uuid(&mut self, value: u128) {
+        self.values.push(Held::Uuid(value));
+    }
+
+    fn timestamp_us(&mut self, value: i64) {
+        self.values.push(Held::Timestamp(value));
+    }
+
+    fn null(&mut self) {
+        self.values.push(Held::Null);
+    }
+}
+
 struct Appended {
     appender: Appender,
     columns: &'static [Column],
     at: usize,
     /// Room for a text with blanks behind it.
     padded: String,
+}
+
+impl Appended {
+    fn to(connection: &Connection, table: &Table, name: &str) -> Result<Self, String> {
+        let appender = connection.append(name)?;
+        Ok(Self { appender, columns: table.columns, at: 0, padded: String::new() })
+    }
 }
 
 impl RowSink for Appended {

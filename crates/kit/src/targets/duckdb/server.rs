@@ -12,14 +12,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
-use hopcost_core::{Answer, Request, Row, Statement, Table};
+use hopcost_core::{Answer, Dataset, Request, Row, Statement, Table};
 use hopcost_sys::affinity;
 use serde::{Deserialize, Serialize};
 
 use super::super::Wanted;
 use super::ffi::{Connection, Database, DuckDb, Prepared, Value};
-use super::protocol::{self, BETWEEN_PLANS, CALL, ERROR, PLANS, THREAD};
-use super::schema;
+use super::protocol::{self, BETWEEN_PLANS, CALL, COUNT, ERROR, PLANS, THREAD};
+use super::schema::{self, Rows};
 use crate::datasets::DATASETS;
 
 /// The word.
@@ -39,6 +39,8 @@ pub struct Order {
     /// Those of the data set's that are asked for.
     pub tables: Vec<String>,
     pub statements: Vec<Asked>,
+    /// Rows that a call appends to a table of its session's, where it does.
+    pub load: Option<u64>,
     /// Where it answers.
     pub socket: PathBuf,
 }
@@ -81,15 +83,14 @@ fn serve(order: &Order) -> Result<(), String> {
     let library = DuckDb::load(order.library.as_deref())?;
     // Who asks works: a query's place is its session's.
     let database = library.open(&[("threads", "1".to_owned())])?;
-    load(&database, order)?;
-    let statements: Arc<[Asked]> = order.statements.clone().into();
+    let work = Arc::new(Work::of(&database, order)?);
     let listener = listen(&order.socket)?;
     println!("{READY}{}", library.version);
     for stream in listener.incoming().flatten() {
         let connection = database.connect()?;
-        let statements = Arc::clone(&statements);
+        let work = Arc::clone(&work);
         // It ends with its connection.
-        thread::spawn(move || Server { connection, statements, stream }.answer());
+        thread::spawn(move || Server { connection, work, stream }.answer());
     }
     Ok(())
 }
@@ -98,20 +99,53 @@ fn listen(socket: &Path) -> Result<UnixListener, String> {
     UnixListener::bind(socket).map_err(|error| format!("{}: {error}", socket.display()))
 }
 
-fn load(database: &Database, order: &Order) -> Result<(), String> {
-    let Some(name) = &order.dataset else { return Ok(()) };
-    let dataset = DATASETS.iter().find(|dataset| dataset.name() == name);
-    let dataset = *dataset.ok_or_else(|| format!("there is no data set {name}"))?;
-    let connection = database.connect()?;
+/// What sessions are there for.
+enum Work {
+    /// Statements on data that is there.
+    Ask(Vec<Asked>),
+    /// Rows that each call appends to a table of the session's, so many.
+    Load(Rows, u64),
+}
+
+impl Work {
+    /// Brings the data, where there is some.
+    fn of(database: &Database, order: &Order) -> Result<Self, String> {
+        let asked = || Self::Ask(order.statements.clone());
+        let Some(name) = &order.dataset else { return Ok(asked()) };
+        let dataset = DATASETS.iter().find(|dataset| dataset.name() == name);
+        let dataset = *dataset.ok_or_else(|| format!("there is no data set {name}"))?;
+        let mut wanted = wanted(dataset, order);
+        if let Some(rows) = order.load {
+            let table = wanted.pop().ok_or("what is filled is one table")?;
+            return Ok(Self::Load(Rows::of(dataset, table, rows), rows));
+        }
+        load(database, dataset, &wanted)?;
+        Ok(asked())
+    }
+
+    fn statements(&self) -> &[Asked] {
+        match self {
+            Self::Ask(statements) => statements,
+            Self::Load(..) => &[],
+        }
+    }
+}
+
+/// The tables that are asked for.
+fn wanted(dataset: &dyn Dataset, order: &Order) -> Vec<Wanted> {
     let tables = dataset.tables(order.rows).into_iter().enumerate();
     let is_asked_for = |table: &Table| order.tables.iter().any(|name| name == table.name);
-    let wanted: Vec<Wanted> = tables
+    tables
         .filter(|(_, table)| is_asked_for(table))
         .map(|(index, table)| Wanted { index, table })
-        .collect();
+        .collect()
+}
+
+fn load(database: &Database, dataset: &dyn Dataset, wanted: &[Wanted]) -> Result<(), String> {
+    let connection = database.connect()?;
     let all: u64 = wanted.iter().map(|wanted| wanted.table.rows).sum();
     let mut before = 0;
-    for wanted in &wanted {
+    for wanted in wanted {
         let name = wanted.table.name;
         schema::fill(&connection, dataset, wanted, &mut |done| {
             let share = (before + done) as f64 / all.max(1) as f64;
@@ -126,16 +160,15 @@ fn load(database: &Database, order: &Order) -> Result<(), String> {
 /// Serves one session.
 struct Server {
     connection: Connection,
-    statements: Arc<[Asked]>,
+    work: Arc<Work>,
     stream: UnixStream,
 }
 
 impl Server {
     fn answer(mut self) {
-        let prepared: Result<Vec<Prepared>, String> =
-            self.statements.iter().map(|asked| self.prepare(asked)).collect();
         let mut out = Vec::new();
-        let mut prepared = match prepared {
+        let table = format!("job_{}", affinity::thread_id());
+        let mut prepared = match self.begin(&table) {
             Ok(prepared) => prepared,
             Err(words) => {
                 protocol::put(&mut out, ERROR, words.as_bytes());
@@ -147,19 +180,52 @@ impl Server {
         protocol::put(&mut out, THREAD, &affinity::thread_id().to_le_bytes());
         while self.stream.write_all(&out).is_ok() {
             out.clear();
-            let Ok((tag, content)) = next(&mut self.stream) else { return };
-            match tag {
-                CALL => match called(&mut prepared, &content) {
-                    Ok(answer) => protocol::put_answer(&mut out, answer),
-                    Err(words) => protocol::put(&mut out, ERROR, words.as_bytes()),
-                },
-                PLANS => match self.plans() {
-                    Ok(plans) => protocol::put(&mut out, PLANS, plans.as_bytes()),
-                    Err(words) => protocol::put(&mut out, ERROR, words.as_bytes()),
-                },
-                _ => return,
+            let Ok((tag, content)) = next(&mut self.stream) else { break };
+            let done = match (tag, &*self.work) {
+                (CALL, Work::Ask(_)) => called(&mut prepared, &content)
+                    .map(|answer| protocol::put_answer(&mut out, answer)),
+                (CALL, Work::Load(rows, count)) => {
+                    let all = Answer::of(Row::new().integer(count.cast_signed()));
+                    let appended = rows.append(&self.connection, &table);
+                    appended.map(|()| protocol::put_answer(&mut out, all))
+                }
+                (COUNT, Work::Load(rows, _)) => self
+                    .counted(rows, &table)
+                    .map(|there| protocol::put(&mut out, COUNT, &there.to_le_bytes())),
+                (PLANS, _) => {
+                    self.plans().map(|plans| protocol::put(&mut out, PLANS, plans.as_bytes()))
+                }
+                _ => break,
+            };
+            if let Err(words) = done {
+                protocol::put(&mut out, ERROR, words.as_bytes());
             }
         }
+        if let Work::Load(..) = &*self.work {
+            // It goes with the process, if not now.
+            let _ = self.connection.query(&format!("DROP TABLE \"{table}\""));
+        }
+    }
+
+    /// What it needs before the first call.
+    fn begin(&self, table: &str) -> Result<Vec<Prepared>, String> {
+        if let Work::Load(rows, _) = &*self.work {
+            self.connection.query(&rows.create(table))?;
+        }
+        self.work.statements().iter().map(|asked| self.prepare(asked)).collect()
+    }
+
+    /// The rows that a table holds; it is made anew.
+    fn counted(&self, rows: &Rows, table: &str) -> Result<u64, String> {
+        let mut there = 0;
+        self.connection.query(&format!("SELECT count(*) FROM \"{table}\""))?.each(|row| {
+            if let Some(Value::Integer(count)) = row.first() {
+                there = count.cast_unsigned();
+            }
+            Ok(())
+        })?;
+        self.connection.query(&rows.create(table))?;
+        Ok(there)
     }
 
     fn prepare(&self, asked: &Asked) -> Result<Prepared, String> {
@@ -190,7 +256,10 @@ impl Server {
             })?;
             Ok(lines.join("\n"))
         };
-        let plans: Result<Vec<String>, String> = self.statements.iter().map(plan).collect();
+        if let Work::Load(_, rows) = &*self.work {
+            return Ok(format!("bulk_load\n  {rows} rows by an appender, in one transaction"));
+        }
+        let plans: Result<Vec<String>, String> = self.work.statements().iter().map(plan).collect();
         Ok(plans?.join(&BETWEEN_PLANS.to_string()))
     }
 }

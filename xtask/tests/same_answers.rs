@@ -1,0 +1,145 @@
+//! Same seed, same answers: what each engine holds and says to the same questions, side by side.
+#![allow(clippy::print_stdout, clippy::unwrap_used)] // digests are worth reading; a test may fail
+
+#[path = "../../crates/kit/tests/everything/mod.rs"]
+mod everything;
+#[path = "../../crates/kit/tests/kept/mod.rs"]
+mod kept;
+#[path = "../../crates/kit/tests/named/mod.rs"]
+mod named;
+
+use std::process::ExitCode;
+
+use hopcost_core::{Answer, Dataset, Instance, Request, Seat, Setup, Shape, Stream, Workload};
+use hopcost_kit::targets::duckdb;
+use libtest_mimic::{Arguments, Trial};
+
+use everything::Everything;
+use named::{dataset, home, machine, nothing_promised, target, workload};
+use xtask::{libduckdb, newer_mysql};
+
+fn main() -> ExitCode {
+    if let Some(code) = duckdb::serve_if_asked() {
+        return code;
+    }
+    let test = Trial::test("all_engines_hold_and_answer_the_same", || {
+        all_engines_hold_and_answer_the_same();
+        Ok(())
+    });
+    libtest_mimic::run(&Arguments::from_args(), vec![test]).exit_code()
+}
+
+/// Data, what is asked of it, how large it is.
+const ASKED: [(&str, &str, u64); 5] = [
+    ("tran_stats", "reporting_p1", 20_000),
+    ("tran_stats", "reporting_p2", 60_000),
+    ("archive_view", "newest_bounded", 500),
+    ("tpcc", "standard_oltp", 1),
+    ("tpcc", "augmented_oltp", 1),
+];
+const QUESTIONS: usize = 40;
+
+/// Each engine, and its address.
+fn engines() -> [(&'static str, String); 5] {
+    let programs = newer_mysql::programs().unwrap();
+    [
+        ("sqlite", String::new()),
+        ("postgres", "managed".to_owned()),
+        ("mariadb", "managed".to_owned()),
+        ("mysql", format!("managed?programs={}", programs.display())),
+        ("duckdb", format!("lib={}", libduckdb::ensure().unwrap().display())),
+    ]
+}
+
+fn opened(
+    (engine, address): &(&str, String),
+    dataset: &dyn Dataset,
+    workload: &dyn Workload,
+    rows: u64,
+) -> Box<dyn Instance> {
+    let setup = Setup {
+        machine: machine(),
+        ground: machine(),
+        dataset: Some(dataset),
+        workload,
+        shape: Shape { rows, sliced: true },
+        homes: vec![home().into()],
+        emulation: None,
+        cache_dir: kept::kept("tests-of-same-answers").to_owned(),
+        address,
+        sessions: 1,
+        keep_data: false,
+        allow_server_changes: false,
+        promise: &nothing_promised,
+    };
+    let opened = target(engine).open(&setup, &mut |_| true);
+    opened.unwrap_or_else(|why| panic!("{engine}, {}: {why}", workload.name()))
+}
+
+fn seat() -> Seat {
+    Seat { home: Some(home().into()), at: Some(home()), ..Seat::default() }
+}
+
+/// What is answered to the first questions of a stream.
+fn answers(
+    engine: &(&str, String),
+    dataset: &dyn Dataset,
+    workload: &dyn Workload,
+    rows: u64,
+) -> Vec<Answer> {
+    let instance = opened(engine, dataset, workload, rows);
+    let mut session = instance.session(seat()).unwrap();
+    let shape = Shape { rows, sliced: true };
+    let mut requests = workload.requests(shape, Stream { number: 0, of: 1, seed: 7 });
+    let answers = (0..QUESTIONS).map(|_| session.execute(&requests.next()).unwrap()).collect();
+    drop(session);
+    instance.close().unwrap();
+    answers
+}
+
+/// What each table holds.
+fn tables(
+    engine: &(&str, String),
+    dataset: &dyn Dataset,
+    rows: u64,
+) -> Vec<(&'static str, Answer)> {
+    let (everything, _) = Everything::of(dataset, rows);
+    let instance = opened(engine, dataset, &everything, rows);
+    let mut session = instance.session(seat()).unwrap();
+    let statements = everything.statements(Shape { rows, sliced: true });
+    let asked = statements.iter().enumerate().map(|(statement, table)| {
+        let request = Request { statement, arguments: [0; 4] };
+        (table.name, session.execute(&request).unwrap())
+    });
+    asked.collect()
+}
+
+/// One number for all of them.
+fn digest(answers: impl IntoIterator<Item = Answer>) -> u64 {
+    answers
+        .into_iter()
+        .fold(0, |all: u64, answer| all.rotate_left(7) ^ answer.digest.wrapping_add(answer.rows))
+}
+
+fn all_engines_hold_and_answer_the_same() {
+    let engines = engines();
+    for (data, rows) in everything::ALL {
+        let of_each = engines.each_ref().map(|engine| tables(engine, dataset(data), rows));
+        for (table, answer) in &of_each[0] {
+            println!("table {table}: {} rows, {:016x}", answer.rows, answer.digest);
+        }
+        for (engine, of) in engines.iter().zip(&of_each) {
+            assert_eq!(*of, of_each[0], "{}: {data}", engine.0);
+        }
+    }
+    for (data, name, rows) in ASKED {
+        let of_each =
+            engines.each_ref().map(|engine| answers(engine, dataset(data), workload(name), rows));
+        for (engine, of) in engines.iter().zip(&of_each) {
+            println!("{name} on {}: {QUESTIONS} answers, {:016x}", engine.0, digest(of.clone()));
+        }
+        for (engine, of) in engines.iter().zip(&of_each) {
+            assert_eq!(*of, of_each[0], "{}: {name}", engine.0);
+        }
+    }
+}
