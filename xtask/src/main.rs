@@ -41,6 +41,9 @@ enum Command {
         /// There alone
         #[arg(long, value_enum)]
         place: Option<matrix::Place>,
+        /// On engines whose name begins so alone: mysql, duckdb
+        #[arg(long)]
+        engine: Option<String>,
     },
     /// Check the rules of the house that the compiler does not
     Tidy,
@@ -92,7 +95,7 @@ fn main() -> ExitCode {
         Command::Vm(args) => run_vm(args),
         Command::Bench { what, rounds } => bench::run(what, rounds.into()),
         Command::Docs => docs::run(),
-        Command::Matrix { named, place } => matrix::run(&named, place),
+        Command::Matrix { named, place, engine } => matrix::run(&named, place, engine.as_deref()),
         Command::Tidy => tidy::run(),
         Command::Validate { record: Some(seconds), .. } => validate::record(seconds),
         Command::Validate { live: Some(part), .. } => validate::run_live(part),

@@ -1,9 +1,10 @@
-//! `cargo xtask matrix`: every experiment at quick scale, on each built-in kind of database, on this machine,
-//! on emulated ones over it, and in guests with several nodes and siblings. What each ended in is held
-//! against what it must, and written to docs/MATRIX.md.
+//! `cargo xtask matrix`: every experiment at quick scale, on each engine, on this machine, on emulated ones over
+//! it, and in guests with several nodes and siblings. What each ended in is held against what it must, and
+//! written to docs/MATRIX.md.
 //!
 //! Limits: guests run by emulation of every instruction: their figures mean nothing and are left out, their
-//! verdicts and proofs are shown. PostgreSQL is not in the guest; `cargo xtask test` has it there.
+//! verdicts and proofs are shown. Servers are not in the guest; `cargo xtask test` has them there. SQL Server
+//! cannot be installed where this is run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,11 +17,23 @@ use clap::ValueEnum;
 use hopcost_kit::experiments::EXPERIMENTS;
 use serde_json::Value;
 
-use crate::project;
 use crate::test::build_hopcost;
 use crate::vm::{Kernel, Topology, Vm};
+use crate::{libduckdb, newer_mysql, project};
 
-const TARGETS: [&str; 2] = ["sqlite", "postgres:managed"];
+/// The engines that this is tried on, and what each is called in the table.
+const ENGINES: [(&str, &str); 5] = [
+    ("sqlite", "SQLite"),
+    ("postgres:managed", "PostgreSQL"),
+    ("mariadb:managed", "MariaDB"),
+    ("mysql:managed", "MySQL"),
+    ("duckdb", "DuckDB"),
+];
+/// Servers have what the files of these leave to hopcost's own: a log, and calls between processes.
+const OF_SERVERS_TOO: [&str; 2] = ["log-distance", "context-switches"];
+const SERVERS: [&str; 3] = ["postgres:managed", "mariadb:managed", "mysql:managed"];
+const OWN: &str = "its own";
+const HARDWARE: &str = "hardware";
 /// Tried in turn where the machine has nothing to compare: distance in hopcost's own SQLite, sets of CPUs
 /// alone in a server, threads of one core.
 const EMULATED: [&str; 4] =
@@ -91,7 +104,7 @@ impl Cell {
 
 /// All of it, or what is named, the rest of the table staying as it was: 0 where each ended as it must. What is
 /// known is written down at once.
-pub fn run(named: &[String], place: Option<Place>) -> Result<u8> {
+pub fn run(named: &[String], place: Option<Place>, engine: Option<&str>) -> Result<u8> {
     let unknown = named.iter().find(|name| EXPERIMENTS.iter().all(|(of, _)| of != name));
     if let Some(unknown) = unknown {
         bail!("there is no experiment '{unknown}'");
@@ -103,12 +116,13 @@ pub fn run(named: &[String], place: Option<Place>) -> Result<u8> {
     };
     let mut table = Table::read();
     for (name, file) in EXPERIMENTS.iter().filter(|(name, _)| is_meant(Place::Here, name)) {
-        for target in targets(file) {
+        let is_asked_for = |target: &&str| engine.is_none_or(|engine| target.starts_with(engine));
+        for target in targets(name, file).into_iter().filter(is_asked_for) {
             table.here(&hopcost, (name, file), target)?;
         }
     }
     let in_guests: Vec<Named> =
-        built_in().filter(|(name, _)| is_meant(Place::Guest, name)).collect();
+        built_in().filter(|(name, _)| engine.is_none() && is_meant(Place::Guest, name)).collect();
     if !in_guests.is_empty() {
         let cache = generated(&hopcost)?;
         for some in in_guests.chunks(A_GUEST) {
@@ -200,10 +214,35 @@ impl Table {
             keys.into_iter().map(|key| format!("{}\n", self.line(&key))).collect()
         };
         let here = EXPERIMENTS.iter().flat_map(|(name, file)| {
-            targets(file).into_iter().map(move |target| key(name, target))
+            targets(name, file).into_iter().map(move |target| key(name, target))
         });
         let guest = built_in().map(|(name, _)| key(name, "guest"));
-        format!("{HEAD}{}{GUEST}{}", lines(here.collect()), lines(guest.collect()))
+        let [here, guest] = [lines(here.collect()), lines(guest.collect())];
+        format!("{HEAD}{}{DETAILS}{here}{GUEST}{guest}", self.by_engine())
+    }
+
+    /// A column for each engine: how each experiment ended there, in a word or two.
+    fn by_engine(&self) -> String {
+        let engines = ENGINES.iter().map(|(_, title)| *title);
+        let titles: Vec<&str> = ["hopcost's own"].into_iter().chain(engines).collect();
+        let mut all = format!("| experiment | {} | SQL Server |\n", titles.join(" | "));
+        let _ = writeln!(all, "|{}", "---|".repeat(titles.len() + 2));
+        for (name, file) in EXPERIMENTS {
+            let targets = targets(name, file);
+            let own = [HARDWARE, OWN].into_iter().find(|target| targets.contains(target));
+            let of = |target: &str| {
+                let is_meant = targets.contains(&target);
+                is_meant.then(|| brief(&self.line(&key(name, target))))
+            };
+            let own = own.and_then(of);
+            let engines = ENGINES.iter().map(|(target, _)| of(target));
+            let is_of_engines = targets.iter().any(|target| ![HARDWARE, OWN].contains(target));
+            let experimental = is_of_engines.then(|| "experimental".to_owned());
+            let cells = [own].into_iter().chain(engines).chain([experimental]);
+            let cells: Vec<String> = cells.map(|cell| cell.unwrap_or("–".to_owned())).collect();
+            let _ = writeln!(all, "| {name} | {} |", cells.join(" | "));
+        }
+        all
     }
 
     /// As it is known now, or stood there before.
@@ -225,8 +264,41 @@ fn key(name: &str, place: &str) -> String {
     format!("| {name} | {place} |")
 }
 
+/// A line in a word or two: the verdict and its figure, here or else emulated.
+fn brief(line: &str) -> String {
+    let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+    let [here, emulated] = [3, 4].map(|n| cells.get(n).copied().unwrap_or_default());
+    if here.starts_with("NOT APPLICABLE") {
+        let is_tried = !["", "–"].contains(&emulated);
+        return if is_tried { format!("*{}*", verdict(emulated)) } else { "not here".to_owned() };
+    }
+    verdict(here)
+}
+
+/// The verdict of a cell, and its figure where one was found.
+fn verdict(cell: &str) -> String {
+    let (figure, has_interval) = match cell.split_once(" (") {
+        Some((figure, _)) => (figure, true),
+        None => (cell, false),
+    };
+    let is_word = |word: &&str| word.bytes().all(|byte| byte.is_ascii_uppercase());
+    let words = figure.split(' ').take_while(is_word).collect::<Vec<_>>().join(" ");
+    match () {
+        () if has_interval && words != "INCONCLUSIVE" => figure.to_owned(),
+        () if words.is_empty() => cell.to_owned(),
+        () => words,
+    }
+}
+
 const HEAD: &str = "# Every experiment, and what it ended in
 
+Each experiment on each engine. In italics: on an emulated machine, as this one has nothing to compare. \
+*experimental*: SQL Server's statements are there (`hopcost plan --target sqlserver://… --sql`), and were never \
+tried on SQL Server. A dash: the experiment is about something else. The versions: SQLite as built in, PostgreSQL 15, \
+MariaDB 10.11, MySQL 9.7, DuckDB 1.5.
+
+";
+const DETAILS: &str = "
 Written by `cargo xtask matrix`, which runs all of them at quick scale with a budget of 40 seconds each, or of \
 what a run says that it needs, at 4 streams, or at 1, 2 and 4 where a law is looked for. The \
 machine: a guest with two CPUs, one memory node and no siblings. What does not apply there is tried on an \
@@ -258,16 +330,32 @@ fn streams(file: &str) -> &'static str {
 }
 
 /// What an experiment's file leaves open is run on each; what it names, on that.
-fn targets(file: &str) -> Vec<&'static str> {
+fn targets(name: &str, file: &str) -> Vec<&'static str> {
     if file.contains("probes = ") {
-        vec!["hardware"]
+        vec![HARDWARE]
+    } else if name == "client-distance" {
+        SERVERS.to_vec()
     } else if file.contains("target = \"postgres\"") {
-        vec!["postgres:managed"]
+        // It is about parallel workers, which two of them have.
+        vec!["postgres:managed", "duckdb"]
+    } else if OF_SERVERS_TOO.contains(&name) {
+        [OWN].into_iter().chain(SERVERS).collect()
     } else if file.contains("target = ") {
-        vec!["its own"]
+        vec![OWN]
     } else {
-        TARGETS.to_vec()
+        ENGINES.iter().map(|(target, _)| *target).collect()
     }
+}
+
+/// What names it on this machine, where the system has no such server or library.
+fn named_here(target: &str) -> Result<String> {
+    Ok(match target {
+        "mysql:managed" => {
+            format!("mysql:managed?programs={}", newer_mysql::programs()?.display())
+        }
+        "duckdb" => format!("duckdb:lib={}", libduckdb::ensure()?.display()),
+        _ => target.to_owned(),
+    })
 }
 
 /// With a longer budget where a run says that this is what it lacks.
@@ -295,11 +383,11 @@ fn once(
     let dir = tempfile::tempdir()?;
     let mut command = Command::new(hopcost);
     command.args(["run", name, "--quick", "--json", "--store"]).arg(dir.path().join("store.db"));
-    if target != "hardware" {
+    if target != HARDWARE {
         command.args(["--budget", budget]).args(streams(file).split_whitespace());
     }
-    if TARGETS.contains(&target) {
-        command.args(["--target", target]);
+    if ![HARDWARE, OWN].contains(&target) {
+        command.args(["--target", &named_here(target)?]);
     }
     command.args(emulated.iter().flat_map(|how| ["--emulate", how]));
     let output = command.output().with_context(|| format!("{command:?}"))?;

@@ -14,8 +14,8 @@ use std::process::{Command, ExitCode};
 use std::sync::OnceLock;
 
 use hopcost_core::{
-    Answer, CallError, Dataset, Instance, Known, Look, ProofMethod, Request, Seat, Setup, Shape,
-    Stream, TargetError, Workload,
+    Answer, CallError, CpuId, CpuSet, Dataset, Instance, Known, Look, Node, NodeId, Parallel,
+    ProofMethod, Request, Seat, Setup, Shape, Stream, TargetError, Workload,
 };
 use hopcost_kit::targets::duckdb;
 use hopcost_sys::affinity;
@@ -29,10 +29,11 @@ fn main() -> ExitCode {
     if let Some(code) = duckdb::serve_if_asked() {
         return code;
     }
-    let tests: [(&str, fn()); 8] = [
+    let tests: [(&str, fn()); 9] = [
         ("tables_hold_what_they_were_made_of", tables_hold_what_they_were_made_of),
         ("every_question_is_answered_as_by_sqlite", every_question_is_answered_as_by_sqlite),
         ("rows_that_are_loaded_are_counted_once", rows_that_are_loaded_are_counted_once),
+        ("workers_run_where_they_are_begun_or_put", workers_run_where_they_are_begun_or_put),
         ("the_data_is_proved_to_be_at_home", the_data_is_proved_to_be_at_home),
         ("a_process_that_is_killed_has_closed_the_connection", killed_has_closed),
         ("no_process_outlives_its_instance", no_process_outlives_its_instance),
@@ -169,6 +170,52 @@ fn the_data_is_proved_to_be_at_home() {
     let mut session = instance.session(seat()).unwrap();
     let [held, of] = session.counted().proved["pages_in_place"];
     assert!(held == of && of > 1_000, "{held} of {of}");
+}
+
+/// Nodes are sets of CPUs here: what the kernel does with threads that may run on some of them is the same.
+fn workers_run_where_they_are_begun_or_put() {
+    let cpus: Vec<CpuId> = affinity::mask().unwrap().iter().collect();
+    let [Some(first), Some(last)] = [cpus.first(), cpus.last()] else { panic!("there are CPUs") };
+    let mut apart = machine().clone();
+    let node = |id: u32, cpu: CpuId| Node {
+        id: NodeId(id),
+        cpus: CpuSet::from_iter([cpu]),
+        ..apart.nodes[0].clone()
+    };
+    let nodes = vec![node(0, *first), node(1, *last)];
+    apart.nodes = nodes;
+    let workload = workload("reporting_p2_whole");
+    let plain = setup(dataset("tran_stats"), workload, 400_000, library());
+    let setup = Setup { machine: &apart, ..plain };
+    let instance = open("duckdb", &setup).unwrap();
+    let mut requests = workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
+    let request = requests.next();
+    for (postmaster, workers, expected) in
+        [(Some(1), None, 1), (Some(0), None, 0), (None, Some(1), 1)]
+    {
+        let [postmaster, workers] = [postmaster, workers].map(|node: Option<u32>| node.map(NodeId));
+        let parallel = Some(Parallel { dop: 3, postmaster, workers });
+        let seat = Seat { at: Some(NodeId(0)), worker: Some(*first), parallel, ..seat() };
+        let mut session = instance.session(seat).unwrap();
+        session.begin_counting();
+        for _ in 0..10 {
+            let answer = session.execute(&request).unwrap();
+            workload.check(setup.shape, &request, &answer).unwrap();
+        }
+        let proved = session.counted().proved;
+        assert_eq!(proved["parallel_workers_ran"], [2, 2]);
+        assert_eq!(proved["parallel_workers_in_place"], [2, 2]);
+        let readings = instance.readings();
+        let of = format!("node {expected}, leader on node 0");
+        let seen = readings.iter().find(|reading| reading.of == of).unwrap();
+        assert!(seen.value >= 2.0, "{readings:?}");
+    }
+    // Who works alone has none.
+    let parallel = Some(Parallel { dop: 1, ..Parallel::default() });
+    let mut session = instance.session(Seat { parallel, ..seat() }).unwrap();
+    session.begin_counting();
+    session.execute(&request).unwrap();
+    assert!(!session.counted().proved.contains_key("parallel_workers_ran"));
 }
 
 fn process_of(instance: &dyn Instance) -> String {

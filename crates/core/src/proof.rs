@@ -58,6 +58,9 @@ pub enum ProofMethod {
     /// `pg_buffercache_numa`, the server's own view of its shared buffers.
     #[serde(rename = "pg_buffercache_numa")]
     BufferView,
+    /// `sys.dm_os_buffer_descriptors`, SQL Server's own view of its buffers.
+    #[serde(rename = "dm_os_buffer_descriptors")]
+    BufferDescriptors,
 }
 
 impl fmt::Display for ProofMethod {
@@ -66,6 +69,7 @@ impl fmt::Display for ProofMethod {
             Self::MovePages => "move_pages",
             Self::NumaMaps => "numa_maps",
             Self::BufferView => "pg_buffercache_numa",
+            Self::BufferDescriptors => "dm_os_buffer_descriptors",
         })
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hopcost_core::{
     Answer, CallError, Counted, CpuId, CpuSet, Filling, Home, Instance, Known, Locality, Look,
-    Lookups, Mail, Remote, Request, Seat, Session, Setup, TargetError,
+    Lookups, Mail, Reading, Remote, Request, Seat, Session, Setup, TargetError,
 };
 use hopcost_sys::child::Stop;
 use hopcost_sys::memory::Foreign;
@@ -20,10 +20,12 @@ use super::super::ledger::Ledger;
 use super::super::remote::first_arguments;
 use super::super::remote::ground::{Ground, place_of};
 use super::super::remote::input::Input;
+use super::super::remote::nodes::Nodes;
 use super::super::remote::process::{Process, is_at};
 use super::super::remote::stream::{Line, words};
 use super::super::{Heard, data_words, homes_of, say, words_of};
-use super::protocol::{self, ANSWER, BETWEEN_PLANS, COUNT, ERROR, PLANS, THREAD, Tagged};
+use super::pool::{Pool, Sightings};
+use super::protocol::{self, ANSWER, BETWEEN_PLANS, COUNT, ERROR, PLANS, POOL, THREAD, Tagged};
 use super::server::{Asked, LOADING, Order, READY, WORD};
 
 /// Starts the processes.
@@ -48,13 +50,15 @@ pub fn open(
         is_emulated,
         statements,
         load: rows_of_a_call(setup),
+        nodes: Nodes::of(setup.machine),
+        sightings: Arc::default(),
         workers: Mutex::default(),
     }))
 }
 
 /// A process with all the data. It ends before its directory does.
 struct Copy {
-    _process: Process,
+    process: Process,
     socket: PathBuf,
     version: String,
     ground: Option<Ground>,
@@ -96,7 +100,7 @@ impl Copy {
         let memory = Foreign::private(process.pid()).ok().flatten();
         let ground = memory.map(|memory| Ground::anywhere(memory, None).at(setup, home));
         let lines = Mutex::default();
-        Ok(Self { _process: process, socket, version, ground, home, lines, _directory: directory })
+        Ok(Self { process, socket, version, ground, home, lines, _directory: directory })
     }
 
     fn connect(&self) -> Result<Wire, TargetError> {
@@ -146,6 +150,8 @@ struct Processes {
     statements: usize,
     /// The rows that a call appends, where it does.
     load: Option<u64>,
+    nodes: Nodes,
+    sightings: Arc<Sightings>,
     workers: Mutex<BTreeSet<u32>>,
 }
 
@@ -174,7 +180,14 @@ impl Instance for Processes {
         let ground = copy.ground.clone();
         let tells_pages = !self.is_emulated;
         let load = self.load.map(|rows| (rows, Ledger::default()));
-        Ok(Box::new(Connection { wire, thread, cpu: seat.worker, ground, tells_pages, load }))
+        // One pool serves all streams.
+        let parallel = seat.parallel.filter(|_| seat.stream == 0);
+        let pool = |parallel| {
+            let process = copy.process.pid();
+            Pool::of(process, parallel, seat.at, &self.nodes, &self.sightings)
+        };
+        let pool = parallel.map(pool);
+        Ok(Box::new(Connection { wire, thread, cpu: seat.worker, ground, tells_pages, load, pool }))
     }
 
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {
@@ -207,6 +220,10 @@ impl Instance for Processes {
 
     fn workers(&self) -> Vec<u32> {
         self.workers.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+    }
+
+    fn readings(&self) -> Vec<Reading> {
+        self.sightings.readings(&self.nodes)
     }
 
     fn hang_up(&self) {
@@ -263,9 +280,22 @@ struct Connection {
     tells_pages: bool,
     /// The rows that a call appends, where it does, and what is there of them.
     load: Option<(u64, Ledger)>,
+    /// The workers that it looks after.
+    pool: Option<Pool>,
 }
 
 impl Connection {
+    /// Has the workers of its level begun; their threads.
+    fn begin_pool(&mut self) -> Option<Vec<u32>> {
+        let pool = self.pool.as_ref()?;
+        let cpus = pool.begun_on.iter().map(|cpu| cpu.0);
+        let mut question = Vec::new();
+        protocol::put(&mut question, POOL, &protocol::numbers([pool.dop].into_iter().chain(cpus)));
+        let asked = self.wire.send(&question).and_then(|()| self.wire.next());
+        let (tag, content) = asked.ok()?;
+        (tag == POOL).then(|| protocol::numbers_in(&content))
+    }
+
     /// How many rows of those that were appended are there; they are gone then.
     fn rows_counted(&mut self) -> Option<[u64; 2]> {
         let (_, ledger) = self.load.as_ref()?;
@@ -337,6 +367,9 @@ impl Session for Connection {
         if let Some(ground) = &self.ground {
             proved.insert("pages_in_place", ground.in_place());
         }
+        if let Some(pool) = &self.pool {
+            pool.counted(&mut proved);
+        }
         if let Some(rows) = self.rows_counted() {
             proved.insert("rows_counted", rows);
         }
@@ -348,6 +381,14 @@ impl Session for Connection {
         let lookups = looked_up();
         let at = self.cpu.and_then(|_| affinity::last_cpu_of(self.thread)).into_iter().collect();
         Counted { lookups, at, proved, ..Counted::default() }
+    }
+
+    fn begin_counting(&mut self) {
+        // Workers that could not be begun are not seen to run.
+        let threads = self.begin_pool().unwrap_or_default();
+        if let Some(pool) = &mut self.pool {
+            pool.begin(&threads);
+        }
     }
 
     fn remote(&mut self) -> Option<&mut dyn Remote> {

@@ -7,11 +7,13 @@
 //! work done. Where the data lies is read back by the kernel. A load is an appender's, into a table of the
 //! session's own.
 //!
-//! Limits: each query is worked on by the thread that asks it; no log, nothing written down. What a query
+//! Limits: each query is worked on by the thread that asks it, unless an experiment is about parallel workers
+//! (`pool`); no log, nothing written down. What a query
 //! looks up is not counted: all memory of the process is taken for looked at.
 
 mod ffi;
 mod instance;
+mod pool;
 mod protocol;
 mod schema;
 mod server;
@@ -54,7 +56,9 @@ impl Target for DuckDb {
     }
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_log(comparison).or_else(|| super::without_extras(comparison))
+        super::without_log(comparison)
+            .or_else(|| super::without_audit(comparison))
+            .or_else(|| super::without_pages(comparison))
     }
 
     fn untold(&self, metric: &str, emulation: Option<&Emulation>) -> Option<Reason> {

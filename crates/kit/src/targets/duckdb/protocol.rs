@@ -24,6 +24,9 @@ pub const CALL: u8 = b'C';
 pub const PLANS: u8 = b'P';
 /// The rows that the session's table holds, asked for and answered by eight bytes: they are gone then.
 pub const COUNT: u8 = b'N';
+/// How many threads are to work on a query, and on which CPUs they are begun; answered by the numbers of
+/// those that were. All numbers are of four bytes.
+pub const POOL: u8 = b'W';
 /// An answer: how many rows, and their digest.
 pub const ANSWER: u8 = b'A';
 /// What went wrong, in words.
@@ -37,6 +40,16 @@ pub fn put(out: &mut Vec<u8>, tag: u8, content: &[u8]) {
     out.push(tag);
     out.extend_from_slice(&(content.len() as u32).to_le_bytes());
     out.extend_from_slice(content);
+}
+
+/// The bytes of numbers.
+pub fn numbers(numbers: impl IntoIterator<Item = u32>) -> Vec<u8> {
+    numbers.into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+/// Numbers from their bytes.
+pub fn numbers_in(content: &[u8]) -> Vec<u32> {
+    content.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
 }
 
 /// Appends a call.

@@ -4,6 +4,7 @@
 //! standard output, what is wrong to its standard error.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // nobody but hopcost reads them
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -12,13 +13,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
-use hopcost_core::{Answer, Dataset, Request, Row, Statement, Table};
+use hopcost_core::{Answer, CpuId, Dataset, Request, Row, Statement, Table};
 use hopcost_sys::affinity;
 use serde::{Deserialize, Serialize};
 
 use super::super::Wanted;
 use super::ffi::{Connection, Database, DuckDb, Prepared, Value};
-use super::protocol::{self, BETWEEN_PLANS, CALL, COUNT, ERROR, PLANS, THREAD};
+use super::protocol::{self, BETWEEN_PLANS, CALL, COUNT, ERROR, PLANS, POOL, THREAD};
 use super::schema::{self, Rows};
 use crate::datasets::DATASETS;
 
@@ -192,6 +193,9 @@ impl Server {
                 (COUNT, Work::Load(rows, _)) => self
                     .counted(rows, &table)
                     .map(|there| protocol::put(&mut out, COUNT, &there.to_le_bytes())),
+                (POOL, _) => self.begin_pool(&protocol::numbers_in(&content)).map(|threads| {
+                    protocol::put(&mut out, POOL, &protocol::numbers(threads));
+                }),
                 (PLANS, _) => {
                     self.plans().map(|plans| protocol::put(&mut out, PLANS, plans.as_bytes()))
                 }
@@ -205,6 +209,27 @@ impl Server {
             // It goes with the process, if not now.
             let _ = self.connection.query(&format!("DROP TABLE \"{table}\""));
         }
+    }
+
+    /// Has so many threads work on a query as the first number says, those beside this one begun on the
+    /// CPUs that follow: their numbers.
+    fn begin_pool(&self, asked: &[u32]) -> Result<Vec<u32>, String> {
+        let Some((count, cpus)) = asked.split_first() else { return Err("no pool".to_owned()) };
+        let words = |error: &dyn std::fmt::Display| format!("the pool: {error}");
+        let own = affinity::mask().map_err(|error| words(&error))?;
+        self.set_threads(1)?;
+        let before = threads();
+        let begun_on = cpus.iter().map(|cpu| CpuId(*cpu)).collect();
+        affinity::pin(&begun_on).map_err(|error| words(&error))?;
+        let set = self.set_threads(*count);
+        affinity::pin(&own).map_err(|error| words(&error))?;
+        set.map(|()| threads().difference(&before).copied().collect())
+    }
+
+    /// Threads come and go with the first query afterwards.
+    fn set_threads(&self, count: u32) -> Result<(), String> {
+        self.connection.query(&format!("SET threads = {count}"))?;
+        self.connection.query("SELECT count(*) FROM range(10)").map(drop)
     }
 
     /// What it needs before the first call.
@@ -313,6 +338,12 @@ fn called(prepared: &mut [Prepared], content: &[u8]) -> Result<Answer, String> {
         Ok(())
     })?;
     Ok(answer)
+}
+
+/// This process's threads.
+fn threads() -> BTreeSet<u32> {
+    let entries = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// What comes next, and its tag.

@@ -16,6 +16,7 @@ use super::super::remote::address::Address;
 use super::super::remote::first_arguments;
 use super::super::remote::ground::Ground;
 use super::super::remote::lines::Lines;
+use super::super::remote::nodes::Nodes;
 use super::super::remote::process::is_here;
 use super::super::remote::quarters::Quarters;
 use super::super::remote::trail::{Scribe, Trail};
@@ -25,7 +26,7 @@ use super::audit::ServerLog;
 use super::buffer_view::BufferView;
 use super::filling::Fillings;
 use super::lines;
-use super::parallel::{self, Nodes, Watch};
+use super::parallel::{self, Watch};
 use super::server::Server;
 use super::session::{Connection, LogWriter, Opening, Ready, name_of, numbered};
 use super::statistics::{self, Teller};
@@ -266,7 +267,7 @@ impl Cluster {
             scale,
             commits_later: commit.as_deref() == Some("off"),
             workers: Mutex::default(),
-            nodes: parallel::nodes(setup.machine),
+            nodes: Nodes::of(setup.machine),
             is_emulated: setup.emulation.is_some(),
             dop: AtomicU32::new(0),
             are_served: Arc::default(),

@@ -17,9 +17,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hopcost_core::{CpuId, CpuSet, Machine, Nature, NodeId, Parallel, Reading};
+use hopcost_core::{CpuSet, NodeId, Parallel, Reading};
 use hopcost_sys::{Root, affinity, processes};
 
+use super::super::remote::nodes::{Looks, Nodes, within};
 use super::instance::place;
 use crate::whereabouts::roles;
 
@@ -43,15 +44,6 @@ pub const RESET: &str = "\
     RESET max_parallel_workers_per_gather; RESET parallel_setup_cost; RESET parallel_tuple_cost; \
     RESET min_parallel_table_scan_size";
 
-/// The nodes' CPUs that may be used.
-pub type Nodes = Vec<(NodeId, CpuSet)>;
-
-/// The nodes of a machine, as an experiment sees it.
-pub fn nodes(machine: &Machine) -> Nodes {
-    let usable = |cpus: &CpuSet| cpus.intersection(&machine.limits.cpus);
-    machine.nodes.iter().map(|node| (node.id, usable(&node.cpus))).collect()
-}
-
 /// A session, and what was seen of its workers since it began to count.
 #[derive(Default)]
 struct Leader {
@@ -60,7 +52,7 @@ struct Leader {
     /// Is the experiment about its workers?
     is_parallel: bool,
     counts: bool,
-    looks: BTreeMap<CpuId, u64>,
+    looks: Looks,
     workers: BTreeSet<u32>,
 }
 
@@ -85,7 +77,7 @@ impl Watch {
             over: Arc::clone(&over),
             known: BTreeMap::new(),
         };
-        let cpus = all_of(nodes);
+        let cpus = nodes.all();
         let thread = std::thread::spawn(move || {
             // It began with the CPU of the thread that asked for it, where a session is at work.
             let _ = affinity::pin(&cpus);
@@ -98,14 +90,10 @@ impl Watch {
         self.leaders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn cpus_of(&self, node: NodeId) -> Option<CpuSet> {
-        self.nodes.iter().find(|(id, _)| *id == node).map(|(_, cpus)| cpus.clone())
-    }
-
     /// How often workers were seen on which node and CPU since their sessions began to count, by the node
     /// of the session. They count no longer, until they begin again.
     pub fn readings(&self) -> Vec<Reading> {
-        let mut sums: BTreeMap<Option<NodeId>, BTreeMap<CpuId, u64>> = BTreeMap::new();
+        let mut sums: BTreeMap<Option<NodeId>, Looks> = BTreeMap::new();
         for leader in self.leaders().values_mut().filter(|leader| leader.counts) {
             leader.counts = false;
             if leader.is_parallel || !leader.looks.is_empty() {
@@ -115,31 +103,8 @@ impl Watch {
                 }
             }
         }
-        sums.iter().flat_map(|(node, looks)| self.told(*node, looks)).collect()
+        sums.iter().flat_map(|(node, looks)| self.nodes.told(*node, looks)).collect()
     }
-
-    fn told(&self, leader: Option<NodeId>, looks: &BTreeMap<CpuId, u64>) -> Vec<Reading> {
-        let beside = leader.map_or_else(String::new, |node| format!(", leader on node {node}"));
-        let reading = |of: String, cpus: &CpuSet| Reading {
-            metric: "parallel_worker_samples",
-            of: format!("{of}{beside}"),
-            nature: Nature::Level,
-            value: within(looks, cpus) as f64,
-        };
-        let of_nodes = self.nodes.iter().map(|(id, cpus)| reading(format!("node {id}"), cpus));
-        let all = all_of(&self.nodes);
-        let of_cpus =
-            all.iter().map(|cpu| reading(format!("cpu {cpu}"), &CpuSet::from_iter([cpu])));
-        of_nodes.chain(of_cpus).collect()
-    }
-}
-
-fn all_of(nodes: &Nodes) -> CpuSet {
-    nodes.iter().flat_map(|(_, cpus)| cpus.iter()).collect()
-}
-
-fn within(looks: &BTreeMap<CpuId, u64>, cpus: &CpuSet) -> u64 {
-    looks.iter().filter(|(cpu, _)| cpus.contains(**cpu)).map(|(_, looks)| looks).sum()
 }
 
 impl Drop for Watch {
@@ -254,17 +219,17 @@ impl Team {
         is_ours: bool,
     ) -> Self {
         let Parallel { dop, postmaster, workers } = parallel.unwrap_or_default();
-        let moves_to = workers.and_then(|node| watch.cpus_of(node));
+        let moves_to = workers.and_then(|node| watch.nodes.cpus_of(node));
         let told = Leader { node: at, moves_to, is_parallel: dop > 1, ..Leader::default() };
         watch.leaders().insert(leader, told);
-        let free = || Some(all_of(&watch.nodes));
-        let begins = postmaster.map_or_else(free, |node| watch.cpus_of(node));
+        let free = || Some(watch.nodes.all());
+        let begins = postmaster.map_or_else(free, |node| watch.nodes.cpus_of(node));
         Self {
             watch: Arc::clone(watch),
             leader,
             dop,
             postmaster: begins.filter(|_| dop > 0 && is_ours),
-            place: workers.or(postmaster).or(at).and_then(|node| watch.cpus_of(node)),
+            place: workers.or(postmaster).or(at).and_then(|node| watch.nodes.cpus_of(node)),
             stands: false,
             calls: 0,
         }
@@ -325,12 +290,13 @@ impl Drop for Team {
 
 #[cfg(test)]
 mod tests {
+    use hopcost_core::CpuId;
+
     use super::*;
 
     fn two_nodes() -> Nodes {
-        [(0, "0-1"), (1, "2-3")]
-            .map(|(n, cpus)| (NodeId(n), CpuSet::parse_list(cpus).unwrap()))
-            .into()
+        let node = |(n, cpus)| (NodeId(n), CpuSet::parse_list(cpus).unwrap());
+        Nodes([(0, "0-1"), (1, "2-3")].map(node).into())
     }
 
     /// A process without children: nothing is seen but what a test puts in.

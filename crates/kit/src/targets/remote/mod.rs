@@ -8,6 +8,7 @@ pub mod errand;
 pub mod ground;
 pub mod input;
 pub mod lines;
+pub mod nodes;
 pub mod process;
 pub mod quarters;
 pub mod stream;

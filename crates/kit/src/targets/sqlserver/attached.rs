@@ -27,6 +27,8 @@ const SHORTLY: Duration = Duration::from_mins(1);
 /// What the server calls Azure's databases, which are bound to no CPUs of anybody's.
 const AZURE: [&str; 2] = ["5", "6"];
 
+const AZURE_HAS_NO_CPUS: &str = "this is Azure SQL: which CPUs work is nobody's to choose there, and nothing of the server was changed";
+
 /// Goes to the server, and brings the data.
 pub fn open(
     address: Address,
@@ -55,7 +57,7 @@ pub fn open(
     let binds = setup.allow_server_changes && is_local(&address) && !is_azure;
     if !is_there {
         (setup.promise)().map_err(TargetError::Failed)?;
-        bring(&to_ours, &mut wire, setup, heard)?;
+        bring(&to_ours, &mut wire, binds, setup, heard)?;
     }
     wire.limit(None).map_err(failed)?;
     let to = if needs_data { &to_ours } else { &address };
@@ -67,7 +69,10 @@ pub fn open(
         wire.version,
         data_words(setup)
     );
-    let server = Server::new(setup, to.clone(), ports, again()?, affinity, identity)?;
+    let mut server = Server::new(setup, to.clone(), ports, again()?, affinity, identity)?;
+    if is_azure {
+        server.note(AZURE_HAS_NO_CPUS);
+    }
     Ok(Box::new(Attached { server, wire, address, keep: setup.keep_data || is_there }))
 }
 
@@ -146,6 +151,7 @@ fn contents_of(setup: &Setup<'_>) -> Vec<String> {
 fn bring(
     address: &Address,
     wire: &mut Wire,
+    binds: bool,
     setup: &Setup<'_>,
     heard: &mut Heard<'_>,
 ) -> Result<(), TargetError> {
@@ -157,6 +163,12 @@ fn bring(
     // It tells whose it is from the first moment, and what is there when all of it is.
     let mut ours = Wire::connect(address).map_err(failed)?;
     said(&mut ours, "create_mark").map_err(failed)?;
+    // Pages come to be on the node of whoever brings them.
+    let home = setup.homes.first().and_then(|home| setup.machine.node(home.node?));
+    if let Some(home) = home.filter(|_| binds) {
+        let affinity = Affinity::new(Wire::connect(address).map_err(failed)?);
+        affinity.bind(&home.cpus).map_err(failed)?;
+    }
     if let Some(dataset) = setup.dataset {
         Loader { address, dataset }.load(&brought(setup), heard)?;
     }

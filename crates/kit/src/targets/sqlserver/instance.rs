@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hopcost_core::{
-    CpuSet, Dataset, Instance, Known, Locality, Look, Nature, Reading, Seat, Session, Setup,
-    Statement, TargetError,
+    CpuSet, Dataset, Instance, Known, Locality, Look, Nature, NodeId, Reading, Seat, Session,
+    Setup, Statement, TargetError,
 };
 
 use super::super::ledger::Ledger;
@@ -17,6 +17,7 @@ use super::super::remote::{SERVED, failed};
 use super::Ports;
 use super::affinity::Affinity;
 use super::filling::Fillings;
+use super::layout::{self, Watch};
 use super::scripts;
 use super::session::{Connection, Opening, Spoken};
 use super::wire::{Rows, Wire, WireError, is_local};
@@ -32,12 +33,14 @@ pub struct Server {
     statements: Vec<Statement>,
     dataset: Option<&'static dyn Dataset>,
     /// The CPUs of each node, where the server is on this host.
-    nodes: BTreeMap<hopcost_core::NodeId, CpuSet>,
+    nodes: BTreeMap<NodeId, CpuSet>,
     fillings: Option<Fillings>,
     filled: Arc<Ledger>,
     identity: String,
-    /// What it does not let us know, and why.
-    untold: Vec<String>,
+    /// What it tells of itself, and what it does not let us know.
+    told: Vec<String>,
+    /// Where the data is to be, where that is one node.
+    home: Option<NodeId>,
     are_served: Arc<AtomicBool>,
 }
 
@@ -71,7 +74,8 @@ impl Server {
         identity: String,
     ) -> Result<Self, TargetError> {
         let fillings = Fillings::of(setup, warden.collation());
-        let untold = untold(&mut warden);
+        let mut told = layout::told(&mut warden);
+        told.extend(untold(&mut warden));
         warden.limit(Some(AT_ONCE)).map_err(failed)?;
         let is_here = is_local(&address);
         let nodes = setup.machine.nodes.iter().filter(|_| is_here);
@@ -93,7 +97,8 @@ impl Server {
             fillings,
             filled: Arc::default(),
             identity,
-            untold,
+            told,
+            home: setup.homes.first().and_then(|home| home.node),
             are_served: Arc::default(),
         })
     }
@@ -102,10 +107,15 @@ impl Server {
         self.warden.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Something more that is to be known of it.
+    pub fn note(&mut self, words: &str) {
+        self.told.push(words.to_owned());
+    }
+
     /// What is to be known of it beside its figures.
     pub fn notes(&self) -> Vec<String> {
         let is_served = self.are_served.load(Ordering::Relaxed);
-        is_served.then(|| SERVED.to_owned()).into_iter().chain(self.untold.clone()).collect()
+        is_served.then(|| SERVED.to_owned()).into_iter().chain(self.told.clone()).collect()
     }
 
     fn explain(&self, warden: &mut Wire, statement: &Statement) -> Result<String, WireError> {
@@ -135,6 +145,9 @@ const NO_PLAN: &str = "  the server shows no plan as XML";
 
 /// What the server does not let us know: its own counts, where the login may not look or they are not there.
 fn untold(warden: &mut Wire) -> Vec<String> {
+    if !layout::may_look(warden) {
+        return vec![layout::MAY_NOT_LOOK.to_owned()];
+    }
     let mut missing: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (name, _) in COUNTS {
         let asked = scripts::sql(name, &warden.version).map_err(|reason| reason.to_string());
@@ -166,6 +179,8 @@ impl Instance for Server {
             dataset: self.dataset,
             seat: &seat,
             cpus: cpus.cloned(),
+            // The server counts for all at once: one session tells it.
+            watch: seat.at.filter(|_| seat.stream == 0).map(|at| Watch::new(at, self.home)),
             // A port that leads to a node needs no more.
             affinity: self.affinity.as_ref().filter(|_| port.is_none()),
             filling: self.fillings.as_ref().map(|fillings| (fillings, &self.filled)),
@@ -174,10 +189,14 @@ impl Instance for Server {
         Ok(Box::new(session))
     }
 
-    fn prove(&self, _: Look) -> Known<Vec<Locality>> {
-        Known::missing(
-            "where SQL Server has its pages is its own to decide; sys.dm_os_buffer_descriptors tells it by node",
-        )
+    fn prove(&self, look: Look) -> Known<Vec<Locality>> {
+        match (self.home, look) {
+            (Some(home), Look::Full) => layout::locality(&mut self.warden(), home),
+            (Some(_), Look::Glance) => {
+                Known::missing("each look goes through all of the server's buffers")
+            }
+            (None, _) => Known::missing("the experiment does not say where the data is to be"),
+        }
     }
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {

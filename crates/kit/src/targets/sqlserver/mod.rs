@@ -13,12 +13,15 @@ mod affinity;
 mod attached;
 mod filling;
 mod instance;
+mod layout;
 mod load;
 mod login;
 mod packet;
 mod schema;
 mod scripts;
 mod session;
+#[cfg(test)]
+mod standin;
 mod tokens;
 mod types;
 mod wire;

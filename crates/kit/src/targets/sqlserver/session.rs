@@ -24,6 +24,7 @@ use super::super::remote::lines::Lines;
 use super::super::remote::{compared_with, failed};
 use super::affinity::Affinity;
 use super::filling::{Filler, Fillings};
+use super::layout::Watch;
 use super::packet::{HEAD, kind, put_wide};
 use super::scripts;
 use super::tokens::Piece;
@@ -44,6 +45,8 @@ pub struct Opening<'a> {
     pub seat: &'a Seat,
     /// The CPUs that are to answer, where it can be told whether they do.
     pub cpus: Option<CpuSet>,
+    /// Who tells what was looked up where, where it is this session.
+    pub watch: Option<Watch>,
     /// How the server is bound to them before each window, where it is ours to bind.
     pub affinity: Option<&'a Arc<Affinity>>,
     /// What it fills, and the rows of what all fill together.
@@ -59,6 +62,7 @@ pub struct Connection {
     /// Which was asked.
     asked: usize,
     cpus: Option<CpuSet>,
+    watch: Option<Watch>,
     affinity: Option<Arc<Affinity>>,
     filler: Option<Filler>,
     is_served: Option<Arc<AtomicBool>>,
@@ -140,6 +144,7 @@ impl Connection {
             calls,
             asked: 0,
             cpus: opening.cpus,
+            watch: opening.watch,
             affinity: opening.affinity.cloned(),
             filler,
             is_served: Some(Arc::clone(opening.is_served)),
@@ -264,13 +269,17 @@ impl Session for Connection {
         if let Some(rows) = self.filler.as_ref().and_then(|filler| filler.counted(&mut self.wire)) {
             proved.insert("rows_counted", rows);
         }
-        Counted { proved, ..Counted::default() }
+        let lookups = self.watch.as_mut().and_then(|watch| watch.counted(&mut self.wire));
+        Counted { proved, lookups, ..Counted::default() }
     }
 
     fn begin_counting(&mut self) {
         // Where the server cannot be bound, the proof will tell.
         if let (Some(affinity), Some(cpus)) = (&self.affinity, &self.cpus) {
             let _ = affinity.bind(cpus);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.begin(&mut self.wire);
         }
     }
 

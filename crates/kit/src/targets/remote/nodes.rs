@@ -1,0 +1,51 @@
+//! The nodes of a machine by their CPUs, and on which of them somebody was seen.
+
+use std::collections::BTreeMap;
+
+use hopcost_core::{CpuId, CpuSet, Machine, Nature, NodeId, Reading};
+
+/// How often somebody was seen on which CPU.
+pub type Looks = BTreeMap<CpuId, u64>;
+
+/// The nodes' CPUs that may be used.
+#[derive(Clone, Debug, Default)]
+pub struct Nodes(pub Vec<(NodeId, CpuSet)>);
+
+impl Nodes {
+    /// Those of a machine, as an experiment sees it.
+    pub fn of(machine: &Machine) -> Self {
+        let usable = |cpus: &CpuSet| cpus.intersection(&machine.limits.cpus);
+        Self(machine.nodes.iter().map(|node| (node.id, usable(&node.cpus))).collect())
+    }
+
+    /// All CPUs.
+    pub fn all(&self) -> CpuSet {
+        self.0.iter().flat_map(|(_, cpus)| cpus.iter()).collect()
+    }
+
+    /// The CPUs of one.
+    pub fn cpus_of(&self, node: NodeId) -> Option<CpuSet> {
+        self.0.iter().find(|(id, _)| *id == node).map(|(_, cpus)| cpus.clone())
+    }
+
+    /// How often parallel workers of a session on a node were seen on which node and CPU.
+    pub fn told(&self, leader: Option<NodeId>, looks: &Looks) -> Vec<Reading> {
+        let beside = leader.map_or_else(String::new, |node| format!(", leader on node {node}"));
+        let reading = |of: String, cpus: &CpuSet| Reading {
+            metric: "parallel_worker_samples",
+            of: format!("{of}{beside}"),
+            nature: Nature::Level,
+            value: within(looks, cpus) as f64,
+        };
+        let of_nodes = self.0.iter().map(|(id, cpus)| reading(format!("node {id}"), cpus));
+        let all = self.all();
+        let of_cpus =
+            all.iter().map(|cpu| reading(format!("cpu {cpu}"), &CpuSet::from_iter([cpu])));
+        of_nodes.chain(of_cpus).collect()
+    }
+}
+
+/// Of these, how often on one of these CPUs.
+pub fn within(looks: &Looks, cpus: &CpuSet) -> u64 {
+    looks.iter().filter(|(cpu, _)| cpus.contains(**cpu)).map(|(_, looks)| looks).sum()
+}

@@ -1,0 +1,130 @@
+//! What a server tells of itself: what the login may look at, its nodes, where its pages lie and who looked them up.
+//!
+//! Limits: experimental, as nothing of it could be asked of SQL Server itself. Look-ups are counted by the server for
+//! all that it does, and by node: those of other work at the same time are among them. The pages are those of our
+//! database that are in the buffer pool.
+
+use std::collections::BTreeMap;
+
+use hopcost_core::{Known, Locality, Lookups, NodeId, PageSize, ProofMethod};
+
+use super::wire::{Rows, Wire, WireError};
+
+/// May the login look at what the server counts? A server that does not say lets us try.
+pub fn may_look(wire: &mut Wire) -> bool {
+    let asked = wire.script("may_look").and_then(|sql| wire.value(sql));
+    asked.ok().flatten().as_deref() != Some("0")
+}
+
+/// What is missing where it may not.
+pub const MAY_NOT_LOOK: &str = "\
+    the login may not look at what the server counts (VIEW SERVER STATE, from 2022 on VIEW SERVER PERFORMANCE STATE): \
+    waits, spins, look-ups and proofs of where work was done are missing; an administrator can GRANT it to the login";
+
+/// The server's nodes, and where its log is written: a line for each that it tells.
+pub fn told(wire: &mut Wire) -> Vec<String> {
+    let mut ask = |name: &str| -> Rows {
+        wire.script(name).and_then(|sql| wire.query(sql)).unwrap_or_default()
+    };
+    let (nodes, schedulers) = (ask("nodes"), ask("schedulers"));
+    let (memory, writers) = (ask("memory_nodes"), ask("log_writers"));
+    let mut lines: Vec<String> =
+        nodes.iter().filter_map(|node| of_node(node, &schedulers, &memory)).collect();
+    let cpus: Vec<&str> = writers.iter().filter_map(|row| row.first()?.as_deref()).collect();
+    if !cpus.is_empty() {
+        lines.push(format!("the server writes its log on CPU {}", cpus.join(", ")));
+    }
+    lines
+}
+
+type Row = [Option<String>];
+
+fn of_node(node: &Row, schedulers: &Rows, memory: &Rows) -> Option<String> {
+    let [Some(number), Some(memory_node), ..] = node else { return None };
+    let is_its = |row: &&Vec<Option<String>>| {
+        row.get(1) == Some(&node[0]) && row.get(2).is_some_and(|on| on.as_deref() == Some("1"))
+    };
+    let cpus: Vec<&str> =
+        schedulers.iter().filter(is_its).filter_map(|row| row.first()?.as_deref()).collect();
+    let of_memory = memory.iter().find(|row| row.first() == Some(&node[1]))?;
+    let mib =
+        |n: usize| -> Option<u64> { Some(of_memory.get(n)?.as_ref()?.parse::<u64>().ok()? >> 10) };
+    Some(format!(
+        "the server's node {number} has CPU {} in use, and memory node {memory_node} with {} MiB, {} of them on \
+         another node",
+        cpus.join(", "),
+        mib(1)?,
+        mib(2)?
+    ))
+}
+
+/// Where the pages of our database lie, which were asked to be on a node.
+pub fn locality(wire: &mut Wire, asked: NodeId) -> Known<Vec<Locality>> {
+    let rows = match wire.script("page_homes").and_then(|sql| wire.query(sql)) {
+        Ok(rows) => rows,
+        Err(error) => return Known::missing(format!("where the server has its pages: {error}")),
+    };
+    let pages = rows.into_iter().filter_map(|row| {
+        let [node, pages] = <[Option<String>; 2]>::try_from(row).ok()?;
+        Some((NodeId(node?.parse().ok()?), pages?.parse().ok()?))
+    });
+    let pages_by_node: BTreeMap<NodeId, u64> = pages.collect();
+    if pages_by_node.is_empty() {
+        return Known::missing("the server has no page of ours in its buffers");
+    }
+    Known::Is(vec![Locality {
+        asked,
+        spread: Vec::new(),
+        bound: false,
+        pages_by_node,
+        pages_unknown: 0,
+        method: ProofMethod::BufferDescriptors,
+        page_size: PageSize::Base,
+        page_size_share: 1.0,
+    }])
+}
+
+/// Look-ups of pages since the last reading, by the workers of one node.
+#[derive(Debug)]
+pub struct Watch {
+    /// Where they work.
+    at: NodeId,
+    /// The node that stands for all others.
+    elsewhere: NodeId,
+    before: [u64; 2],
+}
+
+impl Watch {
+    /// Of the workers on this node of a server whose data may be on another.
+    pub fn new(at: NodeId, home: Option<NodeId>) -> Self {
+        let other = NodeId(u32::from(at.0 == 0));
+        let elsewhere = home.filter(|home| *home != at).unwrap_or(other);
+        Self { at, elsewhere, before: [0; 2] }
+    }
+
+    /// From here on.
+    pub fn begin(&mut self, wire: &mut Wire) {
+        self.before = self.read(wire).unwrap_or_default();
+    }
+
+    /// What was looked up since then, near and far; none where the server does not tell.
+    pub fn counted(&mut self, wire: &mut Wire) -> Option<Lookups> {
+        let now = self.read(wire).ok()?;
+        let [near, far] = [0, 1].map(|n| now[n].saturating_sub(self.before[n]));
+        self.before = now;
+        let acquisitions = BTreeMap::from([(self.at, near), (self.elsewhere, far)]);
+        (near + far > 0).then(|| Lookups { acquisitions, ..Lookups::default() })
+    }
+
+    fn read(&self, wire: &mut Wire) -> Result<[u64; 2], WireError> {
+        let sql = wire.script("buffer_nodes")?;
+        let mut counts = [0; 2];
+        for row in wire.query(sql)? {
+            let [Some(node), Some(side), Some(count)] = row.as_slice() else { continue };
+            if node.parse() == Ok(self.at.0) {
+                counts[usize::from(side == "remote")] = count.parse().unwrap_or(0);
+            }
+        }
+        Ok(counts)
+    }
+}
