@@ -33,6 +33,12 @@ const ENGINES: [(&str, &str); 5] = [
 const OF_SERVERS_TOO: [&str; 2] = ["log-distance", "context-switches"];
 const SERVERS: [&str; 3] = ["postgres:managed", "mariadb:managed", "mysql:managed"];
 const OWN: &str = "its own";
+const NOT_RUN_YET: &str = "not run yet";
+/// The exit code of what this machine, or this target, cannot do.
+const NOT_HERE: i32 = 3;
+/// SQL Server's target has objections to these, and takes the others.
+const NOT_ON_SQL_SERVER: [&str; 4] =
+    ["audit-cost", "audit-cost-light", "log-distance", "parallel-affinity"];
 const HARDWARE: &str = "hardware";
 /// Tried in turn where the machine has nothing to compare: distance in hopcost's own SQLite, sets of CPUs
 /// alone in a server, threads of one core.
@@ -71,12 +77,13 @@ struct Cell {
 }
 
 impl Cell {
-    /// From what a run printed.
-    fn read(printed: &[u8], said: &[u8]) -> Self {
+    /// From what a run printed; or it said that it cannot be done here.
+    fn read(printed: &[u8], said: &[u8], has_ended_as_not_here: bool) -> Self {
         let Ok(result) = serde_json::from_slice::<Value>(printed) else {
             let said = String::from_utf8_lossy(said);
             let words = said.lines().next().unwrap_or_default().trim_start_matches("hopcost: ");
-            return Self { verdict: "not run".to_owned(), words: words.to_owned() };
+            let verdict = if has_ended_as_not_here { "NOT_APPLICABLE" } else { "not run" };
+            return Self { verdict: verdict.to_owned(), words: words.to_owned() };
         };
         let text = |key: &str| result[key].as_str().unwrap_or_default().to_owned();
         let figure = |key: &str| result["estimate"][key].as_f64();
@@ -94,7 +101,7 @@ impl Cell {
     }
 
     fn applies(&self) -> bool {
-        !["NOT_APPLICABLE", "not run"].contains(&self.verdict.as_str())
+        self.verdict != "NOT_APPLICABLE"
     }
 
     fn told(&self) -> String {
@@ -166,7 +173,8 @@ impl Table {
             self.wrong.push(format!("{name} on {target}: {}", here.told()));
         }
         let emulated = if here.applies() { None } else { emulated(hopcost, of, target)? };
-        if let Some(refused) = emulated.as_ref().filter(|cell| cell.verdict == "REFUSED") {
+        let is_wrong = |cell: &&Cell| ["REFUSED", "not run"].contains(&cell.verdict.as_str());
+        if let Some(refused) = emulated.as_ref().filter(is_wrong) {
             self.wrong.push(format!("{name} on {target}, emulated: {}", refused.told()));
         }
         let emulated = emulated.as_ref().map_or("–".to_owned(), Cell::told);
@@ -236,7 +244,8 @@ impl Table {
             };
             let own = own.and_then(of);
             let engines = ENGINES.iter().map(|(target, _)| of(target));
-            let is_of_engines = targets.iter().any(|target| ![HARDWARE, OWN].contains(target));
+            let is_of_engines = targets.iter().any(|target| ![HARDWARE, OWN].contains(target))
+                && !NOT_ON_SQL_SERVER.contains(name);
             let experimental = is_of_engines.then(|| "experimental".to_owned());
             let cells = [own].into_iter().chain(engines).chain([experimental]);
             let cells: Vec<String> = cells.map(|cell| cell.unwrap_or("–".to_owned())).collect();
@@ -249,7 +258,7 @@ impl Table {
     fn line(&self, key: &str) -> String {
         let before = || self.before.lines().find(|line| line.starts_with(key)).map(str::to_owned);
         let line = self.lines.get(key).cloned().or_else(before);
-        line.unwrap_or_else(|| format!("{key} not run yet |"))
+        line.unwrap_or_else(|| format!("{key} {NOT_RUN_YET} |"))
     }
 }
 
@@ -391,7 +400,7 @@ fn once(
     }
     command.args(emulated.iter().flat_map(|how| ["--emulate", how]));
     let output = command.output().with_context(|| format!("{command:?}"))?;
-    Ok(Cell::read(&output.stdout, &output.stderr))
+    Ok(Cell::read(&output.stdout, &output.stderr, output.status.code() == Some(NOT_HERE)))
 }
 
 /// The first emulated machine to which it applies.
@@ -462,7 +471,7 @@ fn in_a_guest(
     let outcome = guest.with(hopcost, "/usr/local/bin/hopcost").run(&script)?;
     let cell = |name: &str| -> Result<Cell> {
         let [json, said] = ["json", "err"].map(|end| outcome.read(&format!("{name}.{end}")));
-        Ok(Cell::read(json?.as_bytes(), said?.as_bytes()))
+        Ok(Cell::read(json?.as_bytes(), said?.as_bytes(), false))
     };
     experiments.iter().map(|(name, _)| cell(name)).collect()
 }

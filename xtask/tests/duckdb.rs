@@ -197,6 +197,7 @@ fn workers_run_where_they_are_begun_or_put() {
         let parallel = Some(Parallel { dop: 3, postmaster, workers });
         let seat = Seat { at: Some(NodeId(0)), worker: Some(*first), parallel, ..seat() };
         let mut session = instance.session(seat).unwrap();
+        session.execute(&request).unwrap();
         session.begin_counting();
         for _ in 0..10 {
             let answer = session.execute(&request).unwrap();

@@ -30,12 +30,10 @@ fn main() -> ExitCode {
 }
 
 /// Data, what is asked of it, how large it is.
-const ASKED: [(&str, &str, u64); 5] = [
+const ASKED: [(&str, &str, u64); 3] = [
     ("tran_stats", "reporting_p1", 20_000),
     ("tran_stats", "reporting_p2", 60_000),
-    ("archive_view", "newest_bounded", 500),
     ("tpcc", "standard_oltp", 1),
-    ("tpcc", "augmented_oltp", 1),
 ];
 const QUESTIONS: usize = 40;
 

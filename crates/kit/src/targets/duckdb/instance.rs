@@ -25,7 +25,7 @@ use super::super::remote::process::{Process, is_at};
 use super::super::remote::stream::{Line, words};
 use super::super::{Heard, data_words, homes_of, say, words_of};
 use super::pool::{Pool, Sightings};
-use super::protocol::{self, ANSWER, BETWEEN_PLANS, COUNT, ERROR, PLANS, POOL, THREAD, Tagged};
+use super::protocol::{self, ANSWER, BETWEEN_PLANS, COUNT, ERROR, PLANS, THREAD, Tagged};
 use super::server::{Asked, LOADING, Order, READY, WORD};
 
 /// Starts the processes.
@@ -37,11 +37,8 @@ pub fn open(
     let homes = homes_of(setup);
     let start = |home: &Home| Copy::start(library, setup, *home, heard);
     let copies = homes.iter().map(start).collect::<Result<Vec<_>, _>>()?;
-    let identity = format!(
-        "DuckDB {}, in a process of its own, one thread a query; {}",
-        copies[0].version,
-        data_words(setup)
-    );
+    let identity =
+        format!("DuckDB {}, in a process of its own; {}", copies[0].version, data_words(setup));
     let is_emulated = setup.emulation.is_some();
     let statements = setup.workload.statements(setup.shape).len();
     Ok(Box::new(Processes {
@@ -110,6 +107,15 @@ impl Copy {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         Ok(Wire { stream, input: Input::default() })
     }
+
+    /// A session, and the thread that serves it.
+    fn enter(&self) -> Result<(Wire, u32), TargetError> {
+        let mut wire = self.connect()?;
+        match wire.next().map_err(|error| failed(&error))? {
+            (THREAD, content) => Ok((wire, content.try_into().map_or(0, u32::from_le_bytes))),
+            (_, words) => Err(TargetError::Failed(String::from_utf8_lossy(&words).into_owned())),
+        }
+    }
 }
 
 fn asked(setup: &Setup<'_>) -> Vec<Asked> {
@@ -164,13 +170,7 @@ impl Instance for Processes {
         let is_meant = |copy: &&Copy| seat.home.is_none_or(|home| copy.home == home);
         let nowhere = || TargetError::Failed("there is no DuckDB for that place".to_owned());
         let copy = self.copies.iter().find(is_meant).ok_or_else(nowhere)?;
-        let mut wire = copy.connect()?;
-        let thread = match wire.next().map_err(|error| failed(&error))? {
-            (THREAD, content) => content.try_into().map_or(0, u32::from_le_bytes),
-            (_, words) => {
-                return Err(TargetError::Failed(String::from_utf8_lossy(&words).into_owned()));
-            }
-        };
+        let (wire, thread) = copy.enter()?;
         if let Some(cpu) = seat.worker {
             affinity::pin_other(thread, &CpuSet::from_iter([cpu])).map_err(|error| {
                 TargetError::NotHere(format!("DuckDB's thread {thread}: {error}").into())
@@ -182,11 +182,11 @@ impl Instance for Processes {
         let load = self.load.map(|rows| (rows, Ledger::default()));
         // One pool serves all streams.
         let parallel = seat.parallel.filter(|_| seat.stream == 0);
-        let pool = |parallel| {
-            let process = copy.process.pid();
-            Pool::of(process, parallel, seat.at, &self.nodes, &self.sightings)
+        let pool = |parallel| -> Result<Pool, TargetError> {
+            let to = (copy.enter()?.0, copy.process.pid());
+            Ok(Pool::of(to, parallel, seat.at, &self.nodes, &self.sightings))
         };
-        let pool = parallel.map(pool);
+        let pool = parallel.map(pool).transpose()?;
         Ok(Box::new(Connection { wire, thread, cpu: seat.worker, ground, tells_pages, load, pool }))
     }
 
@@ -236,13 +236,14 @@ impl Instance for Processes {
 }
 
 /// The way to a process and back.
-struct Wire {
+pub struct Wire {
     stream: Arc<UnixStream>,
     input: Input<Tagged>,
 }
 
 impl Wire {
-    fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    /// Says it.
+    pub fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match readiness::send(self.stream.as_fd(), bytes) {
                 Ok(sent) => bytes = &bytes[sent..],
@@ -253,7 +254,8 @@ impl Wire {
         Ok(())
     }
 
-    fn next(&mut self) -> io::Result<(u8, Vec<u8>)> {
+    /// What is said next, and its tag.
+    pub fn next(&mut self) -> io::Result<(u8, Vec<u8>)> {
         loop {
             if let Some(message) = self.input.next() {
                 let content = self.input.body(&message).to_vec();
@@ -285,17 +287,6 @@ struct Connection {
 }
 
 impl Connection {
-    /// Has the workers of its level begun; their threads.
-    fn begin_pool(&mut self) -> Option<Vec<u32>> {
-        let pool = self.pool.as_ref()?;
-        let cpus = pool.begun_on.iter().map(|cpu| cpu.0);
-        let mut question = Vec::new();
-        protocol::put(&mut question, POOL, &protocol::numbers([pool.dop].into_iter().chain(cpus)));
-        let asked = self.wire.send(&question).and_then(|()| self.wire.next());
-        let (tag, content) = asked.ok()?;
-        (tag == POOL).then(|| protocol::numbers_in(&content))
-    }
-
     /// How many rows of those that were appended are there; they are gone then.
     fn rows_counted(&mut self) -> Option<[u64; 2]> {
         let (_, ledger) = self.load.as_ref()?;
@@ -316,6 +307,9 @@ impl Remote for Connection {
     fn send(&mut self, request: &Request, mail: Mail<'_>) -> Result<(), CallError> {
         if let Some((rows, ledger)) = &self.load {
             ledger.ask(*rows);
+        }
+        if let Some(pool) = &mut self.pool {
+            pool.stand();
         }
         if let Some(out) = mail.out {
             protocol::put_call(out, request);
@@ -367,7 +361,7 @@ impl Session for Connection {
         if let Some(ground) = &self.ground {
             proved.insert("pages_in_place", ground.in_place());
         }
-        if let Some(pool) = &self.pool {
+        if let Some(pool) = &mut self.pool {
             pool.counted(&mut proved);
         }
         if let Some(rows) = self.rows_counted() {
@@ -384,10 +378,8 @@ impl Session for Connection {
     }
 
     fn begin_counting(&mut self) {
-        // Workers that could not be begun are not seen to run.
-        let threads = self.begin_pool().unwrap_or_default();
         if let Some(pool) = &mut self.pool {
-            pool.begin(&threads);
+            pool.begin_counting();
         }
     }
 

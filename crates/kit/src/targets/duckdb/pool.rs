@@ -1,9 +1,10 @@
 //! Parallel workers of a query: where they are begun, where they are moved to, and where they ran.
 //!
 //! Method: DuckDB's workers are threads that all its sessions share, and a thread begins on the CPUs of the one that
-//! begins it. Before each window the session of stream 0 ends them all and begins as many as its level asks for, while
-//! it stands where the level has them begun; what is to be moved is pinned at once. After the window the kernel
-//! tells which have run, for how long, and where each was last.
+//! begins it. Before the first call of a window the session of stream 0 has as many begun as its level asks for, over a
+//! connection of the pool's own, whose thread stands meanwhile where the level has them begun; what is to be moved
+//! is pinned at once. After the window the kernel tells which have run, for how long, and where each was last;
+//! then they are ended.
 //!
 //! Limits: one pool serves all streams of a window. Where workers were is seen once a window, after it; that they
 //! could be nowhere else is known where their mask allows no more.
@@ -16,6 +17,8 @@ use hopcost_core::{CpuSet, NodeId, Parallel, Reading};
 use hopcost_sys::affinity;
 
 use super::super::remote::nodes::{Looks, Nodes};
+use super::instance::Wire;
+use super::protocol::{self, POOL};
 
 /// What a worker has to have run in a window to have had a part in it.
 const A_PART_NS: u64 = 100_000;
@@ -38,24 +41,27 @@ impl Sightings {
 
 /// The workers of a session's level.
 pub struct Pool {
+    wire: Wire,
     process: u32,
     /// The session's own thread is one of so many.
-    pub dop: u32,
+    dop: u32,
     /// Where workers are begun.
-    pub begun_on: CpuSet,
+    begun_on: CpuSet,
     moves_to: Option<CpuSet>,
     /// Where they belong: where they are put or begun, or with their session.
     place: Option<CpuSet>,
     leader: Option<NodeId>,
     /// The threads, and how long each had run when the window began.
     workers: Vec<(u32, u64)>,
+    /// Are they there for this window?
+    stands: bool,
     sightings: Arc<Sightings>,
 }
 
 impl Pool {
-    /// Of a session on node `at` of this process.
+    /// Of a session on node `at` of this process, to which the wire goes.
     pub fn of(
-        process: u32,
+        (wire, process): (Wire, u32),
         parallel: Parallel,
         at: Option<NodeId>,
         nodes: &Nodes,
@@ -64,6 +70,7 @@ impl Pool {
         let Parallel { dop, postmaster, workers } = parallel;
         let place = workers.or(postmaster).or(at);
         Self {
+            wire,
             process,
             dop,
             begun_on: postmaster
@@ -73,27 +80,57 @@ impl Pool {
             place: place.and_then(|node| nodes.cpus_of(node)),
             leader: at,
             workers: Vec::new(),
+            stands: false,
             sightings: Arc::clone(sightings),
         }
     }
 
-    /// These threads were begun, and a window begins.
-    pub fn begin(&mut self, threads: &[u32]) {
-        if let Some(cpus) = &self.moves_to {
-            for thread in threads {
-                // Where it cannot be moved the proof will tell.
-                let _ = affinity::pin_other(*thread, cpus);
+    /// Before a call: the workers are begun, once per window.
+    #[inline]
+    pub fn stand(&mut self) {
+        if !self.stands && self.dop > 1 {
+            self.stands = true;
+            // Workers that could not be begun are not seen to run.
+            let threads = self.ask(self.dop).unwrap_or_default();
+            if let Some(cpus) = &self.moves_to {
+                for thread in &threads {
+                    // Where it cannot be moved the proof will tell.
+                    let _ = affinity::pin_other(*thread, cpus);
+                }
             }
+            self.workers = threads.into_iter().map(|thread| (thread, 0)).collect();
         }
-        let ran = |thread: &u32| (*thread, self.ran_ns(*thread).unwrap_or(0));
-        self.workers = threads.iter().map(ran).collect();
     }
 
-    /// How many of the workers ran, and how many of those in their place.
-    pub fn counted(&self, proved: &mut BTreeMap<&'static str, [u64; 2]>) {
+    /// Has so many threads work on a query: those that were begun for it.
+    fn ask(&mut self, dop: u32) -> Option<Vec<u32>> {
+        let cpus = self.begun_on.iter().map(|cpu| cpu.0);
+        let mut question = Vec::new();
+        protocol::put(&mut question, POOL, &protocol::numbers([dop].into_iter().chain(cpus)));
+        let asked = self.wire.send(&question).and_then(|()| self.wire.next());
+        let (tag, content) = asked.ok()?;
+        (tag == POOL).then(|| protocol::numbers_in(&content))
+    }
+
+    /// Counts from here on.
+    pub fn begin_counting(&mut self) {
+        let ran = |thread| (thread, self.ran_ns(thread).unwrap_or(0));
+        self.workers = self.workers.iter().map(|(thread, _)| ran(*thread)).collect();
+    }
+
+    /// How many of the workers ran, and how many of those in their place. Then they are ended: whoever comes
+    /// next is not to work with them.
+    pub fn counted(&mut self, proved: &mut BTreeMap<&'static str, [u64; 2]>) {
         if self.dop < 2 {
             return;
         }
+        self.look(proved);
+        self.workers.clear();
+        self.ask(1);
+        self.stands = false;
+    }
+
+    fn look(&self, proved: &mut BTreeMap<&'static str, [u64; 2]>) {
         let has_run = |(thread, before): &&(u32, u64)| {
             self.ran_ns(*thread).is_some_and(|ran| ran >= before + A_PART_NS)
         };

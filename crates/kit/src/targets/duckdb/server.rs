@@ -217,6 +217,8 @@ impl Server {
         let Some((count, cpus)) = asked.split_first() else { return Err("no pool".to_owned()) };
         let words = |error: &dyn std::fmt::Display| format!("the pool: {error}");
         let own = affinity::mask().map_err(|error| words(&error))?;
+        // Versions that know no such setting pin nobody.
+        let _ = self.connection.query("SET pin_threads = 'off'");
         self.set_threads(1)?;
         let before = threads();
         let begun_on = cpus.iter().map(|cpu| CpuId(*cpu)).collect();

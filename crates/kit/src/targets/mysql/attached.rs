@@ -152,15 +152,14 @@ fn be_alone(wire: &mut Wire) -> Result<(), TargetError> {
 /// Has somebody left the very same data, perhaps beside other?
 fn is_there(wire: &mut Wire, setup: &Setup<'_>) -> Result<bool, TargetError> {
     match mark(wire).map_err(failed)? {
-        Mark::Foreign => Err(TargetError::Failed(
-            "this server has a database 'hopcost' that hopcost did not make: rename it, or go to another \
-             server"
-                .to_owned(),
-        )),
+        Mark::Foreign => Err(TargetError::Failed(FOREIGN.to_owned())),
         Mark::None => Ok(false),
         Mark::Ours(there) => Ok(contents_of(setup).iter().all(|content| there.contains(content))),
     }
 }
+
+const FOREIGN: &str = "this server has a database 'hopcost' that hopcost did not make, or was killed while it made it: \
+    rename it, drop it where it is empty, or go to another server";
 
 /// What there is of our name.
 enum Mark {
@@ -236,8 +235,10 @@ pub fn clear(address: &Address) -> Result<String, String> {
     let words = |error: WireError| error.to_string();
     let mut wire = again(address).map_err(words)?;
     wire.limit(Some(SHORTLY)).map_err(words)?;
-    if !matches!(mark(&mut wire).map_err(words)?, Mark::Ours(_)) {
-        return Ok("there is no database of hopcost's any more".to_owned());
+    match mark(&mut wire).map_err(words)? {
+        Mark::Ours(_) => {}
+        Mark::None => return Ok("there is no database of hopcost's any more".to_owned()),
+        Mark::Foreign => return Err(FOREIGN.to_owned()),
     }
     // What another run has taken over is not taken from it.
     be_alone(&mut wire).map_err(|error| error.to_string())?;
@@ -304,7 +305,11 @@ impl Instance for Attached {
         let left = leave(&mut self.cluster.first().warden(), self.keep).map_err(failed);
         let left = match left {
             // The connection may be gone, and the server need not be.
-            Err(_) if !self.keep => leave_anew(&self.address),
+            Err(_) if !self.keep => {
+                // It may hold the lock.
+                self.cluster.hang_up();
+                leave_anew(&self.address)
+            }
             left => left,
         };
         match left {

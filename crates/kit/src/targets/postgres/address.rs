@@ -93,7 +93,7 @@ mod tests {
         assert_eq!((address.port, address.user.as_str()), (6000, "me"));
         assert_eq!(address.password.as_ref().map(Secret::reveal), Some("p@ss"));
         assert_eq!((address.tls, address.wait), (Tls::VerifyFull, Wait::Receive));
-        assert_eq!(address.to_string(), "//me@db.example:6000/shop");
+        assert_eq!(address.to_string(), "//me@db.example:6000/shop?sslmode=verify-full");
         assert_eq!(address.patience, PATIENCE);
         assert!(!format!("{address:?}").contains("p@ss"));
     }

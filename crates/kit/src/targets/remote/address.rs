@@ -289,18 +289,20 @@ fn decoded(text: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }
 
+/// What each is called in a URL.
+const TLS_MODES: [(&str, Tls); 6] = [
+    ("disable", Tls::Disable),
+    ("prefer", Tls::Prefer),
+    ("allow", Tls::Prefer),
+    ("require", Tls::Require),
+    ("verify-ca", Tls::VerifyCa),
+    ("verify-full", Tls::VerifyFull),
+];
+
 fn tls(text: &str) -> Result<Tls, String> {
-    Ok(match text {
-        "disable" => Tls::Disable,
-        "allow" | "prefer" => Tls::Prefer,
-        "require" => Tls::Require,
-        "verify-ca" => Tls::VerifyCa,
-        "verify-full" => Tls::VerifyFull,
-        _ => {
-            return Err(format!(
-                "sslmode={text}: disable, prefer, require, verify-ca and verify-full are known"
-            ));
-        }
+    let named = TLS_MODES.iter().find(|(name, _)| *name == text).map(|(_, tls)| *tls);
+    named.ok_or_else(|| {
+        format!("sslmode={text}: disable, prefer, require, verify-ca and verify-full are known")
     })
 }
 
@@ -325,13 +327,22 @@ impl fmt::Display for Address {
         let (user, port, database) = (&self.user, self.port, &self.database);
         match &self.place {
             Place::Unix(socket) => {
-                write!(f, "//{user}@/{database}?host={}&port={port}", socket.display())
+                return write!(f, "//{user}@/{database}?host={}&port={port}", socket.display());
             }
             Place::Host(host) if host.contains(':') => {
-                write!(f, "//{user}@[{host}]:{port}/{database}")
+                write!(f, "//{user}@[{host}]:{port}/{database}")?;
             }
-            Place::Host(host) => write!(f, "//{user}@{host}:{port}/{database}"),
+            Place::Host(host) => write!(f, "//{user}@{host}:{port}/{database}")?,
         }
+        // Who comes again is to look at the same certificate.
+        let mode = TLS_MODES.iter().find(|(_, tls)| *tls == self.tls && *tls != Tls::Prefer);
+        let mode = mode.map(|(name, _)| format!("sslmode={name}"));
+        let root = self.root_certificates.iter();
+        let root = root.map(|file| format!("sslrootcert={}", file.display()));
+        for (n, option) in mode.into_iter().chain(root).enumerate() {
+            write!(f, "{}{option}", if n == 0 { '?' } else { '&' })?;
+        }
+        Ok(())
     }
 }
 

@@ -124,7 +124,11 @@ impl<F: Framing> Channel<F> {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            Err(error) => Err(error),
+            Err(error) => {
+                // What came late would answer another question.
+                self.stream.line().hang_up();
+                Err(error)
+            }
         }
     }
 

@@ -24,10 +24,19 @@ use super::{DATABASE, Ports, schema};
 
 /// Nobody waits longer for an answer that takes no work.
 const SHORTLY: Duration = Duration::from_mins(1);
-/// What the server calls Azure's databases, which are bound to no CPUs of anybody's.
-const AZURE: [&str; 2] = ["5", "6"];
+/// What the server calls Azure's databases that no connection can go from to another: SQL Database, Synapse, serverless
+/// pools, Fabric.
+const SINGLE_DATABASES: [&str; 4] = ["5", "6", "11", "12"];
+/// The same of Azure's that is a whole server, but for its CPUs: Managed Instance.
+const MANAGED_INSTANCE: &str = "8";
 
-const AZURE_HAS_NO_CPUS: &str = "this is Azure SQL: which CPUs work is nobody's to choose there, and nothing of the server was changed";
+const ONE_DATABASE: &str = "this is Azure SQL Database, or one like it: a connection cannot go from one database to \
+    another there, as hopcost does for one of its own, and no CPUs are anybody's to choose; go to a Managed Instance or a server";
+const NO_CPUS: &str = "this is Azure SQL Managed Instance: which CPUs work is nobody's to choose there, and nothing of \
+    the server was changed";
+
+const KEPT_IS_NOT_BOUND: &str = "the data was there already, and the server is bound only for data that comes and goes \
+    with the run: let 'hopcost restore' or DROP DATABASE hopcost remove it first";
 
 /// Goes to the server, and brings the data.
 pub fn open(
@@ -48,13 +57,20 @@ pub fn open(
         return Err(TargetError::NotHere(words.into()));
     }
     let [edition, engine, host, _] = identity(&mut wire).map_err(failed)?;
-    let is_azure = AZURE.contains(&engine.as_str());
+    if SINGLE_DATABASES.contains(&engine.as_str()) {
+        return Err(TargetError::NotHere(ONE_DATABASE.into()));
+    }
+    let is_azure = engine == MANAGED_INSTANCE;
     be_alone(&mut wire)?;
     // Calls that need no data of ours find the user's own.
     let needs_data = !wanted(setup).is_empty();
     let to_ours = Address { database: DATABASE.to_owned(), ..address.clone() };
     let is_there = !needs_data || is_there(&mut wire, setup)?;
     let binds = setup.allow_server_changes && is_local(&address) && !is_azure;
+    if is_there && needs_data {
+        // What a killed run has left changed.
+        affinity::put_back(&mut wire).map_err(failed)?;
+    }
     if !is_there {
         (setup.promise)().map_err(TargetError::Failed)?;
         bring(&to_ours, &mut wire, binds, setup, heard)?;
@@ -62,16 +78,22 @@ pub fn open(
     wire.limit(None).map_err(failed)?;
     let to = if needs_data { &to_ours } else { &address };
     let again = || Wire::connect(to).map_err(failed);
-    let affinity = (binds && needs_data).then(|| again().map(Affinity::new)).transpose()?;
+    // What nobody would put back for us is not changed.
+    let binds = binds && needs_data && !is_there;
+    let affinity = binds.then(|| again().map(Affinity::new)).transpose()?;
     let on = if host.is_empty() { String::new() } else { format!(" on {host}") };
     let identity = format!(
         "SQL Server {} ({edition}), attached{on}, experimental; {}",
         wire.version,
         data_words(setup)
     );
+    let is_kept = is_there && needs_data;
     let mut server = Server::new(setup, to.clone(), ports, again()?, affinity, identity)?;
     if is_azure {
-        server.note(AZURE_HAS_NO_CPUS);
+        server.note(NO_CPUS);
+    }
+    if is_kept && setup.allow_server_changes {
+        server.note(KEPT_IS_NOT_BOUND);
     }
     Ok(Box::new(Attached { server, wire, address, keep: setup.keep_data || is_there }))
 }
@@ -99,6 +121,9 @@ fn be_alone(wire: &mut Wire) -> Result<(), TargetError> {
     Err(TargetError::Failed(words.to_owned()))
 }
 
+const FOREIGN: &str = "this server has a database 'hopcost' that hopcost did not make, or was killed while it made it: \
+    rename it, drop it where it is empty, or go to another server";
+
 /// What there is of our name.
 enum Mark {
     None,
@@ -121,11 +146,7 @@ fn mark(wire: &mut Wire) -> Result<Mark, WireError> {
 /// Has somebody left the very same data, perhaps beside other?
 fn is_there(wire: &mut Wire, setup: &Setup<'_>) -> Result<bool, TargetError> {
     match mark(wire).map_err(failed)? {
-        Mark::Foreign => Err(TargetError::Failed(
-            "this server has a database 'hopcost' that hopcost did not make: rename it, or go to another \
-             server"
-                .to_owned(),
-        )),
+        Mark::Foreign => Err(TargetError::Failed(FOREIGN.to_owned())),
         Mark::None => Ok(false),
         Mark::Ours(there) => Ok(contents_of(setup).iter().all(|content| there.contains(content))),
     }
@@ -158,11 +179,11 @@ fn bring(
     say(heard, "making the database hopcost", 0.0)?;
     put_back_and_drop(wire).map_err(failed)?;
     said(wire, "create_database").map_err(failed)?;
+    // It tells whose it is from the first moment, and what is there when all of it is.
+    said(wire, "create_mark").map_err(failed)?;
     // A server that only speaks as SQL Server does has no such choice.
     let _ = said(wire, "recovery");
-    // It tells whose it is from the first moment, and what is there when all of it is.
     let mut ours = Wire::connect(address).map_err(failed)?;
-    said(&mut ours, "create_mark").map_err(failed)?;
     // Pages come to be on the node of whoever brings them.
     let home = setup.homes.first().and_then(|home| setup.machine.node(home.node?));
     if let Some(home) = home.filter(|_| binds) {
@@ -186,6 +207,8 @@ fn put_back_and_drop(wire: &mut Wire) -> Result<Option<String>, WireError> {
     }
     let was = affinity::put_back(wire)?;
     end_stragglers(wire)?;
+    // A server that only speaks as SQL Server does has no such choice.
+    let _ = said(wire, "be_single_user");
     said(wire, "drop_database")?;
     Ok(was)
 }
@@ -205,8 +228,10 @@ pub fn clear(address: &Address) -> Result<String, String> {
     let words = |error: WireError| error.to_string();
     let mut wire = again(address).map_err(words)?;
     wire.limit(Some(SHORTLY)).map_err(words)?;
-    if !matches!(mark(&mut wire).map_err(words)?, Mark::Ours(_)) {
-        return Ok("there is no database of hopcost's any more".to_owned());
+    match mark(&mut wire).map_err(words)? {
+        Mark::Ours(_) => {}
+        Mark::None => return Ok("there is no database of hopcost's any more".to_owned()),
+        Mark::Foreign => return Err(FOREIGN.to_owned()),
     }
     // What another run has taken over is not taken from it.
     be_alone(&mut wire).map_err(|error| error.to_string())?;
@@ -257,15 +282,18 @@ impl Instance for Attached {
         self.server.hang_up();
     }
 
-    fn close(mut self: Box<Self>) -> Result<Vec<String>, TargetError> {
-        let notes = self.server.notes();
+    fn close(self: Box<Self>) -> Result<Vec<String>, TargetError> {
+        let Self { server, mut wire, address, keep } = *self;
+        let notes = server.notes();
         // Its sessions would hold on to the database.
-        drop(self.server);
+        drop(server);
         // The connection may be gone, and the server need not be.
-        if leave(&mut self.wire, self.keep).is_err() {
-            let mut wire = again(&self.address).map_err(failed)?;
+        if leave(&mut wire, keep).is_err() {
+            // It may hold the lock.
+            drop(wire);
+            let mut wire = again(&address).map_err(failed)?;
             be_alone(&mut wire)?;
-            leave(&mut wire, self.keep).map_err(failed)?;
+            leave(&mut wire, keep).map_err(failed)?;
         }
         Ok(notes)
     }
@@ -279,6 +307,7 @@ fn leave(wire: &mut Wire, keep: bool) -> Result<(), WireError> {
     }
     if matches!(mark(wire)?, Mark::Ours(_)) {
         affinity::put_back(wire)?;
+        let _ = said(wire, "drop_jobs");
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use hopcost_core::{Filling, Seat, Setup, Table, TargetError};
+use hopcost_core::{Filling, Row, Seat, Setup, Table, TargetError};
 
 use super::super::ledger::Ledger;
 use super::super::remote::failed;
@@ -53,6 +53,11 @@ impl Fillings {
         Some(Self { filling, table: wanted.table, rows })
     }
 
+    /// Is the table in memory, as SQL Server has such?
+    pub fn is_in_memory(&self) -> bool {
+        schema::is_in_memory(&self.table)
+    }
+
     /// For a connection, whose table is made where it is its own.
     pub fn open(
         &self,
@@ -64,6 +69,9 @@ impl Fillings {
         let own = || format!("job_{}", wire.number);
         let table = if is_load { own() } else { self.table.name.to_owned() };
         if is_load {
+            // A run before this may have left one of its name, where the database stays.
+            let drop = format!("IF OBJECT_ID('{table}') IS NOT NULL DROP TABLE [{table}]");
+            wire.query(&drop).map_err(failed)?;
             wire.query(&schema::create(&self.table, &table)).map_err(failed)?;
             // Before 2014, and in what only speaks as SQL Server does, a table is rows.
             if let Ok(sql) = scripts::sql("columnstore", &wire.version) {
@@ -119,6 +127,11 @@ impl Filler {
         is_said_otherwise.then(|| (INSERT_ROW.to_owned(), OF_A_ROW.to_vec()))
     }
 
+    /// Rows of one call that went well: a compiled procedure counts none.
+    pub fn one_row(&self) -> Option<Row> {
+        (!self.is_load).then(|| Row::new().integer(1))
+    }
+
     /// A call was sent.
     pub fn called(&mut self) {
         self.is_begun = self.is_load;
@@ -144,8 +157,9 @@ impl Filler {
             return None;
         }
         let there = self.count(wire).ok();
-        // A table in memory knows no TRUNCATE.
-        let empty = || wire.query(&format!("DELETE FROM [{}]", self.table)).is_ok();
+        // A table in memory knows no TRUNCATE, and a columnstore keeps what was deleted.
+        let words = if self.is_load { "TRUNCATE TABLE" } else { "DELETE FROM" };
+        let empty = || wire.query(&format!("{words} [{}]", self.table)).is_ok();
         Some(self.ledger.settle_and_empty(there, self.empty_at, empty))
     }
 

@@ -62,6 +62,8 @@ fn hang_up(lines: &Lines, address: &Address) {
 
 /// Who asks between windows is in nobody's way.
 const AT_ONCE: Duration = Duration::from_secs(2);
+/// A look at each of them takes longer.
+const FOR_ALL_BUFFERS: Duration = Duration::from_mins(1);
 
 impl Server {
     /// Makes it ready for sessions.
@@ -107,9 +109,23 @@ impl Server {
         self.warden.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Is what is filled in no buffer?
+    fn is_in_memory(&self) -> bool {
+        self.fillings.as_ref().is_some_and(Fillings::is_in_memory)
+    }
+
     /// Something more that is to be known of it.
     pub fn note(&mut self, words: &str) {
         self.told.push(words.to_owned());
+    }
+
+    /// Who tells what was looked up: the server counts for all at once, and one session tells it.
+    fn watch(&self, seat: &Seat) -> Result<Option<Watch>, TargetError> {
+        let Some(at) = seat.at.filter(|_| seat.stream == 0) else { return Ok(None) };
+        let wire = Wire::connect(&self.address).map_err(failed)?;
+        wire.limit(Some(AT_ONCE)).map_err(failed)?;
+        self.lines.add(wire.line(), wire.number);
+        Ok(Some(Watch::new(wire, at, self.home)))
     }
 
     /// What is to be known of it beside its figures.
@@ -180,7 +196,7 @@ impl Instance for Server {
             seat: &seat,
             cpus: cpus.cloned(),
             // The server counts for all at once: one session tells it.
-            watch: seat.at.filter(|_| seat.stream == 0).map(|at| Watch::new(at, self.home)),
+            watch: self.watch(&seat)?,
             // A port that leads to a node needs no more.
             affinity: self.affinity.as_ref().filter(|_| port.is_none()),
             filling: self.fillings.as_ref().map(|fillings| (fillings, &self.filled)),
@@ -191,7 +207,16 @@ impl Instance for Server {
 
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {
         match (self.home, look) {
-            (Some(home), Look::Full) => layout::locality(&mut self.warden(), home),
+            (Some(_), Look::Full) if self.is_in_memory() => {
+                Known::missing("a table in memory is in no buffer")
+            }
+            (Some(home), Look::Full) => {
+                let mut warden = self.warden();
+                let _ = warden.limit(Some(FOR_ALL_BUFFERS));
+                let found = layout::locality(&mut warden, home);
+                let _ = warden.limit(Some(AT_ONCE));
+                found
+            }
             (Some(_), Look::Glance) => {
                 Known::missing("each look goes through all of the server's buffers")
             }

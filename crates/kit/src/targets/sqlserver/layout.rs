@@ -84,45 +84,47 @@ pub fn locality(wire: &mut Wire, asked: NodeId) -> Known<Vec<Locality>> {
     }])
 }
 
-/// Look-ups of pages since the last reading, by the workers of one node.
-#[derive(Debug)]
+/// Look-ups of pages since the last reading, by the workers of one node. It asks over a connection of its own: the
+/// session's may wait for an answer.
 pub struct Watch {
+    wire: Wire,
     /// Where they work.
     at: NodeId,
     /// The node that stands for all others.
     elsewhere: NodeId,
-    before: [u64; 2],
+    before: Option<[u64; 2]>,
 }
 
 impl Watch {
     /// Of the workers on this node of a server whose data may be on another.
-    pub fn new(at: NodeId, home: Option<NodeId>) -> Self {
+    pub fn new(wire: Wire, at: NodeId, home: Option<NodeId>) -> Self {
         let other = NodeId(u32::from(at.0 == 0));
         let elsewhere = home.filter(|home| *home != at).unwrap_or(other);
-        Self { at, elsewhere, before: [0; 2] }
+        Self { wire, at, elsewhere, before: None }
     }
 
     /// From here on.
-    pub fn begin(&mut self, wire: &mut Wire) {
-        self.before = self.read(wire).unwrap_or_default();
+    pub fn begin(&mut self) {
+        self.before = self.read().ok();
     }
 
     /// What was looked up since then, near and far; none where the server does not tell.
-    pub fn counted(&mut self, wire: &mut Wire) -> Option<Lookups> {
-        let now = self.read(wire).ok()?;
-        let [near, far] = [0, 1].map(|n| now[n].saturating_sub(self.before[n]));
-        self.before = now;
+    pub fn counted(&mut self) -> Option<Lookups> {
+        let before = self.before.take()?;
+        let now = self.read().ok()?;
+        let [near, far] = [0, 1].map(|n| now[n].saturating_sub(before[n]));
         let acquisitions = BTreeMap::from([(self.at, near), (self.elsewhere, far)]);
         (near + far > 0).then(|| Lookups { acquisitions, ..Lookups::default() })
     }
 
-    fn read(&self, wire: &mut Wire) -> Result<[u64; 2], WireError> {
-        let sql = wire.script("buffer_nodes")?;
+    fn read(&mut self) -> Result<[u64; 2], WireError> {
+        let sql = self.wire.script("buffer_nodes")?;
         let mut counts = [0; 2];
-        for row in wire.query(sql)? {
+        for row in self.wire.query(sql)? {
             let [Some(node), Some(side), Some(count)] = row.as_slice() else { continue };
             if node.parse() == Ok(self.at.0) {
-                counts[usize::from(side == "remote")] = count.parse().unwrap_or(0);
+                let unread = |_| WireError::Lost(format!("'{count}' is no number of look-ups"));
+                counts[usize::from(side == "remote")] = count.parse().map_err(unread)?;
             }
         }
         Ok(counts)

@@ -45,8 +45,8 @@ pub fn is_encrypted(answer: &[u8], wanted: Tls) -> Result<bool, &'static str> {
         }
         let place = options.bytes(4);
         if option == ENCRYPTION {
-            let at = usize::from(u16::from_be_bytes([place[0], place[1]]));
-            break answer.get(at).copied();
+            let at = place.first_chunk().map(|at| usize::from(u16::from_be_bytes(*at)));
+            break at.and_then(|at| answer.get(at).copied());
         }
     };
     match says {

@@ -29,7 +29,8 @@ mod wire;
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Comparison, Emulation, Instance, Loading, Needs, Reason, Setup, Spoken, Target, TargetError,
+    Comparison, Emulation, Instance, Level, Loading, Needs, Reason, Setup, Spoken, Target,
+    TargetError,
 };
 
 pub use super::remote::address::Address;
@@ -62,14 +63,19 @@ impl Target for SqlServer {
 
     fn address(&self, given: &str) -> Result<String, String> {
         asked(given).map(|(address, ports)| {
-            let port = |(node, port): (&u32, &u16)| format!(" node {node}: {port}");
-            let ports: String = ports.iter().map(port).collect();
-            format!("{address}{ports}")
+            // As it was asked for: who puts things back reads it again.
+            let mut url = address.to_string();
+            for (node, port) in ports {
+                let between = if url.contains('?') { '&' } else { '?' };
+                url = format!("{url}{between}node{node}={port}");
+            }
+            url
         })
     }
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
         super::without_pages(comparison)
+            .or_else(|| without_workers_in_place(comparison))
             .or_else(|| without_audit(comparison))
             .or_else(|| without_log_writer(comparison))
     }
@@ -183,6 +189,14 @@ fn without_audit(comparison: &Comparison) -> Option<Reason> {
     let name = &level.name;
     let why = "hopcost does not set up SERVER AUDIT, traces or extended events on SQL Server yet";
     Some(format!("the level '{name}' has statements written down, and {why}").into())
+}
+
+fn without_workers_in_place(comparison: &Comparison) -> Option<Reason> {
+    let is_placed = |level: &&Level| level.postmaster.is_some() || level.parallel_workers.is_some();
+    let level = comparison.levels.iter().find(is_placed)?;
+    let name = &level.name;
+    let why = "SQL Server's are its schedulers' to choose; MAXDOP alone is ours";
+    Some(format!("the level '{name}' places parallel workers, and {why}").into())
 }
 
 fn without_log_writer(comparison: &Comparison) -> Option<Reason> {

@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn integer(&mut self, bytes: usize) -> u64 {
         let mut eight = [0; 8];
-        let taken = self.bytes(bytes);
+        let taken = self.bytes(bytes.min(8));
         eight[..taken.len()].copy_from_slice(taken);
         u64::from_le_bytes(eight)
     }

@@ -66,7 +66,7 @@ pub fn create_procedure(table: &Table) -> String {
     let values: Vec<String> =
         table.columns.iter().map(|column| format!("@{}", column.name)).collect();
     format!(
-        "CREATE PROCEDURE insert_row {} WITH NATIVE_COMPILATION, SCHEMABINDING AS BEGIN ATOMIC WITH (TRANSACTION \
+        "CREATE PROCEDURE insert_row {} WITH NATIVE_COMPILATION, SCHEMABINDING, EXECUTE AS OWNER AS BEGIN ATOMIC WITH (TRANSACTION \
          ISOLATION LEVEL = SNAPSHOT, LANGUAGE = N'us_english') INSERT INTO dbo.[{}] VALUES ({}) END",
         arguments.join(", "),
         table.name,

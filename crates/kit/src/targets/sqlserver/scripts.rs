@@ -51,7 +51,9 @@ pub const SCRIPTS: &[Script] = scripts![
     "waits",
     "spinlocks",
     "end_stragglers",
+    "be_single_user",
     "drop_database",
+    "drop_jobs",
 ];
 
 /// The years of versions, by the first part of their numbers.

@@ -238,6 +238,11 @@ impl Remote for Connection {
             }
             Ok(())
         });
+        if answer.rows == 0
+            && let Some(row) = self.filler.as_ref().and_then(Filler::one_row)
+        {
+            answer = Answer::of(row);
+        }
         taken.map(|()| Some(answer)).map_err(|error| called(name, error))
     }
 
@@ -269,7 +274,7 @@ impl Session for Connection {
         if let Some(rows) = self.filler.as_ref().and_then(|filler| filler.counted(&mut self.wire)) {
             proved.insert("rows_counted", rows);
         }
-        let lookups = self.watch.as_mut().and_then(|watch| watch.counted(&mut self.wire));
+        let lookups = self.watch.as_mut().and_then(Watch::counted);
         Counted { proved, lookups, ..Counted::default() }
     }
 
@@ -279,7 +284,7 @@ impl Session for Connection {
             let _ = affinity.bind(cpus);
         }
         if let Some(watch) = &mut self.watch {
-            watch.begin(&mut self.wire);
+            watch.begin();
         }
     }
 

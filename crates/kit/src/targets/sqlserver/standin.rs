@@ -15,6 +15,9 @@ const ANSWER: u8 = 0x04;
 const COUNTED: u16 = 0x10;
 const NO_PERMISSION: i32 = 300;
 const LOGIN_FAILED: i32 = 18456;
+const IN_USE: i32 = 3702;
+/// To what it is bound at first: nothing that a machine's first node would be.
+const BOUND: &str = "0,1,2,63";
 
 /// What it is, and what has become of it.
 pub struct State {
@@ -28,8 +31,12 @@ pub struct State {
     pub database: Option<Vec<String>>,
     /// A connection that says this is cut once it is carried out.
     pub cut_at: Option<&'static str>,
+    /// The first who begins so is told that it cannot be.
+    pub refuses: Option<&'static str>,
     /// Nobody is let in.
     pub is_down: bool,
+    /// The connection that holds the lock.
+    pub locked_by: Option<u32>,
     /// Look-ups, near and far, which grow with each look.
     pub looked_up: [u64; 2],
     pub said: Vec<String>,
@@ -55,18 +62,25 @@ impl StandIn {
             version: "16.0.4135.4",
             engine: 3,
             may_look: true,
-            affinity: "0,1,2".to_owned(),
+            affinity: BOUND.to_owned(),
             database: None,
             cut_at: None,
+            refuses: None,
             is_down: false,
+            locked_by: None,
             looked_up: [0; 2],
             said: Vec::new(),
         }));
         let of_all = Arc::clone(&state);
         std::thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let state = Arc::clone(&of_all);
-                std::thread::spawn(move || serve(client, &state));
+            for (number, client) in listener.incoming().flatten().enumerate() {
+                let (state, number) = (Arc::clone(&of_all), number as u32);
+                std::thread::spawn(move || {
+                    serve(client, number, &state);
+                    // The lock is a session's.
+                    let mut state = locked(&state);
+                    state.locked_by = state.locked_by.filter(|by| *by != number);
+                });
             }
         });
         Self { port, state }
@@ -87,7 +101,7 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 /// Serves one connection, to its end or until it is cut.
-fn serve(mut client: TcpStream, state: &Mutex<State>) -> Option<()> {
+fn serve(mut client: TcpStream, number: u32, state: &Mutex<State>) -> Option<()> {
     loop {
         let (kind, message) = message(&mut client)?;
         if locked(state).is_down {
@@ -99,7 +113,7 @@ fn serve(mut client: TcpStream, state: &Mutex<State>) -> Option<()> {
             kind::LOGIN => let_in(&message),
             kind::BATCH => {
                 let sql = narrow(message.get(22..)?);
-                let reply = locked(state).answer(&sql);
+                let reply = locked(state).answer(&sql, number);
                 locked(state).said.push(sql.clone());
                 let is_cut = locked(state).cut_at.is_some_and(|words| sql.contains(words));
                 if is_cut {
@@ -199,7 +213,10 @@ impl Reply {
 
 impl State {
     /// What it says to a question, and does.
-    fn answer(&mut self, sql: &str) -> Reply {
+    fn answer(&mut self, sql: &str, number: u32) -> Reply {
+        if self.refuses.take_if(|words| sql.starts_with(*words)).is_some() {
+            return Reply::Error(IN_USE, "Cannot drop the database because it is in use.");
+        }
         let is_of_server = sql.contains("dm_os_") || sql.contains("dm_exec_requests");
         if is_of_server && !self.may_look {
             let words = "VIEW SERVER PERFORMANCE STATE permission was denied on object 'server'";
@@ -211,7 +228,11 @@ impl State {
             () if sql.contains("'Edition'") => {
                 Reply::row(&["Stand-in", &self.engine.to_string(), "here", "here"])
             }
-            () if sql.contains("sp_getapplock") => flag(false),
+            // It is a database's: everybody has to be in the same.
+            () if sql.contains("sp_getapplock") && sql.starts_with("USE master") => {
+                let by = *self.locked_by.get_or_insert(number);
+                Reply::row(&[if by == number { "0" } else { "-1" }])
+            }
             () if sql.contains("HAS_PERMS_BY_NAME") => flag(self.may_look),
             () if sql.contains("sys.databases") => flag(self.database.is_some()),
             () if sql.contains("INFORMATION_SCHEMA") => flag(self.database.is_some()),
@@ -276,7 +297,16 @@ mod tests {
     use hopcost_core::Target;
 
     /// Opens it for single-row inserts, with data on the first node.
-    fn open(address: &str, allow_server_changes: bool) -> Result<Box<dyn Instance>, TargetError> {
+    fn open(address: &str, allow_changes: bool) -> Result<Box<dyn Instance>, TargetError> {
+        open_to(address, allow_changes, false)
+    }
+
+    /// The same, perhaps to keep the data.
+    fn open_to(
+        address: &str,
+        allow_server_changes: bool,
+        keep_data: bool,
+    ) -> Result<Box<dyn Instance>, TargetError> {
         let machine = topology::read(&Root::live());
         let node = machine.nodes_with_memory().next().unwrap().id;
         let setup = Setup {
@@ -293,7 +323,7 @@ mod tests {
             cache_dir: std::env::temp_dir(),
             address,
             sessions: 1,
-            keep_data: false,
+            keep_data,
             allow_server_changes,
             promise: &|| Ok(()),
         };
@@ -316,19 +346,19 @@ mod tests {
             let instance = open(&server.url("me"), is_allowed).unwrap();
             let mut session = instance.session(seat()).unwrap();
             session.begin_counting();
-            assert_eq!(server.state().affinity != "0,1,2", is_allowed);
+            assert_eq!(server.state().affinity != BOUND, is_allowed);
             let written = server.state().database.clone().unwrap();
-            assert_eq!(written.contains(&"affinity 0,1,2".to_owned()), is_allowed);
+            assert_eq!(written.contains(&format!("affinity {BOUND}")), is_allowed);
             drop(session);
             instance.close().unwrap();
-            assert_eq!(server.state().affinity, "0,1,2");
+            assert_eq!(server.state().affinity, BOUND);
             assert!(server.state().database.is_none());
         }
     }
 
     #[test]
     fn a_connection_that_is_lost_while_the_binding_is_changed_leaves_it_as_it_was() {
-        for was in ["0,1,2", "AUTO"] {
+        for was in [BOUND, "AUTO"] {
             let server = StandIn::start();
             server.state().affinity = was.to_owned();
             // It was bound, and nobody was told.
@@ -353,11 +383,57 @@ mod tests {
         drop(session);
         server.state().is_down = true;
         assert!(instance.close().is_err());
-        assert_ne!(server.state().affinity, "0,1,2");
+        assert_ne!(server.state().affinity, BOUND);
         assert!(SqlServer.clear(&server.url("me")).is_err());
         server.state().is_down = false;
         SqlServer.clear(&server.url("me")).unwrap();
-        assert_eq!(server.state().affinity, "0,1,2");
+        assert_eq!(server.state().affinity, BOUND);
+    }
+
+    #[test]
+    fn what_cannot_be_dropped_at_first_is_dropped_over_a_connection_of_its_own() {
+        let server = StandIn::start();
+        let instance = open(&server.url("me"), true).unwrap();
+        let words = open(&server.url("me"), true).err().unwrap().to_string();
+        assert!(words.contains("another hopcost"), "{words}");
+        server.state().refuses = Some("DROP DATABASE");
+        instance.close().unwrap();
+        assert!(server.state().database.is_none());
+        assert_eq!(server.state().affinity, BOUND);
+    }
+
+    #[test]
+    fn data_that_was_kept_is_found_and_the_server_is_left_unbound() {
+        let server = StandIn::start();
+        open_to(&server.url("me"), true, true).unwrap().close().unwrap();
+        assert!(server.state().database.is_some());
+        assert_eq!(server.state().affinity, BOUND);
+        // As a killed run leaves it.
+        server.state().affinity = "7".to_owned();
+        server.state().database.as_mut().unwrap().push(format!("affinity {BOUND}"));
+        let instance = open(&server.url("me"), true).unwrap();
+        let mut session = instance.session(seat()).unwrap();
+        session.begin_counting();
+        assert_eq!(server.state().affinity, BOUND);
+        drop(session);
+        let notes = instance.close().unwrap().join("\n");
+        assert!(notes.contains("was there already"), "{notes}");
+        assert!(server.state().database.is_some(), "it is somebody's who kept it");
+    }
+
+    #[test]
+    fn an_address_that_is_written_down_is_read_as_it_was() {
+        for given in [
+            "//me@host/db?node0=1500&node1=1501",
+            "//me@host/db?sslmode=verify-full&sslrootcert=/ca.pem&node0=1500",
+            "//me@host:1500/?sslmode=disable",
+        ] {
+            let told = SqlServer.address(given).unwrap();
+            assert_eq!(SqlServer.address(&told).unwrap(), told, "{given}");
+            for part in given.split(['?', '&']).skip(1) {
+                assert!(told.contains(part), "{told}");
+            }
+        }
     }
 
     #[test]
@@ -392,12 +468,14 @@ mod tests {
     fn azure_is_bound_to_nothing() {
         let server = StandIn::start();
         server.state().engine = 5;
+        assert!(refusal(&server, "me").contains("Azure SQL Database"));
+        server.state().engine = 8;
         let instance = open(&server.url("me"), true).unwrap();
         let mut session = instance.session(seat()).unwrap();
         session.begin_counting();
         drop(session);
         let notes = instance.close().unwrap().join("\n");
-        assert!(notes.contains("Azure SQL"), "{notes}");
+        assert!(notes.contains("Azure SQL Managed Instance"), "{notes}");
         assert!(!server.state().said.iter().any(|sql| sql.starts_with("ALTER SERVER")));
     }
 

@@ -223,7 +223,9 @@ impl Told {
         match body.integer(1) {
             PACKET_BYTES => self.packet_bytes = body.text(1).parse().ok(),
             COLLATION if body.integer(1) == 5 => {
-                self.collation.copy_from_slice(body.bytes(5));
+                if let Ok(collation) = body.bytes(5).try_into() {
+                    self.collation = collation;
+                }
             }
             _ => {}
         }

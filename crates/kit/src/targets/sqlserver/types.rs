@@ -150,7 +150,7 @@ impl Type {
                 let ticks = signed(&mut reader, 4);
                 Value::Moment(days * US_PER_DAY + ticks * 1_000_000 / TICKS_PER_SECOND)
             }
-            (0x6a | 0x6c, length) => {
+            (0x6a | 0x6c, length @ 2..=17) => {
                 let sign = if reader.integer(1) == 0 { -1 } else { 1 };
                 let mut sixteen = [0; 16];
                 sixteen[..length - 1].copy_from_slice(reader.bytes(length - 1));

@@ -1,4 +1,6 @@
 -- about: the table by which it is known
 -- from: 2012
 -- spoken: Babelfish 4.3
-CREATE TABLE made_by_hopcost (content varchar(400) NOT NULL)
+USE hopcost;
+CREATE TABLE made_by_hopcost (content varchar(8000) NOT NULL);
+USE master
