@@ -64,6 +64,8 @@ pub struct Connection {
     cpus: Option<CpuSet>,
     watch: Option<Watch>,
     affinity: Option<Arc<Affinity>>,
+    /// Is the server bound for this window?
+    stands: bool,
     filler: Option<Filler>,
     is_served: Option<Arc<AtomicBool>>,
 }
@@ -146,9 +148,23 @@ impl Connection {
             cpus: opening.cpus,
             watch: opening.watch,
             affinity: opening.affinity.cloned(),
+            stands: false,
             filler,
             is_served: Some(Arc::clone(opening.is_served)),
         })
+    }
+
+    /// Before a call: the server is bound to where this level works, once per window.
+    #[inline]
+    fn stand(&mut self) {
+        if self.stands {
+            return;
+        }
+        self.stands = true;
+        // Where the server cannot be bound, the proof will tell.
+        if let (Some(affinity), Some(cpus)) = (&self.affinity, &self.cpus) {
+            let _ = affinity.bind(cpus);
+        }
     }
 
     /// Was it answered where it should have been? It is asked over the same connection.
@@ -198,6 +214,7 @@ impl Call {
 
 impl Remote for Connection {
     fn send(&mut self, request: &Request, mail: Mail<'_>) -> Result<(), CallError> {
+        self.stand();
         self.asked = request.statement;
         let Some(call) = self.calls.get_mut(request.statement) else {
             let words = format!("there is no statement {}", request.statement);
@@ -267,6 +284,7 @@ impl Session for Connection {
     }
 
     fn counted(&mut self) -> Counted {
+        self.stands = false;
         let mut proved = BTreeMap::new();
         if let Some(in_place) = self.in_place() {
             proved.insert("answered_in_place", in_place);
@@ -279,10 +297,6 @@ impl Session for Connection {
     }
 
     fn begin_counting(&mut self) {
-        // Where the server cannot be bound, the proof will tell.
-        if let (Some(affinity), Some(cpus)) = (&self.affinity, &self.cpus) {
-            let _ = affinity.bind(cpus);
-        }
         if let Some(watch) = &mut self.watch {
             watch.begin();
         }

@@ -287,7 +287,9 @@ impl State {
 }
 
 mod tests {
-    use hopcost_core::{Home, Instance, Known, Look, NodeId, Seat, Setup, Shape, TargetError};
+    use hopcost_core::{
+        Home, Instance, Known, Look, NodeId, Request, Seat, Setup, Shape, TargetError,
+    };
     use hopcost_sys::{Root, topology};
 
     use super::super::SqlServer;
@@ -330,6 +332,8 @@ mod tests {
         SqlServer.open(&setup, &mut |_| true)
     }
 
+    const REQUEST: Request = Request { statement: 0, arguments: [1, 0, 0, 0] };
+
     fn seat() -> Seat {
         Seat { at: Some(NodeId(0)), ..Seat::default() }
     }
@@ -345,7 +349,7 @@ mod tests {
         for is_allowed in [false, true] {
             let instance = open(&server.url("me"), is_allowed).unwrap();
             let mut session = instance.session(seat()).unwrap();
-            session.begin_counting();
+            session.execute(&REQUEST).unwrap();
             assert_eq!(server.state().affinity != BOUND, is_allowed);
             let written = server.state().database.clone().unwrap();
             assert_eq!(written.contains(&format!("affinity {BOUND}")), is_allowed);
@@ -379,7 +383,7 @@ mod tests {
         let server = StandIn::start();
         let instance = open(&server.url("me"), true).unwrap();
         let mut session = instance.session(seat()).unwrap();
-        session.begin_counting();
+        session.execute(&REQUEST).unwrap();
         drop(session);
         server.state().is_down = true;
         assert!(instance.close().is_err());
@@ -413,7 +417,7 @@ mod tests {
         server.state().database.as_mut().unwrap().push(format!("affinity {BOUND}"));
         let instance = open(&server.url("me"), true).unwrap();
         let mut session = instance.session(seat()).unwrap();
-        session.begin_counting();
+        session.execute(&REQUEST).unwrap();
         assert_eq!(server.state().affinity, BOUND);
         drop(session);
         let notes = instance.close().unwrap().join("\n");
@@ -472,7 +476,7 @@ mod tests {
         server.state().engine = 8;
         let instance = open(&server.url("me"), true).unwrap();
         let mut session = instance.session(seat()).unwrap();
-        session.begin_counting();
+        session.execute(&REQUEST).unwrap();
         drop(session);
         let notes = instance.close().unwrap().join("\n");
         assert!(notes.contains("Azure SQL Managed Instance"), "{notes}");
