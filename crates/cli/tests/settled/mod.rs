@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::Output;
 
 /// What hopcost says when it gives no verdict because the machine, and not the subject, changed.
-const RESTLESS: [&str; 5] = [
+const RESTLESS: [&str; 6] = [
     "the effect changed on the way",
+    "no block was undisturbed",
     "(Little's law)",
     "favours an arm",
     "of blocks that a first look needs",
@@ -16,7 +17,7 @@ const RESTLESS: [&str; 5] = [
 
 /// How the output of a single run begins that may have ended well without a verdict: told to people, and to
 /// programs. Of the many of a survey, some may.
-const SINGLE_RUN: [&str; 2] = ["INCONCLUSIVE", "{\n  \"run\""];
+const SINGLE_RUN: [&str; 3] = ["INCONCLUSIVE", "EMULATED INCONCLUSIVE", "{\n  \"run\""];
 
 const MOST_RUNS: u32 = 4;
 
