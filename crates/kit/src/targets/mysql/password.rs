@@ -6,17 +6,19 @@ use super::super::remote::address::Secret;
 
 const NATIVE: &str = "mysql_native_password";
 const CACHING: &str = "caching_sha2_password";
+/// What it came from. MySQL asks those for it, too, whom it does not know, so that nobody learns whom it does.
+const SHA_256: &str = "sha256_password";
 /// The user of the host is asked for by the kernel; nothing is to be sent.
 const BY_THE_HOST: [&str; 2] = ["unix_socket", "auth_socket"];
 
 /// Can we prove it so?
 pub fn is_known(plugin: &str) -> Result<(), String> {
-    if [NATIVE, CACHING].contains(&plugin) || BY_THE_HOST.contains(&plugin) {
+    if [NATIVE, CACHING, SHA_256].contains(&plugin) || BY_THE_HOST.contains(&plugin) {
         return Ok(());
     }
     Err(format!(
-        "the server has this user prove itself by '{plugin}', and hopcost knows {NATIVE}, {CACHING} and \
-         the user of the host: take a user of one of these"
+        "the server has this user prove itself by '{plugin}', and hopcost knows {NATIVE}, {CACHING}, \
+         {SHA_256} and the user of the host: take a user of one of these"
     ))
 }
 
@@ -36,8 +38,7 @@ const FULL: u8 = 4;
 const CACHED: u8 = 3;
 
 const NOT_SAFE: &str = "\
-    the server does not have this password in its cache and asks for it in the clear, where others could read \
-    it: connect with sslmode=require or through its Unix socket";
+    the server asks for the password in the clear, where others could read it: connect with sslmode=require or through its Unix socket";
 
 impl<'a> Proof<'a> {
     /// Of whom.
@@ -46,29 +47,33 @@ impl<'a> Proof<'a> {
     }
 
     /// To a challenge.
-    pub fn answer(&mut self, plugin: &str, challenge: &[u8]) -> Vec<u8> {
+    pub fn answer(&mut self, plugin: &str, challenge: &[u8]) -> Result<Vec<u8>, &'static str> {
         let password = self.password.map_or("", Secret::reveal).as_bytes();
-        if password.is_empty() || BY_THE_HOST.contains(&plugin) {
-            return Vec::new();
-        }
-        if plugin == CACHING {
-            let once = sha256(&[password]);
-            mixed(&once, &sha256(&[&sha256(&[&once]), challenge]))
-        } else {
-            let once = sha1(&[password]);
-            mixed(&once, &sha1(&[challenge, &sha1(&[&once])]))
-        }
+        Ok(match plugin {
+            _ if password.is_empty() || BY_THE_HOST.contains(&plugin) => Vec::new(),
+            CACHING => {
+                let once = sha256(&[password]);
+                mixed(&once, &sha256(&[&sha256(&[&once]), challenge]))
+            }
+            SHA_256 => self.in_the_clear()?,
+            _ => {
+                let once = sha1(&[password]);
+                mixed(&once, &sha1(&[challenge, &sha1(&[&once])]))
+            }
+        })
+    }
+
+    /// The password itself, where nobody can read along.
+    fn in_the_clear(&self) -> Result<Vec<u8>, &'static str> {
+        let password = self.password.map_or("", Secret::reveal).as_bytes();
+        if self.is_safe { Ok([password, &[0]].concat()) } else { Err(NOT_SAFE) }
     }
 
     /// To what the server wants beyond it.
     pub fn more(&self, asked: &[u8]) -> Result<Option<Vec<u8>>, &'static str> {
         match asked {
             [CACHED] => Ok(None),
-            [FULL] if self.is_safe => {
-                let password = self.password.map_or("", Secret::reveal).as_bytes();
-                Ok(Some([password, &[0]].concat()))
-            }
-            [FULL] => Err(NOT_SAFE),
+            [FULL] => self.in_the_clear().map(Some),
             _ => Err("the server asks for an odd proof"),
         }
     }
@@ -102,7 +107,7 @@ mod tests {
     #[test]
     fn nothing_is_sent_of_no_password() {
         let mut proof = Proof::new(None, false);
-        assert!(proof.answer(NATIVE, b"12345678901234567890").is_empty());
+        assert_eq!(proof.answer(NATIVE, b"12345678901234567890"), Ok(Vec::new()));
         assert_eq!(proof.more(&[CACHED]), Ok(None));
         assert!(proof.more(&[FULL]).is_err());
     }
@@ -113,10 +118,18 @@ mod tests {
         let (secret, challenge) = (Secret::from("open sesame".to_owned()), [7; 20]);
         let mut proof = Proof::new(Some(&secret), false);
         let known = sha1(&[&sha1(&[b"open sesame"])]);
-        let came = proof.answer(NATIVE, &challenge);
+        let came = proof.answer(NATIVE, &challenge).unwrap();
         assert_eq!(sha1(&[&mixed(&came, &sha1(&[&challenge, &known]))]), known);
         let known = sha256(&[&sha256(&[b"open sesame"])]);
-        let came = proof.answer(CACHING, &challenge);
+        let came = proof.answer(CACHING, &challenge).unwrap();
         assert_eq!(sha256(&[&mixed(&came, &sha256(&[&known, &challenge]))]), known);
+    }
+
+    #[test]
+    fn the_password_itself_is_said_only_where_nobody_reads_along() {
+        let secret = Secret::from("open sesame".to_owned());
+        let answer = |is_safe| Proof::new(Some(&secret), is_safe).answer(SHA_256, &[7; 20]);
+        assert_eq!(answer(true).unwrap(), b"open sesame\0");
+        assert!(answer(false).unwrap_err().contains("sslmode=require"));
     }
 }

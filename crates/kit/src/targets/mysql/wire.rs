@@ -222,7 +222,8 @@ impl Wire {
         }
         let is_safe = !is_remote || self.channel.is_encrypted();
         let mut proof = Proof::new(address.password.as_ref(), is_safe);
-        let answer = proof.answer(&plugin, &challenge);
+        let lost = |words: &str| WireError::Lost(format!("{}:{address}: {words}", address.scheme));
+        let answer = proof.answer(&plugin, &challenge).map_err(lost)?;
         packet::put(&mut self.out, next, |out| {
             hello(out, wanted);
             out.extend_from_slice(address.user.as_bytes());
@@ -265,7 +266,8 @@ impl Wire {
                     let mut reader = Reader(&body[1..]);
                     let plugin = String::from_utf8_lossy(reader.ended_by_zero()).into_owned();
                     password::is_known(&plugin).map_err(|words| lost(&words))?;
-                    Some(proof.answer(&plugin, password::without_end(reader.0)))
+                    let answer = proof.answer(&plugin, password::without_end(reader.0));
+                    Some(answer.map_err(lost)?)
                 }
                 Some(&MORE) => proof.more(&body[1..]).map_err(lost)?,
                 _ => return Err(lost("an odd order of proofs")),
