@@ -293,7 +293,9 @@ fn verdict(cell: &str) -> String {
     let is_word = |word: &&str| word.bytes().all(|byte| byte.is_ascii_uppercase());
     let words = figure.split(' ').take_while(is_word).collect::<Vec<_>>().join(" ");
     match () {
-        () if has_interval && words != "INCONCLUSIVE" => figure.to_owned(),
+        () if has_interval && !["INCONCLUSIVE", "REFUSED"].contains(&words.as_str()) => {
+            figure.to_owned()
+        }
         () if words.is_empty() => cell.to_owned(),
         () => words,
     }
