@@ -104,6 +104,11 @@ impl Cell {
         self.verdict != "NOT_APPLICABLE"
     }
 
+    /// Has it no verdict where there should be one?
+    fn is_wrong(&self) -> bool {
+        ["not run", "REFUSED"].contains(&self.verdict.as_str())
+    }
+
     fn told(&self) -> String {
         format!("{} {}", self.verdict.replace('_', " "), self.words.replace('|', "/"))
     }
@@ -173,9 +178,8 @@ impl Table {
             self.wrong.push(format!("{name} on {target}: {}", here.told()));
         }
         let emulated = if here.applies() { None } else { emulated(hopcost, of, target)? };
-        let is_wrong = |cell: &&Cell| ["REFUSED", "not run"].contains(&cell.verdict.as_str());
-        if let Some(refused) = emulated.as_ref().filter(is_wrong) {
-            self.wrong.push(format!("{name} on {target}, emulated: {}", refused.told()));
+        if let Some(wrong) = emulated.as_ref().filter(|cell| cell.is_wrong()) {
+            self.wrong.push(format!("{name} on {target}, emulated: {}", wrong.told()));
         }
         let emulated = emulated.as_ref().map_or("–".to_owned(), Cell::told);
         self.learn(key(name, target), &format!("{} | {emulated} |", here.told()))
@@ -194,10 +198,8 @@ impl Table {
             }
             let cells = left.iter().zip(&ended);
             // A refusal counts only where its cause was there, and nobody was in the guest's way.
-            let wrong = cells
-                .clone()
-                .filter(|(_, cell)| ["not run", "REFUSED"].contains(&cell.verdict.as_str()))
-                .map(|((name, _), cell)| {
+            let wrong =
+                cells.clone().filter(|(_, cell)| cell.is_wrong()).map(|((name, _), cell)| {
                     format!("{name} in the guest {topology}: {}", cell.told())
                 });
             self.wrong.extend(wrong);
@@ -292,12 +294,12 @@ fn verdict(cell: &str) -> String {
     };
     let is_word = |word: &&str| word.bytes().all(|byte| byte.is_ascii_uppercase());
     let words = figure.split(' ').take_while(is_word).collect::<Vec<_>>().join(" ");
-    match () {
-        () if has_interval && !["INCONCLUSIVE", "REFUSED"].contains(&words.as_str()) => {
-            figure.to_owned()
-        }
-        () if words.is_empty() => cell.to_owned(),
-        () => words,
+    if has_interval && !["INCONCLUSIVE", "REFUSED"].contains(&words.as_str()) {
+        figure.to_owned()
+    } else if words.is_empty() {
+        cell.to_owned()
+    } else {
+        words
     }
 }
 

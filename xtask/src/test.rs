@@ -18,7 +18,7 @@ pub fn run() -> Result<u8> {
         return Ok(untidy);
     }
     build_hopcost()?;
-    step("tests", &["test", "--workspace"])?;
+    step("tests", &["test", "--workspace", "--no-fail-fast"])?;
     Ok(0)
 }
 

@@ -100,7 +100,7 @@ impl MariaDb {
         let log = std::fs::File::create(own("log")).unwrap();
         *self.child() = Some(server.stderr(log).spawn().expect(NEEDED));
         for _ in 0..600 {
-            if self.try_to_connect().is_some() {
+            if self.connect().is_some() {
                 return;
             }
             let has_ended =
@@ -176,7 +176,8 @@ impl MariaDb {
         format!("//{user}@127.0.0.1:{}/", self.port)
     }
 
-    fn try_to_connect(&self) -> Option<Wire> {
+    /// A connection of its own, where it answers.
+    pub fn connect(&self) -> Option<Wire> {
         match read(chosen().0, &self.url(""), &|_| None).unwrap() {
             Asked::Running(address) => Wire::connect(&address).ok(),
             Asked::Managed(_) => None,
@@ -185,7 +186,7 @@ impl MariaDb {
 
     /// All values of an answer.
     pub fn rows(&self, sql: &str) -> Vec<String> {
-        let mut wire = self.try_to_connect().expect("it answers");
+        let mut wire = self.connect().expect("it answers");
         wire.query(sql).unwrap().into_iter().flatten().flatten().collect()
     }
 

@@ -180,8 +180,8 @@ impl Instance for Processes {
         let ground = copy.ground.clone();
         let tells_pages = !self.is_emulated;
         let load = self.load.map(|rows| (rows, Ledger::default()));
-        // One pool serves all streams.
-        let parallel = seat.parallel.filter(|_| seat.stream == 0);
+        // One pool serves all streams; who works alone needs none.
+        let parallel = seat.parallel.filter(|parallel| parallel.dop > 1 && seat.stream == 0);
         let pool = |parallel| -> Result<Pool, TargetError> {
             let to = (copy.enter()?.0, copy.process.pid());
             Ok(Pool::of(to, parallel, seat.at, &self.nodes, &self.sightings))
@@ -200,15 +200,8 @@ impl Instance for Processes {
     }
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {
-        let mut wire = self.copies[0].connect()?;
-        let mut question = Vec::new();
-        protocol::put(&mut question, PLANS, &[]);
-        let mut ask = || {
-            wire.next()?;
-            wire.send(&question)?;
-            wire.next()
-        };
-        let (tag, content) = ask().map_err(|error| failed(&error))?;
+        let (mut wire, _) = self.copies[0].enter()?;
+        let (tag, content) = wire.ask(PLANS, &[]).map_err(|error| failed(&error))?;
         let told = String::from_utf8_lossy(&content);
         if tag != PLANS {
             return Err(TargetError::Failed(told.into_owned()));
@@ -242,8 +235,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Says it.
-    pub fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match readiness::send(self.stream.as_fd(), bytes) {
                 Ok(sent) => bytes = &bytes[sent..],
@@ -254,8 +246,16 @@ impl Wire {
         Ok(())
     }
 
+    /// Asks: what is answered, and its tag.
+    pub fn ask(&mut self, tag: u8, content: &[u8]) -> io::Result<(u8, Vec<u8>)> {
+        let mut question = Vec::new();
+        protocol::put(&mut question, tag, content);
+        self.send(&question)?;
+        self.next()
+    }
+
     /// What is said next, and its tag.
-    pub fn next(&mut self) -> io::Result<(u8, Vec<u8>)> {
+    fn next(&mut self) -> io::Result<(u8, Vec<u8>)> {
         loop {
             if let Some(message) = self.input.next() {
                 let content = self.input.body(&message).to_vec();
@@ -290,10 +290,7 @@ impl Connection {
     /// How many rows of those that were appended are there; they are gone then.
     fn rows_counted(&mut self) -> Option<[u64; 2]> {
         let (_, ledger) = self.load.as_ref()?;
-        let mut question = Vec::new();
-        protocol::put(&mut question, COUNT, &[]);
-        let asked = self.wire.send(&question).and_then(|()| self.wire.next());
-        let there = asked.ok().filter(|(tag, _)| *tag == COUNT);
+        let there = self.wire.ask(COUNT, &[]).ok().filter(|(tag, _)| *tag == COUNT);
         let there = there.and_then(|(_, content)| content.try_into().ok().map(u64::from_le_bytes));
         Some(ledger.settle_and_empty(there, 0, || true))
     }

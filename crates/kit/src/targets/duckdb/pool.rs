@@ -39,7 +39,7 @@ impl Sightings {
     }
 }
 
-/// The workers of a session's level.
+/// The workers of a session's level, where it has some.
 pub struct Pool {
     wire: Wire,
     process: u32,
@@ -88,7 +88,7 @@ impl Pool {
     /// Before a call: the workers are begun, once per window.
     #[inline]
     pub fn stand(&mut self) {
-        if !self.stands && self.dop > 1 {
+        if !self.stands {
             self.stands = true;
             // Workers that could not be begun are not seen to run.
             let threads = self.ask(self.dop).unwrap_or_default();
@@ -105,10 +105,8 @@ impl Pool {
     /// Has so many threads work on a query: those that were begun for it.
     fn ask(&mut self, dop: u32) -> Option<Vec<u32>> {
         let cpus = self.begun_on.iter().map(|cpu| cpu.0);
-        let mut question = Vec::new();
-        protocol::put(&mut question, POOL, &protocol::numbers([dop].into_iter().chain(cpus)));
-        let asked = self.wire.send(&question).and_then(|()| self.wire.next());
-        let (tag, content) = asked.ok()?;
+        let numbers = protocol::numbers([dop].into_iter().chain(cpus));
+        let (tag, content) = self.wire.ask(POOL, &numbers).ok()?;
         (tag == POOL).then(|| protocol::numbers_in(&content))
     }
 
@@ -121,9 +119,6 @@ impl Pool {
     /// How many of the workers ran, and how many of those in their place. Then they are ended: whoever comes
     /// next is not to work with them.
     pub fn counted(&mut self, proved: &mut BTreeMap<&'static str, [u64; 2]>) {
-        if self.dop < 2 {
-            return;
-        }
         self.look(proved);
         self.workers.clear();
         self.ask(1);

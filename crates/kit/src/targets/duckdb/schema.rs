@@ -2,17 +2,12 @@
 
 use hopcost_core::{Column, Dataset, Kind, RowSink, Table, hyphenated};
 
-use super::super::Wanted;
+use super::super::{SAMPLES, Wanted, samples};
 use super::ffi::{Appender, Connection};
 
 /// The statement that makes a table. An index helps nobody who scans, and each costs memory: there is none but
-/// that of the key, where it is not in the order of the rows.
-pub fn create(table: &Table) -> String {
-    create_as(table, table.name)
-}
-
-/// The same by another name, in the place of one that is there.
-pub fn create_as(table: &Table, name: &str) -> String {
+/// that of the key, where it is not in the order of the rows. It takes the place of one of its name.
+fn create(table: &Table, name: &str) -> String {
     let columns: Vec<String> = table.columns.iter().map(column).collect();
     format!("CREATE OR REPLACE TABLE \"{name}\" ({})", columns.join(", "))
 }
@@ -31,14 +26,10 @@ fn column(column: &Column) -> String {
 /// About how many bytes a table takes: nothing of it is compressed in memory.
 pub fn bytes(dataset: &dyn Dataset, wanted: &Wanted) -> u64 {
     let mut size = Size(0);
-    let count = SAMPLES.min(wanted.table.rows);
-    let step = wanted.table.rows / count.max(1);
-    (0..count).for_each(|n| dataset.row(wanted.index, n * step, &mut size));
-    wanted.table.rows * size.0 / count.max(1)
+    samples(&wanted.table).for_each(|n| dataset.row(wanted.index, n, &mut size));
+    wanted.table.rows * size.0 / SAMPLES.min(wanted.table.rows).max(1)
 }
 
-/// Rows from all over a table that stand for all of it.
-const SAMPLES: u64 = 64;
 /// A text's place; what is longer than it lies elsewhere.
 const TEXT_BYTES: u64 = 16;
 
@@ -74,7 +65,7 @@ pub fn fill(
     wanted: &Wanted,
     tell: &mut dyn FnMut(u64),
 ) -> Result<(), String> {
-    connection.query(&create(&wanted.table))?;
+    connection.query(&create(&wanted.table, wanted.table.name))?;
     let mut sink = Appended::to(connection, &wanted.table, wanted.table.name)?;
     for row in 0..wanted.table.rows {
         sink.at = 0;
@@ -112,7 +103,7 @@ impl Rows {
 
     /// A table for them, with nothing in it.
     pub fn create(&self, name: &str) -> String {
-        create_as(&self.table, name)
+        create(&self.table, name)
     }
 
     /// Appends all of them to a table, in one transaction.

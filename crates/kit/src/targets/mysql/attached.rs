@@ -13,8 +13,8 @@ use std::time::Duration;
 use hopcost_core::{Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError};
 
 use super::super::remote::address::Address;
-use super::super::remote::failed;
 use super::super::remote::version::numbers;
+use super::super::remote::{FOREIGN, failed};
 use super::super::{Heard, Wanted, data_words, say, wanted, with_commas};
 use super::DATABASE;
 use super::instance::{Cluster, Copy};
@@ -157,9 +157,6 @@ fn is_there(wire: &mut Wire, setup: &Setup<'_>) -> Result<bool, TargetError> {
         Mark::Ours(there) => Ok(contents_of(setup).iter().all(|content| there.contains(content))),
     }
 }
-
-const FOREIGN: &str = "this server has a database 'hopcost' that hopcost did not make, or was killed while it made it: \
-    rename it, drop it where it is empty, or go to another server";
 
 /// What there is of our name.
 enum Mark {

@@ -24,6 +24,10 @@ use hopcost_core::{Column, Dataset, Request, Setup, Stream, TargetError};
 /// What a result says where not each connection has sent and received for itself.
 pub const SERVED: &str = "threads with 32 or more connections sent and received through io_uring";
 
+/// Why a database of our name is not touched.
+pub const FOREIGN: &str = "this server has a database 'hopcost' that hopcost did not make, or was killed while it made it: \
+    rename it, drop it where it is empty, or go to another server";
+
 /// An error before the first call.
 #[allow(clippy::needless_pass_by_value)] // it is made for map_err
 pub fn failed(error: impl Display) -> TargetError {

@@ -13,7 +13,7 @@ use hopcost_core::{
 };
 
 use super::super::remote::address::Address;
-use super::super::remote::failed;
+use super::super::remote::{FOREIGN, failed};
 use super::super::{Heard, Wanted, data_words, say, wanted};
 use super::affinity::{self, Affinity};
 use super::instance::Server;
@@ -120,9 +120,6 @@ fn be_alone(wire: &mut Wire) -> Result<(), TargetError> {
                  its session (sys.dm_exec_sessions has it under the program's name, hopcost)";
     Err(TargetError::Failed(words.to_owned()))
 }
-
-const FOREIGN: &str = "this server has a database 'hopcost' that hopcost did not make, or was killed while it made it: \
-    rename it, drop it where it is empty, or go to another server";
 
 /// What there is of our name.
 enum Mark {
