@@ -14,8 +14,8 @@ use std::process::{Command, ExitCode};
 use std::sync::OnceLock;
 
 use hopcost_core::{
-    Answer, CallError, CpuId, CpuSet, Dataset, Instance, Known, Look, Node, NodeId, Parallel,
-    ProofMethod, Request, Seat, Setup, Shape, Stream, TargetError, Workload,
+    Answer, Audit, CallError, CpuId, CpuSet, Dataset, Instance, Known, Look, Node, NodeId,
+    Parallel, ProofMethod, Request, Seat, Setup, Shape, Stream, TargetError, Workload,
 };
 use hopcost_kit::targets::duckdb;
 use hopcost_sys::affinity;
@@ -29,10 +29,11 @@ fn main() -> ExitCode {
     if let Some(code) = duckdb::serve_if_asked() {
         return code;
     }
-    let tests: [(&str, fn()); 9] = [
+    let tests: [(&str, fn()); 10] = [
         ("tables_hold_what_they_were_made_of", tables_hold_what_they_were_made_of),
         ("every_question_is_answered_as_by_sqlite", every_question_is_answered_as_by_sqlite),
         ("rows_that_are_loaded_are_counted_once", rows_that_are_loaded_are_counted_once),
+        ("each_call_is_written_down_once", each_call_is_written_down_once),
         ("workers_run_where_they_are_begun_or_put", workers_run_where_they_are_begun_or_put),
         ("the_data_is_proved_to_be_at_home", the_data_is_proved_to_be_at_home),
         ("a_process_that_is_killed_has_closed_the_connection", killed_has_closed),
@@ -156,6 +157,24 @@ fn rows_that_are_loaded_are_counted_once() {
         }
     }
     assert!(instance.plans().unwrap()[0].contains("5000 rows by an appender"));
+}
+
+fn each_call_is_written_down_once() {
+    let setup = setup(dataset("tpcc"), workload("standard_oltp"), 1, library());
+    let instance = open("duckdb", &setup).unwrap();
+    let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
+    for audit in [Audit::Off, Audit::Statements, Audit::Trace] {
+        let [mut audited, mut beside] =
+            [Some(audit), None].map(|audit| instance.session(Seat { audit, ..seat() }).unwrap());
+        for calls in [3, 1] {
+            for _ in 0..calls {
+                audited.execute(&requests.next()).unwrap();
+                beside.execute(&requests.next()).unwrap();
+            }
+            assert_eq!(audited.counted().proved["audited_as_asked"], [calls; 2], "{audit:?}");
+        }
+        assert!(!beside.counted().proved.contains_key("audited_as_asked"));
+    }
 }
 
 fn the_data_is_proved_to_be_at_home() {

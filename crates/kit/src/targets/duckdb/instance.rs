@@ -9,13 +9,14 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hopcost_core::{
-    Answer, CallError, Counted, CpuId, CpuSet, Filling, Home, Instance, Known, Locality, Look,
-    Lookups, Mail, Reading, Remote, Request, Seat, Session, Setup, TargetError,
+    Answer, Audit, CallError, Counted, CpuId, CpuSet, Filling, Home, Instance, Known, Locality,
+    Look, Lookups, Mail, Reading, Remote, Request, Seat, Session, Setup, TargetError,
 };
 use hopcost_sys::child::Stop;
 use hopcost_sys::memory::Foreign;
 use hopcost_sys::{affinity, readiness};
 
+use super::super::audit::Account;
 use super::super::ledger::Ledger;
 use super::super::remote::first_arguments;
 use super::super::remote::ground::{Ground, place_of};
@@ -25,7 +26,7 @@ use super::super::remote::process::{Process, is_at};
 use super::super::remote::stream::{Line, words};
 use super::super::{Heard, data_words, homes_of, say, words_of};
 use super::pool::{Pool, Sightings};
-use super::protocol::{self, ANSWER, BETWEEN_PLANS, COUNT, ERROR, PLANS, THREAD, Tagged};
+use super::protocol::{self, ANSWER, AUDIT, BETWEEN_PLANS, COUNT, ERROR, PLANS, THREAD, Tagged};
 use super::server::{Asked, LOADING, Order, READY, WORD};
 
 /// Starts the processes.
@@ -170,7 +171,8 @@ impl Instance for Processes {
         let is_meant = |copy: &&Copy| seat.home.is_none_or(|home| copy.home == home);
         let nowhere = || TargetError::Failed("there is no DuckDB for that place".to_owned());
         let copy = self.copies.iter().find(is_meant).ok_or_else(nowhere)?;
-        let (wire, thread) = copy.enter()?;
+        let (mut wire, thread) = copy.enter()?;
+        let audited = seat.audit.map(|audit| audited(&mut wire, audit)).transpose()?;
         if let Some(cpu) = seat.worker {
             affinity::pin_other(thread, &CpuSet::from_iter([cpu])).map_err(|error| {
                 TargetError::NotHere(format!("DuckDB's thread {thread}: {error}").into())
@@ -187,7 +189,16 @@ impl Instance for Processes {
             Ok(Pool::of(to, parallel, seat.at, &self.nodes, &self.sightings))
         };
         let pool = parallel.map(pool).transpose()?;
-        Ok(Box::new(Connection { wire, thread, cpu: seat.worker, ground, tells_pages, load, pool }))
+        Ok(Box::new(Connection {
+            wire,
+            thread,
+            cpu: seat.worker,
+            ground,
+            tells_pages,
+            load,
+            pool,
+            audited,
+        }))
     }
 
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {
@@ -284,9 +295,27 @@ struct Connection {
     load: Option<(u64, Ledger)>,
     /// The workers that it looks after.
     pool: Option<Pool>,
+    /// What is to be written down of its calls, where that is asked for.
+    audited: Option<Account>,
+}
+
+/// Has the calls of a session written down.
+fn audited(wire: &mut Wire, audit: Audit) -> Result<Account, TargetError> {
+    match wire.ask(AUDIT, &protocol::audit_word(audit)).map_err(|error| failed(&error))? {
+        (AUDIT, _) => Ok(Account::new(audit)),
+        (_, words) => Err(TargetError::Failed(String::from_utf8_lossy(&words).into_owned())),
+    }
 }
 
 impl Connection {
+    /// How many of the calls were written down as they should have been.
+    fn calls_written(&mut self) -> Option<[u64; 2]> {
+        let account = self.audited.as_mut()?;
+        let told = self.wire.ask(AUDIT, &[]).ok().filter(|(tag, _)| *tag == AUDIT);
+        let written = told.and_then(|(_, content)| protocol::written_in(&content));
+        Some(account.settle(written.unwrap_or_default()))
+    }
+
     /// How many rows of those that were appended are there; they are gone then.
     fn rows_counted(&mut self) -> Option<[u64; 2]> {
         let (_, ledger) = self.load.as_ref()?;
@@ -307,6 +336,9 @@ impl Remote for Connection {
         }
         if let Some(pool) = &mut self.pool {
             pool.stand();
+        }
+        if let Some(account) = &mut self.audited {
+            account.called();
         }
         if let Some(out) = mail.out {
             protocol::put_call(out, request);
@@ -360,6 +392,9 @@ impl Session for Connection {
         }
         if let Some(pool) = &mut self.pool {
             pool.counted(&mut proved);
+        }
+        if let Some(calls) = self.calls_written() {
+            proved.insert("audited_as_asked", calls);
         }
         if let Some(rows) = self.rows_counted() {
             proved.insert("rows_counted", rows);

@@ -1,7 +1,8 @@
 //! What hopcost and the process that has DuckDB in it say to each other.
 
-use hopcost_core::{Answer, Request};
+use hopcost_core::{Answer, Audit, Request};
 
+use super::super::audit::Written;
 use super::super::remote::input::Framing;
 
 /// A tag, and the length of what follows.
@@ -27,6 +28,9 @@ pub const COUNT: u8 = b'N';
 /// How many threads are to work on a query, and on which CPUs they are begun; answered by the numbers of
 /// those that were. All numbers are of four bytes.
 pub const POOL: u8 = b'W';
+/// What is to be written down of each call: a byte. Without it, what was: asked for, and answered by how many
+/// statements and how many details of them, eight bytes each.
+pub const AUDIT: u8 = b'D';
 /// An answer: how many rows, and their digest.
 pub const ANSWER: u8 = b'A';
 /// What went wrong, in words.
@@ -50,6 +54,33 @@ pub fn numbers(numbers: impl IntoIterator<Item = u32>) -> Vec<u8> {
 /// Numbers from their bytes.
 pub fn numbers_in(content: &[u8]) -> Vec<u32> {
     content.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
+}
+
+/// What is to be written down, in a byte.
+pub fn audit_word(audit: Audit) -> [u8; 1] {
+    [AUDITS.iter().position(|one| *one == audit).unwrap_or(0) as u8]
+}
+
+/// The same from that byte.
+pub fn audit(content: &[u8]) -> Option<Audit> {
+    AUDITS.get(usize::from(*content.first()?)).copied()
+}
+
+const AUDITS: [Audit; 3] = [Audit::Off, Audit::Statements, Audit::Trace];
+
+/// What was written down, in bytes.
+pub fn written(written: Written) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&written.statements.to_le_bytes());
+    bytes[8..].copy_from_slice(&written.details.to_le_bytes());
+    bytes
+}
+
+/// The same from those bytes.
+pub fn written_in(content: &[u8]) -> Option<Written> {
+    let [statements, details] = content.as_chunks::<8>().0 else { return None };
+    let [statements, details] = [statements, details].map(|bytes| u64::from_le_bytes(*bytes));
+    Some(Written { statements, details })
 }
 
 /// Appends a call.

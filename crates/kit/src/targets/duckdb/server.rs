@@ -18,8 +18,10 @@ use hopcost_sys::affinity;
 use serde::{Deserialize, Serialize};
 
 use super::super::Wanted;
+use super::super::audit::Written;
+use super::audit::Audited;
 use super::ffi::{Connection, Database, DuckDb, Prepared, Value};
-use super::protocol::{self, BETWEEN_PLANS, CALL, COUNT, ERROR, PLANS, POOL, THREAD};
+use super::protocol::{self, AUDIT, BETWEEN_PLANS, CALL, COUNT, ERROR, PLANS, POOL, THREAD};
 use super::schema::{self, Rows};
 use crate::datasets::DATASETS;
 
@@ -44,6 +46,13 @@ pub struct Order {
     pub load: Option<u64>,
     /// Where it answers.
     pub socket: PathBuf,
+}
+
+impl Order {
+    /// Where sessions have files of their own.
+    fn files(&self) -> PathBuf {
+        self.socket.parent().map_or_else(std::env::temp_dir, Path::to_owned)
+    }
 }
 
 /// A statement that calls name by its number.
@@ -90,8 +99,9 @@ fn serve(order: &Order) -> Result<(), String> {
     for stream in listener.incoming().flatten() {
         let connection = database.connect()?;
         let work = Arc::clone(&work);
+        let files = order.files();
         // It ends with its connection.
-        thread::spawn(move || Server { connection, work, stream }.answer());
+        thread::spawn(move || Server { connection, work, stream, files, audited: None }.answer());
     }
     Ok(())
 }
@@ -163,6 +173,9 @@ struct Server {
     connection: Connection,
     work: Arc<Work>,
     stream: UnixStream,
+    /// Where it has files of its own.
+    files: PathBuf,
+    audited: Option<Audited>,
 }
 
 impl Server {
@@ -183,8 +196,13 @@ impl Server {
             out.clear();
             let Ok((tag, content)) = next(&mut self.stream) else { break };
             let done = match (tag, &*self.work) {
-                (CALL, Work::Ask(_)) => called(&mut prepared, &content)
-                    .map(|answer| protocol::put_answer(&mut out, answer)),
+                (CALL, Work::Ask(_)) => {
+                    let answered = called(&mut prepared, &content);
+                    if let Some(audited) = &mut self.audited {
+                        audited.called(&self.connection);
+                    }
+                    answered.map(|answer| protocol::put_answer(&mut out, answer))
+                }
                 (CALL, Work::Load(rows, count)) => {
                     let all = Answer::of(Row::new().integer(count.cast_signed()));
                     let appended = rows.append(&self.connection, &table);
@@ -196,6 +214,9 @@ impl Server {
                 (POOL, _) => self.begin_pool(&protocol::numbers_in(&content)).map(|threads| {
                     protocol::put(&mut out, POOL, &protocol::numbers(threads));
                 }),
+                (AUDIT, _) => self
+                    .written(&content)
+                    .map(|written| protocol::put(&mut out, AUDIT, &protocol::written(written))),
                 (PLANS, _) => {
                     self.plans().map(|plans| protocol::put(&mut out, PLANS, plans.as_bytes()))
                 }
@@ -240,6 +261,17 @@ impl Server {
             self.connection.query(&rows.create(table))?;
         }
         self.work.statements().iter().map(|asked| self.prepare(asked)).collect()
+    }
+
+    /// What was written down of its statements, which begins where that is asked for.
+    fn written(&mut self, asked: &[u8]) -> Result<Written, String> {
+        if let Some(audit) = protocol::audit(asked) {
+            let texts = self.work.statements().iter().map(|asked| asked.sql.clone()).collect();
+            let name = affinity::thread_id().to_string();
+            self.audited =
+                Some(Audited::new(audit, &self.connection, (&self.files, &name), texts)?);
+        }
+        Ok(self.audited.as_mut().map(Audited::written).unwrap_or_default())
     }
 
     /// The rows that a table holds; it is made anew.

@@ -3,6 +3,8 @@
 //! Everything unsafe about DuckDB is here: the functions below take and give what is safe to have.
 #![allow(unsafe_code)] // the library speaks C
 
+mod profile;
+
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr;
@@ -108,6 +110,15 @@ interface! {
     duckdb_append_timestamp(Handle, i64) -> u32;
     duckdb_append_varchar_length(Handle, *const c_char, u64) -> u32;
     duckdb_append_null(Handle) -> u32;
+    duckdb_get_profiling_info(Handle) -> Handle;
+    duckdb_profiling_info_get_metrics(Handle) -> Handle;
+    duckdb_profiling_info_get_child_count(Handle) -> u64;
+    duckdb_profiling_info_get_child(Handle, u64) -> Handle;
+    duckdb_get_map_size(Handle) -> u64;
+    duckdb_get_map_key(Handle, u64) -> Handle;
+    duckdb_get_map_value(Handle, u64) -> Handle;
+    duckdb_get_varchar(Handle) -> *mut c_char;
+    duckdb_destroy_value(*mut Handle);
 }
 
 /// The library, loaded.
