@@ -1,8 +1,7 @@
 //! To which CPUs a server is bound: changed before windows, where the user allows it, and put back at the end.
 //!
-//! Method: what it was bound to is written into our table in the server before the first change, so that whoever
-//! comes after a kill, from wherever, finds it there. The binding is the whole server's: levels whose workers are
-//! on different nodes take turns.
+//! Method: what it was bound to is written down in the server before the first change (`journal`). The binding is
+//! the whole server's: levels whose workers are on different nodes take turns.
 //!
 //! Limits: experimental, as nothing of it could be tried on SQL Server itself. CPUs are numbered as on this host, so
 //! that the server has to be on it.
@@ -11,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hopcost_core::CpuSet;
 
+use super::journal;
 use super::wire::{Wire, WireError};
 
 /// A server's binding, while we change it.
@@ -21,7 +21,7 @@ pub struct Affinity {
 }
 
 /// What our table has of it: this word, then the CPUs, or `AUTO`.
-const WORD: &str = "affinity ";
+const WORD: &str = "affinity";
 const AUTO: &str = "AUTO";
 
 impl Affinity {
@@ -47,28 +47,14 @@ impl Affinity {
     }
 }
 
-/// Writes down to what the server is bound, unless that was done before.
+/// Writes down to what the server is bound.
 fn write_down(wire: &mut Wire) -> Result<(), WireError> {
-    if written(wire)?.is_some() {
-        return Ok(());
-    }
     let rows = wire.query(wire.script("affinity")?)?;
     let is_auto =
         rows.iter().any(|row| row.first().is_some_and(|kind| kind.as_deref() == Some(AUTO)));
     let cpus = rows.into_iter().filter_map(|row| row.into_iter().nth(1).flatten());
     let was = if is_auto { AUTO.to_owned() } else { cpus.collect::<Vec<_>>().join(",") };
-    wire.query(&format!("INSERT INTO hopcost.dbo.made_by_hopcost VALUES ('{WORD}{was}')"))?;
-    Ok(())
-}
-
-/// To what the server was bound before we changed it.
-fn written(wire: &mut Wire) -> Result<Option<String>, WireError> {
-    let rows = wire.query(wire.script("mark")?)?;
-    Ok(rows
-        .into_iter()
-        .flatten()
-        .flatten()
-        .find_map(|line| line.strip_prefix(WORD).map(str::to_owned)))
+    journal::write(wire, WORD, &was)
 }
 
 fn set(wire: &mut Wire, cpus: &str) -> Result<(), WireError> {
@@ -80,8 +66,8 @@ fn set(wire: &mut Wire, cpus: &str) -> Result<(), WireError> {
 
 /// Puts back what was changed; what that was, if anything was.
 pub fn put_back(wire: &mut Wire) -> Result<Option<String>, WireError> {
-    let Some(was) = written(wire)? else { return Ok(None) };
+    let Some(was) = journal::read(wire, WORD)? else { return Ok(None) };
     set(wire, &was)?;
-    wire.query(&format!("DELETE FROM hopcost.dbo.made_by_hopcost WHERE content LIKE '{WORD}%'"))?;
+    journal::forget(wire, WORD)?;
     Ok(Some(was))
 }

@@ -16,6 +16,7 @@ use super::super::remote::address::Address;
 use super::super::remote::{FOREIGN, failed};
 use super::super::{Heard, Wanted, data_words, say, wanted};
 use super::affinity::{self, Affinity};
+use super::audit;
 use super::instance::Server;
 use super::load::Loader;
 use super::scripts::year_of;
@@ -69,7 +70,7 @@ pub fn open(
     let binds = setup.allow_server_changes && is_local(&address) && !is_azure;
     if is_there && needs_data {
         // What a killed run has left changed.
-        affinity::put_back(&mut wire).map_err(failed)?;
+        PutBack::of(&mut wire).map_err(failed)?;
     }
     if !is_there {
         (setup.promise)().map_err(TargetError::Failed)?;
@@ -79,7 +80,9 @@ pub fn open(
     let to = if needs_data { &to_ours } else { &address };
     let again = || Wire::connect(to).map_err(failed);
     // What nobody would put back for us is not changed.
-    let binds = binds && needs_data && !is_there;
+    let is_ours = needs_data && !is_there;
+    let binds = binds && is_ours;
+    let may_audit = setup.allow_server_changes && is_ours && !is_azure;
     let affinity = binds.then(|| again().map(Affinity::new)).transpose()?;
     let on = if host.is_empty() { String::new() } else { format!(" on {host}") };
     let identity = format!(
@@ -88,7 +91,8 @@ pub fn open(
         data_words(setup)
     );
     let is_kept = is_there && needs_data;
-    let mut server = Server::new(setup, to.clone(), ports, again()?, affinity, identity)?;
+    let mut server =
+        Server::new(setup, to.clone(), ports, again()?, (affinity, may_audit), identity)?;
     if is_azure {
         server.note(NO_CPUS);
     }
@@ -197,12 +201,43 @@ fn bring(
     Ok(())
 }
 
-/// Puts back what was changed of the server, and drops the database, where it is ours: what was put back.
-fn put_back_and_drop(wire: &mut Wire) -> Result<Option<String>, WireError> {
-    if !matches!(mark(wire)?, Mark::Ours(_)) {
-        return Ok(None);
+/// What was put back of the server.
+#[derive(Default)]
+struct PutBack {
+    /// To what it is bound again.
+    cpus: Option<String>,
+    /// Where the files are of what it wrote down, if it did; no words where they are gone.
+    files: Option<String>,
+}
+
+impl PutBack {
+    /// Puts back what was changed.
+    fn of(wire: &mut Wire) -> Result<Self, WireError> {
+        Ok(Self { cpus: affinity::put_back(wire)?, files: audit::put_back(wire)? })
     }
-    let was = affinity::put_back(wire)?;
+
+    fn words(&self) -> String {
+        let bound = self.cpus.as_ref().map(|cpus| format!("bound the server to CPU {cpus} again"));
+        let ended =
+            self.files.as_ref().map(|_| "ended what it wrote down of statements".to_owned());
+        [bound, ended].into_iter().flatten().map(|words| format!("{words}, and ")).collect()
+    }
+
+    /// What it could not.
+    fn left(&self) -> Option<String> {
+        let files = self.files.as_ref().filter(|files| !files.is_empty())?;
+        Some(format!(
+            "the server has no means to delete the files hopcost*.sqlaudit and hopcost*.xel, which it wrote into {files}"
+        ))
+    }
+}
+
+/// Puts back what was changed of the server, and drops the database, where it is ours.
+fn put_back_and_drop(wire: &mut Wire) -> Result<PutBack, WireError> {
+    if !matches!(mark(wire)?, Mark::Ours(_)) {
+        return Ok(PutBack::default());
+    }
+    let was = PutBack::of(wire)?;
     end_stragglers(wire)?;
     // A server that only speaks as SQL Server does has no such choice.
     let _ = said(wire, "be_single_user");
@@ -233,9 +268,8 @@ pub fn clear(address: &Address) -> Result<String, String> {
     // What another run has taken over is not taken from it.
     be_alone(&mut wire).map_err(|error| error.to_string())?;
     let was = put_back_and_drop(&mut wire).map_err(words)?;
-    let bound =
-        was.map_or(String::new(), |was| format!("bound the server to CPU {was} again, and "));
-    Ok(format!("{bound}dropped the database hopcost"))
+    let left = was.left().map(|words| format!("; {words}")).unwrap_or_default();
+    Ok(format!("{}dropped the database hopcost{left}", was.words()))
 }
 
 /// Another connection. Who is about to leave does not wait long for it.
@@ -281,30 +315,34 @@ impl Instance for Attached {
 
     fn close(self: Box<Self>) -> Result<Vec<String>, TargetError> {
         let Self { server, mut wire, address, keep } = *self;
-        let notes = server.notes();
+        let mut notes = server.notes();
         // Its sessions would hold on to the database.
         drop(server);
         // The connection may be gone, and the server need not be.
-        if leave(&mut wire, keep).is_err() {
+        let was = if let Ok(was) = leave(&mut wire, keep) {
+            was
+        } else {
             // It may hold the lock.
             drop(wire);
             let mut wire = again(&address).map_err(failed)?;
             be_alone(&mut wire)?;
-            leave(&mut wire, keep).map_err(failed)?;
-        }
+            leave(&mut wire, keep).map_err(failed)?
+        };
+        notes.extend(was.left());
         Ok(notes)
     }
 }
 
 /// Leaves the server as it was found, but for what is to stay.
-fn leave(wire: &mut Wire, keep: bool) -> Result<(), WireError> {
+fn leave(wire: &mut Wire, keep: bool) -> Result<PutBack, WireError> {
     wire.limit(Some(SHORTLY))?;
     if !keep {
-        return put_back_and_drop(wire).map(drop);
+        return put_back_and_drop(wire);
     }
-    if matches!(mark(wire)?, Mark::Ours(_)) {
-        affinity::put_back(wire)?;
-        let _ = said(wire, "drop_jobs");
+    if !matches!(mark(wire)?, Mark::Ours(_)) {
+        return Ok(PutBack::default());
     }
-    Ok(())
+    let was = PutBack::of(wire)?;
+    let _ = said(wire, "drop_jobs");
+    Ok(was)
 }

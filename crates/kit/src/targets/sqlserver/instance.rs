@@ -16,6 +16,7 @@ use super::super::remote::lines::{FAREWELL, Lines, in_a_hurry};
 use super::super::remote::{SERVED, failed};
 use super::Ports;
 use super::affinity::Affinity;
+use super::audit::Auditing;
 use super::filling::Fillings;
 use super::layout::{self, Watch};
 use super::scripts;
@@ -30,6 +31,9 @@ pub struct Server {
     address: Address,
     ports: Ports,
     affinity: Option<Arc<Affinity>>,
+    may_audit: bool,
+    /// Who has statements written down, from when a session is first to be audited.
+    auditing: Mutex<Option<Arc<Auditing>>>,
     statements: Vec<Statement>,
     dataset: Option<&'static dyn Dataset>,
     /// The CPUs of each node, where the server is on this host.
@@ -64,6 +68,12 @@ fn hang_up(lines: &Lines, address: &Address) {
 const AT_ONCE: Duration = Duration::from_secs(2);
 /// A look at each of them takes longer.
 const FOR_ALL_BUFFERS: Duration = Duration::from_mins(1);
+/// And so does reading what was written down.
+const FOR_ALL_FILES: Duration = Duration::from_mins(1);
+
+const MAY_NOT_AUDIT: &str = "\
+    to have statements written down the server is changed, which takes --allow-server-changes and data that comes and \
+    goes with the run";
 
 impl Server {
     /// Makes it ready for sessions.
@@ -72,7 +82,7 @@ impl Server {
         address: Address,
         ports: Ports,
         mut warden: Wire,
-        affinity: Option<Affinity>,
+        (affinity, may_audit): (Option<Affinity>, bool),
         identity: String,
     ) -> Result<Self, TargetError> {
         let fillings = Fillings::of(setup, warden.collation());
@@ -93,6 +103,8 @@ impl Server {
             address,
             ports,
             affinity: affinity.map(Arc::new),
+            may_audit,
+            auditing: Mutex::default(),
             statements: setup.workload.statements(setup.shape),
             dataset,
             nodes: nodes.map(|node| (node.id, node.cpus.clone())).collect(),
@@ -126,6 +138,23 @@ impl Server {
         wire.limit(Some(AT_ONCE)).map_err(failed)?;
         self.lines.add(wire.line(), wire.number);
         Ok(Some(Watch::new(wire, at, self.home)))
+    }
+
+    /// Who has statements written down.
+    fn auditing(&self) -> Result<Arc<Auditing>, TargetError> {
+        let mut auditing = self.auditing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(auditing) = &*auditing {
+            return Ok(Arc::clone(auditing));
+        }
+        if !self.may_audit {
+            return Err(TargetError::NotHere(MAY_NOT_AUDIT.into()));
+        }
+        let wire = Wire::connect(&self.address).map_err(failed)?;
+        wire.limit(Some(FOR_ALL_FILES)).map_err(failed)?;
+        self.lines.add(wire.line(), wire.number);
+        let made = Arc::new(Auditing::new(wire).map_err(failed)?);
+        *auditing = Some(Arc::clone(&made));
+        Ok(made)
     }
 
     /// What is to be known of it beside its figures.
@@ -199,6 +228,7 @@ impl Instance for Server {
             watch: self.watch(&seat)?,
             // A port that leads to a node needs no more.
             affinity: self.affinity.as_ref().filter(|_| port.is_none()),
+            auditing: seat.audit.map(|audit| self.auditing().map(|by| (audit, by))).transpose()?,
             filling: self.fillings.as_ref().map(|fillings| (fillings, &self.filled)),
             is_served: &self.are_served,
         })?;

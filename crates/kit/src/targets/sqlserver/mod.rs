@@ -11,8 +11,10 @@
 mod address;
 mod affinity;
 mod attached;
+mod audit;
 mod filling;
 mod instance;
+mod journal;
 mod layout;
 mod load;
 mod login;
@@ -22,6 +24,8 @@ mod scripts;
 mod session;
 #[cfg(test)]
 mod standin;
+#[cfg(test)]
+mod tests;
 mod tokens;
 mod types;
 mod wire;
@@ -76,7 +80,6 @@ impl Target for SqlServer {
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
         super::without_pages(comparison)
             .or_else(|| without_workers_in_place(comparison))
-            .or_else(|| without_audit(comparison))
             .or_else(|| without_log_writer(comparison))
     }
 
@@ -182,13 +185,6 @@ pub fn address_of(given: &str) -> Result<Address, String> {
 /// The part of a URL after the name: where the server is, and which ports lead to which nodes.
 fn asked(given: &str) -> Result<(Address, Ports), String> {
     address::read(given, &|name| std::env::var(name).ok())
-}
-
-fn without_audit(comparison: &Comparison) -> Option<Reason> {
-    let level = comparison.levels.iter().find(|level| level.audit.is_some())?;
-    let name = &level.name;
-    let why = "hopcost does not set up SERVER AUDIT, traces or extended events on SQL Server yet";
-    Some(format!("the level '{name}' has statements written down, and {why}").into())
 }
 
 fn without_workers_in_place(comparison: &Comparison) -> Option<Reason> {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hopcost_core::{
-    Answer, CallError, Counted, CpuSet, Dataset, Mail, Remote, Request, Row, Seat, Session,
+    Answer, Audit, CallError, Counted, CpuSet, Dataset, Mail, Remote, Request, Row, Seat, Session,
     Statement, TargetError,
 };
 
@@ -23,6 +23,7 @@ use super::super::remote::address::Address;
 use super::super::remote::lines::Lines;
 use super::super::remote::{compared_with, failed};
 use super::affinity::Affinity;
+use super::audit::{Audited, Auditing};
 use super::filling::{Filler, Fillings};
 use super::layout::Watch;
 use super::packet::{HEAD, kind, put_wide};
@@ -49,6 +50,8 @@ pub struct Opening<'a> {
     pub watch: Option<Watch>,
     /// How the server is bound to them before each window, where it is ours to bind.
     pub affinity: Option<&'a Arc<Affinity>>,
+    /// Who has its statements written down, where that is asked for.
+    pub auditing: Option<(Audit, Arc<Auditing>)>,
     /// What it fills, and the rows of what all fill together.
     pub filling: Option<(&'a Fillings, &'a Arc<Ledger>)>,
     /// Set once others have received for it.
@@ -64,7 +67,8 @@ pub struct Connection {
     cpus: Option<CpuSet>,
     watch: Option<Watch>,
     affinity: Option<Arc<Affinity>>,
-    /// Is the server bound for this window?
+    audited: Option<Audited>,
+    /// Is the server as this window has it?
     stands: bool,
     filler: Option<Filler>,
     is_served: Option<Arc<AtomicBool>>,
@@ -141,6 +145,8 @@ impl Connection {
         // A call takes as long as it takes.
         wire.limit(None).map_err(failed)?;
         opening.lines.add(wire.line(), wire.number);
+        let audited = |(audit, by)| Audited::new(audit, &by, wire.number);
+        let audited = opening.auditing.map(audited).transpose().map_err(failed)?;
         Ok(Self {
             wire,
             calls,
@@ -148,13 +154,15 @@ impl Connection {
             cpus: opening.cpus,
             watch: opening.watch,
             affinity: opening.affinity.cloned(),
+            audited,
             stands: false,
             filler,
             is_served: Some(Arc::clone(opening.is_served)),
         })
     }
 
-    /// Before a call: the server is bound to where this level works, once per window.
+    /// Before a call: the server is bound to where this level works, and writes down what it asks for, once per
+    /// window.
     #[inline]
     fn stand(&mut self) {
         if self.stands {
@@ -164,6 +172,9 @@ impl Connection {
         // Where the server cannot be bound, the proof will tell.
         if let (Some(affinity), Some(cpus)) = (&self.affinity, &self.cpus) {
             let _ = affinity.bind(cpus);
+        }
+        if let Some(audited) = &self.audited {
+            audited.begin();
         }
     }
 
@@ -222,6 +233,9 @@ impl Remote for Connection {
         };
         if let Some(filler) = &mut self.filler {
             filler.called();
+        }
+        if let Some(audited) = &mut self.audited {
+            audited.called();
         }
         let name = call.name;
         let packet = call.with(&request.arguments);
@@ -286,6 +300,10 @@ impl Session for Connection {
     fn counted(&mut self) -> Counted {
         self.stands = false;
         let mut proved = BTreeMap::new();
+        // First of all: what we ask besides is not to be written down.
+        if let Some(audited) = &mut self.audited {
+            proved.insert("audited_as_asked", audited.counted());
+        }
         if let Some(in_place) = self.in_place() {
             proved.insert("answered_in_place", in_place);
         }

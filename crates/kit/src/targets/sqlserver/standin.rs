@@ -1,6 +1,7 @@
 //! Who stands in for SQL Server where none can be had: it speaks TDS over loopback, and keeps what hopcost has
 //! changed of it. What is tried here is hopcost, and nothing of SQL Server.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +18,7 @@ const NO_PERMISSION: i32 = 300;
 const LOGIN_FAILED: i32 = 18456;
 const IN_USE: i32 = 3702;
 /// To what it is bound at first: nothing that a machine's first node would be.
-const BOUND: &str = "0,1,2,63";
+pub const BOUND: &str = "0,1,2,63";
 
 /// What it is, and what has become of it.
 pub struct State {
@@ -37,6 +38,12 @@ pub struct State {
     pub is_down: bool,
     /// The connection that holds the lock.
     pub locked_by: Option<u32>,
+    /// The audit and the event session, where they are there: are they on?
+    pub audits: [Option<bool>; 2],
+    /// Calls that were written down by each of them, by session.
+    pub written: [BTreeMap<u32, u64>; 2],
+    /// So many calls are not written down.
+    pub forgets: u64,
     /// Look-ups, near and far, which grow with each look.
     pub looked_up: [u64; 2],
     pub said: Vec<String>,
@@ -68,6 +75,9 @@ impl StandIn {
             refuses: None,
             is_down: false,
             locked_by: None,
+            audits: [None; 2],
+            written: Default::default(),
+            forgets: 0,
             looked_up: [0; 2],
             said: Vec::new(),
         }));
@@ -127,7 +137,10 @@ fn serve(mut client: TcpStream, number: u32, state: &Mutex<State>) -> Option<()>
                 value.extend_from_slice(&[code::INTEGER, 4, 4, 1, 0, 0, 0]);
                 [value, done(0, 0)].concat()
             }
-            _ => done(COUNTED, 1),
+            _ => {
+                locked(state).write_down(number);
+                done(COUNTED, 1)
+            }
         };
         let mut out = Vec::new();
         packet::put(&mut out, ANSWER, 4096, &answer);
@@ -224,7 +237,9 @@ impl State {
         }
         let flag = |is_so: bool| Reply::row(&[if is_so { "1" } else { "0" }]);
         match () {
-            () if sql.contains("ProductVersion") => Reply::row(&[self.version, "51"]),
+            () if sql.contains("ProductVersion") => {
+                Reply::row(&[self.version, &number.to_string()])
+            }
             () if sql.contains("'Edition'") => {
                 Reply::row(&["Stand-in", &self.engine.to_string(), "here", "here"])
             }
@@ -249,8 +264,48 @@ impl State {
             () if sql.contains("dm_exec_requests AS r") => {
                 Reply::row(&[self.affinity.split(',').next().unwrap_or_default()])
             }
+            () if sql.contains("InstanceDefaultLogPath") => Reply::row(&["/var/opt/logs/"]),
+            () if sql.contains("fn_get_audit_file") => self.written_by(0, 1),
+            () if sql.contains("fn_xe_file_target_read_file") => self.written_by(1, 2),
+            () if sql.contains("SERVER AUDIT") => self.audit(0, sql),
+            () if sql.contains("EVENT SESSION") => self.audit(1, sql),
+            () if sql.contains("xp_delete_files") => {
+                self.written = Default::default();
+                Reply::Done
+            }
             () => self.changed(sql),
         }
+    }
+
+    /// A call was made over the connection of this number.
+    fn write_down(&mut self, number: u32) {
+        let of = self.audits.iter().position(|audit| *audit == Some(true));
+        if self.forgets > 0 {
+            self.forgets -= 1;
+        } else if let Some(of) = of {
+            *self.written[of].entry(number).or_default() += 1;
+        }
+    }
+
+    fn written_by(&self, of: usize, columns: usize) -> Reply {
+        let row = |(session, calls): (&u32, &u64)| {
+            [session.to_string()].into_iter().chain(vec![calls.to_string(); columns]).collect()
+        };
+        Reply::Rows(self.written[of].iter().map(row).collect())
+    }
+
+    fn audit(&mut self, of: usize, sql: &str) -> Reply {
+        let does = |words: [&str; 2]| words.iter().any(|words| sql.contains(words));
+        if sql.contains("DATABASE AUDIT SPECIFICATION") {
+            // It goes with the database.
+        } else if does(["DROP SERVER AUDIT", "DROP EVENT SESSION"]) {
+            self.audits[of] = None;
+        } else if does(["CREATE SERVER AUDIT", "CREATE EVENT SESSION"]) {
+            self.audits[of] = Some(false);
+        } else {
+            self.audits[of] = Some(does(["STATE = ON", "STATE = START"]));
+        }
+        Reply::Done
     }
 
     fn bound_to(&self) -> Reply {
@@ -279,217 +334,10 @@ impl State {
                 mark.push(quoted());
             }
             if sql.starts_with("DELETE FROM") {
-                mark.retain(|line| !line.starts_with("affinity "));
+                let word = quoted();
+                mark.retain(|line| !line.starts_with(word.trim_end_matches('%')));
             }
         }
         Reply::Done
-    }
-}
-
-mod tests {
-    use hopcost_core::{
-        Home, Instance, Known, Look, NodeId, Request, Seat, Setup, Shape, TargetError,
-    };
-    use hopcost_sys::{Root, topology};
-
-    use super::super::SqlServer;
-    use super::*;
-    use crate::datasets::DATASETS;
-    use crate::workloads::WORKLOADS;
-    use hopcost_core::Target;
-
-    /// Opens it for single-row inserts, with data on the first node.
-    fn open(address: &str, allow_changes: bool) -> Result<Box<dyn Instance>, TargetError> {
-        open_to(address, allow_changes, false)
-    }
-
-    /// The same, perhaps to keep the data.
-    fn open_to(
-        address: &str,
-        allow_server_changes: bool,
-        keep_data: bool,
-    ) -> Result<Box<dyn Instance>, TargetError> {
-        let machine = topology::read(&Root::live());
-        let node = machine.nodes_with_memory().next().unwrap().id;
-        let setup = Setup {
-            machine: &machine,
-            ground: &machine,
-            dataset: DATASETS.iter().copied().find(|dataset| dataset.name() == "insert_test"),
-            workload: *WORKLOADS
-                .iter()
-                .find(|workload| workload.name() == "single_row_commit")
-                .unwrap(),
-            shape: Shape { rows: 1, sliced: true },
-            homes: vec![Home::from(node)],
-            emulation: None,
-            cache_dir: std::env::temp_dir(),
-            address,
-            sessions: 1,
-            keep_data,
-            allow_server_changes,
-            promise: &|| Ok(()),
-        };
-        SqlServer.open(&setup, &mut |_| true)
-    }
-
-    const REQUEST: Request = Request { statement: 0, arguments: [1, 0, 0, 0] };
-
-    fn seat() -> Seat {
-        Seat { at: Some(NodeId(0)), ..Seat::default() }
-    }
-
-    /// The server's words, where it does not open.
-    fn refusal(server: &StandIn, user: &str) -> String {
-        open(&server.url(user), false).err().unwrap().to_string()
-    }
-
-    #[test]
-    fn the_binding_is_changed_where_that_is_allowed_and_put_back() {
-        let server = StandIn::start();
-        for is_allowed in [false, true] {
-            let instance = open(&server.url("me"), is_allowed).unwrap();
-            let mut session = instance.session(seat()).unwrap();
-            session.execute(&REQUEST).unwrap();
-            assert_eq!(server.state().affinity != BOUND, is_allowed);
-            let written = server.state().database.clone().unwrap();
-            assert_eq!(written.contains(&format!("affinity {BOUND}")), is_allowed);
-            drop(session);
-            instance.close().unwrap();
-            assert_eq!(server.state().affinity, BOUND);
-            assert!(server.state().database.is_none());
-        }
-    }
-
-    #[test]
-    fn a_connection_that_is_lost_while_the_binding_is_changed_leaves_it_as_it_was() {
-        for was in [BOUND, "AUTO"] {
-            let server = StandIn::start();
-            server.state().affinity = was.to_owned();
-            // It was bound, and nobody was told.
-            server.state().cut_at = Some("AFFINITY CPU = ");
-            assert!(open(&server.url("me"), true).is_err());
-            assert_ne!(server.state().affinity, was);
-            server.state().cut_at = None;
-            // What is written in the server outlives us: `hopcost restore` finds it, as the next run would.
-            let words = SqlServer.clear(&server.url("me")).unwrap();
-            assert!(words.contains(&format!("bound the server to CPU {was} again")), "{words}");
-            assert_eq!(server.state().affinity, was);
-            assert!(server.state().database.is_none());
-        }
-    }
-
-    #[test]
-    fn who_cannot_reach_the_server_at_the_end_says_so_and_restore_does_it() {
-        let server = StandIn::start();
-        let instance = open(&server.url("me"), true).unwrap();
-        let mut session = instance.session(seat()).unwrap();
-        session.execute(&REQUEST).unwrap();
-        drop(session);
-        server.state().is_down = true;
-        assert!(instance.close().is_err());
-        assert_ne!(server.state().affinity, BOUND);
-        assert!(SqlServer.clear(&server.url("me")).is_err());
-        server.state().is_down = false;
-        SqlServer.clear(&server.url("me")).unwrap();
-        assert_eq!(server.state().affinity, BOUND);
-    }
-
-    #[test]
-    fn what_cannot_be_dropped_at_first_is_dropped_over_a_connection_of_its_own() {
-        let server = StandIn::start();
-        let instance = open(&server.url("me"), true).unwrap();
-        let words = open(&server.url("me"), true).err().unwrap().to_string();
-        assert!(words.contains("another hopcost"), "{words}");
-        server.state().refuses = Some("DROP DATABASE");
-        instance.close().unwrap();
-        assert!(server.state().database.is_none());
-        assert_eq!(server.state().affinity, BOUND);
-    }
-
-    #[test]
-    fn data_that_was_kept_is_found_and_the_server_is_left_unbound() {
-        let server = StandIn::start();
-        open_to(&server.url("me"), true, true).unwrap().close().unwrap();
-        assert!(server.state().database.is_some());
-        assert_eq!(server.state().affinity, BOUND);
-        // As a killed run leaves it.
-        server.state().affinity = "7".to_owned();
-        server.state().database.as_mut().unwrap().push(format!("affinity {BOUND}"));
-        let instance = open(&server.url("me"), true).unwrap();
-        let mut session = instance.session(seat()).unwrap();
-        session.execute(&REQUEST).unwrap();
-        assert_eq!(server.state().affinity, BOUND);
-        drop(session);
-        let notes = instance.close().unwrap().join("\n");
-        assert!(notes.contains("was there already"), "{notes}");
-        assert!(server.state().database.is_some(), "it is somebody's who kept it");
-    }
-
-    #[test]
-    fn an_address_that_is_written_down_is_read_as_it_was() {
-        for given in [
-            "//me@host/db?node0=1500&node1=1501",
-            "//me@host/db?sslmode=verify-full&sslrootcert=/ca.pem&node0=1500",
-            "//me@host:1500/?sslmode=disable",
-        ] {
-            let told = SqlServer.address(given).unwrap();
-            assert_eq!(SqlServer.address(&told).unwrap(), told, "{given}");
-            for part in given.split(['?', '&']).skip(1) {
-                assert!(told.contains(part), "{told}");
-            }
-        }
-    }
-
-    #[test]
-    fn look_ups_and_homes_are_as_the_server_counts_them() {
-        let server = StandIn::start();
-        let instance = open(&server.url("me"), true).unwrap();
-        let Known::Is(homes) = instance.prove(Look::Full) else { panic!("it can be told") };
-        assert_eq!(homes[0].pages(), 1234);
-        assert!(homes[0].share_in_place() >= 1.0);
-        let mut session = instance.session(seat()).unwrap();
-        session.begin_counting();
-        let lookups = session.counted().lookups.unwrap().acquisitions;
-        assert_eq!(lookups.into_iter().collect::<Vec<_>>(), [(NodeId(0), 5), (NodeId(1), 95)]);
-        let others = instance.session(Seat { stream: 1, ..seat() }).unwrap().counted();
-        assert!(others.lookups.is_none(), "it is counted for all at once");
-    }
-
-    #[test]
-    fn a_login_that_may_not_look_is_told_what_is_missing() {
-        let server = StandIn::start();
-        server.state().may_look = false;
-        let instance = open(&server.url("me"), false).unwrap();
-        assert!(instance.readings().is_empty());
-        let mut session = instance.session(seat()).unwrap();
-        assert!(session.counted().lookups.is_none());
-        drop(session);
-        let notes = instance.close().unwrap().join("\n");
-        assert!(notes.contains("VIEW SERVER STATE") && notes.contains("GRANT"), "{notes}");
-    }
-
-    #[test]
-    fn azure_is_bound_to_nothing() {
-        let server = StandIn::start();
-        server.state().engine = 5;
-        assert!(refusal(&server, "me").contains("Azure SQL Database"));
-        server.state().engine = 8;
-        let instance = open(&server.url("me"), true).unwrap();
-        let mut session = instance.session(seat()).unwrap();
-        session.execute(&REQUEST).unwrap();
-        drop(session);
-        let notes = instance.close().unwrap().join("\n");
-        assert!(notes.contains("Azure SQL Managed Instance"), "{notes}");
-        assert!(!server.state().said.iter().any(|sql| sql.starts_with("ALTER SERVER")));
-    }
-
-    #[test]
-    fn who_is_not_let_in_and_what_is_too_old_is_told() {
-        let server = StandIn::start();
-        let words = refusal(&server, "nobody");
-        assert!(words.contains("Login failed") && !words.contains("secret"), "{words}");
-        server.state().version = "10.50.6000.34";
-        let words = refusal(&server, "me");
-        assert!(words.contains("older than 2012"), "{words}");
     }
 }

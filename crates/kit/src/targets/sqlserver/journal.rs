@@ -1,0 +1,28 @@
+//! What was changed of the server, written down in our table before: whoever comes after a kill, from wherever,
+//! finds it there. A line has a word for what it is, and how that was.
+
+use super::wire::{Wire, WireError};
+
+/// How it was, where it is written down.
+pub fn read(wire: &mut Wire, word: &str) -> Result<Option<String>, WireError> {
+    let lines = wire.query(wire.script("mark")?)?.into_iter().flatten().flatten();
+    let mut was =
+        lines.filter_map(|line| line.strip_prefix(word)?.strip_prefix(' ').map(str::to_owned));
+    Ok(was.next())
+}
+
+/// Writes it down, unless that was done before.
+pub fn write(wire: &mut Wire, word: &str, was: &str) -> Result<(), WireError> {
+    if read(wire, word)?.is_some() {
+        return Ok(());
+    }
+    let was = was.replace('\'', "''");
+    wire.query(&format!("INSERT INTO hopcost.dbo.made_by_hopcost VALUES ('{word} {was}')"))?;
+    Ok(())
+}
+
+/// It was put back.
+pub fn forget(wire: &mut Wire, word: &str) -> Result<(), WireError> {
+    wire.query(&format!("DELETE FROM hopcost.dbo.made_by_hopcost WHERE content LIKE '{word} %'"))?;
+    Ok(())
+}

@@ -1,0 +1,284 @@
+//! A server's life with hopcost, as far as one that stands in can show it.
+
+use std::collections::BTreeMap;
+
+use hopcost_core::{
+    Audit, Home, Instance, Known, Look, NodeId, Request, Seat, Setup, Shape, TargetError,
+};
+use hopcost_sys::{Root, topology};
+
+use super::SqlServer;
+use super::standin::{BOUND, StandIn};
+use crate::datasets::DATASETS;
+use crate::workloads::WORKLOADS;
+use hopcost_core::Target;
+
+/// Opens it for single-row inserts, with data on the first node.
+fn open(address: &str, allow_changes: bool) -> Result<Box<dyn Instance>, TargetError> {
+    open_to(address, allow_changes, false)
+}
+
+/// The same, perhaps to keep the data.
+fn open_to(
+    address: &str,
+    allow_server_changes: bool,
+    keep_data: bool,
+) -> Result<Box<dyn Instance>, TargetError> {
+    let machine = topology::read(&Root::live());
+    let node = machine.nodes_with_memory().next().unwrap().id;
+    let setup = Setup {
+        machine: &machine,
+        ground: &machine,
+        dataset: DATASETS.iter().copied().find(|dataset| dataset.name() == "insert_test"),
+        workload: *WORKLOADS
+            .iter()
+            .find(|workload| workload.name() == "single_row_commit")
+            .unwrap(),
+        shape: Shape { rows: 1, sliced: true },
+        homes: vec![Home::from(node)],
+        emulation: None,
+        cache_dir: std::env::temp_dir(),
+        address,
+        sessions: 1,
+        keep_data,
+        allow_server_changes,
+        promise: &|| Ok(()),
+    };
+    SqlServer.open(&setup, &mut |_| true)
+}
+
+const REQUEST: Request = Request { statement: 0, arguments: [1, 0, 0, 0] };
+
+fn seat() -> Seat {
+    Seat { at: Some(NodeId(0)), ..Seat::default() }
+}
+
+/// The server's words, where it does not open.
+fn refusal(server: &StandIn, user: &str) -> String {
+    open(&server.url(user), false).err().unwrap().to_string()
+}
+
+#[test]
+fn the_binding_is_changed_where_that_is_allowed_and_put_back() {
+    let server = StandIn::start();
+    for is_allowed in [false, true] {
+        let instance = open(&server.url("me"), is_allowed).unwrap();
+        let mut session = instance.session(seat()).unwrap();
+        session.execute(&REQUEST).unwrap();
+        assert_eq!(server.state().affinity != BOUND, is_allowed);
+        let written = server.state().database.clone().unwrap();
+        assert_eq!(written.contains(&format!("affinity {BOUND}")), is_allowed);
+        drop(session);
+        instance.close().unwrap();
+        assert_eq!(server.state().affinity, BOUND);
+        assert!(server.state().database.is_none());
+    }
+}
+
+#[test]
+fn a_connection_that_is_lost_while_the_binding_is_changed_leaves_it_as_it_was() {
+    for was in [BOUND, "AUTO"] {
+        let server = StandIn::start();
+        server.state().affinity = was.to_owned();
+        // It was bound, and nobody was told.
+        server.state().cut_at = Some("AFFINITY CPU = ");
+        assert!(open(&server.url("me"), true).is_err());
+        assert_ne!(server.state().affinity, was);
+        server.state().cut_at = None;
+        // What is written in the server outlives us: `hopcost restore` finds it, as the next run would.
+        let words = SqlServer.clear(&server.url("me")).unwrap();
+        assert!(words.contains(&format!("bound the server to CPU {was} again")), "{words}");
+        assert_eq!(server.state().affinity, was);
+        assert!(server.state().database.is_none());
+    }
+}
+
+#[test]
+fn who_cannot_reach_the_server_at_the_end_says_so_and_restore_does_it() {
+    let server = StandIn::start();
+    let instance = open(&server.url("me"), true).unwrap();
+    let mut session = instance.session(seat()).unwrap();
+    session.execute(&REQUEST).unwrap();
+    drop(session);
+    server.state().is_down = true;
+    assert!(instance.close().is_err());
+    assert_ne!(server.state().affinity, BOUND);
+    assert!(SqlServer.clear(&server.url("me")).is_err());
+    server.state().is_down = false;
+    SqlServer.clear(&server.url("me")).unwrap();
+    assert_eq!(server.state().affinity, BOUND);
+}
+
+#[test]
+fn what_cannot_be_dropped_at_first_is_dropped_over_a_connection_of_its_own() {
+    let server = StandIn::start();
+    let instance = open(&server.url("me"), true).unwrap();
+    let words = open(&server.url("me"), true).err().unwrap().to_string();
+    assert!(words.contains("another hopcost"), "{words}");
+    server.state().refuses = Some("DROP DATABASE");
+    instance.close().unwrap();
+    assert!(server.state().database.is_none());
+    assert_eq!(server.state().affinity, BOUND);
+}
+
+#[test]
+fn data_that_was_kept_is_found_and_the_server_is_left_unbound() {
+    let server = StandIn::start();
+    open_to(&server.url("me"), true, true).unwrap().close().unwrap();
+    assert!(server.state().database.is_some());
+    assert_eq!(server.state().affinity, BOUND);
+    // As a killed run leaves it.
+    server.state().affinity = "7".to_owned();
+    server.state().database.as_mut().unwrap().push(format!("affinity {BOUND}"));
+    let instance = open(&server.url("me"), true).unwrap();
+    let mut session = instance.session(seat()).unwrap();
+    session.execute(&REQUEST).unwrap();
+    assert_eq!(server.state().affinity, BOUND);
+    drop(session);
+    let notes = instance.close().unwrap().join("\n");
+    assert!(notes.contains("was there already"), "{notes}");
+    assert!(server.state().database.is_some(), "it is somebody's who kept it");
+}
+
+#[test]
+fn an_address_that_is_written_down_is_read_as_it_was() {
+    for given in [
+        "//me@host/db?node0=1500&node1=1501",
+        "//me@host/db?sslmode=verify-full&sslrootcert=/ca.pem&node0=1500",
+        "//me@host:1500/?sslmode=disable",
+    ] {
+        let told = SqlServer.address(given).unwrap();
+        assert_eq!(SqlServer.address(&told).unwrap(), told, "{given}");
+        for part in given.split(['?', '&']).skip(1) {
+            assert!(told.contains(part), "{told}");
+        }
+    }
+}
+
+#[test]
+fn look_ups_and_homes_are_as_the_server_counts_them() {
+    let server = StandIn::start();
+    let instance = open(&server.url("me"), true).unwrap();
+    let Known::Is(homes) = instance.prove(Look::Full) else { panic!("it can be told") };
+    assert_eq!(homes[0].pages(), 1234);
+    assert!(homes[0].share_in_place() >= 1.0);
+    let mut session = instance.session(seat()).unwrap();
+    session.begin_counting();
+    let lookups = session.counted().lookups.unwrap().acquisitions;
+    assert_eq!(lookups.into_iter().collect::<Vec<_>>(), [(NodeId(0), 5), (NodeId(1), 95)]);
+    let others = instance.session(Seat { stream: 1, ..seat() }).unwrap().counted();
+    assert!(others.lookups.is_none(), "it is counted for all at once");
+}
+
+#[test]
+fn a_login_that_may_not_look_is_told_what_is_missing() {
+    let server = StandIn::start();
+    server.state().may_look = false;
+    let instance = open(&server.url("me"), false).unwrap();
+    assert!(instance.readings().is_empty());
+    let mut session = instance.session(seat()).unwrap();
+    assert!(session.counted().lookups.is_none());
+    drop(session);
+    let notes = instance.close().unwrap().join("\n");
+    assert!(notes.contains("VIEW SERVER STATE") && notes.contains("GRANT"), "{notes}");
+}
+
+#[test]
+fn calls_that_are_written_down_are_counted_and_what_was_set_up_is_taken_away() {
+    let server = StandIn::start();
+    let instance = open(&server.url("me"), true).unwrap();
+    for (audit, is_on) in [
+        (Audit::Off, [false, false]),
+        (Audit::Statements, [true, false]),
+        (Audit::Trace, [false, true]),
+    ] {
+        let seat = Seat { audit: Some(audit), ..seat() };
+        let mut session = instance.session(seat).unwrap();
+        for calls in [3, 1] {
+            for _ in 0..calls {
+                session.execute(&REQUEST).unwrap();
+                assert_eq!(server.state().audits, is_on.map(Some));
+            }
+            assert_eq!(session.counted().proved["audited_as_asked"], [calls; 2]);
+            assert_eq!(server.state().audits, [Some(false); 2], "between windows");
+        }
+    }
+    let written = server.state().database.clone().unwrap();
+    assert!(written.contains(&"audit /var/opt/logs/".to_owned()), "{written:?}");
+    let notes = instance.close().unwrap().join("\n");
+    assert_eq!(server.state().audits, [None; 2]);
+    assert!(server.state().database.is_none());
+    assert!(!notes.contains("sqlaudit"), "{notes}");
+    assert!(server.state().written.iter().all(BTreeMap::is_empty), "the files are gone");
+}
+
+#[test]
+fn a_call_that_is_not_written_down_is_missed() {
+    let server = StandIn::start();
+    let instance = open(&server.url("me"), true).unwrap();
+    let seat = Seat { audit: Some(Audit::Statements), ..seat() };
+    let mut session = instance.session(seat).unwrap();
+    server.state().forgets = 1;
+    for _ in 0..3 {
+        session.execute(&REQUEST).unwrap();
+    }
+    assert_eq!(session.counted().proved["audited_as_asked"], [2, 3]);
+}
+
+#[test]
+fn audits_of_a_killed_run_are_ended_and_files_that_stay_are_named() {
+    let server = StandIn::start();
+    server.state().version = "14.0.3456.2";
+    let instance = open(&server.url("me"), true).unwrap();
+    let seat = Seat { audit: Some(Audit::Trace), ..seat() };
+    instance.session(seat).unwrap().execute(&REQUEST).unwrap();
+    // Nobody closes it, as after kill -9; its connections end with their process.
+    std::mem::forget(instance);
+    server.state().locked_by = None;
+    let words = SqlServer.clear(&server.url("me")).unwrap();
+    assert!(words.contains("ended what it wrote down"), "{words}");
+    assert!(words.contains("hopcost*.xel, which it wrote into /var/opt/logs/"), "{words}");
+    assert_eq!(server.state().audits, [None; 2]);
+}
+
+#[test]
+fn nothing_is_written_down_where_the_server_may_not_be_changed_or_is_too_old() {
+    let server = StandIn::start();
+    let instance = open(&server.url("me"), false).unwrap();
+    let seat = || Seat { audit: Some(Audit::Statements), ..seat() };
+    let words = instance.session(seat()).err().unwrap().to_string();
+    assert!(words.contains("--allow-server-changes"), "{words}");
+    assert_eq!(server.state().audits, [None; 2]);
+    instance.close().unwrap();
+    server.state().version = "12.0.6024.0";
+    let instance = open(&server.url("me"), true).unwrap();
+    let words = instance.session(seat()).err().unwrap().to_string();
+    assert!(words.contains("no statement 'begin_audit' for version 12"), "{words}");
+    instance.close().unwrap();
+    assert!(server.state().database.is_none());
+}
+
+#[test]
+fn azure_is_bound_to_nothing() {
+    let server = StandIn::start();
+    server.state().engine = 5;
+    assert!(refusal(&server, "me").contains("Azure SQL Database"));
+    server.state().engine = 8;
+    let instance = open(&server.url("me"), true).unwrap();
+    let mut session = instance.session(seat()).unwrap();
+    session.execute(&REQUEST).unwrap();
+    drop(session);
+    let notes = instance.close().unwrap().join("\n");
+    assert!(notes.contains("Azure SQL Managed Instance"), "{notes}");
+    assert!(!server.state().said.iter().any(|sql| sql.starts_with("ALTER SERVER")));
+}
+
+#[test]
+fn who_is_not_let_in_and_what_is_too_old_is_told() {
+    let server = StandIn::start();
+    let words = refusal(&server, "nobody");
+    assert!(words.contains("Login failed") && !words.contains("secret"), "{words}");
+    server.state().version = "10.50.6000.34";
+    let words = refusal(&server, "me");
+    assert!(words.contains("older than 2012"), "{words}");
+}
