@@ -15,14 +15,14 @@ use std::sync::OnceLock;
 
 use hopcost_core::{
     Answer, Audit, CallError, CpuId, CpuSet, Dataset, Instance, Known, Look, Node, NodeId,
-    Parallel, ProofMethod, Request, Seat, Setup, Shape, Stream, TargetError, Workload,
+    Parallel, ProofMethod, Request, Seat, Setup, Stream, Workload,
 };
 use hopcost_kit::targets::duckdb;
 use hopcost_sys::affinity;
 use libtest_mimic::{Arguments, Trial};
 
 use everything::Everything;
-use named::{dataset, home, machine, nothing_promised, target, workload};
+use named::{dataset, home, machine, open, target, workload};
 use xtask::libduckdb;
 
 fn main() -> ExitCode {
@@ -62,25 +62,7 @@ fn setup<'a>(
     rows: u64,
     address: &'a str,
 ) -> Setup<'a> {
-    Setup {
-        machine: machine(),
-        ground: machine(),
-        dataset: Some(dataset),
-        workload,
-        shape: Shape { rows, sliced: true },
-        homes: vec![home().into()],
-        emulation: None,
-        cache_dir: kept::kept("tests-of-duckdb").to_owned(),
-        address,
-        sessions: 4,
-        keep_data: false,
-        allow_server_changes: false,
-        promise: &nothing_promised,
-    }
-}
-
-fn open(name: &str, setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
-    target(name).open(setup, &mut |_| true)
+    named::setup(dataset, workload, rows, address, kept::kept("tests-of-duckdb"))
 }
 
 fn seat() -> Seat {
@@ -175,6 +157,11 @@ fn each_call_is_written_down_once() {
         }
         assert!(!beside.counted().proved.contains_key("audited_as_asked"));
     }
+    let plain = Setup { dataset: Some(dataset("big_table_im")), ..setup.clone() };
+    let load = Setup { workload: workload("bulk_load"), ..plain };
+    let instance = open("duckdb", &load).unwrap();
+    let refused = instance.session(Seat { audit: Some(Audit::Trace), ..seat() });
+    assert!(refused.err().unwrap().to_string().contains("are no statements"));
 }
 
 fn the_data_is_proved_to_be_at_home() {
@@ -216,6 +203,7 @@ fn workers_run_where_they_are_begun_or_put() {
         let parallel = Some(Parallel { dop: 3, postmaster, workers });
         let seat = Seat { at: Some(NodeId(0)), worker: Some(*first), parallel, ..seat() };
         let mut session = instance.session(seat).unwrap();
+        session.begin_window();
         session.execute(&request).unwrap();
         session.begin_counting();
         for _ in 0..10 {

@@ -7,9 +7,9 @@ mod named;
 
 use std::path::Path;
 
-use hopcost_core::{Answer, Instance, Known, Look, ProofMethod, Seat, Setup, Shape, Stream};
+use hopcost_core::{Answer, Instance, Known, Look, ProofMethod, Seat, Shape, Stream};
 use hopcost_sys::affinity;
-use named::{dataset, home, machine, nothing_promised, target, workload};
+use named::{dataset, home, workload};
 use xtask::newer_postgres::NewerPostgres;
 
 /// A question of so many rows.
@@ -26,22 +26,9 @@ impl Asked {
     }
 
     fn open(self, target_name: &str, address: &str, cache: &Path) -> Box<dyn Instance> {
-        let setup = Setup {
-            machine: machine(),
-            ground: machine(),
-            dataset: Some(dataset(self.data)),
-            workload: workload(self.workload),
-            shape: self.shape(),
-            homes: vec![home().into()],
-            emulation: None,
-            cache_dir: cache.to_owned(),
-            address,
-            sessions: 4,
-            keep_data: false,
-            allow_server_changes: false,
-            promise: &nothing_promised,
-        };
-        target(target_name).open(&setup, &mut |_| true).unwrap()
+        let (data, workload) = (dataset(self.data), workload(self.workload));
+        let setup = named::setup(data, workload, self.rows, address, cache);
+        named::open(target_name, &setup).unwrap()
     }
 
     /// Forty answers, each held against the rules of the data.

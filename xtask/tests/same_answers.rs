@@ -15,7 +15,7 @@ use hopcost_kit::targets::duckdb;
 use libtest_mimic::{Arguments, Trial};
 
 use everything::Everything;
-use named::{dataset, home, machine, nothing_promised, target, workload};
+use named::{dataset, home, workload};
 use xtask::{libduckdb, newer_mysql};
 
 fn main() -> ExitCode {
@@ -55,22 +55,9 @@ fn opened(
     workload: &dyn Workload,
     rows: u64,
 ) -> Box<dyn Instance> {
-    let setup = Setup {
-        machine: machine(),
-        ground: machine(),
-        dataset: Some(dataset),
-        workload,
-        shape: Shape { rows, sliced: true },
-        homes: vec![home().into()],
-        emulation: None,
-        cache_dir: kept::kept("tests-of-same-answers").to_owned(),
-        address,
-        sessions: 1,
-        keep_data: false,
-        allow_server_changes: false,
-        promise: &nothing_promised,
-    };
-    let opened = target(engine).open(&setup, &mut |_| true);
+    let cache = kept::kept("tests-of-same-answers");
+    let setup = Setup { sessions: 1, ..named::setup(dataset, workload, rows, address, cache) };
+    let opened = named::open(engine, &setup);
     opened.unwrap_or_else(|why| panic!("{engine}, {}: {why}", workload.name()))
 }
 

@@ -12,14 +12,14 @@ use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopcost_core::{
-    CallError, Dataset, Instance, Request, Seat, Setup, Shape, Stream, TargetError, Workload,
+    CallError, Dataset, Instance, Request, Seat, Setup, Stream, TargetError, Workload,
 };
 use hopcost_kit::targets::sqlserver::{Wire, address_of};
 use hopcost_sys::affinity;
 use libtest_mimic::{Arguments, Trial};
 
 use everything::Everything;
-use named::{dataset, home, machine, nothing_promised, target, workload};
+use named::{dataset, home, target, workload};
 
 const SERVER: &str = "HOPCOST_TEST_SQLSERVER";
 
@@ -65,24 +65,13 @@ fn setup<'a>(
     address: &'a str,
 ) -> Setup<'a> {
     Setup {
-        machine: machine(),
-        ground: machine(),
-        dataset: Some(dataset),
-        workload,
-        shape: Shape { rows, sliced: true },
         homes: Vec::new(),
-        emulation: None,
-        cache_dir: std::env::temp_dir(),
-        address,
-        sessions: 4,
-        keep_data: false,
-        allow_server_changes: false,
-        promise: &nothing_promised,
+        ..named::setup(dataset, workload, rows, address, &std::env::temp_dir())
     }
 }
 
 fn open(setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
-    target("sqlserver").open(setup, &mut |_| true)
+    named::open("sqlserver", setup)
 }
 
 fn seat() -> Seat {

@@ -323,6 +323,9 @@ pub trait Session {
     /// One call, from its beginning to the last row of its answer.
     fn execute(&mut self, request: &Request) -> Result<Answer, CallError>;
 
+    /// Right before a window: what its level asks of the database is set up, which may take a while.
+    fn begin_window(&mut self) {}
+
     /// What was counted since the last reading.
     fn counted(&mut self) -> Counted;
 

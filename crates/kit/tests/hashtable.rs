@@ -7,30 +7,18 @@ use hopcost_core::{
     Counted, Emulation, Home, Instance, PageSize, Seat, Session, Setup, Shape, Stream, TargetError,
 };
 
-use named::{dataset, home, machine, nothing_promised, target, workload};
+use named::{dataset, home, workload};
 
 const SHAPE: Shape = Shape { rows: 40_000, sliced: true };
 
 fn setup(homes: Vec<Home>) -> Setup<'static> {
-    Setup {
-        machine: machine(),
-        ground: machine(),
-        dataset: Some(dataset("big_table_im")),
-        workload: workload("memory_inserts"),
-        shape: SHAPE,
-        homes,
-        emulation: None,
-        cache_dir: std::env::temp_dir(),
-        address: "",
-        sessions: 4,
-        keep_data: false,
-        allow_server_changes: false,
-        promise: &nothing_promised,
-    }
+    let (data, workload) = (dataset("big_table_im"), workload("memory_inserts"));
+    let setup = named::setup(data, workload, SHAPE.rows, "", &std::env::temp_dir());
+    Setup { homes, ..setup }
 }
 
 fn open(setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
-    target("hashtable").open(setup, &mut |_| true)
+    named::open("hashtable", setup)
 }
 
 /// Calls as a stream does: so many, from its first.
@@ -98,7 +86,7 @@ fn it_is_only_filled_and_has_no_distance() {
     let far = Setup { emulation: Some(emulation), ..setup(Vec::new()) };
     assert!(refusal(&far).contains("remote_ns"));
     let elsewhere = Setup { cache_dir: std::env::temp_dir(), ..setup(Vec::new()) };
-    match target("sqlite").open(&elsewhere, &mut |_| true) {
+    match named::open("sqlite", &elsewhere) {
         Err(TargetError::NotHere(words)) => assert!(words.to_string().contains("hashtable")),
         other => panic!("{:?}", other.map(|instance| instance.identity())),
     }

@@ -79,7 +79,13 @@ pub fn run(args: &DriveArgs) -> Result<Exit, Failure> {
         driving.text(&driven, &identity, &notes)
     };
     output::print(&text)?;
-    Ok(if driven.interrupted { Exit::Interrupted } else { Exit::Done })
+    // Where each call failed nothing was measured.
+    let has_answers = driven.calls == 0 || driven.errors < driven.calls;
+    Ok(match (driven.interrupted, has_answers) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Done,
+        (false, false) => Exit::Failed,
+    })
 }
 
 fn named(name: Option<&str>) -> Result<&'static dyn Workload, Failure> {

@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test file uses its part
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
@@ -30,8 +30,15 @@ response = "calls_per_second"
 
 /// A server as `hopcost` meets it.
 pub trait Server {
+    /// What hopcost makes there: a schema, a database.
+    const OURS: &'static str;
+
     /// What names it as a target.
     fn target(&self) -> String;
+    /// The same over TCP, by this port of ours.
+    fn target_at(&self, port: u16) -> String;
+    /// Its Unix socket.
+    fn socket(&self) -> PathBuf;
     /// Where its files are.
     fn directory(&self) -> &Path;
     /// Is anything there that hopcost made?
@@ -40,8 +47,14 @@ pub trait Server {
     fn sessions(&self) -> u32;
     /// How many of them ask what they are there for: statements are prepared before that.
     fn sessions_at_work(&self) -> u32;
+    /// Are there rows of a table already that hopcost is filling?
+    fn is_being_filled(&self) -> bool;
     /// Everything that is in it.
     fn dump(&self) -> String;
+    /// Ends it as a crash does.
+    fn kill(&self);
+    /// Starts it after that.
+    fn start_again(&self);
 }
 
 /// A server, and a directory to work in.
@@ -137,8 +150,13 @@ impl<S: Server> Bench<S> {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(self.server.has_ours());
+        self.restored(before);
+    }
+
+    /// `hopcost restore` drops what is left, and nothing else.
+    pub fn restored(&self, before: &str) {
         let restored = text(&self.restore());
-        assert!(restored.contains("dropped the "), "{restored}");
+        assert!(restored.contains(&format!("dropped the {} hopcost", S::OURS)), "{restored}");
         assert_eq!(self.server.dump(), before);
     }
 }

@@ -6,7 +6,7 @@ pub mod at_work;
 #[path = "../../../kit/tests/server/mod.rs"]
 mod server;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use at_work::Server;
 pub use server::PostgreSql;
@@ -24,8 +24,18 @@ impl Bench {
 }
 
 impl Server for PostgreSql {
+    const OURS: &'static str = "schema";
+
     fn target(&self) -> String {
         format!("postgres:{}", self.url("postgres"))
+    }
+
+    fn target_at(&self, port: u16) -> String {
+        format!("postgres://me@127.0.0.1:{port}/postgres")
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.socket()
     }
 
     fn directory(&self) -> &Path {
@@ -49,7 +59,19 @@ impl Server for PostgreSql {
         self.ask(sql).parse().unwrap()
     }
 
+    fn is_being_filled(&self) -> bool {
+        self.ask("SELECT count(*) FROM pg_stat_progress_copy WHERE tuples_processed > 0") != "0"
+    }
+
     fn dump(&self) -> String {
         self.dump()
+    }
+
+    fn kill(&self) {
+        self.kill();
+    }
+
+    fn start_again(&self) {
+        self.start_again();
     }
 }

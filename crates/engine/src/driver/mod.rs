@@ -154,6 +154,8 @@ impl Crew {
     /// Works for a window: what each thread did. Where its answers do not come and nobody wants them any
     /// more, the database is hung up on.
     pub fn work(&self, ask: &Ask, patience: &mut Patience<'_>) -> Result<Vec<Tally>, TargetError> {
+        let begun = |report| matches!(report, Report::Begun).then_some(());
+        self.tell_all(Order::Begin(ask.streams), patience, begun)?;
         let window = Window { start: clock::now() + NOTICE, ask: *ask };
         let worked = |report| match report {
             Report::Worked(tally) => Some(*tally),

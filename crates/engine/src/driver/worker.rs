@@ -29,6 +29,8 @@ use crate::judging::LOCAL;
 pub(super) enum Order {
     /// Stand on its CPU again, which has been off-line since.
     Stand,
+    /// Have the database ready for a window of so many streams.
+    Begin(u32),
     /// Work for a window.
     Work(Window),
     /// Hand in what the sessions counted since the window's counted part began.
@@ -98,6 +100,7 @@ pub(super) enum Report {
     Ready { tid: u32 },
     Failed(TargetError),
     Stood(Result<(), AffinityError>),
+    Begun,
     Worked(Box<Tally>),
     Counted(Counted),
 }
@@ -137,6 +140,10 @@ pub(super) fn live(post: &Post<'_>, orders: &Receiver<Order>, reports: &Sender<R
     while let Ok(order) = orders.recv() {
         let report = match order {
             Order::Stand => Report::Stood(affinity::pin_to(post.cpu)),
+            Order::Begin(streams) => {
+                worker.begin(streams);
+                Report::Begun
+            }
             Order::Work(window) => Report::Worked(Box::new(worker.work(&window))),
             Order::Count => Report::Counted(worker.counted()),
         };
@@ -177,10 +184,21 @@ impl<'a> Worker<'a> {
         Ok(Self { post, lines, answers: Vec::with_capacity(BATCH) })
     }
 
+    /// How many of its streams a window of so many has.
+    fn active(&self, streams: u32) -> usize {
+        self.lines.iter().take_while(|line| line.number < streams).count()
+    }
+
+    /// Has the database ready for a window.
+    fn begin(&mut self, streams: u32) {
+        let active = self.active(streams);
+        self.lines[..active].iter_mut().for_each(|line| line.session.begin_window());
+    }
+
     /// Works for a window.
     fn work(&mut self, window: &Window) -> Tally {
         let mut tally = Tally::default();
-        let active = self.lines.iter().take_while(|line| line.number < window.ask.streams).count();
+        let active = self.active(window.ask.streams);
         self.look_around(&mut tally);
         if active > 0 {
             let numbers: Vec<u32> = self.lines[..active].iter().map(|line| line.number).collect();

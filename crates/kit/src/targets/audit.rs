@@ -48,6 +48,11 @@ impl Account {
         }
     }
 
+    /// Of the calls since the last time, when nobody knows what was written: none.
+    pub fn unknown(&mut self) -> [u64; 2] {
+        [0, std::mem::take(&mut self.calls)]
+    }
+
     /// Of the calls since the last time: how many were written down as they should have been. One that is
     /// missing, is there twice, or should not be there, is one that was not.
     pub fn settle(&mut self, written: Written) -> [u64; 2] {

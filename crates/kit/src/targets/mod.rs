@@ -262,6 +262,9 @@ fn without_pages(comparison: &Comparison) -> Option<Reason> {
     Some(format!("the level '{name}' chooses the pages of its data, and {why}").into())
 }
 
+/// Why a load is not audited.
+const UNAUDITED_LOADS: &str = "rows that a load brings are no statements, and nothing of them is written down: leave 'audit' out";
+
 /// An error where a call is to do what takes a procedure of the database's own.
 fn without_procedures(filling: Filling) -> Result<(), TargetError> {
     if matches!(filling, Filling::Bulk(_) | Filling::Rows { a_call: 1, .. }) {

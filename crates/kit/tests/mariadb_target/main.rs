@@ -19,14 +19,14 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use hopcost_core::{
-    Audit, CallError, Dataset, Instance, Known, Look, ProofMethod, Request, Seat, Session, Setup,
-    Shape, Stream, TargetError, Workload,
+    Audit, CallError, Dataset, Known, Look, ProofMethod, Request, Seat, Session, Setup, Stream,
+    Workload,
 };
 use hopcost_sys::affinity;
 
 use certificate::certificate;
 use everything::Everything;
-use named::{dataset, home, machine, nothing_promised, target, workload};
+use named::{dataset, home, open, target, workload};
 
 /// Data that is kept between the tests of one run.
 fn cache() -> &'static Path {
@@ -39,25 +39,7 @@ fn setup<'a>(
     rows: u64,
     address: &'a str,
 ) -> Setup<'a> {
-    Setup {
-        machine: machine(),
-        ground: machine(),
-        dataset: Some(dataset),
-        workload,
-        shape: Shape { rows, sliced: true },
-        homes: vec![home().into()],
-        emulation: None,
-        cache_dir: cache().to_owned(),
-        address,
-        sessions: 4,
-        keep_data: false,
-        allow_server_changes: false,
-        promise: &nothing_promised,
-    }
-}
-
-fn open(name: &str, setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
-    target(name).open(setup, &mut |_| true)
+    named::setup(dataset, workload, rows, address, cache())
 }
 
 fn seat() -> Seat {

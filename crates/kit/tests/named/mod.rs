@@ -1,8 +1,11 @@
 //! What the kit has, by name, and the machine that tests run on.
 
+use std::path::Path;
 use std::sync::OnceLock;
 
-use hopcost_core::{Dataset, Machine, NodeId, Target, Workload};
+use hopcost_core::{
+    Dataset, Instance, Machine, NodeId, Setup, Shape, Target, TargetError, Workload,
+};
 use hopcost_kit::datasets::DATASETS;
 use hopcost_kit::targets::TARGETS;
 use hopcost_kit::workloads::WORKLOADS;
@@ -29,7 +32,31 @@ pub fn home() -> NodeId {
     machine().nodes_with_memory().next().unwrap().id
 }
 
-#[allow(clippy::unnecessary_wraps)] // a promise may fail
-pub fn nothing_promised() -> Result<(), String> {
-    Ok(())
+/// What a target is opened for: so many rows of data on the machine's own node, and files in a directory.
+pub fn setup<'a>(
+    dataset: &'a dyn Dataset,
+    workload: &'a dyn Workload,
+    rows: u64,
+    address: &'a str,
+    cache: &Path,
+) -> Setup<'a> {
+    Setup {
+        machine: machine(),
+        ground: machine(),
+        dataset: Some(dataset),
+        workload,
+        shape: Shape { rows, sliced: true },
+        homes: vec![home().into()],
+        emulation: None,
+        cache_dir: cache.to_owned(),
+        address,
+        sessions: 4,
+        keep_data: false,
+        allow_server_changes: false,
+        promise: &|| Ok(()),
+    }
+}
+
+pub fn open(name: &str, setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
+    target(name).open(setup, &mut |_| true)
 }

@@ -22,12 +22,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hopcost_core::{
     CallError, Dataset, Emulation, Home, Instance, Known, Look, NodeId, NodeSet, Parallel, Policy,
-    ProofMethod, Request, Seat, Session, Setup, Shape, Stream, TargetError, Workload,
+    ProofMethod, Request, Seat, Session, Setup, Stream, TargetError, Workload,
 };
 use hopcost_sys::{Root, affinity, processes};
 
 use everything::Everything;
-use named::{dataset, home, machine, nothing_promised, target, workload};
+use named::{dataset, home, machine, open, target, workload};
 use server::PostgreSql;
 
 /// Data that is kept between the tests of one run.
@@ -41,25 +41,7 @@ fn setup<'a>(
     rows: u64,
     address: &'a str,
 ) -> Setup<'a> {
-    Setup {
-        machine: machine(),
-        ground: machine(),
-        dataset: Some(dataset),
-        workload,
-        shape: Shape { rows, sliced: true },
-        homes: vec![home().into()],
-        emulation: None,
-        cache_dir: cache().to_owned(),
-        address,
-        sessions: 4,
-        keep_data: false,
-        allow_server_changes: false,
-        promise: &nothing_promised,
-    }
-}
-
-fn open(name: &str, setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
-    target(name).open(setup, &mut |_| true)
+    named::setup(dataset, workload, rows, address, cache())
 }
 
 /// The address of a server of hopcost's own.

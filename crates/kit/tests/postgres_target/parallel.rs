@@ -18,6 +18,7 @@ fn in_parallel(
         let answer = session.execute(&request).unwrap();
         setup.workload.check(setup.shape, &request, &answer).unwrap();
     };
+    session.begin_window();
     ask(session.as_mut());
     session.begin_counting();
     for _ in 0..10 {
@@ -75,6 +76,7 @@ fn the_postmaster_of_a_server_that_runs_stays_where_it_is() {
     let parallel = |postmaster| Some(Parallel { dop: 2, postmaster, workers: None });
     let request = Request { statement: 0, arguments: [0; 4] };
     let mut session = instance.session(Seat { parallel: parallel(None), ..seat() }).unwrap();
+    session.begin_window();
     assert_eq!(session.execute(&request).unwrap().rows, 1);
     let refused = instance.session(Seat { parallel: parallel(Some(home())), ..seat() });
     let words = refused.err().unwrap().to_string();

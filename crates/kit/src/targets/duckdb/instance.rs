@@ -16,15 +16,17 @@ use hopcost_sys::child::Stop;
 use hopcost_sys::memory::Foreign;
 use hopcost_sys::{affinity, readiness};
 
-use super::super::audit::Account;
+use super::super::audit;
 use super::super::ledger::Ledger;
+use super::super::remote::account::Account;
 use super::super::remote::first_arguments;
 use super::super::remote::ground::{Ground, place_of};
 use super::super::remote::input::Input;
 use super::super::remote::nodes::Nodes;
 use super::super::remote::process::{Process, is_at};
+use super::super::remote::quarters::Quarters;
 use super::super::remote::stream::{Line, words};
-use super::super::{Heard, data_words, homes_of, say, words_of};
+use super::super::{Heard, UNAUDITED_LOADS, data_words, homes_of, say, words_of};
 use super::pool::{Pool, Sightings};
 use super::protocol::{self, ANSWER, AUDIT, BETWEEN_PLANS, COUNT, ERROR, PLANS, THREAD, Tagged};
 use super::server::{Asked, LOADING, Order, READY, WORD};
@@ -62,7 +64,7 @@ struct Copy {
     ground: Option<Ground>,
     home: Home,
     lines: Mutex<Vec<Line>>,
-    _directory: tempfile::TempDir,
+    _quarters: Quarters,
 }
 
 fn failed(error: &dyn std::fmt::Display) -> TargetError {
@@ -76,8 +78,9 @@ impl Copy {
         home: Home,
         heard: &mut Heard<'_>,
     ) -> Result<Self, TargetError> {
-        let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
-        let socket = directory.path().join("socket");
+        let ourselves = Account::OURSELVES;
+        let quarters = Quarters::take(&ourselves, &ourselves.home(&setup.cache_dir, "duckdb")?)?;
+        let socket = quarters.path().join("socket");
         let order = Order {
             library: library.map(Path::to_owned),
             dataset: setup.dataset.map(|dataset| dataset.name().to_owned()),
@@ -91,14 +94,14 @@ impl Copy {
         let program = std::env::current_exe().map_err(|error| failed(&error))?;
         let mut command = Command::new(program);
         command.args([WORD, &order]).stdin(Stdio::null()).stdout(Stdio::piped());
-        let log = directory.path().join("log");
+        let log = quarters.path().join("log");
         let place = place_of(setup, home);
         let mut process = Process::start("DuckDB", command, &place, &log, Stop::Killed)?;
         let version = loaded(&mut process, home, heard)?;
         let memory = Foreign::private(process.pid()).ok().flatten();
         let ground = memory.map(|memory| Ground::anywhere(memory, None).at(setup, home));
         let lines = Mutex::default();
-        Ok(Self { process, socket, version, ground, home, lines, _directory: directory })
+        Ok(Self { process, socket, version, ground, home, lines, _quarters: quarters })
     }
 
     fn connect(&self) -> Result<Wire, TargetError> {
@@ -172,7 +175,7 @@ impl Instance for Processes {
         let nowhere = || TargetError::Failed("there is no DuckDB for that place".to_owned());
         let copy = self.copies.iter().find(is_meant).ok_or_else(nowhere)?;
         let (mut wire, thread) = copy.enter()?;
-        let audited = seat.audit.map(|audit| audited(&mut wire, audit)).transpose()?;
+        let audited = seat.audit.map(|tier| self.audited(&mut wire, tier)).transpose()?;
         if let Some(cpu) = seat.worker {
             affinity::pin_other(thread, &CpuSet::from_iter([cpu])).map_err(|error| {
                 TargetError::NotHere(format!("DuckDB's thread {thread}: {error}").into())
@@ -296,14 +299,19 @@ struct Connection {
     /// The workers that it looks after.
     pool: Option<Pool>,
     /// What is to be written down of its calls, where that is asked for.
-    audited: Option<Account>,
+    audited: Option<audit::Account>,
 }
 
-/// Has the calls of a session written down.
-fn audited(wire: &mut Wire, audit: Audit) -> Result<Account, TargetError> {
-    match wire.ask(AUDIT, &protocol::audit_word(audit)).map_err(|error| failed(&error))? {
-        (AUDIT, _) => Ok(Account::new(audit)),
-        (_, words) => Err(TargetError::Failed(String::from_utf8_lossy(&words).into_owned())),
+impl Processes {
+    /// Has the calls of a session written down.
+    fn audited(&self, wire: &mut Wire, tier: Audit) -> Result<audit::Account, TargetError> {
+        if self.load.is_some() {
+            return Err(TargetError::NotHere(UNAUDITED_LOADS.into()));
+        }
+        match wire.ask(AUDIT, &protocol::audit_word(tier)).map_err(|error| failed(&error))? {
+            (AUDIT, _) => Ok(audit::Account::new(tier)),
+            (_, words) => Err(TargetError::Failed(String::from_utf8_lossy(&words).into_owned())),
+        }
     }
 }
 
@@ -333,9 +341,6 @@ impl Remote for Connection {
     fn send(&mut self, request: &Request, mail: Mail<'_>) -> Result<(), CallError> {
         if let Some((rows, ledger)) = &self.load {
             ledger.ask(*rows);
-        }
-        if let Some(pool) = &mut self.pool {
-            pool.stand();
         }
         if let Some(account) = &mut self.audited {
             account.called();
@@ -407,6 +412,12 @@ impl Session for Connection {
         let lookups = looked_up();
         let at = self.cpu.and_then(|_| affinity::last_cpu_of(self.thread)).into_iter().collect();
         Counted { lookups, at, proved, ..Counted::default() }
+    }
+
+    fn begin_window(&mut self) {
+        if let Some(pool) = &mut self.pool {
+            pool.stand();
+        }
     }
 
     fn begin_counting(&mut self) {

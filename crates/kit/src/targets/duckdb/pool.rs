@@ -54,7 +54,6 @@ pub struct Pool {
     /// The threads, and how long each had run when the window began.
     workers: Vec<(u32, u64)>,
     /// Are they there for this window?
-    stands: bool,
     sightings: Arc<Sightings>,
 }
 
@@ -80,26 +79,21 @@ impl Pool {
             place: place.and_then(|node| nodes.cpus_of(node)),
             leader: at,
             workers: Vec::new(),
-            stands: false,
             sightings: Arc::clone(sightings),
         }
     }
 
-    /// Before a call: the workers are begun, once per window.
-    #[inline]
+    /// Before a window: the workers are begun.
     pub fn stand(&mut self) {
-        if !self.stands {
-            self.stands = true;
-            // Workers that could not be begun are not seen to run.
-            let threads = self.ask(self.dop).unwrap_or_default();
-            if let Some(cpus) = &self.moves_to {
-                for thread in &threads {
-                    // Where it cannot be moved the proof will tell.
-                    let _ = affinity::pin_other(*thread, cpus);
-                }
+        // Workers that could not be begun are not seen to run.
+        let threads = self.ask(self.dop).unwrap_or_default();
+        if let Some(cpus) = &self.moves_to {
+            for thread in &threads {
+                // Where it cannot be moved the proof will tell.
+                let _ = affinity::pin_other(*thread, cpus);
             }
-            self.workers = threads.into_iter().map(|thread| (thread, 0)).collect();
         }
+        self.workers = threads.into_iter().map(|thread| (thread, 0)).collect();
     }
 
     /// Has so many threads work on a query: those that were begun for it.
@@ -122,7 +116,6 @@ impl Pool {
         self.look(proved);
         self.workers.clear();
         self.ask(1);
-        self.stands = false;
     }
 
     fn look(&self, proved: &mut BTreeMap<&'static str, [u64; 2]>) {

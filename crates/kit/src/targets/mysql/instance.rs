@@ -20,7 +20,7 @@ use super::super::remote::process::{Process, is_here};
 use super::super::remote::quarters::Quarters;
 use super::super::remote::trail::{Scribe, Trail};
 use super::super::remote::waits::Waits;
-use super::super::remote::{SERVED, failed, first_arguments, with_literals};
+use super::super::remote::{SERVED, failed, first_arguments};
 use super::super::{Wanted, wanted};
 use super::DATABASE;
 use super::audit;
@@ -189,7 +189,7 @@ pub struct Cluster {
     statements: Vec<Statement>,
     dataset: Option<&'static str>,
     /// Each statement with arguments, in words.
-    examples: Vec<String>,
+    examples: Vec<Vec<String>>,
     identity: String,
     fillings: Option<Fillings>,
     workers: Mutex<BTreeSet<u32>>,
@@ -206,7 +206,7 @@ impl Cluster {
         let first = first_arguments(setup);
         let with_arguments = statements.iter().zip(first);
         let examples = with_arguments
-            .map(|(statement, numbers)| example(statement.sql, setup, &numbers))
+            .map(|(statement, numbers)| literals(statement.sql, setup, &numbers))
             .collect();
         Self {
             copies,
@@ -239,12 +239,22 @@ impl Cluster {
         is_served.then(|| SERVED.to_owned()).into_iter().collect()
     }
 
+    /// Prepared, as the calls are: what stands in the text may be carried out in another way than an argument.
     fn explain(&self, warden: &mut Wire, n: usize) -> Result<String, WireError> {
-        let name = self.statements[n].name;
+        let Statement { name, sql, .. } = self.statements[n];
         if self.fillings.is_some() {
             return Ok(format!("{name}\n  rows of its own making"));
         }
-        let rows = warden.query(&format!("EXPLAIN {}", self.examples[n]))?;
+        let mut using = Vec::new();
+        for (n, literal) in self.examples[n].iter().enumerate() {
+            warden.query(&format!("SET @hopcost_{n} = {literal}"))?;
+            using.push(format!("@hopcost_{n}"));
+        }
+        let using =
+            if using.is_empty() { String::new() } else { format!("USING {}", using.join(", ")) };
+        warden.query(&format!("PREPARE hopcost FROM 'EXPLAIN {}'", sql.replace('\'', "''")))?;
+        let rows = warden.query(&format!("EXECUTE hopcost {using}"))?;
+        warden.query("DEALLOCATE PREPARE hopcost")?;
         let line = |row: Vec<Option<String>>| {
             row.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join(" | ")
         };
@@ -256,10 +266,10 @@ impl Cluster {
     }
 }
 
-/// A statement with its arguments in words.
-fn example(sql: &str, setup: &Setup<'_>, numbers: &[i64; 4]) -> String {
+/// A statement's arguments in words.
+fn literals(sql: &str, setup: &Setup<'_>, numbers: &[i64; 4]) -> Vec<String> {
     let arguments = arguments(sql, setup.dataset).into_iter().zip(numbers);
-    with_literals(sql, arguments.map(|(argument, number)| argument.literal(*number)))
+    arguments.map(|(argument, number)| argument.literal(*number)).collect()
 }
 
 impl Instance for Cluster {

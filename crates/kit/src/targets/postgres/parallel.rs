@@ -5,7 +5,7 @@
 //! where an experiment is about them, ten times elsewhere; of each that is a parallel worker by its title
 //! it notes the CPU that it is on or was on last, for the session that it works for. What is to be moved
 //! is pinned when it is first seen, after that look. A server of our own has its postmaster pinned before
-//! the first call of a window.
+//! each window.
 //!
 //! Limits: what begins and ends between two looks is not seen, so that workers are counted, too: as many
 //! as calls need have to be seen. The thread that looks takes a few percent of a CPU, in all arms alike.
@@ -205,7 +205,6 @@ pub struct Team {
     postmaster: Option<CpuSet>,
     /// Where the workers belong: where they are put, or with their leader.
     place: Option<CpuSet>,
-    stands: bool,
     calls: u64,
 }
 
@@ -230,20 +229,15 @@ impl Team {
             dop,
             postmaster: begins.filter(|_| dop > 0 && is_ours),
             place: workers.or(postmaster).or(at).and_then(|node| watch.nodes.cpus_of(node)),
-            stands: false,
             calls: 0,
         }
     }
 
-    /// Before a call: the postmaster is put in its place, once per window.
-    #[inline]
-    pub fn stand(&mut self) {
-        if !self.stands {
-            self.stands = true;
-            if let Some(cpus) = &self.postmaster {
-                // Where it cannot be moved the proof will tell.
-                place(self.watch.postmaster, cpus);
-            }
+    /// Before a window: the postmaster is put in its place.
+    pub fn stand(&self) {
+        if let Some(cpus) = &self.postmaster {
+            // Where it cannot be moved the proof will tell.
+            place(self.watch.postmaster, cpus);
         }
     }
 
@@ -266,7 +260,6 @@ impl Team {
     /// What was seen since: looks that found a worker in its place, and different workers of as many as
     /// the calls take.
     pub fn counted(&mut self, proved: &mut BTreeMap<&'static str, [u64; 2]>) {
-        self.stands = false;
         if self.dop < 2 {
             return;
         }

@@ -321,9 +321,6 @@ fn bind(
 impl Remote for Connection {
     fn send(&mut self, request: &Request, mail: Mail<'_>) -> Result<(), CallError> {
         self.asked = request.statement;
-        if let Some(team) = &mut self.team {
-            team.stand();
-        }
         let call = match self.calls.get_mut(request.statement) {
             Some(Asked::Statement(call)) => call,
             Some(Asked::Script(compiled)) => {
@@ -466,12 +463,18 @@ impl Session for Connection {
         Counted { lookups: self.looked_up(), at, proved, ..Counted::default() }
     }
 
-    fn begin_counting(&mut self) {
-        // Pages are counted from the connection's beginning, and places at a window's end. A log writer
-        // of its own serves all arms in turn: where it cannot be moved, the proof will tell.
+    fn begin_window(&mut self) {
+        // A log writer of its own serves all arms in turn: where it cannot be moved, the proof will tell.
         if let Some(LogWriter { pid, cpu }) = self.log_writer.filter(|writer| writer.pid != 0) {
             super::instance::place(pid, &CpuSet::from_iter([cpu]));
         }
+        if let Some(team) = &self.team {
+            team.stand();
+        }
+    }
+
+    // Pages are counted from the connection's beginning, and places at a window's end.
+    fn begin_counting(&mut self) {
         if let Some(team) = &mut self.team {
             team.begin_counting();
         }

@@ -23,10 +23,13 @@ struct Ids {
 }
 
 impl Account {
+    /// Nobody else.
+    pub const OURSELVES: Self = Self { other: None };
+
     /// Root hands over to the first of these users that there is, else to the one who owns nothing.
     pub fn of_server(server: &str, names: &[&str]) -> Result<Self, TargetError> {
         if !is_root() {
-            return Ok(Self { other: None });
+            return Ok(Self::OURSELVES);
         }
         let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
         let named = |name: &&str| {

@@ -68,13 +68,14 @@ pub fn open(
     let to_ours = Address { database: DATABASE.to_owned(), ..address.clone() };
     let is_there = !needs_data || is_there(&mut wire, setup)?;
     let binds = setup.allow_server_changes && is_local(&address) && !is_azure;
+    // What a killed run has left changed.
+    let mut was = PutBack::default();
     if is_there && needs_data {
-        // What a killed run has left changed.
-        PutBack::of(&mut wire).map_err(failed)?;
+        was = PutBack::of(&mut wire).map_err(failed)?;
     }
     if !is_there {
         (setup.promise)().map_err(TargetError::Failed)?;
-        bring(&to_ours, &mut wire, binds, setup, heard)?;
+        was = bring(&to_ours, &mut wire, binds, setup, heard)?;
     }
     wire.limit(None).map_err(failed)?;
     let to = if needs_data { &to_ours } else { &address };
@@ -93,6 +94,7 @@ pub fn open(
     let is_kept = is_there && needs_data;
     let mut server =
         Server::new(setup, to.clone(), ports, again()?, (affinity, may_audit), identity)?;
+    was.left().iter().for_each(|words| server.note(words));
     if is_azure {
         server.note(NO_CPUS);
     }
@@ -149,7 +151,11 @@ fn is_there(wire: &mut Wire, setup: &Setup<'_>) -> Result<bool, TargetError> {
     match mark(wire).map_err(failed)? {
         Mark::Foreign => Err(TargetError::Failed(FOREIGN.to_owned())),
         Mark::None => Ok(false),
-        Mark::Ours(there) => Ok(contents_of(setup).iter().all(|content| there.contains(content))),
+        Mark::Ours(there) => {
+            // Of a load nothing is kept: each session makes its own tables.
+            let contents = contents_of(setup);
+            Ok(!contents.is_empty() && contents.iter().all(|content| there.contains(content)))
+        }
     }
 }
 
@@ -169,16 +175,16 @@ fn contents_of(setup: &Setup<'_>) -> Vec<String> {
     brought(setup).iter().map(content).collect()
 }
 
-/// Brings the data. What it leaves where it fails is for [`clear`].
+/// Brings the data, and puts back what a killed run has left. What it leaves where it fails is for [`clear`].
 fn bring(
     address: &Address,
     wire: &mut Wire,
     binds: bool,
     setup: &Setup<'_>,
     heard: &mut Heard<'_>,
-) -> Result<(), TargetError> {
+) -> Result<PutBack, TargetError> {
     say(heard, "making the database hopcost", 0.0)?;
-    put_back_and_drop(wire).map_err(failed)?;
+    let was = put_back_and_drop(wire).map_err(failed)?;
     said(wire, "create_database").map_err(failed)?;
     // It tells whose it is from the first moment, and what is there when all of it is.
     said(wire, "create_mark").map_err(failed)?;
@@ -198,7 +204,7 @@ fn bring(
         let insert = format!("INSERT INTO made_by_hopcost VALUES ('{content}')");
         ours.query(&insert).map_err(failed)?;
     }
-    Ok(())
+    Ok(was)
 }
 
 /// What was put back of the server.
@@ -206,7 +212,7 @@ fn bring(
 struct PutBack {
     /// To what it is bound again.
     cpus: Option<String>,
-    /// Where the files are of what it wrote down, if it did; no words where they are gone.
+    /// Which files stay of what it wrote down, if it did; no words where they are gone.
     files: Option<String>,
 }
 
@@ -225,10 +231,7 @@ impl PutBack {
 
     /// What it could not.
     fn left(&self) -> Option<String> {
-        let files = self.files.as_ref().filter(|files| !files.is_empty())?;
-        Some(format!(
-            "the server has no means to delete the files hopcost*.sqlaudit and hopcost*.xel, which it wrote into {files}"
-        ))
+        self.files.clone().filter(|files| !files.is_empty())
     }
 }
 

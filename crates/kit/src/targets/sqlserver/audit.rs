@@ -1,27 +1,26 @@
-//! What a server writes down of each statement: begun and ended between windows, where the user allows it.
+//! What a server writes down of each statement: begun and ended around windows, where the user allows it.
 //!
 //! Method: `statements` is a `SERVER AUDIT` of all statements of our database, written some time later; `trace` an
 //! event session with the beginning and the end of each call and of each statement in it. Both are the server's and
-//! not a session's: the one that a level asks for is begun before the first call of a window, and ended after it,
-//! when the server has to write what it still holds. Then it reads its own files: what each session has there is
-//! counted against its calls. An audit has a record for each object that a statement touches, all of one transaction,
-//! and a call is a transaction.
+//! not a session's, and have a name that no other run's have. The one that a level asks for is begun before a window,
+//! into a file of its own, and ended after it, when the server has to write what it still holds. Then the server reads
+//! that file: what each session has there is counted against its calls. An audit has a record for each object that a
+//! statement touches, all of one transaction, and a call is a transaction.
 //!
 //! Limits: experimental, as nothing of it could be tried on SQL Server itself. Audits tell their transactions from
 //! 2016 on. The files are the server's, and before 2019 it has no means to delete them: a note says where they are.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use hopcost_core::Audit;
-use hopcost_sys::clock;
+use hopcost_core::{Audit, TargetError};
 
 use super::super::audit::{Account, Written};
+use super::super::remote::failed;
 use super::journal;
 use super::wire::{Rows, Wire, WireError};
 
-/// What our table has of it: this word, then where the files are.
+/// What our table has of it: this word, the name of what was set up, and where the files are.
 const WORD: &str = "audit";
 
 /// A server that can write statements down, over a connection of its own.
@@ -29,131 +28,161 @@ pub struct Auditing(Mutex<Desk>);
 
 struct Desk {
     wire: Wire,
-    path: String,
-    /// What it writes.
-    now: Audit,
-    /// What it has written at some time.
-    files: Vec<Audit>,
-    /// What was found there of each session, until more may have come.
-    found: Option<BTreeMap<u32, Written>>,
+    names: Names,
+    /// What it writes, and where.
+    now: Option<(Audit, String)>,
+    /// What was found of each session in all windows.
+    written: BTreeMap<u32, Written>,
+    /// What went wrong: nothing is known from then on.
+    trouble: Option<String>,
 }
 
-/// What is written at the end of a window may be on its way.
-const PATIENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(100);
+/// What is set up, and where.
+struct Names {
+    name: String,
+    path: String,
+}
+
+impl Names {
+    /// Says it with these names; `file` is one that was written.
+    fn say(&self, wire: &mut Wire, script: &str, file: &str) -> Result<Rows, WireError> {
+        let quoted = |text: &str| text.replace('\'', "''");
+        let sql = wire.script(script)?.replace("{name}", &self.name);
+        let sql = sql.replace("{path}", &quoted(&self.path)).replace("{file}", &quoted(file));
+        wire.query(&sql)
+    }
+
+    fn value(&self, wire: &mut Wire, script: &str) -> Result<String, WireError> {
+        let first = self.say(wire, script, "")?.into_iter().flatten().flatten().next();
+        Ok(first.unwrap_or_default())
+    }
+}
 
 impl Auditing {
-    /// Sets it up; nothing is written yet.
+    /// Sets it up, and tries it: nothing is written after that.
     pub fn new(mut wire: Wire) -> Result<Self, WireError> {
-        let path = wire.value(wire.script("audit_path")?)?.unwrap_or_default();
-        journal::write(&mut wire, WORD, &path)?;
-        for name in ["create_audit", "create_audit_specification", "create_trace"] {
-            if wire.script(name).is_ok() {
-                say(&mut wire, name, &path)?;
+        // What was begun and could not be finished.
+        put_back(&mut wire)?;
+        let mut path = wire.value(wire.script("audit_path")?)?.unwrap_or_default();
+        if !path.ends_with(['/', '\\']) {
+            path.push(if path.contains('\\') { '\\' } else { '/' });
+        }
+        let names = Names { name: format!("hopcost_{:016x}", fastrand::u64(..)), path };
+        journal::write(&mut wire, WORD, &format!("{} {}", names.name, names.path))?;
+        for script in ["create_audit", "create_audit_specification", "create_trace"] {
+            if wire.script(script).is_ok() {
+                names.say(&mut wire, script, "")?;
             }
         }
-        let (now, files, found) = (Audit::Off, Vec::new(), None);
-        Ok(Self(Mutex::new(Desk { wire, path, now, files, found })))
+        let mut desk = Desk { wire, names, now: None, written: BTreeMap::new(), trouble: None };
+        // Who may not begin it or read what was written is told that now.
+        for tier in [Audit::Statements, Audit::Trace] {
+            if desk.has(tier).is_ok() {
+                desk.turn_to(tier)?;
+            }
+        }
+        desk.turn_to(Audit::Off)?;
+        Ok(Self(Mutex::new(desk)))
     }
 
     fn desk(&self) -> MutexGuard<'_, Desk> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was written of a session in all; what should be there is waited for.
-    fn written(&self, number: u32, due: Written) -> Written {
-        let begun = clock::now();
-        loop {
-            let mut desk = self.desk();
-            // What cannot be read is not there, and refuses the verdict.
-            let found = desk.found().unwrap_or_default();
-            let written = found.get(&number).copied().unwrap_or_default();
-            if written.has_all_of(due) || begun.elapsed() > PATIENCE {
-                return written;
-            }
-            desk.found = None;
-            drop(desk);
-            std::thread::sleep(PAUSE);
-        }
+    /// What went wrong, if something did.
+    pub fn trouble(&self) -> Option<String> {
+        let desk = self.desk();
+        let words = desk.trouble.as_ref()?;
+        Some(format!("what the server writes down of statements could not be counted: {words}"))
     }
 }
 
 impl Desk {
-    /// Has this written from here on, and nothing else.
+    /// Does this version have what a tier takes?
+    fn has(&self, audit: Audit) -> Result<(), WireError> {
+        scripts(audit).map_or(Ok(()), |scripts| self.wire.script(scripts.begin).map(drop))
+    }
+
+    /// Has this written from here on, and counts what was written before.
     fn turn_to(&mut self, audit: Audit) -> Result<(), WireError> {
-        if self.now == audit {
+        if self.now.as_ref().is_some_and(|(now, _)| *now == audit) {
             return Ok(());
         }
-        for (tier, is_wanted) in [(self.now, false), (audit, true)] {
-            let Some(of) = name(tier) else { continue };
-            let does = if is_wanted { "begin" } else { "end" };
-            say(&mut self.wire, &format!("{does}_{of}"), &self.path)?;
+        if let Some((before, file)) = self.now.take() {
+            let Some(Scripts { end, read, .. }) = scripts(before) else { return Ok(()) };
+            self.names.say(&mut self.wire, end, "")?;
+            for row in self.names.say(&mut self.wire, read, &file)? {
+                self.add(row);
+            }
         }
-        self.now = audit;
-        self.found = None;
-        if audit != Audit::Off && !self.files.contains(&audit) {
-            self.files.push(audit);
-        }
+        let Some(Scripts { begin, file, .. }) = scripts(audit) else { return Ok(()) };
+        self.names.say(&mut self.wire, begin, "")?;
+        let file = self.names.value(&mut self.wire, file)?;
+        self.now = Some((audit, file));
         Ok(())
     }
 
-    fn found(&mut self) -> Result<BTreeMap<u32, Written>, WireError> {
-        if let Some(found) = &self.found {
-            return Ok(found.clone());
+    /// A session, its statements, and perhaps how they were done.
+    fn add(&mut self, row: Vec<Option<String>>) {
+        let mut numbers = row.into_iter().flatten().filter_map(|number| number.parse().ok());
+        let Some(session) = numbers.next() else { return };
+        let written = self.written.entry(session as u32).or_default();
+        written.statements += numbers.next().unwrap_or(0);
+        written.details += numbers.next().unwrap_or(0);
+    }
+
+    /// What was written of a session in all, after a window of this tier.
+    fn after(&mut self, audit: Audit, session: u32) -> Result<Written, WireError> {
+        self.turn_to(Audit::Off)?;
+        // Of what is off nothing is read: it has to be off.
+        if audit == Audit::Off && self.names.value(&mut self.wire, "writes_down")? != "0" {
+            return Err(WireError::Lost("it goes on though it was ended".to_owned()));
         }
-        let mut found: BTreeMap<u32, Written> = BTreeMap::new();
-        for of in &self.files {
-            let sql = if *of == Audit::Trace { "traced" } else { "audited" };
-            for row in say(&mut self.wire, sql, &self.path)? {
-                let mut numbers =
-                    row.into_iter().flatten().filter_map(|number| number.parse().ok());
-                let Some(session) = numbers.next() else { continue };
-                let written = found.entry(session as u32).or_default();
-                written.statements += numbers.next().unwrap_or(0);
-                written.details += numbers.next().unwrap_or(0);
-            }
-        }
-        self.found = Some(found.clone());
-        Ok(found)
+        Ok(self.written.get(&session).copied().unwrap_or_default())
     }
 }
 
-/// A tier, in the names of scripts.
-fn name(audit: Audit) -> Option<&'static str> {
-    match audit {
-        Audit::Off => None,
-        Audit::Statements => Some("audit"),
-        Audit::Trace => Some("trace"),
-    }
+/// What is said to have a tier begun and ended, and to know its file and what is in there.
+struct Scripts {
+    begin: &'static str,
+    end: &'static str,
+    file: &'static str,
+    read: &'static str,
 }
 
-fn say(wire: &mut Wire, name: &str, path: &str) -> Result<Rows, WireError> {
-    let sql = wire.script(name)?.replace("{path}", &path.replace('\'', "''"));
-    wire.query(&sql)
+fn scripts(audit: Audit) -> Option<Scripts> {
+    let [begin, end, file, read] = match audit {
+        Audit::Off => return None,
+        Audit::Statements => ["begin_audit", "end_audit", "audit_file", "audited"],
+        Audit::Trace => ["begin_trace", "end_trace", "trace_file", "traced"],
+    };
+    Some(Scripts { begin, end, file, read })
 }
 
 /// A session whose statements are written down, or are not.
 pub struct Audited {
     account: Account,
     auditing: Arc<Auditing>,
+    /// The session's number.
     number: u32,
 }
 
 impl Audited {
-    /// The session of this number, of which the files may have something from whoever had that before.
-    pub fn new(audit: Audit, auditing: &Arc<Auditing>, number: u32) -> Result<Self, WireError> {
-        if let Some(of) = name(audit) {
-            auditing.desk().wire.script(&format!("begin_{of}"))?;
-        }
+    /// The session of this number, which somebody may have had before it.
+    pub fn new(audit: Audit, auditing: &Arc<Auditing>, number: u32) -> Result<Self, TargetError> {
+        let desk = auditing.desk();
+        desk.has(audit).map_err(failed)?;
         let mut account = Account::new(audit);
-        account.settle(auditing.written(number, Written::default()));
+        account.settle(desk.written.get(&number).copied().unwrap_or_default());
         Ok(Self { account, auditing: Arc::clone(auditing), number })
     }
 
-    /// Before the first call of a window.
+    /// Before a window.
     pub fn begin(&self) {
-        // Where it cannot be begun, nothing is written, and the count will tell.
-        let _ = self.auditing.desk().turn_to(self.account.audit);
+        let mut desk = self.auditing.desk();
+        if let Err(error) = desk.turn_to(self.account.audit) {
+            desk.trouble.get_or_insert(error.to_string());
+        }
     }
 
     /// One more was asked.
@@ -162,24 +191,36 @@ impl Audited {
         self.account.called();
     }
 
-    /// After the last call of a window: of its calls, how many were written down as they should have been.
+    /// After a window: of its calls, how many were written down as they should have been.
     pub fn counted(&mut self) -> [u64; 2] {
-        let _ = self.auditing.desk().turn_to(Audit::Off);
-        let written = self.auditing.written(self.number, self.account.due());
-        self.account.settle(written)
+        let mut desk = self.auditing.desk();
+        let written = desk.after(self.account.audit, self.number);
+        if let Err(error) = &written {
+            desk.trouble.get_or_insert(error.to_string());
+        }
+        match written {
+            Ok(written) if desk.trouble.is_none() => self.account.settle(written),
+            _ => self.account.unknown(),
+        }
     }
 }
 
-/// Takes away what was set up: where the files are that could not be deleted, or nothing where there were none.
+/// Takes away what was set up, if something was: where files are that could not be deleted, or no words.
 pub fn put_back(wire: &mut Wire) -> Result<Option<String>, WireError> {
-    let Some(path) = journal::read(wire, WORD)? else { return Ok(None) };
-    for name in ["drop_audit_specification", "drop_audit", "drop_trace"] {
+    let Some(was) = journal::read(wire, WORD)? else { return Ok(None) };
+    let (name, path) = was.split_once(' ').unwrap_or((&was, ""));
+    let names = Names { name: name.to_owned(), path: path.to_owned() };
+    for script in ["drop_audit_specification", "drop_audit", "drop_trace"] {
         // Older ones have no audit that we could count.
-        if wire.script(name).is_ok() {
-            say(wire, name, &path)?;
+        if wire.script(script).is_ok() {
+            names.say(wire, script, "")?;
         }
     }
-    let are_gone = say(wire, "delete_audits", &path).is_ok();
+    let deleted = ["delete_audits", "delete_traces"]
+        .map(|script| names.say(wire, script, "").map_err(|error| error.to_string()));
     journal::forget(wire, WORD)?;
-    Ok(Some(if are_gone { String::new() } else { path }))
+    let left = deleted.into_iter().find_map(Result::err);
+    Ok(Some(left.map_or_else(String::new, |words| {
+        format!("the server keeps the files {path}{name}*, which it could not delete: {words}")
+    })))
 }

@@ -54,6 +54,11 @@ impl Fillings {
     }
 
     /// Is the table in memory, as SQL Server has such?
+    /// Are rows brought in bulk?
+    pub fn is_load(&self) -> bool {
+        matches!(self.filling, Filling::Bulk(_))
+    }
+
     pub fn is_in_memory(&self) -> bool {
         schema::is_in_memory(&self.table)
     }
@@ -65,7 +70,7 @@ impl Fillings {
         seat: &Seat,
         common: &Arc<Ledger>,
     ) -> Result<Filler, TargetError> {
-        let is_load = matches!(self.filling, Filling::Bulk(_));
+        let is_load = self.is_load();
         let own = || format!("job_{}", wire.number);
         let table = if is_load { own() } else { self.table.name.to_owned() };
         if is_load {

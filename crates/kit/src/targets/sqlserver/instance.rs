@@ -10,6 +10,7 @@ use hopcost_core::{
     Setup, Statement, TargetError,
 };
 
+use super::super::UNAUDITED_LOADS;
 use super::super::ledger::Ledger;
 use super::super::remote::address::Address;
 use super::super::remote::lines::{FAREWELL, Lines, in_a_hurry};
@@ -149,6 +150,9 @@ impl Server {
         if !self.may_audit {
             return Err(TargetError::NotHere(MAY_NOT_AUDIT.into()));
         }
+        if self.fillings.as_ref().is_some_and(Fillings::is_load) {
+            return Err(TargetError::NotHere(UNAUDITED_LOADS.into()));
+        }
         let wire = Wire::connect(&self.address).map_err(failed)?;
         wire.limit(Some(FOR_ALL_FILES)).map_err(failed)?;
         self.lines.add(wire.line(), wire.number);
@@ -160,7 +164,10 @@ impl Server {
     /// What is to be known of it beside its figures.
     pub fn notes(&self) -> Vec<String> {
         let is_served = self.are_served.load(Ordering::Relaxed);
-        is_served.then(|| SERVED.to_owned()).into_iter().chain(self.told.clone()).collect()
+        let auditing = self.auditing.lock().unwrap_or_else(PoisonError::into_inner);
+        let trouble = auditing.as_ref().and_then(|auditing| auditing.trouble());
+        let served = is_served.then(|| SERVED.to_owned());
+        served.into_iter().chain(trouble).chain(self.told.clone()).collect()
     }
 
     fn explain(&self, warden: &mut Wire, statement: &Statement) -> Result<String, WireError> {

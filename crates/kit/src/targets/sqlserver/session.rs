@@ -68,8 +68,6 @@ pub struct Connection {
     watch: Option<Watch>,
     affinity: Option<Arc<Affinity>>,
     audited: Option<Audited>,
-    /// Is the server as this window has it?
-    stands: bool,
     filler: Option<Filler>,
     is_served: Option<Arc<AtomicBool>>,
 }
@@ -146,7 +144,7 @@ impl Connection {
         wire.limit(None).map_err(failed)?;
         opening.lines.add(wire.line(), wire.number);
         let audited = |(audit, by)| Audited::new(audit, &by, wire.number);
-        let audited = opening.auditing.map(audited).transpose().map_err(failed)?;
+        let audited = opening.auditing.map(audited).transpose()?;
         Ok(Self {
             wire,
             calls,
@@ -155,27 +153,9 @@ impl Connection {
             watch: opening.watch,
             affinity: opening.affinity.cloned(),
             audited,
-            stands: false,
             filler,
             is_served: Some(Arc::clone(opening.is_served)),
         })
-    }
-
-    /// Before a call: the server is bound to where this level works, and writes down what it asks for, once per
-    /// window.
-    #[inline]
-    fn stand(&mut self) {
-        if self.stands {
-            return;
-        }
-        self.stands = true;
-        // Where the server cannot be bound, the proof will tell.
-        if let (Some(affinity), Some(cpus)) = (&self.affinity, &self.cpus) {
-            let _ = affinity.bind(cpus);
-        }
-        if let Some(audited) = &self.audited {
-            audited.begin();
-        }
     }
 
     /// Was it answered where it should have been? It is asked over the same connection.
@@ -225,7 +205,6 @@ impl Call {
 
 impl Remote for Connection {
     fn send(&mut self, request: &Request, mail: Mail<'_>) -> Result<(), CallError> {
-        self.stand();
         self.asked = request.statement;
         let Some(call) = self.calls.get_mut(request.statement) else {
             let words = format!("there is no statement {}", request.statement);
@@ -298,7 +277,6 @@ impl Session for Connection {
     }
 
     fn counted(&mut self) -> Counted {
-        self.stands = false;
         let mut proved = BTreeMap::new();
         // First of all: what we ask besides is not to be written down.
         if let Some(audited) = &mut self.audited {
@@ -312,6 +290,17 @@ impl Session for Connection {
         }
         let lookups = self.watch.as_mut().and_then(Watch::counted);
         Counted { proved, lookups, ..Counted::default() }
+    }
+
+    /// The server is bound to where this level works, and writes down what it asks for.
+    fn begin_window(&mut self) {
+        // Where the server cannot be bound, the proof will tell.
+        if let (Some(affinity), Some(cpus)) = (&self.affinity, &self.cpus) {
+            let _ = affinity.bind(cpus);
+        }
+        if let Some(audited) = &self.audited {
+            audited.begin();
+        }
     }
 
     fn begin_counting(&mut self) {

@@ -264,13 +264,20 @@ impl State {
             () if sql.contains("dm_exec_requests AS r") => {
                 Reply::row(&[self.affinity.split(',').next().unwrap_or_default()])
             }
-            () if sql.contains("InstanceDefaultLogPath") => Reply::row(&["/var/opt/logs/"]),
+            () if sql.contains("InstanceDefaultLogPath") => Reply::row(&["/var/opt/logs"]),
             () if sql.contains("fn_get_audit_file") => self.written_by(0, 1),
             () if sql.contains("fn_xe_file_target_read_file") => self.written_by(1, 2),
+            () if sql.contains("COUNT(*) FROM sys.dm_server_audit_status") => {
+                let are_on = self.audits.iter().filter(|audit| **audit == Some(true)).count();
+                Reply::row(&[&are_on.to_string()])
+            }
+            () if sql.contains("SELECT audit_file_path") => Reply::row(&["a.sqlaudit"]),
+            () if sql.contains("EventFileTarget") => Reply::row(&["a.xel"]),
             () if sql.contains("SERVER AUDIT") => self.audit(0, sql),
             () if sql.contains("EVENT SESSION") => self.audit(1, sql),
             () if sql.contains("xp_delete_files") => {
-                self.written = Default::default();
+                let of = usize::from(sql.contains(".xel"));
+                self.written[of].clear();
                 Reply::Done
             }
             () => self.changed(sql),
@@ -303,7 +310,12 @@ impl State {
         } else if does(["CREATE SERVER AUDIT", "CREATE EVENT SESSION"]) {
             self.audits[of] = Some(false);
         } else {
-            self.audits[of] = Some(does(["STATE = ON", "STATE = START"]));
+            let is_on = does(["STATE = ON", "STATE = START"]);
+            // Each time it writes a file of its own.
+            if is_on {
+                self.written[of].clear();
+            }
+            self.audits[of] = Some(is_on);
         }
         Reply::Done
     }

@@ -18,8 +18,22 @@ fn open(address: &str, allow_changes: bool) -> Result<Box<dyn Instance>, TargetE
     open_to(address, allow_changes, false)
 }
 
+/// A load, of which each session makes its own table.
+fn open_load(address: &str) -> Result<Box<dyn Instance>, TargetError> {
+    open_for(("big_table_im", "bulk_load"), address, false, false)
+}
+
 /// The same, perhaps to keep the data.
 fn open_to(
+    address: &str,
+    allow_server_changes: bool,
+    keep_data: bool,
+) -> Result<Box<dyn Instance>, TargetError> {
+    open_for(("insert_test", "single_row_commit"), address, allow_server_changes, keep_data)
+}
+
+fn open_for(
+    (dataset_named, workload_named): (&str, &str),
     address: &str,
     allow_server_changes: bool,
     keep_data: bool,
@@ -29,11 +43,8 @@ fn open_to(
     let setup = Setup {
         machine: &machine,
         ground: &machine,
-        dataset: DATASETS.iter().copied().find(|dataset| dataset.name() == "insert_test"),
-        workload: *WORKLOADS
-            .iter()
-            .find(|workload| workload.name() == "single_row_commit")
-            .unwrap(),
+        dataset: DATASETS.iter().copied().find(|dataset| dataset.name() == dataset_named),
+        workload: *WORKLOADS.iter().find(|workload| workload.name() == workload_named).unwrap(),
         shape: Shape { rows: 1, sliced: true },
         homes: vec![Home::from(node)],
         emulation: None,
@@ -64,6 +75,7 @@ fn the_binding_is_changed_where_that_is_allowed_and_put_back() {
     for is_allowed in [false, true] {
         let instance = open(&server.url("me"), is_allowed).unwrap();
         let mut session = instance.session(seat()).unwrap();
+        session.begin_window();
         session.execute(&REQUEST).unwrap();
         assert_eq!(server.state().affinity != BOUND, is_allowed);
         let written = server.state().database.clone().unwrap();
@@ -98,6 +110,7 @@ fn who_cannot_reach_the_server_at_the_end_says_so_and_restore_does_it() {
     let server = StandIn::start();
     let instance = open(&server.url("me"), true).unwrap();
     let mut session = instance.session(seat()).unwrap();
+    session.begin_window();
     session.execute(&REQUEST).unwrap();
     drop(session);
     server.state().is_down = true;
@@ -132,12 +145,21 @@ fn data_that_was_kept_is_found_and_the_server_is_left_unbound() {
     server.state().database.as_mut().unwrap().push(format!("affinity {BOUND}"));
     let instance = open(&server.url("me"), true).unwrap();
     let mut session = instance.session(seat()).unwrap();
+    session.begin_window();
     session.execute(&REQUEST).unwrap();
     assert_eq!(server.state().affinity, BOUND);
     drop(session);
     let notes = instance.close().unwrap().join("\n");
     assert!(notes.contains("was there already"), "{notes}");
     assert!(server.state().database.is_some(), "it is somebody's who kept it");
+}
+
+#[test]
+fn what_a_killed_load_has_left_is_no_data_that_somebody_kept() {
+    let server = StandIn::start();
+    server.state().database = Some(Vec::new());
+    open_load(&server.url("me")).unwrap().close().unwrap();
+    assert!(server.state().database.is_none());
 }
 
 #[test]
@@ -204,7 +226,8 @@ fn calls_that_are_written_down_are_counted_and_what_was_set_up_is_taken_away() {
         }
     }
     let written = server.state().database.clone().unwrap();
-    assert!(written.contains(&"audit /var/opt/logs/".to_owned()), "{written:?}");
+    let line = written.iter().find(|line| line.starts_with("audit hopcost_")).unwrap();
+    assert!(line.ends_with(" /var/opt/logs/"), "{line}");
     let notes = instance.close().unwrap().join("\n");
     assert_eq!(server.state().audits, [None; 2]);
     assert!(server.state().database.is_none());
@@ -218,6 +241,7 @@ fn a_call_that_is_not_written_down_is_missed() {
     let instance = open(&server.url("me"), true).unwrap();
     let seat = Seat { audit: Some(Audit::Statements), ..seat() };
     let mut session = instance.session(seat).unwrap();
+    session.begin_window();
     server.state().forgets = 1;
     for _ in 0..3 {
         session.execute(&REQUEST).unwrap();
@@ -226,18 +250,46 @@ fn a_call_that_is_not_written_down_is_missed() {
 }
 
 #[test]
+fn what_goes_on_though_it_was_ended_or_cannot_be_counted_is_no_proof() {
+    let server = StandIn::start();
+    let instance = open(&server.url("me"), true).unwrap();
+    let audited = |audit| Seat { audit: Some(audit), ..seat() };
+    let mut off = instance.session(audited(Audit::Off)).unwrap();
+    off.begin_window();
+    off.execute(&REQUEST).unwrap();
+    server.state().audits[1] = Some(true);
+    assert_eq!(off.counted().proved["audited_as_asked"], [0, 1]);
+    drop(off);
+    let notes = instance.close().unwrap().join("\n");
+    assert!(notes.contains("could not be counted: it goes on though it was ended"), "{notes}");
+    // Who may set it up and not read it is told at once.
+    server.state().refuses = Some("SELECT session_id, COUNT");
+    let instance = open(&server.url("me"), true).unwrap();
+    let words = instance.session(audited(Audit::Statements)).err().unwrap().to_string();
+    assert!(words.contains("in use"), "{words}");
+    instance.close().unwrap();
+    assert_eq!(server.state().audits, [None; 2]);
+    // What a load brings is no statement.
+    let instance = open_for(("big_table_im", "bulk_load"), &server.url("me"), true, false).unwrap();
+    let words = instance.session(audited(Audit::Statements)).err().unwrap().to_string();
+    assert!(words.contains("are no statements"), "{words}");
+}
+
+#[test]
 fn audits_of_a_killed_run_are_ended_and_files_that_stay_are_named() {
     let server = StandIn::start();
     server.state().version = "14.0.3456.2";
     let instance = open(&server.url("me"), true).unwrap();
     let seat = Seat { audit: Some(Audit::Trace), ..seat() };
-    instance.session(seat).unwrap().execute(&REQUEST).unwrap();
+    let mut session = instance.session(seat).unwrap();
+    session.begin_window();
+    session.execute(&REQUEST).unwrap();
     // Nobody closes it, as after kill -9; its connections end with their process.
     std::mem::forget(instance);
     server.state().locked_by = None;
     let words = SqlServer.clear(&server.url("me")).unwrap();
     assert!(words.contains("ended what it wrote down"), "{words}");
-    assert!(words.contains("hopcost*.xel, which it wrote into /var/opt/logs/"), "{words}");
+    assert!(words.contains("the server keeps the files /var/opt/logs/hopcost_"), "{words}");
     assert_eq!(server.state().audits, [None; 2]);
 }
 
@@ -266,6 +318,7 @@ fn azure_is_bound_to_nothing() {
     server.state().engine = 8;
     let instance = open(&server.url("me"), true).unwrap();
     let mut session = instance.session(seat()).unwrap();
+    session.begin_window();
     session.execute(&REQUEST).unwrap();
     drop(session);
     let notes = instance.close().unwrap().join("\n");

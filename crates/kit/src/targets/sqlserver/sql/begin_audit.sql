@@ -1,4 +1,4 @@
 -- about: from here on statements are written to the audit's file
 -- from: 2016
 USE master;
-ALTER SERVER AUDIT hopcost WITH (STATE = ON)
+ALTER SERVER AUDIT {name} WITH (STATE = ON)

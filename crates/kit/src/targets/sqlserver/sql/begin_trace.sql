@@ -1,3 +1,3 @@
 -- about: from here on events are written to their file
 -- from: 2012
-ALTER EVENT SESSION hopcost ON SERVER STATE = START
+ALTER EVENT SESSION {name} ON SERVER STATE = START

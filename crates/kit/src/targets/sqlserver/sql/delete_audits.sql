@@ -1,3 +1,3 @@
--- about: the files that were written
+-- about: the files of the audit
 -- from: 2019
-EXEC master.sys.xp_delete_files N'{path}hopcost*.sqlaudit', N'{path}hopcost*.xel'
+EXEC master.sys.xp_delete_files N'{path}{name}*.sqlaudit'

@@ -1,8 +1,8 @@
--- about: what was set up to write statements down, and which
+-- about: what was set up to write statements down
 -- from: 2016
 USE master;
-IF EXISTS (SELECT 1 FROM sys.server_audits WHERE name = N'hopcost')
+IF EXISTS (SELECT 1 FROM sys.server_audits WHERE name = N'{name}')
 BEGIN
-    ALTER SERVER AUDIT hopcost WITH (STATE = OFF);
-    DROP SERVER AUDIT hopcost;
+    ALTER SERVER AUDIT {name} WITH (STATE = OFF);
+    DROP SERVER AUDIT {name};
 END

@@ -1,3 +1,3 @@
 -- about: no longer; what is on its way is written
 -- from: 2012
-ALTER EVENT SESSION hopcost ON SERVER STATE = STOP
+ALTER EVENT SESSION {name} ON SERVER STATE = STOP
