@@ -6,6 +6,8 @@ mod at_work;
 #[path = "../../kit/tests/server/disk.rs"]
 mod disk;
 mod faults;
+#[path = "../../kit/tests/kept/mod.rs"]
+mod kept;
 #[path = "../../kit/tests/mariadb/mod.rs"]
 mod mariadb;
 #[path = "../../kit/tests/server/proxy.rs"]

@@ -15,6 +15,9 @@ use super::{Cost, Goal, Table, driven, in_release, timed};
 use crate::command;
 use crate::test::build_hopcost;
 
+#[path = "../../../crates/kit/tests/kept/mod.rs"]
+#[allow(clippy::unwrap_used)] // it is the tests' own
+mod kept;
 #[path = "../../../crates/kit/tests/mariadb/mod.rs"]
 #[allow(clippy::unwrap_used)] // it is the tests' own
 mod server;

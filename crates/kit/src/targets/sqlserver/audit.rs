@@ -44,6 +44,18 @@ struct Names {
 }
 
 impl Names {
+    /// As the server has it.
+    fn from_server(wire: &mut Wire) -> Result<Self, WireError> {
+        let row = wire.query(wire.script("audit_place")?)?.into_iter().flatten();
+        let mut values = row.map(Option::unwrap_or_default);
+        let mut path = values.next().unwrap_or_default();
+        if !path.ends_with(['/', '\\']) {
+            path.push(if path.contains('\\') { '\\' } else { '/' });
+        }
+        let name = format!("hopcost_{}", values.next().unwrap_or_default());
+        Ok(Self { name, path })
+    }
+
     /// Says it with these names; `file` is one that was written.
     fn say(&self, wire: &mut Wire, script: &str, file: &str) -> Result<Rows, WireError> {
         let quoted = |text: &str| text.replace('\'', "''");
@@ -63,11 +75,7 @@ impl Auditing {
     pub fn new(mut wire: Wire) -> Result<Self, WireError> {
         // What was begun and could not be finished.
         put_back(&mut wire)?;
-        let mut path = wire.value(wire.script("audit_path")?)?.unwrap_or_default();
-        if !path.ends_with(['/', '\\']) {
-            path.push(if path.contains('\\') { '\\' } else { '/' });
-        }
-        let names = Names { name: format!("hopcost_{:016x}", fastrand::u64(..)), path };
+        let names = Names::from_server(&mut wire)?;
         journal::write(&mut wire, WORD, &format!("{} {}", names.name, names.path))?;
         for script in ["create_audit", "create_audit_specification", "create_trace"] {
             if wire.script(script).is_ok() {

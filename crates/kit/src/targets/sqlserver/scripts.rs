@@ -42,7 +42,7 @@ pub const SCRIPTS: &[Script] = scripts![
     "affinity",
     "set_affinity",
     "set_affinity_auto",
-    "audit_path",
+    "audit_place",
     "create_audit",
     "create_audit_specification",
     "create_trace",

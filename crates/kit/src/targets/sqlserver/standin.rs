@@ -264,7 +264,7 @@ impl State {
             () if sql.contains("dm_exec_requests AS r") => {
                 Reply::row(&[self.affinity.split(',').next().unwrap_or_default()])
             }
-            () if sql.contains("InstanceDefaultLogPath") => Reply::row(&["/var/opt/logs"]),
+            () if sql.contains("InstanceDefaultLogPath") => Reply::row(&["/var/opt/logs", "0A1B"]),
             () if sql.contains("fn_get_audit_file") => self.written_by(0, 1),
             () if sql.contains("fn_xe_file_target_read_file") => self.written_by(1, 2),
             () if sql.contains("COUNT(*) FROM sys.dm_server_audit_status") => {

@@ -217,6 +217,7 @@ fn calls_that_are_written_down_are_counted_and_what_was_set_up_is_taken_away() {
         let seat = Seat { audit: Some(audit), ..seat() };
         let mut session = instance.session(seat).unwrap();
         for calls in [3, 1] {
+            session.begin_window();
             for _ in 0..calls {
                 session.execute(&REQUEST).unwrap();
                 assert_eq!(server.state().audits, is_on.map(Some));
