@@ -3,16 +3,25 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use xtask::newer_mysql;
 use xtask::test::{build_hopcost, cargo};
 
+/// A run that is judged wants the machine to itself.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn what_holds_on_mariadb_holds_on_mysql() {
+    let _alone = alone();
     let programs = newer_mysql::programs().unwrap();
     let mut tests = cargo();
-    tests.args(["test", "--package", "hopcost-kit", "--test", "mariadb_target", "--"]);
+    // As the whole workspace is built: so it is there already.
+    tests.args(["test", "--workspace", "--test", "mariadb_target", "--"]);
     // Faults are MariaDB's, in its own words; every workload is asked of a server of our own.
     tests.args(["--skip", "attached::every_workload"]);
     let output =
@@ -26,6 +35,7 @@ fn what_holds_on_mariadb_holds_on_mysql() {
 /// The inserter on the CPU of the log's threads, and on another: where all of them ran is proved.
 #[test]
 fn its_log_writer_stands_where_it_is_put() {
+    let _alone = alone();
     let hopcost = build_hopcost().unwrap();
     let programs = newer_mysql::programs().unwrap();
     let dir = tempfile::tempdir().unwrap();
