@@ -73,8 +73,12 @@ fn a_statement_that_takes_too_long_fails_and_the_next_goes_on() {
     other.query("LOCK TABLES hopcost.txn_2020 WRITE").unwrap();
     let words = failed(&mut *session);
     assert!(words.contains("max_statement_time exceeded"), "{words}");
+    server.ask("SET GLOBAL max_statement_time = 0");
+    let words = failed(&mut *session);
+    assert!(words.contains("max_statement_time exceeded"), "still the same session: {words}");
     other.query("UNLOCK TABLES").unwrap();
     session.execute(&REQUEST).unwrap();
+    instance.session(seat()).unwrap().execute(&REQUEST).unwrap();
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use hopcost_core::Audit;
 
 use super::super::audit::Written;
+use super::super::remote::in_quotes;
 use super::ffi::Connection;
 
 /// What a session says to have each of its queries measured; versions that know no coverage measure all.
@@ -48,7 +49,7 @@ impl Audited {
             pen = Some(File::create_new(&profiles.path).map_err(|error| error.to_string())?);
         }
         if audit != Audit::Off {
-            let path = queries.path.display().to_string().replace('\'', "''");
+            let path = in_quotes(&queries.path.display().to_string());
             connection.query(&format!("SET log_query_path = '{path}'"))?;
         }
         Ok(Self { queries, profiles, pen, texts, written: Written::default() })
@@ -91,6 +92,13 @@ impl Tail {
     }
 }
 
+impl Drop for Tail {
+    fn drop(&mut self) {
+        // It may never have been there; and it goes with the directory, if not now.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
 /// How many times one of these texts was written, each with the end of a line behind it.
 fn times(mut said: &[u8], texts: &[String]) -> u64 {
     let mut count = 0;
@@ -102,13 +110,6 @@ fn times(mut said: &[u8], texts: &[String]) -> u64 {
         said = next.unwrap_or(&said[line..]);
     }
     count
-}
-
-impl Drop for Tail {
-    fn drop(&mut self) {
-        // It may never have been there; and it goes with the directory, if not now.
-        let _ = std::fs::remove_file(&self.path);
-    }
 }
 
 #[cfg(test)]

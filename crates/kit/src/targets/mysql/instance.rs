@@ -20,7 +20,7 @@ use super::super::remote::process::{Process, is_here};
 use super::super::remote::quarters::Quarters;
 use super::super::remote::trail::{Scribe, Trail};
 use super::super::remote::waits::Waits;
-use super::super::remote::{SERVED, failed, first_arguments};
+use super::super::remote::{SERVED, failed, first_arguments, in_quotes};
 use super::super::{Wanted, wanted};
 use super::DATABASE;
 use super::audit;
@@ -252,7 +252,7 @@ impl Cluster {
         }
         let using =
             if using.is_empty() { String::new() } else { format!("USING {}", using.join(", ")) };
-        warden.query(&format!("PREPARE hopcost FROM 'EXPLAIN {}'", sql.replace('\'', "''")))?;
+        warden.query(&format!("PREPARE hopcost FROM 'EXPLAIN {}'", in_quotes(sql)))?;
         let rows = warden.query(&format!("EXECUTE hopcost {using}"))?;
         warden.query("DEALLOCATE PREPARE hopcost")?;
         let line = |row: Vec<Option<String>>| {

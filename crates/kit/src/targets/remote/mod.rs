@@ -28,6 +28,11 @@ pub const SERVED: &str = "threads with 32 or more connections sent and received 
 pub const FOREIGN: &str = "this server has a database 'hopcost' that hopcost did not make, or was killed while it made it: \
     rename it, drop it where it is empty, or go to another server";
 
+/// What may stand between single quotes in SQL.
+pub fn in_quotes(text: &str) -> String {
+    text.replace('\'', "''")
+}
+
 /// An error before the first call.
 #[allow(clippy::needless_pass_by_value)] // it is made for map_err
 pub fn failed(error: impl Display) -> TargetError {

@@ -68,22 +68,22 @@ pub fn open(
     let to_ours = Address { database: DATABASE.to_owned(), ..address.clone() };
     let is_there = !needs_data || is_there(&mut wire, setup)?;
     let binds = setup.allow_server_changes && is_local(&address) && !is_azure;
-    // What a killed run has left changed.
-    let mut was = PutBack::default();
-    if is_there && needs_data {
-        was = PutBack::of(&mut wire).map_err(failed)?;
-    }
-    if !is_there {
+    let is_kept = is_there && needs_data;
+    // What a killed run has left changed is put back.
+    let was = if !is_there {
         (setup.promise)().map_err(TargetError::Failed)?;
-        was = bring(&to_ours, &mut wire, binds, setup, heard)?;
-    }
+        bring(&to_ours, &mut wire, binds, setup, heard)?
+    } else if is_kept {
+        PutBack::of(&mut wire).map_err(failed)?
+    } else {
+        PutBack::default()
+    };
     wire.limit(None).map_err(failed)?;
     let to = if needs_data { &to_ours } else { &address };
     let again = || Wire::connect(to).map_err(failed);
     // What nobody would put back for us is not changed.
-    let is_ours = needs_data && !is_there;
-    let binds = binds && is_ours;
-    let may_audit = setup.allow_server_changes && is_ours && !is_azure;
+    let binds = binds && !is_there;
+    let may_audit = setup.allow_server_changes && !is_there && !is_azure;
     let affinity = binds.then(|| again().map(Affinity::new)).transpose()?;
     let on = if host.is_empty() { String::new() } else { format!(" on {host}") };
     let identity = format!(
@@ -91,7 +91,6 @@ pub fn open(
         wire.version,
         data_words(setup)
     );
-    let is_kept = is_there && needs_data;
     let mut server =
         Server::new(setup, to.clone(), ports, again()?, (affinity, may_audit), identity)?;
     was.left().iter().for_each(|words| server.note(words));

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hopcost_core::{Audit, TargetError};
 
 use super::super::audit::{Account, Written};
-use super::super::remote::failed;
+use super::super::remote::{failed, in_quotes};
 use super::journal;
 use super::wire::{Rows, Wire, WireError};
 
@@ -58,9 +58,8 @@ impl Names {
 
     /// Says it with these names; `file` is one that was written.
     fn say(&self, wire: &mut Wire, script: &str, file: &str) -> Result<Rows, WireError> {
-        let quoted = |text: &str| text.replace('\'', "''");
         let sql = wire.script(script)?.replace("{name}", &self.name);
-        let sql = sql.replace("{path}", &quoted(&self.path)).replace("{file}", &quoted(file));
+        let sql = sql.replace("{path}", &in_quotes(&self.path)).replace("{file}", &in_quotes(file));
         wire.query(&sql)
     }
 

@@ -53,12 +53,12 @@ impl Fillings {
         Some(Self { filling, table: wanted.table, rows })
     }
 
-    /// Is the table in memory, as SQL Server has such?
     /// Are rows brought in bulk?
     pub fn is_load(&self) -> bool {
         matches!(self.filling, Filling::Bulk(_))
     }
 
+    /// Is the table in memory, as SQL Server has such?
     pub fn is_in_memory(&self) -> bool {
         schema::is_in_memory(&self.table)
     }

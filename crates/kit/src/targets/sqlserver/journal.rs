@@ -1,6 +1,7 @@
 //! What was changed of the server, written down in our table before: whoever comes after a kill, from wherever,
 //! finds it there. A line has a word for what it is, and how that was.
 
+use super::super::remote::in_quotes;
 use super::wire::{Wire, WireError};
 
 /// How it was, where it is written down.
@@ -16,7 +17,7 @@ pub fn write(wire: &mut Wire, word: &str, was: &str) -> Result<(), WireError> {
     if read(wire, word)?.is_some() {
         return Ok(());
     }
-    let was = was.replace('\'', "''");
+    let was = in_quotes(was);
     wire.query(&format!("INSERT INTO hopcost.dbo.made_by_hopcost VALUES ('{word} {was}')"))?;
     Ok(())
 }
