@@ -50,6 +50,21 @@ impl Apt {
     }
 }
 
+/// Unpacks packages of the system's own suite below `root` in `dir`: where that is.
+pub fn unpack(packages: &[&str], dir: &Path) -> Result<PathBuf> {
+    let release = fs::read_to_string("/etc/os-release")?;
+    let suite = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    let apt = Apt::for_suite(suite.context("this system is of no Debian suite")?, dir)?;
+    let (files, root) = (dir.join("packages"), dir.join("root"));
+    fs::create_dir_all(&files)?;
+    let mut download = apt.command("apt-get");
+    command::output(download.args(["download", "-q"]).args(packages).current_dir(&files))?;
+    for file in files.read_dir()? {
+        command::run(Command::new("dpkg-deb").arg("-x").arg(file?.path()).arg(&root))?;
+    }
+    Ok(root)
+}
+
 /// Where this system gets Debian's packages from.
 fn mirror() -> Result<String> {
     let format = "$(ORIGIN) $(LABEL) $(REPO_URI)";

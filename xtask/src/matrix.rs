@@ -37,8 +37,7 @@ const NOT_RUN_YET: &str = "not run yet";
 /// The exit code of what this machine, or this target, cannot do.
 const NOT_HERE: i32 = 3;
 /// SQL Server's target has objections to these, and takes the others.
-const NOT_ON_SQL_SERVER: [&str; 4] =
-    ["audit-cost", "audit-cost-light", "log-distance", "parallel-affinity"];
+const NOT_ON_SQL_SERVER: [&str; 1] = ["parallel-affinity"];
 const HARDWARE: &str = "hardware";
 /// Tried in turn where the machine has nothing to compare: distance in hopcost's own SQLite, sets of CPUs
 /// alone in a server, threads of one core.

@@ -118,3 +118,15 @@ fn postgresql_18_tells_how_long_its_log_took() {
     assert!(grown("log_flushes") >= 40.0 && grown("log_flush_ms") > 0.0, "{after:?}");
     assert!(grown("session_writes") >= 0.0 && grown("buffer_hits") > 0.0);
 }
+
+#[test]
+fn postgresql_18_speaks_tls_from_the_first_byte_on() {
+    let (newer, _) = newer();
+    let mut tests = xtask::test::cargo();
+    // As the whole workspace is built: so it is there already.
+    tests.args(["test", "--workspace", "--test", "postgres_target", "tls_is_spoken"]);
+    let output = tests.env("HOPCOST_TEST_POSTGRES", newer.programs()).output().unwrap();
+    let [said, errors] =
+        [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap());
+    assert!(said.contains("test result: ok. 1 passed"), "{said}\n{errors}");
+}

@@ -7,6 +7,7 @@ mod commitlog;
 pub mod duckdb;
 mod echo;
 mod hashtable;
+mod interface;
 mod ledger;
 pub mod mysql;
 mod null;

@@ -360,6 +360,17 @@ fn tls_is_spoken_and_certificates_are_looked_at() {
         drop(session);
         instance.close().unwrap();
     }
+    // Who asks nothing first needs a server that expects it.
+    let address = server.tcp("me:right", "?sslmode=require&sslnegotiation=direct");
+    let instance = open("postgres", &setup(dataset, workload, 1, &address));
+    match instance {
+        Ok(instance) => drop(instance.close().unwrap()),
+        Err(error) => {
+            let version: u32 = server.ask("SHOW server_version_num").parse().unwrap();
+            let words = error.to_string();
+            assert!(version < 170_000 && words.contains("TLS: the server has closed"), "{words}");
+        }
+    }
     let other = tempfile::tempdir().unwrap();
     server::certificate(other.path(), "localhost");
     let stranger = other.path().join("server.crt").display().to_string();

@@ -64,6 +64,18 @@ impl PostgreSql {
         server
     }
 
+    /// Reachable over TCP on loopback by who shows a ticket for it, which the key in `keys` proves.
+    pub fn with_tickets(keys: &Path) -> Self {
+        let server = Self::made("trust");
+        server.let_in("local all all trust\nhost all all all gss include_realm=0\n");
+        let own = server.data().join("keys");
+        std::fs::copy(keys, &own).unwrap();
+        server.give(&own);
+        let keys = format!("-c krb_server_keyfile={}", own.display());
+        server.run_with("-c listen_addresses=localhost", &[&keys]);
+        server
+    }
+
     /// The same with its log on a file system that the process `within` sees at `log`.
     pub fn with_its_log_in(log: &Path, within: u32) -> Self {
         let log = log.display().to_string();
@@ -112,8 +124,12 @@ impl PostgreSql {
     }
 
     fn ask_for_passwords(&self) {
-        let file = self.data().join("pg_hba.conf");
-        std::fs::write(&file, "local all all trust\nhost all all all scram-sha-256\n").unwrap();
+        self.let_in("local all all trust\nhost all all all scram-sha-256\n");
+    }
+
+    /// Whom it lets in, by which proof.
+    fn let_in(&self, rules: &str) {
+        std::fs::write(self.data().join("pg_hba.conf"), rules).unwrap();
     }
 
     /// Starts it again after it was killed.

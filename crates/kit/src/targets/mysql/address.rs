@@ -12,6 +12,7 @@ pub const CUSTOM: Custom = Custom {
     variables: &[("password", "MYSQL_PWD"), ("host", "MYSQL_HOST"), ("port", "MYSQL_TCP_PORT")],
     socket: default_socket,
     password: from_option_file,
+    tls_at_once: None,
     database_of_user: false,
     own_business: &["datadir", "socket", "port", "bind_address", "pid_file", "skip_networking"],
 };

@@ -2,33 +2,97 @@
 //!
 //! Method: the server keeps a general log and a log of what is slow, and each session says whether it is in them,
 //! so that all tiers work on one server. `statements` has each of them in the general log; `trace` has its times
-//! and rows in the other one as well, where nothing is too quick for it. The server's threads write to these
-//! files themselves, and each entry bears the connection's number.
+//! and rows in the other one as well, where nothing is too quick for it. Where MariaDB was started with its plugin
+//! `server_audit`, `statements` is what that writes: of the sessions of one user, as it knows no others. The server's
+//! threads write to these files themselves, and each entry bears the connection's number.
+
+use std::path::{Path, PathBuf};
 
 use hopcost_core::Audit;
 
+use super::super::remote::in_quotes;
 use super::super::remote::trail::{Said, Scribe};
 
-/// What a server is told when its first session is to be audited: from then on it writes.
-pub const BEGIN: [&str; 3] = [
-    "SET GLOBAL long_query_time = 31536000",
-    "SET GLOBAL slow_query_log = ON",
-    "SET GLOBAL general_log = ON",
-];
+/// By what statements are written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// The logs that all servers have.
+    Logs,
+    /// MariaDB's plugin.
+    Plugin,
+}
 
-/// What a session says to have its statements written down, or not.
-pub fn settings(audit: Audit) -> [&'static str; 2] {
-    match audit {
-        Audit::Off => ["SET SESSION long_query_time = 31536000", "SET SESSION sql_log_off = ON"],
-        Audit::Statements => {
-            ["SET SESSION long_query_time = 31536000", "SET SESSION sql_log_off = OFF"]
+/// Is that plugin at work?
+pub const HAS_PLUGIN: &str = "SELECT COUNT(*) FROM information_schema.PLUGINS \
+    WHERE PLUGIN_NAME = 'SERVER_AUDIT' AND PLUGIN_STATUS = 'ACTIVE'";
+/// The user whose statements it writes down.
+const USER: &str = "hopcost_audited";
+
+/// A log, and who reads it.
+type Read = (PathBuf, Box<dyn Scribe>);
+
+impl Means {
+    /// What a server is told when its first session is to be audited: from then on it writes.
+    pub fn begin(self, beside: &Path) -> Vec<String> {
+        let logs = [
+            "SET GLOBAL long_query_time = 31536000",
+            "SET GLOBAL slow_query_log = ON",
+            "SET GLOBAL general_log = ON",
+        ];
+        let mut begin: Vec<String> = logs.map(str::to_owned).into();
+        if self == Self::Plugin {
+            let path = in_quotes(&beside.display().to_string());
+            begin.extend([
+                format!("CREATE USER {USER}@localhost"),
+                format!("GRANT ALL ON *.* TO {USER}@localhost"),
+                format!("SET GLOBAL server_audit_file_path = '{path}'"),
+                format!("SET GLOBAL server_audit_file_rotate_size = {}", i64::MAX),
+                format!("SET GLOBAL server_audit_incl_users = '{USER}'"),
+                "SET GLOBAL server_audit_events = 'QUERY_DML'".to_owned(),
+                "SET GLOBAL server_audit_logging = ON".to_owned(),
+            ]);
         }
-        Audit::Trace => ["SET SESSION long_query_time = 0", "SET SESSION sql_log_off = OFF"],
+        begin
+    }
+
+    /// What is written where: the general log, that of what is slow, and the plugin's.
+    pub fn logs(self, [general, slow]: &[PathBuf; 2], beside: &Path) -> Vec<Read> {
+        let mut logs: Vec<Read> =
+            vec![(general.clone(), Box::new(General)), (slow.clone(), Box::<Slow>::default())];
+        if self == Self::Plugin {
+            logs.push((beside.to_owned(), Box::new(ByPlugin)));
+        }
+        logs
+    }
+
+    /// The user that a session has to be for this, if that is none of its own.
+    pub fn user(self, audit: Audit) -> Option<&'static str> {
+        (self == Self::Plugin && audit == Audit::Statements).then_some(USER)
+    }
+
+    /// What a session says to have its statements written down, or not.
+    pub fn settings(self, audit: Audit) -> [&'static str; 2] {
+        let is_in_general = match audit {
+            Audit::Off => false,
+            Audit::Statements => self == Self::Logs,
+            Audit::Trace => true,
+        };
+        [
+            if is_in_general {
+                "SET SESSION sql_log_off = OFF"
+            } else {
+                "SET SESSION sql_log_off = ON"
+            },
+            match audit {
+                Audit::Trace => "SET SESSION long_query_time = 0",
+                _ => "SET SESSION long_query_time = 31536000",
+            },
+        ]
     }
 }
 
 /// Reads the general log: when, the connection's number and what it does, and what with, between tabs.
-pub struct General;
+struct General;
 
 impl Scribe for General {
     fn take(&mut self, line: &[u8]) -> Option<(u32, Said)> {
@@ -52,7 +116,7 @@ fn is_time(field: &[u8]) -> bool {
 /// Reads the log of what is slow: some lines that begin with `#`, one of them with the connection's number, then
 /// perhaps what came before, and the statement.
 #[derive(Default)]
-pub struct Slow {
+struct Slow {
     of: Option<u32>,
 }
 
@@ -71,6 +135,18 @@ impl Scribe for Slow {
         }
         let number = self.of.take()?;
         Some((number, if line.starts_with("SET ") { Said::Besides } else { Said::DetailOfCall }))
+    }
+}
+
+/// Reads what MariaDB's plugin writes: when, the host, the user, from where, the connection's number, the
+/// statement's, what it was, the database, and its text, between commas.
+struct ByPlugin;
+
+impl Scribe for ByPlugin {
+    fn take(&mut self, line: &[u8]) -> Option<(u32, Said)> {
+        let mut fields = line.split(|byte| *byte == b',').skip(4);
+        let number = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+        (fields.nth(1)? == b"QUERY").then_some((number, Said::Call))
     }
 }
 
@@ -99,6 +175,15 @@ mod tests {
         assert_eq!(counted(2, &[MARIADB, BESIDES, MYSQL]), [2, 2]);
         assert_eq!(counted(2, &[MARIADB]), [1, 2], "missing");
         assert_eq!(counted(1, &[MARIADB, MARIADB]), [0, 1], "twice");
+    }
+
+    #[test]
+    fn what_the_plugin_writes_is_found() {
+        let log = "20261123 00:55:29,here,hopcost_audited,localhost,7,42,QUERY,hopcost,'SELECT 1, 2',0\n\
+            20261123 00:55:29,here,hopcost_audited,localhost,7,0,DISCONNECT,hopcost,,0\n\
+            20261123 00:55:29,here,hopcost_audited,localhost,8,43,QUERY,hopcost,'SELECT 1, 2',0\n";
+        let counted = trail::counted(Audit::Statements, 1, Box::new(ByPlugin), &[log]);
+        assert_eq!(counted, [1, 1]);
     }
 
     #[test]

@@ -18,12 +18,12 @@ use super::super::remote::ground::Ground;
 use super::super::remote::lines::{FAREWELL, Lines, in_a_hurry};
 use super::super::remote::process::{Process, is_here};
 use super::super::remote::quarters::Quarters;
-use super::super::remote::trail::{Scribe, Trail};
+use super::super::remote::trail::Trail;
 use super::super::remote::waits::Waits;
 use super::super::remote::{SERVED, failed, first_arguments, in_quotes};
 use super::super::{Wanted, wanted};
 use super::DATABASE;
-use super::audit;
+use super::audit::{self, Means};
 use super::filling::Fillings;
 use super::schema;
 
@@ -48,7 +48,7 @@ pub struct Copy {
     /// The rows of the table that all of its connections fill.
     filled: Arc<Ledger>,
     /// What it has written down of statements, from when a session is first to be audited.
-    trail: OnceLock<Option<Arc<Trail>>>,
+    trail: OnceLock<Result<(Means, Arc<Trail>), String>>,
     /// Its process, where we have the right to place its threads.
     process: Option<u32>,
     own: Option<Own>,
@@ -80,6 +80,8 @@ fn hang_up(lines: &Lines, address: &Address) {
 
 /// What a server's process may be called.
 const PROGRAMS: [&str; 2] = ["mysqld", "mariadbd"];
+/// What MariaDB's plugin writes, beside those.
+const AUDIT_LOG: &str = "audited";
 const NOT_AUDITED: &str = "\
     this level has each statement written down, and the logs of a server that runs are not ours to fill or to \
     read: take mysql:managed or mariadb:managed";
@@ -147,19 +149,26 @@ impl Copy {
         })
     }
 
-    /// What it writes down, from now on.
-    fn trail(&self) -> Result<&Arc<Trail>, TargetError> {
-        let open = || {
-            let logs = &self.own.as_ref()?.logs;
-            let mut warden = self.warden();
-            audit::BEGIN.iter().try_for_each(|sql| warden.query(sql).map(|_| ())).ok()?;
-            let scribes: [Box<dyn Scribe>; 2] =
-                [Box::new(audit::General), Box::<audit::Slow>::default()];
-            let logs = logs.iter().map(PathBuf::as_path).zip(scribes);
-            Trail::open(logs).ok().map(Arc::new)
-        };
-        let not_here = || TargetError::NotHere(NOT_AUDITED.into());
-        self.trail.get_or_init(open).as_ref().ok_or_else(not_here)
+    /// What it writes down, from now on, and by what.
+    fn trail(&self) -> Result<(Means, &Arc<Trail>), TargetError> {
+        let own = self.own.as_ref().ok_or_else(|| TargetError::NotHere(NOT_AUDITED.into()))?;
+        let begun = self.trail.get_or_init(|| {
+            self.begin_trail(&own.logs).map_err(|error| format!("what it writes down: {error}"))
+        });
+        begun.as_ref().map(|(means, trail)| (*means, trail)).map_err(failed)
+    }
+
+    fn begin_trail(&self, logs: &[PathBuf; 2]) -> Result<(Means, Arc<Trail>), WireError> {
+        let mut warden = self.warden();
+        let has_plugin = warden.value(audit::HAS_PLUGIN)?.as_deref() == Some("1");
+        let means = if has_plugin { Means::Plugin } else { Means::Logs };
+        let beside = logs[0].with_file_name(AUDIT_LOG);
+        for sql in means.begin(&beside) {
+            warden.query(&sql)?;
+        }
+        let trail = Trail::open(means.logs(logs, &beside));
+        let trail = trail.map_err(|error| WireError::Lost(error.to_string()))?;
+        Ok((means, Arc::new(trail)))
     }
 
     /// Looks at what its threads wait for, from the first time on.
@@ -283,8 +292,7 @@ impl Instance for Cluster {
         // Where the log has no threads of its own, who commits writes it: its place is the log writer's.
         let cpu =
             if copy.log_writers.is_empty() { seat.log_writer.or(seat.worker) } else { seat.worker };
-        let audited =
-            seat.audit.map(|audit| copy.trail().map(|trail| (audit, trail))).transpose()?;
+        let audited = seat.audit.map(|audit| copy.trail().map(|by| (audit, by))).transpose()?;
         let session = Connection::open(Opening {
             address: &copy.address,
             lines: &copy.lines,

@@ -160,6 +160,7 @@ impl Loading<'_> {
             password: None,
             database: DATABASE.to_owned(),
             tls: Tls::Disable,
+            tls_at_once: None,
             root_certificates: None,
             wait: self.managed.wait,
             patience: PATIENCE,

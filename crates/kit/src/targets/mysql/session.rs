@@ -27,7 +27,7 @@ use super::super::remote::ground::Ground;
 use super::super::remote::lines::Lines;
 use super::super::remote::process::is_at;
 use super::super::remote::trail::{Audited, Trail};
-use super::audit;
+use super::audit::Means;
 use super::filling::{Filler, Fillings};
 use super::packet::{self, Reader};
 use super::threads;
@@ -50,8 +50,8 @@ pub struct Opening<'a> {
     pub cpu: Option<CpuId>,
     /// Who writes the log, and where: nobody where the connection's thread does.
     pub log_writer: Option<(Vec<u32>, CpuId)>,
-    /// What is written down of its statements, and where.
-    pub audited: Option<(Audit, &'a Arc<Trail>)>,
+    /// What is written down of its statements, by what and where.
+    pub audited: Option<(Audit, (Means, &'a Arc<Trail>))>,
     /// The server's memory.
     pub ground: Option<&'a Ground>,
     /// Can it be told on which nodes that is?
@@ -97,7 +97,10 @@ type Written = (Argument, usize, Range<usize>);
 impl Connection {
     /// Opens it.
     pub fn open(opening: Opening<'_>) -> Result<Self, TargetError> {
-        let mut wire = Wire::connect(opening.address).map_err(failed)?;
+        let user = opening.audited.and_then(|(audit, (means, _))| means.user(audit));
+        let user = user.unwrap_or(&opening.address.user).to_owned();
+        let mut wire =
+            Wire::connect(&Address { user, ..opening.address.clone() }).map_err(failed)?;
         wire.limit(Some(opening.address.patience)).map_err(failed)?;
         let thread = threads::of_connection(&mut wire).map_err(failed)?;
         if let (Some(thread), Some(cpu)) = (thread, opening.cpu) {
@@ -112,11 +115,12 @@ impl Connection {
         let dataset = opening.dataset.and_then(dataset_named);
         let prepare = |statement| Call::prepare(&mut wire, statement, dataset, filler.as_ref());
         let calls = opening.statements.iter().map(prepare).collect::<Result<_, _>>()?;
-        for sql in opening.audited.iter().flat_map(|(audit, _)| audit::settings(*audit)) {
+        let settings = opening.audited.map(|(audit, (means, _))| means.settings(audit));
+        for sql in settings.into_iter().flatten() {
             wire.query(sql).map_err(failed)?;
         }
         let number = wire.number;
-        let audited = opening.audited.map(|(audit, trail)| Audited::new(audit, trail, number));
+        let audited = opening.audited.map(|(audit, (_, trail))| Audited::new(audit, trail, number));
         // A call takes as long as it takes.
         wire.limit(None).map_err(failed)?;
         opening.lines.add(wire.line(), wire.number);

@@ -16,11 +16,13 @@ const CUSTOM: Custom = Custom {
         ("host", "PGHOST"),
         ("port", "PGPORT"),
         ("sslmode", "PGSSLMODE"),
+        ("sslnegotiation", "PGSSLNEGOTIATION"),
         ("sslrootcert", "PGSSLROOTCERT"),
         ("connect_timeout", "PGCONNECT_TIMEOUT"),
     ],
     socket: default_directory,
     password: from_password_file,
+    tls_at_once: Some("postgresql"),
     database_of_user: true,
     own_business: &["data_directory", "unix_socket_directories", "listen_addresses", "port"],
 };

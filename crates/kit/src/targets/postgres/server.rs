@@ -56,6 +56,7 @@ impl Server {
             password: None,
             database: "postgres".to_owned(),
             tls: Tls::Disable,
+            tls_at_once: None,
             root_certificates: None,
             wait: start.wait,
             patience: PATIENCE,

@@ -4,7 +4,7 @@
 //! and taken apart where it lies. No runtime, no thread of its own: who calls waits.
 //!
 //! Limits: no COPY to us, no notifications, no cancelling; no authentication but by password
-//! (SCRAM-SHA-256, MD5, plain) or trust.
+//! (SCRAM-SHA-256, MD5, plain), a ticket of Kerberos', or trust.
 
 use std::fmt;
 use std::io;
@@ -20,6 +20,7 @@ use thiserror::Error;
 
 use super::super::remote::address::{Address, Place, Secret, Tls};
 use super::super::remote::channel::{self, Channel};
+use super::super::remote::ffi::Ticket;
 use super::super::remote::input::{Framing, Message};
 use super::super::remote::stream::{Line, Stream, words};
 
@@ -86,6 +87,29 @@ impl From<io::Error> for WireError {
 
 /// The rows of an answer, as text.
 pub type Rows = Vec<Vec<Option<String>>>;
+
+/// What proves who we are, as far as that has come.
+#[derive(Default)]
+struct Proofs {
+    scram: Option<ScramSha256>,
+    ticket: Option<Ticket>,
+}
+
+impl Proofs {
+    /// What a ticket shows next, after what the server has shown.
+    fn shown(&mut self, place: &Place, by_server: &[u8]) -> Result<Vec<u8>, String> {
+        let Place::Host(host) = place else {
+            return Err(
+                "the server asks for a ticket, which has no place on a Unix socket".to_owned()
+            );
+        };
+        let ticket = match &mut self.ticket {
+            Some(ticket) => ticket,
+            none => none.insert(Ticket::to(&format!("postgres@{host}"))?),
+        };
+        ticket.shown(by_server)
+    }
+}
 
 /// Another process of the server's died, and all begin anew.
 const CRASH_SHUTDOWN: &str = "57P02";
@@ -154,12 +178,12 @@ impl Wire {
     }
 
     fn be_let_in(&mut self, address: &Address) -> Result<(), WireError> {
-        let mut scram = None;
+        let mut proofs = Proofs::default();
         loop {
             let message = self.channel.next()?;
             let body = self.body(&message).to_vec();
             match message.tag {
-                b'R' => self.prove_who_we_are(address, &body, &mut scram)?,
+                b'R' => self.prove_who_we_are(address, &body, &mut proofs)?,
                 b'K' => self.pid = int4(&body, 0).cast_unsigned(),
                 b'S' => {
                     let mut words = body.split(|byte| *byte == 0);
@@ -179,7 +203,7 @@ impl Wire {
         &mut self,
         address: &Address,
         body: &[u8],
-        scram: &mut Option<ScramSha256>,
+        proofs: &mut Proofs,
     ) -> Result<(), WireError> {
         let lost = |words: &str| WireError::Lost(format!("postgres:{address}: {words}"));
         let password = || {
@@ -196,13 +220,20 @@ impl Wire {
                 let hash = md5_hash(address.user.as_bytes(), password()?.as_bytes(), salt);
                 frontend::password_message(hash.as_bytes(), &mut self.out)?;
             }
+            7..=9 => {
+                let shown = proofs.shown(&address.place, rest).map_err(|words| lost(&words))?;
+                if shown.is_empty() {
+                    return Ok(());
+                }
+                frontend::sasl_response(&shown, &mut self.out)?;
+            }
             10 => {
                 let start = ScramSha256::new(password()?.as_bytes(), ChannelBinding::unsupported());
-                let start = scram.insert(start);
+                let start = proofs.scram.insert(start);
                 frontend::sasl_initial_response("SCRAM-SHA-256", start.message(), &mut self.out)?;
             }
             11 | 12 => {
-                let scram = scram.as_mut().ok_or_else(|| lost("an odd order of proofs"))?;
+                let scram = proofs.scram.as_mut().ok_or_else(|| lost("an odd order of proofs"))?;
                 if kind == 12 {
                     return scram.finish(rest).map_err(|error| lost(&error.to_string()));
                 }
@@ -211,8 +242,8 @@ impl Wire {
             }
             other => {
                 let words = format!(
-                    "the server asks for a proof of kind {other}: hopcost knows none \
-                                     but passwords"
+                    "the server asks for a proof of kind {other}: hopcost knows passwords \
+                                     and tickets of Kerberos'"
                 );
                 return Err(lost(&words));
             }
@@ -402,6 +433,9 @@ fn open(address: &Address) -> Result<Stream, String> {
     let mut stream = Stream::open(address, socket)?;
     if address.tls == Tls::Disable || matches!(address.place, Place::Unix(_)) {
         return Ok(stream);
+    }
+    if address.tls_at_once.is_some() {
+        return stream.encrypted(address);
     }
     let (mut question, mut answer) = (BytesMut::new(), [0]);
     frontend::ssl_request(&mut question);

@@ -84,6 +84,8 @@ pub struct Address {
     pub database: String,
     /// How much TLS is wanted.
     pub tls: Tls,
+    /// Is it spoken from the first byte on, without asking? The protocol's name there.
+    pub tls_at_once: Option<&'static str>,
     /// The certificates of the authorities that are trusted.
     pub root_certificates: Option<PathBuf>,
     /// How answers are waited for.
@@ -111,6 +113,8 @@ pub struct Custom {
     pub socket: fn() -> PathBuf,
     /// The password of whoever is meant, from where its own programs have it.
     pub password: fn(&Address, Environment<'_>) -> Option<Secret>,
+    /// What its protocol is called where TLS is spoken from the first byte on, if it can be.
+    pub tls_at_once: Option<&'static str>,
     /// Is the database called like the user, where none is named?
     pub database_of_user: bool,
     /// Settings by which a server of ours is placed or named.
@@ -213,6 +217,7 @@ fn running(
         database,
         user,
         tls: tls(said("sslmode").as_deref().unwrap_or("prefer"))?,
+        tls_at_once: negotiation(custom, &said("sslnegotiation").unwrap_or_default())?,
         root_certificates: said("sslrootcert").map(PathBuf::from),
         wait: Wait::default(),
         patience: said("connect_timeout").map_or(Ok(PATIENCE), |text| patience(&text))?,
@@ -227,19 +232,25 @@ fn running(
             "password" => address.password = Some(Secret(value)),
             "dbname" => address.database = value,
             "sslmode" => address.tls = tls(&value)?,
+            "sslnegotiation" => address.tls_at_once = negotiation(custom, &value)?,
             "sslrootcert" => address.root_certificates = Some(value.into()),
             "connect_timeout" => address.patience = patience(&value)?,
             "wait" => address.wait = wait(&value)?,
             _ => {
                 return Err(format!(
                     "'{key}' is not known; known: host, port, user, password, dbname, sslmode, \
-                     sslrootcert, connect_timeout, wait"
+                     sslnegotiation, sslrootcert, connect_timeout, wait"
                 ));
             }
         }
     }
     if !port.is_empty() {
         address.port = port.parse().map_err(|_| format!("'{port}' is no port"))?;
+    }
+    if address.tls_at_once.is_some() && address.tls < Tls::Require {
+        return Err(
+            "sslnegotiation=direct asks nobody: say sslmode=require or more, too".to_owned()
+        );
     }
     address.place = match host.as_str() {
         "" => Place::Unix((custom.socket)()),
@@ -306,6 +317,18 @@ fn tls(text: &str) -> Result<Tls, String> {
     })
 }
 
+/// What TLS at once is called in a URL, by PostgreSQL's own word for it.
+const AT_ONCE: &str = "direct";
+
+fn negotiation(custom: &Custom, text: &str) -> Result<Option<&'static str>, String> {
+    match (text, custom.tls_at_once) {
+        ("" | "postgres", _) => Ok(None),
+        (AT_ONCE, Some(protocol)) => Ok(Some(protocol)),
+        (AT_ONCE, None) => Err(format!("{} has no TLS without asking for it first", custom.name)),
+        _ => Err(format!("sslnegotiation={text}: postgres and direct are known")),
+    }
+}
+
 fn patience(text: &str) -> Result<Duration, String> {
     let seconds: i64 =
         text.parse().map_err(|_| format!("connect_timeout={text}: write whole seconds"))?;
@@ -337,9 +360,10 @@ impl fmt::Display for Address {
         // Who comes again is to look at the same certificate.
         let mode = TLS_MODES.iter().find(|(_, tls)| *tls == self.tls && *tls != Tls::Prefer);
         let mode = mode.map(|(name, _)| format!("sslmode={name}"));
+        let at_once = self.tls_at_once.map(|_| format!("sslnegotiation={AT_ONCE}"));
         let root = self.root_certificates.iter();
         let root = root.map(|file| format!("sslrootcert={}", file.display()));
-        for (n, option) in mode.into_iter().chain(root).enumerate() {
+        for (n, option) in mode.into_iter().chain(at_once).chain(root).enumerate() {
             write!(f, "{}{option}", if n == 0 { '?' } else { '&' })?;
         }
         Ok(())

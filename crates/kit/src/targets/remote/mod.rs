@@ -5,6 +5,7 @@ pub mod account;
 pub mod address;
 pub mod channel;
 pub mod errand;
+pub mod ffi;
 pub mod ground;
 pub mod input;
 pub mod lines;

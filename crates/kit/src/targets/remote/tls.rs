@@ -30,12 +30,14 @@ pub fn over(socket: Socket, host: &str, address: &Address) -> Result<Encrypted, 
     let verifier = Verifier { provider: Arc::clone(&provider), roots, known, wanted: address.tls };
     // Where TLS is packed until both ends have agreed, what newer versions say later would not be.
     let versions = if socket.is_packed() { ONLY_1_2 } else { rustls::DEFAULT_VERSIONS };
-    let config = ClientConfig::builder_with_provider(provider)
+    let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
         .map_err(|error| error.to_string())?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
+    config.alpn_protocols =
+        address.tls_at_once.iter().map(|name| name.as_bytes().to_vec()).collect();
     let name = ServerName::try_from(host.to_owned())
         .map_err(|_| format!("'{host}' is no name that a certificate could bear"))?;
     let connection =

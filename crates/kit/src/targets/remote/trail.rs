@@ -43,9 +43,11 @@ pub struct Audited {
 }
 
 impl Audited {
-    /// The session of this number.
+    /// The session of this number. What is already written of it are no calls.
     pub fn new(audit: Audit, trail: &Arc<Trail>, number: u32) -> Self {
-        Self { account: Account::new(audit), trail: Arc::clone(trail), number }
+        let mut account = Account::new(audit);
+        account.settle(trail.written(number, Written::default()));
+        Self { account, trail: Arc::clone(trail), number }
     }
 
     /// One more was asked.
@@ -90,10 +92,16 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 impl Trail {
     /// Of what a server writes into these files.
-    pub fn open<'a>(
-        logs: impl IntoIterator<Item = (&'a Path, Box<dyn Scribe>)>,
+    pub fn open<P: AsRef<Path>>(
+        logs: impl IntoIterator<Item = (P, Box<dyn Scribe>)>,
     ) -> io::Result<Self> {
-        let open = |(path, scribe)| Ok(Log { file: File::open(path)?, rest: Vec::new(), scribe });
+        let open = |(path, scribe): (P, _)| {
+            let name = path.as_ref();
+            let file = File::open(name).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", name.display()))
+            })?;
+            Ok(Log { file, rest: Vec::new(), scribe })
+        };
         let logs = logs.into_iter().map(open).collect::<io::Result<_>>()?;
         Ok(Self(Mutex::new(Logs { logs, writers: BTreeMap::new() })))
     }

@@ -15,13 +15,14 @@ use hopcost_core::{
 use super::super::remote::address::Address;
 use super::super::remote::{FOREIGN, failed};
 use super::super::{Heard, Wanted, data_words, say, wanted};
+use super::address::Own;
 use super::affinity::{self, Affinity};
 use super::audit;
 use super::instance::Server;
 use super::load::Loader;
 use super::scripts::year_of;
 use super::wire::{Wire, WireError, is_local};
-use super::{DATABASE, Ports, schema};
+use super::{DATABASE, schema};
 
 /// Nobody waits longer for an answer that takes no work.
 const SHORTLY: Duration = Duration::from_mins(1);
@@ -42,7 +43,7 @@ const KEPT_IS_NOT_BOUND: &str = "the data was there already, and the server is b
 /// Goes to the server, and brings the data.
 pub fn open(
     address: Address,
-    ports: Ports,
+    own: Own,
     setup: &Setup<'_>,
     heard: &mut Heard<'_>,
 ) -> Result<Box<dyn Instance>, TargetError> {
@@ -92,7 +93,7 @@ pub fn open(
         data_words(setup)
     );
     let mut server =
-        Server::new(setup, to.clone(), ports, again()?, (affinity, may_audit), identity)?;
+        Server::new(setup, to.clone(), own, again()?, (affinity, may_audit), identity)?;
     was.left().iter().for_each(|words| server.note(words));
     if is_azure {
         server.note(NO_CPUS);

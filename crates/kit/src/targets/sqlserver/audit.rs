@@ -1,8 +1,8 @@
 //! What a server writes down of each statement: begun and ended around windows, where the user allows it.
 //!
 //! Method: `statements` is a `SERVER AUDIT` of all statements of our database, written some time later; `trace` an
-//! event session with the beginning and the end of each call and of each statement in it. Both are the server's and
-//! not a session's, and have a name that no other run's have. The one that a level asks for is begun before a window,
+//! event session with the beginning and the end of each call and of each statement in it, or the same by SQL Trace,
+//! its predecessor, where the URL says so. All are the server's and not a session's, and have a name that no other run's have. The one that a level asks for is begun before a window,
 //! into a file of its own, and ended after it, when the server has to write what it still holds. Then the server reads
 //! that file: what each session has there is counted against its calls. An audit has a record for each object that a
 //! statement touches, all of one transaction, and a call is a transaction.
@@ -22,6 +22,18 @@ use super::wire::{Rows, Wire, WireError};
 
 /// What our table has of it: this word, the name of what was set up, and where the files are.
 const WORD: &str = "audit";
+/// The same of SQL Trace, which is set up anew for each window.
+const SQL_TRACE_WORD: &str = "sqltrace";
+
+/// By what calls are traced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tracer {
+    /// An event session.
+    #[default]
+    Events,
+    /// SQL Trace.
+    SqlTrace,
+}
 
 /// A server that can write statements down, over a connection of its own.
 pub struct Auditing(Mutex<Desk>);
@@ -29,6 +41,9 @@ pub struct Auditing(Mutex<Desk>);
 struct Desk {
     wire: Wire,
     names: Names,
+    tracer: Tracer,
+    /// Files were begun so often.
+    begun: u32,
     /// What it writes, and where.
     now: Option<(Audit, String)>,
     /// What was found of each session in all windows.
@@ -71,17 +86,24 @@ impl Names {
 
 impl Auditing {
     /// Sets it up, and tries it: nothing is written after that.
-    pub fn new(mut wire: Wire) -> Result<Self, WireError> {
+    pub fn new(mut wire: Wire, tracer: Tracer) -> Result<Self, WireError> {
         // What was begun and could not be finished.
         put_back(&mut wire)?;
         let names = Names::from_server(&mut wire)?;
-        journal::write(&mut wire, WORD, &format!("{} {}", names.name, names.path))?;
-        for script in ["create_audit", "create_audit_specification", "create_trace"] {
+        let (word, of_tracer) = match tracer {
+            Tracer::Events => (None, Some("create_trace")),
+            Tracer::SqlTrace => (Some(SQL_TRACE_WORD), None),
+        };
+        for word in [WORD].into_iter().chain(word) {
+            journal::write(&mut wire, word, &format!("{} {}", names.name, names.path))?;
+        }
+        for script in ["create_audit", "create_audit_specification"].into_iter().chain(of_tracer) {
             if wire.script(script).is_ok() {
                 names.say(&mut wire, script, "")?;
             }
         }
-        let mut desk = Desk { wire, names, now: None, written: BTreeMap::new(), trouble: None };
+        let (now, written, trouble) = (None, BTreeMap::new(), None);
+        let mut desk = Desk { wire, names, tracer, begun: 0, now, written, trouble };
         // Who may not begin it or read what was written is told that now.
         for tier in [Audit::Statements, Audit::Trace] {
             if desk.has(tier).is_ok() {
@@ -105,9 +127,32 @@ impl Auditing {
 }
 
 impl Desk {
+    fn scripts(&self, audit: Audit) -> Option<Scripts> {
+        let [begin, end, file, read] = match (audit, self.tracer) {
+            (Audit::Off, _) => return None,
+            (Audit::Statements, _) => ["begin_audit", "end_audit", "audit_file", "audited"],
+            (Audit::Trace, Tracer::Events) => ["begin_trace", "end_trace", "trace_file", "traced"],
+            (Audit::Trace, Tracer::SqlTrace) => {
+                ["begin_sql_trace", "end_sql_trace", "sql_trace_file", "sql_traced"]
+            }
+        };
+        Some(Scripts { begin, end, file, read })
+    }
+
+    /// Is anything written down at all?
+    fn is_writing(&mut self) -> Result<bool, WireError> {
+        let by_sql_trace = (self.tracer == Tracer::SqlTrace).then_some("sql_trace_is_on");
+        for script in ["writes_down"].into_iter().chain(by_sql_trace) {
+            if self.names.value(&mut self.wire, script)? != "0" {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Does this version have what a tier takes?
     fn has(&self, audit: Audit) -> Result<(), WireError> {
-        scripts(audit).map_or(Ok(()), |scripts| self.wire.script(scripts.begin).map(drop))
+        self.scripts(audit).map_or(Ok(()), |scripts| self.wire.script(scripts.begin).map(drop))
     }
 
     /// Has this written from here on, and counts what was written before.
@@ -116,14 +161,15 @@ impl Desk {
             return Ok(());
         }
         if let Some((before, file)) = self.now.take() {
-            let Some(Scripts { end, read, .. }) = scripts(before) else { return Ok(()) };
+            let Some(Scripts { end, read, .. }) = self.scripts(before) else { return Ok(()) };
             self.names.say(&mut self.wire, end, "")?;
             for row in self.names.say(&mut self.wire, read, &file)? {
                 self.add(row);
             }
         }
-        let Some(Scripts { begin, file, .. }) = scripts(audit) else { return Ok(()) };
-        self.names.say(&mut self.wire, begin, "")?;
+        let Some(Scripts { begin, file, .. }) = self.scripts(audit) else { return Ok(()) };
+        self.begun += 1;
+        self.names.say(&mut self.wire, begin, &self.begun.to_string())?;
         let file = self.names.value(&mut self.wire, file)?;
         self.now = Some((audit, file));
         Ok(())
@@ -142,7 +188,7 @@ impl Desk {
     fn after(&mut self, audit: Audit, session: u32) -> Result<Written, WireError> {
         self.turn_to(Audit::Off)?;
         // Of what is off nothing is read: it has to be off.
-        if audit == Audit::Off && self.names.value(&mut self.wire, "writes_down")? != "0" {
+        if audit == Audit::Off && self.is_writing()? {
             return Err(WireError::Lost("it goes on though it was ended".to_owned()));
         }
         Ok(self.written.get(&session).copied().unwrap_or_default())
@@ -155,15 +201,6 @@ struct Scripts {
     end: &'static str,
     file: &'static str,
     read: &'static str,
-}
-
-fn scripts(audit: Audit) -> Option<Scripts> {
-    let [begin, end, file, read] = match audit {
-        Audit::Off => return None,
-        Audit::Statements => ["begin_audit", "end_audit", "audit_file", "audited"],
-        Audit::Trace => ["begin_trace", "end_trace", "trace_file", "traced"],
-    };
-    Some(Scripts { begin, end, file, read })
 }
 
 /// A session whose statements are written down, or are not.
@@ -214,19 +251,31 @@ impl Audited {
 
 /// Takes away what was set up, if something was: where files are that could not be deleted, or no words.
 pub fn put_back(wire: &mut Wire) -> Result<Option<String>, WireError> {
-    let Some(was) = journal::read(wire, WORD)? else { return Ok(None) };
+    let sql_trace = take_away(wire, SQL_TRACE_WORD, &["end_sql_trace"], &["delete_sql_traces"])?;
+    let set_up = ["drop_audit_specification", "drop_audit", "drop_trace"];
+    let others = take_away(wire, WORD, &set_up, &["delete_audits", "delete_traces"])?;
+    Ok(sql_trace.filter(|words| !words.is_empty()).or(others))
+}
+
+/// What stands in our table under this word: ended, and its files deleted.
+fn take_away(
+    wire: &mut Wire,
+    word: &str,
+    ends: &[&str],
+    deletes: &[&str],
+) -> Result<Option<String>, WireError> {
+    let Some(was) = journal::read(wire, word)? else { return Ok(None) };
     let (name, path) = was.split_once(' ').unwrap_or((&was, ""));
     let names = Names { name: name.to_owned(), path: path.to_owned() };
-    for script in ["drop_audit_specification", "drop_audit", "drop_trace"] {
+    for script in ends {
         // Older ones have no audit that we could count.
         if wire.script(script).is_ok() {
             names.say(wire, script, "")?;
         }
     }
-    let deleted = ["delete_audits", "delete_traces"]
-        .map(|script| names.say(wire, script, "").map_err(|error| error.to_string()));
-    journal::forget(wire, WORD)?;
-    let left = deleted.into_iter().find_map(Result::err);
+    let deleted = deletes.iter().map(|script| names.say(wire, script, ""));
+    let left = deleted.collect::<Vec<_>>().into_iter().find_map(Result::err);
+    journal::forget(wire, word)?;
     Ok(Some(left.map_or_else(String::new, |words| {
         format!("the server keeps the files {path}{name}*, which it could not delete: {words}")
     })))

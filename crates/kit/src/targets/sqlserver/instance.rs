@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hopcost_core::{
-    CpuSet, Dataset, Instance, Known, Locality, Look, Nature, NodeId, Reading, Seat, Session,
-    Setup, Statement, TargetError,
+    CpuSet, Dataset, Instance, Known, Locality, Look, Machine, Nature, NodeId, Reading, Seat,
+    Session, Setup, Statement, TargetError,
 };
 
 use super::super::UNAUDITED_LOADS;
@@ -15,7 +15,7 @@ use super::super::ledger::Ledger;
 use super::super::remote::address::Address;
 use super::super::remote::lines::{FAREWELL, Lines, in_a_hurry};
 use super::super::remote::{SERVED, failed};
-use super::Ports;
+use super::address::Own;
 use super::affinity::Affinity;
 use super::audit::Auditing;
 use super::filling::Fillings;
@@ -23,6 +23,7 @@ use super::layout::{self, Watch};
 use super::scripts;
 use super::session::{Connection, Opening, Spoken};
 use super::wire::{Rows, Wire, WireError, is_local};
+use super::writers::{self, Post};
 
 /// A server with all the data.
 pub struct Server {
@@ -30,13 +31,14 @@ pub struct Server {
     warden: Mutex<Wire>,
     lines: Lines,
     address: Address,
-    ports: Ports,
+    own: Own,
     affinity: Option<Arc<Affinity>>,
     may_audit: bool,
     /// Who has statements written down, from when a session is first to be audited.
     auditing: Mutex<Option<Arc<Auditing>>>,
     statements: Vec<Statement>,
     dataset: Option<&'static dyn Dataset>,
+    machine: Machine,
     /// The CPUs of each node, where the server is on this host.
     nodes: BTreeMap<NodeId, CpuSet>,
     fillings: Option<Fillings>,
@@ -76,12 +78,16 @@ const MAY_NOT_AUDIT: &str = "\
     to have statements written down the server is changed, which takes --allow-server-changes and data that comes and \
     goes with the run";
 
+const IS_NOT_BOUND: &str = "\
+    the log writers stay where the server has them, so that it is bound to where the inserter belongs: that takes \
+    --allow-server-changes, a server on this host, and data that comes and goes with the run";
+
 impl Server {
     /// Makes it ready for sessions.
     pub fn new(
         setup: &Setup<'_>,
         address: Address,
-        ports: Ports,
+        own: Own,
         mut warden: Wire,
         (affinity, may_audit): (Option<Affinity>, bool),
         identity: String,
@@ -102,12 +108,13 @@ impl Server {
             warden: Mutex::new(warden),
             lines,
             address,
-            ports,
+            own,
             affinity: affinity.map(Arc::new),
             may_audit,
             auditing: Mutex::default(),
             statements: setup.workload.statements(setup.shape),
             dataset,
+            machine: setup.machine.clone(),
             nodes: nodes.map(|node| (node.id, node.cpus.clone())).collect(),
             fillings,
             filled: Arc::default(),
@@ -141,6 +148,18 @@ impl Server {
         Ok(Some(Watch::new(wire, at, self.home)))
     }
 
+    /// Where a session works whose distance from the log writers is asked for.
+    fn post(&self, seat: &Seat) -> Result<Option<Post>, TargetError> {
+        if seat.log_writer.is_none() {
+            return Ok(None);
+        }
+        if self.affinity.is_none() {
+            return Err(TargetError::NotHere(IS_NOT_BOUND.into()));
+        }
+        let writers = writers::cpus(&mut self.warden()).map_err(failed)?;
+        Post::of(seat, &self.machine, &writers).map_err(TargetError::NotHere)
+    }
+
     /// Who has statements written down.
     fn auditing(&self) -> Result<Arc<Auditing>, TargetError> {
         let mut auditing = self.auditing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,7 +175,7 @@ impl Server {
         let wire = Wire::connect(&self.address).map_err(failed)?;
         wire.limit(Some(FOR_ALL_FILES)).map_err(failed)?;
         self.lines.add(wire.line(), wire.number);
-        let made = Arc::new(Auditing::new(wire).map_err(failed)?);
+        let made = Arc::new(Auditing::new(wire, self.own.tracer).map_err(failed)?);
         *auditing = Some(Arc::clone(&made));
         Ok(made)
     }
@@ -220,17 +239,22 @@ impl Instance for Server {
     }
 
     fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
-        let port = seat.at.and_then(|node| self.ports.get(&node.0)).copied();
+        let post = self.post(&seat)?;
+        let port = seat.at.and_then(|node| self.own.ports.get(&node.0)).copied();
+        // A port leads to a node, and not to one of its CPUs.
+        let port = port.filter(|_| post.is_none());
         let address = Address { port: port.unwrap_or(self.address.port), ..self.address.clone() };
         let is_placed = port.is_some() || self.affinity.is_some();
-        let cpus = seat.at.and_then(|node| self.nodes.get(&node)).filter(|_| is_placed);
+        let of_node = seat.at.and_then(|node| self.nodes.get(&node)).filter(|_| is_placed);
+        let of_post = post.as_ref().map(|post| CpuSet::from_iter([post.cpu]));
         let session = Connection::open(Opening {
             address: &address,
             lines: &self.lines,
             statements: &self.statements,
             dataset: self.dataset,
             seat: &seat,
-            cpus: cpus.cloned(),
+            cpus: of_post.or_else(|| of_node.cloned()),
+            post,
             // The server counts for all at once: one session tells it.
             watch: self.watch(&seat)?,
             // A port that leads to a node needs no more.

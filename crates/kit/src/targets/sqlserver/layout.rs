@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{Known, Locality, Lookups, NodeId, PageSize, ProofMethod};
+use hopcost_core::{CpuSet, Known, Locality, Lookups, NodeId, PageSize, ProofMethod};
 
 use super::wire::{Rows, Wire, WireError};
+use super::writers;
 
 /// May the login look at what the server counts? A server that does not say lets us try.
 pub fn may_look(wire: &mut Wire) -> bool {
@@ -27,12 +28,12 @@ pub fn told(wire: &mut Wire) -> Vec<String> {
         wire.script(name).and_then(|sql| wire.query(sql)).unwrap_or_default()
     };
     let (nodes, schedulers) = (ask("nodes"), ask("schedulers"));
-    let (memory, writers) = (ask("memory_nodes"), ask("log_writers"));
+    let memory = ask("memory_nodes");
     let mut lines: Vec<String> =
         nodes.iter().filter_map(|node| of_node(node, &schedulers, &memory)).collect();
-    let cpus: Vec<&str> = writers.iter().filter_map(|row| row.first()?.as_deref()).collect();
-    if !cpus.is_empty() {
-        lines.push(format!("the server writes its log on CPU {}", cpus.join(", ")));
+    let writers: CpuSet = writers::cpus(wire).unwrap_or_default().into_iter().collect();
+    if !writers.is_empty() {
+        lines.push(format!("the server writes its log on CPU {writers}"));
     }
     lines
 }

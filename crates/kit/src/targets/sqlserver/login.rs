@@ -1,6 +1,7 @@
 //! The first words: what is protected how, and who asks.
 
 use super::super::remote::address::{Address, Place, Secret, Tls};
+use super::super::remote::ffi::Ticket;
 use super::super::remote::input::Framing;
 use super::super::remote::stream::Envelope;
 use super::packet::{self, Packets, Reader, put_wide};
@@ -21,8 +22,9 @@ mod encryption {
 
 /// What the first message asks for.
 pub fn first(address: &Address) -> Vec<u8> {
-    let wanted =
-        if address.tls == Tls::Disable { encryption::NOT_SUPPORTED } else { encryption::ON };
+    // Who speaks TLS from the first byte on has nothing to agree on.
+    let has_nothing_to_ask = address.tls == Tls::Disable || address.tls_at_once.is_some();
+    let wanted = if has_nothing_to_ask { encryption::NOT_SUPPORTED } else { encryption::ON };
     let mut message = Vec::new();
     for (option, at, length) in [(VERSION, VERSION_AT, 6_u16), (ENCRYPTION, VERSION_AT + 6, 1)] {
         message.push(option);
@@ -64,6 +66,8 @@ pub fn is_encrypted(answer: &[u8], wanted: Tls) -> Result<bool, &'static str> {
 
 /// TDS 7.4: SQL Server 2012 and later.
 const TDS_7_4: u32 = 0x7400_0004;
+/// TDS 8.0, which is the same within TLS: SQL Server 2022 and later.
+const TDS_8_0: u32 = 0x0800_0000;
 /// The part of a login that is always as long.
 const FIXED_BYTES: usize = 94;
 /// Databases and languages that are not there are errors; the server tells what it sets.
@@ -71,8 +75,36 @@ const STRICT: u8 = 0xe0;
 /// A first language that is not there is, too, and settings are those that ODBC has: the standard's.
 const AS_ODBC: u8 = 0x03;
 
-/// Who asks, and for what.
-pub fn login(address: &Address, host: &str, packet_bytes: usize) -> Vec<u8> {
+/// It is a user of the system's who asks.
+const OF_SYSTEM: u8 = 0x80;
+
+/// Why a ticket is shown at all.
+const NO_PASSWORD: &str =
+    "no password is known (SQLCMDPASSWORD, or the URL), and for a user of the system's";
+
+/// What a user of the system's shows next, after what the server has shown: who has a password shows nothing.
+pub fn shown(
+    address: &Address,
+    ticket: &mut Option<Ticket>,
+    by_server: &[u8],
+) -> Result<Vec<u8>, String> {
+    let (None, Place::Host(host)) = (&address.password, &address.place) else {
+        return Ok(Vec::new());
+    };
+    let told = |words| format!("{NO_PASSWORD} {words}");
+    let ticket = match ticket {
+        Some(ticket) => ticket,
+        none => {
+            let server = format!("MSSQLSvc/{host}:{}", address.port);
+            none.insert(Ticket::to(&server).map_err(told)?)
+        }
+    };
+    ticket.shown(by_server).map_err(told)
+}
+
+/// Who asks, and for what; a user of the system's shows a ticket.
+pub fn login(address: &Address, ticket: &[u8], host: &str, packet_bytes: usize) -> Vec<u8> {
+    let is_of_system = !ticket.is_empty();
     let password = address.password.as_ref().map_or("", Secret::reveal);
     let server = match &address.place {
         Place::Host(host) => host,
@@ -90,7 +122,8 @@ pub fn login(address: &Address, host: &str, packet_bytes: usize) -> Vec<u8> {
         places.extend_from_slice(&at.to_le_bytes());
         places.extend_from_slice(&units.to_le_bytes());
     };
-    let (user, database) = (&address.user, &address.database);
+    let user = if is_of_system { "" } else { &address.user };
+    let database = &address.database;
     for text in [host, user] {
         place(text, false);
     }
@@ -99,19 +132,24 @@ pub fn login(address: &Address, host: &str, packet_bytes: usize) -> Vec<u8> {
     for text in ["hopcost", server, "", "hopcost", "", database] {
         place(text, false);
     }
-    // A number of the machine's own, then what proves a user of the system's, a file, a new password.
+    // A number of the machine's own, then the ticket, a file, a new password.
     places.extend_from_slice(&[0; 6]);
-    let end = ((FIXED_BYTES + texts.len()) as u16).to_le_bytes();
-    for _ in 0..3 {
-        places.extend_from_slice(&[end[0], end[1], 0, 0]);
+    let at = (FIXED_BYTES + texts.len()) as u16;
+    texts.extend_from_slice(ticket);
+    let end = (FIXED_BYTES + texts.len()) as u16;
+    for number in [at, ticket.len() as u16, end, 0, end, 0] {
+        places.extend_from_slice(&number.to_le_bytes());
     }
+    // No ticket is longer than two bytes can say.
     places.extend_from_slice(&[0; 4]);
     let mut message = Vec::new();
     let length = (FIXED_BYTES + texts.len()) as u32;
-    for number in [length, TDS_7_4, packet_bytes as u32, 1, std::process::id(), 0] {
+    let version = if address.tls_at_once.is_some() { TDS_8_0 } else { TDS_7_4 };
+    for number in [length, version, packet_bytes as u32, 1, std::process::id(), 0] {
         message.extend_from_slice(&number.to_le_bytes());
     }
-    message.extend_from_slice(&[STRICT, AS_ODBC, 0, 0]);
+    let settings = if is_of_system { AS_ODBC | OF_SYSTEM } else { AS_ODBC };
+    message.extend_from_slice(&[STRICT, settings, 0, 0]);
     // Its time zone and its language.
     message.extend_from_slice(&[0; 8]);
     message.extend_from_slice(&places);
@@ -154,10 +192,20 @@ mod tests {
     }
 
     #[test]
+    fn a_user_of_the_systems_shows_a_ticket_and_no_name() {
+        let message = login(&address("//me@h/"), b"ticket", "here", 4096);
+        assert_eq!(message[25], AS_ODBC | OF_SYSTEM);
+        let mut reader = Reader(&message[36 + 4 * 9 + 6..]);
+        let (at, length) = (reader.integer(2) as usize, reader.integer(2) as usize);
+        assert_eq!(&message[at..at + length], b"ticket");
+        assert_eq!((&message[40..44], message.len()), (&[0x66, 0, 0, 0][..], at + length));
+    }
+
+    #[test]
     fn a_login_has_its_texts_where_it_says_and_no_password_in_the_clear() {
         let mut address = address("//me@h/db?sslmode=disable");
         address.password = Some(Secret::from("pass".to_owned()));
-        let message = login(&address, "here", 4096);
+        let message = login(&address, &[], "here", 4096);
         assert_eq!(Reader(&message).integer(4) as usize, message.len());
         let text = |place: usize| {
             let mut reader = Reader(&message[36 + 4 * place..]);

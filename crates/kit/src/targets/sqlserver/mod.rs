@@ -29,8 +29,7 @@ mod tests;
 mod tokens;
 mod types;
 mod wire;
-
-use std::collections::BTreeMap;
+mod writers;
 
 use hopcost_core::{
     Comparison, Emulation, Instance, Level, Loading, Needs, Reason, Setup, Spoken, Target,
@@ -39,13 +38,11 @@ use hopcost_core::{
 
 pub use super::remote::address::Address;
 use super::wanted;
+use address::Own;
 pub use wire::{Wire, WireError};
 
 /// The target.
 pub struct SqlServer;
-
-/// The ports that lead to nodes, where the administrator has mapped some.
-pub type Ports = BTreeMap<u32, u16>;
 
 /// The database that is ours in a server.
 const DATABASE: &str = "hopcost";
@@ -66,21 +63,17 @@ impl Target for SqlServer {
     }
 
     fn address(&self, given: &str) -> Result<String, String> {
-        asked(given).map(|(address, ports)| {
+        asked(given).map(|(address, own)| {
             // As it was asked for: who puts things back reads it again.
-            let mut url = address.to_string();
-            for (node, port) in ports {
+            own.options().into_iter().fold(address.to_string(), |url, option| {
                 let between = if url.contains('?') { '&' } else { '?' };
-                url = format!("{url}{between}node{node}={port}");
-            }
-            url
+                format!("{url}{between}{option}")
+            })
         })
     }
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_pages(comparison)
-            .or_else(|| without_workers_in_place(comparison))
-            .or_else(|| without_log_writer(comparison))
+        super::without_pages(comparison).or_else(|| without_workers_in_place(comparison))
     }
 
     fn untold(&self, metric: &str, emulation: Option<&Emulation>) -> Option<Reason> {
@@ -124,7 +117,7 @@ impl Target for SqlServer {
         setup: &Setup<'_>,
         heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        let (address, ports) = asked(setup.address).map_err(TargetError::Failed)?;
+        let (address, own) = asked(setup.address).map_err(TargetError::Failed)?;
         super::without_planting(setup, "a server")?;
         super::without_scripts(setup)?;
         setup.workload.filling(setup.shape).map_or(Ok(()), super::without_procedures)?;
@@ -133,7 +126,7 @@ impl Target for SqlServer {
                 "the memory of a server that runs cannot be on emulated nodes: leave out --emulate";
             return Err(TargetError::NotHere(words.into()));
         }
-        attached::open(address, ports, setup, heard)
+        attached::open(address, own, setup, heard)
     }
 }
 
@@ -182,8 +175,8 @@ pub fn address_of(given: &str) -> Result<Address, String> {
     asked(given).map(|(address, _)| address)
 }
 
-/// The part of a URL after the name: where the server is, and which ports lead to which nodes.
-fn asked(given: &str) -> Result<(Address, Ports), String> {
+/// The part of a URL after the name: where the server is, and what is its own.
+fn asked(given: &str) -> Result<(Address, Own), String> {
     address::read(given, &|name| std::env::var(name).ok())
 }
 
@@ -193,12 +186,4 @@ fn without_workers_in_place(comparison: &Comparison) -> Option<Reason> {
     let name = &level.name;
     let why = "SQL Server's are its schedulers' to choose; MAXDOP alone is ours";
     Some(format!("the level '{name}' places parallel workers, and {why}").into())
-}
-
-fn without_log_writer(comparison: &Comparison) -> Option<Reason> {
-    let level = comparison.levels.iter().find(|level| level.log_writer.is_some())?;
-    let name = &level.name;
-    let why =
-        "SQL Server's cannot be moved: on several nodes it has one each, all of them on node 0";
-    Some(format!("the level '{name}' places a log writer, and {why}").into())
 }

@@ -8,6 +8,7 @@ pub mod kind {
     pub const CALL: u8 = 0x03;
     pub const BULK: u8 = 0x07;
     pub const LOGIN: u8 = 0x10;
+    pub const TICKET: u8 = 0x11;
     pub const PRELOGIN: u8 = 0x12;
 }
 

@@ -31,6 +31,7 @@ use super::scripts;
 use super::tokens::Piece;
 use super::types::Argument;
 use super::wire::{Wire, WireError, call, headers, procedure};
+use super::writers::{self, Post};
 
 /// How a connection is to be opened.
 pub struct Opening<'a> {
@@ -46,6 +47,8 @@ pub struct Opening<'a> {
     pub seat: &'a Seat,
     /// The CPUs that are to answer, where it can be told whether they do.
     pub cpus: Option<CpuSet>,
+    /// Where it works, and where the log writers do, where that is asked for.
+    pub post: Option<Post>,
     /// Who tells what was looked up where, where it is this session.
     pub watch: Option<Watch>,
     /// How the server is bound to them before each window, where it is ours to bind.
@@ -65,6 +68,7 @@ pub struct Connection {
     /// Which was asked.
     asked: usize,
     cpus: Option<CpuSet>,
+    post: Option<Post>,
     watch: Option<Watch>,
     affinity: Option<Arc<Affinity>>,
     audited: Option<Audited>,
@@ -150,6 +154,7 @@ impl Connection {
             calls,
             asked: 0,
             cpus: opening.cpus,
+            post: opening.post,
             watch: opening.watch,
             affinity: opening.affinity.cloned(),
             audited,
@@ -284,6 +289,10 @@ impl Session for Connection {
         }
         if let Some(in_place) = self.in_place() {
             proved.insert("answered_in_place", in_place);
+        }
+        if let Some(post) = &self.post {
+            let found = writers::cpus(&mut self.wire).unwrap_or_default();
+            proved.insert("log_writer_in_place", post.proved(&found));
         }
         if let Some(rows) = self.filler.as_ref().and_then(|filler| filler.counted(&mut self.wire)) {
             proved.insert("rows_counted", rows);

@@ -3,8 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::packet::{self, HEAD, LAST, Packets, kind, narrow, put_wide};
 use super::tokens::token;
@@ -38,12 +43,14 @@ pub struct State {
     pub is_down: bool,
     /// The connection that holds the lock.
     pub locked_by: Option<u32>,
-    /// The audit and the event session, where they are there: are they on?
-    pub audits: [Option<bool>; 2],
+    /// The audit, the event session and SQL Trace, where they are there: are they on?
+    pub audits: [Option<bool>; 3],
     /// Calls that were written down by each of them, by session.
-    pub written: [BTreeMap<u32, u64>; 2],
+    pub written: [BTreeMap<u32, u64>; 3],
     /// So many calls are not written down.
     pub forgets: u64,
+    /// The CPUs on which it writes its log.
+    pub log_writers: Vec<u32>,
     /// Look-ups, near and far, which grow with each look.
     pub looked_up: [u64; 2],
     pub said: Vec<String>,
@@ -63,6 +70,23 @@ enum Reply {
 
 impl StandIn {
     pub fn start() -> Self {
+        Self::start_with(None)
+    }
+
+    /// One that speaks TLS from the first byte on, with this certificate and its key.
+    pub fn within_tls(certificate: &Path) -> Self {
+        let file = |name| certificate.join(name);
+        let chain = vec![CertificateDer::from_pem_file(file("server.crt")).unwrap()];
+        let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider);
+        let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+        let mut config = config.with_single_cert(chain, key).unwrap();
+        config.alpn_protocols = vec![b"tds/8.0".to_vec()];
+        Self::start_with(Some(Arc::new(config)))
+    }
+
+    fn start_with(tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(Mutex::new(State {
@@ -75,9 +99,10 @@ impl StandIn {
             refuses: None,
             is_down: false,
             locked_by: None,
-            audits: [None; 2],
+            audits: [None; 3],
             written: Default::default(),
             forgets: 0,
+            log_writers: vec![0],
             looked_up: [0; 2],
             said: Vec::new(),
         }));
@@ -85,8 +110,12 @@ impl StandIn {
         std::thread::spawn(move || {
             for (number, client) in listener.incoming().flatten().enumerate() {
                 let (state, number) = (Arc::clone(&of_all), number as u32);
+                let tls = tls.clone().map(|tls| ServerConnection::new(tls).unwrap());
                 std::thread::spawn(move || {
-                    serve(client, number, &state);
+                    match tls {
+                        Some(tls) => serve(StreamOwned::new(tls, client), number, &state),
+                        None => serve(client, number, &state),
+                    };
                     // The lock is a session's.
                     let mut state = locked(&state);
                     state.locked_by = state.locked_by.filter(|by| *by != number);
@@ -102,7 +131,12 @@ impl StandIn {
 
     /// What follows `sqlserver:`.
     pub fn url(&self, user: &str) -> String {
-        format!("//{user}:secret@127.0.0.1:{}/?sslmode=disable", self.port)
+        self.url_with(&format!("{user}:secret"), "sslmode=disable")
+    }
+
+    /// The same with more said of who asks, and how.
+    pub fn url_with(&self, who: &str, options: &str) -> String {
+        format!("//{who}@localhost:{}/?{options}", self.port)
     }
 }
 
@@ -111,7 +145,7 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 /// Serves one connection, to its end or until it is cut.
-fn serve(mut client: TcpStream, number: u32, state: &Mutex<State>) -> Option<()> {
+fn serve(mut client: impl Read + Write, number: u32, state: &Mutex<State>) -> Option<()> {
     loop {
         let (kind, message) = message(&mut client)?;
         if locked(state).is_down {
@@ -120,7 +154,15 @@ fn serve(mut client: TcpStream, number: u32, state: &Mutex<State>) -> Option<()>
         let answer = match kind {
             // No encryption, after one option of five bytes and the end.
             kind::PRELOGIN => vec![1, 0, 6, 0, 1, 0xff, 2],
-            kind::LOGIN => let_in(&message),
+            // It is a user of the system's, who has to answer once more.
+            kind::LOGIN if message.get(25)? & 0x80 != 0 => {
+                let shown = [&[token::TICKET, 3, 0][..], b"and"].concat();
+                [shown, done(0, 0)].concat()
+            }
+            kind::TICKET if message != b"more" => {
+                Reply::Error(LOGIN_FAILED, "The login is from an untrusted domain.").tokens()
+            }
+            kind::LOGIN | kind::TICKET => let_in(&message),
             kind::BATCH => {
                 let sql = narrow(message.get(22..)?);
                 let reply = locked(state).answer(&sql, number);
@@ -148,7 +190,7 @@ fn serve(mut client: TcpStream, number: u32, state: &Mutex<State>) -> Option<()>
     }
 }
 
-fn message(client: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+fn message(client: &mut impl Read) -> Option<(u8, Vec<u8>)> {
     let mut message = Vec::new();
     loop {
         let mut head = [0; HEAD];
@@ -261,12 +303,20 @@ impl State {
             }
             () if sql.contains("dm_os_buffer_descriptors") => Reply::row(&["0", "1234"]),
             () if sql.contains("dm_os_sys_info") => self.bound_to(),
+            () if sql.contains("'LOG WRITER'") => {
+                Reply::Rows(self.log_writers.iter().map(|cpu| vec![cpu.to_string()]).collect())
+            }
             () if sql.contains("dm_exec_requests AS r") => {
                 Reply::row(&[self.affinity.split(',').next().unwrap_or_default()])
             }
             () if sql.contains("InstanceDefaultLogPath") => Reply::row(&["/var/opt/logs", "0A1B"]),
             () if sql.contains("fn_get_audit_file") => self.written_by(0, 1),
             () if sql.contains("fn_xe_file_target_read_file") => self.written_by(1, 2),
+            () if sql.contains("fn_trace_gettable") => self.written_by(2, 2),
+            () if sql.contains("COUNT(*) FROM sys.traces") => flag(self.audits[2] == Some(true)),
+            () if sql.contains("sp_trace_create") => self.audit(2, "STATE = START"),
+            () if sql.contains("sp_trace_setstatus") => self.audit(2, "STATE = STOP"),
+            () if sql.contains("SELECT path FROM sys.traces") => Reply::row(&["a.trc"]),
             () if sql.contains("COUNT(*) FROM sys.dm_server_audit_status") => {
                 let are_on = self.audits.iter().filter(|audit| **audit == Some(true)).count();
                 Reply::row(&[&are_on.to_string()])
@@ -276,7 +326,8 @@ impl State {
             () if sql.contains("SERVER AUDIT") => self.audit(0, sql),
             () if sql.contains("EVENT SESSION") => self.audit(1, sql),
             () if sql.contains("xp_delete_files") => {
-                let of = usize::from(sql.contains(".xel"));
+                let files = [".sqlaudit", ".xel", ".trc"];
+                let of = files.iter().position(|files| sql.contains(files)).unwrap_or_default();
                 self.written[of].clear();
                 Reply::Done
             }

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Audit, Home, Instance, Known, Look, NodeId, Request, Seat, Setup, Shape, TargetError,
+    Audit, CpuId, Home, Instance, Known, Look, NodeId, Request, Seat, Setup, Shape, TargetError,
 };
 use hopcost_sys::{Root, topology};
 
-use super::SqlServer;
 use super::standin::{BOUND, StandIn};
+use super::wire::Wire;
+use super::{SqlServer, address_of};
+#[path = "../../../tests/server/certificate.rs"]
+mod certificate;
 use crate::datasets::DATASETS;
 use crate::workloads::WORKLOADS;
 use hopcost_core::Target;
@@ -168,6 +171,7 @@ fn an_address_that_is_written_down_is_read_as_it_was() {
         "//me@host/db?node0=1500&node1=1501",
         "//me@host/db?sslmode=verify-full&sslrootcert=/ca.pem&node0=1500",
         "//me@host:1500/?sslmode=disable",
+        "//me@host:1433/?sslmode=require&sslnegotiation=direct&trace=sql-trace",
     ] {
         let told = SqlServer.address(given).unwrap();
         assert_eq!(SqlServer.address(&told).unwrap(), told, "{given}");
@@ -210,9 +214,9 @@ fn calls_that_are_written_down_are_counted_and_what_was_set_up_is_taken_away() {
     let server = StandIn::start();
     let instance = open(&server.url("me"), true).unwrap();
     for (audit, is_on) in [
-        (Audit::Off, [false, false]),
-        (Audit::Statements, [true, false]),
-        (Audit::Trace, [false, true]),
+        (Audit::Off, [Some(false), Some(false), None]),
+        (Audit::Statements, [Some(true), Some(false), None]),
+        (Audit::Trace, [Some(false), Some(true), None]),
     ] {
         let seat = Seat { audit: Some(audit), ..seat() };
         let mut session = instance.session(seat).unwrap();
@@ -220,19 +224,52 @@ fn calls_that_are_written_down_are_counted_and_what_was_set_up_is_taken_away() {
             session.begin_window();
             for _ in 0..calls {
                 session.execute(&REQUEST).unwrap();
-                assert_eq!(server.state().audits, is_on.map(Some));
+                assert_eq!(server.state().audits, is_on);
             }
             assert_eq!(session.counted().proved["audited_as_asked"], [calls; 2]);
-            assert_eq!(server.state().audits, [Some(false); 2], "between windows");
+            let audits = server.state().audits;
+            assert_eq!(audits, [Some(false), Some(false), None], "between windows");
         }
     }
     let written = server.state().database.clone().unwrap();
     let line = written.iter().find(|line| line.starts_with("audit hopcost_")).unwrap();
     assert!(line.ends_with(" /var/opt/logs/"), "{line}");
     let notes = instance.close().unwrap().join("\n");
-    assert_eq!(server.state().audits, [None; 2]);
+    assert_eq!(server.state().audits, [None; 3]);
     assert!(server.state().database.is_none());
     assert!(!notes.contains("sqlaudit"), "{notes}");
+    assert!(server.state().written.iter().all(BTreeMap::is_empty), "the files are gone");
+}
+
+#[test]
+fn sql_trace_traces_where_it_is_asked_for() {
+    let server = StandIn::start();
+    let address = server.url_with("me:secret", "sslmode=disable&trace=sql-trace");
+    let instance = open(&address, true).unwrap();
+    let seat = |audit| Seat { audit: Some(audit), ..seat() };
+    let mut traced = instance.session(seat(Audit::Trace)).unwrap();
+    for calls in [3, 1] {
+        traced.begin_window();
+        for _ in 0..calls {
+            traced.execute(&REQUEST).unwrap();
+            assert_eq!(server.state().audits, [Some(false), None, Some(true)]);
+        }
+        assert_eq!(traced.counted().proved["audited_as_asked"], [calls; 2]);
+        assert_eq!(server.state().audits[2], Some(false));
+    }
+    // Each time it is another file.
+    let begun = |n: u32| server.state().said.iter().any(|sql| sql.contains(&format!("_0A1B_{n}'")));
+    assert!(begun(2) && begun(3), "{:?}", server.state().said);
+    let mut off = instance.session(seat(Audit::Off)).unwrap();
+    off.begin_window();
+    off.execute(&REQUEST).unwrap();
+    server.state().audits[2] = Some(true);
+    assert_eq!(off.counted().proved["audited_as_asked"], [0, 1]);
+    // A killed run's is ended, too.
+    std::mem::forget(instance);
+    server.state().locked_by = None;
+    SqlServer.clear(&address).unwrap();
+    assert_eq!(server.state().audits, [None, None, Some(false)]);
     assert!(server.state().written.iter().all(BTreeMap::is_empty), "the files are gone");
 }
 
@@ -269,7 +306,7 @@ fn what_goes_on_though_it_was_ended_or_cannot_be_counted_is_no_proof() {
     let words = instance.session(audited(Audit::Statements)).err().unwrap().to_string();
     assert!(words.contains("in use"), "{words}");
     instance.close().unwrap();
-    assert_eq!(server.state().audits, [None; 2]);
+    assert_eq!(server.state().audits, [None; 3]);
     // What a load brings is no statement.
     let instance = open_for(("big_table_im", "bulk_load"), &server.url("me"), true, false).unwrap();
     let words = instance.session(audited(Audit::Statements)).err().unwrap().to_string();
@@ -291,7 +328,7 @@ fn audits_of_a_killed_run_are_ended_and_files_that_stay_are_named() {
     let words = SqlServer.clear(&server.url("me")).unwrap();
     assert!(words.contains("ended what it wrote down"), "{words}");
     assert!(words.contains("the server keeps the files /var/opt/logs/hopcost_"), "{words}");
-    assert_eq!(server.state().audits, [None; 2]);
+    assert_eq!(server.state().audits, [None; 3]);
 }
 
 #[test]
@@ -301,7 +338,7 @@ fn nothing_is_written_down_where_the_server_may_not_be_changed_or_is_too_old() {
     let seat = || Seat { audit: Some(Audit::Statements), ..seat() };
     let words = instance.session(seat()).err().unwrap().to_string();
     assert!(words.contains("--allow-server-changes"), "{words}");
-    assert_eq!(server.state().audits, [None; 2]);
+    assert_eq!(server.state().audits, [None; 3]);
     instance.close().unwrap();
     server.state().version = "12.0.6024.0";
     let instance = open(&server.url("me"), true).unwrap();
@@ -309,6 +346,39 @@ fn nothing_is_written_down_where_the_server_may_not_be_changed_or_is_too_old() {
     assert!(words.contains("no statement 'begin_audit' for version 12"), "{words}");
     instance.close().unwrap();
     assert!(server.state().database.is_none());
+}
+
+#[test]
+fn who_inserts_is_as_far_from_the_log_writers_as_is_asked_for() {
+    let server = StandIn::start();
+    let instance = open(&server.url("me"), true).unwrap();
+    let cpus: Vec<CpuId> = topology::read(&Root::live()).limits.cpus.iter().take(2).collect();
+    let [first, second] = cpus[..] else { panic!("this test needs two CPUs") };
+    let seat = |log_writer| Seat { worker: Some(first), log_writer: Some(log_writer), ..seat() };
+    for (writer, asked, belongs) in [
+        (first, first, first),
+        (second, first, second),
+        (second, second, first),
+        (first, second, second),
+    ] {
+        server.state().log_writers = vec![writer.0];
+        let mut session = instance.session(seat(asked)).unwrap();
+        session.begin_window();
+        session.execute(&REQUEST).unwrap();
+        assert_eq!(server.state().affinity, belongs.to_string(), "{writer} {asked}");
+        let proved = session.counted().proved;
+        assert_eq!((proved["log_writer_in_place"], proved["answered_in_place"]), ([1, 1], [1, 1]));
+        // What the server moves is no longer as far.
+        server.state().log_writers = vec![writer.0, if writer == first { second } else { first }.0];
+        assert_eq!(session.counted().proved["log_writer_in_place"], [1, 2]);
+    }
+    let words = instance.session(seat(first)).err().unwrap().to_string();
+    assert!(words.contains("same-cpu: no CPU here is that far"), "{words}");
+    instance.close().unwrap();
+    assert_eq!(server.state().affinity, BOUND);
+    let instance = open(&server.url("me"), false).unwrap();
+    let words = instance.session(seat(first)).err().unwrap().to_string();
+    assert!(words.contains("--allow-server-changes"), "{words}");
 }
 
 #[test]
@@ -325,6 +395,47 @@ fn azure_is_bound_to_nothing() {
     let notes = instance.close().unwrap().join("\n");
     assert!(notes.contains("Azure SQL Managed Instance"), "{notes}");
     assert!(!server.state().said.iter().any(|sql| sql.starts_with("ALTER SERVER")));
+}
+
+#[test]
+fn a_user_of_the_systems_shows_what_the_server_asks_for() {
+    let server = StandIn::start();
+    let address = address_of(&server.url_with("me", "sslmode=disable")).unwrap();
+    for (answer, is_let_in) in [("more", true), ("other", false)] {
+        let wire = Wire::connect_with(&address, &mut |by_server| match by_server {
+            b"" => Ok(b"first".to_vec()),
+            b"and" => Ok(answer.as_bytes().to_vec()),
+            other => Err(format!("{other:?} was not said")),
+        });
+        assert_eq!(wire.is_ok(), is_let_in, "{:?}", wire.err().map(|error| error.to_string()));
+    }
+    // Nobody has a ticket for it.
+    let words = Wire::connect(&address).err().unwrap().to_string();
+    assert!(words.contains("no password is known"), "{words}");
+}
+
+#[test]
+fn tls_is_spoken_from_the_first_byte_on_where_that_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    certificate::certificate(dir.path(), "localhost");
+    let server = StandIn::within_tls(dir.path());
+    let root = dir.path().join("server.crt").display().to_string();
+    let strictly = "sslnegotiation=direct&sslmode";
+    for (options, outcome) in [
+        (format!("{strictly}=verify-full&sslrootcert={root}"), Ok("16.0.4135.4")),
+        (format!("{strictly}=require"), Ok("16.0.4135.4")),
+        (format!("{strictly}=verify-full&sslrootcert={root}&host=127.0.0.1"), Err("certificate")),
+        ("sslmode=require".to_owned(), Err("closed")),
+    ] {
+        let address = address_of(&server.url_with("me:secret", &options)).unwrap();
+        match (Wire::connect(&address), outcome) {
+            (Ok(wire), Ok(version)) => assert_eq!(wire.version, version),
+            (Err(error), Err(words)) => assert!(error.to_string().contains(words), "{error}"),
+            (got, _) => panic!("{options}: {:?}", got.err().map(|error| error.to_string())),
+        }
+    }
+    let words = address_of("//me@host/?sslnegotiation=direct").unwrap_err();
+    assert!(words.contains("sslmode=require"), "{words}");
 }
 
 #[test]

@@ -48,6 +48,7 @@ pub mod token {
     pub const ROW: u8 = 0xd1;
     pub const ROW_WITH_MISSING: u8 = 0xd2;
     pub const ENVIRONMENT: u8 = 0xe3;
+    pub const TICKET: u8 = 0xed;
     pub const DONE: u8 = 0xfd;
     pub const DONE_IN_PROCEDURE: u8 = 0xff;
 }
@@ -85,6 +86,8 @@ pub struct Told {
     pub collation: [u8; 5],
     /// Its name: `Microsoft SQL Server`.
     pub program: String,
+    /// What it shows to whoever has shown a ticket.
+    pub ticket: Option<Vec<u8>>,
     /// What it wrote in words that are no errors.
     pub words: Vec<String>,
 }
@@ -171,6 +174,7 @@ impl Told {
                 body.bytes(5);
                 self.program = body.text(1);
             }
+            token::TICKET => self.ticket = Some(part(reader).0.to_vec()),
             token::ENVIRONMENT => self.environment(part(reader)),
             token::FEATURES => features(reader),
             token::ORDER | token::TABLE_NAME | token::COLUMN_INFO => _ = part(reader),

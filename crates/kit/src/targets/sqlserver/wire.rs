@@ -5,7 +5,7 @@
 //! its own: who calls waits.
 //!
 //! Limits: one statement at a time, no transactions of ours; a login by name and password, as SQL Server has
-//! them itself; TLS 1.2 within the protocol, and not around it as TDS 8 has it.
+//! them itself, or by a ticket of Kerberos'; TLS within the protocol is 1.2, around it (TDS 8) the newest.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -40,6 +40,9 @@ impl From<io::Error> for WireError {
         Self::Lost(words(&error))
     }
 }
+
+/// What a user of the system's shows next, after what the server has shown.
+pub type Show<'a> = dyn FnMut(&[u8]) -> Result<Vec<u8>, String> + 'a;
 
 /// The rows of an answer, as text.
 pub type Rows = Vec<Vec<Option<String>>>;
@@ -77,6 +80,12 @@ pub mod procedure {
 impl Wire {
     /// Connects, and is let in.
     pub fn connect(address: &Address) -> Result<Self, WireError> {
+        let mut ticket = None;
+        Self::connect_with(address, &mut |by_server| login::shown(address, &mut ticket, by_server))
+    }
+
+    /// The same, with what is to be shown.
+    pub fn connect_with(address: &Address, show: &mut Show<'_>) -> Result<Self, WireError> {
         let told = |words: String| WireError::Lost(format!("sqlserver:{address}: {words}"));
         let stream = Stream::open(address, Path::to_path_buf).map_err(told)?;
         let mut wire = Self {
@@ -88,7 +97,8 @@ impl Wire {
             number: 0,
             version: String::new(),
         };
-        wire.be_let_in(address).map_err(|error| match error {
+        let is_in = wire.agree(address).and_then(|()| wire.be_let_in(address, show));
+        is_in.map_err(|error| match error {
             WireError::Server(said) => told(said.to_string()),
             WireError::Lost(words) => told(words),
         })?;
@@ -96,20 +106,41 @@ impl Wire {
         Ok(wire)
     }
 
-    fn be_let_in(&mut self, address: &Address) -> Result<(), WireError> {
-        let lost = |words: &str| WireError::Lost(words.to_owned());
+    /// What is encrypted.
+    fn agree(&mut self, address: &Address) -> Result<(), WireError> {
+        if address.tls_at_once.is_some() {
+            self.channel.go_on(|stream| stream.encrypted(address)).map_err(WireError::Lost)?;
+        }
         self.say(kind::PRELOGIN, &login::first(address))?;
         let answer = self.message()?;
-        if login::is_encrypted(&answer, address.tls).map_err(lost)? {
+        let lost = |words: &str| WireError::Lost(words.to_owned());
+        if address.tls_at_once.is_none()
+            && login::is_encrypted(&answer, address.tls).map_err(lost)?
+        {
             let over = |stream: &Stream| stream.encrypted_in(address, Some(login::ENVELOPE));
             self.channel.go_on(over).map_err(WireError::Lost)?;
         }
+        Ok(())
+    }
+
+    fn be_let_in(&mut self, address: &Address, show: &mut Show<'_>) -> Result<(), WireError> {
         // It is shown to who looks who is connected.
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        self.say(kind::LOGIN, &login::login(address, host.trim(), PACKET_BYTES))?;
-        self.until_done(|_| Ok(()))?;
+        let shown = show(&[]).map_err(WireError::Lost)?;
+        self.say(kind::LOGIN, &login::login(address, &shown, host.trim(), PACKET_BYTES))?;
+        loop {
+            self.until_done(|_| Ok(()))?;
+            let Some(by_server) = self.told.ticket.take() else { break };
+            let shown = show(&by_server).map_err(WireError::Lost)?;
+            if !shown.is_empty() {
+                self.say(kind::TICKET, &shown)?;
+            } else if !self.told.program.is_empty() {
+                break;
+            }
+        }
         if self.told.program.is_empty() {
-            return Err(lost("it let us in without a word: is it SQL Server?"));
+            let words = "it let us in without a word: is it SQL Server?";
+            return Err(WireError::Lost(words.to_owned()));
         }
         self.packet_bytes = self.told.packet_bytes.unwrap_or(FIRST_PACKET_BYTES);
         let version = "SELECT CAST(SERVERPROPERTY('ProductVersion') AS varchar(60)), @@SPID";

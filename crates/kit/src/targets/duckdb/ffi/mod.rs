@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use libloading::Library;
 
+use super::super::interface::interface;
 use super::super::remote::with_literals;
 
 /// Its number for a success.
@@ -42,29 +43,6 @@ impl RawRows {
         deprecated: ptr::null_mut(),
         error: ptr::null_mut(),
         data: ptr::null_mut(),
-    };
-}
-
-macro_rules! interface {
-    ($($name:ident($($argument:ty),*) $(-> $answer:ty)?;)*) => {
-        /// The functions, by the library's own names.
-        struct Interface {
-            $($name: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)*
-            /// They live as long as this does.
-            _library: Library,
-        }
-
-        impl Interface {
-            fn of(library: Library) -> Result<Self, libloading::Error> {
-                Ok(Self {
-                    $(
-                        // SAFETY: the name and its type are those of duckdb.h, versions 1.1 and later.
-                        $name: unsafe { *library.get(concat!(stringify!($name), "\0").as_bytes())? },
-                    )*
-                    _library: library,
-                })
-            }
-        }
     };
 }
 

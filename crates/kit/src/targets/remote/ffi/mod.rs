@@ -1,0 +1,203 @@
+//! A user of the system's, as Kerberos proves it to a server: libgssapi_krb5, loaded when a server asks for it.
+//!
+//! Method: the library takes the ticket that `kinit` (or a key table) has left, and makes of it what the server is
+//! shown; what the server shows in return it looks at, too. No secret is held here.
+#![allow(unsafe_code)] // the library speaks C
+
+use std::ffi::c_void;
+use std::ptr;
+
+use libloading::Library;
+
+use super::super::interface::interface;
+
+/// A handle of the library's.
+type Handle = *mut c_void;
+
+/// Bytes, the library's or ours.
+#[repr(C)]
+struct Bytes {
+    length: usize,
+    value: *mut c_void,
+}
+
+/// What something is, by a number that the world has for it.
+#[repr(C)]
+struct Kind {
+    length: u32,
+    bytes: *const c_void,
+}
+
+/// None yet.
+const NONE: Bytes = Bytes { length: 0, value: ptr::null_mut() };
+
+interface! {
+    gss_import_name(*mut u32, *const Bytes, *const Kind, *mut Handle) -> u32;
+    gss_release_name(*mut u32, *mut Handle) -> u32;
+    gss_init_sec_context(
+        *mut u32,
+        Handle,
+        *mut Handle,
+        Handle,
+        *const Kind,
+        u32,
+        u32,
+        Handle,
+        *const Bytes,
+        *mut *const Kind,
+        *mut Bytes,
+        *mut u32,
+        *mut u32
+    ) -> u32;
+    gss_delete_sec_context(*mut u32, *mut Handle, *mut Bytes) -> u32;
+    gss_release_buffer(*mut u32, *mut Bytes) -> u32;
+    gss_display_status(*mut u32, u32, i32, *const Kind, *mut u32, *mut Bytes) -> u32;
+}
+
+/// MIT's, and Heimdal's.
+const LIBRARIES: [&str; 2] = ["libgssapi_krb5.so.2", "libgssapi.so.3"];
+const MISSING: &str = "\
+    no ticket of Kerberos' can be shown, as libgssapi_krb5.so.2 is not here: it comes with Debian's \
+    libgssapi-krb5-2 and Red Hat's krb5-libs";
+const NO_TICKET: &str = "'klist' shows which tickets there are, and 'kinit' gets one";
+
+/// Kerberos, 1.2.840.113554.1.2.2.
+const KERBEROS: Kind = kind(b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02");
+/// `service@host`, 1.2.840.113554.1.2.1.4.
+const SERVICE: Kind = kind(b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x01\x04");
+/// `service/host:port`, as Kerberos itself has it, 1.2.840.113554.1.2.2.1.
+const PRINCIPAL: Kind = kind(b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02\x01");
+
+const fn kind(bytes: &'static [u8]) -> Kind {
+    Kind { length: bytes.len() as u32, bytes: bytes.as_ptr().cast() }
+}
+
+/// Both ends prove who they are.
+const MUTUAL: u32 = 2;
+/// These bits of an answer are errors.
+const ERRORS: u32 = 0xffff_0000;
+/// Whose words for an error are asked for.
+const OF_LIBRARY: i32 = 1;
+const OF_KERBEROS: i32 = 2;
+
+/// A ticket that is shown to one server.
+pub struct Ticket {
+    api: Interface,
+    /// The server, by its name.
+    server: Handle,
+    context: Handle,
+}
+
+impl Ticket {
+    /// For a server that is known as `service/host:port`, or `service@host`.
+    pub fn to(server: &str) -> Result<Self, String> {
+        // SAFETY: a library may do anything when it is loaded; these are the system's own.
+        let found = LIBRARIES.iter().find_map(|name| unsafe { Library::new(name) }.ok());
+        let api = Interface::of(found.ok_or(MISSING)?).map_err(|error| error.to_string())?;
+        let mut ticket = Self { api, server: ptr::null_mut(), context: ptr::null_mut() };
+        let (mut minor, name) = (0, lent(server.as_bytes()));
+        let kind = if server.contains('@') { &SERVICE } else { &PRINCIPAL };
+        // SAFETY: all pointers are to values that outlive the call, which copies the name.
+        let major = unsafe {
+            (ticket.api.gss_import_name)(
+                &raw mut minor,
+                &raw const name,
+                kind,
+                &raw mut ticket.server,
+            )
+        };
+        if major & ERRORS == 0 { Ok(ticket) } else { Err(ticket.words(major, minor)) }
+    }
+
+    /// What is to be shown next, after what the server has shown: first nothing, and at last nothing more.
+    pub fn shown(&mut self, by_server: &[u8]) -> Result<Vec<u8>, String> {
+        let (mut minor, heard, mut said) = (0, lent(by_server), NONE);
+        // SAFETY: all pointers are to values that outlive the call; what may be missing is null.
+        let major = unsafe {
+            (self.api.gss_init_sec_context)(
+                &raw mut minor,
+                ptr::null_mut(),
+                &raw mut self.context,
+                self.server,
+                &KERBEROS,
+                MUTUAL,
+                0,
+                ptr::null_mut(),
+                &raw const heard,
+                ptr::null_mut(),
+                &raw mut said,
+                ptr::null_mut(),
+                ptr::null_mut(),
+            )
+        };
+        let said = self.taken(said);
+        if major & ERRORS == 0 { Ok(said) } else { Err(self.words(major, minor)) }
+    }
+
+    /// The bytes of the library's, which gets them back.
+    fn taken(&self, mut bytes: Bytes) -> Vec<u8> {
+        if bytes.value.is_null() {
+            return Vec::new();
+        }
+        let mut minor = 0;
+        // SAFETY: the library has given so many bytes, and they are not looked at after they are given back.
+        unsafe {
+            let copy = std::slice::from_raw_parts(bytes.value.cast::<u8>(), bytes.length).to_vec();
+            (self.api.gss_release_buffer)(&raw mut minor, &raw mut bytes);
+            copy
+        }
+    }
+
+    /// What went wrong, in the library's words and in Kerberos'.
+    fn words(&self, major: u32, minor: u32) -> String {
+        let words = [(major, OF_LIBRARY), (minor, OF_KERBEROS)].map(|(code, of)| {
+            let (mut ignored, mut next, mut text) = (0, 0, NONE);
+            // SAFETY: all pointers are to values that outlive the call.
+            unsafe {
+                (self.api.gss_display_status)(
+                    &raw mut ignored,
+                    code,
+                    of,
+                    &KERBEROS,
+                    &raw mut next,
+                    &raw mut text,
+                );
+            }
+            String::from_utf8_lossy(&self.taken(text)).trim_end_matches('.').to_owned()
+        });
+        format!("Kerberos: {}; {NO_TICKET}", words.join(": "))
+    }
+}
+
+/// Bytes of ours, which the library only reads.
+fn lent(bytes: &[u8]) -> Bytes {
+    Bytes { length: bytes.len(), value: bytes.as_ptr().cast_mut().cast() }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut minor = 0;
+        // SAFETY: both are the library's own, or null, and nobody has them after this.
+        unsafe {
+            (self.api.gss_delete_sec_context)(
+                &raw mut minor,
+                &raw mut self.context,
+                ptr::null_mut(),
+            );
+            (self.api.gss_release_name)(&raw mut minor, &raw mut self.server);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_no_ticket_is_told_so() {
+        // Whatever Kerberos there is here knows no such host.
+        let words = Ticket::to("hopcost@nowhere.invalid").and_then(|mut ticket| ticket.shown(&[]));
+        let words = words.unwrap_err();
+        assert!(words.contains("kinit") || words == MISSING, "{words}");
+    }
+}

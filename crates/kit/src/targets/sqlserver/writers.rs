@@ -1,0 +1,64 @@
+//! The threads that write the log, and where who inserts has to work to be as far from them as a level wants.
+//!
+//! Method: they cannot be moved, so that the server is bound to a CPU that is as far from all of them as the level's
+//! two CPUs are from each other. After each window they are looked for again.
+//!
+//! Limits: experimental, as nothing of it could be tried on SQL Server itself. From 2016 on there are several, all of
+//! one node: what is near one of them may be far from another, and then there is no such CPU.
+
+use hopcost_core::{CpuId, CpuSet, DistanceClass, Known, Machine, Reason, Seat};
+
+use super::wire::{Wire, WireError};
+
+/// Where a session stands that writes the log.
+#[derive(Clone, Debug)]
+pub struct Post {
+    /// Who inserts works there,
+    pub cpu: CpuId,
+    /// with the log writers on these.
+    in_place: Vec<CpuId>,
+}
+
+/// The CPUs of the log writers.
+pub fn cpus(wire: &mut Wire) -> Result<Vec<CpuId>, WireError> {
+    let rows = wire.query(wire.script("log_writers")?)?;
+    let cpu = |row: Vec<Option<String>>| row.into_iter().next()??.parse().ok().map(CpuId);
+    Ok(rows.into_iter().filter_map(cpu).collect())
+}
+
+impl Post {
+    /// Where this seat's session belongs, with the log written on these CPUs.
+    pub fn of(seat: &Seat, machine: &Machine, writers: &[CpuId]) -> Result<Option<Self>, Reason> {
+        let (Some(worker), Some(log_writer)) = (seat.worker, seat.log_writer) else {
+            return Ok(None);
+        };
+        if writers.is_empty() {
+            return Err("the server does not tell where it writes its log".into());
+        }
+        let asked = known(machine.cpu_distance(worker, log_writer))?;
+        let is_so_far = |from: CpuId, to: CpuId| matches!(machine.cpu_distance(from, to), Known::Is(class) if class == asked);
+        let as_asked = |cpu: &CpuId| writers.iter().all(|writer| is_so_far(*cpu, *writer));
+        let none = || {
+            let cpus: CpuSet = writers.iter().copied().collect();
+            format!(
+                "{asked}: no CPU here is that far from all that write the server's log, on CPU {cpus}"
+            )
+        };
+        let cpu = machine.limits.cpus.iter().find(as_asked).ok_or_else(none)?;
+        let in_place = machine.limits.cpus.iter().filter(|to| is_so_far(cpu, *to)).collect();
+        Ok(Some(Self { cpu, in_place }))
+    }
+
+    /// Of the log writers, how many are as far from here as they should be.
+    pub fn proved(&self, writers: &[CpuId]) -> [u64; 2] {
+        let there = writers.iter().filter(|writer| self.in_place.contains(writer));
+        [there.count() as u64, writers.len() as u64]
+    }
+}
+
+fn known(distance: Known<DistanceClass>) -> Result<DistanceClass, Reason> {
+    match distance {
+        Known::Is(class) => Ok(class),
+        Known::Missing(reason) => Err(reason),
+    }
+}
