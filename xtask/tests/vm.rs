@@ -1,18 +1,17 @@
 //! What must hold on machines with many memory nodes, tried on emulated ones.
 //!
-//! One machine at a time: each takes all CPUs of a small host.
+//! One machine at a time: probes keep all CPUs of a small host busy.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::MutexGuard;
 
 use serde_json::Value;
 use xtask::test::build_saboteur;
-use xtask::vm::{self, Kernel, Outcome, Topology, Vm};
+use xtask::vm::{self, Kernel, Load, Outcome, Topology, Turn, Vm};
 
 /// A machine with hopcost and its peers aboard, and the turn to boot it.
-fn guest(shape: &str, kernel: Kernel) -> (Vm, MutexGuard<'static, ()>) {
-    vm::guest(shape, kernel).unwrap()
+fn guest(shape: &str, kernel: Kernel) -> (Vm, Turn) {
+    vm::guest(shape, kernel, Load::All).unwrap()
 }
 
 fn json(outcome: &Outcome, name: &str) -> Value {
@@ -38,7 +37,7 @@ mod machines {
     /// All that place memory or threads; on one machine, for the time that emulation takes.
     const ALL: &[&str] =
         &["latency", "bandwidth", "cores", "switch", "log", "decommit", "pages", "smt", "loaded"];
-    /// Those that reach memory-only nodes.
+    /// Those that reach memory-only nodes, and all of many.
     const REACHING: &[&str] = &["latency", "bandwidth"];
 
     fn check(shape: &str, kernel: Kernel, names: &[&str]) {
@@ -66,7 +65,7 @@ mod machines {
         n1: n1, V6_1, USUAL;
         n2: n2, V6_1, ALL;
         n4: n4, V6_1, USUAL;
-        n8: n8, V6_1, USUAL;
+        n8: n8, V6_1, REACHING;
         n4s2: n4s2, V6_1, WITH_SIBLINGS;
         n2cxl: n2cxl, V6_1, REACHING;
         n4cxl: n4cxl, V6_1, &[];
@@ -258,7 +257,9 @@ mod probes {
 
     pub fn script(names: &[&str]) -> String {
         let line = |name: &&str| {
-            format!("hopcost probe {name} --quick --size 4M --json > /out/{name} || exit 1\n")
+            format!(
+                "hopcost probe {name} --quick --budget 1s --size 4M --json > /out/{name} || exit 1\n"
+            )
         };
         names.iter().map(line).collect()
     }
@@ -351,8 +352,8 @@ mod probes {
         let vm = vm.with(&forbid, "/usr/local/bin/forbid");
         let outcome = vm
             .run(
-                "forbid hopcost probe latency --quick --size 4M --json > /out/json || exit 1
-                 forbid hopcost probe latency --quick --size 4M > /out/text || exit 2
+                "forbid hopcost probe latency --quick --budget 1s --size 4M --json > /out/json || exit 1
+                 forbid hopcost probe latency --quick --budget 1s --size 4M > /out/text || exit 2
                  forbid hopcost doctor > /out/doctor",
             )
             .unwrap();
@@ -391,7 +392,7 @@ mod limits {
                  echo $$ > box/cgroup.procs || exit 3
                  hopcost machine --json > /out/machine || exit 4
                  hopcost machine > /out/text || exit 5
-                 hopcost probe latency --quick --size 4M --json > /out/latency || exit 6
+                 hopcost probe latency --quick --budget 1s --size 4M --json > /out/latency || exit 6
                  hopcost probe latency --quick --size 4M --nodes 0; echo $? > /out/code",
             )
             .unwrap();
@@ -420,7 +421,7 @@ mod limits {
                 "echo 0 > /sys/devices/system/cpu/cpu3/online || exit 1
                  hopcost machine --json > /out/machine || exit 2
                  hopcost machine > /out/text || exit 3
-                 hopcost probe cores --quick --json > /out/cores || exit 4
+                 hopcost probe cores --quick --budget 1s --json > /out/cores || exit 4
                  hopcost probe cores --quick --cpus 3; echo $? > /out/code",
             )
             .unwrap();
@@ -456,7 +457,7 @@ mod limits {
             .run(
                 "mkdir -m 1777 /elsewhere && cp /usr/local/bin/hopcost /elsewhere/alone && cd /elsewhere || exit 1
                  su nobody -s /bin/sh -c '/elsewhere/alone machine --json' > /out/machine || exit 2
-                 su nobody -s /bin/sh -c '/elsewhere/alone probe latency --quick --size 4M' > /out/probe || exit 3
+                 su nobody -s /bin/sh -c '/elsewhere/alone probe latency --quick --budget 1s --size 4M' > /out/probe || exit 3
                  su nobody -s /bin/sh -c '/elsewhere/alone doctor' > /out/doctor",
             )
             .unwrap();

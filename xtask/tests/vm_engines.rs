@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 use xtask::libduckdb;
 use xtask::test::build_hopcost;
-use xtask::vm::{self, Kernel};
+use xtask::vm::{self, Kernel, Load};
 
 /// A query of one table: the guest is slow.
 const EXPERIMENT: &str = r#"
@@ -94,7 +94,7 @@ fn mariadb_and_duckdb_are_placed_on_n2() {
     let dir = dir.path();
     loaded(dir);
     std::fs::write(dir.join("both-arms.toml"), EXPERIMENT).unwrap();
-    let (mut vm, _turn) = vm::guest("n2", Kernel::V6_1).unwrap();
+    let (mut vm, _turn) = vm::guest("n2", Kernel::V6_1, Load::One).unwrap();
     for file in ["data.tar", "share.tar", "both-arms.toml"] {
         vm = vm.with(&dir.join(file), &format!("/{file}"));
     }

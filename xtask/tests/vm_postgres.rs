@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 use xtask::newer_postgres::NewerPostgres;
 use xtask::test::build_hopcost;
-use xtask::vm::{self, Kernel, Outcome};
+use xtask::vm::{self, Kernel, Load, Outcome};
 
 /// The shared buffers and a copy of the data for each node, beside the initial RAM disk.
 const MIB_PER_NODE: u32 = 1100;
@@ -139,7 +139,7 @@ fn run(shape: &str, newer: Option<&NewerPostgres>, runs: &[Run<'_>], then: &str)
     let zones = ["usr/share/zoneinfo/UTC", "usr/share/zoneinfo/Etc/UTC"].map(Path::new);
     let what: Vec<&Path> = shared.iter().map(PathBuf::as_path).chain(zones).collect();
     tar(&dir.join("share.tar"), Path::new("/"), &what);
-    let (mut vm, _turn) = vm::guest(shape, Kernel::V6_1).unwrap();
+    let (mut vm, _turn) = vm::guest(shape, Kernel::V6_1, Load::One).unwrap();
     let mut files = vec!["data.tar".to_owned(), "share.tar".to_owned()];
     if let Some(newer) = newer {
         newer.pack(&dir.join("newer.tar")).unwrap();

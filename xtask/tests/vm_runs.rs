@@ -4,12 +4,11 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::MutexGuard;
 
 use serde_json::Value;
 use tempfile::TempDir;
 use xtask::test::{build_hopcost, build_saboteur};
-use xtask::vm::{self, Kernel, Outcome, Vm};
+use xtask::vm::{self, Kernel, Load, Outcome, Turn, Vm};
 
 /// Each copy of the data has to fit on its node, beside what the initial RAM disk left there.
 const MIB_PER_NODE: u32 = 900;
@@ -23,8 +22,8 @@ const RUN: &str = "XDG_CACHE_HOME=/cache hopcost run remote-memory --quick --sca
 const WORKING: &str = "until [ $(ls /proc/$run/task | wc -l) -gt 6 ]; do sleep 1; done";
 
 /// A guest that finds the data in its cache: generating it would take it minutes.
-fn guest(shape: &str) -> (Vm, MutexGuard<'static, ()>, TempDir) {
-    let (mut vm, turn) = vm::guest(shape, Kernel::V6_1).unwrap();
+fn guest(shape: &str) -> (Vm, Turn, TempDir) {
+    let (mut vm, turn) = vm::guest(shape, Kernel::V6_1, Load::One).unwrap();
     let cache = tempfile::tempdir().unwrap();
     for file in generated(&cache) {
         let to = format!("/cache/hopcost/{}", file.file_name().unwrap().to_string_lossy());
@@ -108,7 +107,7 @@ const FEW_ROWS: &str = "20000";
 /// says; and of an instance per node each stream asks its own.
 #[test]
 fn policies_and_instances_are_placed_on_n2() {
-    let (mut vm, _turn) = vm::guest("n2", Kernel::V6_1).unwrap();
+    let (mut vm, _turn) = vm::guest("n2", Kernel::V6_1, Load::One).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let drive = Command::new(build_hopcost().unwrap())
         .args(["drive", "sqlite:", "--workload", "reporting_p2", "--scale", FEW_ROWS])

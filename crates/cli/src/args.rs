@@ -107,6 +107,11 @@ pub struct ProbeArgs {
     pub names: Vec<String>,
     #[command(flatten)]
     effort: EffortArgs,
+    /// Time that each probe may take, as 2s [default: 20s; 6s with --quick, 90s with --full]
+    ///
+    /// Six rounds of samples are taken however long they take: an interval needs as many.
+    #[arg(long, value_name = "TIME", value_parser = settings::seconds)]
+    pub budget: Option<f64>,
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long)]
     pub json: bool,

@@ -189,7 +189,9 @@ fn what_would_be_said_to_sql_server_is_listed_without_one() {
         "-- for 2012 to 2019; experimental: never tried on a server",
         "ALTER SERVER CONFIGURATION SET PROCESS AFFINITY CPU = AUTO;",
         "CREATE SERVER AUDIT {name} TO FILE",
-        "-- not applicable: the level 'same_cpu' places a log writer",
+        "sys.sp_trace_create",
+        "-- log-distance on sqlserver://sa@nowhere.invalid",
+        "-- not applicable: the level 'postmaster' places parallel workers",
     ] {
         assert!(text.contains(words), "{words}");
     }

@@ -1,19 +1,48 @@
 //! An emulated machine with hopcost aboard, for tests.
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use anyhow::Result;
 
 use super::{Kernel, Vm};
 use crate::test::build_hopcost;
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// What a guest does with the CPUs of a small host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// It keeps one busy: two such guests run at a time.
+    One = 1,
+    /// Its threads wait for each other, and beside another guest's for long: it runs alone.
+    All = 2,
+}
 
-/// A machine of this shape with hopcost and its peers aboard, and the turn to boot it: each takes all
-/// CPUs of a small host.
-pub fn guest(shape: &str, kernel: Kernel) -> Result<(Vm, MutexGuard<'static, ()>)> {
-    let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+static TAKEN: Mutex<u32> = Mutex::new(0);
+static GIVEN_BACK: Condvar = Condvar::new();
+
+/// The turn to boot a machine, until it is dropped.
+pub struct Turn(Load);
+
+impl Turn {
+    fn take(load: Load) -> Self {
+        let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_too_much = |taken: &mut u32| *taken + load as u32 > Load::All as u32;
+        let taken = GIVEN_BACK.wait_while(taken, is_too_much);
+        *taken.unwrap_or_else(PoisonError::into_inner) += load as u32;
+        Self(load)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= self.0 as u32;
+        GIVEN_BACK.notify_all();
+    }
+}
+
+/// A machine of this shape with hopcost and its peers aboard, and the turn to boot it.
+pub fn guest(shape: &str, kernel: Kernel, load: Load) -> Result<(Vm, Turn)> {
+    let turn = Turn::take(load);
     let vm = Vm::new(shape.parse().map_err(anyhow::Error::msg)?, kernel)
         .with(&build_hopcost()?, "/usr/local/bin/hopcost")
         .with(Path::new("/usr/bin/numactl"), "/usr/local/bin/numactl")

@@ -27,7 +27,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use tempfile::TempDir;
 
-pub use guest::guest;
+pub use guest::{Load, Turn, guest};
 pub use kernel::Kernel;
 pub use topology::Topology;
 

@@ -44,6 +44,9 @@ struct NotRun {
 pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
     let machine = topology::read(&Root::live());
     let site = site(args, &machine)?;
+    let timing = Timing::of(site.effort);
+    let budget = args.budget.map_or(timing.budget, Duration::from_secs_f64);
+    let timing = Timing { budget, ..timing };
     let stop = interrupt::watch()?;
     let mut journal = Journal::new(&super::state_dir());
     let probes: Vec<&&dyn Probe> = PROBES.iter().filter(|probe| wanted(args, **probe)).collect();
@@ -59,7 +62,7 @@ pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        match run_one(*probe, &site, &stop) {
+        match run_one(*probe, &site, timing, &stop) {
             Ok(found) => {
                 if !args.json {
                     show(&found)?;
@@ -114,9 +117,9 @@ impl Report<'_> {
 fn run_one(
     probe: &dyn Probe,
     site: &Site<'_>,
+    timing: Timing,
     stop: &AtomicBool,
 ) -> Result<WithPublished, ProbeError> {
-    let timing = Timing::of(site.effort);
     let report =
         run_probe(probe, site, timing, stop, &mut Progress::of(probe.name(), Duration::ZERO))?;
     Ok(WithPublished { report, published: published::beside(probe.name()) })
