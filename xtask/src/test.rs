@@ -40,9 +40,20 @@ fn step(what: &str, arguments: &[&str]) -> Result<()> {
     command::run(cargo().args(arguments))
 }
 
-/// The same cargo that runs us.
+/// The same cargo that runs us, without what it sets for the program that it runs.
+///
+/// A build script that asks to be run again if one of these changes (ring's does) would be run again, and all that
+/// depends on it built again, each time that a developer goes from `cargo build` to `cargo xtask` and back.
 pub fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(project());
+    for (name, _) in std::env::vars_os() {
+        let set_by_cargo = name.to_str().is_some_and(|name| {
+            ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| name.starts_with(start))
+        });
+        if set_by_cargo || name == "OUT_DIR" {
+            cargo.env_remove(name);
+        }
+    }
     cargo
 }
