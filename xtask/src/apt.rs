@@ -48,6 +48,13 @@ impl Apt {
         command.args(&self.options);
         command
     }
+
+    /// Fetches packages into a directory.
+    pub fn download(&self, packages: &[&str], into: &Path) -> Result<()> {
+        let mut download = self.command("apt-get");
+        download.args(["download", "-q"]).args(packages).current_dir(into);
+        command::output(&mut download).map(drop)
+    }
 }
 
 /// Unpacks packages of the system's own suite below `root` in `dir`: where that is.
@@ -57,8 +64,7 @@ pub fn unpack(packages: &[&str], dir: &Path) -> Result<PathBuf> {
     let apt = Apt::for_suite(suite.context("this system is of no Debian suite")?, dir)?;
     let (files, root) = (dir.join("packages"), dir.join("root"));
     fs::create_dir_all(&files)?;
-    let mut download = apt.command("apt-get");
-    command::output(download.args(["download", "-q"]).args(packages).current_dir(&files))?;
+    apt.download(packages, &files)?;
     for file in files.read_dir()? {
         command::run(Command::new("dpkg-deb").arg("-x").arg(file?.path()).arg(&root))?;
     }

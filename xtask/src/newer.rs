@@ -101,9 +101,7 @@ impl Newer {
         wanted.extend(self.packages);
         wanted.sort_unstable();
         wanted.dedup();
-        command::output(
-            apt.command("apt-get").args(["download", "-q"]).args(wanted).current_dir(into),
-        )?;
+        apt.download(&wanted, into)?;
         let files = into.read_dir()?.map(|entry| Ok(entry?.file_name().into_string().ok()));
         let files: Result<Vec<Option<String>>> = files.collect();
         let mut files: Vec<String> = files?.into_iter().flatten().collect();

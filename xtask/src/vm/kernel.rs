@@ -55,9 +55,7 @@ impl Kernel {
             .lines()
             .find_map(|line| line.trim().strip_prefix("Depends: "))
             .with_context(|| format!("{} has no cloud kernel", self.suite()))?;
-        command::output(
-            apt.command("apt-get").args(["download", "-q", package]).current_dir(&dir),
-        )?;
+        apt.download(&[package], &dir)?;
         let deb = file_in(&dir, |name| name.starts_with("linux-image"))?;
         command::run(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(dir.join("unpacked")))?;
         let unpacked = file_in(&dir.join("unpacked/boot"), |name| name.starts_with("vmlinuz"))?;

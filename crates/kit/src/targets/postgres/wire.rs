@@ -103,11 +103,7 @@ impl Proofs {
                 "the server asks for a ticket, which has no place on a Unix socket".to_owned()
             );
         };
-        let ticket = match &mut self.ticket {
-            Some(ticket) => ticket,
-            none => none.insert(Ticket::to(&format!("postgres@{host}"))?),
-        };
-        ticket.shown(by_server)
+        Ticket::show(&mut self.ticket, &format!("postgres@{host}"), by_server)
     }
 }
 

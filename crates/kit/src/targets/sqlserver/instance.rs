@@ -150,14 +150,15 @@ impl Server {
 
     /// Where a session works whose distance from the log writers is asked for.
     fn post(&self, seat: &Seat) -> Result<Option<Post>, TargetError> {
-        if seat.log_writer.is_none() {
+        let (Some(worker), Some(log_writer)) = (seat.worker, seat.log_writer) else {
             return Ok(None);
-        }
+        };
         if self.affinity.is_none() {
             return Err(TargetError::NotHere(IS_NOT_BOUND.into()));
         }
         let writers = writers::cpus(&mut self.warden()).map_err(failed)?;
-        Post::of(seat, &self.machine, &writers).map_err(TargetError::NotHere)
+        let post = Post::of([worker, log_writer], &self.machine, &writers);
+        post.map(Some).map_err(TargetError::NotHere)
     }
 
     /// Who has statements written down.

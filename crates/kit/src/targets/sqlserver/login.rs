@@ -91,15 +91,8 @@ pub fn shown(
     let (None, Place::Host(host)) = (&address.password, &address.place) else {
         return Ok(Vec::new());
     };
-    let told = |words| format!("{NO_PASSWORD} {words}");
-    let ticket = match ticket {
-        Some(ticket) => ticket,
-        none => {
-            let server = format!("MSSQLSvc/{host}:{}", address.port);
-            none.insert(Ticket::to(&server).map_err(told)?)
-        }
-    };
-    ticket.shown(by_server).map_err(told)
+    let shown = Ticket::show(ticket, &format!("MSSQLSvc/{host}:{}", address.port), by_server);
+    shown.map_err(|words| format!("{NO_PASSWORD} {words}"))
 }
 
 /// Who asks, and for what; a user of the system's shows a ticket.

@@ -6,7 +6,7 @@
 //! Limits: experimental, as nothing of it could be tried on SQL Server itself. From 2016 on there are several, all of
 //! one node: what is near one of them may be far from another, and then there is no such CPU.
 
-use hopcost_core::{CpuId, CpuSet, DistanceClass, Known, Machine, Reason, Seat};
+use hopcost_core::{CpuId, CpuSet, Known, Machine, Reason};
 
 use super::wire::{Wire, WireError};
 
@@ -27,16 +27,20 @@ pub fn cpus(wire: &mut Wire) -> Result<Vec<CpuId>, WireError> {
 }
 
 impl Post {
-    /// Where this seat's session belongs, with the log written on these CPUs.
-    pub fn of(seat: &Seat, machine: &Machine, writers: &[CpuId]) -> Result<Option<Self>, Reason> {
-        let (Some(worker), Some(log_writer)) = (seat.worker, seat.log_writer) else {
-            return Ok(None);
-        };
+    /// Where a session belongs that is to be as far from the log writers, on these CPUs, as `one` is from `other`.
+    pub fn of(
+        [one, other]: [CpuId; 2],
+        machine: &Machine,
+        writers: &[CpuId],
+    ) -> Result<Self, Reason> {
         if writers.is_empty() {
             return Err("the server does not tell where it writes its log".into());
         }
-        let asked = known(machine.cpu_distance(worker, log_writer))?;
-        let is_so_far = |from: CpuId, to: CpuId| matches!(machine.cpu_distance(from, to), Known::Is(class) if class == asked);
+        let asked = match machine.cpu_distance(one, other) {
+            Known::Is(class) => class,
+            Known::Missing(reason) => return Err(reason),
+        };
+        let is_so_far = |from: CpuId, to: CpuId| machine.cpu_distance(from, to).ok() == Some(asked);
         let as_asked = |cpu: &CpuId| writers.iter().all(|writer| is_so_far(*cpu, *writer));
         let none = || {
             let cpus: CpuSet = writers.iter().copied().collect();
@@ -46,19 +50,12 @@ impl Post {
         };
         let cpu = machine.limits.cpus.iter().find(as_asked).ok_or_else(none)?;
         let in_place = machine.limits.cpus.iter().filter(|to| is_so_far(cpu, *to)).collect();
-        Ok(Some(Self { cpu, in_place }))
+        Ok(Self { cpu, in_place })
     }
 
     /// Of the log writers, how many are as far from here as they should be.
     pub fn proved(&self, writers: &[CpuId]) -> [u64; 2] {
         let there = writers.iter().filter(|writer| self.in_place.contains(writer));
         [there.count() as u64, writers.len() as u64]
-    }
-}
-
-fn known(distance: Known<DistanceClass>) -> Result<DistanceClass, Reason> {
-    match distance {
-        Known::Is(class) => Ok(class),
-        Known::Missing(reason) => Err(reason),
     }
 }

@@ -89,8 +89,21 @@ pub struct Ticket {
 }
 
 impl Ticket {
+    /// What is to be shown next, after what the server has shown; the ticket is got when it is first needed.
+    pub fn show(
+        ticket: &mut Option<Self>,
+        server: &str,
+        by_server: &[u8],
+    ) -> Result<Vec<u8>, String> {
+        let ticket = match ticket {
+            Some(ticket) => ticket,
+            none => none.insert(Self::to(server)?),
+        };
+        ticket.shown(by_server)
+    }
+
     /// For a server that is known as `service/host:port`, or `service@host`.
-    pub fn to(server: &str) -> Result<Self, String> {
+    fn to(server: &str) -> Result<Self, String> {
         // SAFETY: a library may do anything when it is loaded; these are the system's own.
         let found = LIBRARIES.iter().find_map(|name| unsafe { Library::new(name) }.ok());
         let api = Interface::of(found.ok_or(MISSING)?).map_err(|error| error.to_string())?;
@@ -109,8 +122,8 @@ impl Ticket {
         if major & ERRORS == 0 { Ok(ticket) } else { Err(ticket.words(major, minor)) }
     }
 
-    /// What is to be shown next, after what the server has shown: first nothing, and at last nothing more.
-    pub fn shown(&mut self, by_server: &[u8]) -> Result<Vec<u8>, String> {
+    /// At first the server has shown nothing, and at last there is nothing more to be shown.
+    fn shown(&mut self, by_server: &[u8]) -> Result<Vec<u8>, String> {
         let (mut minor, heard, mut said) = (0, lent(by_server), NONE);
         // SAFETY: all pointers are to values that outlive the call; what may be missing is null.
         let major = unsafe {
@@ -196,7 +209,7 @@ mod tests {
     #[test]
     fn who_has_no_ticket_is_told_so() {
         // Whatever Kerberos there is here knows no such host.
-        let words = Ticket::to("hopcost@nowhere.invalid").and_then(|mut ticket| ticket.shown(&[]));
+        let words = Ticket::show(&mut None, "hopcost@nowhere.invalid", &[]);
         let words = words.unwrap_err();
         assert!(words.contains("kinit") || words == MISSING, "{words}");
     }
