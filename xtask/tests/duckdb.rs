@@ -2,13 +2,6 @@
 //! library is missing or is none.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
-#[path = "../../crates/kit/tests/everything/mod.rs"]
-mod everything;
-#[path = "../../crates/kit/tests/kept/mod.rs"]
-mod kept;
-#[path = "../../crates/kit/tests/named/mod.rs"]
-mod named;
-
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::OnceLock;
@@ -21,8 +14,9 @@ use hopcost_kit::targets::duckdb;
 use hopcost_sys::affinity;
 use libtest_mimic::{Arguments, Trial};
 
-use everything::Everything;
-use named::{dataset, home, machine, open, target, workload};
+use hopcost_testkit::everything::{self, Everything};
+use hopcost_testkit::kept::kept;
+use hopcost_testkit::named::{self, dataset, home, machine, open, target, workload};
 use xtask::libduckdb;
 
 fn main() -> ExitCode {
@@ -62,7 +56,7 @@ fn setup<'a>(
     rows: u64,
     address: &'a str,
 ) -> Setup<'a> {
-    named::setup(dataset, workload, rows, address, kept::kept("tests-of-duckdb"))
+    named::setup(dataset, workload, rows, address, kept())
 }
 
 fn seat() -> Seat {

@@ -1,16 +1,13 @@
 //! Users of the system's: who has a ticket of Kerberos' is let in by a real PostgreSQL, and who has none is told so.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
-#[path = "../../crates/kit/tests/server/mod.rs"]
-mod server;
-
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use server::PostgreSql;
+use hopcost_testkit::postgresql::PostgreSql;
 use xtask::apt;
 use xtask::test::build_hopcost;
 

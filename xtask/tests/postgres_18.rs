@@ -2,14 +2,11 @@
 //! from a newer suite.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
-#[path = "../../crates/kit/tests/named/mod.rs"]
-mod named;
-
 use std::path::Path;
 
 use hopcost_core::{Answer, Instance, Known, Look, ProofMethod, Seat, Shape, Stream};
 use hopcost_sys::affinity;
-use named::{dataset, home, workload};
+use hopcost_testkit::named::{self, dataset, home, workload};
 use xtask::newer_postgres::NewerPostgres;
 
 /// A question of so many rows.

@@ -1,21 +1,15 @@
 //! Same seed, same answers: what each engine holds and says to the same questions, side by side.
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // digests are worth reading; a test may fail
 
-#[path = "../../crates/kit/tests/everything/mod.rs"]
-mod everything;
-#[path = "../../crates/kit/tests/kept/mod.rs"]
-mod kept;
-#[path = "../../crates/kit/tests/named/mod.rs"]
-mod named;
-
 use std::process::ExitCode;
 
 use hopcost_core::{Answer, Dataset, Instance, Request, Seat, Setup, Shape, Stream, Workload};
 use hopcost_kit::targets::duckdb;
 use libtest_mimic::{Arguments, Trial};
 
-use everything::Everything;
-use named::{dataset, home, workload};
+use hopcost_testkit::everything::{self, Everything};
+use hopcost_testkit::kept::kept;
+use hopcost_testkit::named::{self, dataset, home, workload};
 use xtask::{libduckdb, newer_mysql};
 
 fn main() -> ExitCode {
@@ -55,7 +49,7 @@ fn opened(
     workload: &dyn Workload,
     rows: u64,
 ) -> Box<dyn Instance> {
-    let cache = kept::kept("tests-of-same-answers");
+    let cache = kept();
     let setup = Setup { sessions: 1, ..named::setup(dataset, workload, rows, address, cache) };
     let opened = named::open(engine, &setup);
     opened.unwrap_or_else(|why| panic!("{engine}, {}: {why}", workload.name()))

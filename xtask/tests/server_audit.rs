@@ -2,15 +2,12 @@
 //! down, once, and nothing of sessions that are not to be written down.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
-#[path = "../../crates/kit/tests/named/mod.rs"]
-mod named;
-
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
 use hopcost_core::{Audit, Request, Seat};
 use hopcost_sys::affinity;
-use named::{dataset, home, workload};
+use hopcost_testkit::named::{self, dataset, home, workload};
 use xtask::apt;
 
 #[test]

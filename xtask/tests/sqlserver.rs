@@ -3,11 +3,6 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 #![allow(clippy::print_stderr)] // it says why it tries nothing
 
-#[path = "../../crates/kit/tests/everything/mod.rs"]
-mod everything;
-#[path = "../../crates/kit/tests/named/mod.rs"]
-mod named;
-
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -18,8 +13,8 @@ use hopcost_kit::targets::sqlserver::{Wire, address_of};
 use hopcost_sys::affinity;
 use libtest_mimic::{Arguments, Trial};
 
-use everything::Everything;
-use named::{dataset, home, target, workload};
+use hopcost_testkit::everything::{self, Everything};
+use hopcost_testkit::named::{self, dataset, home, target, workload};
 
 const SERVER: &str = "HOPCOST_TEST_SQLSERVER";
 

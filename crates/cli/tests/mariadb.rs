@@ -3,24 +3,16 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod at_work;
-#[path = "../../kit/tests/server/disk.rs"]
-mod disk;
 mod faults;
-#[path = "../../kit/tests/kept/mod.rs"]
-mod kept;
-#[path = "../../kit/tests/mariadb/mod.rs"]
-mod mariadb;
-#[path = "../../kit/tests/server/proxy.rs"]
-mod proxy;
 
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
 use at_work::{Server, alone, text};
-use disk::SmallDisk;
 use faults::SECRET;
-use mariadb::MariaDb;
+use hopcost_testkit::disk::SmallDisk;
+use hopcost_testkit::mariadb::MariaDb;
 
 type Bench = at_work::Bench<MariaDb>;
 

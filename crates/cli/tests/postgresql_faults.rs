@@ -2,18 +2,14 @@
 //! Each ends with words, what was finished stays, and what was made is dropped or can be.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
-#[path = "../../kit/tests/server/disk.rs"]
-mod disk;
 mod faults;
 mod on_postgresql;
-#[path = "../../kit/tests/server/proxy.rs"]
-mod proxy;
 
 use std::fs;
 use std::process::Command;
 
-use disk::SmallDisk;
 use faults::SECRET;
+use hopcost_testkit::disk::SmallDisk;
 use on_postgresql::at_work::{self, alone, text};
 use on_postgresql::{Bench, PostgreSql};
 

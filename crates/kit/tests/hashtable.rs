@@ -1,13 +1,11 @@
 //! The table that is only filled: all rows are there, of all levels' streams, on the pages asked for.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
-mod named;
-
 use hopcost_core::{
     Counted, Emulation, Home, Instance, PageSize, Seat, Session, Setup, Shape, Stream, TargetError,
 };
 
-use named::{dataset, home, workload};
+use hopcost_testkit::named::{self, dataset, home, workload};
 
 const SHAPE: Shape = Shape { rows: 40_000, sliced: true };
 

@@ -1,8 +1,6 @@
 //! A real PostgreSQL: idle, with sessions, and after they left.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
-mod server;
-
 use std::process::Child;
 use std::time::Duration;
 
@@ -11,7 +9,7 @@ use hopcost_kit::occupancy::servers::{self, Server};
 use hopcost_sys::sockets::{Doors, sessions};
 use hopcost_sys::{Root, clock, processes};
 
-use server::PostgreSql;
+use hopcost_testkit::postgresql::PostgreSql;
 
 trait Seen {
     /// As it is seen among the processes.

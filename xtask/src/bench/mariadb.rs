@@ -15,14 +15,7 @@ use super::{Cost, Goal, Table, driven, in_release, timed};
 use crate::command;
 use crate::test::build_hopcost;
 
-#[path = "../../../crates/kit/tests/kept/mod.rs"]
-#[allow(clippy::unwrap_used)] // it is the tests' own
-mod kept;
-#[path = "../../../crates/kit/tests/mariadb/mod.rs"]
-#[allow(clippy::unwrap_used)] // it is the tests' own
-mod server;
-
-use server::MariaDb;
+use hopcost_testkit::mariadb::MariaDb;
 
 const SECONDS: u32 = 4;
 

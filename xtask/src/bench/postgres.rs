@@ -16,11 +16,7 @@ use hopcost_sys::{affinity, clock};
 use super::{Cost, Goal, Table, driven, in_release, timed};
 use crate::test::build_hopcost;
 
-#[path = "../../../crates/kit/tests/server/mod.rs"]
-#[allow(clippy::unwrap_used)] // it is the tests' own
-mod server;
-
-use server::PostgreSql;
+use hopcost_testkit::postgresql::PostgreSql;
 
 const SECONDS: u32 = 3;
 /// Rows of pgbench's main table, in 100,000.

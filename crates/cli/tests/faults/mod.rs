@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Child;
 
 use crate::at_work::{Bench, NOT_PUT_BACK, PUT_BACK, Server, interrupted, text, wait_until};
-use crate::proxy::Proxy;
+use hopcost_testkit::proxy::Proxy;
 
 /// What a user's password is where nobody may find it.
 pub const SECRET: &str = "do-not-keep-me";

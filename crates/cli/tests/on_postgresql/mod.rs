@@ -3,13 +3,11 @@
 
 #[path = "../at_work/mod.rs"]
 pub mod at_work;
-#[path = "../../../kit/tests/server/mod.rs"]
-mod server;
 
 use std::path::{Path, PathBuf};
 
 use at_work::Server;
-pub use server::PostgreSql;
+pub use hopcost_testkit::postgresql::PostgreSql;
 
 pub type Bench = at_work::Bench<PostgreSql>;
 

@@ -2,8 +2,8 @@
 
 use hopcost_core::{Dataset, Workload};
 
-use super::mariadb::MariaDb;
 use super::{asks_and_is_answered, dataset, engine, open, seat, setup, target, workload};
+use hopcost_testkit::mariadb::MariaDb;
 
 const OURS: &str = "SELECT count(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'hopcost'";
 

@@ -2,8 +2,8 @@
 
 use hopcost_core::{CallError, Instance, Request, Session, Setup, Stream};
 
-use super::mariadb::MariaDb;
 use super::{certificate, dataset, open, seat, setup, target, workload};
+use hopcost_testkit::mariadb::MariaDb;
 
 const REQUEST: Request = Request { statement: 0, arguments: [1, 0, 0, 0] };
 const OURS_AT_WORK: &str =

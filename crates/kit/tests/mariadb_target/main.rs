@@ -3,17 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod attached;
-#[path = "../server/certificate.rs"]
-mod certificate;
-#[path = "../everything/mod.rs"]
-mod everything;
 mod faults;
-#[path = "../kept/mod.rs"]
-mod kept;
-#[path = "../mariadb/mod.rs"]
-mod mariadb;
-#[path = "../named/mod.rs"]
-mod named;
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -24,13 +14,14 @@ use hopcost_core::{
 };
 use hopcost_sys::affinity;
 
-use certificate::certificate;
-use everything::Everything;
-use named::{dataset, home, open, target, workload};
+use hopcost_testkit::certificate::certificate;
+use hopcost_testkit::everything::{self, Everything};
+use hopcost_testkit::named::{self, dataset, home, open, target, workload};
+use hopcost_testkit::{kept::kept, mariadb};
 
 /// Data that is kept between the tests of one run.
 fn cache() -> &'static Path {
-    kept::kept("tests-of-mysql")
+    kept()
 }
 
 fn setup<'a>(

@@ -2,9 +2,9 @@
 
 use hopcost_core::{Audit, Request, Seat, Session, TargetError};
 
-use super::named::{dataset, workload};
-use super::server::PostgreSql;
 use super::{managed, open, seat, setup};
+use hopcost_testkit::named::{dataset, workload};
+use hopcost_testkit::postgresql::PostgreSql;
 
 fn audited(audit: Audit) -> Seat {
     Seat { audit: Some(audit), ..seat() }

@@ -3,9 +3,9 @@
 
 use hopcost_core::{Counted, Instance, Request, Seat, Session, Setup, Shape, Stream, Workload};
 
-use super::named::{dataset, workload};
-use super::server::PostgreSql;
 use super::{open, seat, setup};
+use hopcost_testkit::named::{dataset, workload};
+use hopcost_testkit::postgresql::PostgreSql;
 
 fn of<'a>(workload: &'a dyn Workload, address: &'a str) -> Setup<'a> {
     setup(dataset("big_table_im"), workload, 1_000, address)

@@ -5,9 +5,9 @@ use std::os::unix::net::UnixStream;
 
 use hopcost_core::{CallError, Mail, Remote, Request};
 
-use super::named::{dataset, workload};
-use super::server::PostgreSql;
 use super::{open, seat, setup};
+use hopcost_testkit::named::{dataset, workload};
+use hopcost_testkit::postgresql::PostgreSql;
 
 /// A connection's socket, in our hands.
 fn socket(remote: &dyn Remote) -> UnixStream {

@@ -3,17 +3,9 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod audit;
-#[path = "../everything/mod.rs"]
-mod everything;
 mod filling;
-#[path = "../kept/mod.rs"]
-mod kept;
 mod mail;
-#[path = "../named/mod.rs"]
-mod named;
 mod parallel;
-#[path = "../server/mod.rs"]
-mod server;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -26,13 +18,14 @@ use hopcost_core::{
 };
 use hopcost_sys::{Root, affinity, processes};
 
-use everything::Everything;
-use named::{dataset, home, machine, open, target, workload};
-use server::PostgreSql;
+use hopcost_testkit::everything::{self, Everything};
+use hopcost_testkit::named::{self, dataset, home, machine, open, target, workload};
+use hopcost_testkit::postgresql::{self, PostgreSql};
+use hopcost_testkit::{certificate, kept::kept};
 
 /// Data that is kept between the tests of one run.
 fn cache() -> &'static Path {
-    kept::kept("tests-of-postgres")
+    kept()
 }
 
 fn setup<'a>(
@@ -47,7 +40,7 @@ fn setup<'a>(
 /// The address of a server of hopcost's own.
 fn managed() -> &'static str {
     static MANAGED: OnceLock<String> = OnceLock::new();
-    MANAGED.get_or_init(|| match server::chosen() {
+    MANAGED.get_or_init(|| match postgresql::chosen() {
         Some(programs) => format!("managed?programs={}", programs.display()),
         None => "managed".to_owned(),
     })
@@ -372,7 +365,7 @@ fn tls_is_spoken_and_certificates_are_looked_at() {
         }
     }
     let other = tempfile::tempdir().unwrap();
-    server::certificate(other.path(), "localhost");
+    certificate::certificate(other.path(), "localhost");
     let stranger = other.path().join("server.crt").display().to_string();
     for options in [
         format!("?sslmode=verify-ca&sslrootcert={stranger}"),

@@ -10,8 +10,6 @@ use hopcost_sys::{Root, topology};
 use super::standin::{BOUND, StandIn};
 use super::wire::Wire;
 use super::{SqlServer, address_of};
-#[path = "../../../tests/server/certificate.rs"]
-mod certificate;
 use crate::datasets::DATASETS;
 use crate::workloads::WORKLOADS;
 use hopcost_core::Target;
@@ -417,7 +415,7 @@ fn a_user_of_the_systems_shows_what_the_server_asks_for() {
 #[test]
 fn tls_is_spoken_from_the_first_byte_on_where_that_is_asked_for() {
     let dir = tempfile::tempdir().unwrap();
-    certificate::certificate(dir.path(), "localhost");
+    hopcost_testkit::certificate::certificate(dir.path(), "localhost");
     let server = StandIn::within_tls(dir.path());
     let root = dir.path().join("server.crt").display().to_string();
     let strictly = "sslnegotiation=direct&sslmode";

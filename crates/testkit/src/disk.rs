@@ -1,5 +1,4 @@
 //! A small disk of a test's own, which can be full.
-#![allow(dead_code)] // each test file uses its part
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Write};

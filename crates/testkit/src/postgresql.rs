@@ -1,7 +1,4 @@
 //! A PostgreSQL server of a test's own; it ends with its value.
-#![allow(dead_code)] // each test file uses its part
-
-mod certificate;
 
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -11,7 +8,8 @@ use std::time::Duration;
 
 use hopcost_sys::is_root;
 
-pub use certificate::certificate;
+use crate::certificate::certificate;
+use crate::kept::{free_port, kept};
 
 /// Where distributions put the server's programs, by version: Debian's, and the PostgreSQL project's own
 /// packages.
@@ -91,7 +89,7 @@ impl PostgreSql {
     fn made_with(within: Option<u32>, authentication: &str, more: &[&str]) -> Self {
         let user = is_root().then(|| user_named("postgres").expect(NEEDED));
         let programs = programs().expect(NEEDED);
-        let port = 20_000 + (std::process::id() % 20_000) as u16 + next();
+        let port = free_port();
         let server = Self { programs, user, dir: tempfile::tempdir().unwrap(), port, within };
         server.give(server.dir.path());
         let data = server.data().display().to_string();
@@ -114,13 +112,12 @@ impl PostgreSql {
     }
 
     /// Where an empty cluster of this version is kept, which is quicker to copy than to make; none where
-    /// nothing says which version it is, or where it could be kept.
+    /// nothing says which version it is.
     fn template(&self) -> Option<PathBuf> {
         let version =
             self.programs.strip_prefix("/usr").ok()?.parent()?.to_str()?.replace('/', "-");
         let user = self.user.map_or(0, |(user, _)| user);
-        let place = Path::new(option_env!("CARGO_TARGET_TMPDIR")?);
-        (!version.is_empty()).then(|| place.join(format!("cluster-{version}-{user}")))
+        (!version.is_empty()).then(|| kept().join(format!("cluster-{version}-{user}")))
     }
 
     fn ask_for_passwords(&self) {
@@ -269,12 +266,6 @@ impl Drop for PostgreSql {
 fn copy(from: &Path, to: &Path) -> bool {
     let copied = || Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success();
     from.is_dir() && copied()
-}
-
-/// Servers of one process each have a port.
-fn next() -> u16 {
-    static NEXT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(0);
-    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
 }
 
 /// The directory of the programs to be tried instead of those that are installed.

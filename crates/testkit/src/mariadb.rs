@@ -1,5 +1,4 @@
 //! A MariaDB server of a test's own, or a MySQL one; it ends with its value.
-#![allow(dead_code)] // each test file uses its part
 
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -11,7 +10,7 @@ use std::time::Duration;
 use hopcost_kit::targets::mysql::{Asked, Wire, read};
 use hopcost_sys::is_root;
 
-use super::kept::kept;
+use crate::kept::{free_port, kept};
 
 /// It has to be installed: `cargo xtask test` sees to that, or says what to install.
 const NEEDED: &str = "this test needs MariaDB: apt-get install mariadb-server-core";
@@ -65,7 +64,7 @@ impl MariaDb {
     }
 
     fn made(dir: tempfile::TempDir, data: PathBuf, within: Option<u32>, options: &[&str]) -> Self {
-        let port = 20_000 + (std::process::id() % 20_000) as u16 + next();
+        let port = free_port();
         let options = options.iter().map(|option| (*option).to_owned()).collect();
         let server = Self { child: Mutex::new(None), dir, data, port, options, within };
         if let Some((user, group)) = user() {
@@ -88,7 +87,7 @@ impl MariaDb {
         }
         let made = MADE.get_or_init(|| {
             self.make_tables();
-            let made = kept("tests-of-mysql").join("tables");
+            let made = kept().join(format!("tables-{}", std::process::id()));
             copy(&self.data, &made);
             made
         });
@@ -259,9 +258,4 @@ fn nobody() -> Option<(u32, u32)> {
     let line = users.lines().find_map(|line| line.strip_prefix("nobody:"))?;
     let mut ids = line.split(':').skip(1).map(str::parse);
     Some((ids.next()?.ok()?, ids.next()?.ok()?))
-}
-
-fn next() -> u16 {
-    static NEXT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(0);
-    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
 }

@@ -1,5 +1,4 @@
 //! Every row of every table, as its data set makes it: what a target must give back.
-#![allow(dead_code)] // each test file uses its part
 
 use hopcost_core::{
     Answer, Dataset, Kind, Reason, Request, Requests, Row, RowSink, Session, Shape, Statement,

@@ -1,0 +1,11 @@
+//! What hopcost's tests share: servers, disks and networks of a test's own, and places for what is made once.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+pub mod certificate;
+pub mod disk;
+pub mod everything;
+pub mod kept;
+pub mod mariadb;
+pub mod named;
+pub mod postgresql;
+pub mod proxy;
