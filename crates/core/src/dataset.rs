@@ -83,6 +83,12 @@ pub trait Dataset: Sync {
     /// Its tables when the main one has `scale` rows.
     fn tables(&self, scale: u64) -> Vec<Table>;
 
+    /// What [`Self::row`] calls the table at this position of `tables(scale)`: another number only if the table holds
+    /// other rows at this scale than at others.
+    fn source(&self, table: usize, _scale: u64) -> usize {
+        table
+    }
+
     /// Hands row `number` (from 0) of the table of this index to `sink`.
     fn row(&self, table: usize, number: u64, sink: &mut dyn RowSink);
 }

@@ -107,14 +107,12 @@ fn all_rows(dataset: &dyn Dataset, index: usize, table: &Table) -> Answer {
 pub const ALL: [(&str, u64); 3] = [("tran_stats", 1000), ("archive_view", 50), ("tpcc", 1)];
 
 impl Everything {
-    /// Of a data set, and what each of its tables is to hold. The cross product of the dimensions does not grow
-    /// with the rows: it is asked for elsewhere.
+    /// Of a data set, and what each of its tables is to hold.
     pub fn of(dataset: &dyn Dataset, rows: u64) -> (Self, Vec<Answer>) {
-        let all = dataset.tables(rows).into_iter().enumerate();
-        let asked: Vec<(usize, Table)> =
-            all.filter(|(_, table)| table.name != "dimension").collect();
-        let made = asked.iter().map(|(index, table)| all_rows(dataset, *index, table)).collect();
-        (Self(asked.into_iter().map(|(_, table)| table).collect()), made)
+        let tables = dataset.tables(rows);
+        let made = |(index, table)| all_rows(dataset, dataset.source(index, rows), table);
+        let made = tables.iter().enumerate().map(made).collect();
+        (Self(tables), made)
     }
 
     /// Does a session find it there?

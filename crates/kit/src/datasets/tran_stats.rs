@@ -4,6 +4,8 @@
 //! number; the begin of a transaction, which was the moment of loading there, is here a fixed instant
 //! and 5,000 rows a second from it, so that two loads of it are equal.
 
+use std::sync::OnceLock;
+
 use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
 
 use super::column;
@@ -56,13 +58,19 @@ const USER_COUNTS: u64 = 5;
 const CPU_COUNTS: u64 = 8;
 const DIMENSION_ROWS: u64 = CONFIGS * THREADS * 9 * USER_COUNTS * CPU_COUNTS;
 
+/// Below this many transactions the whole cross product would be most of the data: only a part of it is there.
+const WHOLE_FROM: u64 = 1_000_000;
+/// What [`Dataset::row`] calls that part.
+const PART: usize = 2;
+
 impl Dataset for TranStats {
     fn name(&self) -> &'static str {
         "tran_stats"
     }
 
     fn about(&self) -> &'static str {
-        "a log of transactions, about 180 bytes a row, and the cross product of its six dimensions"
+        "a log of transactions, about 180 bytes a row, and the cross product of its six dimensions (below a million rows \
+         a part of it)"
     }
 
     fn tables(&self, scale: u64) -> Vec<Table> {
@@ -81,14 +89,22 @@ impl Dataset for TranStats {
                 key: &[0, 1, 2, 3, 4, 5],
                 // The six values, and the ids with them: a join finds all that it wants there.
                 indexes: &[&[6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5]],
-                rows: DIMENSION_ROWS,
+                rows: if scale < WHOLE_FROM { 2 * COMBINATIONS } else { DIMENSION_ROWS },
                 logged: false,
             },
         ]
     }
 
+    fn source(&self, table: usize, scale: u64) -> usize {
+        if table == 1 && scale < WHOLE_FROM { PART } else { table }
+    }
+
     fn row(&self, table: usize, number: u64, sink: &mut dyn RowSink) {
-        if table == 0 { transaction(number + 1, sink) } else { combination(number, sink) }
+        match table {
+            0 => transaction(number + 1, sink),
+            PART => combination(part()[number as usize], sink),
+            _ => combination(number, sink),
+        }
     }
 }
 
@@ -132,6 +148,32 @@ fn transaction(i: u64, sink: &mut dyn RowSink) {
     sink.timestamp_us(begin + (i % 50).cast_signed() * US_PER_SECOND);
     sink.integer(resultset_size(i - 1).cast_signed());
     sink.text("abc");
+}
+
+/// The combinations that transactions have, as numbers of rows of the cross product.
+pub(crate) fn occurring() -> impl Iterator<Item = u64> {
+    (0..COMBINATIONS).map(|transaction| numbered(ids(transaction)))
+}
+
+/// The part of the cross product that small scales have, in the order of its key: the combinations that occur, and
+/// for each one that does not, as the type of a transaction goes with its status.
+fn part() -> &'static [u64] {
+    static PART: OnceLock<Vec<u64>> = OnceLock::new();
+    PART.get_or_init(|| {
+        let foreign = |transaction| {
+            let [server, thread, kind, state, users, cpus] = ids(transaction);
+            numbered([server, thread, kind, state % 3 + 1, users, cpus])
+        };
+        let mut part: Vec<u64> = occurring().chain((0..COMBINATIONS).map(foreign)).collect();
+        part.sort_unstable();
+        part
+    })
+}
+
+/// The number of a combination: its ids, counted from 1, are the digits.
+fn numbered(ids: [i64; 6]) -> u64 {
+    let digits = ids.into_iter().zip([CONFIGS, THREADS, 3, 3, USER_COUNTS, CPU_COUNTS]);
+    digits.fold(0, |number, (id, base)| number * base + id.cast_unsigned() - 1)
 }
 
 /// A row of the cross product: its ids are the digits of its number, and count, from 1, the values
@@ -204,7 +246,7 @@ impl Short {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::BTreeSet;
 
     use super::*;
 
@@ -248,6 +290,7 @@ mod tests {
     fn every_row_has_every_column() {
         for (n, table) in TranStats.tables(100).iter().enumerate() {
             for number in [0, table.rows / 2, table.rows - 1] {
+                let n = TranStats.source(n, 100);
                 assert_eq!(row(n, number).len(), table.columns.len(), "{} {number}", table.name);
             }
         }
@@ -255,21 +298,32 @@ mod tests {
 
     #[test]
     fn six_hundred_combinations_occur_and_each_is_in_the_dimension_once() {
-        let occurring: std::collections::BTreeSet<Vec<String>> = (0..6000)
+        let occurring: BTreeSet<Vec<String>> = (0..6000)
             .map(|n| row(0, n))
             .map(|row| DIMENSIONS.iter().map(|(at, _)| row[*at].clone()).collect())
             .collect();
         assert_eq!(occurring.len(), 600);
-        let mut met: BTreeMap<Vec<String>, u32> = BTreeMap::new();
-        for number in 0..DIMENSION_ROWS {
+        let values = |number| {
             let row = row(1, number);
-            let values: Vec<String> = DIMENSIONS.iter().map(|(_, at)| row[*at].clone()).collect();
-            if occurring.contains(&values) {
-                *met.entry(values).or_default() += 1;
-            }
-        }
-        assert_eq!(met.len(), 600);
-        assert!(met.values().all(|times| *times == 1));
+            DIMENSIONS.iter().map(|(_, at)| row[*at].clone()).collect::<Vec<_>>()
+        };
+        let met: BTreeSet<Vec<String>> = super::occurring().map(values).collect();
+        assert_eq!(met, occurring);
+        // Every id is a digit of the row's number, so that no two rows are of one combination.
+        let ids: BTreeSet<Vec<String>> =
+            (0..DIMENSION_ROWS).step_by(997).map(|number| row(1, number)[..6].to_vec()).collect();
+        assert_eq!(ids.len() as u64, DIMENSION_ROWS.div_ceil(997));
+    }
+
+    #[test]
+    fn a_small_part_of_the_cross_product_has_what_occurs_and_as_much_that_does_not() {
+        let rows = |scale| TranStats.tables(scale)[1].rows;
+        assert_eq!((rows(999_999), rows(1_000_000)), (1200, DIMENSION_ROWS));
+        assert_eq!((TranStats.source(1, 999_999), TranStats.source(1, 1_000_000)), (PART, 1));
+        assert!(part().is_sorted_by(|a, b| a < b), "the order of the key, and none twice");
+        let numbers: BTreeSet<u64> = occurring().collect();
+        assert_eq!(part().iter().filter(|number| numbers.contains(number)).count(), 600);
+        assert_eq!((part().len(), row(PART, 7)), (1200, row(1, part()[7])));
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn say(heard: &mut Heard<'_>, what: &str, done: f64) -> Result<(), TargetError> 
 
 /// A table to load.
 struct Wanted {
-    /// Its place among the data set's tables.
+    /// What the data set calls it where it makes rows.
     index: usize,
     /// What it is.
     table: Table,
@@ -56,11 +56,18 @@ struct Wanted {
 
 /// The tables that a workload reads, in the data set's order.
 fn wanted(setup: &Setup<'_>) -> Vec<Wanted> {
-    let tables = setup.dataset.map(|dataset| dataset.tables(setup.shape.rows)).unwrap_or_default();
-    let names = setup.workload.tables();
-    let numbered = tables.into_iter().enumerate();
-    let kept = numbered.filter(|(_, table)| names.contains(&table.name));
-    kept.map(|(index, table)| Wanted { index, table }).collect()
+    let Some(dataset) = setup.dataset else { return Vec::new() };
+    tables_named(dataset, setup.shape.rows, |name| setup.workload.tables().contains(&name))
+}
+
+fn tables_named(
+    dataset: &dyn Dataset,
+    scale: u64,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Vec<Wanted> {
+    let numbered = dataset.tables(scale).into_iter().enumerate();
+    let kept = numbered.filter(|(_, table)| is_wanted(table.name));
+    kept.map(|(index, table)| Wanted { index: dataset.source(index, scale), table }).collect()
 }
 
 /// ` on node 1`, ` on all nodes in turn`, ` on base pages`; nothing of a home that may be anywhere.

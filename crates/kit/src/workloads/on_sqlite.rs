@@ -1,8 +1,7 @@
 //! For the tests of the workloads: a small SQLite database in memory, made from the data set, that
 //! answers requests as a target would.
 //!
-//! All rows of the asked tables are in it; but of the 1,440,000 combinations beside tran_stats only
-//! those that occur and some thousand that do not, which have to be left out of every answer.
+//! All rows of the asked tables are in it.
 
 use hopcost_core::{
     Answer, Dataset, Kind, Request, Row, RowSink, Shape, Statement, Table, Workload,
@@ -10,23 +9,16 @@ use hopcost_core::{
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use crate::datasets::tran_stats::{COMBINATIONS, TranStats, ids};
+use crate::datasets::tran_stats::{TranStats, occurring};
 use crate::targets::sqlite::prepare;
 
 /// The database.
 pub struct Database(Connection);
 
 impl Database {
-    /// With so many transactions.
+    /// With this many transactions.
     pub fn with(transactions: u64) -> Self {
-        let database = Self::empty();
-        let [tran_stats, dimension] = TranStats.tables(transactions).try_into().unwrap();
-        database.create(&tran_stats);
-        database.create(&dimension);
-        database.fill(&TranStats, &tran_stats, 0, 0..transactions);
-        let strangers = (0..dimension.rows).step_by(997).filter(|number| !occurs(*number));
-        database.fill(&TranStats, &dimension, 1, combinations().chain(strangers));
-        database
+        Self::of(&TranStats, transactions, &["tran_stats", "dimension"])
     }
 
     /// With these tables of a data set.
@@ -35,7 +27,7 @@ impl Database {
         for (position, table) in dataset.tables(scale).iter().enumerate() {
             if names.contains(&table.name) {
                 database.create(table);
-                database.fill(dataset, table, position, 0..table.rows);
+                database.fill(dataset, table, dataset.source(position, scale), 0..table.rows);
             }
         }
         database
@@ -136,19 +128,7 @@ pub fn transaction(number: u64) -> Vec<String> {
 
 /// The rows of dimension that transactions refer to, as text, column by column.
 pub fn dimension() -> impl Iterator<Item = Vec<String>> {
-    combinations().map(|number| written(1, number))
-}
-
-/// Their numbers: the ids are the digits of it.
-fn combinations() -> impl Iterator<Item = u64> {
-    (0..COMBINATIONS).map(|transaction| {
-        let digits = ids(transaction).into_iter().zip([40, 100, 3, 3, 5, 8]);
-        digits.fold(0, |number, (id, base)| number * base + id.cast_unsigned() - 1)
-    })
-}
-
-fn occurs(combination: u64) -> bool {
-    combinations().any(|number| number == combination)
+    occurring().map(|number| written(1, number))
 }
 
 fn written(table: usize, number: u64) -> Vec<String> {

@@ -13,12 +13,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
-use hopcost_core::{Answer, CpuId, Dataset, Request, Row, Statement, Table};
+use hopcost_core::{Answer, CpuId, Dataset, Request, Row, Statement};
 use hopcost_sys::affinity;
 use serde::{Deserialize, Serialize};
 
-use super::super::Wanted;
 use super::super::audit::Written;
+use super::super::{Wanted, tables_named};
 use super::audit::Audited;
 use super::ffi::{Connection, Database, DuckDb, Prepared, Value};
 use super::protocol::{self, AUDIT, BETWEEN_PLANS, CALL, COUNT, ERROR, PLANS, POOL, THREAD};
@@ -144,12 +144,7 @@ impl Work {
 
 /// The tables that are asked for.
 fn wanted(dataset: &dyn Dataset, order: &Order) -> Vec<Wanted> {
-    let tables = dataset.tables(order.rows).into_iter().enumerate();
-    let is_asked_for = |table: &Table| order.tables.iter().any(|name| name == table.name);
-    tables
-        .filter(|(_, table)| is_asked_for(table))
-        .map(|(index, table)| Wanted { index, table })
-        .collect()
+    tables_named(dataset, order.rows, |name| order.tables.iter().any(|asked| asked == name))
 }
 
 fn load(database: &Database, dataset: &dyn Dataset, wanted: &[Wanted]) -> Result<(), String> {
