@@ -1,6 +1,5 @@
 //! Servers of our own, one for each home of the data.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use hopcost_core::{Home, Instance, Policy, Setup, TargetError};
@@ -10,7 +9,7 @@ use super::super::remote::address::{Address, Managed, PATIENCE, Place, Tls};
 use super::super::remote::failed;
 use super::super::remote::ground::place_of;
 use super::super::remote::process::Process;
-use super::super::remote::quarters::Quarters;
+use super::super::remote::quarters::{Quarters, keep};
 use super::super::{Heard, data_words, homes_of, say, wanted, with_commas, words_of};
 use super::DATABASE;
 use super::instance::{Cluster, Copy};
@@ -81,7 +80,9 @@ impl Loading<'_> {
         let quarters = Quarters::take(&self.programs.account, self.home)?;
         let data = quarters.path().join("data");
         say(heard, "making an empty database", 0.0)?;
-        self.programs.create(&data)?;
+        let empty = self.home.join(format!("{}-empty", self.programs.version));
+        let create = |data: &Path| self.programs.create(data);
+        quarters.create_database(&self.programs.account, &empty, &data, create)?;
         let place = child::Place::default();
         let (process, address) =
             self.serve(&data, &quarters, Home::default(), WHILE_LOADING, &place)?;
@@ -95,13 +96,7 @@ impl Loading<'_> {
         wire.query("SET GLOBAL innodb_fast_shutdown = 0").map_err(failed)?;
         drop(wire);
         process.stop(Stop::Politely)?;
-        // Only what is whole gets its name. Another hopcost may have been quicker: its data is the same.
-        match fs::rename(&data, &path) {
-            Err(error) if !path.is_dir() => {
-                return Err(TargetError::Failed(format!("{}: {error}", path.display())));
-            }
-            _ => {}
-        }
+        keep(&data, &path)?;
         Ok(path)
     }
 

@@ -1,6 +1,5 @@
 //! Servers of our own, one for each home of the data.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use hopcost_core::{Home, Instance, Policy, Setup, TargetError};
@@ -9,7 +8,7 @@ use hopcost_sys::child::Place;
 use super::super::remote::address::Managed;
 use super::super::remote::failed;
 use super::super::remote::ground::place_of;
-use super::super::remote::quarters::Quarters;
+use super::super::remote::quarters::{Quarters, keep};
 use super::super::{Heard, data_words, homes_of, say, wanted, with_commas, words_of};
 use super::instance::{Cluster, Copy};
 use super::load::Loader;
@@ -77,7 +76,9 @@ impl Loading<'_> {
         let quarters = Quarters::take(&self.programs.account, self.home)?;
         let data = quarters.path().join("data");
         say(heard, "making an empty database", 0.0)?;
-        server::create(self.programs, &data)?;
+        let empty = self.home.join(format!("{}-empty", self.programs.version));
+        let create = |data: &Path| server::create(self.programs, data);
+        quarters.create_database(&self.programs.account, &empty, &data, create)?;
         let settings = self.settings(&[
             ("fsync", "off"),
             ("synchronous_commit", "off"),
@@ -110,13 +111,7 @@ impl Loading<'_> {
         }
         drop(wire);
         server.stop()?;
-        // Only what is whole gets its name. Another hopcost may have been quicker: its data is the same.
-        match fs::rename(&data, &path) {
-            Err(error) if !path.is_dir() => {
-                return Err(TargetError::Failed(format!("{}: {error}", path.display())));
-            }
-            _ => {}
-        }
+        keep(&data, &path)?;
         Ok(path)
     }
 
