@@ -1,4 +1,4 @@
-//! `cargo xtask matrix`: every experiment at quick scale, on each engine, on this machine, on emulated ones over
+//! `cargo lab matrix`: every experiment at quick scale, on each engine, on this machine, on emulated ones over
 //! it, and in guests with several nodes and siblings. What each ended in is held against what it must, and
 //! written to docs/MATRIX.md.
 //!
@@ -17,9 +17,9 @@ use clap::ValueEnum;
 use hopcost_kit::experiments::EXPERIMENTS;
 use serde_json::Value;
 
-use crate::test::build_hopcost;
-use crate::vm::{Kernel, Topology, Vm};
-use crate::{libduckdb, newer_mysql, project};
+use xtask::cargo::build_hopcost;
+use xtask::vm::{Kernel, Topology, Vm};
+use xtask::{libduckdb, newer_mysql, project};
 
 /// The engines that this is tried on, and what each is called in the table.
 const ENGINES: [(&str, &str); 5] = [
@@ -311,7 +311,7 @@ MariaDB 10.11, MySQL 9.7, DuckDB 1.5.
 
 ";
 const DETAILS: &str = "
-Written by `cargo xtask matrix`, which runs all of them at quick scale with a budget of 40 seconds each, or of \
+Written by `cargo lab matrix`, which runs all of them at quick scale with a budget of 40 seconds each, or of \
 what a run says that it needs, at 4 streams, or at 1, 2 and 4 where a law is looked for. The \
 machine: a guest with two CPUs, one memory node and no siblings. What does not apply there is tried on an \
 emulated machine over it, which checks the method and says nothing of any machine. Figures are costs, a share \

@@ -3,13 +3,13 @@
 //! The mirror is the one that the system's own apt uses, and what comes from it is held against the
 //! archive's signature.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::command;
+use crate::{command, target};
 
 /// apt with a source list and state of its own, so that the system's stay as they are.
 pub struct Apt {
@@ -42,6 +42,17 @@ impl Apt {
         Ok(apt)
     }
 
+    /// With the lists that the system itself has.
+    fn of_system(dir: &Path) -> Result<Self> {
+        let archives = dir.join("archives");
+        fs::create_dir_all(archives.join("partial"))?;
+        let apt = Self { options: vec![format!("-oDir::Cache::Archives={}", archives.display())] };
+        if mirror().is_err() {
+            command::output(apt.command("apt-get").args(["update", "-q"]))?;
+        }
+        Ok(apt)
+    }
+
     /// One of apt's programs.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
@@ -57,18 +68,34 @@ impl Apt {
     }
 }
 
-/// Unpacks packages of the system's own suite below `root` in `dir`: where that is.
-pub fn unpack(packages: &[&str], dir: &Path) -> Result<PathBuf> {
-    let release = fs::read_to_string("/etc/os-release")?;
-    let suite = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
-    let apt = Apt::for_suite(suite.context("this system is of no Debian suite")?, dir)?;
-    let (files, root) = (dir.join("packages"), dir.join("root"));
-    fs::create_dir_all(&files)?;
-    apt.download(packages, &files)?;
-    for file in files.read_dir()? {
-        command::run(Command::new("dpkg-deb").arg("-x").arg(file?.path()).arg(&root))?;
+/// Packages of the system's own suites, unpacked: of an earlier run, or fetched now.
+///
+/// They have to match the system's libraries, which may be newer than the suite's first ones: so its updates and
+/// security fixes count, too.
+pub fn unpacked(name: &str, packages: &[&str]) -> Result<PathBuf> {
+    let dir = target().join("unpacked").join(name);
+    let root = dir.join("root");
+    fs::create_dir_all(&dir)?;
+    let lock = File::create(dir.join("lock"))?;
+    lock.lock()?;
+    if root.is_dir() {
+        return Ok(root.canonicalize()?);
     }
-    Ok(root)
+    println!("xtask: fetching {}", packages.join(", "));
+    let (files, part) = (dir.join("packages"), dir.join("part"));
+    for left in [&files, &part] {
+        if left.is_dir() {
+            fs::remove_dir_all(left)?;
+        }
+    }
+    fs::create_dir_all(&files)?;
+    Apt::of_system(&dir)?.download(packages, &files)?;
+    for file in files.read_dir()? {
+        command::run(Command::new("dpkg-deb").arg("-x").arg(file?.path()).arg(&part))?;
+    }
+    fs::rename(part, &root)?;
+    fs::remove_dir_all(files)?;
+    Ok(root.canonicalize()?)
 }
 
 /// Where this system gets Debian's packages from.

@@ -2,20 +2,19 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // tools talk to the developer
 
 pub mod apt;
-pub mod bench;
+pub mod cargo;
+mod clock;
 pub mod command;
-pub mod docs;
 pub mod libduckdb;
-pub mod matrix;
 pub mod newer;
 pub mod newer_mysql;
 pub mod newer_postgres;
 pub mod prerequisites;
 pub mod test;
 pub mod tidy;
-pub mod validate;
 pub mod vm;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The root of the project.
@@ -26,4 +25,9 @@ pub fn project() -> &'static Path {
 /// Where cargo builds.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| project().join("target"), PathBuf::from)
+}
+
+/// A process's own directory belongs to its user.
+pub fn is_root() -> bool {
+    Path::new("/proc/self").metadata().is_ok_and(|metadata| metadata.uid() == 0)
 }

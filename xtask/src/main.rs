@@ -4,9 +4,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, value_parser};
+use clap::{Parser, Subcommand};
+use xtask::test::{self, Selection};
 use xtask::vm::{Kernel, Topology};
-use xtask::{bench, docs, matrix, test, tidy, validate, vm};
+use xtask::{tidy, vm};
 
 /// The developer's tools of hopcost
 #[derive(Parser)]
@@ -18,47 +19,39 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run every test, on this machine and in the emulated ones; installs or names what it needs
-    Test,
+    /// Try what must hold, each contract once on real parts; installs or names what it needs
+    Test(TestArgs),
     /// Run a command on an emulated machine with 1 to 8 memory nodes
     Vm(VmArgs),
-    /// Measure hopcost side by side with the tools that measure the same
-    Bench {
-        /// What to measure
-        #[arg(value_enum)]
-        what: bench::What,
-        /// Rounds of each comparison, 6 or more: fewer have no 95 % interval
-        #[arg(long, default_value_t = 9, value_parser = value_parser!(u16).range(6..))]
-        rounds: u16,
-    },
-    /// Write the generated parts of the documentation anew
-    Docs,
-    /// Run every experiment, and write docs/MATRIX.md: which ended in what, on which database, where
-    Matrix {
-        /// Of these alone; the rest of the table stays as it is
-        #[arg(value_name = "EXPERIMENT")]
-        named: Vec<String>,
-        /// There alone
-        #[arg(long, value_enum)]
-        place: Option<matrix::Place>,
-        /// On engines whose name begins so alone: mysql, duckdb
-        #[arg(long)]
-        engine: Option<String>,
-    },
     /// Check the rules of the house that the compiler does not
     Tidy,
-    /// Try the statistics on noise of known kinds, and write the tables of docs/METHODOLOGY.md
-    Validate {
-        /// Simulated runs of each kind
-        #[arg(long, default_value_t = 10_000)]
-        runs: usize,
-        /// Record this machine's noise into the trace that is resampled, instead
-        #[arg(long, value_name = "SECONDS")]
-        record: Option<u64>,
-        /// Try hopcost itself against a real database instead; takes a quiet machine and its time
-        #[arg(long, value_enum, value_name = "PART")]
-        live: Option<validate::Part>,
-    },
+}
+
+#[derive(clap::Args)]
+struct TestArgs {
+    /// Try these groups alone
+    #[arg(value_name = "GROUP", conflicts_with_all = ["all", "changed"])]
+    groups: Vec<String>,
+    /// Try everything
+    #[arg(long, conflicts_with = "changed")]
+    all: bool,
+    /// Try the groups, too, whose files have changed since they last passed, and the two tried longest ago
+    #[arg(long)]
+    changed: bool,
+    /// Try it this many times
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    repeat: u32,
+}
+
+impl TestArgs {
+    fn selection(self) -> Selection {
+        match self {
+            Self { all: true, .. } => Selection::All,
+            Self { changed: true, .. } => Selection::Changed,
+            Self { groups, .. } if groups.is_empty() => Selection::First,
+            Self { groups, .. } => Selection::Groups(groups),
+        }
+    }
 }
 
 #[derive(clap::Args)]
@@ -91,15 +84,12 @@ struct VmArgs {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Test => test::run(),
+        Command::Test(args) => {
+            let rounds = args.repeat;
+            test::run(&args.selection(), rounds)
+        }
         Command::Vm(args) => run_vm(args),
-        Command::Bench { what, rounds } => bench::run(what, rounds.into()),
-        Command::Docs => docs::run(),
-        Command::Matrix { named, place, engine } => matrix::run(&named, place, engine.as_deref()),
         Command::Tidy => tidy::run(),
-        Command::Validate { record: Some(seconds), .. } => validate::record(seconds),
-        Command::Validate { live: Some(part), .. } => validate::run_live(part),
-        Command::Validate { runs, .. } => validate::run(runs),
     };
     match result {
         Ok(code) => ExitCode::from(code),

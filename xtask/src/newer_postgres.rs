@@ -80,7 +80,7 @@ impl NewerPostgres {
 fn version(program: &Path) -> Result<String> {
     let mut ask = Command::new("setpriv");
     ask.args(["--reuid", "nobody", "--clear-groups"]).arg(program).arg("--version");
-    let said = if hopcost_sys::is_root() {
+    let said = if crate::is_root() {
         command::output(&mut ask)
             .context("PostgreSQL's user has to reach cargo's target directory")?
     } else {

@@ -1,12 +1,12 @@
 //! What the tests need beside Rust: installed where we may, named where we may not. Never skipped.
 
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::process::Command;
+use std::thread::JoinHandle;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 
-use crate::command;
+use crate::vm::Kernel;
+use crate::{command, is_root, libduckdb};
 
 /// Programs, and the Debian packages that bring them.
 const NEEDED: &[(&str, &str)] = &[
@@ -22,31 +22,67 @@ const NEEDED: &[(&str, &str)] = &[
     ("mariadbd", "mariadb-server-core"),
     ("curl", "curl"),
     ("update-ca-certificates", "ca-certificates"),
+    ("zsh", "zsh"),
+    ("fish", "fish"),
+    ("groff", "groff-base"),
 ];
 
-/// Makes sure that all of it is here.
-pub fn ensure() -> Result<()> {
+/// What is being fetched.
+pub struct Fetching(JoinHandle<Result<()>>);
+
+impl Fetching {
+    /// Waits until it is there.
+    pub fn wait(self) -> Result<()> {
+        self.0.join().map_err(|_| anyhow!("fetching what the tests need"))?
+    }
+}
+
+/// Sees to it that all of it is here, while other things go on; what cannot be had is an error at once.
+pub fn ensure_in_background() -> Result<Fetching> {
     let missing: Vec<&str> = NEEDED
         .iter()
         .filter(|(program, _)| !command::exists(program))
         .map(|(_, package)| *package)
         .collect();
+    if !missing.is_empty() && (!is_root() || !command::exists("apt-get")) {
+        bail!(
+            "the tests need {}; install with\n    sudo {INSTALL} {}",
+            missing.join(", "),
+            missing.join(" ")
+        );
+    }
+    Ok(Fetching(std::thread::spawn(move || {
+        install(&missing)?;
+        Kernel::V6_1.fetch()?;
+        libduckdb::ensure().map(drop)
+    })))
+}
+
+const INSTALL: &str = "apt-get install --no-install-recommends";
+
+fn install(missing: &[&str]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let install = format!("apt-get install --no-install-recommends {}", missing.join(" "));
-    if !is_root() || !command::exists("apt-get") {
-        bail!("the tests need {}; install with\n    sudo {install}", missing.join(", "));
-    }
-    println!("xtask: {install}");
-    command::run(Command::new("apt-get").args(["update", "-q"]))?;
+    println!("xtask: {INSTALL} {}", missing.join(" "));
+    command::output(Command::new("apt-get").args(["update", "-q"]))?;
     let mut apt = Command::new("apt-get");
     apt.env("DEBIAN_FRONTEND", "noninteractive");
-    apt.args(["install", "-q", "-y", "--no-install-recommends"]).args(&missing);
-    command::run(&mut apt)
+    apt.args(["install", "-q", "-y", "--no-install-recommends"]).args(missing);
+    command::output(&mut apt)?;
+    if missing.contains(&"postgresql") {
+        drop_clusters()?;
+    }
+    Ok(())
 }
 
-/// A process's own directory belongs to its user.
-fn is_root() -> bool {
-    Path::new("/proc/self").metadata().is_ok_and(|metadata| metadata.uid() == 0)
+/// Debian's package makes a cluster, and starts it: then a server would be at work on this machine from now on.
+fn drop_clusters() -> Result<()> {
+    for line in command::output(Command::new("pg_lsclusters").arg("--no-header"))?.lines() {
+        if let [version, name, ..] = line.split_whitespace().collect::<Vec<_>>()[..] {
+            let mut drop = Command::new("pg_dropcluster");
+            command::output(drop.args(["--stop", version, name]))?;
+        }
+    }
+    Ok(())
 }

@@ -134,6 +134,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("engine", &["core", "stats", "sys"]),
     ("view", &["core", "stats"]),
     ("cli", &["core", "engine", "kit", "stats", "store", "sys", "view"]),
+    ("testkit", &["core", "kit", "sys"]),
 ];
 
 /// The names of a manifest's ordinary dependencies, with their lines.

@@ -24,8 +24,8 @@ use hopcost_sys::{Root, affinity, clock, topology};
 use rusqlite::{Connection, OpenFlags};
 
 use super::{Goal, Table};
-use crate::command;
-use crate::test::cargo;
+use xtask::cargo::cargo;
+use xtask::command;
 
 /// Rows of the data that is queried, and of the data that is loaded.
 const QUERIED_ROWS: u64 = 2_000_000;
@@ -45,12 +45,12 @@ const WANTED_ROWS_PER_S: f64 = 2e6;
 pub fn run(rounds: usize) -> Result<u8> {
     if cfg!(debug_assertions) {
         let mut release = cargo();
-        release.args(["run", "--quiet", "--release", "--package", "xtask", "--"]);
+        release.args(["run", "--quiet", "--release", "--package", "lab", "--"]);
         release.args(["bench", "driver", "--rounds", &rounds.to_string()]);
         return Ok(u8::from(!release.status()?.success()));
     }
     sqlite::prepare();
-    let dir = tempfile::tempdir_in(crate::target())?;
+    let dir = tempfile::tempdir_in(xtask::target())?;
     let mut table = Table::begin();
     null_calls(&mut table, rounds)?;
     counters(&mut table, dir.path(), rounds)?;

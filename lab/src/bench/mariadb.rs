@@ -12,8 +12,8 @@ use hopcost_core::CpuId;
 use hopcost_sys::affinity;
 
 use super::{Cost, Goal, Table, driven, in_release, timed};
-use crate::command;
-use crate::test::build_hopcost;
+use xtask::cargo::build_hopcost;
+use xtask::command;
 
 use hopcost_testkit::mariadb::MariaDb;
 

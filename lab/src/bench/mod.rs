@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: hopcost side by side with the tools that measure the same.
+//! `cargo lab bench`: hopcost side by side with the tools that measure the same.
 //!
 //! Every claim is a ratio: in each round both tools run within seconds of each other on the same
 //! CPUs, and the median over rounds of the rounds' ratios is reported with its interval. Peers are
@@ -17,7 +17,7 @@ use hopcost_core::{CpuId, Estimate};
 use hopcost_stats::paired_ratio;
 use serde_json::Value;
 
-use crate::test::cargo;
+use xtask::cargo::cargo;
 
 /// What can be compared.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -124,13 +124,13 @@ impl Table {
     }
 }
 
-/// The same comparison by an xtask that is optimised, where this one is not: how it ended.
+/// The same comparison by a lab that is optimised, where this one is not: how it ended.
 fn in_release(what: &str, rounds: usize) -> Result<Option<u8>> {
     if !cfg!(debug_assertions) {
         return Ok(None);
     }
     let mut release = cargo();
-    release.args(["run", "--quiet", "--release", "--package", "xtask", "--"]);
+    release.args(["run", "--quiet", "--release", "--package", "lab", "--"]);
     release.args(["bench", what, "--rounds", &rounds.to_string()]);
     Ok(Some(u8::from(!release.status()?.success())))
 }

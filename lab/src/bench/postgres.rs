@@ -14,7 +14,7 @@ use hopcost_kit::targets::postgres::{self, Asked};
 use hopcost_sys::{affinity, clock};
 
 use super::{Cost, Goal, Table, driven, in_release, timed};
-use crate::test::build_hopcost;
+use xtask::cargo::build_hopcost;
 
 use hopcost_testkit::postgresql::PostgreSql;
 

@@ -11,8 +11,8 @@ use hopcost_sys::affinity;
 use serde_json::Value;
 
 use super::{Goal, Table};
-use crate::command;
-use crate::test::build_hopcost;
+use xtask::cargo::build_hopcost;
+use xtask::command;
 
 /// Memory walked: one line of every 256 bytes makes 512 MiB of lines.
 const GIB: usize = 2;

@@ -1,4 +1,4 @@
-//! `cargo xtask validate --live compare`: does `hopcost compare` tell machines apart that differ, and only
+//! `cargo lab validate --live compare`: does `hopcost compare` tell machines apart that differ, and only
 //! those?
 //!
 //! Method: pairs of runs of the bandwidth probe on an emulated machine of two nodes, kept in a store each and

@@ -1,4 +1,4 @@
-//! `cargo xtask validate --live`: the whole of hopcost against a real database, hundreds of times.
+//! `cargo lab validate --live`: the whole of hopcost against a real database, hundreds of times.
 //!
 //! Method: the binary runs as a user runs it. *Placebo*: an A/A comparison of two equal sets of
 //! workers, short, again and again: how often is nothing taken for something? *Planted*: the emulated
@@ -18,7 +18,7 @@ use clap::ValueEnum;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::test::build_hopcost;
+use xtask::cargo::build_hopcost;
 
 /// Which part is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,4 +1,4 @@
-//! `cargo xtask validate`: does the method keep its promises?
+//! `cargo lab validate`: does the method keep its promises?
 //!
 //! Thousands of comparisons are simulated on noise of known kinds with a known effect in it, judged
 //! by the very code that judges real ones, and counted: how often the interval covers the truth, how

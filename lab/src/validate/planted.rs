@@ -1,4 +1,4 @@
-//! `cargo xtask validate --live siblings`, `usl` and `bandwidth`: is found what was planted, run after run?
+//! `cargo lab validate --live siblings`, `usl` and `bandwidth`: is found what was planted, run after run?
 //!
 //! Method: *siblings*: two CPUs seem to be the threads of one core that together do 1.25 times as much as one.
 //! Each run counts what its calls were made longer; how much more two CPUs of this machine do than one when

@@ -10,10 +10,10 @@ use super::{
     BLOCK_SECONDS, BUDGET_SECONDS, NOISY, Noise, QUIET, share, simulate_many,
     takes_nothing_for_something, trace,
 };
-use crate::project;
+use xtask::project;
 
-const BEGIN: &str = "<!-- written by cargo xtask validate: begin -->\n";
-const END: &str = "<!-- written by cargo xtask validate: end -->";
+const BEGIN: &str = "<!-- written by cargo lab validate: begin -->\n";
+const END: &str = "<!-- written by cargo lab validate: end -->";
 const PLANTED: f64 = 0.03;
 
 /// Simulates `runs` comparisons of each kind and writes the tables.

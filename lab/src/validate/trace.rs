@@ -12,7 +12,7 @@ use hopcost_sys::memory::{Region, Request};
 use hopcost_sys::{Root, affinity, clock, topology};
 
 use super::noise::SAMPLE_SECONDS;
-use crate::project;
+use xtask::project;
 
 const BYTES: usize = 1 << 30;
 /// Loads between two looks at the clock: some 20 ms.
@@ -67,6 +67,6 @@ pub fn record(seconds: u64) -> Result<u8> {
     let path = path();
     std::fs::create_dir_all(path.parent().unwrap_or(project()))?;
     std::fs::write(&path, text)?;
-    println!("xtask: wrote {}", path.display());
+    println!("lab: wrote {}", path.display());
     Ok(0)
 }

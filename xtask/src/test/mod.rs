@@ -1,59 +1,111 @@
-//! `cargo xtask test`: everything that must hold, in one command.
+//! `cargo xtask test`: what must hold, each contract once on real parts; with `--all` everything.
+//!
+//! Method: all test binaries are built once and started side by side, each in a place of its own; those that measure
+//! have the machine to themselves, one after the other, at the end.
 
-use std::path::PathBuf;
-use std::process::Command;
+mod build;
+mod groups;
+mod job;
+mod lock;
+mod place;
+mod queue;
+mod report;
+mod state;
+mod verified;
 
-use anyhow::Result;
+use std::time::Duration;
 
-use crate::{command, prerequisites, project, target, tidy};
+use anyhow::{Result, bail, ensure};
 
-/// Formatting, lints, the rules of the house, and all tests, the emulated machines included.
-pub fn run() -> Result<u8> {
-    prerequisites::ensure()?;
-    step("formatting", &["fmt", "--all", "--check"])?;
-    step("lints", &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
-    println!("xtask: rules of the house");
-    let untidy = tidy::run()?;
-    if untidy != 0 {
-        return Ok(untidy);
+pub use crate::cargo::{build_hopcost, build_saboteur, cargo, tested_hopcost};
+use crate::{clock, command, prerequisites, project, tidy};
+pub use groups::{GROUPS, Group};
+use job::{Job, jobs};
+use place::Place;
+use queue::Queue;
+use report::Report;
+use state::State;
+use verified::Verified;
+
+/// Groups that a run of [`Selection::Changed`] tries beside those that are called for.
+const TRIED_LONGEST_AGO: usize = 2;
+/// A group that would begin later than this fails the run, which has 90 minutes.
+const LATEST_BEGIN: Duration = Duration::from_mins(75);
+
+/// What to try.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// The first tier.
+    First,
+    /// The first tier, the groups whose files have changed since they last passed, and those tried longest ago.
+    Changed,
+    /// The first tier and all groups.
+    All,
+    /// These groups alone.
+    Groups(Vec<String>),
+}
+
+/// Builds, tries and reports: 1 if anything failed.
+pub fn run(selection: &Selection, rounds: u32) -> Result<u8> {
+    let begun = clock::now();
+    let verified = Verified::read()?;
+    let chosen = choose(selection, &verified)?;
+    let before = State::of_machine();
+    let fetching = prerequisites::ensure_in_background()?;
+    let mut report = Report::new(begun, &verified);
+    let tries_first_tier = !matches!(selection, Selection::Groups(_));
+    if tries_first_tier {
+        step("formatting", &["fmt", "--all", "--check"])?;
+        println!("xtask: rules of the house");
+        ensure!(tidy::run()? == 0, "the rules of the house are broken");
     }
-    build_hopcost()?;
-    step("tests", &["test", "--workspace", "--no-fail-fast"])?;
-    Ok(0)
+    let binaries = build::tests()?;
+    fetching.wait()?;
+    report.built();
+    let place = Place::take()?;
+    let mut jobs = jobs(&binaries, &chosen, tries_first_tier, &verified)?;
+    if tries_first_tier {
+        jobs.insert(0, Job::lints());
+    }
+    for round in 1..=rounds {
+        if rounds > 1 {
+            println!("xtask: round {round} of {rounds}");
+            jobs.retain(|job| !job.is_lints());
+        }
+        report.round(Queue::new(&place, begun + LATEST_BEGIN).run(&jobs)?);
+    }
+    report.left(before.differences());
+    drop(place);
+    report.close(&chosen, &binaries, tries_first_tier);
+    if report.is_green() && verified::tree_is_clean()? {
+        verified.with(&report.passed(&chosen))?.write()?;
+    }
+    Ok(u8::from(!report.is_green()))
 }
 
-/// The release binary, built if need be: the one that the emulated machines run.
-pub fn build_hopcost() -> Result<PathBuf> {
-    step("building", &["build", "--release", "--quiet", "--package", "hopcost"])?;
-    Ok(target().join("release/hopcost"))
-}
-
-/// A saboteur for tests, from the examples of `hopcost-sys`.
-pub fn build_saboteur(name: &str) -> Result<PathBuf> {
-    let example = ["--package", "hopcost-sys", "--example", name];
-    step("building", &[&["build", "--release", "--quiet"][..], &example].concat())?;
-    Ok(target().join("release/examples").join(name))
+/// The groups of a selection, in their order.
+fn choose(selection: &Selection, verified: &Verified) -> Result<Vec<&'static Group>> {
+    let is_chosen: Box<dyn Fn(&Group) -> bool> = match selection {
+        Selection::First => Box::new(|_| false),
+        Selection::All => Box::new(|_| true),
+        Selection::Changed => {
+            let oldest = verified.tried_longest_ago(TRIED_LONGEST_AGO);
+            let changed = verified.changed()?;
+            Box::new(move |group| changed.contains(&group.name) || oldest.contains(&group.name))
+        }
+        Selection::Groups(names) => {
+            let is_known = |name: &&String| GROUPS.iter().any(|group| group.name == **name);
+            if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+                let all: Vec<_> = GROUPS.iter().map(|group| group.name).collect();
+                bail!("no group '{unknown}'; there are {}", all.join(", "));
+            }
+            Box::new(|group| names.iter().any(|name| group.name == name))
+        }
+    };
+    Ok(GROUPS.iter().filter(|group| is_chosen(group)).collect())
 }
 
 fn step(what: &str, arguments: &[&str]) -> Result<()> {
     println!("xtask: {what}: cargo {}", arguments.join(" "));
-    command::run(cargo().args(arguments))
-}
-
-/// The same cargo that runs us, without what it sets for the program that it runs.
-///
-/// A build script that asks to be run again if one of these changes (ring's does) would be run again, and all that
-/// depends on it built again, each time that a developer goes from `cargo build` to `cargo xtask` and back.
-pub fn cargo() -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(project());
-    for (name, _) in std::env::vars_os() {
-        let set_by_cargo = name.to_str().is_some_and(|name| {
-            ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| name.starts_with(start))
-        });
-        if set_by_cargo || name == "OUT_DIR" {
-            cargo.env_remove(name);
-        }
-    }
-    cargo
+    command::run(cargo().args(arguments).current_dir(project()))
 }

@@ -31,7 +31,7 @@ pub use guest::{Load, Turn, guest};
 pub use kernel::Kernel;
 pub use topology::Topology;
 
-use hopcost_sys::clock;
+use crate::clock;
 
 use crate::command;
 use initramfs::Initramfs;

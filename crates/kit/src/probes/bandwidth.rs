@@ -413,7 +413,7 @@ fn stream(
 }
 
 #[cfg(test)]
-mod tests {
+mod measured {
     use hopcost_sys::memory::Request;
     use hopcost_sys::{Root, topology};
 

@@ -1,6 +1,13 @@
 //! Parallel workers: where they are put, and that they are counted there.
 
-use super::*;
+use std::collections::BTreeMap;
+
+use hopcost_core::{Emulation, Instance, NodeId, Parallel, Request, Seat, Session, Setup, Stream};
+use hopcost_sys::affinity;
+use hopcost_testkit::named::{dataset, home, machine, open, workload};
+use hopcost_testkit::postgresql::PostgreSql;
+
+use super::super::{seat, setup};
 
 /// Asks for a while, with two processes on each query: what was proved, and where workers were seen.
 fn in_parallel(

@@ -3,7 +3,9 @@
 
 use hopcost_core::{Counted, Instance, Request, Seat, Session, Setup, Shape, Stream, Workload};
 
-use super::{open, seat, setup};
+use hopcost_testkit::named::open;
+
+use super::super::{seat, setup};
 use hopcost_testkit::named::{dataset, workload};
 use hopcost_testkit::postgresql::PostgreSql;
 

@@ -1,44 +1,27 @@
 //! PostgreSQL as a target, on servers of the tests' own: the same answers as SQLite, nothing touched that
 //! is not ours, and clear words when something breaks.
-#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod audit;
-mod filling;
-mod mail;
-mod parallel;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hopcost_core::{
-    CallError, Dataset, Emulation, Home, Instance, Known, Look, NodeId, NodeSet, Parallel, Policy,
-    ProofMethod, Request, Seat, Session, Setup, Stream, TargetError, Workload,
+    CallError, Home, Known, Look, NodeSet, Policy, Request, Seat, Setup, TargetError,
 };
-use hopcost_sys::{Root, affinity, processes};
+use hopcost_sys::{Root, processes};
 
 use hopcost_testkit::everything::{self, Everything};
-use hopcost_testkit::named::{self, dataset, home, machine, open, target, workload};
+use hopcost_testkit::named::{dataset, home, machine, open, target, workload};
 use hopcost_testkit::postgresql::{self, PostgreSql};
 use hopcost_testkit::{certificate, kept::kept};
 
-/// Data that is kept between the tests of one run.
-fn cache() -> &'static Path {
-    kept()
-}
-
-fn setup<'a>(
-    dataset: &'a dyn Dataset,
-    workload: &'a dyn Workload,
-    rows: u64,
-    address: &'a str,
-) -> Setup<'a> {
-    named::setup(dataset, workload, rows, address, cache())
-}
+use super::{ASKED, asks_and_is_answered, seat, setup};
 
 /// The address of a server of hopcost's own.
-fn managed() -> &'static str {
+pub fn managed() -> &'static str {
     static MANAGED: OnceLock<String> = OnceLock::new();
     MANAGED.get_or_init(|| match postgresql::chosen() {
         Some(programs) => format!("managed?programs={}", programs.display()),
@@ -46,18 +29,18 @@ fn managed() -> &'static str {
     })
 }
 
-fn seat() -> Seat {
-    let cpu = affinity::mask().unwrap().last();
-    Seat { home: Some(home().into()), at: Some(home()), worker: cpu, ..Seat::default() }
-}
-
 #[test]
 fn tables_hold_the_same_in_postgresql_as_in_sqlite_and_as_they_were_made() {
-    for (name, rows) in everything::ALL {
+    tables_hold_what_they_were_made_of(&everything::SMALL);
+}
+
+/// In PostgreSQL and in SQLite.
+pub fn tables_hold_what_they_were_made_of(sets: &[(&str, u64)]) {
+    for (name, rows) in sets {
         let dataset = dataset(name);
-        let (everything, made) = Everything::of(dataset, rows);
+        let (everything, made) = Everything::of(dataset, *rows);
         for (target, address) in [("sqlite", ""), ("postgres", managed())] {
-            let setup = setup(dataset, &everything, rows, address);
+            let setup = setup(dataset, &everything, *rows, address);
             let instance = open(target, &setup).unwrap();
             let mut session = instance.session(seat()).unwrap();
             everything.assert_is(&made, target, &mut *session);
@@ -65,64 +48,9 @@ fn tables_hold_the_same_in_postgresql_as_in_sqlite_and_as_they_were_made() {
     }
 }
 
-/// Asks each workload a number of questions; its own rules say what is right.
-fn asks_and_is_answered(address: &str) {
-    for (data, name, rows) in [
-        ("tran_stats", "reporting_p1", 20_000),
-        ("tran_stats", "reporting_p2", 60_000),
-        ("tpcc", "standard_oltp", 1),
-        ("tpcc", "augmented_oltp", 1),
-        ("archive_view", "newest_bounded", 500),
-        ("archive_view", "newest_unbounded", 500),
-        ("insert_test", "single_row_commit", 1),
-        ("big_table_im", "memory_insert", 1_000),
-        ("big_table_im", "bulk_load", 1),
-        ("nothing", "null_call", 1),
-    ] {
-        let (dataset, workload) = (dataset(data), workload(name));
-        let setup = setup(dataset, workload, rows, address);
-        let instance = open("postgres", &setup).unwrap();
-        let mut session = instance.session(seat()).unwrap();
-        let stream = Stream { number: 0, of: 1, seed: 7 };
-        let mut requests = workload.requests(setup.shape, stream);
-        for _ in 0..40 {
-            let request = requests.next();
-            let answer = session.execute(&request).unwrap();
-            let checked = workload.check(setup.shape, &request, &answer);
-            checked.unwrap_or_else(|why| panic!("{name}: {why}"));
-        }
-        let plans = instance.plans().unwrap();
-        assert_eq!(plans.len(), workload.statements(setup.shape).len());
-        assert_eq!(plans, instance.plans().unwrap(), "{name}");
-        let proved = session.counted().proved;
-        assert_eq!(proved["answered_in_place"], [1, 1], "{name}");
-        instance.close().unwrap();
-    }
-}
-
 #[test]
 fn every_workload_is_answered_rightly_by_a_server_of_our_own() {
-    asks_and_is_answered(managed());
-}
-
-#[test]
-fn every_workload_is_answered_rightly_by_a_server_that_runs() {
-    let server = PostgreSql::start(&[]);
-    asks_and_is_answered(&server.url("postgres"));
-    assert_eq!(server.ask("SELECT count(*) FROM pg_namespace WHERE nspname = 'hopcost'"), "0");
-}
-
-#[test]
-fn the_shared_buffers_are_proved_to_be_at_home() {
-    let (dataset, workload) = (dataset("tpcc"), workload("standard_oltp"));
-    let setup = setup(dataset, workload, 1, managed());
-    let instance = open("postgres", &setup).unwrap();
-    let Known::Is(homes) = instance.prove(Look::Full) else { panic!("it can be told") };
-    let read_back = homes.iter().filter(|home| home.method == ProofMethod::MovePages);
-    assert_eq!(read_back.count(), 1);
-    assert!(homes.iter().all(|home| home.share_in_place() >= 0.98), "{homes:?}");
-    // Some 80 MiB of data are in them.
-    assert!(homes[0].pages() > 10_000, "{homes:?}");
+    asks_and_is_answered("postgres", managed(), &ASKED);
 }
 
 #[test]
@@ -186,7 +114,7 @@ fn parent_of(pid: u32) -> u32 {
 fn nothing_is_left_of_a_server_of_our_own() {
     let setup = setup(dataset("nothing"), workload("null_call"), 1, managed());
     // Others are at work in the tests' common place.
-    let alone = cache().join("alone");
+    let alone = kept().join("alone");
     let setup = Setup { cache_dir: alone.clone(), ..setup };
     let instance = open("postgres", &setup).unwrap();
     let session = instance.session(seat()).unwrap();
@@ -215,7 +143,7 @@ fn other_peoples_tables_stay_as_they_are() {
         promised.fetch_add(1, Ordering::Relaxed);
         Ok(())
     };
-    let setup = setup(dataset("tpcc"), workload("standard_oltp"), 1, &address);
+    let setup = setup(dataset("archive_view"), workload("newest_bounded"), 500, &address);
     let setup = Setup { promise: &promise, ..setup };
     let instance = open("postgres", &setup).unwrap();
     assert_eq!(promised.load(Ordering::Relaxed), 1);

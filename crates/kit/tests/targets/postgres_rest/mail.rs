@@ -5,7 +5,9 @@ use std::os::unix::net::UnixStream;
 
 use hopcost_core::{CallError, Mail, Remote, Request};
 
-use super::{open, seat, setup};
+use hopcost_testkit::named::open;
+
+use super::super::{seat, setup};
 use hopcost_testkit::named::{dataset, workload};
 use hopcost_testkit::postgresql::PostgreSql;
 

@@ -1,27 +1,16 @@
 //! Same seed, same answers: what each engine holds and says to the same questions, side by side.
-#![allow(clippy::print_stdout, clippy::unwrap_used)] // digests are worth reading; a test may fail
-
-use std::process::ExitCode;
+#![allow(clippy::print_stdout)] // digests are worth reading
 
 use hopcost_core::{Answer, Dataset, Instance, Request, Seat, Setup, Shape, Stream, Workload};
-use hopcost_kit::targets::duckdb;
-use libtest_mimic::{Arguments, Trial};
-
 use hopcost_testkit::everything::{self, Everything};
 use hopcost_testkit::kept::kept;
 use hopcost_testkit::named::{self, dataset, home, workload};
 use xtask::{libduckdb, newer_mysql};
 
-fn main() -> ExitCode {
-    if let Some(code) = duckdb::serve_if_asked() {
-        return code;
-    }
-    let test = Trial::test("all_engines_hold_and_answer_the_same", || {
-        all_engines_hold_and_answer_the_same();
-        Ok(())
-    });
-    libtest_mimic::run(&Arguments::from_args(), vec![test]).exit_code()
-}
+use super::Test;
+
+pub const TESTS: &[Test] =
+    &[("same_answers::all_engines_hold_and_answer_the_same", all_engines_hold_and_answer_the_same)];
 
 /// Data, what is asked of it, how large it is.
 const ASKED: [(&str, &str, u64); 3] = [

@@ -1,48 +1,39 @@
 //! DuckDB as a target: the same answers as SQLite, threads and memory in their place, and clear words where the
 //! library is missing or is none.
-#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use hopcost_core::{
     Answer, Audit, CallError, CpuId, CpuSet, Dataset, Instance, Known, Look, Node, NodeId,
     Parallel, ProofMethod, Request, Seat, Setup, Stream, Workload,
 };
-use hopcost_kit::targets::duckdb;
 use hopcost_sys::affinity;
-use libtest_mimic::{Arguments, Trial};
 
 use hopcost_testkit::everything::{self, Everything};
 use hopcost_testkit::kept::kept;
 use hopcost_testkit::named::{self, dataset, home, machine, open, target, workload};
 use xtask::libduckdb;
 
-fn main() -> ExitCode {
-    if let Some(code) = duckdb::serve_if_asked() {
-        return code;
-    }
-    let tests: [(&str, fn()); 10] = [
-        ("tables_hold_what_they_were_made_of", tables_hold_what_they_were_made_of),
-        ("every_question_is_answered_as_by_sqlite", every_question_is_answered_as_by_sqlite),
-        ("rows_that_are_loaded_are_counted_once", rows_that_are_loaded_are_counted_once),
-        ("each_call_is_written_down_once", each_call_is_written_down_once),
-        ("workers_run_where_they_are_begun_or_put", workers_run_where_they_are_begun_or_put),
-        ("the_data_is_proved_to_be_at_home", the_data_is_proved_to_be_at_home),
-        ("a_process_that_is_killed_has_closed_the_connection", killed_has_closed),
-        ("no_process_outlives_its_instance", no_process_outlives_its_instance),
-        ("a_wrong_or_missing_library_is_named", a_wrong_or_missing_library_is_named),
-        ("what_it_cannot_do_is_said", what_it_cannot_do_is_said),
-    ];
-    let trial = |(name, test): (&str, fn())| {
-        Trial::test(name, move || {
-            test();
-            Ok(())
-        })
-    };
-    libtest_mimic::run(&Arguments::from_args(), tests.map(trial).into()).exit_code()
-}
+use super::Test;
+
+/// By their paths: those of a group begin with its name.
+pub const TESTS: &[Test] = &[
+    ("duckdb::every_question_is_answered_as_by_sqlite", every_question_is_answered_as_by_sqlite),
+    ("duckdb::a_process_that_is_killed_has_closed_the_connection", killed_has_closed),
+    ("duckdb::no_process_outlives_its_instance", no_process_outlives_its_instance),
+    ("duckdb::a_wrong_or_missing_library_is_named", a_wrong_or_missing_library_is_named),
+    ("duckdb::what_it_cannot_do_is_said", what_it_cannot_do_is_said),
+    ("duckdb_rest::tables_hold_what_they_were_made_of", tables_hold_what_they_were_made_of),
+    ("duckdb_rest::rows_that_are_loaded_are_counted_once", rows_that_are_loaded_are_counted_once),
+    ("duckdb_rest::each_call_is_written_down_once", each_call_is_written_down_once),
+    (
+        "duckdb_rest::workers_run_where_they_are_begun_or_put",
+        workers_run_where_they_are_begun_or_put,
+    ),
+    ("duckdb_rest::the_data_is_proved_to_be_at_home", the_data_is_proved_to_be_at_home),
+];
 
 /// Names the library of the tests.
 fn library() -> &'static str {

@@ -1,5 +1,4 @@
 //! Users of the system's: who has a ticket of Kerberos' is let in by a real PostgreSQL, and who has none is told so.
-#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +8,7 @@ use std::time::Duration;
 
 use hopcost_testkit::postgresql::PostgreSql;
 use xtask::apt;
-use xtask::test::build_hopcost;
+use xtask::test::tested_hopcost;
 
 /// What a realm takes: the programs, and the libraries that nothing else has.
 const PACKAGES: [&str; 13] = [
@@ -31,14 +30,15 @@ const PACKAGES: [&str; 13] = [
 
 /// A realm of the test's own, on loopback: Debian's packages, unpacked and never installed.
 struct Realm {
+    root: PathBuf,
     dir: tempfile::TempDir,
     child: Option<Child>,
 }
 
 impl Realm {
     fn start() -> Self {
-        let mut realm = Self { dir: tempfile::tempdir().unwrap(), child: None };
-        apt::unpack(&PACKAGES, realm.dir.path()).unwrap();
+        let root = apt::unpacked("kerberos", &PACKAGES).unwrap();
+        let mut realm = Self { root, dir: tempfile::tempdir().unwrap(), child: None };
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         realm.configure(port);
         realm.does("kdb5_util", &["create", "-s", "-P", "secret"]);
@@ -61,7 +61,7 @@ impl Realm {
     }
 
     fn libraries(&self) -> PathBuf {
-        self.file("root/usr/lib/x86_64-linux-gnu")
+        self.root.join("usr/lib/x86_64-linux-gnu")
     }
 
     fn configure(&self, port: u16) {
@@ -83,7 +83,7 @@ impl Realm {
     }
 
     fn program(&self, name: &str) -> Command {
-        let mut program = Command::new(self.file("root/usr/sbin").join(name));
+        let mut program = Command::new(self.root.join("usr/sbin").join(name));
         program.env("LD_LIBRARY_PATH", self.libraries());
         program.env("KRB5_CONFIG", self.file("krb5.conf"));
         program.env("KRB5_KDC_PROFILE", self.file("kdc.conf"));
@@ -98,7 +98,7 @@ impl Realm {
 
     /// hopcost with the tickets of whoever has these keys.
     fn hopcost(&self, keys: &Path, arguments: &[&str]) -> Output {
-        let mut hopcost = Command::new(build_hopcost().unwrap());
+        let mut hopcost = Command::new(tested_hopcost().unwrap());
         hopcost.args(arguments).env("KRB5_CONFIG", self.file("krb5.conf"));
         hopcost.env("KRB5_CLIENT_KTNAME", keys).env("KRB5CCNAME", self.file("tickets"));
         hopcost.output().unwrap()

@@ -1,9 +1,7 @@
 //! SQL Server as a target, against whichever server `HOPCOST_TEST_SQLSERVER` names: tables as they were made, the same
 //! answers as SQLite, and clear words. Without one these tests are ignored by name, and the test command says so.
-#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 #![allow(clippy::print_stderr)] // it says why it tries nothing
 
-use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopcost_core::{
@@ -11,36 +9,32 @@ use hopcost_core::{
 };
 use hopcost_kit::targets::sqlserver::{Wire, address_of};
 use hopcost_sys::affinity;
-use libtest_mimic::{Arguments, Trial};
 
 use hopcost_testkit::everything::{self, Everything};
 use hopcost_testkit::named::{self, dataset, home, target, workload};
 
+use super::Test;
+
 const SERVER: &str = "HOPCOST_TEST_SQLSERVER";
 
-fn main() -> ExitCode {
-    let tests: [(&str, fn()); 8] = [
-        ("tables_hold_what_they_were_made_of", tables_hold_what_they_were_made_of),
-        ("every_question_is_answered_as_by_sqlite", every_question_is_answered_as_by_sqlite),
-        ("loads_are_counted_once", loads_are_counted_once),
-        ("it_is_encrypted_or_not_as_asked", it_is_encrypted_or_not_as_asked),
-        ("who_may_not_come_in_is_told_so", who_may_not_come_in_is_told_so),
-        ("what_is_kept_is_found_again_and_cleared", what_is_kept_is_found_again_and_cleared),
-        ("one_hopcost_at_a_time", one_hopcost_at_a_time),
-        ("whoever_hangs_up_ends_the_calls", whoever_hangs_up_ends_the_calls),
-    ];
-    let there_is_none = std::env::var_os(SERVER).is_none();
-    let trial = |(name, test): (&str, fn())| {
-        Trial::test(name, move || {
-            test();
-            Ok(())
-        })
-        .with_ignored_flag(there_is_none)
-    };
-    if there_is_none {
+pub const TESTS: &[Test] = &[
+    ("sqlserver::tables_hold_what_they_were_made_of", tables_hold_what_they_were_made_of),
+    ("sqlserver::every_question_is_answered_as_by_sqlite", every_question_is_answered_as_by_sqlite),
+    ("sqlserver::loads_are_counted_once", loads_are_counted_once),
+    ("sqlserver::it_is_encrypted_or_not_as_asked", it_is_encrypted_or_not_as_asked),
+    ("sqlserver::who_may_not_come_in_is_told_so", who_may_not_come_in_is_told_so),
+    ("sqlserver::what_is_kept_is_found_again_and_cleared", what_is_kept_is_found_again_and_cleared),
+    ("sqlserver::one_hopcost_at_a_time", one_hopcost_at_a_time),
+    ("sqlserver::whoever_hangs_up_ends_the_calls", whoever_hangs_up_ends_the_calls),
+];
+
+/// Is there a server? If not, that is said.
+pub fn is_there() -> bool {
+    let is_there = std::env::var_os(SERVER).is_some();
+    if !is_there {
         eprintln!("not tried: SQL Server, as {SERVER}=//user:password@host:port/ names no server");
     }
-    libtest_mimic::run(&Arguments::from_args(), tests.map(trial).into()).exit_code()
+    is_there
 }
 
 fn address() -> String {

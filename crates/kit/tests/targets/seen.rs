@@ -1,5 +1,4 @@
 //! A real PostgreSQL: idle, with sessions, and after they left.
-#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 use std::process::Child;
 use std::time::Duration;

@@ -1,5 +1,4 @@
 //! The table that is only filled: all rows are there, of all levels' streams, on the pages asked for.
-#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 use hopcost_core::{
     Counted, Emulation, Home, Instance, PageSize, Seat, Session, Setup, Shape, Stream, TargetError,

@@ -1,0 +1,76 @@
+//! `cargo lab`: what measures hopcost beside others, tries its method, and writes what is generated of the docs.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // tools talk to the developer
+
+mod bench;
+mod docs;
+mod matrix;
+mod validate;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, value_parser};
+
+/// What measures and documents hopcost
+#[derive(Parser)]
+#[command(name = "cargo lab", bin_name = "cargo lab")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure hopcost side by side with the tools that measure the same
+    Bench {
+        /// What to measure
+        #[arg(value_enum)]
+        what: bench::What,
+        /// Rounds of each comparison, 6 or more: fewer have no 95 % interval
+        #[arg(long, default_value_t = 9, value_parser = value_parser!(u16).range(6..))]
+        rounds: u16,
+    },
+    /// Write the generated parts of the documentation anew
+    Docs,
+    /// Run every experiment, and write docs/MATRIX.md: which ended in what, on which database, where
+    Matrix {
+        /// Of these alone; the rest of the table stays as it is
+        #[arg(value_name = "EXPERIMENT")]
+        named: Vec<String>,
+        /// There alone
+        #[arg(long, value_enum)]
+        place: Option<matrix::Place>,
+        /// On engines whose name begins so alone: mysql, duckdb
+        #[arg(long)]
+        engine: Option<String>,
+    },
+    /// Try the statistics on noise of known kinds, and write the tables of docs/METHODOLOGY.md
+    Validate {
+        /// Simulated runs of each kind
+        #[arg(long, default_value_t = 10_000)]
+        runs: usize,
+        /// Record this machine's noise into the trace that is resampled, instead
+        #[arg(long, value_name = "SECONDS")]
+        record: Option<u64>,
+        /// Try hopcost itself against a real database instead; takes a quiet machine and its time
+        #[arg(long, value_enum, value_name = "PART")]
+        live: Option<validate::Part>,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Bench { what, rounds } => bench::run(what, rounds.into()),
+        Command::Docs => docs::run(),
+        Command::Matrix { named, place, engine } => matrix::run(&named, place, engine.as_deref()),
+        Command::Validate { record: Some(seconds), .. } => validate::record(seconds),
+        Command::Validate { live: Some(part), .. } => validate::run_live(part),
+        Command::Validate { runs, .. } => validate::run(runs),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("lab: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

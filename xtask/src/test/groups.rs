@@ -1,0 +1,214 @@
+//! What is not tried each time: groups of tests, and the changes that call for them.
+//!
+//! A test belongs to a group if its path within its binary begins with a module of the group's name (`-` as `_`);
+//! every other test belongs to the first tier, which is tried each time.
+//!
+//! A group is called for by a change of the tests of its packages, of a file whose path begins as one of its paths,
+//! and of any file that nothing here names.
+
+/// A test binary: its package, and its target there. A package's unit tests are its target `lib` or `bin`.
+pub type Binary = (&'static str, &'static str);
+
+/// Tests that belong together.
+#[derive(Debug)]
+pub struct Group {
+    pub name: &'static str,
+    /// Where its modules are.
+    pub binaries: &'static [Binary],
+    /// How the paths begin whose change calls for it.
+    pub paths: &'static [&'static str],
+}
+
+const SERVERS: Binary = ("hopcost", "servers");
+const ALONE: Binary = ("hopcost", "alone");
+const TARGETS: Binary = ("hopcost-kit", "targets");
+const GUESTS: Binary = ("xtask", "guests");
+const NEWER: Binary = ("xtask", "newer");
+const ENGINES: Binary = ("xtask", "engines");
+const RELEASE: Binary = ("xtask", "release");
+
+const REMOTE: &str = "crates/kit/src/targets/remote/";
+const POSTGRES: &str = "crates/kit/src/targets/postgres/";
+const MYSQL: &str = "crates/kit/src/targets/mysql/";
+const DUCKDB: &str = "crates/kit/src/targets/duckdb/";
+const SQLITE: &str = "crates/kit/src/targets/sqlite/";
+const SQLSERVER: &str = "crates/kit/src/targets/sqlserver/";
+const TARGETS_FILES: &str = "crates/kit/src/targets/";
+const DATASETS: &str = "crates/kit/src/datasets/";
+const WORKLOADS: &str = "crates/kit/src/workloads/";
+const PGBENCH: &str = "crates/kit/src/pgbench/";
+const PROBES: &str = "crates/kit/src/probes/";
+const EXPERIMENTS: &str = "experiments/";
+const CORE: &str = "crates/core/";
+const ENGINE: &str = "crates/engine/src/";
+const STORE: &str = "crates/store/";
+const SYS: &str = "crates/sys/";
+const CLI: &str = "crates/cli/src/";
+
+const fn group(
+    name: &'static str,
+    binaries: &'static [Binary],
+    paths: &'static [&'static str],
+) -> Group {
+    Group { name, binaries, paths }
+}
+
+/// All of them, in the order in which they are tried.
+pub const GROUPS: &[Group] = &[
+    group("release", &[RELEASE], &["Cargo.", "rust-toolchain.toml", SYS]),
+    group("guest-shapes", &[GUESTS], &["crates/sys/src/topology", CORE, PROBES]),
+    group("guest-limits", &[GUESTS], &[SYS, PROBES]),
+    group("guest-sqlite", &[GUESTS], &[SQLITE, "crates/sys/src/memory", ENGINE]),
+    group("guest-postgres", &[GUESTS], &[POSTGRES, REMOTE]),
+    group("guest-duckdb", &[GUESTS], &[DUCKDB]),
+    group("everything", &[SERVERS], &[EXPERIMENTS, "crates/kit/src/experiments.rs", CLI]),
+    group("survey", &[ALONE], &[EXPERIMENTS, "crates/engine/src/survey", CLI]),
+    group("faults-postgres", &[SERVERS], &[POSTGRES, REMOTE, "crates/engine/src/driver", SYS]),
+    group("faults-mariadb", &[SERVERS], &[MYSQL, REMOTE]),
+    group("postgres-rest", &[SERVERS, TARGETS], &[POSTGRES, REMOTE, PGBENCH]),
+    group("mariadb-rest", &[TARGETS], &[MYSQL, REMOTE]),
+    group("mysql-9", &[NEWER], &[MYSQL]),
+    group("postgres-18", &[NEWER], &[POSTGRES]),
+    group("server-audit", &[NEWER], &["crates/kit/src/targets/mysql/audit.rs"]),
+    group("kerberos", &[NEWER], &["crates/kit/src/targets/remote/ffi/"]),
+    group("same-answers", &[ENGINES], &[DATASETS, WORKLOADS]),
+    group("duckdb-rest", &[ENGINES], &[DUCKDB, DATASETS, WORKLOADS]),
+    group("cli-rest", &[SERVERS, ALONE], &[CLI, STORE, ENGINE]),
+];
+
+/// What calls for no group: the first tier holds all of its tests, or it has none.
+const IN_FIRST_TIER: &[&str] = &[
+    ".ci/verified",
+    ".gitignore",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "README.md",
+    "clippy.toml",
+    "crates/kit/src/checks/",
+    "crates/kit/src/observers/",
+    "crates/kit/src/occupancy/",
+    "crates/kit/src/published.rs",
+    "crates/stats/",
+    "crates/view/",
+    "docs/",
+    "fixtures/",
+    "lab/",
+    "published/",
+    "rustfmt.toml",
+    SQLSERVER,
+    TARGETS_FILES,
+];
+
+/// Where the tests of a package are.
+const TESTS: &[(&str, &str)] = &[
+    ("hopcost", "crates/cli/tests/"),
+    ("hopcost-kit", "crates/kit/tests/"),
+    ("xtask", "xtask/tests/"),
+];
+
+impl Group {
+    /// The module of its tests, with what follows it in their paths.
+    pub fn module(&self) -> String {
+        format!("{}::", self.name.replace('-', "_"))
+    }
+
+    /// Does a change of this file call for it?
+    pub fn is_called_for_by(&self, path: &str) -> bool {
+        self.names(path) || !is_named(path)
+    }
+
+    fn has(&self, (package, target): (&str, &str)) -> bool {
+        let is_it = |of: &Binary| of.0 == package && of.1 == target;
+        self.binaries.iter().any(is_it)
+    }
+
+    fn names(&self, path: &str) -> bool {
+        let begins = |beginning: &&str| path.starts_with(beginning);
+        self.paths.iter().any(begins)
+            || self
+                .binaries
+                .iter()
+                .filter_map(|(package, _)| tests_of(package))
+                .any(|dir| begins(&dir))
+    }
+}
+
+fn tests_of(package: &str) -> Option<&'static str> {
+    TESTS.iter().find(|(of, _)| *of == package).map(|(_, dir)| *dir)
+}
+
+fn is_named(path: &str) -> bool {
+    IN_FIRST_TIER.iter().any(|beginning| path.starts_with(beginning))
+        || GROUPS.iter().any(|group| group.names(path))
+}
+
+/// The group of a test by its path in a binary; none in the first tier.
+pub fn of_test(binary: (&str, &str), test: &str) -> Option<&'static Group> {
+    let is_in = |group: &&Group| group.has(binary);
+    GROUPS.iter().find(|group| is_in(group) && test.starts_with(&group.module()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::project;
+
+    #[test]
+    fn a_change_calls_for_its_groups_and_an_unknown_one_for_all() {
+        let called = |path: &str| -> Vec<&str> {
+            let is_called = |group: &&Group| group.is_called_for_by(path);
+            GROUPS.iter().filter(is_called).map(|group| group.name).collect()
+        };
+        assert_eq!(called("docs/JSON.md"), [""; 0]);
+        assert_eq!(called("crates/stats/src/lib.rs"), [""; 0]);
+        let of_mysql = ["faults-mariadb", "mariadb-rest", "mysql-9"];
+        assert_eq!(called("crates/kit/src/targets/mysql/wire.rs"), of_mysql);
+        assert_eq!(called("crates/kit/tests/targets/main.rs"), ["postgres-rest", "mariadb-rest"]);
+        for path in [".ci/run", "crates/testkit/src/disk.rs", "xtask/src/vm/mod.rs", "new"] {
+            assert_eq!(called(path).len(), GROUPS.len(), "{path}");
+        }
+    }
+
+    #[test]
+    fn every_path_is_there() {
+        let all = GROUPS.iter().flat_map(|group| group.paths).chain(IN_FIRST_TIER);
+        for path in all.chain(TESTS.iter().map(|(_, dir)| dir)) {
+            let parent = Path::new(path).parent().unwrap_or(Path::new(""));
+            let entries = project().join(parent).read_dir().unwrap();
+            let mut paths = entries.map(|entry| parent.join(entry.unwrap().file_name()));
+            let begins = |found: std::path::PathBuf| {
+                found.to_string_lossy().starts_with(path.trim_end_matches('/'))
+            };
+            assert!(paths.any(begins) || *path == ".ci/verified", "nothing begins as {path}");
+        }
+    }
+
+    /// A module of a group's name in a binary where no group has tests would be in the first tier unseen.
+    #[test]
+    fn modules_with_the_names_of_groups_are_groups() {
+        let named =
+            |module: &str| GROUPS.iter().find(|group| group.name.replace('-', "_") == module);
+        for (package, dir) in TESTS {
+            for entry in project().join(dir).read_dir().unwrap() {
+                let path = entry.unwrap().path();
+                let target = path.file_stem().unwrap().to_string_lossy().into_owned();
+                let main = if path.is_dir() { path.join("main.rs") } else { path };
+                let text = std::fs::read_to_string(&main).unwrap_or_default();
+                let modules = text.lines().filter_map(|line| line.strip_prefix("mod "));
+                for module in modules.filter_map(|rest| rest.split([';', ' ']).next()) {
+                    let is_known = named(module)
+                        .is_none_or(|group| group.binaries.contains(&(*package, leaked(&target))));
+                    assert!(is_known, "{}: {module}", main.display());
+                }
+            }
+        }
+    }
+
+    fn leaked(text: &str) -> &'static str {
+        text.to_owned().leak()
+    }
+}

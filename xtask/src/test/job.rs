@@ -1,0 +1,153 @@
+//! What is run at a time: a test binary, or a part of it.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+
+use super::build::Built;
+use super::groups::{self, Binary, Group};
+use super::verified::Verified;
+
+/// What runs beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Others.
+    Beside,
+    /// Nothing, on the whole machine.
+    Alone,
+}
+
+/// Binaries whose tests measure, or look at what else the machine does.
+const ALONE: &[Binary] = &[("hopcost", "alone"), ("hopcost-engine", "driver")];
+/// Groups whose emulated machines keep all CPUs busy.
+const ALONE_GROUPS: &[&str] = &["guest-shapes"];
+/// What is in a module of this name measures, wherever that is.
+const MEASURED: &str = "measured::";
+
+/// A part of a binary to run.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// `hopcost/servers`, or with its group in front `everything: hopcost/servers`.
+    pub name: String,
+    pub group: Option<&'static Group>,
+    pub kind: Kind,
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    pub directory: PathBuf,
+    /// How many tests it has to run.
+    pub tests: usize,
+    /// What it took the last time, in seconds.
+    pub last: Option<u64>,
+}
+
+impl Job {
+    /// Clippy, which leaves half of the machine idle at its end.
+    pub fn lints() -> Self {
+        let cargo = super::cargo();
+        let arguments = "clippy --quiet --workspace --all-targets -- -D warnings";
+        Self {
+            name: LINTS.to_owned(),
+            group: None,
+            kind: Kind::Beside,
+            program: cargo.get_program().into(),
+            arguments: arguments.split(' ').map(str::to_owned).collect(),
+            directory: crate::project().to_owned(),
+            tests: 0,
+            last: None,
+        }
+    }
+
+    pub fn is_lints(&self) -> bool {
+        self.name == LINTS
+    }
+}
+
+const LINTS: &str = "lints";
+
+/// All parts of all binaries that are asked for, the longest first.
+pub fn jobs(
+    binaries: &[Built],
+    groups: &[&'static Group],
+    first_tier: bool,
+    verified: &Verified,
+) -> Result<Vec<Job>> {
+    let mut jobs = Vec::new();
+    for built in binaries {
+        if first_tier {
+            jobs.extend(of_first_tier(built));
+        }
+        jobs.extend(groups.iter().filter_map(|group| of_group(built, group)));
+    }
+    for group in groups {
+        let has_tests = jobs.iter().any(|job| job.group.is_some_and(|of| of.name == group.name));
+        ensure!(has_tests, "the group {} has no tests", group.name);
+    }
+    for job in &mut jobs {
+        job.last = verified.seconds(&job.name);
+    }
+    // The first tier first, and within it what takes longest, which is not known of what is new.
+    jobs.sort_by_key(|job| {
+        let place = job.group.and_then(|of| groups.iter().position(|group| group.name == of.name));
+        (place.map_or(0, |place| place + 1), std::cmp::Reverse(job.last.unwrap_or(u64::MAX)))
+    });
+    Ok(jobs)
+}
+
+fn of_first_tier(built: &Built) -> Vec<Job> {
+    let binary = (built.package.as_str(), built.target.as_str());
+    let (skipped, tests): (Vec<&String>, Vec<&String>) =
+        built.tests.iter().partition(|test| groups::of_test(binary, test).is_some());
+    let (measured, others): (Vec<&String>, Vec<&String>) =
+        tests.into_iter().partition(|test| test.contains(MEASURED));
+    let mut skips: Vec<String> = skipped
+        .iter()
+        .filter_map(|test| groups::of_test(binary, test))
+        .map(Group::module)
+        .collect();
+    skips.dedup();
+    let is_alone = ALONE.contains(&binary);
+    let kind = if is_alone { Kind::Alone } else { Kind::Beside };
+    let skip = |what: &[String]| -> Vec<String> {
+        what.iter().flat_map(|module| ["--skip".to_owned(), module.clone()]).collect()
+    };
+    let job = |name: String, kind, arguments, tests: usize| Job {
+        name,
+        group: None,
+        kind,
+        program: built.program.clone(),
+        arguments,
+        directory: built.directory.clone(),
+        tests,
+        last: None,
+    };
+    let name = format!("{}/{}", built.package, built.target);
+    let mut jobs = Vec::new();
+    if !others.is_empty() {
+        let measured = (!measured.is_empty()).then(|| MEASURED.to_owned());
+        let skips: Vec<String> = skips.iter().cloned().chain(measured).collect();
+        jobs.push(job(name.clone(), kind, skip(&skips), others.len()));
+    }
+    if !measured.is_empty() {
+        let arguments = [vec![MEASURED.to_owned()], skip(&skips)].concat();
+        jobs.push(job(format!("{name}, measured"), Kind::Alone, arguments, measured.len()));
+    }
+    jobs
+}
+
+fn of_group(built: &Built, group: &'static Group) -> Option<Job> {
+    let binary = (built.package.as_str(), built.target.as_str());
+    let is_of_it =
+        |test: &&String| groups::of_test(binary, test).is_some_and(|of| of.name == group.name);
+    let tests = built.tests.iter().filter(is_of_it).count();
+    let is_alone = ALONE.contains(&binary) || ALONE_GROUPS.contains(&group.name);
+    (tests > 0).then(|| Job {
+        name: format!("{}: {}/{}", group.name, built.package, built.target),
+        group: Some(group),
+        kind: if is_alone { Kind::Alone } else { Kind::Beside },
+        program: built.program.clone(),
+        arguments: vec![group.module()],
+        directory: built.directory.clone(),
+        tests,
+        last: None,
+    })
+}

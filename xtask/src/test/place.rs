@@ -1,0 +1,168 @@
+//! Where a run's files are: below cargo's target directory, and gone with the run.
+//!
+//! Method: as root each test binary gets a mount namespace in which the temporary directory and hopcost's own
+//! directories of this machine are directories of the run. So tests see none of the machine's own state, paths are
+//! short and every user reaches them; and what is still in that namespace afterwards was left behind. Other users
+//! have variables of the environment for all of that.
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::{is_root, project, target};
+
+use super::job::Job;
+use super::lock::Turn;
+
+/// What hopcost keeps of this machine where root runs it.
+const OF_ROOT: [&str; 2] = ["/var/lib/hopcost", "/var/cache/hopcost"];
+/// Where the temporary directory of a test may be: where the project is not.
+const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/mnt"];
+
+/// What a job sees: the directory that is its own, that of all jobs, and the binary. Its script ends in the job.
+const ENTER: &str = r#"set -e
+own=$1 shared=$2 temporary=$3
+shift 3
+readlink /proc/self/ns/mnt > "$own/namespace"
+mount --bind "$own/state" /var/lib/hopcost
+mount --bind "$own/cache" /var/cache/hopcost
+mount --bind "$own/files" "$temporary"
+mkdir "$temporary/kept"
+mount --bind "$shared" "$temporary/kept"
+exec "$@"
+"#;
+
+/// The directory of a run.
+pub struct Place {
+    root: PathBuf,
+    _lock: File,
+}
+
+impl Place {
+    /// Takes one, and removes those of runs that are over.
+    pub fn take() -> Result<Self> {
+        let all = target().join("tests");
+        fs::create_dir_all(&all)?;
+        for entry in all.read_dir()?.flatten() {
+            let is_run = entry.file_name().to_string_lossy().starts_with("run-");
+            let is_over =
+                || File::open(entry.path().join("lock")).is_ok_and(|lock| lock.try_lock().is_ok());
+            if is_run && is_over() {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        let root = all.join(format!("run-{}", std::process::id()));
+        fs::create_dir_all(root.join("kept"))?;
+        let lock = File::create(root.join("lock"))?;
+        lock.lock()?;
+        if is_root() {
+            for directory in OF_ROOT {
+                fs::create_dir_all(directory).context(directory)?;
+            }
+        }
+        Ok(Self { root: root.canonicalize()?, _lock: lock })
+    }
+
+    /// A directory of this name for a job: the command that runs it there.
+    pub fn command(&self, job: &Job) -> Result<(Command, Own)> {
+        let name = job.name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        let own = Own { directory: self.root.join(name) };
+        let _ = fs::remove_dir_all(&own.directory);
+        for part in ["state", "cache", "files"] {
+            fs::create_dir_all(own.directory.join(part))?;
+        }
+        // As the system's own are.
+        fs::set_permissions(own.directory.join("files"), Permissions::from_mode(0o1777))?;
+        let shared = self.root.join("kept");
+        let mut command = if is_root() {
+            let temporary = temporary();
+            let mut command = Command::new("unshare");
+            command.args(["--mount", "--propagation", "private", "sh", "-c", ENTER, "enter"]);
+            command.arg(&own.directory).arg(&shared).arg(temporary).arg(&job.program);
+            command.env("TMPDIR", temporary).env("HOPCOST_TEST_CACHE", temporary.join("kept"));
+            command
+        } else {
+            let mut command = Command::new(&job.program);
+            command.env("TMPDIR", own.directory.join("files")).env("HOPCOST_TEST_CACHE", &shared);
+            command.env("XDG_STATE_HOME", own.directory.join("state"));
+            command.env("XDG_CACHE_HOME", own.directory.join("cache"));
+            command
+        };
+        command.args(&job.arguments).current_dir(&job.directory);
+        command.env("CARGO_MANIFEST_DIR", &job.directory);
+        if std::env::var_os("HOPCOST_TEST_BINARY").is_none() {
+            command.env("HOPCOST_TEST_BINARY", target().canonicalize()?.join("debug/hopcost"));
+        }
+        Ok((command, own))
+    }
+}
+
+/// Where what a job prints is kept until the next run.
+pub fn log_of(job: &Job) -> Result<PathBuf> {
+    let logs = target().join("tests/logs");
+    fs::create_dir_all(&logs)?;
+    let name = job.name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    Ok(logs.join(name).with_extension("log"))
+}
+
+fn temporary() -> &'static Path {
+    let holds = |directory: &Path, what: &Path| {
+        what.canonicalize().is_ok_and(|what| what.starts_with(directory))
+    };
+    let is_free = |directory: &&str| {
+        let directory = Path::new(directory);
+        directory.is_dir() && !holds(directory, project()) && !holds(directory, &target())
+    };
+    Path::new(TEMPORARY.into_iter().find(is_free).unwrap_or(TEMPORARY[0]))
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
+        // Where another run has mounted something these directories must stay.
+        if is_root() && Turn::alone_at_once().is_some() {
+            for directory in OF_ROOT {
+                // What is not empty was there before, and stays.
+                let _ = fs::remove_dir(directory);
+            }
+        }
+    }
+}
+
+/// The directory of a job.
+pub struct Own {
+    directory: PathBuf,
+}
+
+impl Own {
+    /// The processes that are still in it: their numbers and command lines.
+    pub fn processes(&self) -> Vec<(u32, String)> {
+        let namespace = fs::read_to_string(self.directory.join("namespace")).ok();
+        let directory = self.directory.to_string_lossy().into_owned();
+        let mut left = Vec::new();
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            let link = |name: &str| {
+                fs::read_link(entry.path().join(name))
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned()
+            };
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            let is_in = match &namespace {
+                Some(namespace) => link("ns/mnt") == namespace.trim(),
+                None => line.contains(&directory) || link("cwd").starts_with(&directory),
+            };
+            if is_in {
+                left.push((pid, line));
+            }
+        }
+        left
+    }
+}

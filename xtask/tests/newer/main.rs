@@ -1,0 +1,35 @@
+//! What the system's own packages do not have: newer servers, a realm of Kerberos', a plugin. Debian's packages,
+//! unpacked and never installed.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+mod kerberos;
+mod mysql_9;
+mod postgres_18;
+mod server_audit;
+
+use std::process::Command;
+
+use xtask::test::cargo;
+
+/// Runs tests of targets on other programs than the system's, all those whose paths begin so: as many as there are.
+fn tried(modules: &[&str], skipped: &[&str], variable: &str, programs: &std::path::Path) {
+    let tests = || -> Command {
+        let mut tests = cargo();
+        // As the whole workspace is built: so it is there already.
+        tests.args(["test", "--workspace", "--test", "targets", "--"]).args(modules);
+        tests.args(skipped.iter().flat_map(|path| ["--skip", path]));
+        tests.env(variable, programs);
+        tests
+    };
+    let said = |command: &mut Command| {
+        let output = command.output().unwrap();
+        let [said, errors] =
+            [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap());
+        assert!(output.status.success(), "{said}\n{errors}");
+        said
+    };
+    let listed = said(tests().args(["--list", "--format", "terse"]));
+    let count = listed.lines().filter(|line| line.ends_with(": test")).count();
+    let said = said(&mut tests());
+    assert!(count > 0 && said.contains(&format!("test result: ok. {count} passed")), "{said}");
+}
