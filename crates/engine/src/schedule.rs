@@ -77,8 +77,10 @@ impl Pace {
 }
 
 /// One block of each binding: what an estimate rests on.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CompleteUnit {
+    /// The numbers of its blocks.
+    pub blocks: Vec<u64>,
     /// The logarithm of what is left of the throughput: the mean over the bindings.
     pub contrast: f64,
     /// When it was complete, in seconds of the run.
@@ -193,8 +195,11 @@ impl<'a> Schedule<'a> {
         let unit = |unit| {
             let of_unit: Vec<&&BlockRecord> =
                 of_point.iter().filter(|block| block.trial.unit == unit).collect();
-            let contrasts: Vec<f64> = of_unit.iter().filter_map(|block| contrast(block)).collect();
+            let measured = |block: &&&BlockRecord| Some((block.trial.number, contrast(block)?));
+            let (blocks, contrasts): (Vec<u64>, Vec<f64>) =
+                of_unit.iter().filter_map(measured).unzip();
             (contrasts.len() == self.plan.bindings.len()).then(|| CompleteUnit {
+                blocks,
                 contrast: contrasts.iter().sum::<f64>() / contrasts.len() as f64,
                 end_s: of_unit.iter().map(|block| block.end_s()).fold(0.0, f64::max),
             })

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use hopcost_core::{
     Binding, BlockRecord, Claim, Comparison, CpuId, Disturbance, Experiment, ExperimentResult,
-    Histogram, Known, Level, Load, Lookups, NodeId, Phase, Response, Scale, Subject, Trial,
-    Verdict, Window,
+    Histogram, Known, Level, Load, Lookups, NodeId, Observation, Phase, Response, Scale, Subject,
+    Trial, Verdict, Window,
 };
 use hopcost_engine::judging::{Case, Circumstances, conclude};
 use hopcost_engine::plan::{Boundary, Placement, Plan, Point};
@@ -113,7 +113,7 @@ fn window(trial: &Trial, tested: bool, cost: f64) -> Window {
 
 impl Run {
     fn ends(&self, cost: f64, change: impl Fn(&Trial, &mut Window)) -> ExperimentResult {
-        let schedule = Schedule::new(&self.plan, &self.pace, false);
+        let schedule = Schedule::new(&self.plan, &self.pace, self.comparison.find_worst);
         let mut blocks = Vec::new();
         while let Some(trial) = schedule.next(&blocks, 0.0) {
             let windows = trial.arms().into_iter().map(|tested| {
@@ -314,6 +314,61 @@ fn disturbed_blocks_are_dropped_whole_and_counted() {
     assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
     assert!((result.estimate.get().unwrap().estimate.point - 0.1).abs() < 0.01);
     assert!(result.details.unwrap().dropped[&Disturbance::Stolen] > 4);
+}
+
+/// Search blocks, a disturbed one and the long one show other figures than those that count.
+#[test]
+fn the_table_of_levels_is_of_the_windows_that_the_verdict_is_of() {
+    let mut run = run();
+    run.comparison.find_worst = true;
+    run.plan.points = [1, 2].map(|streams| Point { streams, level: 1 }).to_vec();
+    run.pace.search_units = 4;
+    run.pace.long_s = Some(1.0);
+    let of_others = |trial: &Trial, window: &mut Window| {
+        let is_disturbed = trial.phase == Phase::Fresh && trial.number % 8 == 3;
+        if is_disturbed {
+            window.disturbed = Some(Disturbance::Stolen);
+        }
+        if is_disturbed || trial.phase != Phase::Fresh {
+            window.rate *= 0.5;
+        }
+        let busy = if trial.phase == Phase::Fresh && !is_disturbed { 1.0 } else { 9.0 };
+        let metric = "cpu_user_ms".into();
+        window.observations = vec![Observation { metric, of: "workers".into(), value: busy }];
+        // Two streams lose more: theirs is the point that is reported.
+        if trial.streams == 2 && trial.level > 0 && window.tested {
+            window.rate *= 0.9;
+        }
+        window.latency = calls((f64::from(trial.streams) * 1e9 / window.rate) as u64);
+    };
+    let result = run.ends(0.1, of_others);
+    assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
+    let details = result.details.unwrap();
+    assert!(details.dropped[&Disturbance::Stolen] > 0 && details.blocks["long"] == 1);
+    let of_two: Vec<_> = details.arms.iter().filter(|arm| arm.streams == 2).collect();
+    let [baseline, tested] = &of_two[..] else { panic!("{of_two:?}") };
+    for (arm, rate) in [(baseline, 500.0), (tested, 405.0)] {
+        assert!((arm.response / rate - 1.0).abs() < 0.01, "{arm:?}");
+        let [mean, .., p99] = arm.latency_ms.unwrap();
+        assert!((mean * rate / 2000.0 - 1.0).abs() < 0.01, "{arm:?}");
+        assert!(p99 < 1.1 * 2000.0 / rate, "{arm:?}");
+        assert!((arm.observed[0].value - 1.0).abs() < 1e-9, "{arm:?}");
+        // Two windows of each arm in a block, two bindings.
+        assert_eq!(arm.windows, 4 * result.estimate.get().unwrap().estimate.n, "{arm:?}");
+        assert_eq!(arm.calls, 100 * arm.windows);
+    }
+    // What was only searched has nothing but the search's windows.
+    let searched = details.arms.iter().filter(|arm| arm.streams == 1);
+    assert!(searched.map(|arm| arm.windows).eq([16, 16]), "{:?}", details.arms);
+}
+
+/// Nothing counts: then the table says what there was.
+#[test]
+fn where_all_was_disturbed_the_table_of_levels_is_of_what_there_was() {
+    let stolen = |_: &Trial, window: &mut Window| window.disturbed = Some(Disturbance::Stolen);
+    let result = run().ends(0.1, stolen);
+    assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.reason);
+    assert!(result.details.unwrap().arms.iter().all(|arm| arm.windows > 0));
 }
 
 /// The same as a score: one level, compared with itself at 1 and 2 streams.

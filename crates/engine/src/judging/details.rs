@@ -39,7 +39,7 @@ impl Case<'_> {
             points: self.points(schedule, findings),
             spreads: self.spreads(schedule, findings),
             scaling: self.scaling(),
-            arms: self.arms(),
+            arms: self.arms(&self.counted(schedule, findings)),
             tier: self.tier(),
             proved_by: self.proved_by(),
             placebo: self.placebo_estimate(),
@@ -106,17 +106,20 @@ impl Case<'_> {
         units.iter().enumerate().filter_map(look).collect()
     }
 
-    pub(super) fn arms(&self) -> Vec<Arm> {
+    /// Each level, by the blocks of these numbers.
+    fn arms(&self, counted: &BTreeSet<u64>) -> Vec<Arm> {
         let streams: BTreeSet<u32> = self.plan.points.iter().map(|point| point.streams).collect();
         let levels = 0..self.plan.levels.len();
         let each =
             streams.iter().flat_map(|&streams| levels.clone().map(move |level| (streams, level)));
-        each.filter_map(|(streams, level)| self.arm(streams, level)).collect()
+        each.filter_map(|(streams, level)| self.arm(streams, level, counted)).collect()
     }
 
-    pub(super) fn arm(&self, streams: u32, level: usize) -> Option<Arm> {
+    fn arm(&self, streams: u32, level: usize, counted: &BTreeSet<u64>) -> Option<Arm> {
+        let is_counted = |block: &BlockRecord| counted.contains(&block.trial.number);
+        let windows = self.windows_of(level, Some(streams));
         let windows: Vec<&Window> =
-            self.windows_of(level, Some(streams)).map(|(_, window)| window).collect();
+            windows.filter(|(block, _)| is_counted(block)).map(|(_, window)| window).collect();
         let mut latency = Histogram::default();
         for window in &windows {
             latency.add(&window.latency);
@@ -133,7 +136,8 @@ impl Case<'_> {
                     window.lookups.as_ref().is_some_and(|lookups| !which(lookups).is_empty())
                 })
         };
-        let sides = self.lookups(level, Some(streams), None);
+        let sides =
+            self.lookups(level, |block| block.trial.streams == streams && is_counted(block));
         let rate = windows.iter().map(|window| window.rate).sum::<f64>() / windows.len() as f64;
         Some(Arm {
             level: self.plan.levels[level].clone(),

@@ -1,5 +1,6 @@
 //! From kept blocks to a verdict. Pure: the same blocks give the same result on any machine.
 
+mod counted;
 mod details;
 mod proof;
 mod scaling;
@@ -119,6 +120,8 @@ struct Ended {
 /// What was found of one point.
 struct Finding {
     point: Point,
+    /// How many units of blocks it rests on.
+    units: usize,
     standing: Option<Standing>,
     outcome: Result<Verdict, Reason>,
     reason: Reason,
@@ -164,14 +167,14 @@ impl Case<'_> {
         let goal = self.pace.goal(comparisons);
         let Some((n, standing)) = goal.last_look(&contrasts) else {
             let (outcome, reason) = (Ok(Verdict::Inconclusive), self.too_few(contrasts.len()));
-            return Finding { point, standing: None, outcome, reason };
+            return Finding { point, units: 0, standing: None, outcome, reason };
         };
         let outcome = goal.judge(&contrasts[..n], &standing);
         let reason = match &outcome {
             Ok(verdict) => self.reason(*verdict, &standing, n),
             Err(reason) => reason.clone(),
         };
-        Finding { point, standing: Some(standing), outcome, reason }
+        Finding { point, units: n, standing: Some(standing), outcome, reason }
     }
 
     /// Why there is no verdict where not even a first look was had.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{Claim, NodeId, Proved, Reason};
+use hopcost_core::{BlockRecord, Claim, NodeId, Proved, Reason};
 
 use super::Case;
 
@@ -65,7 +65,7 @@ impl Case<'_> {
             LOCAL | REMOTE => {
                 let side = usize::from(claim.metric == REMOTE);
                 let share = |of: fn(&Sides) -> [u64; 2], binding| {
-                    let sides = of(&self.lookups(level, None, Some(binding)));
+                    let sides = of(&self.lookups(level, |block| block.trial.binding == binding));
                     share([sides[side], sides[0] + sides[1]])
                 };
                 vec![
@@ -120,19 +120,11 @@ impl Case<'_> {
         Some(format!("this target cannot tell {}: nothing is proved", claim.metric).into())
     }
 
-    /// What a level looked up.
-    pub(super) fn lookups(
-        &self,
-        level: usize,
-        streams: Option<u32>,
-        binding: Option<usize>,
-    ) -> Sides {
+    /// What a level looked up in the blocks that are wanted.
+    pub(super) fn lookups(&self, level: usize, wanted: impl Fn(&BlockRecord) -> bool) -> Sides {
         let mut sides = Sides::default();
         let mut pages = BTreeMap::new();
-        for (block, window) in self.windows_of(level, streams) {
-            if binding.is_some_and(|binding| binding != block.trial.binding) {
-                continue;
-            }
+        for (block, window) in self.windows_of(level, None).filter(|(block, _)| wanted(block)) {
             let at = self.plan.placements[block.trial.binding][level].at;
             let Some(lookups) = &window.lookups else { continue };
             add_sides(&mut sides.acquisitions, &lookups.acquisitions, at);

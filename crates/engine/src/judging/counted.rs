@@ -1,0 +1,43 @@
+//! Which blocks count: those that a verdict is of. What is told of a level beside the verdict is of no others.
+
+use std::collections::BTreeSet;
+
+use hopcost_core::{BlockRecord, Phase};
+
+use super::{Case, Finding};
+use crate::plan::Point;
+use crate::schedule::Schedule;
+
+impl Case<'_> {
+    /// The numbers of the blocks that count, of all points.
+    pub(super) fn counted(&self, schedule: &Schedule<'_>, findings: &[Finding]) -> BTreeSet<u64> {
+        let of_point = |point: &Point| {
+            let finding = findings.iter().find(|finding| finding.point == *point);
+            match finding.filter(|finding| finding.units > 0) {
+                Some(Finding { units, .. }) => {
+                    let complete = schedule.units(self.blocks, Phase::Fresh, *point);
+                    complete.into_iter().take(*units).flat_map(|unit| unit.blocks).collect()
+                }
+                None => self.without_verdict(*point),
+            }
+        };
+        self.plan.points.iter().flat_map(of_point).collect()
+    }
+
+    /// The best that there is of a point which has no verdict: fresh blocks, or else those of the search, that
+    /// were not disturbed; where there are none, all.
+    fn without_verdict(&self, point: Point) -> Vec<u64> {
+        let of_point = |block: &&BlockRecord| {
+            (block.trial.streams, block.trial.level) == (point.streams, point.level)
+        };
+        let numbers = |wanted: &dyn Fn(&BlockRecord) -> bool| -> Vec<u64> {
+            let blocks = self.blocks.iter().filter(of_point).filter(|block| wanted(block));
+            blocks.map(|block| block.trial.number).collect()
+        };
+        let calm =
+            |phase| numbers(&|block| block.trial.phase == phase && block.disturbed().is_none());
+        let best = [calm(Phase::Fresh), calm(Phase::Search)];
+        let found = best.into_iter().find(|numbers| !numbers.is_empty());
+        found.unwrap_or_else(|| numbers(&|block| block.trial.phase != Phase::Placebo))
+    }
+}
