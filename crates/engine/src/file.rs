@@ -517,8 +517,12 @@ fn claim(
         ));
     };
     let at = |word: &str| {
-        let offset = text.get_ref().find(word).unwrap_or(0);
-        Spanned::new(text.span().start + 1 + offset..text.span().end, word.to_owned())
+        // A word is a part of the text: how far it is from its begin is known without searching for it.
+        let offset = word.as_ptr().addr() - text.get_ref().as_ptr().addr();
+        // With escapes or other quotes, a text in the file is not as long as what it stands for.
+        let is_plain = text.span().len() == text.get_ref().len() + 2;
+        let start = text.span().start + if is_plain { 1 + offset } else { 0 };
+        Spanned::new(start..text.span().end, word.to_owned())
     };
     expect_one_of("metric", &at(metric), known.metrics)?;
     expect_one_of("factor", &at(of), &[factor])?;

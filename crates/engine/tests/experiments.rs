@@ -47,6 +47,48 @@ fn a_comparison_keeps_the_order_of_its_levels() {
     assert!((comparison.claims[1].least - 0.98).abs() < 1e-12);
 }
 
+#[test]
+fn a_wrong_word_is_found_where_it_stands_and_not_where_its_letters_do() {
+    let files = files("invalid");
+    let (name, text) = files.iter().find(|(name, _)| name == "claim-at-misspelt-level").unwrap();
+    let error = read_experiment(name, text, &KNOWN).unwrap_err();
+    let (line, before) = text
+        .lines()
+        .enumerate()
+        .find_map(|(n, line)| {
+            Some((
+                n + 1,
+                line.split_once("memory = remot\"")?.0.chars().count() + "memory = ".len(),
+            ))
+        })
+        .unwrap();
+    assert_eq!((error.line, error.column), (line, before + 1), "{error}");
+    // Where a text is written otherwise than it reads, its begin is told, and no wrong place.
+    let escaped = text.replace("when memory = remot", "when \\u006demory = remot");
+    let error = read_experiment(name, &escaped, &KNOWN).unwrap_err();
+    assert_eq!((error.line, error.column), (line, 3), "{error}");
+}
+
+/// A file is wrong in what it is named after: a name that this test's vocabulary lacks is no answer.
+#[test]
+fn a_wrong_experiment_is_wrong_in_what_its_name_says() {
+    let unknown = [
+        ("there is no data set", "dataset"),
+        ("there is no workload", "workload"),
+        ("there is no target", "target"),
+        ("there is no probe", "probe"),
+        ("there is no published", "published"),
+        ("there is no metric", "claim"),
+    ];
+    for (name, text) in files("invalid") {
+        let error = read_experiment(&name, &text, &KNOWN).unwrap_err();
+        for (words, part) in unknown {
+            let about_another = error.message.starts_with(words) && !name.contains(part);
+            assert!(!about_another, "{name}.toml: {error}");
+        }
+    }
+}
+
 /// What each wrong file is answered with. A stranger has to be able to act on it.
 #[test]
 fn wrong_experiments_are_answered_as_agreed() {
