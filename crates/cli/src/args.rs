@@ -160,7 +160,7 @@ pub struct ExperimentArgs {
     /// Rows of the main table, instead of the experiment's own
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     pub scale: Option<u64>,
-    /// Time that a comparison may take, as 90s or 5m
+    /// Time that it may take, as 90s or 5m; the probes of an experiment on the hardware share it evenly
     #[arg(long, value_name = "TIME", value_parser = settings::seconds)]
     pub budget: Option<f64>,
     /// Ask what a script in pgbench's format asks, instead of the experiment's own workload
@@ -493,7 +493,6 @@ impl ExperimentArgs {
             ("--target", self.target.is_some()),
             ("--duckdb-lib", self.duckdb_lib.is_some()),
             ("--scale", self.scale.is_some()),
-            ("--budget", self.budget.is_some()),
             ("--file", !self.file.is_empty()),
             ("--set", !self.set.is_empty()),
             ("--cache-dir", self.cache_dir.is_some()),
@@ -576,5 +575,16 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn an_experiment_on_the_hardware_takes_a_budget_and_nothing_of_a_database() {
+        let option = |words: &[&str]| {
+            let line = ["hopcost", "run", "access-cost"].iter().chain(words);
+            let Command::Run(args) = Cli::parse_from(line).command else { panic!() };
+            args.experiment.of_a_comparison()
+        };
+        assert_eq!(option(&["--budget", "2s"]), None);
+        assert_eq!(option(&["--budget", "2s", "--scale", "7"]), Some("--scale"));
     }
 }

@@ -27,12 +27,14 @@ pub struct Step {
     pub memory: Vec<(NodeId, u64)>,
 }
 
-/// What these probes would do on this site, in this order. Nothing is touched.
-pub fn plan<'a>(probes: impl IntoIterator<Item = &'a dyn Probe>, site: &Site<'_>) -> Vec<Step> {
-    probes.into_iter().map(|probe| step(probe, site)).collect()
+/// What these probes would do on this site, in this order, in so many seconds or in those of their effort.
+/// Nothing is touched.
+pub fn plan(probes: &[&dyn Probe], site: &Site<'_>, budget_s: Option<f64>) -> Vec<Step> {
+    let timing = Timing::shared(site.effort, budget_s, probes.len());
+    probes.iter().map(|probe| step(*probe, site, timing)).collect()
 }
 
-fn step(probe: &dyn Probe, site: &Site<'_>) -> Step {
+fn step(probe: &dyn Probe, site: &Site<'_>, timing: Timing) -> Step {
     let cells = probe.cells(site);
     let mut left_out: Vec<(Reason, usize)> = Vec::new();
     for reason in cells.iter().filter_map(|cell| cell.cpus.reason()) {
@@ -47,7 +49,7 @@ fn step(probe: &dyn Probe, site: &Site<'_>) -> Step {
         probe: probe.name(),
         cells: cells.iter().filter(|cell| cell.is_ready()).count(),
         left_out,
-        seconds: Timing::of(site.effort).budget.as_secs_f64(),
+        seconds: timing.budget.as_secs_f64(),
         memory,
     }
 }
@@ -211,6 +213,13 @@ mod tests {
             conclude(&experiment(), &[report(vec![cell(0, measured(8.0))])], true).planted,
             None
         );
+    }
+
+    #[test]
+    fn probes_share_a_budget_evenly_and_have_their_effort_s_without_one() {
+        let of = |budget_s, probes| Timing::shared(Effort::Quick, budget_s, probes).budget;
+        assert_eq!(of(Some(3.0), 2).as_millis(), 1500);
+        assert_eq!(of(None, 2), Timing::of(Effort::Quick).budget);
     }
 
     #[test]

@@ -47,6 +47,13 @@ impl Timing {
         };
         Self { budget: Duration::from_secs(budget), warm_up: Duration::from_millis(warm_up) }
     }
+
+    /// The same of each of so many probes that share so many seconds, where these are given.
+    pub fn shared(effort: Effort, budget_s: Option<f64>, probes: usize) -> Self {
+        let timing = Self::of(effort);
+        let share = budget_s.map(|seconds| Duration::from_secs_f64(seconds / probes.max(1) as f64));
+        Self { budget: share.unwrap_or(timing.budget), ..timing }
+    }
 }
 
 /// Runs `probe` on `site` until its time is up or `stop` is set.

@@ -57,7 +57,7 @@ fn line(out: &mut String, name: &str, text: &str) {
 fn applies(experiment: &Experiment, site: &Site<'_>, machine: &Machine) -> Result<String, Failure> {
     let (measured, left_out) = match &experiment.subject {
         Subject::Hardware { .. } => {
-            let steps = hardware::plan(run_hardware::probes(experiment), site);
+            let steps = hardware::plan(&run_hardware::probes(experiment), site, None);
             let left_out = steps.iter().flat_map(|step| &step.left_out).map(|(_, times)| times);
             (steps.iter().map(|step| step.cells).sum(), left_out.sum())
         }

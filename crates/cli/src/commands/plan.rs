@@ -60,7 +60,7 @@ fn hardware(
     let (seen, planted) = experiment::for_probes(args, machine)?;
     let emulated = planted.is_some();
     let site = Site { planted, ..experiment::site(&seen, args.effort(), args.seed)? };
-    let steps = hardware::plan(run_hardware::probes(experiment), &site);
+    let steps = hardware::plan(&run_hardware::probes(experiment), &site, args.budget);
     if args.json {
         output::print_json(&Printed { version: 1, experiment, emulated, steps: &steps })?;
     } else {

@@ -33,11 +33,12 @@ pub fn run(
         store.prepare(id, &Preparation { circumstances: Circumstances { emulated: true } })?;
     }
     let mut reports = Vec::new();
-    for probe in probes(experiment) {
+    let probes = probes(experiment);
+    let timing = Timing::shared(site.effort, asked.budget, probes.len());
+    for probe in probes {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let timing = Timing::of(site.effort);
         let report = match run_probe(probe, &site, timing, stop, progress) {
             Ok(report) => report,
             Err(ProbeError::NotHere(reason)) => {

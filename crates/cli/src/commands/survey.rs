@@ -320,7 +320,7 @@ impl Survey<'_> {
             Subject::Hardware { .. } => {
                 let site =
                     experiment::site(self.machine, asked.experiment.effort(), self.args.seed)?;
-                let steps = hardware::plan(run_hardware::probes(&experiment), &site);
+                let steps = hardware::plan(&run_hardware::probes(&experiment), &site, None);
                 if steps.iter().all(|step| step.cells == 0) {
                     return not_tested("nothing of it can be measured here".to_owned());
                 }
