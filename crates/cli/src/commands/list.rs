@@ -10,6 +10,7 @@ use hopcost_kit::probes::PROBES;
 use hopcost_kit::targets::TARGETS;
 use hopcost_kit::workloads::WORKLOADS;
 use hopcost_sys::{Root, topology};
+use hopcost_view::plural;
 
 use super::comparison::Prepared;
 use super::{experiment, run_hardware};
@@ -49,8 +50,11 @@ pub fn run() -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Room for the longest name; a longer one is followed by its text all the same.
+const NAME_WIDTH: usize = 20;
+
 fn line(out: &mut String, name: &str, text: &str) {
-    let _ = writeln!(out, "  {name:<18}{text}");
+    let _ = writeln!(out, "  {name:<NAME_WIDTH$} {text}");
 }
 
 /// Does it apply on this machine, and what of it does not?
@@ -70,9 +74,40 @@ fn applies(experiment: &Experiment, site: &Site<'_>, machine: &Machine) -> Resul
             }
         }
     };
-    Ok(match (measured, left_out) {
+    Ok(so_much_applies(measured, left_out))
+}
+
+fn so_much_applies(measured: usize, left_out: usize) -> String {
+    match (measured, left_out) {
         (0, _) => "does not apply here: 'hopcost plan' says why".to_owned(),
         (_, 0) => "applies here".to_owned(),
-        (_, n) => format!("applies here, without {n} parts: 'hopcost plan' says why"),
-    })
+        (_, n) => {
+            format!("applies here, without {}: 'hopcost plan' says why", plural(n, "part"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopcost_kit::experiments::EXPERIMENTS;
+
+    use super::*;
+
+    #[test]
+    fn each_name_has_room_beside_its_text() {
+        for (name, _) in EXPERIMENTS {
+            let mut out = String::new();
+            line(&mut out, name, "What?");
+            assert_eq!(out, format!("  {name:<20} What?\n"));
+        }
+        let mut out = String::new();
+        line(&mut out, &"x".repeat(30), "What?");
+        assert!(out.ends_with("x What?\n"), "{out}");
+    }
+
+    #[test]
+    fn one_part_is_no_parts() {
+        assert!(so_much_applies(3, 1).contains("without 1 part:"), "{}", so_much_applies(3, 1));
+        assert!(so_much_applies(3, 2).contains("without 2 parts:"));
+    }
 }

@@ -59,8 +59,9 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let blocks = kept.blocks;
     let why = kept.failure.as_ref().map_or(String::new(), |failure| format!(" ({failure})"));
     output::remark(&format!(
-        "run {id} was not finished{why}; what it had is shown: {blocks} blocks, {} probes",
-        kept.reports.len()
+        "run {id} was not finished{why}; what it had is shown: {}, {}",
+        hopcost_view::plural(blocks as usize, "block"),
+        hopcost_view::plural(kept.reports.len(), "probe")
     ));
     if args.json {
         let failure = kept.failure.as_deref();
