@@ -1,7 +1,7 @@
 //! What was written down of a run when it began, and decided before its first block: what a report needs
 //! beside the result.
 
-use hopcost_core::{Known, Machine, NodeId};
+use hopcost_core::{CpuSet, Known, Machine, NodeId};
 use rusqlite::OptionalExtension;
 use serde::Deserialize;
 
@@ -40,6 +40,8 @@ pub struct Decided {
     pub levels: Vec<String>,
     /// The node that each level's workers stand on, by binding and then by level.
     pub workers_at: Vec<Vec<Option<NodeId>>>,
+    /// The CPUs that each level leaves unused, by binding and then by level.
+    pub spare: Vec<Vec<CpuSet>>,
     /// A cost within this is no difference.
     pub margin: Option<f64>,
     /// Was distance planted?
@@ -69,6 +71,7 @@ struct Plan {
 #[serde(default)]
 struct Placement {
     at: Option<NodeId>,
+    spare: CpuSet,
 }
 
 #[derive(Default, Deserialize)]
@@ -88,7 +91,9 @@ impl Decided {
         let kept = preparation.and_then(|text| serde_json::from_str(text).ok());
         let Preparation { plan, pace, circumstances, command } = kept.unwrap_or_default();
         let nodes = |levels: &Vec<Placement>| levels.iter().map(|level| level.at).collect();
+        let spare = |levels: &Vec<Placement>| levels.iter().map(|l| l.spare.clone()).collect();
         Self {
+            spare: plan.placements.iter().map(spare).collect(),
             workers_at: plan.placements.iter().map(nodes).collect(),
             levels: plan.levels,
             margin: pace.margin,
@@ -134,11 +139,12 @@ mod tests {
     #[test]
     fn a_preparation_is_read_as_far_as_it_is_known() {
         let text = r#"{"plan": {"levels": ["near", "far"], "bindings": [],
-            "placements": [[{"at": 0, "home": 0, "workers": [0]}, {"at": null}]]},
+            "placements": [[{"at": 0, "home": 0, "workers": [0]}, {"at": null, "spare": [2, 3]}]]},
             "pace": {"margin": 0.03, "window_s": 0.2}, "circumstances": {"emulated": true}}"#;
         let decided = Decided::of(Some(text));
         assert_eq!(decided.levels, ["near", "far"]);
         assert_eq!(decided.workers_at, [[Some(NodeId(0)), None]]);
+        assert_eq!(decided.spare, [[CpuSet::new(), CpuSet::parse_list("2-3").unwrap()]]);
         assert_eq!(
             (decided.margin, decided.is_emulated, decided.command),
             (Some(0.03), true, None)

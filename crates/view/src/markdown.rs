@@ -102,7 +102,7 @@ fn footer(page: &Page<'_>) -> String {
     };
     let changed = match page.changed.len() {
         0 => "nothing".to_owned(),
-        n => plural(n, "setting"),
+        _ => safe(&page.changed.join("; ")),
     };
     format!(
         "\n<sub>{} on {}: {} · {} · took {} · changed on this host: {changed} · hopcost {}</sub>\n",

@@ -27,7 +27,7 @@ pub struct Page<'a> {
     pub not_tested: Vec<NotTested>,
     /// Was it stopped before its end?
     pub interrupted: bool,
-    /// The settings that were changed on this host, a line each; all of them were put back.
+    /// What was changed on this host, a line each that says how it was put back.
     pub changed: Vec<String>,
     /// Seconds since 1970.
     pub begun_unix_s: i64,

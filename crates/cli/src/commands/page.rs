@@ -5,11 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use hopcost_core::{BlockRecord, ExperimentResult, Finding, Known, Machine, ProbeReport, Verdict};
+use hopcost_core::{
+    BlockRecord, CpuSet, ExperimentResult, Finding, Known, Machine, ProbeReport, Verdict,
+};
 use hopcost_kit::published;
 use hopcost_store::{Header, Store, StoreError};
 use hopcost_view::Sentences;
 use hopcost_view::page::{self, NotTested, Probed, Section};
+use serde_json::Value;
 
 use super::run;
 use crate::exit::{Exit, Failure};
@@ -79,7 +82,7 @@ impl Page {
             ),
             not_tested: Vec::new(),
             interrupted: self.runs.iter().any(|run| run.is_unfinished),
-            changed: Vec::new(), // a run changes nothing
+            changed: self.runs.iter().filter_map(Run::changed).collect(),
             begun_unix_s: first.map_or(0, |run| run.header.begun_s),
             seconds: self.runs.iter().map(|run| run.result.seconds).sum(),
             version: first.map_or(String::new(), |run| run.header.version.clone()),
@@ -130,10 +133,39 @@ impl Run {
             return Ok(None);
         };
         let is_unfinished = kept.result.is_none();
-        let wanted = with_blocks || is_unfinished;
+        let wanted = with_blocks || is_unfinished || had_cpus_off_line(&header);
         let blocks = if wanted { store.blocks(id)? } else { Vec::new() };
         let result = kept.result.unwrap_or_else(|| unfinished(&header, &blocks, &kept.reports));
         Ok(Some(Self { id, header, result, is_unfinished, blocks, reports: kept.reports }))
+    }
+
+    /// What it changed on its host, and whether that is as before again.
+    fn changed(&self) -> Option<String> {
+        if !had_cpus_off_line(&self.header) || self.result.verdict == Verdict::NotApplicable {
+            return None;
+        }
+        let off = self.blocks.iter().flat_map(|block| self.off_line_in(block));
+        let off = off.fold(CpuSet::new(), |all, cpus| all.union(cpus));
+        let what = match off.is_empty() {
+            true if self.is_unfinished => {
+                "CPUs may have been off-line before its first block".into()
+            }
+            true => return None,
+            false => format!("CPU {off} off-line in windows of levels that leave them unused"),
+        };
+        let and = if self.is_unfinished {
+            "it was not finished, and what a kill left off-line 'hopcost restore' brings back"
+        } else {
+            "on-line again after them"
+        };
+        Some(format!("run {}: {what}; {and}", self.id))
+    }
+
+    /// What was off-line in a block: of the level under test, and of the baseline.
+    fn off_line_in(&self, block: &BlockRecord) -> impl Iterator<Item = &CpuSet> {
+        let of_binding = self.header.decided.spare.get(block.trial.binding);
+        let levels = [0, block.trial.level];
+        levels.into_iter().filter_map(move |level| of_binding?.get(level))
     }
 
     fn section(&self) -> Section<'_> {
@@ -158,6 +190,14 @@ impl Run {
             format!("hopcost run {}{effort} --seed {seed}", quoted(experiment))
         })
     }
+}
+
+/// Was it asked to have CPUs off-line that levels leave unused?
+fn had_cpus_off_line(header: &Header) -> bool {
+    let asked = |identity: &String| -> Option<bool> {
+        serde_json::from_str::<Value>(identity).ok()?.get("unused_off_line")?.as_bool()
+    };
+    header.identity.as_ref().and_then(asked) == Some(true)
 }
 
 /// What can be said of a run that did not come to its end: no verdict, and why.
@@ -265,6 +305,9 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use hopcost_core::{Effort, Phase, Trial};
+    use hopcost_sys::{Root, topology};
+
     use super::*;
 
     #[test]
@@ -272,6 +315,62 @@ mod tests {
         assert_eq!(quoted("--set=streams=1+2"), "--set=streams=1+2");
         assert_eq!(quoted("my file's"), r"'my file'\''s'");
         assert_eq!(quoted(""), "''");
+    }
+
+    /// A run that took CPUs off-line, as stores keep it: its block, and whether it came to its end.
+    fn stored(unused_off_line: bool, with_block: bool, finished: bool) -> Page {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&dir.path().join("store.db")).unwrap();
+        let machine = topology::read(&Root::live());
+        let identity = format!(r#"{{"experiment":"smt","unused_off_line":{unused_off_line}}}"#);
+        let experiment = super::super::experiment::named("smt-oltp").unwrap();
+        let wanted = (Effort::Quick, 1);
+        let of = (Some("sqlite:"), Some(identity.as_str()));
+        let id = run::begin(&store, &experiment, &machine, wanted, of).unwrap();
+        let prepared = serde_json::json!({"plan": {"levels": ["both", "one"], "placements":
+            [[{"at": 0}, {"at": 0, "spare": [2, 3]}], [{"at": 0}, {"at": 0, "spare": [0, 1]}]]}});
+        store.prepare(id, &prepared).unwrap();
+        let trial = Trial {
+            number: 0,
+            phase: Phase::Fresh,
+            unit: 0,
+            streams: 1,
+            binding: 0,
+            level: 1,
+            baseline_outside: true,
+        };
+        if with_block {
+            let placement = Known::missing("a test");
+            store
+                .add_block(id, &BlockRecord { trial, windows: Vec::new(), placement }, &[])
+                .unwrap();
+        }
+        if finished {
+            let header = store.header(id).unwrap().unwrap();
+            store.finish(id, &unfinished(&header, &[], &[])).unwrap();
+        }
+        Page::of(&store, &[id], false).unwrap()
+    }
+
+    #[test]
+    fn a_page_names_the_cpus_that_a_run_took_off_line() {
+        let took = stored(true, true, true);
+        let changed = "changed on this host: run 1: CPU 2-3 off-line in windows of levels that leave \
+                       them unused; on-line again after them ·";
+        assert!(took.markdown().contains(changed), "{}", took.markdown());
+        let html = took.show(hopcost_view::html);
+        assert!(html.contains("<p>Changed on this host:</p>") && html.contains("CPU 2-3 off-line"));
+        let killed = stored(true, true, false).markdown();
+        assert!(
+            killed.contains("CPU 2-3 off-line") && killed.contains("'hopcost restore'"),
+            "{killed}"
+        );
+        let at_once = stored(true, false, false).markdown();
+        assert!(at_once.contains("may have been off-line"), "{at_once}");
+        let left_alone = stored(false, true, true);
+        assert!(left_alone.markdown().contains("changed on this host: nothing"));
+        let nothing = "<p>Changed on this host: nothing.</p>";
+        assert!(left_alone.show(hopcost_view::html).contains(nothing));
     }
 
     #[test]

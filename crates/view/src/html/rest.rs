@@ -109,7 +109,7 @@ pub fn changes(changed: &[String]) -> String {
         "<p>Changed on this host: nothing.</p>\n".to_owned()
     } else {
         let all = list(changed.iter().map(String::as_str));
-        format!("<p>Changed on this host, and put back:</p>\n{all}")
+        format!("<p>Changed on this host:</p>\n{all}")
     };
     format!("<section id=\"changes\">\n<h2>Changes</h2>\n{said}</section>\n")
 }
