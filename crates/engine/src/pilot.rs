@@ -53,6 +53,22 @@ impl Wishes {
             seed,
         }
     }
+
+    /// As stores keep them within a run's identity, for ever: a baseline is found again by these letters. They
+    /// are those of the first version, and a new wish is only written where there is one.
+    pub fn written(&self) -> String {
+        let Self { effort, budget_s, window_s, guard_s, units, half_width, margin, seed } = self;
+        let effort = match effort {
+            Effort::Quick => "Quick",
+            Effort::Normal => "Normal",
+            Effort::Full => "Full",
+        };
+        format!(
+            "Wishes {{ effort: {effort}, budget_s: {budget_s:?}, window_s: {window_s:?}, \
+             guard_s: {guard_s:?}, units: {units:?}, half_width: {half_width:?}, margin: {margin:?}, \
+             seed: {seed} }}"
+        )
+    }
 }
 
 /// What an effort means.
@@ -331,6 +347,28 @@ fn rates(calls: &[RawCall], piece_s: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Recorded from stores of before: whatever becomes of the names here, these are how baselines are found.
+    #[test]
+    fn wishes_are_written_as_in_stores_of_before() {
+        let recorded = "Wishes { effort: Normal, budget_s: None, window_s: None, guard_s: None, \
+                        units: None, half_width: None, margin: None, seed: 1 }";
+        assert_eq!(Wishes::of(Effort::Normal, 1).written(), recorded);
+        let all = Wishes {
+            effort: Effort::Quick,
+            budget_s: Some(1.0),
+            window_s: Some(0.1),
+            guard_s: Some(0.02),
+            units: Some(8),
+            half_width: Some(1e-7),
+            margin: Some(0.03),
+            seed: u64::MAX,
+        };
+        let recorded = "Wishes { effort: Quick, budget_s: Some(1.0), window_s: Some(0.1), \
+                        guard_s: Some(0.02), units: Some(8), half_width: Some(1e-7), \
+                        margin: Some(0.03), seed: 18446744073709551615 }";
+        assert_eq!(all.written(), recorded);
+    }
 
     #[test]
     fn a_call_is_shared_out_among_the_pieces_it_lies_in() {

@@ -242,7 +242,7 @@ impl<'a> Prepared<'a> {
             sliced: self.shape.sliced,
             seed: self.wishes.seed,
             emulation: self.emulation,
-            wishes: format!("{:?}", self.wishes),
+            wishes: self.wishes.written(),
             cpus: &self.ground.limits.cpus,
             unused_off_line: self.allow_machine_changes,
         };
