@@ -2,6 +2,7 @@
 
 use hopcost_core::{Estimate, ExperimentResult, Known, Severity, Verdict};
 
+use crate::absence;
 use crate::number::plural;
 use crate::page::{Page, Section};
 use crate::words::{cost_of, duration, headline, minus, percent, spoken, tenths};
@@ -188,11 +189,9 @@ fn action(section: &Section<'_>) -> String {
                 .into()
         }
         Verdict::Refused => "Mend what is named, and run it again.".into(),
-        Verdict::NotApplicable => {
-            "Run it on a machine with more than one memory node, or try the method on an emulated \
-             one with --emulate."
-                .into()
-        }
+        Verdict::NotApplicable => absence::advice(result.reason.as_str())
+            .unwrap_or("What is missing is named: run it where that is there.")
+            .into(),
     }
 }
 
@@ -296,5 +295,34 @@ mod tests {
         let absent = Sample::absent("remote-memory", "there is one node");
         assert!(said(&[absent]).found.contains("cannot be asked here: there is one node."));
         assert_eq!(said(&[]).found, "Nothing was measured.");
+    }
+
+    #[test]
+    fn what_to_do_about_an_absence_follows_from_what_was_missing() {
+        for (reason, advice) in [
+            (
+                "this machine has 1 memory node with usable CPUs, and 2 are needed",
+                "memory node, or",
+            ),
+            ("no core has two usable threads", "Switch SMT on in the firmware"),
+            (
+                "no core has two threads that may be used here: its siblings are off",
+                "Switch SMT on",
+            ),
+            ("no socket has two nodes", "sub-NUMA clustering"),
+            ("there is one usable socket", "a machine with two sockets"),
+            ("no two usable cores share a last-level cache", "cores or more under one last-level"),
+            ("the firmware rates no socket farther than the nearest other one", "four sockets"),
+            ("every usable node with memory has CPUs", "CXL"),
+            ("the level 'x' chooses the pages of its data, and here they are not ours", "--target"),
+            ("it takes 9 GiB of memory at 5 rows, and 1 GiB are available", "--scale"),
+            ("it takes 4 CPUs, and 2 may be used there", "more CPUs"),
+            ("the moon is full", "What is missing is named"),
+        ] {
+            let said = said(&[Sample::absent("x", reason)]);
+            assert!(said.action.contains(advice), "{reason}: {}", said.action);
+            let of_nodes = said.action.contains("memory node");
+            assert_eq!(of_nodes, reason.contains("memory node"), "{reason}: {}", said.action);
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! Everything here turns values into text and nothing else; who prints it decides whether colours
 //! stay. RULE: no bar without its interval, no colour that carries a meaning alone.
 
+mod absence;
 mod charts;
 mod csv;
 mod findings;
@@ -20,6 +21,7 @@ pub mod text;
 mod words;
 mod xml;
 
+pub use absence::advice;
 pub use csv::csv;
 pub use findings::{Sentences, sentences};
 pub use html::html;

@@ -208,12 +208,15 @@ impl<'a> Prepared<'a> {
         }
         let [memory, available] = [memory, available].map(hopcost_view::bytes);
         let unit = self.dataset.unit(self.shape.rows);
-        Err(format!(
-            "it takes {memory} of memory at {} {unit}, and {available} are available: ask for \
-             fewer {unit} with --scale, or leave out --full",
-            self.shape.rows
-        )
-        .into())
+        let advice = match self.shape.rows {
+            1 => "run it where more is".to_owned(),
+            _ => format!("ask for fewer {unit} with --scale, or leave out --full"),
+        };
+        let rows = self.shape.rows;
+        let words = format!(
+            "it takes {memory} of memory at {rows} {unit}, and {available} are available: {advice}"
+        );
+        Err(words.into())
     }
 
     /// All that has to be equal for a run to go on with another.
@@ -356,4 +359,56 @@ pub fn cache_dir() -> PathBuf {
     let base = of("XDG_CACHE_HOME").map(PathBuf::from);
     let base = base.or_else(|| Some(PathBuf::from(of("HOME")?).join(".cache")));
     base.unwrap_or_else(std::env::temp_dir).join("hopcost")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use hopcost_core::Subject;
+    use hopcost_sys::{Root, topology};
+
+    use super::*;
+
+    fn machine(name: &str) -> Machine {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");
+        let path = format!("{dir}/{name}.tree");
+        topology::read(&Root::recorded(path.as_ref()).unwrap())
+    }
+
+    /// Why experiments do not apply on a machine and such databases.
+    fn absences(machine: &Machine, targets: &[&str]) -> BTreeSet<String> {
+        let mut absences = BTreeSet::new();
+        for experiment in experiment::all().unwrap_or_default() {
+            let Subject::Database(comparison) = &experiment.subject else { continue };
+            for target in targets {
+                let mut args = ExperimentArgs::quick(&experiment.name);
+                args.target = (!target.is_empty()).then(|| (*target).to_owned());
+                let prepared = Prepared::new(&experiment, comparison, machine, &args);
+                let planned = prepared.map(|prepared| prepared.plan());
+                absences.extend(planned.ok().and_then(Result::err).map(|why| why.to_string()));
+            }
+        }
+        absences
+    }
+
+    #[test]
+    fn whatever_is_missing_has_an_advice_of_its_own() {
+        let databases =
+            ["sqlite:", "hashtable:", "wal:", "postgres:managed", "mysql:managed", "duckdb:"];
+        let mut all = absences(&machine("vm-n1"), &databases);
+        for name in ["vm-n4", "hand-arm-2-sockets", "hand-hybrid", "hand-sparse"] {
+            all.extend(absences(&machine(name), &[""]));
+        }
+        assert!(all.len() > 8, "{all:#?}");
+        all.retain(|why| hopcost_view::advice(why).is_none());
+        assert!(all.is_empty(), "{all:#?}");
+    }
+
+    #[test]
+    fn one_unit_of_data_is_asked_for_in_words_that_fit_it() {
+        let why = absences(&machine("vm-n1"), &["postgres:managed"]);
+        let of_one: Vec<_> = why.iter().filter(|why| why.contains(" at 1 warehouse")).collect();
+        assert!(!of_one.is_empty() && !of_one.iter().any(|why| why.contains("fewer")), "{why:#?}");
+    }
 }
