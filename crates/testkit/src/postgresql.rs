@@ -196,6 +196,11 @@ impl PostgreSql {
         self.command(program, arguments).status().unwrap().success()
     }
 
+    /// What it listens on, or would.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Its Unix socket.
     pub fn socket(&self) -> PathBuf {
         self.dir.path().join(format!(".s.PGSQL.{}", self.port))

@@ -1,12 +1,9 @@
 //! The binary as its users meet it: bad input, missing places, closed pipes, documented keys.
-#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
-
-mod documented;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use documented::assert_documented;
+use crate::documented::assert_documented;
 use serde_json::Value;
 
 const MACHINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");

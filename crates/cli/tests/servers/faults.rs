@@ -3,7 +3,8 @@
 use std::fs;
 use std::process::Child;
 
-use crate::at_work::{Bench, NOT_PUT_BACK, PUT_BACK, Server, interrupted, text, wait_until};
+use crate::at_work::{Bench, NOT_PUT_BACK, PUT_BACK, Server, interrupted, text};
+use crate::bench::wait_until;
 use hopcost_testkit::proxy::Proxy;
 
 /// What a user's password is where nobody may find it.

@@ -1,13 +1,10 @@
 //! A PostgreSQL server with a `hopcost` that works on it.
-#![allow(dead_code)] // each test file uses its part
-
-#[path = "../at_work/mod.rs"]
-pub mod at_work;
 
 use std::path::{Path, PathBuf};
 
-use at_work::Server;
-pub use hopcost_testkit::postgresql::PostgreSql;
+use hopcost_testkit::postgresql::PostgreSql;
+
+use crate::at_work::{self, Server};
 
 pub type Bench = at_work::Bench<PostgreSql>;
 

@@ -1,74 +1,34 @@
 //! What scripts rely on: checks and their exit codes, baselines, completions, manual pages.
-#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
-
-mod bench;
-mod settled;
 
 use std::fs;
 use std::process::{Command, Output};
 
-use bench::{Bench, FAR, json, stderr};
-use rusqlite::Connection;
 use serde_json::Value;
-use settled::settled;
 
-const JSON_DOC: &str = include_str!("../../../docs/JSON.md");
+use crate::bench::{Bench, FAR, SHORT, SWEEP, ends, json, stderr, stdout};
+use crate::expected::{is_at_the_worst_of_the_first, is_held_against_the_first};
+use crate::simulated::Gives;
 
-/// Of which the worst is looked for.
-const SWEEP: &str = "\n[sweep]\nstreams = [1, 2]\n";
-
-/// Eight units for each of the two bindings, in windows as short as a debug build can fill.
-const SHORT: [&str; 5] = [
-    "--quick",
-    "--emulate=nodes=2,remote_ns=8000",
-    "--set=units=8",
-    "--set=window=40ms",
-    "--set=guard=10ms",
-];
-
-impl Bench {
-    fn new() -> Self {
-        Self::with(&[("far.toml", FAR)])
-    }
-
-    /// With an experiment that looks for the worst of a sweep.
-    fn sweeping() -> Self {
-        Self::with(&[("far.toml", &format!("{FAR}find = \"worst\"\n{SWEEP}"))])
-    }
-
-    fn hopcost(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        let all = [&["run", "far.toml"], &SHORT[..], arguments].concat();
-        settled(&self.path("hopcost.db"), || self.hopcost(&all))
-    }
-
-    fn change(&self, sql: &str) {
-        let store = Connection::open(self.path("hopcost.db")).unwrap();
-        assert!(store.execute(sql, []).unwrap() > 0, "nothing to change");
-    }
+fn bench() -> Bench {
+    Bench::with(&[("far.toml", FAR)])
 }
 
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
+/// A run on a machine on which distance takes three tenths.
+fn run(bench: &Bench, arguments: &[&str]) -> Output {
+    run_at(50.0, bench, arguments)
 }
 
-/// Ends with this code, and says each of these words on standard error.
-#[track_caller]
-fn ends(output: &Output, code: i32, words: &[&str]) {
-    let said = stderr(output);
-    assert_eq!(output.status.code(), Some(code), "{said}{}", stdout(output));
-    for word in words {
-        assert!(said.contains(word), "'{word}' is not in: {said}");
-    }
+/// The same on one that gives so many calls a second.
+fn run_at(rate: f64, bench: &Bench, arguments: &[&str]) -> Output {
+    let all = [&["far.toml"], &SHORT[..], arguments].concat();
+    bench.simulate("hopcost.db", &all, Gives { rate, cost: 0.3 })
 }
 
 #[test]
 fn a_check_decides_the_exit_code_and_a_report_can_be_checked_again() {
-    let bench = Bench::new();
-    let output = bench.run(&["--json", "--fail-if", "cost > 90%", "--fail-if", "cost < 90%"]);
+    let bench = bench();
+    let checks = ["--json", "--fail-if", "cost > 90%", "--fail-if", "cost < 90%"];
+    let output = run(&bench, &checks);
     ends(&output, 4, &["--fail-if 'cost < 90%' is crossed: cost ", "lies below 90 %"]);
     assert!(!stderr(&output).contains("cost > 90%"), "{}", stderr(&output));
     assert_eq!(json(&output)["against"], Value::Null, "the document is whole all the same");
@@ -83,9 +43,10 @@ fn a_check_decides_the_exit_code_and_a_report_can_be_checked_again() {
 
 #[test]
 fn a_refused_run_passes_no_check() {
-    let bench = Bench::new();
+    let bench = bench();
     // It gives no right answer to a query.
-    let output = bench.run(&["--target=null:", "--baseline=main", "--json"]);
+    let null = ["--target=null:", "--baseline=main", "--json"];
+    let output = bench.hopcost(&[&["run", "far.toml"], &SHORT[..], &null].concat());
     ends(&output, 1, &["the next one may be it"]);
     assert_eq!(json(&output)["against"], Value::Null, "it is no baseline");
     let report = |check| bench.hopcost(&["report", "--fail-if", check]);
@@ -95,7 +56,7 @@ fn a_refused_run_passes_no_check() {
 
 #[test]
 fn what_can_never_be_checked_is_refused_before_anything_runs() {
-    let bench = Bench::new();
+    let bench = bench();
     let run = |arguments: &[&str]| bench.hopcost(&[&["run", "--quick"], arguments].concat());
     let far = |check| run(&["far.toml", "--fail-if", check]);
     ends(&far("cots > 3%"), 2, &["column 1", "no figure 'cots'; known: cost, gain"]);
@@ -111,15 +72,15 @@ fn what_can_never_be_checked_is_refused_before_anything_runs() {
 
 #[test]
 fn a_machine_that_cannot_do_it_keeps_its_code() {
-    let bench = Bench::new();
+    let bench = bench();
     let all = ["run", "far.toml", "--scale", "100000000000", "--fail-if", "cost > 3%"];
     ends(&bench.hopcost(&all), 3, &["could not be checked: the verdict is NOT_APPLICABLE"]);
 }
 
 #[test]
 fn later_runs_stand_against_the_first_of_their_name() {
-    let bench = Bench::sweeping();
-    let main = |arguments: &[&str]| bench.run(&[&["--baseline=main"], arguments].concat());
+    let bench = Bench::with(&[("far.toml", &format!("{FAR}{SWEEP}"))]);
+    let main = |arguments: &[&str]| run(&bench, &[&["--baseline=main"], arguments].concat());
     // The run that becomes the baseline is not worse than itself.
     let output = main(&["--json", "--fail-if", "worse > 0 or dearer > 0"]);
     ends(&output, 0, &[]);
@@ -130,61 +91,54 @@ fn later_runs_stand_against_the_first_of_their_name() {
     let output = main(&["--json", "--fail-if", "worse > 99%"]);
     ends(&output, 0, &[]);
     let second = json(&output);
-    let against = &second["against"];
-    assert_eq!((&against["run"], &against["is_first"]), (&1.into(), &false.into()));
-    for figure in ["worse", "dearer"] {
-        let [low, point, high] = ["low", "point", "high"].map(|end| against[figure][end].as_f64());
-        assert!(low < point && point < high && point.unwrap().abs() < 0.9, "{against}");
-    }
-    for key in against.as_object().unwrap().keys() {
-        assert!(JSON_DOC.contains(&format!("`{key}`")), "docs/JSON.md does not know {key}");
-    }
-    assert!(against["notes"][0].as_str().unwrap().contains("two starts"), "{against}");
-    // The point that was the worst then is the only one now.
-    let reported = |result: &Value| {
-        let points = result["details"]["points"].as_array().unwrap().clone();
-        points.into_iter().filter(|point| point["exploratory"] == false).collect::<Vec<_>>()
-    };
-    assert_eq!(second["details"]["points"].as_array().unwrap().len(), 1);
-    assert_eq!(reported(&first)[0]["streams"], reported(&second)[0]["streams"]);
-    assert!(second["details"]["left_out"][0].as_str().unwrap().contains("baseline 'main' (run 1)"));
+    is_held_against_the_first(&second);
+    is_at_the_worst_of_the_first(&second, &first);
+    assert_eq!(second["details"]["points"][0]["streams"], 2, "it costs most");
 
     // The same from the store, to the last digit.
     assert_eq!(json(&bench.hopcost(&["report", "--json"])), second);
     let text = stdout(&bench.hopcost(&["report"]));
     assert!(text.contains("against main (run 1 of 20") && text.contains("two starts"), "{text}");
 
-    ends(&main(&["--set=margin=5%"]), 2, &["it is run 1 in hopcost.db", "differs in", "--set"]);
-    let next = json(&bench.run(&["--baseline=next", "--json"]));
+    let other = [&["run", "far.toml"], &SHORT[..], &["--baseline=main", "--set=margin=5%"]];
+    let output = bench.hopcost(&other.concat());
+    ends(&output, 2, &["it is run 1 in hopcost.db", "differs in", "--set"]);
+    let next = json(&run(&bench, &["--baseline=next", "--json"]));
     assert_eq!(next["against"]["is_first"], true, "another name is another baseline");
 }
 
 #[test]
 fn what_was_lost_since_the_baseline_is_found() {
-    let bench = Bench::new();
-    let main = |arguments: &[&str]| bench.run(&[&["--baseline=main"], arguments].concat());
-    ends(&main(&[]), 0, &[]);
-    // As if it had been four times as fast.
-    for window in 0..4 {
-        let rate = format!("'$.windows[{window}].rate'");
-        bench.change(&format!(
-            "UPDATE block SET record = json_set(record, {rate}, 4 * (record ->> {rate}))"
-        ));
-    }
-    let output = main(&["--json", "--fail-if", "worse > 40%", "--fail-if", "worse < 40%"]);
+    let bench = bench();
+    let main = |rate: f64, arguments: &[&str]| {
+        run_at(rate, &bench, &[&["--baseline=main"], arguments].concat())
+    };
+    ends(&main(80.0, &[]), 0, &[]);
+    let output = main(20.0, &["--json", "--fail-if", "worse > 40%", "--fail-if", "worse < 40%"]);
     ends(&output, 4, &["'worse > 40%' is crossed: worse ", "lies above 40 %"]);
-    bench.change("UPDATE run SET machine = json_set(machine, '$.kernel', '2.6.32') WHERE id = 1");
-    let notes = json(&main(&["--json"]))["against"]["notes"].to_string();
+    let worse = json(&output)["against"]["worse"]["point"].as_f64().unwrap();
+    assert!((worse - 0.75).abs() < 0.01, "{worse}");
+    let was_measured_on = |key: &str, value: &str| {
+        let sql = "UPDATE run SET machine = json_set(machine, ?1, ?2) WHERE id = 1";
+        assert_eq!(bench.store().execute(sql, [key, value]).unwrap(), 1);
+    };
+    was_measured_on("$.kernel", "2.6.32");
+    let notes = json(&main(20.0, &["--json"]))["against"]["notes"].to_string();
     assert!(notes.contains("the baseline's kernel was 2.6.32"), "{notes}");
-    bench.change("UPDATE run SET machine = json_set(machine, '$.processor', '386') WHERE id = 1");
-    let output = main(&["--fail-if", "worse > 40%"]);
+    was_measured_on("$.processor", "386");
+    let output = main(20.0, &["--fail-if", "worse > 40%"]);
     ends(&output, 1, &["could not be checked", "measured on another processor: 386"]);
     assert!(stdout(&output).contains("nothing is compared"), "{}", stdout(&output));
 }
 
+/// What to do about a program that is missing.
+fn needed(program: &str) -> String {
+    format!("this test needs {program}: apt-get install zsh fish groff")
+}
+
 #[test]
 fn shells_learn_every_command_and_the_experiments() {
-    let bench = Bench::new();
+    let bench = bench();
     for shell in ["bash", "zsh", "fish"] {
         let script = stdout(&bench.hopcost(&["completions", shell]));
         for word in ["remote-memory", "access-cost", "fail-if", "restore", "completions"] {
@@ -195,17 +149,16 @@ fn shells_learn_every_command_and_the_experiments() {
             assert!(script.contains("function __fish_hopcost_using_subcommand"), "{script}");
         }
         fs::write(bench.path(shell), script).unwrap();
-        // Only where that shell is installed.
-        if let Ok(checked) = Command::new(shell).arg("-n").arg(bench.path(shell)).output() {
-            assert!(checked.status.success(), "{}", stderr(&checked));
-        }
+        let checked = Command::new(shell).arg("-n").arg(bench.path(shell)).output();
+        let checked = checked.unwrap_or_else(|_| panic!("{}", needed(shell)));
+        assert!(checked.status.success(), "{}", stderr(&checked));
     }
     ends(&bench.hopcost(&["completions", "tcsh"]), 2, &["bash, zsh, fish"]);
 }
 
 #[test]
 fn every_command_has_a_manual_page() {
-    let bench = Bench::new();
+    let bench = bench();
     let output = bench.hopcost(&["man", "pages/of/man1"]);
     ends(&output, 0, &[]);
     let page = |name: &str| fs::read_to_string(bench.path("pages/of/man1").join(name)).unwrap();
@@ -224,9 +177,9 @@ fn every_command_has_a_manual_page() {
         assert!(page(&file).contains("SYNOPSIS"), "{file}");
         let path = bench.path("pages/of/man1").join(file);
         let groff = ["-man", "-ww", "-z", "-k", "-Tutf8"];
-        if let Ok(checked) = Command::new("groff").args(groff).arg(path).output() {
-            assert!(checked.status.success() && checked.stderr.is_empty(), "{}", stderr(&checked));
-        }
+        let checked = Command::new("groff").args(groff).arg(path).output();
+        let checked = checked.unwrap_or_else(|_| panic!("{}", needed("groff")));
+        assert!(checked.status.success() && checked.stderr.is_empty(), "{}", stderr(&checked));
     }
     assert!(page("hopcost-run.1").contains("dearer"), "the grammar of checks is in it");
     ends(&bench.hopcost(&["man", "/proc/pages"]), 1, &["/proc/pages"]);

@@ -1,14 +1,14 @@
 //! A server of a test's own, a `hopcost` that works on it, and what may happen to both.
-#![allow(dead_code)] // each test file uses its part
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
+use hopcost_testkit::kept::kept;
 use tempfile::TempDir;
+
+use crate::bench::wait_until;
 
 /// A workload whose every call is short.
 const EXPERIMENT: &str = r#"
@@ -77,8 +77,7 @@ impl<S: Server> Bench<S> {
     pub fn hopcost(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hopcost"));
         command.current_dir(self.dir.path()).args(arguments).env("NO_COLOR", "1");
-        command.env("XDG_STATE_HOME", self.dir.path().join("state"));
-        command.env("XDG_CACHE_HOME", self.dir.path().join("cache"));
+        command.env("XDG_STATE_HOME", self.dir.path().join("state")).env("XDG_CACHE_HOME", kept());
         command
     }
 
@@ -172,16 +171,6 @@ pub fn interrupted(child: Child, code: i32) -> String {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(code), "{}", text(&output));
     text(&output)
-}
-
-/// Waits until something is so.
-#[allow(clippy::disallowed_methods)] // a test's patience needs a clock
-pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_mins(1), "not within a minute: {what}");
-        sleep(Duration::from_millis(20));
-    }
 }
 
 /// What a command said.

@@ -1,0 +1,16 @@
+//! `hopcost` as its users meet it, with this machine alone: what depends on figures that it measures, or on how busy
+//! this machine is.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+#[path = "../servers/bench.rs"]
+mod bench;
+mod cli_rest;
+#[path = "../servers/documented.rs"]
+mod documented;
+#[path = "../servers/expected.rs"]
+mod expected;
+mod planted;
+mod settled;
+mod stands_against;
+mod survey;
+mod surveys;

@@ -1,0 +1,70 @@
+//! A whole survey: its budget, its page, and what it names.
+
+use std::time::Duration;
+
+use hopcost_sys::clock;
+
+use crate::bench::{Bench, ends, json, stderr};
+use crate::settled::settled;
+use crate::surveys::{alone, page, survey};
+
+/// Enough for some experiments, and for others not.
+const BUDGET: Duration = Duration::from_secs(50);
+
+#[test]
+fn a_survey_keeps_to_its_budget_and_names_what_it_left_out() {
+    let _alone = alone();
+    let bench = Bench::with(&[]);
+    let checks =
+        ["--budget", &format!("{}s", BUDGET.as_secs()), "--fail-if", "bounded-max: gain > 0"];
+    let store = bench.path("hopcost.db");
+    let output = settled(&store, || {
+        let begun = clock::now();
+        let output = survey(&bench, &checks).output().unwrap();
+        // What was asked for, and as much again: this machine may be slow at writing a page.
+        assert!(begun.elapsed() < 2 * BUDGET, "it took {:?}", begun.elapsed());
+        output
+    });
+    ends(&output, 0, &[]);
+    let survey = json(&output);
+    assert_eq!(survey["interrupted"], false, "{}", stderr(&output));
+    let measured: Vec<&str> = survey["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| result["experiment"].as_str().unwrap())
+        .collect();
+    let left: Vec<&str> = survey["not_tested"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|left| left["what"].as_str().unwrap())
+        .collect();
+    assert!(!measured.is_empty() && !left.is_empty(), "{measured:?} and not {left:?}");
+    // Each experiment of a survey is in one of the two, and none in both.
+    let mut all = [measured.as_slice(), left.as_slice()].concat();
+    all.sort_unstable();
+    assert_eq!(
+        all,
+        [
+            "access-cost",
+            "audit-cost",
+            "bounded-max",
+            "cache-distance",
+            "context-switches",
+            "instances",
+            "log-distance",
+            "log-distance-disk",
+            "memory-policy",
+            "remote-memory",
+            "server-score",
+            "smt-oltp",
+            "smt-stability"
+        ]
+    );
+    let page = page(&bench);
+    for name in all {
+        assert!(page.contains(name), "the page does not know {name}");
+    }
+    assert!(page.len() < 2 << 20 && !page.contains("INTERRUPTED"));
+}

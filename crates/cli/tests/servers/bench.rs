@@ -1,0 +1,134 @@
+//! A directory in which hopcost is tried, with an experiment that is loaded in a moment.
+#![allow(dead_code)] // each of the binaries uses its part
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::thread::sleep;
+use std::time::Duration;
+
+use hopcost_sys::clock;
+use hopcost_testkit::kept::kept;
+use rusqlite::{Connection, OpenFlags};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// One table, and what has to be proved of it.
+pub const FAR: &str = r#"
+question = "What does distance cost?"
+
+[subject]
+dataset = "tran_stats"
+scale = { quick = 50_000, full = 50_000 }
+workload = "reporting_p2"
+
+[factor.memory]
+near = { data = "node:A", workers = "node:A" }
+far = { data = "node:A", workers = "node:B" }
+
+[measure]
+response = "queries_per_hour"
+prove = ["local_lookups >= 98% when memory = near", "remote_lookups >= 98% when memory = far"]
+"#;
+
+/// What follows it where the worst of a sweep is looked for.
+pub const SWEEP: &str = "find = \"worst\"\n\n[sweep]\nstreams = [1, 2]\n";
+
+/// Two nodes, and a distance between them that a debug build notices.
+pub const TWO_NODES: &str = "--emulate=nodes=2,remote_ns=8000";
+
+/// Eight units for each of the two bindings, in windows as short as a debug build can fill.
+pub const SHORT: [&str; 5] =
+    ["--quick", TWO_NODES, "--set=units=8", "--set=window=40ms", "--set=guard=10ms"];
+
+/// A directory with experiments and stores. The data sets are those of all tests, so the first one makes them.
+pub struct Bench {
+    dir: TempDir,
+}
+
+impl Bench {
+    /// With experiments of these names and texts.
+    pub fn with(experiments: &[(&str, &str)]) -> Self {
+        let bench = Self { dir: tempfile::tempdir().unwrap() };
+        for (name, text) in experiments {
+            fs::write(bench.path(name), text).unwrap();
+        }
+        bench
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hopcost"));
+        command.current_dir(self.dir.path()).args(arguments).env("NO_COLOR", "1");
+        command.env("XDG_CACHE_HOME", kept()).env("XDG_STATE_HOME", self.path("state"));
+        command
+    }
+
+    pub fn hopcost(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// The store that is written where none is named.
+    pub fn store(&self) -> Connection {
+        Connection::open(self.path("hopcost.db")).unwrap()
+    }
+
+    /// Has the store come to where this holds? It may not be there yet.
+    pub fn has(&self, condition: &str) -> bool {
+        let there = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let store = Connection::open_with_flags(self.path("hopcost.db"), there);
+        let sql = format!("SELECT {condition}");
+        store.and_then(|store| store.query_row(&sql, [], |row| row.get(0))).unwrap_or(false)
+    }
+
+    /// The only row of an answer, of one number.
+    pub fn count(&self, sql: &str) -> i64 {
+        self.store().query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+pub fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
+}
+
+/// Ends with this code, and says each of these words on standard error.
+#[track_caller]
+pub fn ends(output: &Output, code: i32, words: &[&str]) {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(code), "{said}{}", stdout(output));
+    for word in words {
+        assert!(said.contains(word), "'{word}' is not in: {said}");
+    }
+}
+
+/// A run that came to its end: on a busy machine that may be without a verdict.
+#[track_caller]
+pub fn is_over(output: &Output) {
+    let said = stdout(output);
+    let is_over = match output.status.code() {
+        Some(0) => true,
+        Some(1) => said.contains("REFUSED"),
+        _ => false,
+    };
+    assert!(is_over, "{:?}: {}{said}", output.status, stderr(output));
+}
+
+/// Waits until something is so.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = clock::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_mins(1), "not within a minute: {what}");
+        sleep(Duration::from_millis(20));
+    }
+}

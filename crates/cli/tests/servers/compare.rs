@@ -1,0 +1,91 @@
+//! `hopcost compare`: stores held against each other.
+
+use std::fs;
+use std::process::Output;
+
+use rusqlite::Connection;
+use serde_json::Value;
+
+use crate::bench::{Bench, FAR, SHORT, json, stderr, stdout};
+use crate::documented::assert_documented;
+use crate::expected::is_alike;
+use crate::simulated::Gives;
+
+fn bench() -> Bench {
+    Bench::with(&[("far.toml", FAR)])
+}
+
+/// Changes what was kept, as if another machine had measured it.
+pub fn change(bench: &Bench, store: &str, [table, column]: [&str; 2], change: impl Fn(&mut Value)) {
+    let store = Connection::open(bench.path(store)).unwrap();
+    let sql = format!("SELECT {column} FROM {table}");
+    let text: String = store.query_row(&sql, [], |row| row.get(0)).unwrap();
+    let mut value: Value = serde_json::from_str(&text).unwrap();
+    change(&mut value);
+    let sql = format!("UPDATE {table} SET {column} = ?1");
+    assert_eq!(store.execute(&sql, [value.to_string()]).unwrap(), 1);
+}
+
+/// Ends with this code, and says each of these words.
+#[track_caller]
+pub fn ends(output: &Output, code: i32, words: &[&str]) {
+    let said = format!("{}{}", stdout(output), stderr(output));
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    for word in words {
+        assert!(said.contains(word), "'{word}' is not in: {said}");
+    }
+}
+
+#[test]
+fn what_distance_costs_is_held_against_what_it_costs_elsewhere() {
+    let bench = bench();
+    for (store, cost) in [("a.db", 0.3), ("alike.db", 0.3), ("b.db", 0.8)] {
+        let arguments = [&["far.toml"], &SHORT[..]].concat();
+        ends(&bench.simulate(store, &arguments, Gives { rate: 50.0, cost }), 0, &[]);
+    }
+    let output = bench.hopcost(&["compare", "a.db", "alike.db", "--json"]);
+    ends(&output, 0, &[]);
+    is_alike(&json(&output));
+
+    change(&bench, "b.db", ["run", "machine"], |machine| machine["kernel"] = "2.6.32".into());
+    let dearer = json(&bench.hopcost(&["compare", "a.db", "b.db", "--json"]));
+    assert_eq!(dearer["effects"][0]["likeness"], "DIFFERENT", "{dearer}");
+    assert!(dearer["found"].as_str().unwrap().contains("“far” of far costs +50.0 %"), "{dearer}");
+    assert!(dearer["explained_by"].to_string().contains("/ 2.6.32)"), "{dearer}");
+
+    change(&bench, "b.db", ["run", "identity"], |identity| identity["rows"] = 7.into());
+    let output = bench.hopcost(&["compare", "a.db", "b.db"]);
+    ends(&output, 3, &["the two runs differ in --scale", "Nothing could be compared"]);
+}
+
+#[test]
+fn figures_of_the_hardware_are_compared_cell_by_cell() {
+    let bench = bench();
+    bench.keep_figures("a.db", &[10.0, 10.0]);
+    bench.keep_figures("alike.db", &[10.0, 10.0]);
+    bench.keep_figures("b.db", &[15.0, 10.0]);
+    let output = bench.hopcost(&["compare", "a.db:1", "alike.db:switches", "--json"]);
+    ends(&output, 0, &[]);
+    let alike = json(&output);
+    assert_documented(&alike);
+    let cells = alike["cells"].as_array().unwrap();
+    assert!(!cells.is_empty() && cells.iter().all(|cell| cell["likeness"] != "DIFFERENT"));
+    let output = bench.hopcost(&["compare", "1", "b.db", "--store", "a.db"]);
+    ends(&output, 0, &["B is slower in 1 of", "DIFFERENT", "is slower on B: 50 % (", "higher"]);
+}
+
+#[test]
+fn who_is_not_there_is_said_and_who_has_nothing_in_common() {
+    let bench = bench();
+    bench.keep_figures("a.db", &[10.0]);
+    ends(&bench.hopcost(&["compare", "a.db", "no.db"]), 1, &["no.db", "no store here"]);
+    let unknown = ["there is no finished run for 'a.db:7'", "kept are 1 (switches)"];
+    ends(&bench.hopcost(&["compare", "a.db", "a.db:7"]), 2, &unknown);
+    ends(&bench.hopcost(&["compare", "a.db", "far", "--store", "a.db"]), 2, &["for 'far'"]);
+    ends(&bench.hopcost(&["compare", "a.db"]), 2, &["<B>"]);
+    fs::copy(bench.path("a.db"), bench.path("b.db")).unwrap();
+    let store = Connection::open(bench.path("b.db")).unwrap();
+    store.execute("DELETE FROM probe_report", []).unwrap();
+    let output = bench.hopcost(&["compare", "a.db", "b.db"]);
+    ends(&output, 3, &["Nothing could be compared", "missing, because B has no run of it"]);
+}

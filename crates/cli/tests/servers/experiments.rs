@@ -1,0 +1,232 @@
+//! Experiments, each run to its end and killed in the middle: the machine and the server are then as they were.
+#![allow(clippy::print_stderr)] // how each ended is worth reading
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use hopcost_kit::experiments::EXPERIMENTS;
+use hopcost_testkit::postgresql::PostgreSql;
+use tempfile::TempDir;
+
+use crate::at_work::{Server, alone, text};
+use crate::bench::{Bench, stdout, wait_until};
+
+/// What of the machine anybody could have changed.
+const SYSTEM: [&str; 6] = [
+    "/sys/devices/system/cpu",
+    "/sys/devices/system/cpu/smt",
+    "/sys/kernel/mm/hugepages",
+    "/sys/kernel/mm/transparent_hugepage",
+    "/proc/sys/vm",
+    "/proc/sys/kernel",
+];
+/// What changes by itself though it can be written.
+const RESTLESS: [&str; 3] = ["ns_last_pid", "/random/", "perf_event_max_sample_rate"];
+
+/// Enough to measure something, and no more.
+const SHORT: [&str; 4] = ["--quick", "--set=units=8", "--set=window=20ms", "--set=guard=5ms"];
+/// Rows, where a scale is no number of warehouses.
+const FEW_ROWS: &str = "--scale=20000";
+
+/// Where a machine of one node has nothing to compare, it is tried on an emulated one.
+const EMULATED: [&str; 3] = ["", "--emulate=nodes=2", "--emulate=nodes=1,siblings=1.2"];
+
+/// The target that is the built-in default, or what the file names.
+pub const DEFAULT: &str = "";
+/// A server of hopcost's own.
+pub const MANAGED: &str = "--target=postgres:managed";
+
+#[test]
+fn experiments_without_a_server_leave_the_machine_as_it_was() {
+    let mut trials = Trials::without_server();
+    trials.tries("remote-memory", DEFAULT);
+    trials.tries("log-distance", DEFAULT);
+    assert_eq!(trials.killed, 2);
+}
+
+#[test]
+fn experiments_on_servers_leave_them_as_they_were() {
+    let mut trials = Trials::beside_a_server();
+    trials.tries("client-distance", MANAGED);
+    let attached = trials.attached();
+    trials.tries("placebo", &attached);
+    assert_eq!(trials.killed, 2);
+}
+
+/// Some experiments on one machine.
+pub struct Trials {
+    bench: Bench,
+    /// Where hopcost's own servers live: every user may come in, so none lives elsewhere.
+    cache: TempDir,
+    /// One that runs.
+    server: Option<PostgreSql>,
+    before: State,
+    /// Those that ended with a verdict, or with figures that did not suffice for one.
+    decided: usize,
+    /// Those that were killed while they measured.
+    killed: usize,
+}
+
+impl Trials {
+    pub fn without_server() -> Self {
+        Self::with(None)
+    }
+
+    pub fn beside_a_server() -> Self {
+        Self::with(Some(PostgreSql::start(&[])))
+    }
+
+    fn with(server: Option<PostgreSql>) -> Self {
+        let cache = tempfile::tempdir().unwrap();
+        fs::set_permissions(cache.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let before = State::of(server.as_ref());
+        Self { bench: Bench::with(&[]), cache, server, before, decided: 0, killed: 0 }
+    }
+
+    /// The server that runs, as a target.
+    pub fn attached(&self) -> String {
+        format!("--target={}", self.server.as_ref().unwrap().target())
+    }
+
+    /// An experiment that is run to its end, and killed in the middle.
+    pub fn tries(&mut self, name: &str, target: &str) {
+        let Some(arguments) = self.applicable(name, target) else {
+            eprintln!("{name} {target}: does not apply here");
+            return;
+        };
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let output = self.bench.hopcost(&arguments);
+        // So little is measured that a verdict may be refused; a server that runs may not be ours to change.
+        let said = text(&output);
+        eprintln!("{name} {target}: {}", said.lines().next().unwrap_or_default());
+        let has_ended = matches!(output.status.code(), Some(0 | 3)) || said.contains("REFUSED");
+        assert!(has_ended, "{arguments:?}: {said}");
+        self.decided += usize::from(output.status.success());
+        self.must_be_as_before(&format!("after {arguments:?}"));
+        self.kill(&arguments);
+    }
+
+    /// Of so many.
+    pub fn most_were_decided_and_killed(&self, tried: usize) {
+        let (decided, killed) = (self.decided, self.killed);
+        eprintln!("{tried} tried, {decided} decided, {killed} killed");
+        assert!(2 * decided >= tried, "only {decided} of {tried} came to figures that count");
+        assert!(2 * killed >= tried, "only {killed} kills of {tried} met a run");
+    }
+
+    /// How it can be run here, if it can.
+    fn applicable(&self, name: &str, target: &str) -> Option<Vec<String>> {
+        let (_, file) = EXPERIMENTS.iter().find(|(known, _)| *known == name).unwrap();
+        let rows = if file.contains("tpcc") { "--scale=1" } else { FEW_ROWS };
+        // A law takes three numbers of streams.
+        let is_law = file.contains("find = \"scaling\"");
+        let streams = if is_law { "--set=streams=1+2+3" } else { "--set=streams=2" };
+        let cache = format!("--cache-dir={}", self.cache.path().display());
+        EMULATED.into_iter().find_map(|emulated| {
+            let chosen = [target, emulated].into_iter().filter(|option| !option.is_empty());
+            let options: Vec<&str> = if has_probes(file) {
+                vec!["--quick"]
+            } else {
+                SHORT.into_iter().chain([streams, rows, &cache]).chain(chosen).collect()
+            };
+            let with = |command| [&[command, name], &options[..]].concat();
+            let output = self.bench.hopcost(&with("plan"));
+            let is_answered = matches!(output.status.code(), Some(0 | 3));
+            assert!(is_answered, "{name} {options:?}: {}", text(&output));
+            let run = || with("run").into_iter().map(str::to_owned).collect();
+            output.status.success().then(run)
+        })
+    }
+
+    /// Kills a run once it has begun to measure, and restores.
+    fn kill(&mut self, arguments: &[&str]) {
+        let _ = fs::remove_file(self.bench.path("hopcost.db"));
+        let mut command = self.bench.command(arguments);
+        let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // A probe has no blocks, and is killed by the next one's begin.
+        let measures = "EXISTS (SELECT * FROM block) OR EXISTS (SELECT * FROM probe_report)";
+        let mut has_ended = false;
+        wait_until("it measures", || {
+            has_ended = run.try_wait().unwrap().is_some();
+            has_ended || self.bench.has(measures)
+        });
+        if arguments.contains(&MANAGED) && !has_ended {
+            assert!(self.has_servers(), "a server that is left over would not be seen");
+        }
+        // What is left is any test's to put back.
+        let _alone = alone();
+        run.kill().unwrap();
+        run.wait().unwrap();
+        self.killed += usize::from(!has_ended);
+        let restored = self.bench.hopcost(&["restore"]);
+        let ours = self.server.as_ref().map(|server| server.directory().display().to_string());
+        let is_ours = |line: &str| ours.as_ref().is_some_and(|ours| line.contains(ours));
+        let left = stdout(&restored);
+        assert!(!left.lines().any(|line| line.starts_with("NOT ") && is_ours(line)), "{left}");
+        self.must_be_as_before(&format!("killed in the middle of {arguments:?}"));
+    }
+
+    fn must_be_as_before(&self, when: &str) {
+        // One whose hopcost was killed ends in its own time.
+        wait_until("hopcost's own servers have ended", || !self.has_servers());
+        let now = State::of(self.server.as_ref());
+        for (path, content) in &self.before.system {
+            assert_eq!(now.system.get(path), Some(content), "{path} {when}");
+        }
+        assert_eq!(now.server, self.before.server, "{when}");
+    }
+
+    /// Does a process work on what hopcost keeps here?
+    fn has_servers(&self) -> bool {
+        let own = self.cache.path().display().to_string();
+        let is_one = |entry: fs::DirEntry| {
+            let title = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&title).contains(&own)
+        };
+        fs::read_dir("/proc").unwrap().flatten().any(is_one)
+    }
+}
+
+pub fn has_probes(file: &str) -> bool {
+    file.contains("probes = ")
+}
+
+/// All that could have been changed.
+struct State {
+    system: BTreeMap<String, String>,
+    /// The settings of the server and all that is in it.
+    server: Option<[String; 2]>,
+}
+
+impl State {
+    fn of(server: Option<&PostgreSql>) -> Self {
+        let mut system = BTreeMap::new();
+        for directory in SYSTEM {
+            read_all(Path::new(directory), &mut system, 2);
+        }
+        let settings = "SELECT string_agg(concat_ws(' ', name, setting, source), E'\\n' ORDER BY name) \
+                        FROM pg_settings";
+        Self { system, server: server.map(|server| [server.ask(settings), server.dump()]) }
+    }
+}
+
+/// What the files of a directory hold that can be read and written, and those of directories below.
+fn read_all(directory: &Path, into: &mut BTreeMap<String, String>, depth: u32) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) && depth > 0 {
+            read_all(&path, into, depth - 1);
+        }
+        let name = path.display().to_string();
+        let is_setting = entry.metadata().is_ok_and(|file| file.permissions().mode() & 0o200 != 0);
+        if !is_setting || RESTLESS.iter().any(|restless| name.contains(restless)) {
+            continue;
+        }
+        if let Ok(content) = fs::read_to_string(&path) {
+            into.insert(name, content);
+        }
+    }
+}

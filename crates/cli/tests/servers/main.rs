@@ -1,0 +1,25 @@
+//! `hopcost` as its users meet it, on real databases: what is true whatever else this machine does meanwhile.
+//! What needs it alone is in `../alone`.
+#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
+
+mod at_work;
+mod bench;
+mod checks;
+mod cli_rest;
+mod commands;
+mod compare;
+mod documented;
+mod everything;
+mod expected;
+mod experiments;
+mod faults;
+mod faults_mariadb;
+mod faults_postgres;
+mod mariadb;
+mod on_mariadb;
+mod on_postgresql;
+mod postgres_rest;
+mod postgresql;
+mod runs;
+mod simulated;
+mod whereabouts;

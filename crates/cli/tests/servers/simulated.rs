@@ -1,0 +1,177 @@
+//! Runs that nobody waits for: each begins as any other, and is killed when it has decided what to measure. Then it is
+//! given the blocks of a machine on which distance costs what the test chose, and hopcost concludes from them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use hopcost_core::{
+    BlockRecord, Cell, CellResult, CpuId, Effort, Estimate, Experiment, Histogram, Known, Lookups,
+    Outcome, Phase, Place, ProbeReport, Spread, Subject, Trial, Unit, Window,
+};
+use hopcost_engine::hardware;
+use hopcost_engine::plan::{Placement, Plan};
+use hopcost_engine::schedule::{Pace, Schedule};
+use hopcost_store::{NewRun, Store};
+use hopcost_testkit::named::machine;
+use rusqlite::Connection;
+use serde::Deserialize;
+
+use crate::bench::{Bench, wait_until};
+
+/// What such a machine gives.
+#[derive(Clone, Copy)]
+pub struct Gives {
+    /// Calls a second of the baseline.
+    pub rate: f64,
+    /// What distance takes of them; of two streams twice as much.
+    pub cost: f64,
+}
+
+/// In which hopcost's own time is nothing.
+const CALLS: u64 = 100;
+
+/// What a run decides before its first block.
+#[derive(Deserialize)]
+struct Preparation {
+    plan: Plan,
+    pace: Pace,
+}
+
+impl Bench {
+    /// What `run` with these arguments says on such a machine. Its store is `hopcost.db`, or the one named.
+    pub fn simulate(&self, store: &str, arguments: &[&str], gives: Gives) -> Output {
+        let arguments = [&["run", "--store", store], arguments].concat();
+        let path = self.path(store);
+        let mut command = self.command(&arguments);
+        let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_until("it is decided what to measure", || unfinished(&path).is_some());
+        run.kill().unwrap();
+        run.wait().unwrap();
+        let (id, preparation) = unfinished(&path).unwrap();
+        let store = Connection::open(&path).unwrap();
+        store.execute("DELETE FROM block WHERE run_id = ?1", [id]).unwrap();
+        let mut store = Store::open_existing(&path).unwrap();
+        for block in blocks(&preparation, gives) {
+            store.add_block(id, &block, &[]).unwrap();
+        }
+        self.hopcost(&[&arguments[..], &["--resume"]].concat())
+    }
+}
+
+/// The run that is not finished, with what it has decided.
+fn unfinished(store: &Path) -> Option<(i64, Preparation)> {
+    let store = Connection::open(store).ok().filter(|_| store.exists())?;
+    let sql = "SELECT id, preparation FROM run WHERE verdict IS NULL AND preparation IS NOT NULL";
+    let found = store.query_row(sql, [], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)));
+    let (id, preparation) = found.ok()?;
+    Some((id, serde_json::from_str(&preparation).unwrap()))
+}
+
+/// All that a schedule asks for.
+fn blocks(Preparation { plan, pace }: &Preparation, gives: Gives) -> Vec<BlockRecord> {
+    let schedule = Schedule::new(plan, pace, plan.points.len() > 1);
+    let mut blocks = Vec::new();
+    while let Some(trial) = schedule.next(&blocks, 0.0) {
+        let of_level =
+            |tested: bool| &plan.placements[trial.binding][usize::from(tested) * trial.level];
+        let windows = trial.arms().map(|tested| window(&trial, of_level(tested), tested, gives));
+        let placement = Known::missing("nothing was placed");
+        blocks.push(BlockRecord { trial, windows: windows.into(), placement });
+    }
+    blocks
+}
+
+/// A hundred calls, all looked up where the data is.
+fn window(trial: &Trial, placement: &Placement, tested: bool, gives: Gives) -> Window {
+    let is_far = tested && trial.level > 0 && trial.phase != Phase::Placebo;
+    let streams = f64::from(trial.streams);
+    let cost = if is_far { gives.cost * streams } else { 0.0 };
+    let sign = if tested { 1.0 } else { -1.0 };
+    let jitter = 1.0 + 2e-3 * sign * (trial.number as f64 * 2.3).sin();
+    let rate = gives.rate * (1.0 - cost) * jitter;
+    let mut latency = Histogram::default();
+    (0..CALLS).for_each(|_| latency.record((1e9 * streams / rate) as u64));
+    let looked_up = [(placement.home.unwrap(), 1_000)];
+    let lookups = Lookups { acquisitions: looked_up.into(), distinct_pages: looked_up.into() };
+    let seconds = CALLS as f64 / rate;
+    Window {
+        tested,
+        begin_s: trial.number as f64 * 4.0 * seconds,
+        seconds,
+        streams_s: seconds * streams,
+        calls: CALLS,
+        rate,
+        latency,
+        lookups: Some(lookups),
+        planted: cost,
+        ..Window::default()
+    }
+}
+
+impl Bench {
+    /// Keeps a run on the hardware alone, which found these nanoseconds in one cell after the other.
+    pub fn keep_figures(&self, store: &str, found: &[f64]) {
+        let experiment = Experiment {
+            name: "switches".into(),
+            question: "How long does a thread take to wake?".into(),
+            subject: Subject::Hardware { probes: vec!["switch".into()] },
+            beside: Vec::new(),
+            survey: None,
+        };
+        let store = Store::open(&self.path(store)).unwrap();
+        let new = NewRun {
+            experiment: &experiment.name,
+            question: &experiment.question,
+            target: None,
+            effort: Effort::Quick,
+            seed: 1,
+            machine: machine(),
+            begun_s: 1_800_000_000,
+            identity: None,
+        };
+        let run = store.begin(&new).unwrap();
+        let report = report(found);
+        store.add_report(run, &report).unwrap();
+        store.finish(run, &hardware::conclude(&experiment, &[report], false)).unwrap();
+    }
+}
+
+/// What a probe found, each known to 1 %.
+fn report(found: &[f64]) -> ProbeReport {
+    let cells = found.iter().enumerate().map(|(cpu, &point)| CellResult {
+        cell: Cell {
+            series: "wake".into(),
+            row: Place::Cpu(CpuId(0)),
+            column: Place::Cpu(CpuId(cpu as u32)),
+            class: Known::missing("a test"),
+            unit: Unit::Nanoseconds,
+            cpus: Known::Is(vec![CpuId(0), CpuId(cpu as u32)]),
+        },
+        outcome: Outcome::Measured {
+            estimate: Estimate {
+                point,
+                low: 0.99 * point,
+                high: 1.01 * point,
+                level: 0.95,
+                n: 60,
+                n_effective: 12.0,
+            },
+            spread: Spread { min: point, p5: point, median: point, p95: point, max: point },
+        },
+        proof: Known::missing("a test"),
+        dropped: BTreeMap::new(),
+        counters: BTreeMap::new(),
+    });
+    ProbeReport {
+        probe: "switch".into(),
+        question: "How long does a thread take to wake?".into(),
+        effort: Effort::Quick,
+        seed: 1,
+        rounds: 60,
+        seconds: 1.5,
+        interrupted: false,
+        cells: cells.collect(),
+        warnings: Vec::new(),
+    }
+}
