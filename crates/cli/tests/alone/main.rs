@@ -9,6 +9,7 @@ mod cli_rest;
 mod documented;
 #[path = "../servers/expected.rs"]
 mod expected;
+mod figures;
 mod planted;
 mod settled;
 mod stands_against;

@@ -15,6 +15,9 @@ const RESTLESS: [&str; 6] = [
     "units of blocks would decide",
 ];
 
+/// The same of figures of the hardware. Of those that were measured, some may be so.
+const NO_FIGURE: &str = "every sample was disturbed";
+
 /// How the output of a single run begins that may have ended well without a verdict: told to people, and to
 /// programs. Of the many of a survey, some may.
 const SINGLE_RUN: [&str; 3] = ["INCONCLUSIVE", "EMULATED INCONCLUSIVE", "{\n  \"run\""];
@@ -30,7 +33,9 @@ pub fn settled(store: &Path, mut run: impl FnMut() -> Output) -> Output {
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let is_single = SINGLE_RUN.iter().any(|told| said.starts_with(told));
         let words = RESTLESS.iter().find(|words| said.contains(**words));
-        let words = words.filter(|_| is_single || !output.status.success());
+        let has_failed = !output.status.success();
+        let words = words.filter(|_| is_single || has_failed);
+        let words = words.or((has_failed && said.contains(NO_FIGURE)).then_some(&NO_FIGURE));
         let Some(words) = words.filter(|_| runs < MOST_RUNS) else { return output };
         eprintln!("run {runs} was refused, \"{words}\": again");
         match &before {

@@ -84,6 +84,17 @@ impl Bench {
         store.and_then(|store| store.query_row(&sql, [], |row| row.get(0))).unwrap_or(false)
     }
 
+    /// Changes what was kept in a store, as if another machine had measured it.
+    pub fn change(&self, store: &str, [table, column]: [&str; 2], change: impl Fn(&mut Value)) {
+        let store = Connection::open(self.path(store)).unwrap();
+        let sql = format!("SELECT {column} FROM {table}");
+        let text: String = store.query_row(&sql, [], |row| row.get(0)).unwrap();
+        let mut value: Value = serde_json::from_str(&text).unwrap();
+        change(&mut value);
+        let sql = format!("UPDATE {table} SET {column} = ?1");
+        assert_eq!(store.execute(&sql, [value.to_string()]).unwrap(), 1);
+    }
+
     /// The only row of an answer, of one number.
     pub fn count(&self, sql: &str) -> i64 {
         self.store().query_row(sql, [], |row| row.get(0)).unwrap()

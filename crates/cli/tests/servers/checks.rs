@@ -45,7 +45,7 @@ fn a_check_decides_the_exit_code_and_a_report_can_be_checked_again() {
 fn a_refused_run_passes_no_check() {
     let bench = bench();
     // It gives no right answer to a query.
-    let null = ["--target=null:", "--baseline=main", "--json"];
+    let null = ["--target=null:", "--budget=1s", "--baseline=main", "--json"];
     let output = bench.hopcost(&[&["run", "far.toml"], &SHORT[..], &null].concat());
     ends(&output, 1, &["the next one may be it"]);
     assert_eq!(json(&output)["against"], Value::Null, "it is no baseline");

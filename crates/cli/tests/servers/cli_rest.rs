@@ -1,22 +1,12 @@
-//! What takes longer than it is likely to break: more kills, full disks, policies, bandwidth that was planted.
+//! What takes longer than it is likely to break: more kills, full disks, policies.
 
 use std::fs;
 use std::process::Command;
 
 use hopcost_testkit::kept::kept;
-use serde_json::{Value, json};
 
-use crate::bench::{Bench, FAR, SHORT, is_over};
-use crate::compare::{change, ends};
+use crate::bench::{Bench, SHORT, ends, is_over, json};
 use crate::runs::{bench, goes_on_after_kills};
-
-/// In which less bandwidth can be planted.
-const STREAMS: &str = r#"
-question = "How many bytes does each node give?"
-
-[subject]
-probes = ["bandwidth"]
-"#;
 
 #[test]
 fn a_run_that_is_killed_ten_times_goes_on_to_its_end() {
@@ -38,11 +28,11 @@ fn policies_and_instances_prove_where_everything_was() {
         let bench = Bench::with(&[(&file, &text.replace("reporting_p1", "reporting_p2"))]);
         let output = bench
             .command(&["run", &file, "--json", "--quick", "--scale=20000", "--set=units=8"])
-            .args(["--set=streams=2", "--set=window=20ms", "--set=guard=5ms"])
+            .args(["--set=streams=2", "--set=window=20ms", "--set=guard=5ms", "--budget=1s"])
             .arg("--emulate=nodes=2,remote_ns=300")
             .output()
             .unwrap();
-        let result = crate::bench::json(&output);
+        let result = json(&output);
         let proof = result["proof"].as_array().unwrap();
         assert_eq!(proof.len(), claims, "{proof:?}");
         assert!(proof.iter().all(|proved| proved["found"].as_f64() >= Some(0.98)), "{proof:?}");
@@ -54,7 +44,7 @@ fn policies_and_instances_prove_where_everything_was() {
 fn a_truncated_data_set_is_noticed_and_made_anew() {
     let bench = bench();
     let run = || {
-        let mut run = bench.command(&[&["run", "far.toml"], &SHORT[..]].concat());
+        let mut run = bench.command(&[&["run", "far.toml", "--budget=1s"], &SHORT[..]].concat());
         is_over(&run.env("XDG_CACHE_HOME", bench.path("cache")).output().unwrap());
     };
     run();
@@ -72,7 +62,7 @@ fn a_truncated_data_set_is_noticed_and_made_anew() {
 fn a_store_that_cannot_grow_loses_nothing_that_was_finished() {
     let bench = bench();
     let all = [&["run", "far.toml"], &SHORT[..]].concat();
-    is_over(&bench.hopcost(&all));
+    is_over(&bench.hopcost(&[&all[..], &["--budget=1s"]].concat()));
     let before = bench.count("SELECT count(*) FROM block");
     let size = fs::metadata(bench.path("hopcost.db")).unwrap().len();
     // A limit on the size of files stops it where a full disk would.
@@ -87,60 +77,4 @@ fn a_store_that_cannot_grow_loses_nothing_that_was_finished() {
     let integrity: String =
         bench.store().query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(integrity, "ok");
-}
-
-/// An outcome that is known to 1 %.
-fn measured(point: f64) -> Value {
-    let spread = ["min", "p5", "median", "p95", "max"].map(|key| (key.to_owned(), point.into()));
-    let spread = Value::Object(spread.into_iter().collect());
-    let estimate = json!({
-        "point": point, "low": 0.99 * point, "high": 1.01 * point,
-        "level": 0.95, "n": 60, "n_effective": 12.0,
-    });
-    json!({ "measured": { "estimate": estimate, "spread": spread } })
-}
-
-/// Bandwidth cannot be measured where others compile: what was planted is counted, and stands in for it.
-#[test]
-fn a_node_with_less_bandwidth_is_told_and_named() {
-    let bench = Bench::with(&[("far.toml", FAR), ("streams.toml", STREAMS)]);
-    let mut planted = 0.0;
-    for (store, emulated) in [("a.db", "nodes=2"), ("b.db", "nodes=2,bandwidth=node1:0.7")] {
-        let output = bench.hopcost(&[
-            "run",
-            "streams.toml",
-            "--quick",
-            "--json",
-            "--store",
-            store,
-            "--emulate",
-            emulated,
-        ]);
-        let result = crate::bench::json(&output);
-        assert_eq!(result["emulated"], true);
-        planted = result["planted"].as_f64().unwrap_or(0.0);
-        change(&bench, store, ["probe_report", "report"], |report| {
-            for cell in report["cells"].as_array_mut().unwrap() {
-                let left = if cell["column"]["node"] == 1 { 1.0 - planted } else { 1.0 };
-                cell["outcome"] = measured(10.0 * left);
-                cell["dropped"] = serde_json::json!({});
-            }
-        });
-    }
-    assert!((0.25..0.35).contains(&planted), "{planted}");
-    let told = crate::bench::json(&bench.hopcost(&["compare", "a.db", "b.db", "--json"]));
-    let cause = told["explained_by"][0].as_str().unwrap();
-    assert!(
-        cause.starts_with("bandwidth of node 1 is ") && cause.contains("lower on B"),
-        "{cause}"
-    );
-    let rest = "at other nodes: suspect a memory module or channel there";
-    assert!(cause.ends_with(rest), "{cause}");
-    assert!(told["notes"].to_string().contains("the runs also differ in --emulate"), "{told}");
-    let itself = crate::bench::json(&bench.hopcost(&["compare", "b.db", "b.db", "--json"]));
-    assert_eq!(itself["explained_by"], serde_json::json!([]));
-    let output = bench.hopcost(&["run", "far.toml", "--emulate=bandwidth=node1:0.7"]);
-    ends(&output, 2, &["'far' is on a database"]);
-    let output = bench.hopcost(&["run", "streams.toml", "--emulate=remote_ns=80"]);
-    ends(&output, 2, &["probes know nodes and bandwidth=nodeN:SHARE"]);
 }

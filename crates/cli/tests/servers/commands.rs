@@ -75,7 +75,7 @@ fn places_that_cannot_be_read_or_written_are_named() {
 
 #[test]
 fn a_log_that_cannot_be_written_is_a_missing_figure() {
-    let output = run(&["probe", "log", "--quick", "--log-dir", "/proc"]);
+    let output = run(&["probe", "log", "--quick", "--budget", "1s", "--log-dir", "/proc"]);
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "flushing to memory needs no directory");
     assert!(said.contains("no log file can be written in /proc"), "{said}");
@@ -124,39 +124,6 @@ fn a_recorded_machine_reads_the_same_wherever_it_lies() {
         }
         assert_eq!(recorded, live, "{place}");
     }
-}
-
-#[test]
-fn an_experiment_runs_is_kept_and_shown_again() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = dir.path().join("hopcost.db");
-    let store = store.to_str().unwrap();
-    let read = |arguments: &[&str]| -> Value {
-        let output = run(&[arguments, &["--json", "--store", store]].concat());
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&output.stdout).unwrap()
-    };
-    refuses(&["report", "--store", store], 1, &["there is no store here", "hopcost run"]);
-    let measured = read(&["run", "access-cost", "--quick"]);
-    assert_documented(&measured);
-    assert_eq!((&measured["verdict"], &measured["run"]), (&"MEASURED".into(), &1.into()));
-    assert!(measured["estimate"]["point"].as_f64().unwrap() > 0.0);
-    assert_eq!(read(&["report"]), measured, "a report is the run again, to the last digit");
-    refuses(&["report", "7", "--store", store], 2, &["there is no run 7", "1 (access-cost)"]);
-    let text = run(&["report", "1", "--store", store]).stdout;
-    assert!(String::from_utf8(text).unwrap().starts_with("MEASURED"));
-    let csv = String::from_utf8(run(&["report", "--csv", "--store", store]).stdout).unwrap();
-    assert!(csv.lines().nth(1).unwrap().starts_with("access-cost,,MEASURED,"), "{csv}");
-    let markdown = run(&["report", "--markdown", "--store", store]).stdout;
-    assert!(String::from_utf8(markdown).unwrap().starts_with("**Access cost: "));
-    let page = dir.path().join("page.html");
-    let output = run(&["report", "--html", page.to_str().unwrap(), "--store", store]);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let html = std::fs::read_to_string(page).unwrap();
-    assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"));
-    assert!(html.contains("Access cost") && html.contains("id=\"probes\""));
-    refuses(&["report", "--html", "/proc/x.html", "--store", store], 1, &["--html /proc/x.html"]);
-    refuses(&["report", "--html", "x", "--csv", "--store", store], 2, &["cannot be used with"]);
 }
 
 #[test]
@@ -255,22 +222,4 @@ fn every_key_of_the_doctor_is_documented() {
     let warned = |finding: &Value| finding["severity"] == "warning";
     let warns = report["findings"].as_array().unwrap().iter().any(warned);
     assert_eq!(output.status.code(), Some(i32::from(warns)));
-}
-
-#[test]
-fn every_key_of_a_probe_is_documented_and_its_figures_proved() {
-    let output = run(&["probe", "latency", "--quick", "--size", "4M", "--json"]);
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_documented(&report);
-    let cells = report["probes"][0]["cells"].as_array().unwrap();
-    assert_eq!(output.status.code(), Some(0));
-    assert!(cells.iter().any(|cell| cell["outcome"]["measured"].is_object()));
-    for cell in cells.iter().filter(|cell| cell["outcome"]["measured"].is_object()) {
-        for proof in cell["proof"].as_array().unwrap() {
-            for memory in proof["memory"].as_array().unwrap() {
-                let asked = memory["asked"].to_string();
-                assert!(memory["pages_by_node"][&asked].as_u64().unwrap() > 0, "{memory}");
-            }
-        }
-    }
 }

@@ -4,7 +4,6 @@ use std::fs;
 use std::process::Output;
 
 use rusqlite::Connection;
-use serde_json::Value;
 
 use crate::bench::{Bench, FAR, SHORT, json, stderr, stdout};
 use crate::documented::assert_documented;
@@ -15,20 +14,9 @@ fn bench() -> Bench {
     Bench::with(&[("far.toml", FAR)])
 }
 
-/// Changes what was kept, as if another machine had measured it.
-pub fn change(bench: &Bench, store: &str, [table, column]: [&str; 2], change: impl Fn(&mut Value)) {
-    let store = Connection::open(bench.path(store)).unwrap();
-    let sql = format!("SELECT {column} FROM {table}");
-    let text: String = store.query_row(&sql, [], |row| row.get(0)).unwrap();
-    let mut value: Value = serde_json::from_str(&text).unwrap();
-    change(&mut value);
-    let sql = format!("UPDATE {table} SET {column} = ?1");
-    assert_eq!(store.execute(&sql, [value.to_string()]).unwrap(), 1);
-}
-
 /// Ends with this code, and says each of these words.
 #[track_caller]
-pub fn ends(output: &Output, code: i32, words: &[&str]) {
+fn ends(output: &Output, code: i32, words: &[&str]) {
     let said = format!("{}{}", stdout(output), stderr(output));
     assert_eq!(output.status.code(), Some(code), "{said}");
     for word in words {
@@ -47,13 +35,13 @@ fn what_distance_costs_is_held_against_what_it_costs_elsewhere() {
     ends(&output, 0, &[]);
     is_alike(&json(&output));
 
-    change(&bench, "b.db", ["run", "machine"], |machine| machine["kernel"] = "2.6.32".into());
+    bench.change("b.db", ["run", "machine"], |machine| machine["kernel"] = "2.6.32".into());
     let dearer = json(&bench.hopcost(&["compare", "a.db", "b.db", "--json"]));
     assert_eq!(dearer["effects"][0]["likeness"], "DIFFERENT", "{dearer}");
     assert!(dearer["found"].as_str().unwrap().contains("“far” of far costs +50.0 %"), "{dearer}");
     assert!(dearer["explained_by"].to_string().contains("/ 2.6.32)"), "{dearer}");
 
-    change(&bench, "b.db", ["run", "identity"], |identity| identity["rows"] = 7.into());
+    bench.change("b.db", ["run", "identity"], |identity| identity["rows"] = 7.into());
     let output = bench.hopcost(&["compare", "a.db", "b.db"]);
     ends(&output, 3, &["the two runs differ in --scale", "Nothing could be compared"]);
 }
