@@ -4,31 +4,41 @@ use hopcost_kit::experiments::EXPERIMENTS;
 
 use crate::experiments::{DEFAULT, MANAGED, Trials, has_probes};
 
-/// The target that a file names.
+/// The target that a file names; without one it can be asked of any.
 fn names(file: &str, target: &str) -> bool {
     file.contains(&format!("target = {target}"))
 }
 
-/// The built-in default or what the file names, and servers of hopcost's own.
+fn is_meant_for_postgresql(file: &str) -> bool {
+    names(file, "\"postgres\"")
+}
+
 #[test]
-fn each_experiment_on_targets_of_hopcosts_own_leaves_the_machine_as_it_was() {
+fn each_experiment_in_hopcosts_own_process_leaves_the_machine_as_it_was() {
     let mut trials = Trials::without_server();
     for (name, file) in EXPERIMENTS {
-        trials.tries(name, if names(file, "\"postgres\"") { MANAGED } else { DEFAULT });
+        if !has_probes(file) && !is_meant_for_postgresql(file) {
+            trials.tries(name, DEFAULT);
+        }
     }
     trials.measured(15);
 }
 
-/// What a file does not name otherwise can be asked of a server that runs.
 #[test]
-fn each_experiment_on_a_server_that_runs_leaves_it_as_it_was() {
+fn each_experiment_on_servers_and_on_the_hardware_leaves_them_as_they_were() {
     let mut trials = Trials::beside_a_server();
     let attached = trials.attached();
     for (name, file) in EXPERIMENTS {
-        let names_another = names(file, "") && !names(file, "\"postgres\"");
-        if !has_probes(file) && !names_another {
+        if has_probes(file) {
+            trials.tries(name, DEFAULT);
+            continue;
+        }
+        if is_meant_for_postgresql(file) {
+            trials.tries(name, MANAGED);
+        }
+        if is_meant_for_postgresql(file) || !names(file, "") {
             trials.tries(name, &attached);
         }
     }
-    trials.measured(6);
+    trials.measured(8);
 }
