@@ -29,7 +29,7 @@ enum Command {
 
 #[derive(clap::Args)]
 struct TestArgs {
-    /// Try these groups alone
+    /// Try these groups alone, or what the first tier has of these binaries: mysql-9, hopcost/servers
     #[arg(value_name = "GROUP", conflicts_with_all = ["all", "changed"])]
     groups: Vec<String>,
     /// Try everything
@@ -49,7 +49,7 @@ impl TestArgs {
             Self { all: true, .. } => Selection::All,
             Self { changed: true, .. } => Selection::Changed,
             Self { groups, .. } if groups.is_empty() => Selection::First,
-            Self { groups, .. } => Selection::Groups(groups),
+            Self { groups, .. } => Selection::Named(groups),
         }
     }
 }

@@ -26,7 +26,10 @@ mod release {
         let newest = symbols.lines().filter_map(|line| Some((version(line)?, line))).max();
         let (newest, line) = newest.expect("the binary uses a C library");
         let symbol = line.split_whitespace().last().unwrap_or_default();
-        eprintln!("hopcost has {bytes} bytes and needs glibc {}.{} for {symbol}", newest[0], newest[1]);
+        eprintln!(
+            "hopcost has {bytes} bytes and needs glibc {}.{} for {symbol}",
+            newest[0], newest[1]
+        );
         assert!(bytes < MOST_BYTES, "{bytes} bytes");
         assert!(newest <= NEWEST_GLIBC, "{line}");
     }

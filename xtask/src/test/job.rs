@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 
+use super::Selection;
 use super::build::Built;
 use super::groups::{self, Binary, Group};
 use super::verified::Verified;
@@ -68,12 +69,12 @@ const LINTS: &str = "lints";
 pub fn jobs(
     binaries: &[Built],
     groups: &[&'static Group],
-    first_tier: bool,
+    selection: &Selection,
     verified: &Verified,
 ) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
     for built in binaries {
-        if first_tier {
+        if selection.has(&format!("{}/{}", built.package, built.target)) {
             jobs.extend(of_first_tier(built));
         }
         jobs.extend(groups.iter().filter_map(|group| of_group(built, group)));
@@ -82,6 +83,7 @@ pub fn jobs(
         let has_tests = jobs.iter().any(|job| job.group.is_some_and(|of| of.name == group.name));
         ensure!(has_tests, "the group {} has no tests", group.name);
     }
+    ensure!(!jobs.is_empty(), "nothing of that name; the binaries are {}", names(binaries));
     for job in &mut jobs {
         job.last = verified.seconds(&job.name);
     }
@@ -91,6 +93,11 @@ pub fn jobs(
         (place.map_or(0, |place| place + 1), std::cmp::Reverse(job.last.unwrap_or(u64::MAX)))
     });
     Ok(jobs)
+}
+
+fn names(binaries: &[Built]) -> String {
+    let names = binaries.iter().map(|built| format!("{}/{}", built.package, built.target));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn of_first_tier(built: &Built) -> Vec<Job> {

@@ -41,8 +41,18 @@ pub enum Selection {
     Changed,
     /// The first tier and all groups.
     All,
-    /// These groups alone.
-    Groups(Vec<String>),
+    /// These groups, and what the first tier has of these binaries (`hopcost/servers`), alone.
+    Named(Vec<String>),
+}
+
+impl Selection {
+    /// Does the first tier of this binary belong to it?
+    fn has(&self, binary: &str) -> bool {
+        match self {
+            Self::First | Self::Changed | Self::All => true,
+            Self::Named(names) => names.iter().any(|name| name == binary),
+        }
+    }
 }
 
 /// Builds, tries and reports: 1 if anything failed.
@@ -53,7 +63,7 @@ pub fn run(selection: &Selection, rounds: u32) -> Result<u8> {
     let before = State::of_machine();
     let fetching = prerequisites::ensure_in_background()?;
     let mut report = Report::new(begun, &verified);
-    let tries_first_tier = !matches!(selection, Selection::Groups(_));
+    let tries_first_tier = !matches!(selection, Selection::Named(_));
     if tries_first_tier {
         step("formatting", &["fmt", "--all", "--check"])?;
         println!("xtask: rules of the house");
@@ -63,7 +73,7 @@ pub fn run(selection: &Selection, rounds: u32) -> Result<u8> {
     fetching.wait()?;
     report.built();
     let place = Place::take()?;
-    let mut jobs = jobs(&binaries, &chosen, tries_first_tier, &verified)?;
+    let mut jobs = jobs(&binaries, &chosen, selection, &verified)?;
     if tries_first_tier {
         jobs.insert(0, Job::lints());
     }
@@ -93,8 +103,10 @@ fn choose(selection: &Selection, verified: &Verified) -> Result<Vec<&'static Gro
             let changed = verified.changed()?;
             Box::new(move |group| changed.contains(&group.name) || oldest.contains(&group.name))
         }
-        Selection::Groups(names) => {
-            let is_known = |name: &&String| GROUPS.iter().any(|group| group.name == **name);
+        Selection::Named(names) => {
+            let is_known = |name: &&String| {
+                name.contains('/') || GROUPS.iter().any(|group| group.name == **name)
+            };
             if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
                 let all: Vec<_> = GROUPS.iter().map(|group| group.name).collect();
                 bail!("no group '{unknown}'; there are {}", all.join(", "));

@@ -206,7 +206,7 @@ fn reserve_huge_pages(
 }
 
 #[cfg(test)]
-mod tests {
+mod measured {
     use std::time::Duration;
 
     use clap::Parser;
