@@ -25,10 +25,19 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    const fn name(self) -> &'static str {
+    /// Its version.
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::V6_1 => "6.1",
             Self::V6_12 => "6.12",
+        }
+    }
+
+    /// How often it is booted where it dies before its first process.
+    pub(super) const fn most_boots(self) -> u32 {
+        match self {
+            Self::V6_1 => 5,
+            Self::V6_12 => 15,
         }
     }
 

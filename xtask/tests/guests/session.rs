@@ -1,0 +1,316 @@
+//! One machine with two sockets and a node of memory only: each contract once, in one boot.
+
+use std::sync::OnceLock;
+
+use anyhow::Result;
+use serde_json::Value;
+use xtask::vm::{Kernel, Load};
+
+use crate::aboard::{Aboard, BEFORE_THEFT, CACHE, ROWS, UNBALANCED};
+use crate::proofs::{by_id, cells, numbers, probe_proves, proves, sides};
+use crate::shapes;
+use crate::steps::{Step, Steps, Tried, once};
+
+const SHAPE: &str = "n2cxl";
+/// One comparison for all; who counts no pages of their own prove where they are as a whole.
+const EXPERIMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guests/both-arms.toml");
+const COUNTED: &str = "grep -v pages_in_place /both-arms.toml > counted.toml\n";
+
+/// A run, as short as it can be where a call takes some twenty times as long.
+const QUICK: &str = "--quick --set window=0.3s --set guard=20ms --json --store store.db";
+
+/// Waits until the workers of $run stand at their posts: by then all data is in place.
+const WORKING: &str = "until [ $(ls /proc/$run/task | wc -l) -gt 6 ]; do [ -d /proc/$run ] || exit 9; sleep 0.2; done";
+
+/// Each step by its name. What one does to the machine, hopcost or the step itself undoes.
+fn step(name: &'static str) -> Step<'static> {
+    static TRIED: OnceLock<Result<Tried, String>> = OnceLock::new();
+    once(&TRIED, tries).step(name)
+}
+
+fn tries() -> Result<Tried> {
+    let (sqlite, postgres, mariadb) =
+        (Aboard::sqlite("reporting_p1")?, Aboard::postgres()?, Aboard::mariadb()?);
+    let mut steps = Steps::on(SHAPE, Kernel::V6_1, Load::One)?
+        .mib_per_node(1100)
+        .with_saboteur("page_thief")?
+        .with_saboteur("forbid_placement")?
+        .with(EXPERIMENT.as_ref(), "/both-arms.toml");
+    for database in [&sqlite, &postgres, &mariadb] {
+        steps = database.comes_with(steps);
+    }
+    let both_arms = |of: &Aboard, file: &str| {
+        let Aboard { target, unpack, .. } = of;
+        format!(
+            "{CACHE}{COUNTED}{UNBALANCED}{unpack}\
+             hopcost run {file} --target {target} {QUICK} --budget 1s > run"
+        )
+    };
+    let run = format!("hopcost run remote-memory --scale {ROWS} --set streams=1 {QUICK}");
+    steps
+        .step("machine", 60, shapes::LOOK)
+        .step("latency", 60, &probe("latency"))
+        .step("bandwidth", 60, &probe("bandwidth"))
+        .step("unmoved", 60, &robbed(0))
+        .step("moved", 60, &robbed(50))
+        .step("forbidden", 60, FORBIDDEN)
+        .step("cpuset", 60, CPUSET)
+        .step("user", 60, USER)
+        .step("settings", 120, SETTINGS)
+        .step("sqlite", 120, &format!("{CACHE}{run} --budget 1s > run"))
+        .step("moved-data", 120, &moved_data(&run))
+        .step("postgres", 180, &both_arms(&postgres, "counted.toml"))
+        .step("mariadb", 180, &both_arms(&mariadb, "/both-arms.toml"))
+        .step("left", 60, LEFT)
+        .run()
+}
+
+#[test]
+fn the_machine_is_what_the_kernel_and_its_peers_say() {
+    shapes::agrees(step("machine"), SHAPE);
+}
+
+fn probe(name: &str) -> String {
+    format!("hopcost probe {name} --quick --budget 1s --size 4M --json > report")
+}
+
+#[test]
+fn latency_proves_where_its_memory_is() {
+    probe_proves(&step("latency").is_done().json("report"), "latency", SHAPE);
+}
+
+#[test]
+fn bandwidth_proves_where_its_memory_is() {
+    probe_proves(&step("bandwidth").is_done().json("report"), "bandwidth", SHAPE);
+}
+
+/// A probe whose pages are moved behind its back.
+fn robbed(percent: u32) -> String {
+    format!(
+        "hopcost probe latency --quick --budget 2s --size 8M --pages 4k --nodes 0 --json > report &\n\
+         page_thief $! {percent} 1 16777216 || exit 1\n\
+         wait $!; echo $? > code"
+    )
+}
+
+/// They are read as moved, and void what was measured; a void figure is a failed check.
+fn reads_as_moved(step: Step<'_>, percent: u32) {
+    let report = step.is_done().json("report");
+    let cell = cells(&report)[0];
+    let pages = &cell["proof"][1]["memory"][0]["pages_by_node"];
+    let count = |node: &str| pages[node].as_u64().unwrap_or(0) as f64;
+    let read = 100.0 * count("1") / (count("0") + count("1"));
+    assert!((read - f64::from(percent)).abs() <= 0.5, "{percent} % read as {read} %");
+    let void = cell["outcome"].get("void").is_some();
+    assert_eq!(void, percent > 0, "{percent} %: {}", cell["outcome"]);
+    assert_eq!(step.word("code"), if void { "1" } else { "0" });
+}
+
+#[test]
+fn moved_pages_void_a_probe() {
+    reads_as_moved(step("moved"), 50);
+}
+
+#[test]
+fn pages_that_stay_leave_a_probe_valid() {
+    reads_as_moved(step("unmoved"), 0);
+}
+
+const FORBIDDEN: &str = "\
+    forbid_placement hopcost probe latency --quick --budget 1s --size 4M --json > json || exit 1
+    forbid_placement hopcost probe latency --quick --budget 1s --size 4M > text || exit 2
+    forbid_placement hopcost doctor > doctor; echo $? > code";
+
+/// Under a filter as containers have it: first touch, proved by mapping, and both are said.
+#[test]
+fn probes_fall_back_where_binding_is_forbidden() {
+    let step = step("forbidden").is_done();
+    for cell in cells(&step.json("json")) {
+        if cell["column"]["node"] == 2 {
+            let reason = cell["outcome"]["missing"].as_str().unwrap();
+            assert!(reason.contains("no usable CPU to touch it first"), "{reason}");
+            continue;
+        }
+        let locality = &cell["proof"][1]["memory"][0];
+        let how = (&locality["method"], &locality["bound"]);
+        assert_eq!(how, (&"numa_maps".into(), &false.into()));
+        assert!(cell["outcome"].get("measured").is_some(), "{}", cell["outcome"]);
+    }
+    let text = step.read("text");
+    assert!(text.contains("placed by first touch, binding is forbidden here"), "{text}");
+    assert_eq!(step.word("code"), "1", "the doctor warns");
+    assert!(step.read("doctor").contains("mbind and move_pages forbidden here"));
+}
+
+const CPUSET: &str = "\
+    box=/sys/fs/cgroup/box
+    echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control && mkdir $box || exit 1
+    echo 2-3 > $box/cpuset.cpus && echo 1 > $box/cpuset.mems || exit 2
+    (
+        sh -c 'echo $PPID' > $box/cgroup.procs || exit 3
+        hopcost machine --json > machine || exit 4
+        hopcost machine > text || exit 5
+        hopcost probe latency --quick --budget 1s --size 4M --json > latency || exit 6
+        hopcost probe latency --quick --size 4M --nodes 0; echo $? > code
+    ) || exit $?
+    rmdir $box && echo -cpuset > /sys/fs/cgroup/cgroup.subtree_control";
+
+/// Inside a cpuset with one of three nodes only that node appears.
+#[test]
+fn a_cpuset_hides_the_other_nodes() {
+    let step = step("cpuset").is_done();
+    let machine = step.json("machine");
+    assert_eq!(numbers(&machine["limits"]["cpus"]), [2, 3]);
+    assert_eq!(numbers(&machine["limits"]["nodes"]), [1]);
+    let usable = by_id(&machine["nodes"]).into_iter().filter(|(_, node)| node["usable"] == true);
+    assert_eq!(usable.map(|(id, _)| id).collect::<Vec<_>>(), [1]);
+    for cell in cells(&step.json("latency")) {
+        assert_eq!(cell["row"]["node"], 1);
+        assert!(cell["outcome"].get("measured").is_some());
+    }
+    let text = step.read("text");
+    assert!(text.contains("CPUs 2-3 usable · memory of node 1 usable"), "{text}");
+    assert_eq!(step.word("code"), "3", "a node that is closed to us");
+}
+
+const USER: &str = "\
+    mkdir -m 1777 /elsewhere && cp /usr/local/bin/hopcost /elsewhere/alone && cd /elsewhere || exit 1
+    as_user() { su nobody -s /bin/sh -c \"/elsewhere/alone $*\"; }
+    as_user machine --json > $OLDPWD/machine || exit 2
+    as_user probe latency --quick --budget 1s --size 4M > $OLDPWD/probe || exit 3
+    as_user doctor > $OLDPWD/doctor; rm -r /elsewhere";
+
+#[test]
+fn an_ordinary_user_is_served_and_told_what_is_closed() {
+    let step = step("user").is_done();
+    let machine = step.json("machine");
+    let closed = machine["distances"]["hmat"]["missing"].as_str().unwrap();
+    assert!(closed.ends_with("may not be read by this user"), "{closed}");
+    assert!(step.read("probe").contains("pages proved 100 % in place (move_pages)"));
+    let doctor = step.read("doctor");
+    assert!(doctor.contains("an ordinary user; closed to it"), "{doctor}");
+}
+
+const SETTINGS: &str = "\
+    pool=/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages
+    echo 3 > $pool
+    wants='probe latency --quick --budget 2s --size 16M --pages 2m --nodes 1 --allow-machine-changes'
+    grown() { for i in $(seq 200); do [ $(cat $pool) -gt 3 ] && return 0; sleep 0.05; done; return 1; }
+    hopcost $wants --json > whole || exit 1
+    cat $pool > after_whole
+    hopcost $wants > stopped & grown || exit 2
+    kill -INT $!; wait $!; echo $? > code; cat $pool > after_stopped
+    hopcost $wants > /dev/null & grown || exit 3
+    kill -9 $!; wait $!; cat $pool > after_kill
+    hopcost restore > restore || exit 4
+    cat $pool > after_restore
+    hopcost restore > again || exit 5
+    ls -A /var/lib/hopcost > state
+    echo 0 > $pool";
+
+/// A pool of huge pages that hopcost may grow: put back at the end, after Ctrl-C, and by
+/// `hopcost restore` after a kill.
+#[test]
+fn settings_are_put_back_on_every_way_out() {
+    let step = step("settings").is_done();
+    let report = step.json("whole");
+    let locality = &report["probes"][0]["cells"][0]["proof"][0]["memory"][0];
+    assert_eq!(locality["page_size"], "2M", "{locality}");
+    assert_eq!((step.word("after_whole"), step.word("after_stopped")), ("3", "3"));
+    assert_eq!(step.word("code"), "130");
+    assert!(step.read("stopped").contains("before its end"), "{}", step.read("stopped"));
+    assert_ne!(step.word("after_kill"), "3", "a kill cannot put anything back");
+    assert_eq!(step.word("after_restore"), "3");
+    assert!(step.read("restore").contains("put back"), "{}", step.read("restore"));
+    assert!(step.read("again").contains("Nothing to put back"));
+    assert_eq!(step.word("state"), "");
+}
+
+/// Each node has been near and far, each arm looked up what it should, and nothing else.
+#[test]
+fn both_arms_are_placed_in_sqlite() {
+    let result = step("sqlite").is_done().json("run");
+    proves(&result, 2, 4, 1.0);
+    for of in ["acquisitions", "distinct_pages"] {
+        let [near, far] = sides(&result, "local", of);
+        assert!(near > 100 && far == 0, "the local arm has {near} and {far} {of}");
+        let [near, far] = sides(&result, "remote", of);
+        assert!(far > 100 && near == 0, "the remote arm has {near} and {far} {of}");
+    }
+    assert_eq!(result["emulated"], false);
+    assert_eq!(result["planted"], Value::Null);
+    // A second is no budget for a verdict.
+    assert_eq!(result["verdict"], "INCONCLUSIVE");
+}
+
+/// A run whose data is moved behind its back.
+fn moved_data(run: &str) -> String {
+    format!(
+        "{CACHE}{BEFORE_THEFT}\
+         {run} --budget 20s > run & run=$!
+         {WORKING}
+         page_thief $run 50 1 3000000 || exit 1
+         wait $run; echo $? > code"
+    )
+}
+
+/// They are read as moved, and refuse the run.
+#[test]
+fn moved_pages_refuse_a_run() {
+    let step = step("moved-data").is_done();
+    let result = step.json("run");
+    assert_eq!(result["verdict"], "REFUSED", "{}", step.said());
+    assert_eq!(step.word("code"), "1");
+    let reason = result["reason"].as_str().unwrap();
+    assert!(reason.contains(" % of the pages were on node 0"), "{reason}");
+    let proof = result["proof"].as_array().unwrap();
+    let is_of_pages =
+        |proved: &&Value| proved["claim"] == "local_lookups at local, different pages";
+    let moved = 100.0 - 100.0 * proof.iter().find(is_of_pages).unwrap()["found"].as_f64().unwrap();
+    assert!((moved - 50.0).abs() <= 0.5, "read as {moved} %: {reason}; {proof:?}");
+}
+
+/// Most pages of a server that a connection touches are where it was asked to have them: how many are looked at is a
+/// matter of how fast the guest is, where they lie is not.
+fn serves_both_arms(step: Step<'_>, claims: usize) {
+    let result = step.is_done().json("run");
+    proves(&result, 2, claims, 0.98);
+    let [near, far] = sides(&result, "local", "distinct_pages");
+    assert!(far * 50 < near, "the local arm saw {near} and {far}");
+    let [near, far] = sides(&result, "remote", "distinct_pages");
+    assert!(near * 50 < far, "the remote arm saw {near} and {far}");
+}
+
+#[test]
+fn both_arms_are_placed_in_postgresql() {
+    serves_both_arms(step("postgres"), 4);
+}
+
+#[test]
+fn both_arms_are_placed_in_mariadb() {
+    serves_both_arms(step("mariadb"), 6);
+}
+
+const LEFT: &str = "\
+    hopcost machine --json > machine.json || exit 1
+    ls -A /var/lib/hopcost > state
+    ps | grep -E 'hopcost|postgres|mariadb' | grep -v grep > processes
+    true";
+
+/// Of all that was tried nothing is left: no setting, no promise, no process.
+#[test]
+fn nothing_is_left_of_all_that() {
+    let step = step("left").is_done();
+    assert_eq!(step.word("state"), "");
+    assert_eq!(step.word("processes"), "");
+    let [now, before] = [step, self::step("machine")].map(|step| {
+        let mut machine = step.json("machine.json");
+        for node in machine["nodes"].as_array_mut().unwrap() {
+            // The files that the steps left are in memory.
+            node["free_bytes"] = Value::Null;
+            node["available_bytes"] = Value::Null;
+        }
+        machine
+    });
+    assert_eq!(now, before);
+}

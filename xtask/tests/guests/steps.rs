@@ -1,0 +1,153 @@
+//! Several things tried in one boot: each in a shell and a directory of its own, for a time of its own, so that one
+//! that fails hides none of the others.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{Write as _, stderr};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use xtask::vm::{self, Kernel, Load, Turn, Vm};
+
+/// What is to be tried on a machine.
+pub struct Steps {
+    vm: Vm,
+    turn: Turn,
+    script: String,
+    names: Vec<&'static str>,
+    seconds: u64,
+}
+
+/// What came of it: all that the steps left, by its path below `/out`.
+pub struct Tried {
+    files: BTreeMap<String, String>,
+    console: String,
+}
+
+/// What came of one step.
+#[derive(Clone, Copy)]
+pub struct Step<'a> {
+    of: &'a Tried,
+    name: &'static str,
+}
+
+/// Tries it at the first call, or says again why it could not be tried.
+pub fn once(
+    cell: &'static OnceLock<Result<Tried, String>>,
+    tries: impl FnOnce() -> Result<Tried>,
+) -> &'static Tried {
+    let tried = cell.get_or_init(|| tries().map_err(|error| format!("{error:#}")));
+    tried.as_ref().unwrap_or_else(|error| panic!("{error}"))
+}
+
+impl Steps {
+    pub fn on(shape: &str, kernel: Kernel, load: Load) -> Result<Self> {
+        let (vm, turn) = vm::guest(shape, kernel, load)?;
+        Ok(Self { vm, turn, script: String::new(), names: Vec::new(), seconds: 60 })
+    }
+
+    pub fn mib_per_node(self, mib: u32) -> Self {
+        Self { vm: self.vm.mib_per_node(mib), ..self }
+    }
+
+    /// A file or program for the guest.
+    pub fn with(self, from: &Path, to: &str) -> Self {
+        Self { vm: self.vm.with(from, to), ..self }
+    }
+
+    /// A saboteur, by its name on the guest's path.
+    pub fn with_saboteur(self, name: &str) -> Result<Self> {
+        Ok(self.with(&vm::saboteur(name)?, &format!("/usr/local/bin/{name}")))
+    }
+
+    /// A shell script that begins in an empty directory, and may leave there what is to be seen of it.
+    pub fn step(mut self, name: &'static str, seconds: u64, script: &str) -> Self {
+        if std::env::var("STEPS").is_ok_and(|s| !s.split(',').any(|s| s == name)) {
+            return self;
+        } // DEBUG
+        let _ = write!(
+            self.script,
+            "cat > /step <<'END_OF_STEP'\n{script}\nEND_OF_STEP\n\
+             mkdir /out/{name} && cd /out/{name}\n\
+             begun=$(cut -d. -f1 /proc/uptime)\n\
+             timeout {seconds} sh /step > said 2>&1; echo $? > exit\n\
+             [ $(cat exit) -lt 124 ] || killall -q -9 hopcost postgres mariadbd\n\
+             echo $(($(cut -d. -f1 /proc/uptime) - begun)) > seconds\n"
+        );
+        self.names.push(name);
+        self.seconds += seconds;
+        self
+    }
+
+    /// Boots, and tries one after the other.
+    pub fn run(self) -> Result<Tried> {
+        let Self { vm, turn, script, names, seconds } = self;
+        let outcome = vm.seconds(seconds).run(&script)?;
+        drop(turn);
+        let mut files = BTreeMap::new();
+        for name in &names {
+            let dir = outcome.dir().join(name);
+            for entry in dir.read_dir().with_context(|| format!("no step {name}"))? {
+                let path = entry?.path();
+                let text = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
+                let file = path.file_name().unwrap_or_default().to_string_lossy();
+                files.insert(format!("{name}/{file}"), text);
+            }
+        }
+        let seconds = |name| {
+            format!(" {name} {} s", files.get(&format!("{name}/seconds")).map_or("?", |s| s.trim()))
+        };
+        let _ = writeln!(
+            stderr(),
+            "xtask:{}",
+            names.into_iter().map(seconds).collect::<Vec<_>>().join(",")
+        );
+        Ok(Tried { files, console: outcome.console })
+    }
+}
+
+impl Tried {
+    pub fn step(&self, name: &'static str) -> Step<'_> {
+        Step { of: self, name }
+    }
+}
+
+impl<'a> Step<'a> {
+    /// A file that it left.
+    pub fn read(self, file: &str) -> &'a str {
+        let text = self.of.files.get(&format!("{}/{file}", self.name));
+        text.unwrap_or_else(|| panic!("{} left no {file}: {}", self.name, self.said()))
+    }
+
+    /// The same without white space around it.
+    pub fn word(self, file: &str) -> &'a str {
+        self.read(file).trim()
+    }
+
+    pub fn json(self, file: &str) -> Value {
+        let text = self.read(file);
+        serde_json::from_str(text).unwrap_or_else(|error| {
+            panic!("{}: {file}: {error}: {text}\n{}", self.name, self.said())
+        })
+    }
+
+    /// All of it came to its end.
+    pub fn is_done(self) -> Self {
+        assert_eq!(self.word("exit"), "0", "{}: {}", self.name, self.said());
+        self
+    }
+
+    /// All that it left, shortened, and what its machine printed.
+    pub fn said(self) -> String {
+        let shown = |(path, text): (&String, &String)| {
+            let file = path.strip_prefix(self.name)?.strip_prefix('/')?;
+            let some: String = text.chars().take(4000).collect();
+            Some(format!("{file}: {}\n", some.trim_end()))
+        };
+        let left: String = self.of.files.iter().filter_map(shown).collect();
+        format!("it left:\n{left}its machine printed:\n{}", self.of.console)
+    }
+}
