@@ -4,12 +4,19 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::steps::Step;
+
 pub fn numbers(value: &Value) -> Vec<u64> {
     value.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect()
 }
 
 pub fn by_id(list: &Value) -> BTreeMap<u64, &Value> {
     list.as_array().unwrap().iter().map(|item| (item["id"].as_u64().unwrap(), item)).collect()
+}
+
+/// A probe, as short as it can be.
+pub fn probe(name: &str) -> String {
+    format!("hopcost probe {name} --quick --budget 1s --size 4M --json > report")
 }
 
 /// The cells of all probes of a report.
@@ -74,4 +81,16 @@ pub fn sides(result: &Value, level: &str, of: &str) -> [u64; 2] {
     let arms = result["details"]["arms"].as_array().unwrap();
     let arm = arms.iter().find(|arm| arm["level"] == level).unwrap();
     [0, 1].map(|side| arm[of][side].as_u64().unwrap_or_else(|| panic!("no {of} in {arm}")))
+}
+
+/// Most pages of a server that a connection touches are where it was asked to have them: how many are looked at is a
+/// matter of how fast the guest is, where they lie is not.
+pub fn serves_both_arms(step: Step<'_>, bindings: usize, claims: usize) -> Value {
+    let result = step.is_done().json("run");
+    proves(&result, bindings, claims, 0.98);
+    let [near, far] = sides(&result, "local", "distinct_pages");
+    assert!(far * 50 < near, "the local arm saw {near} and {far}");
+    let [near, far] = sides(&result, "remote", "distinct_pages");
+    assert!(near * 50 < far, "the remote arm saw {near} and {far}");
+    result
 }

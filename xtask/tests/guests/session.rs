@@ -6,22 +6,17 @@ use anyhow::Result;
 use serde_json::Value;
 use xtask::vm::{Kernel, Load};
 
-use crate::aboard::{Aboard, BEFORE_THEFT, CACHE, ROWS, UNBALANCED};
-use crate::proofs::{by_id, cells, numbers, probe_proves, proves, sides};
+use crate::aboard::{Aboard, ROWS};
+use crate::proofs::{by_id, cells, numbers, probe, probe_proves, serves_both_arms};
 use crate::shapes;
+use crate::sqlite::{places_both_arms, remote_memory};
 use crate::steps::{Step, Steps, Tried, once};
+use crate::theft::{moved_data, reads_as_moved, refuses_as_moved, robbed};
 
 const SHAPE: &str = "n2cxl";
-/// One comparison for all; who counts no pages of their own prove where they are as a whole.
-const EXPERIMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guests/both-arms.toml");
-const COUNTED: &str = "grep -v pages_in_place /both-arms.toml > counted.toml\n";
-
-/// A run, as short as it can be where a call takes some twenty times as long.
-const QUICK: &str = "--quick --set window=0.3s --set guard=20ms --json --store store.db";
-
-/// Waits until the workers of $run stand at their posts: by then all data is in place.
-const WORKING: &str = "until [ $(ls /proc/$run/task | wc -l) -gt 6 ]; do [ -d /proc/$run ] || exit 9; sleep 0.2; done";
-
+/// Files are in memory, wherever they were written: two copies of the data of a server with its log, beside what it has
+/// in memory itself, which the kernel puts on another node where its own is full.
+const MIB_PER_NODE: u32 = 2048;
 /// Each step by its name. What one does to the machine, hopcost or the step itself undoes.
 fn step(name: &'static str) -> Step<'static> {
     static TRIED: OnceLock<Result<Tried, String>> = OnceLock::new();
@@ -30,23 +25,14 @@ fn step(name: &'static str) -> Step<'static> {
 
 fn tries() -> Result<Tried> {
     let (sqlite, postgres, mariadb) =
-        (Aboard::sqlite("reporting_p1")?, Aboard::postgres()?, Aboard::mariadb()?);
+        (Aboard::sqlite("reporting_p1")?, Aboard::postgres(ROWS)?, Aboard::mariadb()?);
     let mut steps = Steps::on(SHAPE, Kernel::V6_1, Load::One)?
-        .mib_per_node(1100)
+        .mib_per_node(MIB_PER_NODE)
         .with_saboteur("page_thief")?
-        .with_saboteur("forbid_placement")?
-        .with(EXPERIMENT.as_ref(), "/both-arms.toml");
+        .with_saboteur("forbid_placement")?;
     for database in [&sqlite, &postgres, &mariadb] {
         steps = database.comes_with(steps);
     }
-    let both_arms = |of: &Aboard, file: &str| {
-        let Aboard { target, unpack, .. } = of;
-        format!(
-            "{CACHE}{COUNTED}{UNBALANCED}{unpack}\
-             hopcost run {file} --target {target} {QUICK} --budget 1s > run"
-        )
-    };
-    let run = format!("hopcost run remote-memory --scale {ROWS} --set streams=1 {QUICK}");
     steps
         .step("machine", 60, shapes::LOOK)
         .step("latency", 60, &probe("latency"))
@@ -57,10 +43,10 @@ fn tries() -> Result<Tried> {
         .step("cpuset", 60, CPUSET)
         .step("user", 60, USER)
         .step("settings", 120, SETTINGS)
-        .step("sqlite", 120, &format!("{CACHE}{run} --budget 1s > run"))
-        .step("moved-data", 120, &moved_data(&run))
-        .step("postgres", 180, &both_arms(&postgres, "counted.toml"))
-        .step("mariadb", 180, &both_arms(&mariadb, "/both-arms.toml"))
+        .step("sqlite", 120, &remote_memory())
+        .step("moved-data", 120, &moved_data(50))
+        .step("postgres", 180, &postgres.both_arms())
+        .step("mariadb", 180, &mariadb.both_arms())
         .step("left", 60, LEFT)
         .run()
 }
@@ -68,10 +54,6 @@ fn tries() -> Result<Tried> {
 #[test]
 fn the_machine_is_what_the_kernel_and_its_peers_say() {
     shapes::agrees(step("machine"), SHAPE);
-}
-
-fn probe(name: &str) -> String {
-    format!("hopcost probe {name} --quick --budget 1s --size 4M --json > report")
 }
 
 #[test]
@@ -82,28 +64,6 @@ fn latency_proves_where_its_memory_is() {
 #[test]
 fn bandwidth_proves_where_its_memory_is() {
     probe_proves(&step("bandwidth").is_done().json("report"), "bandwidth", SHAPE);
-}
-
-/// A probe whose pages are moved behind its back.
-fn robbed(percent: u32) -> String {
-    format!(
-        "hopcost probe latency --quick --budget 2s --size 8M --pages 4k --nodes 0 --json > report &\n\
-         page_thief $! {percent} 1 16777216 || exit 1\n\
-         wait $!; echo $? > code"
-    )
-}
-
-/// They are read as moved, and void what was measured; a void figure is a failed check.
-fn reads_as_moved(step: Step<'_>, percent: u32) {
-    let report = step.is_done().json("report");
-    let cell = cells(&report)[0];
-    let pages = &cell["proof"][1]["memory"][0]["pages_by_node"];
-    let count = |node: &str| pages[node].as_u64().unwrap_or(0) as f64;
-    let read = 100.0 * count("1") / (count("0") + count("1"));
-    assert!((read - f64::from(percent)).abs() <= 0.5, "{percent} % read as {read} %");
-    let void = cell["outcome"].get("void").is_some();
-    assert_eq!(void, percent > 0, "{percent} %: {}", cell["outcome"]);
-    assert_eq!(step.word("code"), if void { "1" } else { "0" });
 }
 
 #[test]
@@ -226,69 +186,24 @@ fn settings_are_put_back_on_every_way_out() {
     assert_eq!(step.word("state"), "");
 }
 
-/// Each node has been near and far, each arm looked up what it should, and nothing else.
 #[test]
 fn both_arms_are_placed_in_sqlite() {
-    let result = step("sqlite").is_done().json("run");
-    proves(&result, 2, 4, 1.0);
-    for of in ["acquisitions", "distinct_pages"] {
-        let [near, far] = sides(&result, "local", of);
-        assert!(near > 100 && far == 0, "the local arm has {near} and {far} {of}");
-        let [near, far] = sides(&result, "remote", of);
-        assert!(far > 100 && near == 0, "the remote arm has {near} and {far} {of}");
-    }
-    assert_eq!(result["emulated"], false);
-    assert_eq!(result["planted"], Value::Null);
-    // A second is no budget for a verdict.
-    assert_eq!(result["verdict"], "INCONCLUSIVE");
+    places_both_arms(step("sqlite"), 2);
 }
 
-/// A run whose data is moved behind its back.
-fn moved_data(run: &str) -> String {
-    format!(
-        "{CACHE}{BEFORE_THEFT}\
-         {run} --budget 20s > run & run=$!
-         {WORKING}
-         page_thief $run 50 1 3000000 || exit 1
-         wait $run; echo $? > code"
-    )
-}
-
-/// They are read as moved, and refuse the run.
 #[test]
 fn moved_pages_refuse_a_run() {
-    let step = step("moved-data").is_done();
-    let result = step.json("run");
-    assert_eq!(result["verdict"], "REFUSED", "{}", step.said());
-    assert_eq!(step.word("code"), "1");
-    let reason = result["reason"].as_str().unwrap();
-    assert!(reason.contains(" % of the pages were on node 0"), "{reason}");
-    let proof = result["proof"].as_array().unwrap();
-    let is_of_pages =
-        |proved: &&Value| proved["claim"] == "local_lookups at local, different pages";
-    let moved = 100.0 - 100.0 * proof.iter().find(is_of_pages).unwrap()["found"].as_f64().unwrap();
-    assert!((moved - 50.0).abs() <= 0.5, "read as {moved} %: {reason}; {proof:?}");
-}
-
-/// Most pages of a server that a connection touches are where it was asked to have them: how many are looked at is a
-/// matter of how fast the guest is, where they lie is not.
-fn serves_both_arms(step: Step<'_>, claims: usize) {
-    let result = step.is_done().json("run");
-    proves(&result, 2, claims, 0.98);
-    let [near, far] = sides(&result, "local", "distinct_pages");
-    assert!(far * 50 < near, "the local arm saw {near} and {far}");
-    let [near, far] = sides(&result, "remote", "distinct_pages");
-    assert!(near * 50 < far, "the remote arm saw {near} and {far}");
+    refuses_as_moved(step("moved-data"), 50);
 }
 
 #[test]
 fn both_arms_are_placed_in_postgresql() {
-    serves_both_arms(step("postgres"), 4);
+    serves_both_arms(step("postgres"), 2, 4);
 }
 
 #[test]
 fn both_arms_are_placed_in_mariadb() {
-    serves_both_arms(step("mariadb"), 6);
+    serves_both_arms(step("mariadb"), 2, 6);
 }
 
 const LEFT: &str = "\

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hopcost_sys::{Root, topology};
 use serde_json::Value;
 use xtask::vm::Topology;
 
@@ -9,7 +10,7 @@ use crate::proofs::{by_id, numbers};
 use crate::steps::Step;
 
 pub const LOOK: &str = "
-    hopcost machine --json > machine.json || exit 11
+    hopcost machine --json --record machine.tree > machine.json || exit 11
     numactl -H > numactl.txt || exit 12
     lstopo --of xml - > lstopo.xml || exit 13
     out=$PWD && cd /sys/devices/system
@@ -18,11 +19,32 @@ pub const LOOK: &str = "
 ";
 
 pub fn agrees(step: Step<'_>, shape: &str) {
-    let machine = step.is_done().json("machine.json");
-    agrees_with_kernel(&machine, step.read("kernel.txt"));
-    agrees_with_numactl(&machine, step.read("numactl.txt"));
-    agrees_with_hwloc(&machine, step.read("lstopo.xml"));
-    agrees_with_what_was_emulated(&machine, shape.parse().unwrap());
+    agrees_with_all(&step.is_done().json("machine.json"), shape, |file| step.read(file).to_owned());
+}
+
+fn agrees_with_all(machine: &Value, shape: &str, read: impl Fn(&str) -> String) {
+    agrees_with_kernel(machine, &read("kernel.txt"));
+    agrees_with_numactl(machine, &read("numactl.txt"));
+    agrees_with_hwloc(machine, &read("lstopo.xml"));
+    agrees_with_what_was_emulated(machine, shape.parse().unwrap());
+}
+
+/// The same without a guest: what `LOOK` once left on a machine of each shape, and the machine as it was recorded
+/// there, read by the hopcost of today.
+#[test]
+fn recorded_machines_are_what_the_kernel_and_its_peers_said() {
+    let all = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/recorded");
+    let mut shapes = 0;
+    for entry in std::fs::read_dir(all).unwrap() {
+        let dir = entry.unwrap().path();
+        let name = dir.file_name().unwrap().to_str().unwrap();
+        let root = Root::recorded(&dir.join("machine.tree")).unwrap();
+        let machine = serde_json::to_value(topology::read(&root)).unwrap();
+        let shape = name.split('-').next().unwrap();
+        agrees_with_all(&machine, shape, |file| std::fs::read_to_string(dir.join(file)).unwrap());
+        shapes += 1;
+    }
+    assert!(shapes >= 9, "{shapes} recordings");
 }
 
 /// `0-2,4` as numbers.

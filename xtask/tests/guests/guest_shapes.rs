@@ -1,0 +1,55 @@
+//! Machines of each shape: what is found on them, and what their probes prove, in one boot of each.
+
+use anyhow::Result;
+use xtask::vm::{Kernel, Load};
+
+use crate::proofs::{probe, probe_proves};
+use crate::shapes::{LOOK, agrees};
+use crate::steps::{Steps, Tried};
+
+/// Those that a survey draws on.
+const USUAL: &[&str] = &["latency", "bandwidth", "cores", "switch", "log"];
+const WITH_SIBLINGS: &[&str] = &["latency", "bandwidth", "cores", "switch", "log", "smt"];
+/// All that place memory or threads; on one machine, for the time that emulation takes.
+const ALL: &[&str] =
+    &["latency", "bandwidth", "cores", "switch", "log", "decommit", "pages", "smt", "loaded"];
+/// Those that reach memory-only nodes, and all of many.
+const REACHING: &[&str] = &["latency", "bandwidth"];
+
+fn tries(shape: &str, kernel: Kernel, names: &[&'static str]) -> Result<Tried> {
+    // Those that reach are threads that walk, each for itself; the others wait for each other.
+    let load = if names.len() <= REACHING.len() { Load::One } else { Load::All };
+    let first = Steps::on(shape, kernel, load)?.step("machine", 60, LOOK);
+    let all = names.iter().fold(first, |steps, name| steps.step(name, 240, &probe(name)));
+    all.run()
+}
+
+fn check(shape: &str, kernel: Kernel, names: &[&'static str]) {
+    let tried = tries(shape, kernel, names).unwrap();
+    agrees(tried.step("machine"), shape);
+    for name in names {
+        probe_proves(&tried.step(name).is_done().json("report"), name, shape);
+    }
+}
+
+macro_rules! machines {
+    ($($name:ident: $shape:ident, $kernel:ident, $probes:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            check(stringify!($shape), Kernel::$kernel, $probes);
+        }
+    )*};
+}
+
+// Under this emulation the newer kernel dies the more often the more CPUs there are, and so do programs
+// that it has just started: it gets the small machines.
+machines! {
+    n1: n1, V6_1, USUAL;
+    n2: n2, V6_1, ALL;
+    n4: n4, V6_1, USUAL;
+    n8: n8, V6_1, REACHING;
+    n4s2: n4s2, V6_1, WITH_SIBLINGS;
+    n4cxl: n4cxl, V6_1, &[];
+    n2_newer: n2, V6_12, &[];
+    n2cxl_newer: n2cxl, V6_12, REACHING;
+}
