@@ -23,6 +23,10 @@ pub fn cargo() -> Command {
             cargo.env_remove(name);
         }
     }
+    if std::env::var_os("CI").is_some() {
+        // Nobody changes anything and builds it again.
+        cargo.env("CARGO_INCREMENTAL", "0");
+    }
     cargo
 }
 

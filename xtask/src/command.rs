@@ -20,10 +20,11 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&result.stdout).into_owned())
 }
 
-/// Is this program on the PATH?
+/// Is this program on the PATH, or among those that an ordinary user's PATH leaves out?
 pub fn exists(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+    let of_root = ["/usr/sbin", "/sbin"].map(std::path::PathBuf::from);
+    std::env::split_paths(&path).chain(of_root).any(|dir| dir.join(program).is_file())
 }
 
 fn describe(command: &Command) -> String {

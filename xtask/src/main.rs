@@ -101,7 +101,7 @@ fn main() -> ExitCode {
 }
 
 fn run_vm(args: VmArgs) -> anyhow::Result<u8> {
-    let hopcost = vm::tested_binary()?;
+    let hopcost = test::tested_hopcost()?;
     let mut machine = vm::Vm::new(args.topology, args.kernel)
         .mib_per_node(args.mib)
         .seconds(args.seconds)

@@ -29,10 +29,6 @@ pub fn tests() -> Result<Vec<Built>> {
     let mut build = cargo();
     build.args(["test", "--workspace", "--no-run", "--quiet"]);
     build.arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
-    if std::env::var_os("CI").is_some() {
-        // Nobody builds here a second time.
-        build.env("CARGO_INCREMENTAL", "0");
-    }
     let output = build.spawn().and_then(std::process::Child::wait_with_output).context("cargo")?;
     ensure!(output.status.success(), "the tests do not build");
     let messages = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,7 +1,6 @@
 //! Runs jobs: those that may side by side, one for each CPU, then those that want the machine alone.
 
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -111,12 +110,15 @@ impl<'a> Queue<'a> {
         if job.is_lints() {
             command = super::cargo();
             command.args(&job.arguments);
+        } else {
+            // What tests that pass say of runs made again is counted.
+            command.arg("--show-output");
         }
         let log = log_of(job)?;
         let file = File::create(&log).with_context(|| log.display().to_string())?;
-        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).process_group(0);
+        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         let child = command.spawn().with_context(|| job.name.clone())?;
-        let status = wait(child)?;
+        let status = wait(child, &own)?;
         let seconds = (clock::now() - begun).as_secs_f64();
         let said = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
         let [passed, failed, ignored] = counts(&said);
@@ -132,9 +134,8 @@ impl<'a> Queue<'a> {
         complaints.extend(left_behind(&own));
         let not_tried = said.lines().filter(|line| line.starts_with("not tried: "));
         let not_tried = not_tried.map(str::to_owned).collect();
-        let lines_with = |words: &str| said.lines().filter(|line| line.contains(words)).count();
-        let (again, died) =
-            (lines_with(" was refused, "), lines_with("the kernel died while it booted"));
+        let again = said.lines().filter(|line| line.contains(" was refused, ")).count();
+        let died = said.lines().filter_map(deaths).sum();
         Ok(Ended {
             job: job.clone(),
             seconds,
@@ -150,20 +151,25 @@ impl<'a> Queue<'a> {
 }
 
 /// Waits for a job, and ends one that hangs.
-fn wait(mut child: Child) -> Result<Option<ExitStatus>> {
+fn wait(mut child: Child, own: &Own) -> Result<Option<ExitStatus>> {
     let begun = clock::now();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
         if clock::now() - begun > MOST {
-            let group = format!("-{}", child.id());
-            Command::new("kill").args(["-KILL", "--", &group]).status()?;
+            end(&own.processes());
+            let _ = child.kill();
             child.wait()?;
             return Ok(None);
         }
         thread::sleep(LOOK);
     }
+}
+
+/// Of `xtask: n2: 32 s; the kernel died 2 times while it booted`.
+fn deaths(line: &str) -> Option<usize> {
+    line.split_once("the kernel died ")?.1.split_once(" times while it booted")?.0.parse().ok()
 }
 
 /// The sums of `test result: ok. 12 passed; 1 failed; …`.
@@ -190,10 +196,14 @@ fn left_behind(own: &Own) -> Vec<String> {
         thread::sleep(LOOK);
         left = own.processes();
     }
-    for (pid, _) in &left {
+    end(&left);
+    left.into_iter().map(|(pid, line)| format!("left process {pid} behind: {line}")).collect()
+}
+
+fn end(processes: &[(u32, String)]) {
+    for (pid, _) in processes {
         let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
     }
-    left.into_iter().map(|(pid, line)| format!("left process {pid} behind: {line}")).collect()
 }
 
 fn tell(ended: &Ended) {
@@ -223,5 +233,6 @@ mod tests {
                     test result: FAILED. 3 passed; 2 failed; 1 ignored; 0 measured\n";
         assert_eq!(counts(said), [15, 2, 1]);
         assert_eq!(counts("nothing"), [0; 3]);
+        assert_eq!(deaths("xtask: n2: 32 s; the kernel died 2 times while it booted"), Some(2));
     }
 }

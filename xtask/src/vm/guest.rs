@@ -1,13 +1,12 @@
 //! An emulated machine with hopcost aboard, for tests.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::path::Path;
+use std::sync::{Condvar, Mutex, PoisonError};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 
 use super::{Kernel, Vm};
-use crate::test::cargo;
-use crate::{command, target};
+use crate::cargo::tested_hopcost;
 
 /// What a guest does with the CPUs of a small host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,33 +44,8 @@ impl Drop for Turn {
 pub fn guest(shape: &str, kernel: Kernel, load: Load) -> Result<(Vm, Turn)> {
     let turn = Turn::take(load);
     let vm = Vm::new(shape.parse().map_err(anyhow::Error::msg)?, kernel)
-        .with(&tested_binary()?, "/usr/local/bin/hopcost")
+        .with(&tested_hopcost()?, "/usr/local/bin/hopcost")
         .with(Path::new("/usr/bin/numactl"), "/usr/local/bin/numactl")
         .with(Path::new("/usr/bin/lstopo-no-graphics"), "/usr/local/bin/lstopo");
     Ok((vm, turn))
-}
-
-/// The binary under test: the one that `HOPCOST_TEST_BINARY` names, or the debug build as it is now.
-pub fn tested_binary() -> Result<PathBuf> {
-    static BUILT: OnceLock<Result<(), String>> = OnceLock::new();
-    if let Some(named) = std::env::var_os("HOPCOST_TEST_BINARY") {
-        return Ok(named.into());
-    }
-    let built = BUILT.get_or_init(|| {
-        let mut build = cargo();
-        build.args(["build", "--quiet", "--package", "hopcost"]);
-        command::run(&mut build).map_err(|error| format!("{error:#}"))
-    });
-    built.as_ref().map_err(|error| anyhow!("{error}"))?;
-    Ok(target().join("debug/hopcost"))
-}
-
-/// A saboteur for tests, from the examples of `hopcost-sys`, which `cargo test` builds.
-pub fn saboteur(name: &str) -> Result<PathBuf> {
-    let built = target().join("debug/examples").join(name);
-    if !built.is_file() {
-        let example = ["build", "--quiet", "--package", "hopcost-sys", "--example", name];
-        command::run(cargo().args(example))?;
-    }
-    Ok(built)
 }

@@ -28,7 +28,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use tempfile::TempDir;
 
-pub use guest::{Load, Turn, guest, saboteur, tested_binary};
+pub use guest::{Load, Turn, guest};
 pub use kernel::Kernel;
 pub use topology::Topology;
 

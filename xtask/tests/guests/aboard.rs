@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result};
 use hopcost_testkit::kept::kept;
 use xtask::newer_postgres::NewerPostgres;
-use xtask::vm::tested_binary;
+use xtask::test::tested_hopcost;
 use xtask::{command, libduckdb};
 
 use crate::steps::Steps;
@@ -178,7 +178,7 @@ fn installed_postgres() -> Result<(PathBuf, String)> {
 /// A cache of hopcost's with this data in it.
 fn loaded(target: &str, name: &str, workload: &str, rows: u32) -> Result<PathBuf> {
     made(&format!("{name}-{workload}-{rows}"), |dir| {
-        let mut drive = Command::new(tested_binary()?);
+        let mut drive = Command::new(tested_hopcost()?);
         drive.args(["drive", target, "--workload", workload, "--scale", &rows.to_string()]);
         drive.args(["--duration", "0.1s", "--cache-dir"]).arg(dir);
         command::output(&mut drive).map(drop)

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
+use xtask::test::build_saboteur;
 use xtask::vm::{self, Kernel, Load, Turn, Vm};
 
 /// What is to be tried on a machine.
@@ -66,7 +67,7 @@ impl Steps {
 
     /// A saboteur, by its name on the guest's path.
     pub fn with_saboteur(self, name: &str) -> Result<Self> {
-        Ok(self.with(&vm::saboteur(name)?, &format!("/usr/local/bin/{name}")))
+        Ok(self.with(&build_saboteur(name)?, &format!("/usr/local/bin/{name}")))
     }
 
     /// A shell script that begins in an empty directory, and may leave there what is to be seen of it.
