@@ -150,7 +150,7 @@ impl Judge {
         disturbed: [f64; 2],
     ) -> Known<(Estimate, Likeness)> {
         let squares: f64 = disturbed.iter().map(|share| (OF_DISTURBED * share).powi(2)).sum();
-        let spread = OF_FIGURES.spread.hypot((squares / 2.0).sqrt());
+        let spread = root_of_squares(OF_FIGURES.spread, (squares / 2.0).sqrt());
         let apart = log_ratio_of(a, b, Occasion { spread, ..OF_FIGURES });
         self.judge([a, b], apart, MARGIN.ln_1p(), f64::exp)
     }
@@ -515,6 +515,11 @@ fn notes(between: &Between) -> Vec<String> {
             100.0 * OF_FIGURES.spread
         ),
     ]
+}
+
+/// √(a² + b²) of shares, which are far from where squares overflow: `f64::hypot` alone would ask for glibc 2.35.
+fn root_of_squares(a: f64, b: f64) -> f64 {
+    (a * a + b * b).sqrt()
 }
 
 #[cfg(test)]

@@ -149,6 +149,21 @@ fn likenesses(between: &Between) -> Vec<Likeness> {
 }
 
 #[test]
+fn the_root_of_squares_is_exact_to_the_last_digit_but_one() {
+    for (a, b, c) in [(3.0, 4.0, 5.0), (5.0, 12.0, 13.0), (20.0, 21.0, 29.0), (9.0, 40.0, 41.0)] {
+        for scale in [1.0, 1e-3, 7e-9, 1e-100, 3e100] {
+            let found = root_of_squares(scale * a, scale * b) / (scale * c);
+            assert!((found - 1.0).abs() <= 2.0 * f64::EPSILON, "{a}, {b} at {scale}: {found}");
+        }
+    }
+    for share in [0.0, 1e-12, 0.004, 1.0] {
+        assert!((root_of_squares(share, 0.0) - share).abs() <= f64::EPSILON * share);
+        let twice = root_of_squares(share, share);
+        assert!((twice - 2f64.sqrt() * share).abs() <= 2.0 * f64::EPSILON * twice);
+    }
+}
+
+#[test]
 fn equal_machines_are_equivalent_and_nothing_is_explained() {
     let store = || {
         Store::of(vec![latency(90.0, 140.0), bandwidth(1.0)], vec![score(5e4), costs(0.1, false)])
