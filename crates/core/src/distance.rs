@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{CpuId, NodeId};
 use crate::known::Known;
-use crate::machine::{Cpu, Machine};
+use crate::machine::{Avoided, Cpu, Machine};
 
 /// The firmware's distance of a node to itself.
 const LOCAL: u32 = 10;
@@ -175,6 +175,9 @@ impl Machine {
         if !node.has_memory() {
             return Known::missing("the node has no memory");
         }
+        if node.avoided == Some(Avoided::SharedCpus) {
+            return Known::missing("other nodes claim its CPUs, too: who is near is unknown");
+        }
         if node.cpus.contains(cpu.id) {
             return Known::Is(DistanceClass::SameNode);
         }
@@ -218,7 +221,7 @@ impl Machine {
                 }
             }
         }
-        let memory_only = self.nodes.iter().find(|node| node.usable && node.is_memory_only());
+        let memory_only = self.nodes_with_memory().find(|node| node.is_memory_only());
         if let (Some(node), Some(cpu)) = (memory_only, self.limits.cpus.first()) {
             found.insert(DistanceClass::MemoryOnly, RungExample::Memory(cpu, node.id));
         }

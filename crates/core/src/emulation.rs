@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::distance::Distances;
 use crate::ids::{CpuSet, NodeId, NodeSet};
 use crate::known::{Known, Reason};
-use crate::machine::{Machine, Node, Socket};
+use crate::machine::{Avoided, Machine, Node, Socket};
 use crate::scaling::Contention;
 
 /// What is planted.
@@ -166,7 +166,8 @@ impl Machine {
 
     fn virtual_node(&self, number: u32, of: u32, cpus: CpuSet) -> Node {
         let share = |bytes: fn(&Node) -> &Known<u64>| {
-            let all = self.nodes.iter().filter_map(|node| bytes(node).get());
+            let ours = self.nodes.iter().filter(|node| node.avoided != Some(Avoided::GpuMemory));
+            let all = ours.filter_map(|node| bytes(node).get());
             Known::Is(all.sum::<u64>() / u64::from(of))
         };
         Node {
@@ -181,6 +182,7 @@ impl Machine {
             access1: Known::missing(EMULATED),
             tier: Known::missing(EMULATED),
             memory_caches: Vec::new(),
+            avoided: None,
         }
     }
 }

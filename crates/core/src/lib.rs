@@ -50,8 +50,8 @@ pub use histogram::Histogram;
 pub use ids::{CpuId, CpuSet, Id, IdSet, NodeId, NodeSet, ParseSetError};
 pub use known::{Known, Reason};
 pub use machine::{
-    Cache, CacheKind, Cpu, Device, DeviceKind, HugePool, Limit, Limits, Machine, MemoryCache, Node,
-    Rating, Socket, Virtualization,
+    Avoided, Cache, CacheKind, Cpu, Device, DeviceKind, HugePool, Limit, Limits, Machine,
+    MemoryCache, Node, Rating, Socket, Virtualization,
 };
 pub use observer::{Nature, Observation, Observer, Reading, Scope, Watching};
 pub use probe::{

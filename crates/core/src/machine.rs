@@ -132,6 +132,19 @@ pub struct Node {
     pub tier: Known<u32>,
     /// Memory-side caches before it.
     pub memory_caches: Vec<MemoryCache>,
+    /// Why nothing is placed there unless somebody asks for it by its number; none of a node like any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub avoided: Option<Avoided>,
+}
+
+/// Why nothing is placed on a node unless somebody asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Avoided {
+    /// Its memory is a GPU's.
+    GpuMemory,
+    /// Other nodes claim CPUs of it, too: where these are near is unknown.
+    SharedCpus,
 }
 
 impl Node {
@@ -268,19 +281,38 @@ impl Machine {
         Some(&self.nodes[at])
     }
 
+    /// The nodes on which something is placed where nobody names any: those that may be used, without those that
+    /// are avoided. Where all of them are avoided, the first one that has memory: it has to be somewhere.
+    pub fn nodes_by_default(&self) -> NodeSet {
+        let first = self.nodes_with_memory().next().map(|node| node.id);
+        let (cpus, nodes) = (&self.limits.cpus, &self.limits.nodes);
+        let ours = |node: &&Node| nodes.contains(node.id) || node.cpus.intersects(cpus);
+        let ours = self.nodes.iter().filter(ours).filter(|node| node.avoided.is_none());
+        ours.map(|node| node.id).chain(first).collect()
+    }
+
     /// The nodes that can be a row of a memory matrix: usable CPUs stand there.
     pub fn nodes_with_cpus(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(|node| node.cpus.intersects(&self.limits.cpus))
     }
 
-    /// The nodes that can be a column of one: memory that we may use.
-    pub fn nodes_with_memory(&self) -> impl Iterator<Item = &Node> {
+    /// The nodes that can be a column of one: memory that we may use, whether it is avoided or not.
+    pub fn all_nodes_with_memory(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(|node| node.usable && node.has_memory())
+    }
+
+    /// Those of them on which something is placed where nobody names any.
+    pub fn nodes_with_memory(&self) -> impl Iterator<Item = &Node> {
+        let all = || self.all_nodes_with_memory();
+        let is_for_all = |node: &&Node| node.avoided.is_none();
+        let first = all().find(is_for_all).or_else(|| all().next()).map(|node| node.id);
+        all().filter(move |node| is_for_all(node) || first == Some(node.id))
     }
 
     /// Memory that we may take: what the nodes have available, as far as it is granted to us.
     pub fn available_bytes(&self) -> u64 {
-        let nodes = self.nodes.iter().filter_map(|node| node.available_bytes.get()).sum();
+        let ours = self.nodes.iter().filter(|node| node.avoided != Some(Avoided::GpuMemory));
+        let nodes = ours.filter_map(|node| node.available_bytes.get()).sum();
         let granted = self.limits.memory_bytes.get().copied().and_then(Limit::at);
         let used = self.limits.memory_used_bytes.get().copied().unwrap_or(0);
         granted.map_or(nodes, |granted| granted.saturating_sub(used).min(nodes))

@@ -14,8 +14,8 @@ mod cores;
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    Audit, Binding, Comparison, CpuId, CpuSet, DistanceClass, Effort, Home, Known, Level, Machine,
-    NodeId, PageSize, Parallel, Policy, Reason, Spot,
+    Audit, Avoided, Binding, Comparison, CpuId, CpuSet, DistanceClass, Effort, Home, Known, Level,
+    Machine, NodeId, PageSize, Parallel, Policy, Reason, Spot,
 };
 use serde::{Deserialize, Serialize};
 
@@ -269,7 +269,7 @@ fn bindings(
         .map(|node| node.id)
         .collect();
     if letters.len() > nodes.len() {
-        return Err(too_few_nodes(letters.len(), nodes.len()));
+        return Err(too_few_nodes(letters.len(), nodes.len(), machine));
     }
     if letters.is_empty() {
         return Ok(in_turn(comparison, vec![Binding::default()]));
@@ -306,10 +306,12 @@ fn in_turn(comparison: &Comparison, mut bindings: Vec<Binding>) -> Vec<Binding> 
     bindings
 }
 
-fn too_few_nodes(wanted: usize, there: usize) -> Reason {
+fn too_few_nodes(wanted: usize, there: usize, machine: &Machine) -> Reason {
     let nodes = if there == 1 { "node" } else { "nodes" };
+    let shared = machine.nodes.iter().any(|node| node.avoided == Some(Avoided::SharedCpus));
+    let but = if shared { " that no others claim, too" } else { "" };
     format!(
-        "this machine has {there} memory {nodes} with usable CPUs, and {wanted} are needed: nothing \
+        "this machine has {there} memory {nodes} with usable CPUs{but}, and {wanted} are needed: nothing \
          here is remote. Run it on a machine with more, or try the method on an emulated one: \
          --emulate nodes={wanted},remote_ns=80"
     )
@@ -422,7 +424,7 @@ fn on_all_nodes(machine: &Machine) -> Result<Vec<CpuId>, Reason> {
         machine.nodes_with_memory().map(|node| node.cpus.intersection(&machine.limits.cpus));
     let nodes: Vec<CpuSet> = nodes.filter(|cpus| !cpus.is_empty()).collect();
     if nodes.len() < 2 {
-        return Err(too_few_nodes(2, nodes.len()));
+        return Err(too_few_nodes(2, nodes.len(), machine));
     }
     let of_node = |cpus: &CpuSet| machine.in_order_of_use(cpus).into_iter().enumerate();
     let mut dealt: Vec<(usize, CpuId)> = nodes.iter().flat_map(of_node).collect();

@@ -73,6 +73,22 @@ fn every_node_is_as_often_near_as_far() {
 }
 
 #[test]
+fn nodes_that_are_avoided_are_no_places() {
+    let why = |name| plan(&remote_memory(), &machine(name), Effort::Quick).unwrap_err().to_string();
+    let shared = "1 memory node with usable CPUs that no others claim, too, and 2 are needed";
+    assert!(why("hand-shared-cpus").contains(shared), "{}", why("hand-shared-cpus"));
+    let gpu = "1 memory node with usable CPUs, and 2 are needed";
+    assert!(why("hand-gpu-memory").contains(gpu), "{}", why("hand-gpu-memory"));
+    // Nor is a GPU's memory the memory without CPUs that a level may ask for.
+    let away = Spot::Away(DistanceClass::MemoryOnly);
+    let levels = vec![level("near", Spot::Node('A'), 'A'), level("away", away, 'A')];
+    let planned = |name| plan(&comparison(levels.clone(), &[1]), &machine(name), Effort::Quick);
+    assert!(planned("vm-n2cxl-6.12").is_ok());
+    let reason = planned("hand-gpu-memory").unwrap_err();
+    assert_eq!(reason.as_str(), "every usable node with memory has CPUs");
+}
+
+#[test]
 fn arms_differ_in_place_and_in_nothing_else() {
     for name in ["vm-n4", "vm-n4s2", "vm-n8", "hand-8-sockets", "hand-epyc-nps4", "hand-sparse"] {
         let machine = machine(name);

@@ -2,7 +2,7 @@
 //! some written by hand, each saying so in its head.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
-use hopcost_core::{CpuId, DistanceClass, Known, Machine, NodeId};
+use hopcost_core::{Avoided, CpuId, DistanceClass, Known, Machine, NodeId};
 use hopcost_sys::{Root, topology};
 
 fn machine(name: &str) -> Machine {
@@ -139,6 +139,39 @@ fn a_memory_only_node_is_in_a_tier_of_its_own_on_newer_kernels() {
     assert!(tier(2) != tier(0) && tier(0) == tier(1));
     let rating = machine.node(NodeId(2)).unwrap().access0.clone().ok().unwrap();
     assert_eq!(rating.read_latency_ns, Known::Is(250));
+}
+
+#[test]
+fn a_cpu_that_several_nodes_claim_is_named_and_nothing_is_placed_by_them() {
+    let machine = machine("hand-shared-cpus");
+    assert_eq!(machine.nodes.len(), 8);
+    assert!(machine.nodes.iter().all(|node| node.avoided == Some(Avoided::SharedCpus)));
+    let named = "nodes 0-7 claim CPU 0-7 each";
+    assert!(machine.notes.iter().any(|note| note.contains(named)), "{:?}", machine.notes);
+    assert!(machine.cpu(CpuId(3)).unwrap().node.reason().is_some());
+    assert!(machine.memory_distance(CpuId(0), NodeId(0)).reason().is_some());
+    // Memory has to be somewhere, and is so once.
+    assert_eq!(machine.nodes_with_memory().map(|node| node.id.0).collect::<Vec<_>>(), [0]);
+    assert_eq!(machine.nodes_by_default().to_string(), "0");
+    assert_eq!(machine.all_nodes_with_memory().count(), 8);
+    for honest in ["vm-n4", "vm-n8", "hand-sparse", "hand-8-sockets", "hand-epyc-nps4"] {
+        assert!(self::machine(honest).nodes.iter().all(|node| node.avoided.is_none()), "{honest}");
+    }
+}
+
+#[test]
+fn memory_of_a_gpu_is_named_and_nothing_is_placed_there() {
+    let machine = machine("hand-gpu-memory");
+    let gpus = machine.nodes.iter().filter(|node| node.avoided == Some(Avoided::GpuMemory));
+    assert_eq!(gpus.map(|node| node.id.0).collect::<Vec<_>>(), [1]);
+    let named = "memory of node 1 is a GPU's";
+    assert!(machine.notes.iter().any(|note| note.contains(named)), "{:?}", machine.notes);
+    assert_eq!(machine.nodes_with_memory().map(|node| node.id.0).collect::<Vec<_>>(), [0]);
+    assert_eq!(machine.nodes_by_default().to_string(), "0");
+    assert!(!rungs(&machine).contains(&"memory-only"), "{:?}", rungs(&machine));
+    // What a GPU has left is not ours to fill.
+    assert!(machine.available_bytes() < 481 << 30, "{}", machine.available_bytes());
+    assert_eq!(machine.all_nodes_with_memory().count(), 2);
 }
 
 /// A recording of a recording's reading holds the same machine.

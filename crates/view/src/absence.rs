@@ -11,7 +11,7 @@ const ADVICE: [(&str, &str); 17] = [
     (
         "no core has two",
         "Switch SMT on in the firmware or in the settings of the cloud instance, and allow both threads of a \
-         core; or try the method with --emulate siblings=1.2.",
+         core; or try the method with --emulate nodes=1,siblings=1.2.",
     ),
     (
         "no node has two last-level caches",

@@ -25,7 +25,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-const SHAPES: [&str; 8] = [
+const SHAPES: [&str; 10] = [
     "vm-n1",
     "vm-n4",
     "vm-n8",
@@ -34,6 +34,8 @@ const SHAPES: [&str; 8] = [
     "hand-hybrid",
     "hand-arm-2-sockets",
     "hand-sparse",
+    "hand-shared-cpus",
+    "hand-gpu-memory",
 ];
 
 #[test]

@@ -105,13 +105,12 @@ pub fn probe(name: &str) -> Option<&'static dyn Probe> {
 
 /// The whole of this machine that we may use.
 pub fn site(machine: &Machine, effort: Effort, seed: u64) -> Result<Site<'_>, Failure> {
-    let nodes = machine.nodes_with_cpus().map(|node| node.id).collect();
     Ok(Site {
         machine,
         planted: None,
         effort,
         cpus: machine.limits.cpus.clone(),
-        nodes: machine.limits.nodes.union(&nodes),
+        nodes: machine.nodes_by_default(),
         size_bytes: None,
         stride_bytes: None,
         pages: None,

@@ -168,7 +168,7 @@ fn chosen_nodes(asked: Option<&NodeSet>, machine: &Machine) -> Result<NodeSet, F
     let all: NodeSet = machine.nodes.iter().map(|node| node.id).collect();
     let usable =
         machine.limits.nodes.union(&machine.nodes_with_cpus().map(|node| node.id).collect());
-    let Some(asked) = asked else { return Ok(usable) };
+    let Some(asked) = asked else { return Ok(machine.nodes_by_default()) };
     let absent = asked.difference(&all);
     if !absent.is_empty() || asked.is_empty() {
         let message = format!("--nodes {asked}: there is no node {absent}; this machine has {all}");
@@ -210,10 +210,34 @@ mod measured {
     use std::time::Duration;
 
     use clap::Parser;
+    use hopcost_core::Place;
     use hopcost_engine::Silent;
 
     use super::*;
     use crate::args::{Cli, Command};
+
+    #[test]
+    fn nodes_that_are_avoided_are_probed_where_they_are_named_and_only_there() {
+        let columns = |machine: &str, arguments: &[&str]| -> Vec<u32> {
+            let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");
+            let root = Root::recorded(format!("{dir}/{machine}.tree").as_ref()).unwrap();
+            let machine = topology::read(&root);
+            let line = ["hopcost", "probe", "latency", "--size", "4M"].iter().chain(arguments);
+            let Command::Probe(args) = Cli::parse_from(line).command else { panic!() };
+            let site = site(&args, &machine).unwrap();
+            let latency = PROBES.iter().find(|probe| probe.name() == "latency").unwrap();
+            let cells = latency.cells(&site).into_iter();
+            let nodes = cells.filter_map(|cell| match cell.column {
+                Place::Node(node) => Some(node.0),
+                _ => None,
+            });
+            nodes.collect::<std::collections::BTreeSet<u32>>().into_iter().collect()
+        };
+        assert_eq!(columns("hand-gpu-memory", &[]), [0]);
+        assert_eq!(columns("hand-gpu-memory", &["--nodes", "0,1"]), [0, 1]);
+        assert_eq!(columns("hand-shared-cpus", &[]), [0]);
+        assert_eq!(columns("hand-shared-cpus", &["--nodes", "2,5"]), [2, 5]);
+    }
 
     /// The registry: whatever is in it has a name of its own, a question, and works.
     #[test]

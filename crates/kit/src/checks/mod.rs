@@ -12,6 +12,7 @@ mod huge_pages;
 mod hypervisor;
 mod load;
 mod memory_balance;
+mod nodes;
 mod perf;
 mod placement;
 mod privileges;
@@ -45,6 +46,7 @@ pub const CHECKS: &[Check] = &[
     zone_reclaim::CHECK,
     transparent_pages::CHECK,
     huge_pages::CHECK,
+    nodes::CHECK,
     memory_balance::CHECK,
     swap::CHECK,
     perf::CHECK,
@@ -253,6 +255,22 @@ mod tests {
             finding.severity == Severity::Warning && finding.seen.contains("node 1"),
             "{finding:?}"
         );
+    }
+
+    #[test]
+    fn nodes_that_nothing_can_be_placed_by_are_named() {
+        assert_eq!(say(&nodes::CHECK, "", quiet()).severity, Severity::Good);
+        let claimed = "> sys/devices/system/node/node2/cpulist\n0-3\n";
+        let finding = say(&nodes::CHECK, claimed, quiet());
+        assert_eq!(finding.severity, Severity::Warning, "{finding:?}");
+        assert!(
+            finding.seen.contains("nodes 0-2") && finding.seen.contains("CPU 0-3"),
+            "{finding:?}"
+        );
+        let gpu = "> proc/driver/nvidia/gpus/0009:01:00.0/numa_status\nNode: 1\n";
+        let finding = say(&nodes::CHECK, gpu, quiet());
+        assert_eq!(finding.severity, Severity::Note, "{finding:?}");
+        assert!(finding.seen.contains("memory of node 1 is a GPU's"), "{finding:?}");
     }
 
     #[test]

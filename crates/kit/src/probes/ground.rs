@@ -14,7 +14,8 @@ pub fn rows<'a>(site: &'a Site<'_>) -> Vec<&'a Node> {
 
 /// The nodes that can be columns: with memory that the site may use.
 pub fn columns<'a>(site: &'a Site<'_>) -> Vec<&'a Node> {
-    site.machine.nodes_with_memory().filter(|node| site.nodes.contains(node.id)).collect()
+    let nodes = site.machine.all_nodes_with_memory();
+    nodes.filter(|node| site.nodes.contains(node.id)).collect()
 }
 
 /// The columns, each with the reason why regions of these sizes are not to be had there.

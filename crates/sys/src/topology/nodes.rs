@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{Cpu, CpuSet, HugePool, Known, MemoryCache, Node, NodeId, NodeSet, Rating};
+use hopcost_core::{
+    Avoided, Cpu, CpuSet, HugePool, Known, MemoryCache, Node, NodeId, NodeSet, Rating,
+};
 
+use super::field;
 use crate::root::Root;
 
 const NODES: &str = "sys/devices/system/node";
+const GPUS: &str = "proc/driver/nvidia/gpus";
 
 /// All nodes that are on-line. A kernel without NUMA has one node in truth, and gets it here.
 pub fn read(
@@ -21,6 +25,7 @@ pub fn read(
         return vec![only_node(root, online_cpus)];
     }
     let tiers = tiers(root);
+    let gpus = gpu_nodes(root);
     let read = |id| {
         let dir = format!("{NODES}/node{id}");
         let node = NodeId(id);
@@ -41,11 +46,50 @@ pub fn read(
                 .copied()
                 .map_or(Known::missing("the kernel puts this node in no memory tier"), Known::Is),
             memory_caches: memory_caches(root, &format!("{dir}/memory_side_cache")),
+            avoided: gpus.contains(node).then_some(Avoided::GpuMemory),
         }
     };
     let mut nodes: Vec<Node> = ids.into_iter().map(read).collect();
+    notes.extend(avoid_shared_cpus(&mut nodes));
+    notes.extend((!gpus.is_empty()).then(|| {
+        format!(
+            "the memory of node {gpus} is a GPU's: nothing is placed there unless --nodes names it"
+        )
+    }));
     reconcile(root, &mut nodes, notes);
     nodes
+}
+
+/// The nodes whose memory is a GPU's, as NVIDIA's driver tells it where it brings that on-line (POWER9, Grace).
+fn gpu_nodes(root: &Root) -> NodeSet {
+    let gpus = root.names(GPUS).ok().unwrap_or_default();
+    let node = |gpu: &String| -> Option<NodeId> {
+        let status = root.text(&format!("{GPUS}/{gpu}/numa_status")).ok()?;
+        // -1 where it has none.
+        field(&status, "Node")?.parse().ok().map(NodeId)
+    };
+    gpus.iter().filter_map(node).collect()
+}
+
+/// A CPU stands on one node: where several claim it, the firmware errs, and none of them is believed. In words,
+/// if so.
+fn avoid_shared_cpus(nodes: &mut [Node]) -> Option<String> {
+    let (mut seen, mut shared) = (CpuSet::new(), CpuSet::new());
+    for node in nodes.iter() {
+        shared = shared.union(&seen.intersection(&node.cpus));
+        seen = seen.union(&node.cpus);
+    }
+    let mut claimants = NodeSet::new();
+    for node in nodes.iter_mut().filter(|node| node.cpus.intersects(&shared)) {
+        claimants.insert(node.id);
+        node.avoided = Some(Avoided::SharedCpus);
+    }
+    (!shared.is_empty()).then(|| {
+        format!(
+            "the firmware errs: nodes {claimants} claim CPU {shared} each; nothing is placed by them unless \
+             --nodes names them"
+        )
+    })
 }
 
 /// Holds the nodes' accounts against the machine's. Some guests whose memory grew after boot count
@@ -77,7 +121,10 @@ fn reconcile(root: &Root, nodes: &mut [Node], notes: &mut Vec<String>) {
 pub fn settle(mut cpus: Vec<Cpu>, nodes: &[Node]) -> Vec<Cpu> {
     for cpu in &mut cpus {
         if let Some(node) = nodes.iter().find(|node| node.cpus.contains(cpu.id)) {
-            cpu.node = Known::Is(node.id);
+            cpu.node = match node.avoided {
+                Some(Avoided::SharedCpus) => Known::missing("several nodes claim the CPU"),
+                _ => Known::Is(node.id),
+            };
         } else if !cpu.online {
             cpu.node = Known::missing("the CPU is off-line");
         }
@@ -118,6 +165,7 @@ fn only_node(root: &Root, online_cpus: &CpuSet) -> Node {
         access1: none(),
         tier: Known::missing("the kernel knows no memory nodes"),
         memory_caches: Vec::new(),
+        avoided: None,
     }
 }
 

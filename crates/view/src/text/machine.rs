@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use hopcost_core::{
-    Cache, CacheKind, CpuId, CpuSet, DeviceKind, DistanceClass, Known, Limit, Machine, Node,
-    NodeId, NodeSet, RungExample,
+    Avoided, Cache, CacheKind, CpuId, CpuSet, DeviceKind, DistanceClass, Known, Limit, Machine,
+    Node, NodeId, NodeSet, RungExample,
 };
 
 use super::ink::Ink;
@@ -144,6 +144,10 @@ fn node_lines(machine: &Machine, node: &Node, columns: usize) -> Vec<String> {
     if !node.usable && node.has_memory() {
         parts.push("not allowed for us".into());
     }
+    parts.extend(node.avoided.map(|why| match why {
+        Avoided::GpuMemory => "a GPU's memory".to_owned(),
+        Avoided::SharedCpus => "other nodes claim its CPUs, too".to_owned(),
+    }));
     for pool in node.huge_pages.iter().filter(|pool| pool.total > 0) {
         let size = bytes(pool.page_bytes);
         parts.push(format!("{} pages of {size}, {} free", pool.total, pool.free));
@@ -290,7 +294,8 @@ fn boxed(title: &str, lines: &[String], columns: usize) -> String {
 /// For each node with CPUs the memories by their distance, in words, nearest first.
 fn distances(machine: &Machine, columns: usize) -> String {
     let distances = &machine.distances;
-    if distances.nodes.len() < 2 {
+    let mut classes = distances.classes.iter().flatten();
+    if distances.nodes.len() < 2 || !classes.any(|class| class.get().is_some()) {
         return String::new();
     }
     let title = "distance from a node's CPUs to each memory, nearest first";

@@ -1,0 +1,34 @@
+//! Are the memory nodes what a database can be placed by?
+
+use hopcost_core::{Avoided, CpuSet, NodeSet};
+
+use super::{Check, Seen, Surroundings};
+
+pub const CHECK: Check = Check {
+    name: "nodes",
+    why: "a CPU that several nodes claim is near to nobody knows which; a GPU's memory is its own work's",
+    look,
+};
+
+fn look(at: &Surroundings<'_>) -> Seen {
+    let of = |why: Avoided| -> NodeSet {
+        let nodes = at.machine.nodes.iter().filter(|node| node.avoided == Some(why));
+        nodes.map(|node| node.id).collect()
+    };
+    let (shared, gpu) = (of(Avoided::SharedCpus), of(Avoided::GpuMemory));
+    if !shared.is_empty() {
+        let claimed = at.machine.nodes.iter().filter(|node| shared.contains(node.id));
+        let cpus = claimed.fold(CpuSet::new(), |all, node| all.union(&node.cpus));
+        return Seen::warning(
+            format!("nodes {shared} claim CPUs of each other, of CPU {cpus}: the firmware errs"),
+            "update the firmware, whose SRAT table says it; until then nothing is placed by these nodes, unless \
+             --nodes names them",
+        );
+    }
+    if !gpu.is_empty() {
+        return Seen::note(format!(
+            "the memory of node {gpu} is a GPU's: nothing is placed there, unless --nodes names it"
+        ));
+    }
+    Seen::good("each CPU stands on one")
+}
