@@ -1,5 +1,4 @@
 //! Plans and schedules: an experiment bound to recorded machines, and the order of its blocks.
-#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 use std::collections::{BTreeMap, BTreeSet};
 

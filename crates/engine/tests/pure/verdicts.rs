@@ -1,5 +1,4 @@
 //! From kept blocks to verdicts: each is reached by what deserves it, and refused for its cause.
-#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
 //! The experiments of `experiments/`, right and wrong.
-#![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
