@@ -21,7 +21,7 @@ fn an_experiment_runs_is_kept_and_shown_again() {
         ends(&bench.hopcost(arguments), code, words);
     };
     refuses(&["report"], 1, &["there is no store here", "hopcost run"]);
-    let run = ["run", "access-cost.toml", "--quick", "--json"];
+    let run = ["run", "access-cost.toml", "--quick", "--budget=2s", "--json"];
     let output = settled(&bench.path("hopcost.db"), || bench.hopcost(&run));
     ends(&output, 0, &[]);
     let measured = json(&output);
@@ -51,7 +51,8 @@ fn an_experiment_runs_is_kept_and_shown_again() {
 #[test]
 fn every_key_of_a_probe_is_documented_and_its_figures_proved() {
     let bench = Bench::with(&[]);
-    let output = bench.hopcost(&["probe", "latency", "--quick", "--size", "4M", "--json"]);
+    let probe = ["probe", "latency", "--quick", "--size=4M", "--budget=2s", "--json"];
+    let output = bench.hopcost(&probe);
     ends(&output, 0, &[]);
     let report = json(&output);
     assert_documented(&report);

@@ -135,7 +135,7 @@ impl Trials {
         EMULATED.into_iter().find_map(|emulated| {
             let chosen = [target, emulated].into_iter().filter(|option| !option.is_empty());
             let options: Vec<&str> = if has_probes(file) {
-                vec!["--quick"]
+                vec!["--quick", "--budget=1s"]
             } else {
                 SHORT.into_iter().chain([streams, rows, &cache]).chain(chosen).collect()
             };
