@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, FAR, SHORT, SWEEP, ends, json as printed};
 use crate::expected::{is_alike, is_at_the_worst_of_the_first, is_held_against_the_first};
-use crate::settled::settled;
+use crate::settled::counted;
 use crate::stands_against::run;
 
 #[test]
@@ -28,7 +28,7 @@ fn two_runs_of_one_machine_are_compared() {
     let bench = Bench::with(&[("far.toml", FAR)]);
     for store in ["a.db", "b.db"] {
         let all = [&["run", "far.toml", "--store", store], &SHORT[..]].concat();
-        ends(&settled(&bench.path(store), || bench.hopcost(&all)), 0, &[]);
+        ends(&counted(&bench.path(store), || bench.hopcost(&all)), 0, &[]);
     }
     let output = bench.hopcost(&["compare", "a.db", "b.db", "--json"]);
     ends(&output, 0, &[]);

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::bench::{Bench, ends, json, stdout};
 use crate::documented::assert_documented;
-use crate::settled::settled;
+use crate::settled::counted;
 
 /// A part of the experiment of this name that comes with hopcost.
 const ACCESS_COST: &str = r#"
@@ -22,7 +22,7 @@ fn an_experiment_runs_is_kept_and_shown_again() {
     };
     refuses(&["report"], 1, &["there is no store here", "hopcost run"]);
     let run = ["run", "access-cost.toml", "--quick", "--budget=2s", "--json"];
-    let output = settled(&bench.path("hopcost.db"), || bench.hopcost(&run));
+    let output = counted(&bench.path("hopcost.db"), || bench.hopcost(&run));
     ends(&output, 0, &[]);
     let measured = json(&output);
     assert_documented(&measured);

@@ -24,19 +24,33 @@ const SINGLE_RUN: [&str; 3] = ["INCONCLUSIVE", "EMULATED INCONCLUSIVE", "{\n  \"
 
 const MOST_RUNS: u32 = 4;
 
-/// The run's output, once it was not refused because the machine was restless. A refused one is taken out
-/// of the store again, and told of.
-pub fn settled(store: &Path, mut run: impl FnMut() -> Output) -> Output {
+/// The run's output, once it was not refused, or left undecided, because the machine was restless.
+pub fn settled(store: &Path, run: impl FnMut() -> Output) -> Output {
+    again(store, run, |output, said| {
+        let is_single = SINGLE_RUN.iter().any(|told| said.starts_with(told));
+        is_single || !output.status.success()
+    })
+}
+
+/// The same where it has to count, and need not be decided.
+pub fn counted(store: &Path, run: impl FnMut() -> Output) -> Output {
+    again(store, run, |output, _| !output.status.success())
+}
+
+/// A run that may be restless and was is taken out of the store again, and told of.
+fn again(
+    store: &Path,
+    mut run: impl FnMut() -> Output,
+    may_be_restless: impl Fn(&Output, &str) -> bool,
+) -> Output {
     let before = fs::read(store).ok();
     for runs in 1.. {
         let output = run();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        let is_single = SINGLE_RUN.iter().any(|told| said.starts_with(told));
-        let words = RESTLESS.iter().find(|words| said.contains(**words));
-        let has_failed = !output.status.success();
-        let words = words.filter(|_| is_single || has_failed);
-        let words = words.or((has_failed && said.contains(NO_FIGURE)).then_some(&NO_FIGURE));
-        let Some(words) = words.filter(|_| runs < MOST_RUNS) else { return output };
+        let no_figure = (!output.status.success()).then_some(&NO_FIGURE);
+        let words = RESTLESS.iter().chain(no_figure).find(|words| said.contains(**words));
+        let words = words.filter(|_| runs < MOST_RUNS && may_be_restless(&output, &said));
+        let Some(words) = words else { return output };
         eprintln!("run {runs} was refused, \"{words}\": again");
         match &before {
             Some(bytes) => fs::write(store, bytes).expect("the store can be written"),

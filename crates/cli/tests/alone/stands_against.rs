@@ -4,12 +4,12 @@ use std::process::Output;
 
 use crate::bench::{Bench, FAR, SHORT, ends, json};
 use crate::expected::is_held_against_the_first;
-use crate::settled::settled;
+use crate::settled::counted;
 
 /// A run that counts.
 pub fn run(bench: &Bench, arguments: &[&str]) -> Output {
     let all = [&["run", "far.toml"], &SHORT[..], arguments].concat();
-    settled(&bench.path("hopcost.db"), || bench.hopcost(&all))
+    counted(&bench.path("hopcost.db"), || bench.hopcost(&all))
 }
 
 #[test]
