@@ -21,7 +21,8 @@ fn each_experiment_in_hopcosts_own_process_leaves_the_machine_as_it_was() {
             trials.tries(name, DEFAULT);
         }
     }
-    trials.measured(15);
+    trials.were_killed(15);
+    trials.were_decided();
 }
 
 #[test]
@@ -40,5 +41,6 @@ fn each_experiment_on_servers_and_on_the_hardware_leaves_them_as_they_were() {
             trials.tries(name, &attached);
         }
     }
-    trials.measured(8);
+    trials.were_killed(8);
+    trials.were_decided();
 }
