@@ -86,6 +86,7 @@ const IN_FIRST_TIER: &[&str] = &[
     "LICENSE",
     "README.md",
     "clippy.toml",
+    "crates/engine/tests/",
     "crates/kit/src/checks/",
     "crates/kit/src/observers/",
     "crates/kit/src/occupancy/",
