@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use hopcost_core::Loading;
 use hopcost_engine::{Event, Listener};
+use hopcost_view::plural;
 use indicatif::{ProgressBar, ProgressStyle};
 
 const STEPS: u64 = 1000;
@@ -56,7 +57,10 @@ impl Listener for Progress {
             Event::Opening { probe, cells } => {
                 self.bar.reset();
                 self.bar.set_prefix(probe.to_owned());
-                self.bar.set_message(format!("placing memory for {cells} cells · Ctrl-C stops"));
+                self.bar.set_message(format!(
+                    "placing memory for {} · Ctrl-C stops",
+                    plural(cells, "cell")
+                ));
             }
             Event::Sampled { done, left } => {
                 self.bar.set_position((done * STEPS as f64) as u64);
@@ -70,8 +74,8 @@ impl Listener for Progress {
             Event::Block { block, done, left } => {
                 self.bar.set_prefix(self.name.clone());
                 self.bar.set_position((done * STEPS as f64) as u64);
-                let blocks = block.trial.number + 1;
-                self.bar.set_message(format!("{blocks} blocks · {}", self.left(left)));
+                let blocks = plural(block.trial.number as usize + 1, "block");
+                self.bar.set_message(format!("{blocks} · {}", self.left(left)));
             }
             Event::Closed => self.bar.finish_and_clear(),
         }

@@ -455,7 +455,11 @@ fn streams(sweep: Option<&Spanned<Sweep>>) -> Result<Vec<u32>, Flaw> {
             return Err(Flaw::of(count, format!("{n} streams"), advice));
         }
         if seen.contains(&n) {
-            return Err(Flaw::of(count, format!("{n} streams twice"), "name each once"));
+            return Err(Flaw::of(
+                count,
+                format!("{} twice", counted(n as usize, "stream")),
+                "name each once",
+            ));
         }
         seen.push(n);
     }
@@ -553,6 +557,11 @@ fn named<T: Copy>(
     let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
     expect_one_of(what, word, &names)?;
     Ok(known.iter().find(|(name, _)| name == word.get_ref()).map(|(_, of)| *of))
+}
+
+/// `1 stream`, `2 streams`.
+fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn list(names: &[&str]) -> String {

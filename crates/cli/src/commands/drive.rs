@@ -10,7 +10,7 @@ use hopcost_engine::driving::{Driven, drive};
 use hopcost_kit::datasets::DATASETS;
 use hopcost_kit::workloads::WORKLOADS;
 use hopcost_sys::affinity;
-use hopcost_view::{count, figure};
+use hopcost_view::{count, figure, plural};
 use serde::Serialize;
 
 use super::comparison::target;
@@ -203,13 +203,14 @@ impl Driving<'_> {
         let Latency { mean, p50, p95, p99 } = printed.latency_ns;
         let (calls, seconds) = (count(printed.calls), figure(printed.seconds));
         let per_s = count(printed.calls_per_s.round() as u64);
-        let (clients, threads) = (printed.clients, printed.threads);
+        let clients = printed.clients;
+        let threads = plural(printed.threads, "thread");
         let _ = writeln!(
             text,
             "{per_s} calls a second of {} ({calls} in {seconds} s)",
             printed.workload
         );
-        let _ = writeln!(text, "  clients   {clients}, on {threads} threads");
+        let _ = writeln!(text, "  clients   {clients}, on {threads}");
         let _ = writeln!(
             text,
             "  latency   {} µs on average, {} at the median, {} at 95 %, {} at 99 %",

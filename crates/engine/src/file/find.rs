@@ -2,7 +2,7 @@
 
 use toml::Spanned;
 
-use super::{Flaw, expect_one_of};
+use super::{Flaw, counted, expect_one_of};
 
 /// What a sweep is looked through for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Find {
         if self == Self::Scaling && streams.len() < least {
             return Err(Flaw::of(
                 at,
-                format!("{} numbers of streams", streams.len()),
+                format!("{} of streams", counted(streams.len(), "number")),
                 format!(
                     "a law of three parameters needs {least} of them, and six tell where it turns \
                      down: streams = [1, 2, 3, 4, 6, 8]"

@@ -88,6 +88,19 @@ fn a_wrong_experiment_is_wrong_in_what_its_name_says() {
     }
 }
 
+#[test]
+fn one_is_no_plural() {
+    let files = files("invalid");
+    let message = |name: &str, from: &str, to: &str| {
+        let (name, text) = files.iter().find(|(known, _)| known == name).unwrap();
+        assert!(text.contains(from), "{text}");
+        read_experiment(name, &text.replace(from, to), &KNOWN).unwrap_err().message
+    };
+    assert_eq!(message("streams-twice", "[1, 2, 2", "[1, 1, 2"), "1 stream twice");
+    let law = message("law-of-two-numbers", "streams = [", "streams = [1]\n# [");
+    assert_eq!(law, "1 number of streams");
+}
+
 /// What each wrong file is answered with. A stranger has to be able to act on it.
 #[test]
 fn wrong_experiments_are_answered_as_agreed() {
