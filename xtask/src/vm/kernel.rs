@@ -3,7 +3,7 @@
 //! Two of them: 6.1, and 6.12, which puts memory-only nodes in a tier of their own and answers
 //! differently for unmapped pages.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -52,11 +52,14 @@ impl Kernel {
     pub fn fetch(self) -> Result<PathBuf> {
         let dir = target().join("vm").join(self.name());
         let image = dir.join("vmlinuz");
+        fs::create_dir_all(&dir)?;
+        // Two guests may ask for it at once.
+        let lock = File::create(dir.join("lock"))?;
+        lock.lock()?;
         if image.is_file() {
             return Ok(image);
         }
         println!("xtask: fetching Debian's {} cloud kernel", self.name());
-        fs::create_dir_all(&dir)?;
         let apt = Apt::for_suite(self.suite(), &dir)?;
         let depends =
             command::output(apt.command("apt-cache").args(["depends", "linux-image-cloud-amd64"]))?;
