@@ -1,10 +1,12 @@
 //! Machines of each shape: what is found on them, and what their probes prove, in one boot of each.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use xtask::vm::{Kernel, Load};
 
 use crate::proofs::{probe, probe_proves};
-use crate::shapes::{LOOK, agrees};
+use crate::shapes::{LOOK, agrees, keep};
 use crate::steps::{Steps, Tried};
 
 /// Those that a survey draws on.
@@ -27,6 +29,10 @@ fn tries(shape: &str, kernel: Kernel, names: &[&'static str]) -> Result<Tried> {
 fn check(shape: &str, kernel: Kernel, names: &[&'static str]) {
     let tried = tries(shape, kernel, names).unwrap();
     agrees(tried.step("machine"), shape);
+    if let Some(recordings) = std::env::var_os("HOPCOST_KEEP_RECORDINGS") {
+        let newer = if kernel == Kernel::V6_12 { "-6.12" } else { "" };
+        keep(tried.step("machine"), &PathBuf::from(recordings).join(format!("{shape}{newer}")));
+    }
     for name in names {
         probe_proves(&tried.step(name).is_done().json("report"), name, shape);
     }

@@ -24,11 +24,11 @@ fn on_n2(name: &'static str) -> Step<'static> {
             .with_saboteur("page_thief")?
             .with("/usr/bin/taskset".as_ref(), "/usr/local/bin/taskset");
         let steps = shipped(steps)
-            .step("few-moved", 180, &moved_data(5))
-            .step("all-moved", 180, &moved_data(100))
-            .step("pinned", 180, &pinned())
-            .step("full", 180, &format!("{CACHE}{FULL}"));
-        SHIPPED.iter().fold(steps, |steps, (name, _)| steps.step(name, 180, &placed(name))).run()
+            .step("few-moved", 400, &moved_data(5))
+            .step("all-moved", 400, &moved_data(100))
+            .step("pinned", 400, &pinned())
+            .step("full", 400, &format!("{CACHE}{FULL}"));
+        SHIPPED.iter().fold(steps, |steps, (name, _)| steps.step(name, 400, &placed(name))).run()
     };
     once(&TRIED, tries).step(name)
 }
@@ -36,7 +36,7 @@ fn on_n2(name: &'static str) -> Step<'static> {
 fn on_n4s2(name: &'static str) -> Step<'static> {
     static TRIED: OnceLock<Result<Tried, String>> = OnceLock::new();
     let tries =
-        || on("n4s2")?.step("idle", 180, &idle()).step("off", 400, &format!("{CACHE}{OFF}")).run();
+        || on("n4s2")?.step("idle", 400, &idle()).step("off", 400, &format!("{CACHE}{OFF}")).run();
     once(&TRIED, tries).step(name)
 }
 

@@ -1,6 +1,7 @@
 //! A machine as hopcost finds it, held against the kernel, numactl, hwloc, and what was emulated.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use hopcost_sys::{Root, topology};
 use serde_json::Value;
@@ -10,7 +11,8 @@ use crate::proofs::{by_id, numbers};
 use crate::steps::Step;
 
 pub const LOOK: &str = "
-    hopcost machine --json --record machine.tree > machine.json || exit 11
+    hopcost machine --json > machine.json || exit 11
+    hopcost machine --record machine.tree || exit 15
     numactl -H > numactl.txt || exit 12
     lstopo --of xml - > lstopo.xml || exit 13
     out=$PWD && cd /sys/devices/system
@@ -29,8 +31,8 @@ fn agrees_with_all(machine: &Value, shape: &str, read: impl Fn(&str) -> String) 
     agrees_with_what_was_emulated(machine, shape.parse().unwrap());
 }
 
-/// The same without a guest: what `LOOK` once left on a machine of each shape, and the machine as it was recorded
-/// there, read by the hopcost of today.
+/// The same without a guest: what [`LOOK`] left on a machine of each shape, which `guest_shapes` keeps where
+/// `HOPCOST_KEEP_RECORDINGS` names a directory, and the machine as it was recorded there, read by the hopcost of today.
 #[test]
 fn recorded_machines_are_what_the_kernel_and_its_peers_said() {
     let all = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/recorded");
@@ -54,6 +56,14 @@ fn list(text: &str) -> Vec<u64> {
         (low.parse().unwrap()..=high.parse().unwrap()).collect()
     };
     text.split(',').filter(|part| !part.is_empty()).flat_map(range).collect()
+}
+
+/// Keeps what a step saw as a recording.
+pub fn keep(step: Step<'_>, dir: &Path) {
+    std::fs::create_dir_all(dir).unwrap();
+    for file in ["machine.tree", "kernel.txt", "numactl.txt", "lstopo.xml"] {
+        std::fs::write(dir.join(file), step.read(file)).unwrap();
+    }
 }
 
 fn agrees_with_kernel(machine: &Value, kernel: &str) {
