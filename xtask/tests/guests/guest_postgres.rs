@@ -36,11 +36,11 @@ fn on_n2(name: &'static str) -> Step<'static> {
         let steps = shipped(postgres.comes_with(on("n2")?))
             .with(PARALLEL.as_ref(), "/parallel.toml")
             .step("unpack", 60, unpack)
-            .step("parallel", 300, &parallel);
+            .step("parallel", 600, &parallel);
         let placed = |steps: Steps, name: &'static str| {
             let script =
                 format!("{CACHE}{UNBALANCED}hopcost run /{name}.toml --set streams=4 {run}");
-            steps.step(name, 300, &script)
+            steps.step(name, 600, &script)
         };
         SHIPPED.iter().fold(steps, |steps, (name, _)| placed(steps, name)).run()
     };
