@@ -7,6 +7,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
+/// What the kernel has for a set of signals.
+const SIGNAL_SET_BYTES: usize = 8;
 const FOREVER: libc::c_int = -1;
 /// A connection knows whom it is with.
 const NOBODY: usize = 0;
@@ -102,11 +104,14 @@ impl Poller {
         // SAFETY: the pointer and the length describe the vector.
         let ready = unsafe {
             libc::syscall(
-                libc::SYS_epoll_wait,
+                // There is no epoll_wait on ARM. Without signals to let through both are the same.
+                libc::SYS_epoll_pwait,
                 self.epoll.as_raw_fd(),
                 self.events.as_mut_ptr(),
                 length,
                 most.map_or(FOREVER, milliseconds),
+                std::ptr::null::<libc::sigset_t>(),
+                SIGNAL_SET_BYTES,
             )
         };
         let ready = if ready >= 0 {
