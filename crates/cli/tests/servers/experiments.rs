@@ -119,7 +119,8 @@ impl Trials {
     pub fn were_killed(&self, least: usize) {
         let Self { measured, killed, .. } = *self;
         assert!(measured >= least, "only {measured} measured something");
-        assert_eq!(killed, measured, "a kill came too late");
+        // What came too late to measure anything may have been met by its kill all the same.
+        assert!(killed >= measured, "only {killed} kills met one of {measured}");
     }
 
     /// Of many, half come to figures that count, however busy this machine is.
