@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // tools talk to the developer
 
 mod bench;
+mod campaign;
 mod docs;
 mod matrix;
 mod validate;
@@ -45,6 +46,9 @@ enum Command {
     },
     /// Try the statistics on noise of known kinds, and write the tables of docs/METHODOLOGY.md
     Validate {
+        /// Try this instead, for hours, and append its results to docs/method/validation.md
+        #[arg(value_enum, conflicts_with_all = ["runs", "record", "live"])]
+        campaign: Option<campaign::Campaign>,
         /// Simulated runs of each kind
         #[arg(long, default_value_t = 10_000)]
         runs: usize,
@@ -62,6 +66,7 @@ fn main() -> ExitCode {
         Command::Bench { what, rounds } => bench::run(what, rounds.into()),
         Command::Docs => docs::run(),
         Command::Matrix { named, place, engine } => matrix::run(&named, place, engine.as_deref()),
+        Command::Validate { campaign: Some(campaign), .. } => campaign::run(campaign),
         Command::Validate { record: Some(seconds), .. } => validate::record(seconds),
         Command::Validate { live: Some(part), .. } => validate::run_live(part),
         Command::Validate { runs, .. } => validate::run(runs),

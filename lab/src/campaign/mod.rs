@@ -1,0 +1,97 @@
+//! `cargo lab validate CAMPAIGN`: what takes hours, and is tried by hand.
+//!
+//! Method: a campaign is a list of rounds. Each that is done is written down below cargo's target directory with the
+//! commit that it was of, so that an interrupted campaign goes on with the next; the whole is appended to
+//! docs/method/validation.md.
+
+mod mutants;
+mod tests;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use xtask::{command, project, target};
+
+const DOCUMENT: &str = "docs/method/validation.md";
+
+/// A campaign.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Campaign {
+    /// The first tier of the tests ten times in a row
+    Tests,
+    /// All tests twice
+    Everything,
+    /// Twenty mutants: do the tests find them?
+    Mutants,
+}
+
+/// Runs what is left of it.
+pub fn run(campaign: Campaign) -> Result<u8> {
+    match campaign {
+        Campaign::Tests => tests::run("tests", &[], 10),
+        Campaign::Everything => tests::run("everything", &["--all"], 2),
+        Campaign::Mutants => mutants::run(),
+    }
+}
+
+/// The rounds of a campaign on one commit.
+struct Rounds {
+    name: &'static str,
+    commit: String,
+    file: PathBuf,
+    done: Vec<String>,
+}
+
+impl Rounds {
+    /// Those that are done already on the code as it is, which has to be committed.
+    fn of(name: &'static str) -> Result<Self> {
+        let git = |arguments: &[&str]| {
+            command::output(Command::new("git").args(arguments).current_dir(project()))
+        };
+        let changes = git(&["status", "--porcelain", "--", ".", ":!.ci/verified"])?;
+        ensure!(changes.is_empty(), "commit first: a result is of a commit");
+        let commit = git(&["rev-parse", "--short", "HEAD"])?.trim().to_owned();
+        let dir = target().join("validate");
+        fs::create_dir_all(&dir)?;
+        let file = dir.join(format!("{name}-{commit}"));
+        let done = fs::read_to_string(&file).unwrap_or_default();
+        Ok(Self { name, commit, file, done: done.lines().map(str::to_owned).collect() })
+    }
+
+    /// Writes down how a round ended, in one line.
+    fn push(&mut self, line: String) -> Result<()> {
+        println!("lab: {}: {line}", self.name);
+        self.done.push(line);
+        fs::write(&self.file, self.done.join("\n") + "\n").context("writing down a round")
+    }
+
+    /// Appends what they came to to the document.
+    fn conclude(&self, summary: &str, head: &str) -> Result<()> {
+        let path = project().join(DOCUMENT);
+        let mut text = fs::read_to_string(&path).context(DOCUMENT)?;
+        let date = command::output(Command::new("date").arg("+%Y-%m-%d"))?;
+        let (name, commit, date, machine) = (self.name, &self.commit, date.trim(), machine());
+        write!(text, "\n## {name}, {date}, {commit}\n\n{machine}.\n{summary}\n\n| {head} |\n|")?;
+        text.extend(head.split('|').map(|_| "---|"));
+        for line in &self.done {
+            write!(text, "\n| {line} |")?;
+        }
+        text.push('\n');
+        fs::write(&path, text).context(DOCUMENT)?;
+        println!("lab: wrote {DOCUMENT}");
+        Ok(())
+    }
+}
+
+/// Its processor and how many CPUs it has.
+fn machine() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let model = model.map_or("a processor without a name", |(_, model)| model);
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{cpus} CPUs of {model}")
+}
