@@ -53,6 +53,10 @@ impl Newer {
             self.make(&dir, &part).with_context(|| format!("{} for tests", self.name))?;
             fs::rename(part, &root)?;
         }
+        // The archive has the version of its day: which one it was is said at the end of a run.
+        let packages = fs::read_to_string(root.join("packages"))?;
+        let mut packages = packages.lines().filter(|file| file.starts_with(self.packages[0]));
+        println!("tried on {}: {}", self.name, packages.next().unwrap_or("of no known version"));
         Ok(root.canonicalize()?)
     }
 

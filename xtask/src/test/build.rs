@@ -1,9 +1,10 @@
 //! Builds all test binaries at once, and says where they are and which tests they hold.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::command;
@@ -21,6 +22,36 @@ pub struct Built {
     pub directory: PathBuf,
     /// The paths of its tests.
     pub tests: Vec<String>,
+}
+
+/// Names a file that says where all binaries are: who tests runs some of them again, on other servers.
+const PROGRAMS: &str = "HOPCOST_TEST_PROGRAMS";
+
+/// Writes that file: the variable that names it.
+pub fn written(binaries: &[Built], file: PathBuf) -> Result<(&'static str, PathBuf)> {
+    fs::write(&file, binaries.iter().map(line).collect::<String>())?;
+    Ok((PROGRAMS, file))
+}
+
+fn line(built: &Built) -> String {
+    let Built { package, target, program, directory, .. } = built;
+    format!("{package}/{target}\t{}\t{}\n", program.display(), directory.display())
+}
+
+/// Runs a test binary, `hopcost-kit/targets`: as `cargo xtask test` has built it, else built now.
+pub fn program(name: &str) -> Result<Command> {
+    let all = match std::env::var_os(PROGRAMS) {
+        Some(file) => fs::read_to_string(file)?,
+        None => tests()?.iter().map(line).collect(),
+    };
+    let mut lines = all.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    let found = lines.find(|line| line.first() == Some(&name));
+    let [_, program, directory] = found.unwrap_or_default()[..] else {
+        bail!("there is no test binary {name}");
+    };
+    let mut command = Command::new(program);
+    command.current_dir(directory);
+    Ok(command)
 }
 
 /// Builds them.

@@ -19,6 +19,7 @@ use anyhow::{Result, bail, ensure};
 
 pub use crate::cargo::{build_hopcost, build_saboteur, cargo, tested_hopcost};
 use crate::{clock, command, prerequisites, project, tidy};
+pub use build::program;
 pub use groups::{GROUPS, Group};
 use job::{Job, jobs};
 use place::Place;
@@ -72,7 +73,7 @@ pub fn run(selection: &Selection, rounds: u32) -> Result<u8> {
     let binaries = build::tests()?;
     fetching.wait()?;
     report.built();
-    let place = Place::take()?;
+    let place = Place::take(&binaries)?;
     let mut jobs = jobs(&binaries, &chosen, selection, &verified)?;
     if tries_first_tier {
         jobs.insert(0, Job::lints());

@@ -14,6 +14,7 @@ use anyhow::{Context, Result};
 
 use crate::{is_root, project, target};
 
+use super::build::{self, Built};
 use super::job::Job;
 use super::lock::Turn;
 
@@ -38,12 +39,14 @@ exec "$@"
 /// The directory of a run.
 pub struct Place {
     root: PathBuf,
+    /// Where all test binaries are, as a variable for them.
+    programs: (&'static str, PathBuf),
     _lock: File,
 }
 
 impl Place {
     /// Takes one, and removes those of runs that are over.
-    pub fn take() -> Result<Self> {
+    pub fn take(binaries: &[Built]) -> Result<Self> {
         let all = target().join("tests");
         fs::create_dir_all(&all)?;
         for entry in all.read_dir()?.flatten() {
@@ -63,7 +66,9 @@ impl Place {
                 fs::create_dir_all(directory).context(directory)?;
             }
         }
-        Ok(Self { root: root.canonicalize()?, _lock: lock })
+        let root = root.canonicalize()?;
+        let programs = build::written(binaries, root.join("programs"))?;
+        Ok(Self { root, programs, _lock: lock })
     }
 
     /// A directory of this name for a job: the command that runs it there.
@@ -93,6 +98,7 @@ impl Place {
         };
         command.args(&job.arguments).current_dir(&job.directory);
         command.env("CARGO_MANIFEST_DIR", &job.directory);
+        command.env(self.programs.0, &self.programs.1);
         if std::env::var_os("HOPCOST_TEST_BINARY").is_none() {
             command.env("HOPCOST_TEST_BINARY", target().canonicalize()?.join("debug/hopcost"));
         }

@@ -15,6 +15,8 @@ use super::job::{Job, Kind};
 use super::lock::Turn;
 use super::place::{Own, Place, log_of};
 
+/// How lines begin that are said again at the end of a run.
+const REMARKS: [&str; 2] = ["not tried: ", "tried on "];
 /// No job takes as long: one that does hangs.
 const MOST: Duration = Duration::from_mins(30);
 /// How long a server may take to end after its test has.
@@ -32,8 +34,8 @@ pub struct Ended {
     pub complaints: Vec<String>,
     /// Runs of hopcost that its tests made again, since the machine was restless.
     pub again: usize,
-    /// What its tests did not try, and why.
-    pub not_tried: Vec<String>,
+    /// What its tests did not try, and why; and on which versions they tried the rest.
+    pub remarks: Vec<String>,
     /// Kernels of emulated machines that died while they booted.
     pub died: usize,
     pub log: PathBuf,
@@ -132,8 +134,9 @@ impl<'a> Queue<'a> {
             Some(_) => {}
         }
         complaints.extend(left_behind(&own));
-        let not_tried = said.lines().filter(|line| line.starts_with("not tried: "));
-        let not_tried = not_tried.map(str::to_owned).collect();
+        let remarks =
+            said.lines().filter(|line| REMARKS.iter().any(|words| line.starts_with(words)));
+        let remarks = remarks.map(str::to_owned).collect();
         let again = said.lines().filter(|line| line.contains(" was refused, ")).count();
         let died = said.lines().filter_map(deaths).sum();
         Ok(Ended {
@@ -143,7 +146,7 @@ impl<'a> Queue<'a> {
             failed,
             complaints,
             again,
-            not_tried,
+            remarks,
             died,
             log,
         })

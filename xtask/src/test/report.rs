@@ -1,5 +1,6 @@
 //! What a run says at its end: seconds by binary, what was not tried and when that last passed.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use crate::clock;
@@ -107,9 +108,8 @@ impl<'a> Report<'a> {
             println!("warning: longer than {most} minutes");
         }
         self.say_what_was_not_tried(chosen, binaries);
-        let mut elsewhere: Vec<&String> = self.ended().flat_map(|ended| &ended.not_tried).collect();
-        elsewhere.dedup();
-        for line in elsewhere {
+        let remarks: BTreeSet<&String> = self.ended().flat_map(|ended| &ended.remarks).collect();
+        for line in remarks {
             println!("{line}");
         }
         // A job that failed without a test's failing has failed all the same.

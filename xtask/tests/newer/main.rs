@@ -9,15 +9,13 @@ mod server_audit;
 
 use std::process::Command;
 
-use xtask::test::cargo;
+use xtask::test::program;
 
 /// Runs tests of targets on other programs than the system's, all those whose paths begin so: as many as there are.
 fn tried(modules: &[&str], skipped: &[&str], variable: &str, programs: &std::path::Path) {
     let tests = || -> Command {
-        let mut tests = cargo();
-        // As the whole workspace is built: so it is there already.
-        tests.args(["test", "--workspace", "--test", "targets", "--"]).args(modules);
-        tests.args(skipped.iter().flat_map(|path| ["--skip", path]));
+        let mut tests = program("hopcost-kit/targets").unwrap();
+        tests.args(modules).args(skipped.iter().flat_map(|path| ["--skip", path]));
         tests.env(variable, programs);
         tests
     };
