@@ -107,7 +107,8 @@ fn two_servers_of_one_kind_are_found_each_in_its_place() {
     let checkpointer = located["processes"].as_array().unwrap().iter().find(is_checkpointer);
     let pid = checkpointer.unwrap()["pid"].to_string();
     let text = String::from_utf8(run(&["where", &pid]).stdout).unwrap();
-    let begin = format!("(pid {}, ", servers[1].pid());
+    // A long path goes on in the next line.
+    let begin = format!("(pid {},", servers[1].pid());
     assert!(text.starts_with("PostgreSQL ") && text.contains(&begin), "{text}");
 }
 
