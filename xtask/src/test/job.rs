@@ -122,7 +122,7 @@ fn of_first_tier(built: &Built) -> Vec<Job> {
         group: None,
         kind,
         program: built.program.clone(),
-        arguments,
+        arguments: one_at_a_time(kind, arguments),
         directory: built.directory.clone(),
         tests,
         last: None,
@@ -141,6 +141,14 @@ fn of_first_tier(built: &Built) -> Vec<Job> {
     jobs
 }
 
+/// What is alone on the machine is not beside other tests of its own binary either.
+fn one_at_a_time(kind: Kind, mut arguments: Vec<String>) -> Vec<String> {
+    if kind == Kind::Alone {
+        arguments.push("--test-threads=1".to_owned());
+    }
+    arguments
+}
+
 fn of_group(built: &Built, group: &'static Group) -> Option<Job> {
     let binary = (built.package.as_str(), built.target.as_str());
     let is_of_it =
@@ -152,7 +160,11 @@ fn of_group(built: &Built, group: &'static Group) -> Option<Job> {
         group: Some(group),
         kind: if is_alone { Kind::Alone } else { Kind::Beside },
         program: built.program.clone(),
-        arguments: vec![group.module()],
+        arguments: if ALONE.contains(&binary) {
+            one_at_a_time(Kind::Alone, vec![group.module()])
+        } else {
+            vec![group.module()]
+        },
         directory: built.directory.clone(),
         tests,
         last: None,

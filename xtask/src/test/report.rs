@@ -153,6 +153,7 @@ fn what(chosen: &[&'static Group], first_tier: bool) -> String {
         (true, 0) => "first tier".to_owned(),
         (true, all) if all == GROUPS.len() => "everything".to_owned(),
         (true, _) => format!("first tier and {}", names.join(", ")),
+        (false, 0) => "what was named".to_owned(),
         (false, _) => names.join(", "),
     }
 }

@@ -151,14 +151,18 @@ fn an_ordinary_user_is_served_and_told_what_is_closed() {
     assert!(doctor.contains("an ordinary user; closed to it"), "{doctor}");
 }
 
+/// The one that is stopped has worked for a second of its CPU's by then: it has something to show.
 const SETTINGS: &str = "\
     pool=/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages
     echo 3 > $pool
     wants='probe latency --quick --budget 2s --size 16M --pages 2m --nodes 1 --allow-machine-changes'
     grown() { for i in $(seq 200); do [ $(cat $pool) -gt 3 ] && return 0; sleep 0.05; done; return 1; }
+    spent() { awk '{ print $14 + $15 }' /proc/$1/stat; }
     hopcost $wants --json > whole || exit 1
     cat $pool > after_whole
     hopcost $wants > stopped & grown || exit 2
+    begun=$(spent $!)
+    until [ $(($(spent $!) - begun)) -gt 100 ]; do [ -d /proc/$! ] || exit 6; sleep 0.1; done
     kill -INT $!; wait $!; echo $? > code; cat $pool > after_stopped
     hopcost $wants > /dev/null & grown || exit 3
     kill -9 $!; wait $!; cat $pool > after_kill
