@@ -1,6 +1,7 @@
 //! What hopcost's tests share: servers, disks and networks of a test's own, and places for what is made once.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
+mod account;
 pub mod certificate;
 pub mod disk;
 pub mod everything;

@@ -1,15 +1,14 @@
 //! A MariaDB server of a test's own, or a MySQL one; it ends with its value.
 
 use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hopcost_kit::targets::mysql::{Asked, Wire, read};
-use hopcost_sys::is_root;
 
+use crate::account;
 use crate::kept::{free_port, kept};
 
 /// It has to be installed: `cargo xtask test` sees to that, or says what to install.
@@ -148,22 +147,7 @@ impl MariaDb {
     fn command(&self) -> Command {
         let programs = chosen().1;
         let program = programs.map_or("mariadbd".into(), |programs| programs.join("mysqld"));
-        let mut command = match (self.within, user()) {
-            (Some(pid), Some((user, group))) => {
-                let mut command = Command::new("nsenter");
-                command.args(["--target", &pid.to_string(), "--mount"]);
-                command.args([format!("--setuid={user}"), format!("--setgid={group}")]);
-                command.arg(program);
-                command
-            }
-            (_, user) => {
-                let mut command = Command::new(program);
-                if let Some((user, group)) = user {
-                    command.uid(user).gid(group);
-                }
-                command
-            }
-        };
+        let mut command = account::command(&program, user(), self.within);
         command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         command.stdin(Stdio::null()).stdout(Stdio::null()).current_dir(self.dir.path());
         command.args(["--no-defaults", &format!("--datadir={}", self.data.display())]);
@@ -249,13 +233,6 @@ fn system_tables() -> Vec<u8> {
 }
 
 /// MariaDB refuses to run as root.
-fn user() -> Option<(u32, u32)> {
-    is_root().then(|| nobody().expect("a user 'nobody'"))
-}
-
-fn nobody() -> Option<(u32, u32)> {
-    let users = std::fs::read_to_string("/etc/passwd").unwrap();
-    let line = users.lines().find_map(|line| line.strip_prefix("nobody:"))?;
-    let mut ids = line.split(':').skip(1).map(str::parse);
-    Some((ids.next()?.ok()?, ids.next()?.ok()?))
+fn user() -> Option<account::Ids> {
+    account::for_root("nobody", "a user 'nobody'")
 }

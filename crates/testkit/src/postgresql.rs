@@ -1,13 +1,11 @@
 //! A PostgreSQL server of a test's own; it ends with its value.
 
 use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hopcost_sys::is_root;
-
+use crate::account;
 use crate::certificate::certificate;
 use crate::kept::{free_port, kept};
 
@@ -21,7 +19,7 @@ const NEEDED: &str = "this test needs PostgreSQL: apt-get install postgresql";
 pub struct PostgreSql {
     programs: PathBuf,
     /// PostgreSQL refuses to run as root.
-    user: Option<(u32, u32)>,
+    user: Option<account::Ids>,
     dir: tempfile::TempDir,
     port: u16,
     /// A process whose mounts it sees.
@@ -87,7 +85,7 @@ impl PostgreSql {
     }
 
     fn made_with(within: Option<u32>, authentication: &str, more: &[&str]) -> Self {
-        let user = is_root().then(|| user_named("postgres").expect(NEEDED));
+        let user = account::for_root("postgres", NEEDED);
         let programs = programs().expect(NEEDED);
         let port = free_port();
         let server = Self { programs, user, dir: tempfile::tempdir().unwrap(), port, within };
@@ -171,22 +169,7 @@ impl PostgreSql {
     /// A command of PostgreSQL's.
     pub fn command(&self, program: &str, arguments: &[&str]) -> Command {
         let program = self.programs.join(program);
-        let mut command = match (self.within, self.user) {
-            (Some(pid), Some((user, group))) => {
-                let mut command = Command::new("nsenter");
-                command.args(["--target", &pid.to_string(), "--mount"]);
-                command.args([format!("--setuid={user}"), format!("--setgid={group}")]);
-                command.arg(program);
-                command
-            }
-            (_, user) => {
-                let mut command = Command::new(program);
-                if let Some((user, group)) = user {
-                    command.uid(user).gid(group);
-                }
-                command
-            }
-        };
+        let mut command = account::command(&program, self.user, self.within);
         command.args(arguments).current_dir(self.dir.path());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
@@ -291,11 +274,4 @@ fn programs() -> Option<PathBuf> {
     dirs.push("/usr/bin".into());
     dirs.retain(|dir| ["initdb", "pg_ctl", "psql"].iter().all(|name| dir.join(name).exists()));
     dirs.pop()
-}
-
-fn user_named(name: &str) -> Option<(u32, u32)> {
-    let users = std::fs::read_to_string("/etc/passwd").ok()?;
-    let line = users.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    let mut numbers = line.split(':').skip(1).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
