@@ -4,12 +4,14 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use hopcost_core::{
-    Dataset, Instance, Machine, NodeId, Setup, Shape, Target, TargetError, Workload,
+    Dataset, Instance, Machine, NodeId, Seat, Setup, Shape, Target, TargetError, Workload,
 };
 use hopcost_kit::datasets::DATASETS;
 use hopcost_kit::targets::TARGETS;
 use hopcost_kit::workloads::WORKLOADS;
-use hopcost_sys::{Root, topology};
+use hopcost_sys::{Root, affinity, topology};
+
+use crate::kept::kept;
 
 pub fn target(name: &str) -> &'static dyn Target {
     *TARGETS.iter().find(|target| target.name() == name).unwrap()
@@ -55,6 +57,22 @@ pub fn setup<'a>(
         allow_server_changes: false,
         promise: &|| Ok(()),
     }
+}
+
+/// The same with files where the tests of a run share them.
+pub fn shared_setup<'a>(
+    dataset: &'a dyn Dataset,
+    workload: &'a dyn Workload,
+    rows: u64,
+    address: &'a str,
+) -> Setup<'a> {
+    setup(dataset, workload, rows, address, kept())
+}
+
+/// A session that works on the machine's own node, on its last CPU.
+pub fn seat() -> Seat {
+    let cpu = affinity::mask().unwrap().last();
+    Seat { home: Some(home().into()), at: Some(home()), worker: cpu, ..Seat::default() }
 }
 
 pub fn open(name: &str, setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {

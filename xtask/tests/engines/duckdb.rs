@@ -6,14 +6,15 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use hopcost_core::{
-    Answer, Audit, CallError, CpuId, CpuSet, Dataset, Instance, Known, Look, Node, NodeId,
-    Parallel, ProofMethod, Request, Seat, Setup, Stream, Workload,
+    Answer, Audit, CallError, CpuId, CpuSet, Instance, Known, Look, Node, NodeId, Parallel,
+    ProofMethod, Request, Seat, Setup, Stream,
 };
 use hopcost_sys::affinity;
 
 use hopcost_testkit::everything::{self, Everything};
-use hopcost_testkit::kept::kept;
-use hopcost_testkit::named::{self, dataset, home, machine, open, target, workload};
+use hopcost_testkit::named::{
+    dataset, machine, open, seat, shared_setup as setup, target, workload,
+};
 use xtask::libduckdb;
 
 use super::Test;
@@ -39,20 +40,6 @@ pub const TESTS: &[Test] = &[
 fn library() -> &'static str {
     static ADDRESS: OnceLock<String> = OnceLock::new();
     ADDRESS.get_or_init(|| format!("lib={}", libduckdb::ensure().unwrap().display()))
-}
-
-fn setup<'a>(
-    dataset: &'a dyn Dataset,
-    workload: &'a dyn Workload,
-    rows: u64,
-    address: &'a str,
-) -> Setup<'a> {
-    named::setup(dataset, workload, rows, address, kept())
-}
-
-fn seat() -> Seat {
-    let cpu = affinity::mask().unwrap().last();
-    Seat { home: Some(home().into()), at: Some(home()), worker: cpu, ..Seat::default() }
 }
 
 fn tables_hold_what_they_were_made_of() {

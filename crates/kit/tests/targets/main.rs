@@ -9,10 +9,8 @@ mod postgres;
 mod postgres_rest;
 mod seen;
 
-use hopcost_core::{Instance, Seat, Session, Setup, Stream};
-use hopcost_sys::affinity;
-use hopcost_testkit::kept::kept;
-use hopcost_testkit::named::{self, dataset, home, open, workload};
+use hopcost_core::{Instance, Session, Setup, Stream};
+use hopcost_testkit::named::{dataset, open, seat, shared_setup as setup, workload};
 
 /// Data, what is asked of it, and how large it is: for each way in which an engine is asked.
 const ASKED: [(&str, &str, u64); 8] = [
@@ -28,20 +26,6 @@ const ASKED: [(&str, &str, u64); 8] = [
 /// The same of 70 MB, which take their time to load.
 const ASKED_OF_MUCH: [(&str, &str, u64); 2] =
     [("tpcc", "standard_oltp", 1), ("tpcc", "augmented_oltp", 1)];
-
-fn setup<'a>(
-    dataset: &'a dyn hopcost_core::Dataset,
-    workload: &'a dyn hopcost_core::Workload,
-    rows: u64,
-    address: &'a str,
-) -> Setup<'a> {
-    named::setup(dataset, workload, rows, address, kept())
-}
-
-fn seat() -> Seat {
-    let cpu = affinity::mask().unwrap().last();
-    Seat { home: Some(home().into()), at: Some(home()), worker: cpu, ..Seat::default() }
-}
 
 /// Asks each workload a number of questions; its own rules say what is right.
 fn asks_and_is_answered(target: &str, address: &str, asked: &[(&str, &str, u64)]) {
