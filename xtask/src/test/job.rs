@@ -112,41 +112,27 @@ fn of_first_tier(built: &Built) -> Vec<Job> {
         .map(Group::module)
         .collect();
     skips.dedup();
-    let is_alone = ALONE.contains(&binary);
-    let kind = if is_alone { Kind::Alone } else { Kind::Beside };
+    let kind = kind_of(binary);
     let skip = |what: &[String]| -> Vec<String> {
         what.iter().flat_map(|module| ["--skip".to_owned(), module.clone()]).collect()
-    };
-    let job = |name: String, kind, arguments, tests: usize| Job {
-        name,
-        group: None,
-        kind,
-        program: built.program.clone(),
-        arguments: one_at_a_time(kind, arguments),
-        directory: built.directory.clone(),
-        tests,
-        last: None,
     };
     let name = format!("{}/{}", built.package, built.target);
     let mut jobs = Vec::new();
     if !others.is_empty() {
         let measured = (!measured.is_empty()).then(|| MEASURED.to_owned());
         let skips: Vec<String> = skips.iter().cloned().chain(measured).collect();
-        jobs.push(job(name.clone(), kind, skip(&skips), others.len()));
+        jobs.push(job(built, name.clone(), kind, skip(&skips), others.len()));
     }
     if !measured.is_empty() {
         let arguments = [vec![MEASURED.to_owned()], skip(&skips)].concat();
-        jobs.push(job(format!("{name}, measured"), Kind::Alone, arguments, measured.len()));
+        let name = format!("{name}, measured");
+        jobs.push(job(built, name, Kind::Alone, arguments, measured.len()));
     }
     jobs
 }
 
-/// What is alone on the machine is not beside other tests of its own binary either.
-fn one_at_a_time(kind: Kind, mut arguments: Vec<String>) -> Vec<String> {
-    if kind == Kind::Alone {
-        arguments.push("--test-threads=1".to_owned());
-    }
-    arguments
+fn kind_of(binary: (&str, &str)) -> Kind {
+    if ALONE.contains(&binary) { Kind::Alone } else { Kind::Beside }
 }
 
 fn of_group(built: &Built, group: &'static Group) -> Option<Job> {
@@ -154,19 +140,26 @@ fn of_group(built: &Built, group: &'static Group) -> Option<Job> {
     let is_of_it =
         |test: &&String| groups::of_test(binary, test).is_some_and(|of| of.name == group.name);
     let tests = built.tests.iter().filter(is_of_it).count();
-    let is_alone = ALONE.contains(&binary) || ALONE_GROUPS.contains(&group.name);
-    (tests > 0).then(|| Job {
-        name: format!("{}: {}/{}", group.name, built.package, built.target),
-        group: Some(group),
-        kind: if is_alone { Kind::Alone } else { Kind::Beside },
+    let name = format!("{}: {}/{}", group.name, built.package, built.target);
+    let job = job(built, name, kind_of(binary), vec![group.module()], tests);
+    // Emulated machines take turns among themselves.
+    let kind = if ALONE_GROUPS.contains(&group.name) { Kind::Alone } else { job.kind };
+    (tests > 0).then_some(Job { group: Some(group), kind, ..job })
+}
+
+/// Of the first tier. What is alone on the machine is not beside other tests of its own binary either.
+fn job(built: &Built, name: String, kind: Kind, mut arguments: Vec<String>, tests: usize) -> Job {
+    if kind == Kind::Alone {
+        arguments.push("--test-threads=1".to_owned());
+    }
+    Job {
+        name,
+        group: None,
+        kind,
         program: built.program.clone(),
-        arguments: if ALONE.contains(&binary) {
-            one_at_a_time(Kind::Alone, vec![group.module()])
-        } else {
-            vec![group.module()]
-        },
+        arguments,
         directory: built.directory.clone(),
         tests,
         last: None,
-    })
+    }
 }
