@@ -27,7 +27,8 @@ pub struct Step {
     pub memory: Vec<(NodeId, u64)>,
 }
 
-/// What these probes would do on this site, in this order, in so many seconds or in those of their effort.
+/// What these probes would do on this site, in this order, within the budget or, without one, in the time of their
+/// effort.
 /// Nothing is touched.
 pub fn plan(probes: &[&dyn Probe], site: &Site<'_>, budget_s: Option<f64>) -> Vec<Step> {
     let timing = Timing::shared(site.effort, budget_s, probes.len());

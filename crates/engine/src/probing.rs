@@ -48,7 +48,7 @@ impl Timing {
         Self { budget: Duration::from_secs(budget), warm_up: Duration::from_millis(warm_up) }
     }
 
-    /// The same of each of so many probes that share so many seconds, where these are given.
+    /// The same for each of several probes that share a budget, if there is one.
     pub fn shared(effort: Effort, budget_s: Option<f64>, probes: usize) -> Self {
         let timing = Self::of(effort);
         let share = budget_s.map(|seconds| Duration::from_secs_f64(seconds / probes.max(1) as f64));

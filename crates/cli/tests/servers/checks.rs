@@ -18,7 +18,7 @@ fn run(bench: &Bench, arguments: &[&str]) -> Output {
     run_at(50.0, bench, arguments)
 }
 
-/// The same on one that gives so many calls a second.
+/// The same on a database that answers `rate` calls a second.
 fn run_at(rate: f64, bench: &Bench, arguments: &[&str]) -> Output {
     let all = [&["far.toml"], &SHORT[..], arguments].concat();
     bench.simulate("hopcost.db", &all, Gives { rate, cost: 0.3 })

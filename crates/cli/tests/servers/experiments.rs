@@ -28,7 +28,7 @@ const RESTLESS: [&str; 3] = ["ns_last_pid", "/random/", "perf_event_max_sample_r
 
 /// Enough to measure something, and no more.
 const SHORT: [&str; 4] = ["--quick", "--set=units=8", "--set=window=20ms", "--set=guard=5ms"];
-/// Rows, where a scale is no number of warehouses.
+/// The scale of data sets whose scale is a number of rows, not of warehouses.
 const FEW_ROWS: &str = "--scale=20000";
 
 /// Where a machine of one node has nothing to compare, it is tried on an emulated one.
@@ -115,7 +115,7 @@ impl Trials {
         self.kill(&arguments);
     }
 
-    /// At least so many measured something, and each of them was killed.
+    /// At least `least` experiments measured something, and each of these was killed.
     pub fn were_killed(&self, least: usize) {
         let Self { measured, killed, .. } = *self;
         assert!(measured >= least, "only {measured} measured something");

@@ -1,4 +1,5 @@
-//! Which blocks count: those that a verdict is of. What is told of a level beside the verdict is of no others.
+//! Which blocks count: those that a verdict is of. The level's other figures are of the same
+//! blocks.
 
 use std::collections::BTreeSet;
 
