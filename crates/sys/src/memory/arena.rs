@@ -72,6 +72,7 @@ unsafe impl Allocator for Arena {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::locate;
     use crate::{Root, topology};
 
     fn arena(bytes: usize, pages: PageSize) -> Arena {
@@ -105,5 +106,27 @@ mod tests {
         assert_eq!(small.on_pages(PageSize::Base), [16 << 20, 16 << 20]);
         assert_eq!(small.on_pages(PageSize::Transparent), [0, 16 << 20]);
         assert_eq!(small.locality().pages(), (16 << 20) / 4096);
+        let mut found = Vec::new();
+        while found.len() < 5 && found.iter().all(|bytes| *bytes < 15 << 20) {
+            found.push(arena(16 << 20, PageSize::Transparent).on_pages(PageSize::Transparent)[0]);
+        }
+        assert!(found.last() >= Some(&(15 << 20)) || !kernel_has_large_pages(), "{found:?}");
+    }
+
+    /// It gives none if they are switched off, and none for a while after it found no whole one.
+    fn kernel_has_large_pages() -> bool {
+        const BYTES: usize = 16 << 20;
+        let writable = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping of our own, written within its bounds and unmapped once.
+        unsafe {
+            let start = libc::mmap(std::ptr::null_mut(), BYTES, writable, flags, -1, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            libc::madvise(start, BYTES, libc::MADV_HUGEPAGE);
+            start.cast::<u8>().write_bytes(1, BYTES);
+            let found = locate::page_size(&(start as usize..start as usize + BYTES));
+            libc::munmap(start, BYTES);
+            found.is_some_and(|(pages, _)| pages == PageSize::Transparent)
+        }
     }
 }
