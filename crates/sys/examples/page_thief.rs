@@ -1,10 +1,11 @@
 //! For tests: moves a share of another process's pages to another node, behind its back.
 //!
-//! `page_thief PID PERCENT NODE BYTES` waits until the process has a mapping of at least BYTES whose
-//! pages have all arrived, and not on NODE; moves every so-many-th of its pages there, and says how
-//! many.
+//! `page_thief PID PERCENT NODE BYTES` waits until the process has bound a mapping of at least BYTES to a
+//! node and its pages have all arrived, and not on NODE; moves every so-many-th of its pages there, and says
+//! how many.
 #![allow(unsafe_code, clippy::print_stdout)]
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ fn main() {
     assert_eq!(moved, victims.len(), "every victim must have moved");
 }
 
-/// The first mapping of that size whose pages are all there, and have stopped changing.
+/// The first mapping of that size that was bound to a node, whose pages are all there, and have stopped changing.
 fn wait_for_mapping(pid: usize, bytes: usize, elsewhere_than: usize) -> Range<usize> {
     let mut last = None;
     for _ in 0..600 {
@@ -58,8 +59,16 @@ fn split_huge_pages(pid: usize, range: &Range<usize>) {
     }
 }
 
-/// All mappings of at least `bytes` that are completely resident.
+/// The starts of what was bound to a node: a heap that happens to be full is nobody's data.
+fn bound(pid: usize) -> BTreeSet<usize> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/numa_maps")).unwrap_or_default();
+    let bound = maps.lines().filter_map(|line| line.split_once(" bind:"));
+    bound.filter_map(|(start, _)| usize::from_str_radix(start, 16).ok()).collect()
+}
+
+/// All bound mappings of at least `bytes` that are completely resident.
 fn mappings(pid: usize, bytes: usize) -> Vec<Range<usize>> {
+    let bound = bound(pid);
     let smaps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default();
     let (mut current, mut found) = (0..0, Vec::new());
     for line in smaps.lines() {
@@ -72,6 +81,7 @@ fn mappings(pid: usize, bytes: usize) -> Vec<Range<usize>> {
         } else if let ("Rss:", Some(Ok(kib))) = (first, second.map(str::parse::<usize>))
             && current.len() >= bytes
             && kib << 10 == current.len()
+            && bound.contains(&current.start)
         {
             found.push(current.clone());
         }

@@ -38,11 +38,11 @@ const BEFORE: &str = "\
     trap 'echo $was > $balancing; echo always > $huge; umount /sys/kernel/debug' EXIT
 ";
 
-/// A run whose data is moved behind its back.
+/// A run whose data is moved behind its back: it ends as soon as that is seen, and a slow thief has a minute.
 pub fn moved_data(percent: u32) -> String {
     format!(
         "{CACHE}{BEFORE}\
-         {RUN} --budget 20s > run & run=$!
+         {RUN} --budget 1m > run & run=$!
          {WORKING}
          page_thief $run {percent} 1 3000000 || exit 1
          wait $run; echo $? > code"
