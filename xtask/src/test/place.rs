@@ -12,7 +12,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::{is_root, project, target};
+use crate::{command, is_root, project, target};
 
 use super::build::{self, Built};
 use super::job::Job;
@@ -22,6 +22,10 @@ use super::lock::Turn;
 const OF_ROOT: [&str; 2] = ["/var/lib/hopcost", "/var/cache/hopcost"];
 /// Where the temporary directory of a test may be: where the project is not.
 const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/mnt"];
+
+const UNSHARED: [&str; 3] = ["--mount", "--propagation", "private"];
+const NO_NAMESPACE: &str = "root's tests need a mount namespace each, which this root may not have (a container without \
+                            CAP_SYS_ADMIN, a chroot): run them as an ordinary user";
 
 /// What a job sees: the directory that is its own, that of all jobs, and the binary. Its script ends in the job.
 const ENTER: &str = r#"set -e
@@ -62,6 +66,8 @@ impl Place {
         let lock = File::create(root.join("lock"))?;
         lock.lock()?;
         if is_root() {
+            let mut unshare = Command::new("unshare");
+            command::output(unshare.args(UNSHARED).arg("true")).context(NO_NAMESPACE)?;
             for directory in OF_ROOT {
                 fs::create_dir_all(directory).context(directory)?;
             }
@@ -85,7 +91,7 @@ impl Place {
         let mut command = if is_root() {
             let temporary = temporary();
             let mut command = Command::new("unshare");
-            command.args(["--mount", "--propagation", "private", "sh", "-c", ENTER, "enter"]);
+            command.args(UNSHARED).args(["sh", "-c", ENTER, "enter"]);
             command.arg(&own.directory).arg(&shared).arg(temporary).arg(&job.program);
             command.env("TMPDIR", temporary).env("HOPCOST_TEST_CACHE", temporary.join("kept"));
             command
