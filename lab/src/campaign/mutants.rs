@@ -1,9 +1,10 @@
 //! Mutants: small changes to the code that a test should find. cargo-mutants makes them, from PATH.
 //!
 //! Method: twenty are drawn by a seed from all that it lists of six parts of the code. Each is put into a second work
-//! tree, where the binaries that hold these parts' claims are tried. One that no test can find, as it changes nothing
-//! that anybody could see, is named by hand in the document.
+//! tree, where first the unit tests of its own package are tried, then all binaries that hold these parts' claims. One
+//! that no test can find, as it changes nothing that anybody could see, is named by hand in the document.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,6 +20,7 @@ use super::Rounds;
 const SEED: u64 = 1;
 const COUNT: usize = 20;
 const FOUND_AT_LEAST: usize = 19;
+const UNVIABLE: &str = "does not compile";
 const PARTS: [&str; 6] = [
     "crates/engine/src/**",
     "crates/stats/src/**",
@@ -27,7 +29,7 @@ const PARTS: [&str; 6] = [
     "crates/kit/src/targets/sqlite/**",
     "crates/kit/src/targets/postgres/**",
 ];
-/// Where their claims are held, the quickest first.
+/// Where their claims are held.
 const BINARIES: [&str; 12] = [
     "hopcost-stats/lib",
     "hopcost-store/lib",
@@ -42,6 +44,8 @@ const BINARIES: [&str; 12] = [
     "hopcost/alone",
     "xtask/guests",
 ];
+/// What works for ever is found as well.
+const MOST_SECONDS: &str = "900";
 
 /// Tries those that are left.
 pub fn run() -> Result<u8> {
@@ -50,18 +54,26 @@ pub fn run() -> Result<u8> {
     let mutants = drawn()?;
     let tree = tree(&rounds.commit)?;
     for mutant in mutants.iter().skip(rounds.done.len()) {
+        if viable(&rounds.done).count() == COUNT {
+            break;
+        }
         let name = mutant["name"].as_str().context("a mutant without a name")?;
-        let finder = tried(&tree, mutant["diff"].as_str().context("a mutant without a diff")?)?;
+        let finder = tried(&tree, mutant)?;
         rounds.push(format!(
             "`{}` | {}",
             name.replace('|', "\\|"),
             finder.unwrap_or("**nothing**".into())
         ))?;
     }
-    let found = rounds.done.iter().filter(|line| !line.ends_with("**nothing**")).count();
+    let found = viable(&rounds.done).filter(|line| !line.ends_with("**nothing**")).count();
     let summary = format!("{found} of {COUNT} mutants were found, drawn by seed {SEED}.");
     rounds.conclude(&summary, "mutant | found by")?;
     Ok(u8::from(found < FOUND_AT_LEAST))
+}
+
+/// What does not compile is no mutant that a test could find: others are drawn instead.
+fn viable(lines: &[String]) -> impl Iterator<Item = &String> {
+    lines.iter().filter(|line| !line.ends_with(UNVIABLE))
 }
 
 fn drawn() -> Result<Vec<Value>> {
@@ -71,7 +83,7 @@ fn drawn() -> Result<Vec<Value>> {
     let listed = command::output(&mut list)?;
     let all: Vec<Value> = serde_json::from_str(&listed).context("what cargo mutants lists")?;
     println!("lab: mutants: {COUNT} of {}", all.len());
-    Ok(Rng::with_seed(SEED).choose_multiple(all, COUNT))
+    Ok(Rng::with_seed(SEED).choose_multiple(all, 2 * COUNT))
 }
 
 /// A second work tree, with a target directory of its own.
@@ -90,24 +102,54 @@ fn tree(commit: &str) -> Result<PathBuf> {
 }
 
 /// What finds it, if anything does.
-fn tried(tree: &Path, diff: &str) -> Result<Option<String>> {
+fn tried(tree: &Path, mutant: &Value) -> Result<Option<String>> {
+    let text = |key: &str| mutant[key].as_str().with_context(|| format!("a mutant without {key}"));
     let patch = tree.join("target/mutant.diff");
     fs::create_dir_all(tree.join("target"))?;
-    fs::write(&patch, diff)?;
+    fs::write(&patch, text("diff")?)?;
     let git = |arguments: &[&str]| {
         command::run(Command::new("git").args(arguments).arg(&patch).current_dir(tree))
     };
     git(&["apply", "--unidiff-zero"])?;
-    let mut test = cargo();
-    test.args(["xtask", "test"]).args(BINARIES).current_dir(tree).env_remove("CARGO_TARGET_DIR");
-    let output = test.stdout(Stdio::piped()).stderr(Stdio::piped()).output()?;
+    let own = ["test", "--package", text("package")?, "--lib", "--", "--skip", "measured"];
+    let all = [&["xtask", "test"], &BINARIES[..]].concat();
+    let finder = match failure(tree, &own)? {
+        None => failure(tree, &all)?,
+        found => found,
+    };
     git(&["apply", "--unidiff-zero", "--reverse"])?;
+    Ok(finder)
+}
+
+/// What fails if cargo is called like this.
+fn failure(tree: &Path, arguments: &[&str]) -> Result<Option<String>> {
+    let mut test = cargo();
+    let program = test.get_program().to_owned();
+    let limited = [OsStr::new("--kill-after=10"), OsStr::new(MOST_SECONDS), &program];
+    let mut timeout = Command::new("timeout");
+    timeout.args(limited).args(arguments).current_dir(tree).env_remove("CARGO_TARGET_DIR");
+    for (name, value) in test.get_envs() {
+        match value {
+            Some(value) => timeout.env(name, value),
+            None => timeout.env_remove(name),
+        };
+    }
+    test = timeout;
+    let output = test.stdout(Stdio::piped()).stderr(Stdio::piped()).output()?;
     if output.status.success() {
         return Ok(None);
     }
+    if let Some(124 | 137) = output.status.code() {
+        return Ok(Some("the limit of time".to_owned()));
+    }
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let failed: Vec<&str> =
-        said.lines().filter_map(|line| line.strip_prefix("FAILED: ")?.split(" (").next()).collect();
-    let finder = if failed.is_empty() { "the compiler".to_owned() } else { failed.join(", ") };
-    Ok(Some(finder))
+    let failed = |line: &str| {
+        let of_binary = line.strip_prefix("FAILED: ").and_then(|rest| rest.split(" (").next());
+        let of_test = || line.strip_prefix("test ")?.strip_suffix(" ... FAILED");
+        of_binary.or_else(of_test).map(str::to_owned)
+    };
+    let failed: Vec<String> = said.lines().filter_map(failed).collect();
+    let broken = String::from_utf8_lossy(&output.stderr).contains("error: could not compile");
+    ensure!(broken || !failed.is_empty(), "neither a compiler's error nor a failed test: {said}");
+    Ok(Some(if broken { UNVIABLE.to_owned() } else { failed.join(", ") }))
 }
