@@ -27,6 +27,10 @@ const NEEDED: &[(&str, &str)] = &[
     ("groff", "groff-base"),
 ];
 
+/// What single groups need beside that.
+const NEEDED_BY: &[(&str, &str, &str)] =
+    &[("release", "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross")];
+
 /// What is being fetched.
 pub struct Fetching(JoinHandle<Result<()>>);
 
@@ -37,13 +41,14 @@ impl Fetching {
     }
 }
 
-/// Sees to it that all of it is here, while other things go on; what cannot be had is an error at once.
-pub fn ensure_in_background() -> Result<Fetching> {
-    let missing: Vec<&str> = NEEDED
-        .iter()
-        .filter(|(program, _)| !command::exists(program))
-        .map(|(_, package)| *package)
-        .collect();
+/// Sees to it that all of it is here, with what these groups need, while other things go on; what cannot be had is an
+/// error at once.
+pub fn ensure_in_background(groups: &[&str]) -> Result<Fetching> {
+    let of_groups = NEEDED_BY.iter().filter(|(group, ..)| groups.contains(group));
+    let of_groups = of_groups.map(|(_, program, packages)| (program, packages));
+    let needed = NEEDED.iter().map(|(program, package)| (program, package)).chain(of_groups);
+    let missing = needed.filter(|(program, _)| !command::exists(program));
+    let missing: Vec<&str> = missing.flat_map(|(_, packages)| packages.split(' ')).collect();
     if !missing.is_empty() && (!is_root() || !command::exists("apt-get")) {
         bail!(
             "the tests need {}; install with\n    sudo {INSTALL} {}",

@@ -58,14 +58,12 @@ mod release {
     #[test]
     fn it_compiles_for_arm() {
         const TARGET: &str = "aarch64-unknown-linux-gnu";
-        const COMPILER: &str = "aarch64-linux-gnu-gcc";
         let _turn = turn();
         let add = "rustup target add aarch64-unknown-linux-gnu";
         command::output(Command::new("sh").args(["-c", add])).expect(add);
-        assert!(command::exists(COMPILER), "apt-get install gcc-aarch64-linux-gnu");
         let mut check = cargo();
         check.args(["check", "--quiet", "--package", "hopcost", "--target", TARGET]);
-        check.env("CC_aarch64_unknown_linux_gnu", COMPILER);
+        check.env("CC_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-gcc");
         command::output(&mut check).unwrap();
     }
 }

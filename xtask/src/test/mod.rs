@@ -61,8 +61,9 @@ pub fn run(selection: &Selection, rounds: u32) -> Result<u8> {
     let begun = clock::now();
     let verified = Verified::read()?;
     let chosen = choose(selection, &verified)?;
+    let names: Vec<&str> = chosen.iter().map(|group| group.name).collect();
     let before = State::of_machine();
-    let fetching = prerequisites::ensure_in_background()?;
+    let fetching = prerequisites::ensure_in_background(&names)?;
     let mut report = Report::new(begun, &verified);
     let tries_first_tier = !matches!(selection, Selection::Named(_));
     if tries_first_tier {
