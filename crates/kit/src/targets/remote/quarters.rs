@@ -19,14 +19,22 @@ impl Quarters {
     /// Below `home`, after what killed runs left there is gone.
     pub fn take(account: &Account, home: &Path) -> Result<Self, TargetError> {
         clear_up(home);
-        let take = || -> io::Result<Self> {
-            let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(home)?;
-            account.give(directory.path())?;
-            let lock = File::create(directory.path().join(LOCK))?;
-            lock.lock()?;
-            Ok(Self { directory, _lock: lock })
-        };
-        take().map_err(|error| TargetError::Failed(format!("{}: {error}", home.display())))
+        let failed = |error| TargetError::Failed(format!("{}: {error}", home.display()));
+        loop {
+            if let Some(quarters) = Self::try_take(account, home).map_err(failed)? {
+                return Ok(quarters);
+            }
+        }
+    }
+
+    /// None if somebody who clears up came between the lock and our hold of it: then all of it is gone.
+    fn try_take(account: &Account, home: &Path) -> io::Result<Option<Self>> {
+        let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(home)?;
+        account.give(directory.path())?;
+        let path = directory.path().join(LOCK);
+        let lock = File::create(&path)?;
+        lock.lock()?;
+        Ok(path.exists().then_some(Self { directory, _lock: lock }))
     }
 
     /// An empty database at `data` below it. Making one takes seconds, and all of a version are the same: the first
@@ -71,8 +79,9 @@ fn clear_up(home: &Path) {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }
-        let is_left = File::open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
-        if is_left {
+        let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
+        // Held until it is gone, for a run that has just made it.
+        if lock.try_lock().is_ok() {
             // What cannot be removed now is tried again by the next run.
             let _ = fs::remove_dir_all(entry.path());
         }
@@ -81,7 +90,32 @@ fn clear_up(home: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
+
+    #[test]
+    fn who_clears_up_never_takes_a_run_that_begins() {
+        let home = tempfile::tempdir().unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    clear_up(home.path());
+                }
+            });
+            for _ in 0..500 {
+                let quarters = Quarters::take(&Account::OURSELVES, home.path()).unwrap();
+                std::thread::yield_now();
+                let is_there = quarters.path().join(LOCK).exists();
+                if !is_there {
+                    is_over.store(true, Ordering::Relaxed);
+                }
+                assert!(is_there);
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
 
     #[test]
     fn an_empty_database_is_made_once_and_copied() {
