@@ -18,7 +18,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::apt::Apt;
-use crate::{command, target};
+use crate::{command, target, test};
 
 /// Where a package's libraries are, and an image's.
 pub const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
@@ -57,7 +57,7 @@ impl Newer {
         let packages = fs::read_to_string(root.join("packages"))?;
         let mut packages = packages.lines().filter(|file| file.starts_with(self.packages[0]));
         println!("tried on {}: {}", self.name, packages.next().unwrap_or("of no known version"));
-        Ok(root.canonicalize()?)
+        within_reach(&root.canonicalize()?, &std::env::temp_dir().join(self.dir))
     }
 
     /// Fetches, unpacks and leaves out.
@@ -112,6 +112,19 @@ impl Newer {
         files.sort();
         Ok(files)
     }
+}
+
+/// Servers run as users who may not enter the home that the project may be in: where the mounts are a test's own, the
+/// image is mounted in front of it.
+fn within_reach(root: &Path, place: &Path) -> Result<PathBuf> {
+    if std::env::var_os(test::MOUNTS).is_none() {
+        return Ok(root.to_owned());
+    }
+    if !place.is_dir() {
+        fs::create_dir(place)?;
+        command::run(Command::new("mount").arg("--bind").arg(root).arg(place))?;
+    }
+    Ok(place.to_owned())
 }
 
 /// Keeps a program, with the script in front of it, in a directory of the image that has `bin`, `programs` and

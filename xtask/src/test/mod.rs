@@ -22,6 +22,7 @@ use crate::{clock, command, prerequisites, project, tidy};
 pub use build::program;
 pub use groups::{GROUPS, Group};
 use job::{Job, jobs};
+pub use place::MOUNTS;
 use place::Place;
 use queue::Queue;
 use report::Report;

@@ -27,6 +27,9 @@ const UNSHARED: [&str; 3] = ["--mount", "--propagation", "private"];
 const NO_NAMESPACE: &str = "root's tests need a mount namespace each, which this root may not have (a container without \
                             CAP_SYS_ADMIN, a chroot): run them as an ordinary user";
 
+/// Says that a test may mount what it likes: nobody else sees it.
+pub const MOUNTS: &str = "HOPCOST_TEST_MOUNTS";
+
 /// What a job sees: the directory that is its own, that of all jobs, and the binary. Its script ends in the job.
 const ENTER: &str = r#"set -e
 own=$1 shared=$2 temporary=$3
@@ -54,10 +57,11 @@ impl Place {
         let all = target().join("tests");
         fs::create_dir_all(&all)?;
         for entry in all.read_dir()?.flatten() {
-            let is_run = entry.file_name().to_string_lossy().starts_with("run-");
-            let is_over =
-                || File::open(entry.path().join("lock")).is_ok_and(|lock| lock.try_lock().is_ok());
-            if is_run && is_over() {
+            if !entry.file_name().to_string_lossy().starts_with("run-") {
+                continue;
+            }
+            let Ok(lock) = File::open(entry.path().join("lock")) else { continue };
+            if lock.try_lock().is_ok() {
                 fs::remove_dir_all(entry.path())?;
             }
         }
@@ -94,6 +98,7 @@ impl Place {
             command.args(UNSHARED).args(["sh", "-c", ENTER, "enter"]);
             command.arg(&own.directory).arg(&shared).arg(temporary).arg(&job.program);
             command.env("TMPDIR", temporary).env("HOPCOST_TEST_CACHE", temporary.join("kept"));
+            command.env(MOUNTS, "");
             command
         } else {
             let mut command = Command::new(&job.program);
