@@ -4,7 +4,6 @@
 //! tree, where first the unit tests of its own package are tried, then all binaries that hold these parts' claims. One
 //! that no test can find, as it changes nothing that anybody could see, is named by hand in the document.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -123,18 +122,13 @@ fn tried(tree: &Path, mutant: &Value) -> Result<Option<String>> {
 
 /// What fails if cargo is called like this.
 fn failure(tree: &Path, arguments: &[&str]) -> Result<Option<String>> {
-    let mut test = cargo();
-    let program = test.get_program().to_owned();
-    let limited = [OsStr::new("--kill-after=10"), OsStr::new(MOST_SECONDS), &program];
-    let mut timeout = Command::new("timeout");
-    timeout.args(limited).args(arguments).current_dir(tree).env_remove("CARGO_TARGET_DIR");
-    for (name, value) in test.get_envs() {
-        match value {
-            Some(value) => timeout.env(name, value),
-            None => timeout.env_remove(name),
-        };
+    let plain = cargo();
+    let mut test = Command::new("timeout");
+    test.args(["--kill-after=10", MOST_SECONDS]).arg(plain.get_program()).args(arguments);
+    test.current_dir(tree).env_remove("CARGO_TARGET_DIR");
+    for (name, _) in plain.get_envs().filter(|(_, value)| value.is_none()) {
+        test.env_remove(name);
     }
-    test = timeout;
     let output = test.stdout(Stdio::piped()).stderr(Stdio::piped()).output()?;
     if output.status.success() {
         return Ok(None);
