@@ -56,12 +56,14 @@ impl Place {
     pub fn take(binaries: &[Built]) -> Result<Self> {
         let all = target().join("tests");
         fs::create_dir_all(&all)?;
+        // One after the other: a lock that is made and not held yet looks like that of a run that is over.
+        let turn = File::open(&all)?;
+        turn.lock()?;
         for entry in all.read_dir()?.flatten() {
-            if !entry.file_name().to_string_lossy().starts_with("run-") {
-                continue;
-            }
-            let Ok(lock) = File::open(entry.path().join("lock")) else { continue };
-            if lock.try_lock().is_ok() {
+            let is_run = entry.file_name().to_string_lossy().starts_with("run-");
+            let is_over =
+                || File::open(entry.path().join("lock")).is_ok_and(|lock| lock.try_lock().is_ok());
+            if is_run && is_over() {
                 fs::remove_dir_all(entry.path())?;
             }
         }

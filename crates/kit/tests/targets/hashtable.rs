@@ -77,7 +77,7 @@ fn its_memory_is_on_the_pages_asked_for() {
     while found.len() < 5 && found.iter().all(|share| *share < 0.9) {
         found.push(share_on(PageSize::Transparent));
     }
-    // A kernel without any is told by this very proof.
+    // If the kernel has none to give, this proof reports it.
     assert!(found.last() > Some(&0.9) || !kernel_has_large_pages(), "{found:?}");
 }
 

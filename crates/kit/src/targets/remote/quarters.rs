@@ -18,23 +18,18 @@ pub struct Quarters {
 impl Quarters {
     /// Below `home`, after what killed runs left there is gone.
     pub fn take(account: &Account, home: &Path) -> Result<Self, TargetError> {
-        clear_up(home);
-        let failed = |error| TargetError::Failed(format!("{}: {error}", home.display()));
-        loop {
-            if let Some(quarters) = Self::try_take(account, home).map_err(failed)? {
-                return Ok(quarters);
-            }
-        }
-    }
-
-    /// None if somebody who clears up came between the lock and our hold of it: then all of it is gone.
-    fn try_take(account: &Account, home: &Path) -> io::Result<Option<Self>> {
-        let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(home)?;
-        account.give(directory.path())?;
-        let path = directory.path().join(LOCK);
-        let lock = File::create(&path)?;
-        lock.lock()?;
-        Ok(path.exists().then_some(Self { directory, _lock: lock }))
+        let take = || -> io::Result<Self> {
+            // One after the other: a lock that is made and not held yet looks like that of a killed run.
+            let turn = File::open(home)?;
+            turn.lock()?;
+            clear_up(home);
+            let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(home)?;
+            account.give(directory.path())?;
+            let lock = File::create(directory.path().join(LOCK))?;
+            lock.lock()?;
+            Ok(Self { directory, _lock: lock })
+        };
+        take().map_err(|error| TargetError::Failed(format!("{}: {error}", home.display())))
     }
 
     /// An empty database at `data` below it. Making one takes seconds, and all of a version are the same: the first
@@ -79,9 +74,8 @@ fn clear_up(home: &Path) {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }
-        let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
-        // Held until it is gone, for a run that has just made it.
-        if lock.try_lock().is_ok() {
+        let is_left = File::open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
+        if is_left {
             // What cannot be removed now is tried again by the next run.
             let _ = fs::remove_dir_all(entry.path());
         }
@@ -90,30 +84,21 @@ fn clear_up(home: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-
     use super::*;
 
     #[test]
     fn who_clears_up_never_takes_a_run_that_begins() {
         let home = tempfile::tempdir().unwrap();
-        let is_over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
-                    clear_up(home.path());
-                }
-            });
-            for _ in 0..500 {
+        let take = || {
+            for _ in 0..2000 {
                 let quarters = Quarters::take(&Account::OURSELVES, home.path()).unwrap();
                 std::thread::yield_now();
-                let is_there = quarters.path().join(LOCK).exists();
-                if !is_there {
-                    is_over.store(true, Ordering::Relaxed);
-                }
-                assert!(is_there);
+                assert!(quarters.path().join(LOCK).exists());
             }
-            is_over.store(true, Ordering::Relaxed);
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(take);
+            scope.spawn(take);
         });
     }
 
