@@ -34,7 +34,6 @@ pub const MOUNTS: &str = "HOPCOST_TEST_MOUNTS";
 const ENTER: &str = r#"set -e
 own=$1 shared=$2 temporary=$3
 shift 3
-readlink /proc/self/ns/mnt > "$own/namespace"
 mount --bind "$own/state" /var/lib/hopcost
 mount --bind "$own/cache" /var/cache/hopcost
 mount --bind "$own/files" "$temporary"
@@ -157,10 +156,20 @@ pub struct Own {
 }
 
 impl Own {
+    /// How the kernel tells of a namespace in which its directory of hopcost's state is mounted. Before that comes the
+    /// way to its run on the project's own file system.
+    fn mounted(&self) -> String {
+        let name = |path: Option<&Path>| {
+            path.and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned()
+        };
+        let (run, job) = (name(self.directory.parent()), name(Some(&self.directory)));
+        format!("/{run}/{job}/state {} ", OF_ROOT[0])
+    }
+
     /// The processes that are still in it: their numbers and command lines.
     pub fn processes(&self) -> Vec<(u32, String)> {
-        let namespace = fs::read_to_string(self.directory.join("namespace")).ok();
         let directory = self.directory.to_string_lossy().into_owned();
+        let mounted = self.mounted();
         let mut left = Vec::new();
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
@@ -174,14 +183,61 @@ impl Own {
             };
             let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
             let line = String::from_utf8_lossy(&line).replace('\0', " ");
-            let is_in = match &namespace {
-                Some(namespace) => link("ns/mnt") == namespace.trim(),
-                None => line.contains(&directory) || link("cwd").starts_with(&directory),
+            let is_in = if is_root() {
+                // Not by the namespace's number, which the kernel gives to the next one as soon as it is free.
+                let mounts = fs::read_to_string(entry.path().join("mountinfo")).unwrap_or_default();
+                mounts.contains(&mounted)
+            } else {
+                line.contains(&directory) || link("cwd").starts_with(&directory)
             };
             if is_in {
                 left.push((pid, line));
             }
         }
         left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Stdio};
+    use std::time::Duration;
+
+    use super::super::job::Kind;
+    use super::*;
+
+    fn job(name: &str, program: &str, arguments: &[&str]) -> Job {
+        Job {
+            name: name.to_owned(),
+            group: None,
+            kind: Kind::Beside,
+            program: program.into(),
+            arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
+            directory: project().to_owned(),
+            tests: 0,
+            last: None,
+        }
+    }
+
+    fn begin(place: &Place, job: &Job) -> (Child, Own) {
+        let (mut command, own) = place.command(job).unwrap();
+        (command.stdin(Stdio::null()).spawn().unwrap(), own)
+    }
+
+    #[test]
+    fn a_job_that_is_over_has_left_nothing_of_another() {
+        let place = Place::take(&[]).unwrap();
+        let (mut short, over) = begin(&place, &job("short", "true", &[]));
+        assert!(short.wait().unwrap().success());
+        let (mut long, going) = begin(&place, &job("long", "sleep", &["60"]));
+        let is_there = || going.processes().iter().any(|(_, line)| line.contains("sleep 60"));
+        let begun = crate::clock::now();
+        while is_root() && !is_there() && crate::clock::now() - begun < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let found = (over.processes(), !is_root() || is_there());
+        long.kill().unwrap();
+        long.wait().unwrap();
+        assert_eq!(found, (Vec::new(), true));
     }
 }
