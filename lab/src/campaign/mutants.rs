@@ -105,7 +105,7 @@ fn tried(tree: &Path, mutant: &Value) -> Result<Option<String>> {
     let text = |key: &str| mutant[key].as_str().with_context(|| format!("a mutant without {key}"));
     let patch = tree.join("target/mutant.diff");
     fs::create_dir_all(tree.join("target"))?;
-    fs::write(&patch, text("diff")?)?;
+    fs::write(&patch, patch_of(text("file")?, text("diff")?)?)?;
     let git = |arguments: &[&str]| {
         command::run(Command::new("git").args(arguments).arg(&patch).current_dir(tree))
     };
@@ -118,6 +118,12 @@ fn tried(tree: &Path, mutant: &Value) -> Result<Option<String>> {
     };
     git(&["apply", "--unidiff-zero", "--reverse"])?;
     Ok(finder)
+}
+
+/// What `git apply` reads: cargo-mutants writes what it does where the changed file's name should be.
+fn patch_of(file: &str, diff: &str) -> Result<String> {
+    let hunks = diff.find("@@ ").context("a mutant that changes nothing")?;
+    Ok(format!("--- a/{file}\n+++ b/{file}\n{}", &diff[hunks..]))
 }
 
 /// What fails if cargo is called like this.
