@@ -1,16 +1,21 @@
 //! The driver, on a target that takes as long as it is told: pace, latency, counts, places.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use hopcost_core::{
-    Answer, CallError, Counted, CpuId, CpuSet, Histogram, Instance, Known, Load, Locality, Look,
-    Open, Reason, Request, Requests, Seat, Session, Shape, Statement, Stream, TargetError,
-    Workload,
+    Answer, Binding, CallError, Comparison, Counted, CpuId, CpuSet, Effort, Histogram, Instance,
+    Known, Load, Locality, Look, Open, Reason, Request, Requests, Response, Scale, Seat, Session,
+    Shape, Statement, Stream, TargetError, Workload,
 };
+use hopcost_engine::Silent;
+use hopcost_engine::comparing::Bench;
 use hopcost_engine::driver::{Ask, Crew, Muster, Patience, Tally, Work};
+use hopcost_engine::pilot::{Wishes, pace};
+use hopcost_engine::plan::{Placement, Plan, Point};
 use hopcost_sys::quiet::stolen_ticks_of;
-use hopcost_sys::{affinity, clock};
+use hopcost_sys::{Root, affinity, clock, topology};
 
 /// Takes `call` for each call, and `stall` for the one of this number.
 #[derive(Default)]
@@ -257,4 +262,62 @@ fn a_cpu_that_is_not_there_is_told() {
     let error =
         std::thread::scope(|scope| Crew::start(scope, work, &muster).err()).unwrap().to_string();
     assert!(error.contains("CPU 4711"), "{error}");
+}
+
+/// One level at one to five streams: how does throughput grow?
+fn growing() -> (Comparison, Plan) {
+    let comparison = Comparison {
+        target: None,
+        dataset: "nothing".into(),
+        scale: Scale { quick: 1, full: 1 },
+        workload: "numbers".into(),
+        factor: "streams".into(),
+        levels: Vec::new(),
+        streams: (1..=5).collect(),
+        load: Load::default(),
+        response: Response::CallsPerSecond,
+        find_worst: false,
+        spread: false,
+        find_scaling: true,
+        claims: Vec::new(),
+    };
+    let placement = Placement { workers: vec![first_cpu()], ..Placement::default() };
+    let plan = Plan {
+        bindings: vec![Binding::default()],
+        placements: vec![vec![placement]],
+        levels: vec!["all".into()],
+        points: (1..=5).map(|streams| Point { streams, level: 0 }).collect(),
+        left_out: Vec::new(),
+        boundaries: vec![Vec::new()],
+    };
+    (comparison, plan)
+}
+
+#[test]
+fn a_scaling_model_has_time_for_two_first_looks_at_each_number_of_streams() {
+    let ((comparison, plan), machine) = (growing(), topology::read(&Root::live()));
+    let limit_s = |wishes: Wishes| {
+        let bench = Bench {
+            comparison: &comparison,
+            plan: &plan,
+            instance: &Sleepy::default(),
+            in_process: true,
+            workloads: vec![&Numbers { failing: false }],
+            shape: Shape { rows: 1, sliced: true },
+            ground: &machine,
+            planted: None,
+            hotplug: None,
+            observers: &[],
+            seed: 1,
+            keep_calls: false,
+            stop: &AtomicBool::new(false),
+        };
+        let pace = bench.staff(|staff| pace(staff, &plan, false, &wishes, &mut Silent));
+        pace.unwrap().0.budget_s.unwrap()
+    };
+    let of_long_windows = Wishes { window_s: Some(10.0), ..Wishes::of(Effort::Quick, 1) };
+    // Sixteen units of five blocks of four windows, and a block in four against itself.
+    let expected = 16.0 * 4.0 * 5.25 * 10.06;
+    assert!((limit_s(of_long_windows.clone()) / expected - 1.0).abs() < 0.01);
+    assert!((limit_s(Wishes { budget_s: Some(60.0), ..of_long_windows }) - 60.0).abs() < 1e-9);
 }

@@ -385,6 +385,20 @@ mod tests {
     }
 
     #[test]
+    fn what_lies_behind_the_last_piece_is_not_given_back() {
+        let all = Memory::map(2 * PIECE_BYTES).unwrap();
+        all.touch();
+        let bytes = PIECE_BYTES + PAGE_BYTES;
+        let mut first = Memory { start: all.start, bytes, gone: 0 };
+        let advised = first.undergo(Act::DontNeed);
+        // Both would unmap it.
+        std::mem::forget(first);
+        advised.unwrap();
+        let states = [0, PIECE_BYTES, bytes].map(|at| state(&all, at));
+        assert_eq!(states, [Some(false), Some(false), Some(true)]);
+    }
+
+    #[test]
     fn shoot_downs_are_those_of_all_cpus() {
         let text = "            CPU0       CPU1\n NMI:  1  2   Non-maskable interrupts\n TLB:      4966    5061   TLB shootdowns\n";
         assert_eq!(shoot_downs_in(text), Some(10_027));
