@@ -62,6 +62,21 @@ impl Rounds {
         Ok(Self { name, commit, file, done: done.lines().map(str::to_owned).collect() })
     }
 
+    /// The commit on which it was tried before, and what came of it; none where there was none.
+    fn before(&self) -> Option<(String, Vec<String>)> {
+        let prefix = format!("{}-", self.name);
+        let files = self.file.parent()?.read_dir().ok()?.flatten();
+        let others = files.filter(|entry| entry.path() != self.file);
+        let named = others.filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let commit = name.strip_prefix(&prefix)?.to_owned();
+            Some((entry.metadata().ok()?.modified().ok()?, commit, entry.path()))
+        });
+        let (_, commit, path) = named.max()?;
+        let lines = fs::read_to_string(path).ok()?;
+        Some((commit, lines.lines().map(str::to_owned).collect()))
+    }
+
     /// Writes down how a round ended, in one line.
     fn push(&mut self, line: String) -> Result<()> {
         println!("lab: {}: {line}", self.name);
