@@ -78,5 +78,9 @@ mod tests {
         assert_eq!(counted(Audit::Trace, 2, &[STATEMENT, PLAN, STATEMENT]), [1, 2]);
         assert_eq!(counted(Audit::Trace, 1, &[STATEMENT, PLAN, OTHERS, PLAN]), [1, 1], "besides");
         assert_eq!(counted(Audit::Statements, 1, &[STATEMENT, PLAN]), [0, 1], "more than asked");
+        // As a server with log_duration writes it of each statement.
+        let time = "2026-01-31 12:00:00.001 UTC [7] LOG:  duration: 0.02 ms\n";
+        assert_eq!(counted(Audit::Trace, 1, &[STATEMENT, time]), [0, 1], "a time is no plan");
+        assert_eq!(counted(Audit::Statements, 1, &[STATEMENT, time]), [1, 1]);
     }
 }
