@@ -9,6 +9,7 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
 
@@ -36,7 +37,7 @@ own=$1 shared=$2 temporary=$3
 shift 3
 mount --bind "$own/state" /var/lib/hopcost
 mount --bind "$own/cache" /var/cache/hopcost
-mount --bind "$own/files" "$temporary"
+mount --bind "$own/t" "$temporary"
 mkdir "$temporary/kept"
 mount --bind "$shared" "$temporary/kept"
 exec "$@"
@@ -47,6 +48,8 @@ pub struct Place {
     root: PathBuf,
     /// Where all test binaries are, as a variable for them.
     programs: (&'static str, PathBuf),
+    /// So many have a directory of their own already.
+    jobs: AtomicU32,
     _lock: File,
 }
 
@@ -79,19 +82,19 @@ impl Place {
         }
         let root = root.canonicalize()?;
         let programs = build::written(binaries, root.join("programs"))?;
-        Ok(Self { root, programs, _lock: lock })
+        Ok(Self { root, programs, jobs: AtomicU32::new(0), _lock: lock })
     }
 
-    /// A directory of this name for a job: the command that runs it there.
+    /// A directory for a job: the command that runs it there.
     pub fn command(&self, job: &Job) -> Result<(Command, Own)> {
-        let name = job.name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-        let own = Own { directory: self.root.join(name) };
-        let _ = fs::remove_dir_all(&own.directory);
-        for part in ["state", "cache", "files"] {
+        // Short: sockets of servers are below it.
+        let number = self.jobs.fetch_add(1, Ordering::Relaxed);
+        let own = Own { directory: self.root.join(number.to_string()) };
+        for part in ["state", "cache", "t"] {
             fs::create_dir_all(own.directory.join(part))?;
         }
         // As the system's own are.
-        fs::set_permissions(own.directory.join("files"), Permissions::from_mode(0o1777))?;
+        fs::set_permissions(own.directory.join("t"), Permissions::from_mode(0o1777))?;
         let shared = self.root.join("kept");
         let mut command = if is_root() {
             let temporary = temporary();
@@ -103,7 +106,7 @@ impl Place {
             command
         } else {
             let mut command = Command::new(&job.program);
-            command.env("TMPDIR", own.directory.join("files")).env("HOPCOST_TEST_CACHE", &shared);
+            command.env("TMPDIR", own.directory.join("t")).env("HOPCOST_TEST_CACHE", &shared);
             command.env("XDG_STATE_HOME", own.directory.join("state"));
             command.env("XDG_CACHE_HOME", own.directory.join("cache"));
             command

@@ -77,7 +77,7 @@ impl Loading<'_> {
         if path.is_dir() {
             return Ok(path);
         }
-        let quarters = Quarters::take(&self.programs.account, self.home)?;
+        let quarters = Quarters::take_for_sockets(&self.programs.account, self.home)?;
         let data = quarters.path().join("data");
         say(heard, "making an empty database", 0.0)?;
         let empty = self.home.join(format!("{}-empty", self.programs.version));
@@ -102,7 +102,7 @@ impl Loading<'_> {
 
     /// A server on a copy of the data, in its home.
     fn start(&self, kept: &Path, home: Home) -> Result<Copy, TargetError> {
-        let quarters = Quarters::take(&self.programs.account, self.home)?;
+        let quarters = Quarters::take_for_sockets(&self.programs.account, self.home)?;
         let data = quarters.path().join("data");
         self.programs.account.copy(kept, &data)?;
         let place = place_of(self.setup, home);

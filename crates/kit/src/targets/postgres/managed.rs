@@ -73,7 +73,7 @@ impl Loading<'_> {
         if path.is_dir() {
             return Ok(path);
         }
-        let quarters = Quarters::take(&self.programs.account, self.home)?;
+        let quarters = Quarters::take_for_sockets(&self.programs.account, self.home)?;
         let data = quarters.path().join("data");
         say(heard, "making an empty database", 0.0)?;
         let empty = self.home.join(format!("{}-empty", self.programs.version));
@@ -117,7 +117,7 @@ impl Loading<'_> {
 
     /// A server on a copy of the data, in its home.
     fn start(&self, kept: &Path, home: Home) -> Result<Copy, TargetError> {
-        let quarters = Quarters::take(&self.programs.account, self.home)?;
+        let quarters = Quarters::take_for_sockets(&self.programs.account, self.home)?;
         let data = quarters.path().join("data");
         self.programs.account.copy(kept, &data)?;
         let shared_buffers = format!("{}MB", self.shared_buffers_mib(home));

@@ -32,6 +32,21 @@ impl Quarters {
         take().map_err(|error| TargetError::Failed(format!("{}: {error}", home.display())))
     }
 
+    /// The same of a server that has a socket of the kernel's in it, whose path must not be long.
+    pub fn take_for_sockets(account: &Account, home: &Path) -> Result<Self, TargetError> {
+        let room = SOCKET_BYTES - BELOW_HOME.len();
+        let too_long = home.as_os_str().len().saturating_sub(room);
+        if too_long > 0 {
+            let plural = if too_long == 1 { "" } else { "s" };
+            return Err(TargetError::Failed(format!(
+                "{}: this path is {too_long} byte{plural} too long for a server's socket below it: name a \
+                 shorter directory with --cache-dir",
+                home.display()
+            )));
+        }
+        Self::take(account, home)
+    }
+
     /// An empty database at `data` below it. Making one takes seconds, and all of a version are the same: the first
     /// is kept in `home`, the others are copies of it.
     pub fn create_database(
@@ -56,6 +71,10 @@ impl Quarters {
 }
 
 const PREFIX: &str = "run-";
+/// The most bytes of a socket's path (`sun_path`, without the zero at its end).
+const SOCKET_BYTES: usize = 107;
+/// The longest that a socket is called below `home`.
+const BELOW_HOME: &str = "/run-123456/.s.PGSQL.54321";
 const LOCK: &str = "lock";
 
 /// Gives a directory its name now that it is whole. Another hopcost may have been quicker: its data is the same.
@@ -100,6 +119,22 @@ mod tests {
             scope.spawn(take);
             scope.spawn(take);
         });
+    }
+
+    #[test]
+    fn a_path_too_long_for_a_socket_is_told_before_a_server_is_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let of_length = |length: usize| {
+            let home = dir.path().join("x".repeat(length - 1 - dir.path().as_os_str().len()));
+            fs::create_dir(&home).unwrap();
+            Quarters::take_for_sockets(&Account::OURSELVES, &home).map(|quarters| {
+                let socket = quarters.path().join(".s.PGSQL.54321");
+                std::os::unix::net::UnixListener::bind(socket).unwrap();
+            })
+        };
+        of_length(81).unwrap();
+        let error = of_length(82).unwrap_err().to_string();
+        assert!(error.contains("1 byte too long") && error.contains("--cache-dir"), "{error}");
     }
 
     #[test]
