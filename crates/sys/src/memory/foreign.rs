@@ -45,29 +45,16 @@ fn any_below(most: usize, n: usize) -> usize {
 impl Foreign {
     /// The largest mapping that a process shares with others.
     pub fn largest_shared(pid: u32) -> io::Result<Option<Self>> {
-        Self::largest(pid, shared)
-    }
-
-    /// The largest mapping that it has to itself.
-    pub fn largest_private(pid: u32) -> io::Result<Option<Self>> {
-        Self::largest(pid, private)
-    }
-
-    fn largest(pid: u32, kind: fn(&str) -> Option<Mapping>) -> io::Result<Option<Self>> {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
-        let largest = maps.lines().filter_map(kind).max_by_key(|(range, _)| range.len());
+        let largest = maps.lines().filter_map(shared).max_by_key(|(range, _)| range.len());
         Ok(largest.map(|(range, page_size)| Self { pid, ranges: vec![range], page_size }))
     }
 
-    /// All large mappings that it has to itself, on pages of the base size.
+    /// All large mappings that it has to itself; its largest alone where that is on huge pages. On others the largest
+    /// is not always what holds the data: the kernel makes one of mappings that touch, such as the arenas of threads.
     pub fn private(pid: u32) -> io::Result<Option<Self>> {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
-        let is_meant = |(range, page_size): &Mapping| {
-            range.len() >= LARGE_BYTES && *page_size == PageSize::Base
-        };
-        let ranges = maps.lines().filter_map(private).filter(is_meant).map(|(range, _)| range);
-        let ranges: Vec<_> = ranges.collect();
-        Ok((!ranges.is_empty()).then_some(Self { pid, ranges, page_size: PageSize::Base }))
+        Ok(private_of(&maps).map(|(ranges, page_size)| Self { pid, ranges, page_size }))
     }
 
     /// How large it is.
@@ -107,6 +94,17 @@ impl Foreign {
 /// Where it lies, and on what pages.
 type Mapping = (Range<usize>, PageSize);
 
+fn private_of(maps: &str) -> Option<(Vec<Range<usize>>, PageSize)> {
+    let large = maps.lines().filter_map(private).filter(|(range, _)| range.len() >= LARGE_BYTES);
+    let large: Vec<Mapping> = large.collect();
+    let (largest, page_size) = large.iter().max_by_key(|(range, _)| range.len())?.clone();
+    if page_size != PageSize::Base {
+        return Some((vec![largest], page_size));
+    }
+    let base = large.into_iter().filter(|(_, page_size)| *page_size == PageSize::Base);
+    Some((base.map(|(range, _)| range).collect(), PageSize::Base))
+}
+
 /// `7f00-7fff rw-p 00000000 00:00 0`, where it can be written to and is no file's.
 fn private(line: &str) -> Option<Mapping> {
     let mut words = line.split_whitespace();
@@ -145,6 +143,23 @@ mod tests {
             let is_fair = |count: &usize| count.abs_diff(fair) * 10 < fair;
             assert!(counts.iter().all(is_fair), "{step} {nodes}: {counts:?}");
         }
+    }
+
+    #[test]
+    fn what_holds_the_data_is_found_beside_larger_mappings_of_threads() {
+        let pool = "77ec00000000-77ec10000000 rw-p 00000000 00:00 0";
+        // Arenas that touch are one, larger than the pool, and hardly touched.
+        let arenas = "7f8d5c1b7000-7f8d6d000000 rw-p 00000000 00:00 0";
+        let small = "7f8d70000000-7f8d70001000 rw-p 00000000 00:00 0";
+        let of = |lines: &[&str]| private_of(&lines.join("\n")).unwrap();
+        let (ranges, page_size) = of(&[pool, arenas, small]);
+        assert_eq!((ranges.len(), page_size), (2, PageSize::Base));
+        assert!(ranges.contains(&(0x77ec_0000_0000..0x77ec_1000_0000)));
+        let huge = "7f10c2000000-7f10ea800000 rw-p 00000000 00:10 9  /anon_hugepage (deleted)";
+        let (ranges, page_size) = of(&[pool, huge]);
+        assert_eq!((ranges.len(), page_size), (1, PageSize::Huge2M));
+        assert_eq!(ranges[0], 0x7f10_c200_0000..0x7f10_ea80_0000);
+        assert_eq!(private_of(small), None);
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl Copy {
         for Wanted { table, .. } in wanted(setup) {
             warden.query(&schema::read_all(&table)).map_err(failed)?;
         }
-        let memory = process.and_then(|pid| Foreign::largest_private(pid).ok().flatten());
+        let memory = process.and_then(|pid| Foreign::private(pid).ok().flatten());
         let ground = memory.map(|memory| Ground::anywhere(memory, home.node));
         let log_writers = threads::of_log(&mut warden).map_err(failed)?;
         warden.limit(Some(AT_ONCE)).map_err(failed)?;
