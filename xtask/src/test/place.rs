@@ -171,7 +171,8 @@ impl Own {
 
     /// The processes that are still in it: their numbers and command lines.
     pub fn processes(&self) -> Vec<(u32, String)> {
-        let directory = self.directory.to_string_lossy().into_owned();
+        // With its end: the directory of job 1 is no beginning of that of job 10.
+        let directory = format!("{}/", self.directory.display());
         let mounted = self.mounted();
         let mut left = Vec::new();
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -191,7 +192,7 @@ impl Own {
                 let mounts = fs::read_to_string(entry.path().join("mountinfo")).unwrap_or_default();
                 mounts.contains(&mounted)
             } else {
-                line.contains(&directory) || link("cwd").starts_with(&directory)
+                is_of(&directory, &line, &link("cwd"))
             };
             if is_in {
                 left.push((pid, line));
@@ -199,6 +200,11 @@ impl Own {
         }
         left
     }
+}
+
+/// Does a process name this directory, or work in it?
+fn is_of(directory: &str, line: &str, cwd: &str) -> bool {
+    line.contains(directory) || format!("{cwd}/").starts_with(directory)
 }
 
 #[cfg(test)]
@@ -225,6 +231,14 @@ mod tests {
     fn begin(place: &Place, job: &Job) -> (Child, Own) {
         let (mut command, own) = place.command(job).unwrap();
         (command.stdin(Stdio::null()).spawn().unwrap(), own)
+    }
+
+    #[test]
+    fn a_job_is_told_from_one_whose_number_begins_as_its_own() {
+        let is_of_first = |line, cwd| is_of("/x/run-7/1/", line, cwd);
+        assert!(is_of_first("mariadbd --socket=/x/run-7/1/t/socket", "/"));
+        assert!(is_of_first("sh", "/x/run-7/1") && is_of_first("sh", "/x/run-7/1/t/data"));
+        assert!(!is_of_first("mariadbd --socket=/x/run-7/10/t/socket", "/x/run-7/10"));
     }
 
     #[test]
