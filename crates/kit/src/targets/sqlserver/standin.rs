@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -165,6 +166,9 @@ fn serve(mut client: impl Read + Write, number: u32, state: &Mutex<State>) -> Op
             kind::LOGIN | kind::TICKET => let_in(&message),
             kind::BATCH => {
                 let sql = narrow(message.get(22..)?);
+                if asks_for_the_lock(&sql) {
+                    wait_for_the_lock(state, number);
+                }
                 let reply = locked(state).answer(&sql, number);
                 locked(state).said.push(sql.clone());
                 let is_cut = locked(state).cut_at.is_some_and(|words| sql.contains(words));
@@ -187,6 +191,20 @@ fn serve(mut client: impl Read + Write, number: u32, state: &Mutex<State>) -> Op
         let mut out = Vec::new();
         packet::put(&mut out, ANSWER, 4096, &answer);
         client.write_all(&out).ok()?;
+    }
+}
+
+fn asks_for_the_lock(sql: &str) -> bool {
+    sql.contains("sp_getapplock") && sql.starts_with("USE master")
+}
+
+/// A server lets whoever asks for a lock wait for it; this one not as long as it is asked to.
+fn wait_for_the_lock(state: &Mutex<State>, number: u32) {
+    for _ in 0..200 {
+        if locked(state).locked_by.is_none_or(|by| by == number) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -286,7 +304,7 @@ impl State {
                 Reply::row(&["Stand-in", &self.engine.to_string(), "here", "here"])
             }
             // It is a database's: everybody has to be in the same.
-            () if sql.contains("sp_getapplock") && sql.starts_with("USE master") => {
+            () if asks_for_the_lock(sql) => {
                 let by = *self.locked_by.get_or_insert(number);
                 Reply::row(&[if by == number { "0" } else { "-1" }])
             }

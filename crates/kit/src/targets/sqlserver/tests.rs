@@ -88,19 +88,6 @@ fn the_binding_is_changed_where_that_is_allowed_and_put_back() {
     }
 }
 
-/// What is said once the server has noticed that nobody is at work any more.
-fn cleared(server: &StandIn) -> String {
-    for _ in 0..500 {
-        match SqlServer.clear(&server.url("me")) {
-            Err(words) if words.contains("another hopcost is at work") => {
-                std::thread::sleep(std::time::Duration::from_millis(10));
-            }
-            said => return said.unwrap(),
-        }
-    }
-    panic!("the lost connection is never noticed");
-}
-
 #[test]
 fn a_connection_that_is_lost_while_the_binding_is_changed_leaves_it_as_it_was() {
     for was in [BOUND, "AUTO"] {
@@ -112,7 +99,7 @@ fn a_connection_that_is_lost_while_the_binding_is_changed_leaves_it_as_it_was() 
         assert_ne!(server.state().affinity, was);
         server.state().cut_at = None;
         // What is written in the server outlives us: `hopcost restore` finds it, as the next run would.
-        let words = cleared(&server);
+        let words = SqlServer.clear(&server.url("me")).unwrap();
         assert!(words.contains(&format!("bound the server to CPU {was} again")), "{words}");
         assert_eq!(server.state().affinity, was);
         assert!(server.state().database.is_none());
