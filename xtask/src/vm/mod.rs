@@ -58,6 +58,7 @@ pub struct Vm {
 }
 
 /// How a boot ended, with all that was printed.
+#[derive(Debug)]
 enum End {
     PoweredOff(String),
     Died(String),
@@ -175,7 +176,9 @@ impl Vm {
                 .stderr(Stdio::null()),
         );
         untar.with_context(|| format!("the guest did not finish; it printed:\n{console}"))?;
-        let exit = fs::read_to_string(out.path().join("exit")).context("no exit code")?;
+        let exit = fs::read_to_string(out.path().join("exit")).with_context(|| {
+            format!("the guest ended before its command did; it printed:\n{console}")
+        })?;
         let exit = exit.trim().parse().context("the guest's exit code")?;
         Ok(Outcome { exit, console, out })
     }
@@ -231,7 +234,8 @@ impl Vm {
     }
 
     /// Reads the console until the guest has powered off or its kernel has died; the time's end is an
-    /// error.
+    /// error, and so is an emulator that somebody ends. A kernel may die without a word, by a fault
+    /// within a fault: then the machine is as good as powered off, and its first process never began.
     fn watch(&self, mut child: Child) -> Result<End> {
         let Some(pipe) = child.stdout.take() else { bail!("qemu has no console") };
         let (sender, lines) = mpsc::channel();
@@ -260,19 +264,48 @@ impl Vm {
                         break Ok(End::Died(console));
                     }
                 }
+                Err(_) if !ready => break Ok(End::Died(console)),
                 Err(RecvTimeoutError::Disconnected) => break Ok(End::PoweredOff(console)),
-                Err(RecvTimeoutError::Timeout) if !ready => break Ok(End::Died(console)),
                 Err(RecvTimeoutError::Timeout) => break Err(console),
             }
         };
         if !matches!(end, Ok(End::PoweredOff(_))) {
             child.kill().context("ending qemu")?;
         }
-        child.wait().context("qemu")?;
+        let status = child.wait().context("qemu")?;
         drop(lines);
         let _ = reader.join();
+        if let Ok(End::PoweredOff(console)) = &end
+            && !status.success()
+        {
+            bail!("the emulator ended with {status}; the guest printed:\n{console}");
+        }
         end.map_err(|console| {
             anyhow!("the guest did not end in {} s; it printed:\n{console}", self.seconds)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watched(script: &str) -> Result<End> {
+        let vm = Vm::new("n2".parse().unwrap(), Kernel::V6_1).seconds(1);
+        let child = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn()?;
+        vm.watch(child)
+    }
+
+    #[test]
+    fn how_a_guest_ends_is_told_apart() {
+        let ends = |script| format!("{:?}", watched(script));
+        assert_eq!(ends("echo hopcost-vm: ready"), r#"Ok(PoweredOff("hopcost-vm: ready\n"))"#);
+        // It is booted again.
+        assert_eq!(ends("echo Booting"), r#"Ok(Died("Booting\n"))"#);
+        assert_eq!(ends("echo Kernel panic; sleep 60"), r#"Ok(Died("Kernel panic\n"))"#);
+        let killed = ends("echo hopcost-vm: ready; kill -9 $$");
+        assert!(killed.contains("the emulator ended with signal: 9"), "{killed}");
+        let slow = ends("echo hopcost-vm: ready; exec sleep 60");
+        assert!(slow.contains("the guest did not end in 1 s"), "{slow}");
     }
 }
