@@ -98,9 +98,10 @@ impl Verified {
                 *seconds_of.entry(group).or_default() += seconds;
             }
         }
+        let at = clock::since_1970();
         for (group, seconds) in seconds_of {
             let digest = digests.get(group).context("a group without files")?.clone();
-            let (at, commit) = (clock::since_1970(), commit.trim().to_owned());
+            let commit = commit.trim().to_owned();
             new.groups.insert(group.to_owned(), Passed { digest, seconds, at, commit });
         }
         new.groups.retain(|name, _| GROUPS.iter().any(|group| group.name == name));
@@ -126,12 +127,19 @@ impl Verified {
         Ok(GROUPS.iter().map(|group| group.name).filter(has_changed).collect())
     }
 
-    /// So many groups that passed longest ago, or never.
+    /// So many groups that passed longest ago, or never. Of equally old ones, as a run of all groups leaves them, the
+    /// longest and the shortest by turns: no run is to get the two longest.
     pub fn tried_longest_ago(&self, count: usize) -> Vec<&'static str> {
-        let mut names: Vec<&str> = GROUPS.iter().map(|group| group.name).collect();
-        names.sort_by_key(|name| self.group(name).map_or(0, |passed| passed.at));
-        names.truncate(count);
-        names
+        let mut left: Vec<&str> = GROUPS.iter().map(|group| group.name).collect();
+        let passed =
+            |name: &str| self.group(name).map_or((0, 0), |passed| (passed.at, passed.seconds));
+        left.sort_by_key(|name| passed(name));
+        let mut oldest = Vec::new();
+        while oldest.len() < count && !left.is_empty() {
+            let of_one_age = left.partition_point(|name| passed(name).0 == passed(left[0]).0);
+            oldest.push(left.remove(if oldest.len() % 2 == 0 { of_one_age - 1 } else { 0 }));
+        }
+        oldest
     }
 }
 
@@ -203,6 +211,20 @@ mod tests {
         let text: String = all.filter(|line| !line.contains("group kerberos")).collect();
         let last = GROUPS.last().unwrap().name;
         assert_eq!(Verified::parse(&text).tried_longest_ago(2), ["kerberos", last]);
+    }
+
+    #[test]
+    fn of_equally_old_groups_the_longest_comes_with_the_shortest() {
+        let seconds = |name| match name {
+            "release" => 700,
+            "guest-shapes" => 400,
+            "server-audit" => 1,
+            _ => 50,
+        };
+        let line = |name| format!("group {name} 0 {} 9 c\n", seconds(name));
+        let text: String = GROUPS.iter().map(|group| line(group.name)).collect();
+        let tried = Verified::parse(&text).tried_longest_ago(3);
+        assert_eq!(tried, ["release", "server-audit", "guest-shapes"]);
     }
 
     #[test]
