@@ -212,6 +212,7 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         let seen = activity.processes.iter().find(|process| process.pid == child.id()).unwrap();
-        assert!(seen.name == "sh" && seen.cpus > 0.2, "{seen:?}");
+        // Of two CPUs that many want.
+        assert!(seen.name == "sh" && seen.cpus > 0.05, "{seen:?}");
     }
 }
