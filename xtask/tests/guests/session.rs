@@ -76,7 +76,10 @@ fn pages_that_stay_leave_a_probe_valid() {
     reads_as_moved(step("unmoved"), 0);
 }
 
+/// What is not bound the kernel would move to whoever reads it, and the probe would rightly call that void.
 const FORBIDDEN: &str = "\
+    balancing=/proc/sys/kernel/numa_balancing; was=$(cat $balancing)
+    echo 0 > $balancing; trap 'echo $was > $balancing' EXIT
     forbid_placement hopcost probe latency --quick --budget 1s --size 4M --json > json || exit 1
     forbid_placement hopcost probe latency --quick --budget 1s --size 4M > text || exit 2
     forbid_placement hopcost doctor > doctor; echo $? > code";
