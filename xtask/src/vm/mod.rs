@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(ends("echo hopcost-vm: ready"), r#"Ok(PoweredOff("hopcost-vm: ready\n"))"#);
         // It is booted again.
         assert_eq!(ends("echo Booting"), r#"Ok(Died("Booting\n"))"#);
-        assert_eq!(ends("echo Kernel panic; sleep 60"), r#"Ok(Died("Kernel panic\n"))"#);
+        assert_eq!(ends("echo Kernel panic; exec sleep 60"), r#"Ok(Died("Kernel panic\n"))"#);
         let killed = ends("echo hopcost-vm: ready; kill -9 $$");
         assert!(killed.contains("the emulator ended with signal: 9"), "{killed}");
         let slow = ends("echo hopcost-vm: ready; exec sleep 60");
