@@ -3,7 +3,7 @@
 //! A test belongs to a group if its path within its binary begins with a module of the group's name (`-` as `_`);
 //! every other test belongs to the first tier, which is tried each time.
 //!
-//! A group is called for by a change of the tests of its packages, of a file whose path begins as one of its paths,
+//! A group is called for by a change of its test binaries' own files, of a file whose path begins as one of its paths,
 //! and of any file that nothing here names.
 
 /// A test binary: its package, and its target there. A package's unit tests are its target `lib` or `bin`.
@@ -44,6 +44,8 @@ const ENGINE: &str = "crates/engine/src/";
 const STORE: &str = "crates/store/";
 const SYS: &str = "crates/sys/";
 const CLI: &str = "crates/cli/src/";
+/// The tests that have to be alone share some of them.
+const SERVERS_FILES: &str = "crates/cli/tests/servers/";
 
 const fn group(
     name: &'static str,
@@ -62,7 +64,7 @@ pub const GROUPS: &[Group] = &[
     group("guest-postgres", &[GUESTS], &[POSTGRES, REMOTE]),
     group("guest-duckdb", &[GUESTS], &[DUCKDB]),
     group("everything", &[SERVERS], &[EXPERIMENTS, "crates/kit/src/experiments.rs", CLI]),
-    group("survey", &[ALONE], &[EXPERIMENTS, "crates/engine/src/survey", CLI]),
+    group("survey", &[ALONE], &[EXPERIMENTS, "crates/engine/src/survey", CLI, SERVERS_FILES]),
     group("faults-postgres", &[SERVERS], &[POSTGRES, REMOTE, "crates/engine/src/driver", SYS]),
     group("faults-mariadb", &[SERVERS], &[MYSQL, REMOTE]),
     group("postgres-rest", &[SERVERS, TARGETS], &[POSTGRES, REMOTE, PGBENCH]),
@@ -131,13 +133,15 @@ impl Group {
             || self
                 .binaries
                 .iter()
-                .filter_map(|(package, _)| tests_of(package))
-                .any(|dir| begins(&dir))
+                .filter_map(tests_of)
+                .filter_map(|tests| path.strip_prefix(&tests))
+                .any(|rest| rest.starts_with(['/', '.']))
     }
 }
 
-fn tests_of(package: &str) -> Option<&'static str> {
-    TESTS.iter().find(|(of, _)| *of == package).map(|(_, dir)| *dir)
+/// How the paths of a binary's own files begin, before `.rs` or `/`.
+fn tests_of((package, target): &Binary) -> Option<String> {
+    TESTS.iter().find(|(of, _)| of == package).map(|(_, dir)| format!("{dir}{target}"))
 }
 
 fn is_named(path: &str) -> bool {
@@ -169,6 +173,10 @@ mod tests {
         let of_mysql = ["faults-mariadb", "mariadb-rest", "mysql-9"];
         assert_eq!(called("crates/kit/src/targets/mysql/wire.rs"), of_mysql);
         assert_eq!(called("crates/kit/tests/targets/main.rs"), ["postgres-rest", "mariadb-rest"]);
+        let of_guests =
+            ["guest-shapes", "guest-limits", "guest-sqlite", "guest-postgres", "guest-duckdb"];
+        assert_eq!(called("xtask/tests/guests/session.rs"), of_guests);
+        assert_eq!(called("xtask/tests/release.rs"), ["release"]);
         for path in [".ci/run", "crates/testkit/src/disk.rs", "xtask/src/vm/mod.rs", "new"] {
             assert_eq!(called(path).len(), GROUPS.len(), "{path}");
         }
