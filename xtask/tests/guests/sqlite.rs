@@ -11,7 +11,7 @@ pub const RUN: &str = "hopcost run remote-memory --scale 20000 --set streams=1 -
                        --set window=0.3s --set guard=20ms --json --store store.db";
 
 pub fn remote_memory() -> String {
-    format!("{CACHE}{RUN} --budget 1s > run")
+    format!("{CACHE}{RUN} --budget 1s > run || [ $? = 1 ]")
 }
 
 /// Each node has been near and far, each arm looked up what it should, and nothing else.
@@ -25,6 +25,8 @@ pub fn places_both_arms(step: Step<'_>, bindings: usize) {
         assert!(far > 100 && near == 0, "the remote arm has {near} and {far} {of}");
     }
     assert_eq!((&result["emulated"], &result["planted"]), (&false.into(), &Value::Null));
-    // A second is no budget for a verdict.
-    assert_eq!(result["verdict"], "INCONCLUSIVE");
+    // A second is no budget for a verdict. On a busy machine a call that does nothing may take so long that its share
+    // of each call refuses one: that is a time, and the claim here is of places.
+    let is_refused_for_time = result["reason"].as_str().unwrap().contains("are the harness's own");
+    assert!(result["verdict"] == "INCONCLUSIVE" || is_refused_for_time, "{}", result["reason"]);
 }
