@@ -177,7 +177,7 @@ const OFF: &str = "\
     kill -INT $(pidof hopcost); wait $run; echo $? > stopped; cat $online > after_stop
     run --budget 60s > /dev/null 2>&1 & run=$!
     fewer $run || exit 2
-    sleep 1; kill -9 $(pidof hopcost); wait $run; cat $online > after_kill
+    kill -9 $(pidof hopcost); wait $run; cat $online > after_kill
     hopcost restore > restore || exit 3
     cat $online > after_restore
     ls -A /var/lib/hopcost > state; echo $all > all";
