@@ -10,3 +10,4 @@ pub mod mariadb;
 pub mod named;
 pub mod postgresql;
 pub mod proxy;
+pub mod transcript;

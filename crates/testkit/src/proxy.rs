@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -21,6 +21,15 @@ struct State {
     resets: AtomicUsize,
     /// Does nothing pass any more, in either direction?
     is_silent: AtomicBool,
+    /// What each client has sent, where that is kept.
+    sent: Option<Mutex<Vec<Sent>>>,
+}
+
+/// What a client has sent.
+#[derive(Clone, Debug, Default)]
+struct Sent {
+    bytes: Vec<u8>,
+    is_over: bool,
 }
 
 const LOOK: Duration = Duration::from_millis(2);
@@ -28,16 +37,26 @@ const LOOK: Duration = Duration::from_millis(2);
 impl Proxy {
     /// Before the server with this socket.
     pub fn before(server: PathBuf) -> Self {
+        Self::with(server, State::default())
+    }
+
+    /// The same, and what clients send is kept.
+    pub fn that_listens_in(server: PathBuf) -> Self {
+        Self::with(server, State { sent: Some(Mutex::default()), ..State::default() })
+    }
+
+    fn with(server: PathBuf, state: State) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let state = Arc::<State>::default();
+        let state = Arc::new(state);
         let of_all = Arc::clone(&state);
         // It lasts as long as the test's process.
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let (state, server) = (Arc::clone(&of_all), server.clone());
+                let number = state.note(None, |_| ());
                 std::thread::spawn(move || {
-                    state.serve(&client, &server);
+                    state.serve(&client, &server, number);
                     // What has come and was not read makes this a reset.
                     drop(client);
                 });
@@ -49,6 +68,21 @@ impl Proxy {
     /// Where to reach the server through it, on loopback.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// How many clients have come since the beginning.
+    pub fn clients(&self) -> usize {
+        self.state.sent().len()
+    }
+
+    /// All that this client has sent, once it has gone.
+    pub fn sent_by(&self, client: usize) -> Vec<u8> {
+        loop {
+            match self.state.sent().get(client) {
+                Some(Sent { bytes, is_over: true }) => return bytes.clone(),
+                _ => sleep(LOOK),
+            }
+        }
     }
 
     /// All connections that there are end with a reset (RST), in the middle of what is asked next.
@@ -63,7 +97,25 @@ impl Proxy {
 }
 
 impl State {
-    fn serve(&self, client: &TcpStream, server: &Path) {
+    fn sent(&self) -> Vec<Sent> {
+        self.sent.as_ref().map_or_else(Vec::new, |sent| {
+            sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        })
+    }
+
+    /// Has a client's number, or one that is new.
+    fn note(&self, client: Option<usize>, note: impl FnOnce(&mut Sent)) -> usize {
+        let Some(sent) = &self.sent else { return 0 };
+        let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let client = client.unwrap_or_else(|| {
+            sent.push(Sent::default());
+            sent.len() - 1
+        });
+        note(&mut sent[client]);
+        client
+    }
+
+    fn serve(&self, client: &TcpStream, server: &Path, number: usize) {
         let begun = self.resets.load(Ordering::SeqCst);
         self.wait();
         let Ok(server) = UnixStream::connect(server) else { return };
@@ -74,7 +126,8 @@ impl State {
                 // Whoever asks next is told.
                 let _ = client.shutdown(Shutdown::Read);
             });
-            let ended = self.take_from(client, &server, begun);
+            let ended = self.take_from(client, &server, begun, number);
+            self.note(Some(number), |sent| sent.is_over = true);
             let _ = server.shutdown(Shutdown::Both);
             ended
         });
@@ -86,6 +139,7 @@ impl State {
         client: &TcpStream,
         mut server: &UnixStream,
         begun: usize,
+        number: usize,
     ) -> std::io::Result<()> {
         let mut buffer = vec![0; 1 << 16];
         while client.peek(&mut buffer)? > 0 {
@@ -94,6 +148,7 @@ impl State {
                 return Ok(());
             }
             let count = (&mut &*client).read(&mut buffer)?;
+            self.note(Some(number), |sent| sent.bytes.extend_from_slice(&buffer[..count]));
             server.write_all(&buffer[..count])?;
         }
         Ok(())

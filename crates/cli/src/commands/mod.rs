@@ -8,6 +8,8 @@ pub mod doctor;
 pub mod drive;
 mod experiment;
 mod fail_if;
+#[cfg(test)]
+mod goldens;
 pub mod list;
 pub mod load;
 pub mod machine;

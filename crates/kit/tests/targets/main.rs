@@ -8,6 +8,7 @@ mod mariadb_rest;
 mod postgres;
 mod postgres_rest;
 mod seen;
+mod traces;
 
 use hopcost_core::{Instance, Session, Setup, Stream};
 use hopcost_testkit::named::{dataset, open, seat, shared_setup as setup, workload};

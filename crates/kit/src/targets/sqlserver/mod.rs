@@ -27,6 +27,8 @@ mod standin;
 #[cfg(test)]
 mod tests;
 mod tokens;
+#[cfg(test)]
+mod traces;
 mod types;
 mod wire;
 mod writers;

@@ -55,6 +55,8 @@ pub struct State {
     /// Look-ups, near and far, which grow with each look.
     pub looked_up: [u64; 2],
     pub said: Vec<String>,
+    /// What each client has sent since it was let in, byte by byte.
+    pub sent: BTreeMap<u32, Vec<u8>>,
 }
 
 /// The server. It lasts as long as the test's process.
@@ -106,6 +108,7 @@ impl StandIn {
             log_writers: vec![0],
             looked_up: [0; 2],
             said: Vec::new(),
+            sent: BTreeMap::new(),
         }));
         let of_all = Arc::clone(&state);
         std::thread::spawn(move || {
@@ -148,7 +151,7 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 /// Serves one connection, to its end or until it is cut.
 fn serve(mut client: impl Read + Write, number: u32, state: &Mutex<State>) -> Option<()> {
     loop {
-        let (kind, message) = message(&mut client)?;
+        let (kind, message) = message(&mut client, number, state)?;
         if locked(state).is_down {
             return None;
         }
@@ -208,16 +211,23 @@ fn wait_for_the_lock(state: &Mutex<State>, number: u32) {
     }
 }
 
-fn message(client: &mut impl Read) -> Option<(u8, Vec<u8>)> {
+fn message(client: &mut impl Read, number: u32, state: &Mutex<State>) -> Option<(u8, Vec<u8>)> {
+    let mut raw = Vec::new();
     let mut message = Vec::new();
     loop {
         let mut head = [0; HEAD];
         client.read_exact(&mut head).ok()?;
-        let (state, length) = Packets::read(&head);
+        raw.extend_from_slice(&head);
+        let (status, length) = Packets::read(&head);
         let start = message.len();
         message.resize(start + length, 0);
         client.read_exact(&mut message[start..]).ok()?;
-        if state & LAST != 0 {
+        raw.extend_from_slice(&message[start..]);
+        if status & LAST != 0 {
+            // Who logs in says its process and its host.
+            if matches!(head[0], kind::BATCH | kind::CALL | kind::BULK) {
+                locked(state).sent.entry(number).or_default().append(&mut raw);
+            }
             return Some((head[0], message));
         }
     }

@@ -33,7 +33,7 @@ fn open_to(
     open_for(("insert_test", "single_row_commit"), address, allow_server_changes, keep_data)
 }
 
-fn open_for(
+pub fn open_for(
     (dataset_named, workload_named): (&str, &str),
     address: &str,
     allow_server_changes: bool,
@@ -61,7 +61,7 @@ fn open_for(
 
 const REQUEST: Request = Request { statement: 0, arguments: [1, 0, 0, 0] };
 
-fn seat() -> Seat {
+pub fn seat() -> Seat {
     Seat { at: Some(NodeId(0)), ..Seat::default() }
 }
 

@@ -1,0 +1,98 @@
+//! Every plan there is, as a text that must not change unnoticed: all experiments, on all databases, on
+//! recorded machines.
+
+use std::fmt::Write as _;
+
+use hopcost_core::{Comparison, Experiment, Known, Machine, Subject};
+use hopcost_kit::targets::TARGETS;
+use hopcost_sys::{Root, topology};
+
+use super::comparison::Prepared;
+use super::experiment;
+use crate::args::ExperimentArgs;
+
+const MACHINES: [&str; 3] = ["vm-n1", "vm-n4s2", "hand-arm-2-sockets"];
+
+#[test]
+fn plans_on_recorded_machines_are_those_that_were() {
+    for name in MACHINES {
+        assert_golden(name, &plans(&machine(name), None));
+    }
+    assert_golden("vm-n1-emulated", &plans(&machine("vm-n1"), Some("nodes=2,remote_ns=80")));
+}
+
+fn assert_golden(name: &str, plans: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../../../../fixtures/goldens");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(format!("plans-{name}"), plans));
+}
+
+/// With more memory than the machines had that were recorded: the plan is wanted, not what does not fit.
+fn machine(name: &str) -> Machine {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");
+    let mut machine =
+        topology::read(&Root::recorded(format!("{dir}/{name}.tree").as_ref()).unwrap());
+    for node in machine.nodes.iter_mut().filter(|node| node.available_bytes.get().is_some()) {
+        node.available_bytes = Known::Is(64 << 30);
+    }
+    machine
+}
+
+/// Each experiment's plans, with the databases for which each is made; what is refused, with the reason.
+fn plans(machine: &Machine, emulate: Option<&str>) -> String {
+    let mut text = String::new();
+    for experiment in experiment::all().unwrap_or_default() {
+        let Subject::Database(comparison) = &experiment.subject else { continue };
+        let mut answers: Vec<(String, Vec<String>)> = Vec::new();
+        for target in targets() {
+            let (answer, takes) = planned(&experiment, comparison, machine, &target, emulate);
+            let target = format!("{target}{takes}");
+            match answers.iter_mut().find(|(known, _)| *known == answer) {
+                Some((_, of)) => of.push(target),
+                None => answers.push((answer, vec![target])),
+            }
+        }
+        let _ = writeln!(text, "# {}", experiment.name);
+        for (answer, targets) in answers {
+            let _ = writeln!(text, "{}\n  {answer}", targets.join(", "));
+        }
+    }
+    text
+}
+
+/// A URL of each database: one that hopcost would start, or one that is never asked.
+fn targets() -> Vec<String> {
+    let started = ["postgres", "mariadb", "mysql"];
+    let url = |name: &str| match name {
+        name if started.contains(&name) => format!("{name}:managed"),
+        "sqlserver" => "sqlserver://db.example/".to_owned(),
+        name => format!("{name}:"),
+    };
+    TARGETS.iter().map(|target| url(target.name())).collect()
+}
+
+/// The plan, or why there is none; and what it takes of the machine.
+fn planned(
+    experiment: &Experiment,
+    comparison: &Comparison,
+    machine: &Machine,
+    target: &str,
+    emulate: Option<&str>,
+) -> (String, String) {
+    let mut args = ExperimentArgs::quick(&experiment.name);
+    args.target = Some(target.to_owned());
+    args.emulate = emulate.map(ToOwned::to_owned);
+    let prepared = match Prepared::new(experiment, comparison, machine, &args) {
+        Ok(prepared) => prepared,
+        Err(failure) => return (format!("{failure}"), String::new()),
+    };
+    match prepared.plan() {
+        Ok(plan) => {
+            let (memory, disk) = prepared.takes(&plan);
+            (serde_json::to_string(&plan).unwrap(), format!(" ({memory} bytes, {disk} of disk)"))
+        }
+        Err(reason) => (format!("refused: {reason}"), String::new()),
+    }
+}
