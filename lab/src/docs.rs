@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Context, Result, bail};
-use hopcost_core::DistanceClass;
+use hopcost_core::{DistanceClass, Metric};
 use hopcost_engine::fail_if::{FIGURES, GRAMMAR};
 use hopcost_engine::format::KEYS;
-use hopcost_engine::judging::METRICS;
 use hopcost_engine::settings::SETTINGS;
 use hopcost_kit::datasets::DATASETS;
 use hopcost_kit::probes::PROBES;
@@ -61,7 +60,12 @@ fn experiments() -> String {
     let keys = KEYS.iter().map(|key| (key.path, key.says));
     table(&mut out, "key", "what it says", keys);
     list(&mut out, "Distances", DistanceClass::ALL.iter().map(|class| class.name()));
-    list(&mut out, "Metrics that can be proved", METRICS.iter().copied());
+    table(
+        &mut out,
+        "metric",
+        "what is claimed of it is a share of",
+        Metric::ALL.iter().map(|m| (m.name(), m.about())),
+    );
     table(&mut out, "target", "what it is", TARGETS.iter().map(|t| (t.name(), t.about())));
     table(&mut out, "data set", "what it is", DATASETS.iter().map(|d| (d.name(), d.about())));
     table(&mut out, "workload", "what it is", WORKLOADS.iter().map(|w| (w.name(), w.about())));

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::histogram::Histogram;
 use crate::ids::{CpuSet, NodeId};
 use crate::known::{Known, Reason};
+use crate::metric::Checks;
 use crate::observer::Observation;
 use crate::probe::Disturbance;
 use crate::proof::Locality;
@@ -90,9 +91,9 @@ pub struct Window {
     pub latency: Histogram,
     /// What was looked up; none where the target cannot tell.
     pub lookups: Option<Lookups>,
-    /// What else the target proved, by metric: so many of so many.
+    /// What else the target proved.
     #[serde(default)]
-    pub proved: BTreeMap<String, [u64; 2]>,
+    pub proved: Checks,
     /// The share of the workers' time that planted distance really took.
     pub planted: f64,
     /// Seconds that the workers spent waiting for their next call to be due.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::distance::DistanceClass;
+use crate::metric::Metric;
 use crate::probe::Effort;
 use crate::proof::PageSize;
 
@@ -206,7 +207,7 @@ pub enum Response {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Claim {
     /// What is counted, such as `remote_lookups`.
-    pub metric: String,
+    pub metric: Metric,
     /// The least share of it, 0 to 1.
     pub least: f64,
     /// At which level.

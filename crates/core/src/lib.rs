@@ -17,10 +17,12 @@ mod emulation;
 mod estimate;
 mod experiment;
 mod finding;
+pub mod gauge;
 mod histogram;
 mod ids;
 mod known;
 mod machine;
+mod metric;
 mod observer;
 mod probe;
 mod proof;
@@ -46,6 +48,7 @@ pub use experiment::{
     Audit, Claim, Comparison, Experiment, Level, Load, Open, Policy, Response, Scale, Spot, Subject,
 };
 pub use finding::{Finding, Severity};
+pub use gauge::{Gauge, Nature};
 pub use histogram::Histogram;
 pub use ids::{CpuId, CpuSet, Id, IdSet, NodeId, NodeSet, ParseSetError};
 pub use known::{Known, Reason};
@@ -53,7 +56,8 @@ pub use machine::{
     Avoided, Cache, CacheKind, Cpu, Device, DeviceKind, HugePool, Limit, Limits, Machine,
     MemoryCache, Node, Rating, Socket, Virtualization,
 };
-pub use observer::{Nature, Observation, Observer, Reading, Scope, Watching};
+pub use metric::{Checks, Metric};
+pub use observer::{Observation, Observer, Reading, Scope, Watching};
 pub use probe::{
     Cell, CellResult, Disturbance, Effort, Outcome, Place, Probe, ProbeError, ProbeReport,
     Recorder, Rig, Site, Warning,
@@ -62,7 +66,7 @@ pub use proof::{Locality, PageSize, Proof, ProofMethod};
 pub use published::{Figure, Published};
 pub use result::{
     Arm, CostSoFar, Details, ExperimentResult, Headline, PointCost, PointSpread, Proved, ProvedBy,
-    Scaling, Tier,
+    Scaling, Tier, Witness,
 };
 pub use scaling::{Contention, ScalingLaw};
 pub use target::{

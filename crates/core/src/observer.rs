@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::gauge::Gauge;
 use crate::known::Reason;
 use crate::machine::Machine;
 
@@ -16,25 +17,13 @@ pub struct Scope<'a> {
     pub workers: &'a [u32],
 }
 
-/// How a reading turns into an observation of a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Nature {
-    /// It only grows: what counts is the difference over the window.
-    Count,
-    /// It goes up and down: what counts is where it stood at the window's end.
-    Level,
-}
-
 /// One number that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// What it is, its unit last: `cpu_user_ms`.
-    pub metric: &'static str,
+    /// What it is.
+    pub gauge: &'static Gauge,
     /// Of what: `cpu 3`, `node 0`; empty for the whole machine.
     pub of: String,
-    /// How it is to be taken.
-    pub nature: Nature,
     /// The number.
     pub value: f64,
 }
@@ -48,6 +37,13 @@ pub struct Observation {
     pub of: String,
     /// The number.
     pub value: f64,
+}
+
+impl Observation {
+    /// Is it one of these?
+    pub fn is(&self, gauge: &Gauge) -> bool {
+        self.metric == gauge.name
+    }
 }
 
 /// Something that watches. A new one is one file in the kit.

@@ -48,7 +48,7 @@ impl fmt::Display for PageSize {
 }
 
 /// How a placement was made or read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProofMethod {
     /// `move_pages` without a target, page by page.
@@ -63,14 +63,21 @@ pub enum ProofMethod {
     BufferDescriptors,
 }
 
-impl fmt::Display for ProofMethod {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl ProofMethod {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
             Self::MovePages => "move_pages",
             Self::NumaMaps => "numa_maps",
             Self::BufferView => "pg_buffercache_numa",
             Self::BufferDescriptors => "dm_os_buffer_descriptors",
-        })
+        }
+    }
+}
+
+impl fmt::Display for ProofMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 

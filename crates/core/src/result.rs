@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::against::Against;
 use crate::estimate::{Estimate, Unit};
 use crate::known::{Known, Reason};
+use crate::metric::Metric;
 use crate::observer::Observation;
 use crate::probe::Disturbance;
+use crate::proof::ProofMethod;
 use crate::scaling::ScalingLaw;
 use crate::verdict::Verdict;
 
@@ -99,11 +101,31 @@ pub enum Tier {
     CpuResidency,
 }
 
+/// Who tells where something was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Witness {
+    /// Every page access, counted by the database.
+    LookUps,
+    /// The pages that each connection touched.
+    PagesTouched,
+    /// The masks of hopcost's own threads.
+    ThreadMasks,
+    /// Parallel workers, as a sample found them.
+    ParallelWorkerSamples,
+    /// Pages, read back in this way.
+    #[serde(untagged)]
+    Pages(ProofMethod),
+    /// What the database proves.
+    #[serde(untagged)]
+    Metric(Metric),
+}
+
 /// A witness of where something was.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProvedBy {
     /// Who tells.
-    pub by: String,
+    pub by: Witness,
     /// The share that was in place, the least of all times it was asked; null where it only counts.
     pub found: Option<f64>,
 }

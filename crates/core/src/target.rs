@@ -16,6 +16,7 @@ use crate::experiment::{Audit, Comparison, Policy};
 use crate::ids::{CpuId, CpuSet, NodeId};
 use crate::known::{Known, Reason};
 use crate::machine::Machine;
+use crate::metric::{Checks, Metric};
 use crate::observer::Reading;
 use crate::proof::{Locality, PageSize};
 use crate::workload::{Request, Shape, Workload};
@@ -170,8 +171,8 @@ pub struct Counted {
     pub planted: Duration,
     /// The CPUs on which its work was last seen.
     pub at: CpuSet,
-    /// What else the target proves, by metric: so many of so many.
-    pub proved: BTreeMap<&'static str, [u64; 2]>,
+    /// What else the target proves.
+    pub proved: Checks,
 }
 
 impl Counted {
@@ -263,7 +264,7 @@ pub trait Target: Sync {
     fn objection(&self, comparison: &Comparison) -> Option<Reason>;
 
     /// Why it can never tell this metric, on such a machine, if it cannot.
-    fn untold(&self, _metric: &str, _emulation: Option<&Emulation>) -> Option<Reason> {
+    fn untold(&self, _metric: Metric, _emulation: Option<&Emulation>) -> Option<Reason> {
         None
     }
 

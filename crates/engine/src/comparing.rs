@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 
 use hopcost_core::{
     Answer, BlockRecord, Comparison, CpuId, CpuSet, Disturbance, Filling, Histogram, Instance,
-    Known, Load, Locality, Look, Machine, Nature, Observation, Observer, Phase, Reading, Reason,
-    Request, Requests, Scope, Seeming, Shape, Statement, Stream, TargetError, Trial, Watching,
-    Window, Workload,
+    Known, Load, Locality, Look, Machine, Metric, Nature, Observation, Observer, Phase, Reading,
+    Reason, Request, Requests, Scope, Seeming, Shape, Statement, Stream, TargetError, Trial,
+    Watching, Window, Workload,
 };
 use hopcost_sys::clock;
 use hopcost_sys::hotplug::Hotplug;
 
 use crate::driver::{Ask, Crew, Muster, Patience, RawCall, Tally, Work};
 use crate::event::{Event, Listener};
-use crate::judging::{IN_PLACE, LEAST_CALLS_FOR_SPREAD, UNSHARED};
+use crate::judging::LEAST_CALLS_FOR_SPREAD;
 use crate::plan::{Placement, Plan};
 use crate::schedule::{Pace, Schedule};
 
@@ -243,19 +243,18 @@ impl Staff<'_> {
         let mut window = summed(&tallies, turn.tested);
         window.begin_s = begin_s;
         window.lookups = counted.lookups;
-        let proved = counted.proved.into_iter();
-        window.proved = proved.map(|(metric, counts)| (metric.to_owned(), counts)).collect();
+        window.proved = counted.proved;
         let is_claimed =
-            |metric: &str| self.bench.comparison.claims.iter().any(|claim| claim.metric == metric);
+            |metric| self.bench.comparison.claims.iter().any(|claim| claim.metric == metric);
         // A database in our own process works where our threads are.
-        if is_claimed(IN_PLACE) && self.bench.in_process {
+        if is_claimed(Metric::AnsweredInPlace) && self.bench.in_process {
             let in_place = tallies.iter().filter(|tally| tally.objection.is_none()).count();
             let all = [in_place as u64, tallies.len() as u64];
-            window.proved.entry(IN_PLACE.to_owned()).or_insert(all);
+            window.proved.entry(Metric::AnsweredInPlace).or_insert(all);
         }
-        if is_claimed(UNSHARED) {
+        if is_claimed(Metric::CoresUnshared) {
             let machine = self.bench.planted.map_or(self.bench.ground, |planted| planted.machine);
-            window.proved.insert(UNSHARED.to_owned(), unshared(machine, &counted.at));
+            window.proved.insert(Metric::CoresUnshared, unshared(machine, &counted.at));
         }
         let worked_s: f64 = tallies.iter().map(|tally| tally.seconds).sum();
         let by_us: Duration = tallies.iter().map(|tally| tally.planted).sum();
@@ -361,13 +360,15 @@ fn summed(tallies: &[Tally], tested: bool) -> Window {
 /// What happened between two readings.
 fn differences(before: &[Reading], after: &[Reading]) -> Vec<Observation> {
     let stood: BTreeMap<(&str, &str), f64> =
-        before.iter().map(|r| ((r.metric, r.of.as_str()), r.value)).collect();
+        before.iter().map(|r| ((r.gauge.name, r.of.as_str()), r.value)).collect();
     let observation = |reading: &Reading| {
-        let value = match reading.nature {
+        let value = match reading.gauge.nature {
             Nature::Level => reading.value,
-            Nature::Count => reading.value - stood.get(&(reading.metric, reading.of.as_str()))?,
+            Nature::Count => {
+                reading.value - stood.get(&(reading.gauge.name, reading.of.as_str()))?
+            }
         };
-        Some(Observation { metric: reading.metric.into(), of: reading.of.clone(), value })
+        Some(Observation { metric: reading.gauge.name.into(), of: reading.of.clone(), value })
     };
     after.iter().filter_map(observation).collect()
 }

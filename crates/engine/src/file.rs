@@ -9,7 +9,7 @@ mod policy;
 use std::fmt;
 
 use hopcost_core::{
-    Claim, Comparison, Experiment, Level, Load, Open, Response, Scale, Spot, Subject,
+    Claim, Comparison, Experiment, Level, Load, Metric, Open, Response, Scale, Spot, Subject,
 };
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -33,8 +33,6 @@ pub struct Vocabulary<'a> {
     pub probes: &'a [&'a str],
     /// Published figures.
     pub published: &'a [&'a str],
-    /// What can be proved.
-    pub metrics: &'a [&'a str],
 }
 
 /// What is wrong with an experiment file, and where.
@@ -330,9 +328,8 @@ fn comparison(file: &File, known: &Vocabulary<'_>) -> Result<Comparison, Flaw> {
     let streams = streams(file.sweep.as_ref())?;
     find.check_streams(&measure.get_ref().response, &streams)?;
     let claims = measure.get_ref().prove.iter();
-    let claims = claims
-        .map(|claim| self::claim(claim, &factor, &levels, known))
-        .collect::<Result<_, _>>()?;
+    let claims =
+        claims.map(|claim| self::claim(claim, &factor, &levels)).collect::<Result<_, _>>()?;
     Ok(Comparison {
         target: subject.target.as_ref().map(|target| target.get_ref().clone()),
         dataset: dataset.get_ref().clone(),
@@ -506,12 +503,7 @@ fn response(text: &Spanned<String>) -> Result<Response, Flaw> {
 }
 
 /// `remote_lookups >= 98% when memory = remote`
-fn claim(
-    text: &Spanned<String>,
-    factor: &str,
-    levels: &[Level],
-    known: &Vocabulary<'_>,
-) -> Result<Claim, Flaw> {
+fn claim(text: &Spanned<String>, factor: &str, levels: &[Level]) -> Result<Claim, Flaw> {
     let words: Vec<&str> = text.get_ref().split_whitespace().collect();
     let [metric, ">=", share, "when", of, "=", level] = words[..] else {
         return Err(Flaw::of(
@@ -528,7 +520,10 @@ fn claim(
         let start = text.span().start + if is_plain { 1 + offset } else { 0 };
         Spanned::new(start..text.span().end, word.to_owned())
     };
-    expect_one_of("metric", &at(metric), known.metrics)?;
+    let Some(metric) = Metric::named(metric) else {
+        let names: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+        return Err(unknown("metric", &at(metric), &names));
+    };
     expect_one_of("factor", &at(of), &[factor])?;
     let names: Vec<&str> = levels.iter().map(|level| level.name.as_str()).collect();
     expect_one_of("level", &at(level), &names)?;
@@ -536,15 +531,19 @@ fn claim(
     let percent = percent.filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(|| {
         Flaw::of(&at(share), format!("'{share}' is no share"), "write 0% to 100%")
     })?;
-    Ok(Claim { metric: metric.to_owned(), least: percent / 100.0, level: level.to_owned() })
+    Ok(Claim { metric, least: percent / 100.0, level: level.to_owned() })
 }
 
 fn expect_one_of(what: &str, word: &Spanned<String>, known: &[&str]) -> Result<(), Flaw> {
     if known.contains(&word.get_ref().as_str()) {
         return Ok(());
     }
+    Err(unknown(what, word, known))
+}
+
+fn unknown(what: &str, word: &Spanned<String>, known: &[&str]) -> Flaw {
     let advice = format!("{}known: {}", nearest(word.get_ref(), known), list(known));
-    Err(Flaw::of(word, format!("there is no {what} '{}'", word.get_ref()), advice))
+    Flaw::of(word, format!("there is no {what} '{}'", word.get_ref()), advice)
 }
 
 /// What a word of a level stands for, where it is written.

@@ -112,14 +112,8 @@ mod tests {
 
     /// The keys that the reader itself names when it meets one that it does not know.
     fn known_to_the_reader(text: &str) -> BTreeSet<String> {
-        let none = Vocabulary {
-            targets: &[],
-            datasets: &[],
-            workloads: &[],
-            probes: &[],
-            published: &[],
-            metrics: &[],
-        };
+        let none =
+            Vocabulary { targets: &[], datasets: &[], workloads: &[], probes: &[], published: &[] };
         let error = read_experiment("x", text, &none).unwrap_err();
         let known = error.advice.split("known: ").nth(1).unwrap_or_else(|| panic!("{error}"));
         known.split(", ").map(str::to_owned).collect()

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Against, Cell, CellResult, Estimate, Headline, Histogram, Known, Locality, Lookups, NodeId,
-    Observation, Outcome, PageSize, Phase, Place, Proof, ProofMethod, Proved, Spread, Unit,
-    Verdict, Window,
+    Against, Cell, CellResult, Estimate, Headline, Histogram, Known, Locality, Lookups, Metric,
+    NodeId, Observation, Outcome, PageSize, Phase, Place, Proof, ProofMethod, Proved, Spread, Unit,
+    Verdict, Window, gauge,
 };
 
 use super::*;
@@ -274,11 +274,11 @@ fn block(number: u64) -> BlockRecord {
             distinct_pages: BTreeMap::from([(NodeId(1), 500)]),
         }),
         planted: 0.03,
-        proved: [("committed_calls".to_owned(), [7, 8])].into(),
+        proved: [(Metric::CommittedCalls, [7, 8])].into(),
         waited_s: 0.0,
         cpus: hopcost_core::CpuSet::from_iter([hopcost_core::CpuId(3)]),
         observations: vec![Observation {
-            metric: "cpu_user_ms".into(),
+            metric: gauge::CPU_USER_MS.name.into(),
             of: "cpu 3".into(),
             value: 190.0,
         }],

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{Arm, Details};
+use hopcost_core::{Arm, Details, gauge};
 
 use crate::number::plural;
 
@@ -37,7 +37,7 @@ fn line(arm: &Arm) -> Option<String> {
 
 fn looks(arm: &Arm) -> Looks {
     let mut looks = Looks::new();
-    for seen in arm.observed.iter().filter(|seen| seen.metric == "parallel_worker_samples") {
+    for seen in arm.observed.iter().filter(|seen| seen.is(gauge::PARALLEL_WORKER_SAMPLES)) {
         let Some(place) = seen.of.strip_prefix("node ") else { continue };
         let (node, leader) = place.split_once(", leader on node ").unwrap_or((place, ""));
         looks.entry(leader.to_owned()).or_default().push((node.to_owned(), seen.value));
@@ -58,7 +58,7 @@ mod tests {
             Sample::compared("x", Verdict::Cost, 0.1, 0.01).result.details.expect("a comparison");
         assert!(lines(&details).is_empty(), "nobody worked in parallel");
         let seen = |of: &str, value| Observation {
-            metric: "parallel_worker_samples".into(),
+            metric: gauge::PARALLEL_WORKER_SAMPLES.name.into(),
             of: of.into(),
             value,
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hopcost_core::{
     Arm, BlockRecord, CostSoFar, CpuId, CpuSet, Details, Disturbance, Estimate, ExperimentResult,
     Headline, Histogram, Known, Locality, Lookups, NodeId, Observation, PageSize, Phase, PointCost,
-    ProofMethod, Proved, ProvedBy, Tier, Trial, Unit, Verdict, Window,
+    ProofMethod, Proved, ProvedBy, Tier, Trial, Unit, Verdict, Window, Witness, gauge,
 };
 
 use crate::page::{Page, Section};
@@ -133,7 +133,7 @@ fn details(point: f64, half: f64) -> Details {
         acquisitions: Some([17_399_824, 0]),
         distinct_pages: Some([61_000, 0]),
         observed: vec![Observation {
-            metric: "context_switches".into(),
+            metric: gauge::CONTEXT_SWITCHES.name.into(),
             of: String::new(),
             value: 41.0,
         }],
@@ -160,9 +160,9 @@ fn details(point: f64, half: f64) -> Details {
         ],
         tier: Some(Tier::EngineCounters),
         proved_by: vec![
-            ProvedBy { by: "look_ups".into(), found: None },
-            ProvedBy { by: "move_pages".into(), found: Some(1.0) },
-            ProvedBy { by: "thread_masks".into(), found: None },
+            ProvedBy { by: Witness::LookUps, found: None },
+            ProvedBy { by: Witness::Pages(ProofMethod::MovePages), found: Some(1.0) },
+            ProvedBy { by: Witness::ThreadMasks, found: None },
         ],
         placebo: Some(estimate(-0.002, 0.008)),
         harness_ns_per_call: 36.0,
@@ -208,13 +208,12 @@ fn window(trial: &Trial, place: usize, tested: bool) -> Window {
     let slow = if tested && trial.level > 0 { 0.95 } else { 1.0 };
     let node = NodeId(trial.binding as u32);
     let lookups = BTreeMap::from([(node, 90_000 + (wobble * 100.0) as u64)]);
-    let observed =
-        (0..2).flat_map(|cpu| {
-            let busy = if cpu == trial.binding { 190.0 } else { 20.0 + wobble };
-            [("cpu_user_ms", busy), ("cpu_idle_ms", 200.0 - busy)].map(|(metric, value)| {
-                Observation { metric: metric.into(), of: format!("cpu {cpu}"), value }
-            })
-        });
+    let observed = (0..2).flat_map(|cpu| {
+        let busy = if cpu == trial.binding { 190.0 } else { 20.0 + wobble };
+        [(gauge::CPU_USER_MS, busy), (gauge::CPU_IDLE_MS, 200.0 - busy)].map(|(gauge, value)| {
+            Observation { metric: gauge.name.into(), of: format!("cpu {cpu}"), value }
+        })
+    });
     Window {
         tested,
         begin_s,

@@ -1,6 +1,8 @@
 //! The little phrases that every form of a report shares.
 
-use hopcost_core::{Details, Estimate, ExperimentResult, Headline, Known, Tier, Unit};
+use hopcost_core::{
+    Details, Estimate, ExperimentResult, Headline, Known, Metric, Tier, Unit, Witness,
+};
 
 use crate::number::{figure, margin};
 
@@ -65,14 +67,15 @@ pub const fn tier(tier: Tier) -> &'static str {
 /// The same with its witnesses; none where nothing was measured.
 pub fn known_by(details: &Details) -> Option<String> {
     let witness = |seen: &hopcost_core::ProvedBy| {
-        let name = match seen.by.as_str() {
-            "look_ups" => "counts of look-ups",
-            "pages_touched" => "the pages that each connection touched",
-            "thread_masks" => "threads' masks and CPUs",
-            "answered_in_place" => "workers' masks and CPUs",
-            "log_writer_in_place" => "the log writer's mask and CPU",
-            "parallel_worker_samples" => "parallel workers, sampled",
-            other => other,
+        let name = match seen.by {
+            Witness::LookUps => "counts of look-ups",
+            Witness::PagesTouched => "the pages that each connection touched",
+            Witness::ThreadMasks => "threads' masks and CPUs",
+            Witness::ParallelWorkerSamples => "parallel workers, sampled",
+            Witness::Pages(method) => method.name(),
+            Witness::Metric(Metric::AnsweredInPlace) => "workers' masks and CPUs",
+            Witness::Metric(Metric::LogWriterInPlace) => "the log writer's mask and CPU",
+            Witness::Metric(metric) => metric.name(),
         };
         let found = seen.found.map_or(String::new(), |share| format!(" ({})", share_found(share)));
         format!("{name}{found}")

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use hopcost_core::{
-    Answer, Audit, CallError, CpuId, CpuSet, Instance, Known, Look, Node, NodeId, Parallel,
+    Answer, Audit, CallError, CpuId, CpuSet, Instance, Known, Look, Metric, Node, NodeId, Parallel,
     ProofMethod, Request, Seat, Setup, Stream,
 };
 use hopcost_sys::affinity;
@@ -65,7 +65,7 @@ fn answers(instance: &dyn Instance, setup: &Setup<'_>) -> Vec<Answer> {
         answer
     });
     let answers = answers.collect();
-    if let Some(answered) = session.counted().proved.get("answered_in_place") {
+    if let Some(answered) = session.counted().proved.get(&Metric::AnsweredInPlace) {
         assert_eq!(*answered, [1, 1]);
     }
     answers
@@ -107,7 +107,7 @@ fn rows_that_are_loaded_are_counted_once() {
             }
         }
         for session in &mut sessions {
-            assert_eq!(session.counted().proved["rows_counted"], [calls * 5_000; 2]);
+            assert_eq!(session.counted().proved[&Metric::RowsCounted], [calls * 5_000; 2]);
         }
     }
     assert!(instance.plans().unwrap()[0].contains("5000 rows by an appender"));
@@ -125,9 +125,9 @@ fn each_call_is_written_down_once() {
                 audited.execute(&requests.next()).unwrap();
                 beside.execute(&requests.next()).unwrap();
             }
-            assert_eq!(audited.counted().proved["audited_as_asked"], [calls; 2], "{audit:?}");
+            assert_eq!(audited.counted().proved[&Metric::AuditedAsAsked], [calls; 2], "{audit:?}");
         }
-        assert!(!beside.counted().proved.contains_key("audited_as_asked"));
+        assert!(!beside.counted().proved.contains_key(&Metric::AuditedAsAsked));
     }
     let plain = Setup { dataset: Some(dataset("big_table_im")), ..setup.clone() };
     let load = Setup { workload: workload("bulk_load"), ..plain };
@@ -146,7 +146,7 @@ fn the_data_is_proved_to_be_at_home() {
     // Some 20 MB of data are in it.
     assert!(homes[0].pages() > 5_000, "{homes:?}");
     let mut session = instance.session(seat()).unwrap();
-    let [held, of] = session.counted().proved["pages_in_place"];
+    let [held, of] = session.counted().proved[&Metric::PagesInPlace];
     assert!(held == of && of > 1_000, "{held} of {of}");
 }
 
@@ -183,8 +183,8 @@ fn workers_run_where_they_are_begun_or_put() {
             workload.check(setup.shape, &request, &answer).unwrap();
         }
         let proved = session.counted().proved;
-        assert_eq!(proved["parallel_workers_ran"], [2, 2]);
-        assert_eq!(proved["parallel_workers_in_place"], [2, 2]);
+        assert_eq!(proved[&Metric::ParallelWorkersRan], [2, 2]);
+        assert_eq!(proved[&Metric::ParallelWorkersInPlace], [2, 2]);
         let readings = instance.readings();
         let of = format!("node {expected}, leader on node 0");
         let seen = readings.iter().find(|reading| reading.of == of).unwrap();
@@ -195,7 +195,7 @@ fn workers_run_where_they_are_begun_or_put() {
     let mut session = instance.session(Seat { parallel, ..seat() }).unwrap();
     session.begin_counting();
     session.execute(&request).unwrap();
-    assert!(!session.counted().proved.contains_key("parallel_workers_ran"));
+    assert!(!session.counted().proved.contains_key(&Metric::ParallelWorkersRan));
 }
 
 fn process_of(instance: &dyn Instance) -> String {

@@ -5,7 +5,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopcost_core::{
-    CallError, Dataset, Instance, Request, Seat, Setup, Stream, TargetError, Workload,
+    CallError, Dataset, Instance, Metric, Request, Seat, Setup, Stream, TargetError, Workload,
 };
 use hopcost_kit::targets::sqlserver::{Wire, address_of};
 use hopcost_sys::affinity;
@@ -129,7 +129,7 @@ fn loads_are_counted_once() {
             let answer = session.execute(&request).unwrap();
             workload.check(setup.shape, &request, &answer).unwrap();
         }
-        assert_eq!(session.counted().proved["rows_counted"], [10_000; 2]);
+        assert_eq!(session.counted().proved[&Metric::RowsCounted], [10_000; 2]);
     }
     drop(sessions);
     instance.close().unwrap();

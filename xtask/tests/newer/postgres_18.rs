@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use hopcost_core::{Answer, Instance, Known, Look, ProofMethod, Seat, Shape, Stream};
+use hopcost_core::{Answer, Gauge, Instance, Known, Look, ProofMethod, Seat, Shape, Stream, gauge};
 use hopcost_sys::affinity;
 use hopcost_testkit::kept::kept;
 use hopcost_testkit::named::{self, dataset, home, workload};
@@ -94,25 +94,25 @@ fn postgresql_18_tells_how_long_its_log_took() {
     let asked = Asked { data: "insert_test", workload: "single_row_commit", rows: 1 };
     let instance = asked.open("postgres", &address, kept());
     let read = || instance.readings();
-    let value = |of: &[hopcost_core::Reading], metric: &str| {
-        of.iter().find(|reading| reading.metric == metric).map(|reading| reading.value).unwrap()
+    let value = |of: &[hopcost_core::Reading], gauge: &Gauge| {
+        of.iter().find(|reading| reading.gauge == gauge).map(|reading| reading.value).unwrap()
     };
     let before = read();
     asked.answers(instance.as_ref());
     // Its session is gone, and hands in what it counted when it pleases.
     let has_come = |after: &[hopcost_core::Reading]| {
-        value(after, "log_flushes") - value(&before, "log_flushes") >= 40.0
+        value(after, gauge::LOG_FLUSHES) - value(&before, gauge::LOG_FLUSHES) >= 40.0
     };
     let look = || {
         std::thread::sleep(std::time::Duration::from_millis(20));
         Some(read()).filter(|after| has_come(after))
     };
     let after = (0..500).find_map(|_| look()).unwrap_or_else(read);
-    let grown = |metric: &str| value(&after, metric) - value(&before, metric);
-    assert!(grown("wal_bytes") >= 40.0 * 50.0, "{after:?}");
-    assert!(grown("wal_records") >= 40.0);
-    assert!(grown("log_flushes") >= 40.0 && grown("log_flush_ms") > 0.0, "{after:?}");
-    assert!(grown("session_writes") >= 0.0 && grown("buffer_hits") > 0.0);
+    let grown = |gauge: &Gauge| value(&after, gauge) - value(&before, gauge);
+    assert!(grown(gauge::WAL_BYTES) >= 40.0 * 50.0, "{after:?}");
+    assert!(grown(gauge::WAL_RECORDS) >= 40.0);
+    assert!(grown(gauge::LOG_FLUSHES) >= 40.0 && grown(gauge::LOG_FLUSH_MS) > 0.0, "{after:?}");
+    assert!(grown(gauge::SESSION_WRITES) >= 0.0 && grown(gauge::BUFFER_HITS) > 0.0);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! MariaDB's plugin for audits, which the package of its server's programs alone does not have: it writes each call
 //! down, once, and nothing of sessions that are not to be written down.
 
-use hopcost_core::{Audit, Request, Seat};
+use hopcost_core::{Audit, Metric, Request, Seat};
 use hopcost_sys::affinity;
 use hopcost_testkit::kept::kept;
 use hopcost_testkit::named::{self, dataset, home, workload};
@@ -34,7 +34,11 @@ fn each_call_is_written_down_once_by_the_plugin() {
                 });
             }
             for session in &mut sessions {
-                assert_eq!(session.counted().proved["audited_as_asked"], [calls; 2], "{audit:?}");
+                assert_eq!(
+                    session.counted().proved[&Metric::AuditedAsAsked],
+                    [calls; 2],
+                    "{audit:?}"
+                );
             }
         }
     }

@@ -115,7 +115,7 @@ impl<'a> Prepared<'a> {
 
     /// Bound to the machine, or why it does not apply.
     pub fn plan(&self) -> Result<Plan, Reason> {
-        let untold = |claim: &Claim| self.target.untold(&claim.metric, self.emulation.as_ref());
+        let untold = |claim: &Claim| self.target.untold(claim.metric, self.emulation.as_ref());
         let untold = || self.comparison.claims.iter().find_map(untold);
         if let Some(objection) = self.target.objection(&self.comparison).or_else(untold) {
             return Err(objection);

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use anyhow::Context;
 use hopcost_core::{Effort, Emulation, Experiment, Machine, Planted, Probe, Site};
-use hopcost_engine::judging::METRICS;
 use hopcost_engine::{Vocabulary, emulation, read_experiment};
 use hopcost_kit::datasets::DATASETS;
 use hopcost_kit::experiments::EXPERIMENTS;
@@ -52,7 +51,6 @@ fn read(name: &str, place: &str, text: &str) -> Result<Experiment, Failure> {
         workloads: &workloads,
         probes: &probes,
         published: &published,
-        metrics: METRICS,
     };
     read_experiment(name, text, &known).map_err(|error| Failure::usage(format!("{place}:{error}")))
 }

@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    Answer, CallError, Counted, CpuId, Disturbance, Histogram, Home, Instance, Load, NodeId,
-    Policy, Reason, Request, Requests, Seat, Seeming, Session, Shape, Stream, TargetError,
+    Answer, CallError, Counted, CpuId, Disturbance, Histogram, Home, Instance, Load, Metric,
+    NodeId, Policy, Reason, Request, Requests, Seat, Seeming, Session, Shape, Stream, TargetError,
     Workload,
 };
 use hopcost_sys::affinity::AffinityError;
@@ -22,7 +22,6 @@ use super::Ask;
 use super::pacer::Pacer;
 use super::planted::Stretch;
 use super::several::Several;
-use crate::judging::LOCAL;
 
 /// What a thread is told.
 #[derive(Clone, Copy, Debug)]
@@ -340,7 +339,7 @@ impl Line {
                 acquisitions => acquisitions,
             };
             let local = by_node.get(&node).copied().unwrap_or(0);
-            counted.proved.insert(LOCAL, [local, by_node.values().sum()]);
+            counted.proved.insert(Metric::LocalLookups, [local, by_node.values().sum()]);
         }
         counted
     }

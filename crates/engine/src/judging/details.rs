@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    Arm, BlockRecord, CostSoFar, Details, Estimate, Histogram, Lookups, NodeId, Observation, Phase,
-    PointCost, Response, Window,
+    Arm, BlockRecord, CostSoFar, Details, Estimate, Gauge, Histogram, Lookups, NodeId, Observation,
+    Phase, PointCost, Response, Window, gauge,
 };
 use hopcost_stats::cost;
 
@@ -290,8 +290,9 @@ fn unfilled(mean: f64, shares: &[f64]) -> String {
 fn busy_shares(window: &Window) -> BTreeMap<String, f64> {
     let mut times: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for observation in window.observations.iter().filter(|o| o.of.starts_with("cpu")) {
-        let is_busy = ["cpu_user_ms", "cpu_system_ms"].contains(&observation.metric.as_ref());
-        let is_other = ["cpu_idle_ms", "cpu_steal_ms"].contains(&observation.metric.as_ref());
+        let is_one_of = |gauges: [&Gauge; 2]| gauges.iter().any(|gauge| observation.is(gauge));
+        let is_busy = is_one_of([gauge::CPU_USER_MS, gauge::CPU_SYSTEM_MS]);
+        let is_other = is_one_of([gauge::CPU_IDLE_MS, gauge::CPU_STEAL_MS]);
         if is_busy || is_other {
             let (busy, all) = times.entry(&observation.of).or_default();
             *busy += if is_busy { observation.value } else { 0.0 };

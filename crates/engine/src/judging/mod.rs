@@ -17,7 +17,6 @@ use hopcost_stats::{Looks, Standing, consistent_with_zero, cost};
 use crate::plan::{Plan, Point};
 use crate::schedule::{Pace, Schedule, contrast};
 
-pub use proof::{IN_PLACE, LOCAL, METRICS, UNSHARED};
 pub use spread::LEAST_CALLS_FOR_SPREAD;
 
 /// What is known of a run beside its blocks. Kept with it.

@@ -2,36 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{BlockRecord, Claim, NodeId, Proved, Reason};
+use hopcost_core::{BlockRecord, Claim, Metric, NodeId, Proved, Reason};
 
 use super::Case;
-
-/// What can be claimed in an experiment file, and what it is a share of.
-pub const METRICS: &[&str] = &[
-    LOCAL,
-    REMOTE,
-    RIGHT,
-    IN_PLACE,
-    "audited_as_asked",
-    "committed_calls",
-    UNSHARED,
-    "log_writer_in_place",
-    "pages_as_asked",
-    "pages_in_place",
-    "parallel_workers_in_place",
-    "parallel_workers_ran",
-    "rows_counted",
-];
-
-/// Look-ups of pages on the node of whoever looked.
-pub const LOCAL: &str = "local_lookups";
-const REMOTE: &str = "remote_lookups";
-/// Workers that were where they belong.
-pub const IN_PLACE: &str = "answered_in_place";
-/// CPUs at work whose core's other threads were not.
-pub const UNSHARED: &str = "cores_unshared";
-/// Calls whose answer was checked, and was right.
-const RIGHT: &str = "right_answers";
 
 impl Case<'_> {
     /// What the claims came to.
@@ -54,16 +27,16 @@ impl Case<'_> {
             bindings.clone().filter_map(of_binding).min_by(f64::total_cmp)
         };
         let name = format!("{} at {}", claim.metric, claim.level);
-        let found = match claim.metric.as_str() {
+        let found = match claim.metric {
             // Where streams stand on several nodes, each has counted for itself.
-            LOCAL | REMOTE if !self.stands_on_one_node(level) => {
-                let local = |binding| share(self.counts(level, binding, LOCAL));
-                let is_local = claim.metric == LOCAL;
+            metric if metric.is_of_nodes() && !self.stands_on_one_node(level) => {
+                let local = |binding| share(self.counts(level, binding, Metric::LocalLookups));
+                let is_local = metric == Metric::LocalLookups;
                 let side = |local: f64| if is_local { local } else { 1.0 - local };
                 vec![(name, least(&|binding| local(binding).map(side)))]
             }
-            LOCAL | REMOTE => {
-                let side = usize::from(claim.metric == REMOTE);
+            metric if metric.is_of_nodes() => {
+                let side = usize::from(metric == Metric::RemoteLookups);
                 let share = |of: fn(&Sides) -> [u64; 2], binding| {
                     let sides = of(&self.lookups(level, |block| block.trial.binding == binding));
                     share([sides[side], sides[0] + sides[1]])
@@ -95,13 +68,13 @@ impl Case<'_> {
     }
 
     /// So many of so many, of a level in a binding.
-    fn counts(&self, level: usize, binding: usize, metric: &str) -> [u64; 2] {
+    fn counts(&self, level: usize, binding: usize, metric: Metric) -> [u64; 2] {
         let windows = self.windows_of(level, None);
         let windows = windows.filter(|(block, _)| block.trial.binding == binding);
         windows.fold([0; 2], |[held, of], (_, window)| {
             let counts = match metric {
-                RIGHT => [window.calls.saturating_sub(window.errors), window.calls],
-                metric => window.proved.get(metric).copied().unwrap_or_default(),
+                Metric::RightAnswers => [window.calls.saturating_sub(window.errors), window.calls],
+                metric => window.proved.get(&metric).copied().unwrap_or_default(),
             };
             [held + counts[0], of + counts[1]]
         })

@@ -2,16 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{BlockRecord, Locality, Lookups, ProvedBy, Tier};
+use hopcost_core::{BlockRecord, Locality, Lookups, ProvedBy, Tier, Witness, gauge};
 
 use super::Case;
-
-/// Names of witnesses that are no method of reading pages, and no count of the target's.
-pub const LOOK_UPS: &str = "look_ups";
-pub const PAGES_TOUCHED: &str = "pages_touched";
-pub const THREADS: &str = "thread_masks";
-/// What is observed of parallel workers: seen by chance.
-pub const SAMPLED: &str = "parallel_worker_samples";
 
 impl Case<'_> {
     /// The worst that all windows have.
@@ -38,25 +31,26 @@ impl Case<'_> {
         if self.blocks.is_empty() {
             return Vec::new();
         }
-        let counts = |by: &str| ProvedBy { by: by.to_owned(), found: None };
-        let shares = |(by, found): (String, f64)| ProvedBy { by, found: Some(found) };
+        let counts = |by| ProvedBy { by, found: None };
+        let shares = |(by, found)| ProvedBy { by, found: Some(found) };
         let looked = |which: fn(&Lookups) -> bool| {
             self.windows().filter_map(|window| window.lookups.as_ref()).any(which)
         };
         let mut all = Vec::new();
-        all.extend(looked(|l| !l.acquisitions.is_empty()).then(|| counts(LOOK_UPS)));
-        all.extend(looked(|l| !l.distinct_pages.is_empty()).then(|| counts(PAGES_TOUCHED)));
-        let methods = self.localities().map(|l| (l.method.to_string(), l.share_in_place()));
+        all.extend(looked(|l| !l.acquisitions.is_empty()).then(|| counts(Witness::LookUps)));
+        all.extend(looked(|l| !l.distinct_pages.is_empty()).then(|| counts(Witness::PagesTouched)));
+        let methods = self.localities().map(|l| (Witness::Pages(l.method), l.share_in_place()));
         all.extend(least(methods).into_iter().map(shares));
-        all.push(counts(THREADS));
+        all.push(counts(Witness::ThreadMasks));
         let proved = self.windows().flat_map(|window| &window.proved);
         // What else is counted says nothing of where something was.
-        let proved = proved.filter(|(by, [_, of])| by.ends_with("_in_place") && *of > 0);
-        let proved = proved.map(|(by, [held, of])| (by.clone(), *held as f64 / *of as f64));
+        let proved = proved.filter(|(by, [_, of])| by.is_of_place() && *of > 0);
+        let proved =
+            proved.map(|(by, [held, of])| (Witness::Metric(*by), *held as f64 / *of as f64));
         all.extend(least(proved).into_iter().map(shares));
         let mut observed = self.windows().flat_map(|window| &window.observations);
-        let is_sampled = observed.any(|observation| observation.metric == SAMPLED);
-        all.extend(is_sampled.then(|| counts(SAMPLED)));
+        let is_sampled = observed.any(|observation| observation.is(gauge::PARALLEL_WORKER_SAMPLES));
+        all.extend(is_sampled.then(|| counts(Witness::ParallelWorkerSamples)));
         all
     }
 
@@ -67,7 +61,7 @@ impl Case<'_> {
 }
 
 /// The least share of each.
-fn least(shares: impl Iterator<Item = (String, f64)>) -> BTreeMap<String, f64> {
+fn least(shares: impl Iterator<Item = (Witness, f64)>) -> BTreeMap<Witness, f64> {
     let mut least = BTreeMap::new();
     for (by, share) in shares {
         let found = least.entry(by).or_insert(share);

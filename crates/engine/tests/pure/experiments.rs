@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use hopcost_core::{Spot, Subject};
+use hopcost_core::{Metric, Spot, Subject};
 use hopcost_engine::{Vocabulary, read_experiment};
 
 const KNOWN: Vocabulary<'_> = Vocabulary {
@@ -12,7 +12,6 @@ const KNOWN: Vocabulary<'_> = Vocabulary {
     workloads: &["reporting_p1", "reporting_p2", "null_call"],
     probes: &["latency", "bandwidth", "cores", "switch", "log"],
     published: &["shea-2012-remote-memory", "shea-2012-latency", "shea-2012-bandwidth"],
-    metrics: &["local_lookups", "remote_lookups"],
 };
 
 /// The experiment files of a directory, by name.
@@ -42,7 +41,7 @@ fn a_comparison_keeps_the_order_of_its_levels() {
     assert_eq!(levels, [("local", a, a), ("remote", a, b)]);
     assert_eq!(comparison.streams, [1, 2, 4, 8, 16, 32, 64]);
     assert!(comparison.find_worst);
-    assert_eq!(comparison.claims[1].metric, "remote_lookups");
+    assert_eq!(comparison.claims[1].metric, Metric::RemoteLookups);
     assert!((comparison.claims[1].least - 0.98).abs() < 1e-12);
 }
 

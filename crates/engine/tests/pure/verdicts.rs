@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hopcost_core::{
     Binding, BlockRecord, Claim, Comparison, CpuId, Disturbance, Experiment, ExperimentResult,
-    Histogram, Known, Level, Load, Lookups, NodeId, Observation, Phase, Response, Scale, Subject,
-    Trial, Verdict, Window,
+    Histogram, Known, Level, Load, Lookups, Metric, NodeId, Observation, Phase, Response, Scale,
+    Subject, Trial, Verdict, Window, gauge,
 };
 use hopcost_engine::judging::{Case, Circumstances, conclude};
 use hopcost_engine::plan::{Boundary, Placement, Plan, Point};
@@ -32,11 +32,7 @@ fn run() -> Run {
         nodes: BTreeMap::from([('A', NodeId(a)), ('B', NodeId(b))]),
         ..Binding::default()
     };
-    let claim = |metric: &str, level: &str| Claim {
-        metric: metric.into(),
-        least: 0.98,
-        level: level.into(),
-    };
+    let claim = |metric, level: &str| Claim { metric, least: 0.98, level: level.into() };
     Run {
         comparison: Comparison {
             target: None,
@@ -51,7 +47,10 @@ fn run() -> Run {
             find_worst: false,
             spread: false,
             find_scaling: false,
-            claims: vec![claim("local_lookups", "local"), claim("remote_lookups", "remote")],
+            claims: vec![
+                claim(Metric::LocalLookups, "local"),
+                claim(Metric::RemoteLookups, "remote"),
+            ],
         },
         plan: Plan {
             bindings: vec![binding(0, 1), binding(1, 0)],
@@ -332,7 +331,7 @@ fn the_table_of_levels_is_of_the_windows_that_the_verdict_is_of() {
             window.rate *= 0.5;
         }
         let busy = if trial.phase == Phase::Fresh && !is_disturbed { 1.0 } else { 9.0 };
-        let metric = "cpu_user_ms".into();
+        let metric = gauge::CPU_USER_MS.name.into();
         window.observations = vec![Observation { metric, of: "workers".into(), value: busy }];
         // Two streams lose more: theirs is the point that is reported.
         if trial.streams == 2 && trial.level > 0 && window.tested {
@@ -375,7 +374,7 @@ fn score() -> Run {
     let mut run = run();
     run.comparison.levels = vec![Level { name: "whole".into(), ..Level::default() }];
     run.comparison.claims =
-        vec![Claim { metric: "right_answers".into(), least: 1.0, level: "whole".into() }];
+        vec![Claim { metric: Metric::RightAnswers, least: 1.0, level: "whole".into() }];
     run.plan.levels = vec!["whole".into()];
     run.plan.placements.iter_mut().for_each(|levels| levels.truncate(1));
     run.plan.points = [1, 2].map(|streams| Point { streams, level: 0 }).to_vec();
@@ -479,10 +478,10 @@ fn of_two_levels_each_has_its_law_beside_the_comparison() {
 fn what_a_target_proves_is_a_claim_like_any_other() {
     let mut run = run();
     run.comparison.claims =
-        vec![Claim { metric: "log_writer_in_place".into(), least: 0.99, level: "remote".into() }];
+        vec![Claim { metric: Metric::LogWriterInPlace, least: 0.99, level: "remote".into() }];
     let proves = |held: u64| {
         move |_: &Trial, window: &mut Window| {
-            window.proved = BTreeMap::from([("log_writer_in_place".into(), [held, 100])]);
+            window.proved = BTreeMap::from([(Metric::LogWriterInPlace, [held, 100])]);
         }
     };
     let result = run.ends(0.1, proves(100));

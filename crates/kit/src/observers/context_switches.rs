@@ -3,7 +3,7 @@
 //! From `/proc/stat` and the workers' `status`. A worker gives its CPU up of its own will when it
 //! waits (for a reply, a lock, a disk), and against it when the kernel wants the CPU for others.
 
-use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching};
+use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 
 use super::{Line, counts, counts_of_workers, some, watch};
@@ -11,10 +11,10 @@ use super::{Line, counts, counts_of_workers, some, watch};
 /// The observer.
 pub struct ContextSwitches;
 
-const MACHINE: &[Line] = &[("ctxt", "context_switches")];
+const MACHINE: &[Line] = &[("ctxt", gauge::CONTEXT_SWITCHES)];
 const WORKER: &[Line] = &[
-    ("voluntary_ctxt_switches", "worker_voluntary_switches"),
-    ("nonvoluntary_ctxt_switches", "worker_involuntary_switches"),
+    ("voluntary_ctxt_switches", gauge::WORKER_VOLUNTARY_SWITCHES),
+    ("nonvoluntary_ctxt_switches", gauge::WORKER_INVOLUNTARY_SWITCHES),
 ];
 
 impl Observer for ContextSwitches {
@@ -62,7 +62,7 @@ mod tests {
     fn a_thread_that_sleeps_is_seen_to_switch() {
         let switches = || {
             let readings = read(&Root::live(), &[this_thread()]).ok().unwrap();
-            let own = readings.iter().find(|r| r.metric == "worker_voluntary_switches");
+            let own = readings.iter().find(|r| r.gauge == gauge::WORKER_VOLUNTARY_SWITCHES);
             own.unwrap().value
         };
         let before = switches();

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{CpuId, Known, Machine, NodeId, Observer, Reading, Reason, Scope, Watching};
+use hopcost_core::{
+    CpuId, Known, Machine, NodeId, Observer, Reading, Reason, Scope, Watching, gauge,
+};
 use hopcost_sys::Root;
 use hopcost_sys::activity::{CpuTime, cpu_times};
 
@@ -60,10 +62,10 @@ fn read(
 
 fn kinds(of: &str, time: CpuTime) -> [Reading; 4] {
     [
-        count("cpu_user_ms", of, time.user_ms),
-        count("cpu_system_ms", of, time.system_ms),
-        count("cpu_idle_ms", of, time.idle_ms),
-        count("cpu_steal_ms", of, time.steal_ms),
+        count(gauge::CPU_USER_MS, of, time.user_ms),
+        count(gauge::CPU_SYSTEM_MS, of, time.system_ms),
+        count(gauge::CPU_IDLE_MS, of, time.idle_ms),
+        count(gauge::CPU_STEAL_MS, of, time.steal_ms),
     ]
 }
 

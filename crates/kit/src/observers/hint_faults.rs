@@ -4,7 +4,7 @@
 //! follows is a hint, and may move the page. Both cost time, and a page that moves is no longer
 //! where an experiment put it. Limits: the counts are of the whole machine.
 
-use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching};
+use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 
 use super::{Line, counts, some, watch};
@@ -13,10 +13,10 @@ use super::{Line, counts, some, watch};
 pub struct HintFaults;
 
 const MACHINE: &[Line] = &[
-    ("numa_hint_faults", "numa_hint_faults"),
-    ("numa_hint_faults_local", "numa_hint_local_faults"),
-    ("numa_pages_migrated", "numa_migrated_pages"),
-    ("pgmigrate_success", "migrated_pages"),
+    ("numa_hint_faults", gauge::NUMA_HINT_FAULTS),
+    ("numa_hint_faults_local", gauge::NUMA_HINT_LOCAL_FAULTS),
+    ("numa_pages_migrated", gauge::NUMA_MIGRATED_PAGES),
+    ("pgmigrate_success", gauge::MIGRATED_PAGES),
 ];
 
 impl Observer for HintFaults {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching};
+use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 use hopcost_sys::samples::{Doors, Samples};
 
@@ -53,6 +53,6 @@ impl Watching for Sampling {
                 *all.entry(door.clone()).or_default() += number;
             }
         }
-        all.into_iter().map(|(door, number)| count("kernel_samples", door, number)).collect()
+        all.into_iter().map(|(door, number)| count(gauge::KERNEL_SAMPLES, door, number)).collect()
     }
 }

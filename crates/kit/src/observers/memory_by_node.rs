@@ -3,7 +3,7 @@
 //! From each node's `meminfo`, so by the node's own account. Limits: some guests whose memory grew
 //! after boot count only a part of it there. Used is all that is not free, the page cache included.
 
-use hopcost_core::{Known, Nature, NodeId, Observer, Reading, Reason, Scope, Watching};
+use hopcost_core::{Known, NodeId, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::{Root, topology};
 
 use super::{some, watch_nodes};
@@ -28,13 +28,9 @@ impl Observer for MemoryByNode {
 fn read(root: &Root, nodes: &[NodeId]) -> Known<Vec<Reading>> {
     let of_node = |node: &NodeId| {
         let (used, free) = topology::used_and_free(root, *node).ok()?;
-        let level = |metric, bytes: u64| Reading {
-            metric,
-            of: format!("node {node}"),
-            nature: Nature::Level,
-            value: bytes as f64,
-        };
-        Some([level("memory_used_bytes", used), level("memory_free_bytes", free)])
+        let level =
+            |gauge, bytes: u64| Reading { gauge, of: format!("node {node}"), value: bytes as f64 };
+        Some([level(gauge::MEMORY_USED_BYTES, used), level(gauge::MEMORY_FREE_BYTES, free)])
     };
     some(
         nodes.iter().filter_map(of_node).flatten().collect(),

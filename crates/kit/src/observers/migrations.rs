@@ -3,7 +3,7 @@
 //! From the workers' `sched`, which also knows of moves that ended where they began. A worker that
 //! is pinned to one CPU must not move at all, whatever its placement reads before and after.
 
-use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching};
+use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 
 use super::{Line, counts_of_workers, some, watch};
@@ -11,7 +11,7 @@ use super::{Line, counts_of_workers, some, watch};
 /// The observer.
 pub struct Migrations;
 
-const WORKER: &[Line] = &[("se.nr_migrations", "worker_migrations")];
+const WORKER: &[Line] = &[("se.nr_migrations", gauge::WORKER_MIGRATIONS)];
 
 impl Observer for Migrations {
     fn name(&self) -> &'static str {

@@ -18,7 +18,7 @@ mod numastat;
 mod page_faults;
 mod perf;
 
-use hopcost_core::{Known, Nature, NodeId, Observer, Reading, Reason, Scope, Watching};
+use hopcost_core::{Gauge, Known, NodeId, Observer, Reading, Reason, Scope, Watching};
 use hopcost_sys::Root;
 
 /// All observers.
@@ -34,8 +34,8 @@ pub const OBSERVERS: &[&dyn Observer] = &[
     &perf::Perf,
 ];
 
-/// A line of a kernel's file, by its first word, and the metric that it is.
-type Line = (&'static str, &'static str);
+/// A line of a kernel's file, by its first word, and the gauge that it is.
+type Line = (&'static str, &'static Gauge);
 
 /// Watches with `read`, if it finds something to begin with.
 fn watch(
@@ -71,8 +71,8 @@ fn some(readings: Vec<Reading>, or_else: impl Into<Reason>) -> Known<Vec<Reading
 }
 
 /// One number that only grows.
-fn count(metric: &'static str, of: impl Into<String>, value: u64) -> Reading {
-    Reading { metric, of: of.into(), nature: Nature::Count, value: value as f64 }
+fn count(gauge: &'static Gauge, of: impl Into<String>, value: u64) -> Reading {
+    Reading { gauge, of: of.into(), value: value as f64 }
 }
 
 /// Those of `lines` that a file holds, whether it writes `name 7`, `name:  7` or `name  : 7`.
@@ -84,7 +84,7 @@ fn counts(text: &str, of: &str, lines: &[Line]) -> Vec<Reading> {
             rest.trim_start_matches(gap).split_whitespace().next()?.parse().ok()
         })
     };
-    lines.iter().filter_map(|(name, metric)| Some(count(metric, of, number(name)?))).collect()
+    lines.iter().filter_map(|(name, gauge)| Some(count(gauge, of, number(name)?))).collect()
 }
 
 /// What `/proc/NUMBER/file` holds for each worker; those that have ended are left out.
@@ -104,6 +104,7 @@ fn worker(n: usize) -> String {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
+    use hopcost_core::{Nature, gauge};
     use hopcost_sys::topology;
 
     use super::*;
@@ -117,7 +118,7 @@ mod tests {
 
     /// Readings as `metric of: value`.
     pub fn said(readings: &Known<Vec<Reading>>) -> Vec<String> {
-        let line = |r: &Reading| format!("{} {}: {}", r.metric, r.of, r.value);
+        let line = |r: &Reading| format!("{} {}: {}", r.gauge.name, r.of, r.value);
         readings.get().unwrap().iter().map(line).collect()
     }
 
@@ -158,14 +159,14 @@ mod tests {
             };
             let before = watching.read();
             assert!(!before.is_empty(), "{}", observer.name());
-            let key = |reading: &Reading| (reading.metric, reading.of.clone());
+            let key = |reading: &Reading| (reading.gauge.name, reading.of.clone());
             let after: BTreeMap<_, _> = watching.read().iter().map(|r| (key(r), r.value)).collect();
             for reading in before {
-                let unit = reading.metric.rsplit('_').next().unwrap();
-                assert!(UNITS.contains(&unit), "{}", reading.metric);
+                let unit = reading.gauge.unit();
+                assert!(UNITS.contains(&unit), "{}", reading.gauge.name);
                 assert!(metrics.insert(key(&reading)), "{reading:?} stands twice");
                 let grown = after[&key(&reading)] >= reading.value;
-                assert!(grown || reading.nature == Nature::Level, "{reading:?}");
+                assert!(grown || reading.gauge.nature == Nature::Level, "{reading:?}");
             }
         }
     }
@@ -179,7 +180,7 @@ mod tests {
     #[test]
     fn a_name_is_not_taken_for_a_longer_one() {
         let text = "numa_hit_total 9\nnuma_hit 4\n";
-        let readings = counts(text, "node 0", &[("numa_hit", "numa_hit_pages")]);
+        let readings = counts(text, "node 0", &[("numa_hit", gauge::NUMA_HIT_PAGES)]);
         assert_eq!(said(&Known::Is(readings)), ["numa_hit_pages node 0: 4"]);
     }
 }

@@ -5,7 +5,7 @@
 //! pages that were wanted elsewhere, and stand there as foreign; local and other say whether the
 //! thread that asked ran on that node. The kernel brings its sums up to date about once a second.
 
-use hopcost_core::{Known, NodeId, Observer, Reading, Reason, Scope, Watching};
+use hopcost_core::{Known, NodeId, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 
 use super::{Line, counts, some, watch_nodes};
@@ -14,11 +14,11 @@ use super::{Line, counts, some, watch_nodes};
 pub struct Numastat;
 
 const NODE: &[Line] = &[
-    ("numa_hit", "numa_hit_pages"),
-    ("numa_miss", "numa_miss_pages"),
-    ("numa_foreign", "numa_foreign_pages"),
-    ("local_node", "numa_local_pages"),
-    ("other_node", "numa_other_pages"),
+    ("numa_hit", gauge::NUMA_HIT_PAGES),
+    ("numa_miss", gauge::NUMA_MISS_PAGES),
+    ("numa_foreign", gauge::NUMA_FOREIGN_PAGES),
+    ("local_node", gauge::NUMA_LOCAL_PAGES),
+    ("other_node", gauge::NUMA_OTHER_PAGES),
 ];
 
 impl Observer for Numastat {

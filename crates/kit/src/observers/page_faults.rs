@@ -6,7 +6,7 @@
 //! shoot-down). Limits: the kernel's time for a worker is all of it, system calls and disks included, in ticks
 //! of some 10 ms; shoot-downs are those of the whole machine, as x86 counts them.
 
-use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching};
+use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 use hopcost_sys::activity::worker_time;
 use hopcost_sys::kernels::decommit::shoot_downs;
@@ -35,15 +35,15 @@ fn read(root: &Root, workers: &[u32]) -> Known<Vec<Reading>> {
     let of_worker = |(n, thread): (usize, &u32)| {
         let time = worker_time(root, *thread)?;
         Some([
-            count("worker_page_faults", worker(n), time.page_faults),
-            count("worker_program_ms", worker(n), time.program_ms),
-            count("worker_kernel_ms", worker(n), time.kernel_ms),
+            count(gauge::WORKER_PAGE_FAULTS, worker(n), time.page_faults),
+            count(gauge::WORKER_PROGRAM_MS, worker(n), time.program_ms),
+            count(gauge::WORKER_KERNEL_MS, worker(n), time.kernel_ms),
         ])
     };
     let mut readings: Vec<Reading> =
         workers.iter().enumerate().filter_map(of_worker).flatten().collect();
     if !readings.is_empty() {
-        readings.extend(shoot_downs(root).map(|number| count("tlb_shootdowns", "", number)));
+        readings.extend(shoot_downs(root).map(|number| count(gauge::TLB_SHOOTDOWNS, "", number)));
     }
     some(readings, "there are no workers whose page faults could be counted")
 }

@@ -6,7 +6,7 @@
 //! for it; guests mostly have no counters. A worker whose counters had to take turns with others'
 //! is left out.
 
-use hopcost_core::{Observer, Reading, Reason, Scope, Watching};
+use hopcost_core::{Gauge, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::counters::{Counter, Event};
 
 use super::{count, worker};
@@ -14,8 +14,10 @@ use super::{count, worker};
 /// The observer.
 pub struct Perf;
 
-const EVENTS: &[(Event, &str)] =
-    &[(Event::NodeLoads, "worker_node_loads"), (Event::NodeLoadMisses, "worker_node_load_misses")];
+const EVENTS: &[(Event, &Gauge)] = &[
+    (Event::NodeLoads, gauge::WORKER_NODE_LOADS),
+    (Event::NodeLoadMisses, gauge::WORKER_NODE_LOAD_MISSES),
+];
 
 impl Observer for Perf {
     fn name(&self) -> &'static str {
@@ -31,18 +33,18 @@ impl Observer for Perf {
     }
 }
 
-struct Counters(Vec<(&'static str, String, Counter)>);
+struct Counters(Vec<(&'static Gauge, String, Counter)>);
 
 impl Counters {
-    fn open(workers: &[u32], events: &[(Event, &'static str)]) -> Result<Self, Reason> {
+    fn open(workers: &[u32], events: &[(Event, &'static Gauge)]) -> Result<Self, Reason> {
         if workers.is_empty() {
             return Err("there are no workers whose loads could be counted".into());
         }
         let mut counters = Vec::new();
         for (n, thread) in workers.iter().enumerate() {
-            for (event, metric) in events {
+            for (event, gauge) in events {
                 let counter = Counter::of_thread(*event, *thread);
-                counters.push((*metric, worker(n), counter.map_err(|why| why.to_string())?));
+                counters.push((*gauge, worker(n), counter.map_err(|why| why.to_string())?));
             }
         }
         Ok(Self(counters))
@@ -51,8 +53,8 @@ impl Counters {
 
 impl Watching for Counters {
     fn read(&mut self) -> Vec<Reading> {
-        let reading = |(metric, of, counter): &(&'static str, String, Counter)| {
-            Some(count(metric, of.as_str(), counter.count()?))
+        let reading = |(gauge, of, counter): &(&'static Gauge, String, Counter)| {
+            Some(count(gauge, of.as_str(), counter.count()?))
         };
         self.0.iter().filter_map(reading).collect()
     }
@@ -74,11 +76,11 @@ mod tests {
 
     #[test]
     fn a_counter_that_needs_no_hardware_is_read_for_its_worker() {
-        let clock = [(Event::TaskClockNs, "worker_clock_ns")];
+        let clock = [(Event::TaskClockNs, gauge::WORKER_CLOCK_NS)];
         // Where ordinary users may count nothing at all, the words are tried above.
         let Ok(mut counters) = Counters::open(&[this_thread()], &clock) else { return };
         let (before, after) = (counters.read(), counters.read());
-        assert_eq!((before[0].metric, before[0].of.as_str()), ("worker_clock_ns", "worker 0"));
+        assert_eq!((before[0].gauge, before[0].of.as_str()), (gauge::WORKER_CLOCK_NS, "worker 0"));
         assert!(after[0].value > before[0].value);
     }
 }

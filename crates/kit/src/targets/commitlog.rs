@@ -16,7 +16,8 @@ use std::thread::JoinHandle;
 
 use hopcost_core::{
     Answer, CallError, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
-    Machine, Needs, NodeId, Reason, Request, Row, Seat, Session, Setup, Target, TargetError,
+    Machine, Metric, Needs, NodeId, Reason, Request, Row, Seat, Session, Setup, Target,
+    TargetError,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::kernels::commit_log::{CommitLog, Inserted, Sink};
@@ -141,7 +142,10 @@ impl Session for Committer {
         let now = self.log.in_place();
         let before = std::mem::replace(&mut self.in_place, now);
         let since = [now[0] - before[0], now[1] - before[1]];
-        Counted { proved: BTreeMap::from([("log_writer_in_place", since)]), ..Counted::default() }
+        Counted {
+            proved: BTreeMap::from([(Metric::LogWriterInPlace, since)]),
+            ..Counted::default()
+        }
     }
 }
 
@@ -170,8 +174,8 @@ mod tests {
             assert_eq!(session.execute(&request).unwrap().rows, 1);
         }
         let proved = session.counted().proved;
-        assert_eq!(proved["log_writer_in_place"], [50, 50]);
-        assert_eq!(session.counted().proved["log_writer_in_place"], [0, 0]);
+        assert_eq!(proved[&Metric::LogWriterInPlace], [50, 50]);
+        assert_eq!(session.counted().proved[&Metric::LogWriterInPlace], [0, 0]);
     }
 
     #[test]

@@ -14,8 +14,8 @@ use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
 use hopcost_core::{
-    Answer, CallError, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look, Needs,
-    Reason, Request, Row, Seat, Session, Setup, Target, TargetError,
+    Answer, CallError, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
+    Metric, Needs, Reason, Request, Row, Seat, Session, Setup, Target, TargetError,
 };
 use hopcost_sys::affinity;
 
@@ -116,7 +116,10 @@ impl Session for Client {
 
     fn counted(&mut self) -> Counted {
         let in_place = std::mem::take(&mut self.in_place);
-        Counted { proved: BTreeMap::from([("answered_in_place", in_place)]), ..Counted::default() }
+        Counted {
+            proved: BTreeMap::from([(Metric::AnsweredInPlace, in_place)]),
+            ..Counted::default()
+        }
     }
 }
 
@@ -145,6 +148,6 @@ mod tests {
             }
             session.counted().proved
         });
-        assert_eq!(proved.unwrap()["answered_in_place"], [100, 100]);
+        assert_eq!(proved.unwrap()[&Metric::AnsweredInPlace], [100, 100]);
     }
 }

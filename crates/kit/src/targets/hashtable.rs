@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::{DefaultHashBuilder, HashMap};
 use hopcost_core::{
     Answer, CallError, Comparison, Counted, CpuSet, Filling, Home, Instance, Known, Loading,
-    Locality, Look, Needs, Policy, Reason, Request, Row, Seat, Session, Setup, Target, TargetError,
+    Locality, Look, Metric, Needs, Policy, Reason, Request, Row, Seat, Session, Setup, Target,
+    TargetError,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::memory::Arena;
@@ -215,9 +216,9 @@ impl Session for Filler {
         let mut proved = BTreeMap::new();
         if self.counts {
             let Table { arena, ledger, home, .. } = &*self.table;
-            proved.insert("rows_counted", ledger.settle(Some(self.table.rows())));
-            proved.insert("pages_in_place", arena.locality().in_place());
-            proved.extend(home.pages.map(|pages| ("pages_as_asked", arena.on_pages(pages))));
+            proved.insert(Metric::RowsCounted, ledger.settle(Some(self.table.rows())));
+            proved.insert(Metric::PagesInPlace, arena.locality().in_place());
+            proved.extend(home.pages.map(|pages| (Metric::PagesAsAsked, arena.on_pages(pages))));
         }
         Counted { proved, at: CpuSet::from_iter([affinity::current_cpu()]), ..Counted::default() }
     }

@@ -18,8 +18,8 @@ pub mod sqlserver;
 mod wal;
 
 use hopcost_core::{
-    Comparison, CpuId, Dataset, Emulation, Filling, Home, Loading, Machine, NodeId, NodeSet,
-    Policy, Reason, Seat, Setup, Table, Target, TargetError,
+    Comparison, CpuId, Dataset, Emulation, Filling, Home, Loading, Machine, Metric, NodeId,
+    NodeSet, Policy, Reason, Seat, Setup, Table, Target, TargetError,
 };
 use hopcost_sys::memory::{Placing, Request};
 
@@ -167,9 +167,8 @@ fn without_planting(setup: &Setup<'_>, name: &str) -> Result<(), TargetError> {
 }
 
 /// Why a database that keeps all memory in one place tells nothing of emulated nodes, of which a claim speaks.
-fn untold_of_nodes(metric: &str, emulation: Option<&Emulation>, memory: &str) -> Option<Reason> {
-    let is_of_nodes = ["local_lookups", "remote_lookups"].contains(&metric);
-    (is_of_nodes && emulation.is_some()).then(|| {
+fn untold_of_nodes(metric: Metric, emulation: Option<&Emulation>, memory: &str) -> Option<Reason> {
+    (metric.is_of_nodes() && emulation.is_some()).then(|| {
         format!(
             "on emulated nodes {memory} stay in one place, so that nothing it looks up can be told to be near \
              or far: run it on a machine that has the nodes, or take --target sqlite, whose pages can be \

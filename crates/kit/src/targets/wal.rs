@@ -16,8 +16,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use hopcost_core::{
-    Answer, CallError, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look, Needs,
-    Reason, Request, Row, Seat, Session, Setup, Target, TargetError,
+    Answer, CallError, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
+    Metric, Needs, Reason, Request, Row, Seat, Session, Setup, Target, TargetError,
 };
 use hopcost_sys::affinity;
 use rusqlite::{Connection, Statement};
@@ -185,8 +185,8 @@ impl Session for Committer {
         let rows = self.last_row - std::mem::replace(&mut self.counted_to, self.last_row);
         let in_place = std::mem::take(&mut self.in_place);
         let proved = BTreeMap::from([
-            ("committed_calls", [rows.unsigned_abs(), calls]),
-            ("log_writer_in_place", [in_place, calls]),
+            (Metric::CommittedCalls, [rows.unsigned_abs(), calls]),
+            (Metric::LogWriterInPlace, [in_place, calls]),
         ]);
         Counted { proved, ..Counted::default() }
     }
@@ -216,7 +216,10 @@ mod tests {
             session.execute(&Request { statement: 0, arguments: [n, 0, 0, 0] }).unwrap();
         }
         let proved = session.counted().proved;
-        assert_eq!((proved["committed_calls"], proved["log_writer_in_place"]), ([7, 7], [7, 7]));
+        assert_eq!(
+            (proved[&Metric::CommittedCalls], proved[&Metric::LogWriterInPlace]),
+            ([7, 7], [7, 7])
+        );
         drop(session);
         let sum: i64 = Connection::open(path)
             .unwrap()

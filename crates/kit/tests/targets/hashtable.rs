@@ -1,7 +1,8 @@
 //! The table that is only filled: all rows are there, of all levels' streams, on the pages asked for.
 
 use hopcost_core::{
-    Counted, Emulation, Home, Instance, PageSize, Seat, Session, Setup, Shape, Stream, TargetError,
+    Counted, Emulation, Home, Instance, Metric, PageSize, Seat, Session, Setup, Shape, Stream,
+    TargetError,
 };
 use hopcost_sys::memory::{Region, Request};
 use hopcost_sys::{Root, topology};
@@ -30,8 +31,8 @@ fn fill(session: &mut dyn Session, number: u32, calls: usize) {
     }
 }
 
-fn share(counted: &Counted, metric: &str) -> Option<[u64; 2]> {
-    counted.proved.get(metric).copied()
+fn share(counted: &Counted, metric: Metric) -> Option<[u64; 2]> {
+    counted.proved.get(&metric).copied()
 }
 
 #[test]
@@ -46,10 +47,14 @@ fn rows_of_all_streams_and_levels_are_counted_however_often_the_table_is_full() 
             fill(&mut **session, number, 90);
         }
         let counted = level[0].counted();
-        assert_eq!(share(&counted, "rows_counted"), Some([18_000, 18_000]), "round {round}");
-        let [there, of] = share(&counted, "pages_in_place").unwrap();
+        assert_eq!(share(&counted, Metric::RowsCounted), Some([18_000, 18_000]), "round {round}");
+        let [there, of] = share(&counted, Metric::PagesInPlace).unwrap();
         assert!(there == of && of > 100, "{there} of {of}");
-        assert_eq!(share(&level[1].counted(), "rows_counted"), None, "one of them counts for all");
+        assert_eq!(
+            share(&level[1].counted(), Metric::RowsCounted),
+            None,
+            "one of them counts for all"
+        );
     }
 }
 
@@ -69,7 +74,7 @@ fn its_memory_is_on_the_pages_asked_for() {
         let seat = Seat { home: Some(place), ..Seat::default() };
         let mut session = instance.session(seat).unwrap();
         fill(&mut *session, 0, 3000);
-        let [held, of] = share(&session.counted(), "pages_as_asked").unwrap();
+        let [held, of] = share(&session.counted(), Metric::PagesAsAsked).unwrap();
         held as f64 / of as f64
     };
     assert!(share_on(PageSize::Base) > 0.99);

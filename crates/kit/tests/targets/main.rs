@@ -10,7 +10,7 @@ mod postgres_rest;
 mod seen;
 mod traces;
 
-use hopcost_core::{Instance, Session, Setup, Stream};
+use hopcost_core::{Instance, Metric, Session, Setup, Stream};
 use hopcost_testkit::named::{dataset, open, seat, shared_setup as setup, workload};
 
 /// Data, what is asked of it, and how large it is: for each way in which an engine is asked.
@@ -54,5 +54,5 @@ fn says_how(instance: &dyn Instance, session: &mut dyn Session, setup: &Setup<'_
     let plans = instance.plans().unwrap_or_else(|why| panic!("{name}: {why}"));
     assert_eq!(plans.len(), setup.workload.statements(setup.shape).len());
     assert_eq!(plans, instance.plans().unwrap(), "{name}");
-    assert_eq!(session.counted().proved["answered_in_place"], [1, 1], "{name}");
+    assert_eq!(session.counted().proved[&Metric::AnsweredInPlace], [1, 1], "{name}");
 }

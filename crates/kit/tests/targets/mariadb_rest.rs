@@ -1,6 +1,6 @@
 //! What of MariaDB takes longer: a warehouse of data, and a server that runs asked everything.
 
-use hopcost_core::{Known, Look, ProofMethod, Stream};
+use hopcost_core::{Known, Look, ProofMethod, Stream, gauge};
 use hopcost_testkit::everything;
 use hopcost_testkit::mariadb::MariaDb;
 use hopcost_testkit::named::{dataset, open, workload};
@@ -40,7 +40,7 @@ fn the_buffer_pool_is_proved_to_be_at_home_and_nothing_is_read_from_disk() {
     assert!(homes[0].pages() > 10_000, "{homes:?}");
     let reads = || {
         let readings = instance.readings();
-        readings.iter().find(|reading| reading.metric == "buffer_reads").unwrap().value
+        readings.iter().find(|reading| reading.gauge == gauge::BUFFER_READS).unwrap().value
     };
     let mut session = instance.session(seat()).unwrap();
     let mut requests = workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 3 });

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopcost_core::Known;
+use hopcost_core::{Gauge, Known, gauge};
 
 use super::axis::{Anchor, LEFT, Plot, RIGHT, Sheet, add_box};
 use super::timeline::{Column, Timeline};
@@ -81,11 +81,15 @@ pub fn shade(share: f64) -> usize {
 fn busy(column: &Column<'_>) -> BTreeMap<u32, f64> {
     let mut times: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for observation in column.slots.iter().flat_map(|slot| &slot.window.observations) {
-        let Some(kind) = observation.metric.strip_prefix("cpu_") else { continue };
+        let is_one_of = |gauges: [&Gauge; 2]| gauges.iter().any(|gauge| observation.is(gauge));
+        let is_used = is_one_of([gauge::CPU_USER_MS, gauge::CPU_SYSTEM_MS]);
+        if !is_used && !is_one_of([gauge::CPU_IDLE_MS, gauge::CPU_STEAL_MS]) {
+            continue;
+        }
         let cpu = observation.of.strip_prefix("cpu ").and_then(|number| number.parse().ok());
         let Some(cpu) = cpu else { continue };
         let (used, all) = times.entry(cpu).or_default();
-        if matches!(kind, "user_ms" | "system_ms") {
+        if is_used {
             *used += observation.value;
         }
         *all += observation.value;

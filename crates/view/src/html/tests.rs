@@ -1,7 +1,7 @@
 //! What must hold of every page, whatever is in it.
 
 use hopcost_core::{
-    Estimate, Finding, Known, Machine, Observation, Scaling, ScalingLaw, Severity, Verdict,
+    Estimate, Finding, Known, Machine, Observation, Scaling, ScalingLaw, Severity, Verdict, gauge,
 };
 use hopcost_sys::{Root, topology};
 
@@ -169,9 +169,13 @@ fn hundreds_of_cpus_make_a_page_that_can_be_sent() {
     for (n, window) in sample.blocks.iter_mut().flat_map(|block| &mut block.windows).enumerate() {
         let observed = (0..384).flat_map(|cpu| {
             let busy = ((n * 7 + cpu * 13) % 101) as f64;
-            [("cpu_user_ms", busy), ("cpu_idle_ms", 100.0 - busy)].map(|(metric, value)| {
-                Observation { metric: metric.into(), of: format!("cpu {cpu}"), value }
-            })
+            [(gauge::CPU_USER_MS, busy), (gauge::CPU_IDLE_MS, 100.0 - busy)].map(
+                |(gauge, value)| Observation {
+                    metric: gauge.name.into(),
+                    of: format!("cpu {cpu}"),
+                    value,
+                },
+            )
         });
         window.observations = observed.collect();
     }

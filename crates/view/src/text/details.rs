@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{Arm, Details, Estimate, Known, PointCost, Scaling};
+use hopcost_core::{Arm, Details, Estimate, Known, PointCost, Scaling, gauge};
 
 use super::ink::Ink;
 use super::times::times;
@@ -198,7 +198,7 @@ fn arms(arms: &[Arm]) -> String {
 fn switches(details: &Details) -> Option<String> {
     let window_s = details.window_s + details.guard_s;
     let at = |arm: &Arm| {
-        let found = arm.observed.iter().find(|o| o.metric == "context_switches")?;
+        let found = arm.observed.iter().find(|o| o.is(gauge::CONTEXT_SWITCHES))?;
         let calls = arm.calls as f64 / arm.windows as f64;
         (found.value > calls)
             .then(|| format!("{} a second at {}", figure(found.value / window_s), arm.level))
@@ -212,13 +212,12 @@ fn switches(details: &Details) -> Option<String> {
 fn memory(details: &Details) -> Option<String> {
     let window_s = details.window_s + details.guard_s;
     let of_arm = |arm: &Arm| {
-        let sum = |metric: &str| -> f64 {
-            arm.observed.iter().filter(|o| o.metric == metric).map(|o| o.value).sum()
-        };
-        let [program, kernel] = ["worker_program_ms", "worker_kernel_ms"].map(sum);
-        let faults = sum("worker_page_faults");
+        let sum =
+            |gauge| -> f64 { arm.observed.iter().filter(|o| o.is(gauge)).map(|o| o.value).sum() };
+        let [program, kernel] = [gauge::WORKER_PROGRAM_MS, gauge::WORKER_KERNEL_MS].map(sum);
+        let faults = sum(gauge::WORKER_PAGE_FAULTS);
         let is_much = faults >= arm.calls as f64 / arm.windows as f64 && kernel > 0.0;
-        is_much.then(|| (kernel / (program + kernel), faults, sum("tlb_shootdowns")))
+        is_much.then(|| (kernel / (program + kernel), faults, sum(gauge::TLB_SHOOTDOWNS)))
     };
     let arms = details.arms.iter().filter_map(|arm| Some((arm, of_arm(arm)?)));
     let (arm, (share, faults, forgotten)) = arms.max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0))?;
@@ -237,7 +236,7 @@ fn memory(details: &Details) -> Option<String> {
 /// What the kernel was asked for most, by its samples.
 fn doors(arm: &Arm) -> String {
     const MOST: usize = 3;
-    let samples = || arm.observed.iter().filter(|o| o.metric == "kernel_samples");
+    let samples = || arm.observed.iter().filter(|o| o.is(gauge::KERNEL_SAMPLES));
     let all: f64 = samples().map(|door| door.value).sum();
     let mut doors: Vec<_> = samples().filter(|door| door.value > 0.05 * all).collect();
     doors.sort_by(|a, b| b.value.total_cmp(&a.value));
@@ -251,14 +250,14 @@ fn doors(arm: &Arm) -> String {
 fn log(details: &Details) -> Option<String> {
     let window_s = details.window_s + details.guard_s;
     let at = |arm: &Arm| {
-        let mean = |metric: &str| {
-            let found = arm.observed.iter().find(|o| o.metric == metric && o.of.is_empty())?;
+        let mean = |gauge| {
+            let found = arm.observed.iter().find(|o| o.is(gauge) && o.of.is_empty())?;
             Some(found.value)
         };
-        let kib = mean("wal_bytes")? / 1024.0;
-        let flushes = mean("log_flushes").filter(|flushes| *flushes > 0.0);
+        let kib = mean(gauge::WAL_BYTES)? / 1024.0;
+        let flushes = mean(gauge::LOG_FLUSHES).filter(|flushes| *flushes > 0.0);
         let flush = flushes
-            .zip(mean("log_flush_ms"))
+            .zip(mean(gauge::LOG_FLUSH_MS))
             .map_or(String::new(), |(count, ms)| format!(", {} ms a flush", figure(ms / count)));
         (kib >= 1.0)
             .then(|| format!("{} KiB a second{flush} at {}", figure(kib / window_s), arm.level))
@@ -269,11 +268,11 @@ fn log(details: &Details) -> Option<String> {
 
 /// The share of the machine's CPU time that was used while the level was measured.
 fn cpu(arm: &Arm) -> String {
-    let of_cpus = |metric: &str| -> f64 {
-        let all = arm.observed.iter().filter(|o| o.metric == metric && o.of.starts_with("cpu"));
+    let of_cpus = |gauge| -> f64 {
+        let all = arm.observed.iter().filter(|o| o.is(gauge) && o.of.starts_with("cpu"));
         all.map(|observation| observation.value).sum()
     };
-    let busy = of_cpus("cpu_user_ms") + of_cpus("cpu_system_ms");
-    let all = busy + of_cpus("cpu_idle_ms") + of_cpus("cpu_steal_ms");
+    let busy = of_cpus(gauge::CPU_USER_MS) + of_cpus(gauge::CPU_SYSTEM_MS);
+    let all = busy + of_cpus(gauge::CPU_IDLE_MS) + of_cpus(gauge::CPU_STEAL_MS);
     if all > 0.0 { format!("{:.0} %", 100.0 * busy / all) } else { "–".to_owned() }
 }

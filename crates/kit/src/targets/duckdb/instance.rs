@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hopcost_core::{
     Answer, Audit, CallError, Counted, CpuId, CpuSet, Filling, Home, Instance, Known, Locality,
-    Look, Lookups, Mail, Reading, Remote, Request, Seat, Session, Setup, TargetError,
+    Look, Lookups, Mail, Metric, Reading, Remote, Request, Seat, Session, Setup, TargetError,
 };
 use hopcost_sys::child::Stop;
 use hopcost_sys::memory::Foreign;
@@ -390,19 +390,19 @@ impl Session for Connection {
     fn counted(&mut self) -> Counted {
         let mut proved = BTreeMap::new();
         if let Some(cpu) = self.cpu {
-            proved.insert("answered_in_place", [u64::from(is_at(self.thread, cpu)), 1]);
+            proved.insert(Metric::AnsweredInPlace, [u64::from(is_at(self.thread, cpu)), 1]);
         }
         if let Some(ground) = &self.ground {
-            proved.insert("pages_in_place", ground.in_place());
+            proved.insert(Metric::PagesInPlace, ground.in_place());
         }
         if let Some(pool) = &mut self.pool {
             pool.counted(&mut proved);
         }
         if let Some(calls) = self.calls_written() {
-            proved.insert("audited_as_asked", calls);
+            proved.insert(Metric::AuditedAsAsked, calls);
         }
         if let Some(rows) = self.rows_counted() {
-            proved.insert("rows_counted", rows);
+            proved.insert(Metric::RowsCounted, rows);
         }
         let looked_up = || {
             let found =

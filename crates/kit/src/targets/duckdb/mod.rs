@@ -23,7 +23,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use hopcost_core::{
-    Comparison, Emulation, Filling, Instance, Loading, Needs, Reason, Setup, Target, TargetError,
+    Comparison, Emulation, Filling, Instance, Loading, Metric, Needs, Reason, Setup, Target,
+    TargetError,
 };
 
 /// The target.
@@ -60,7 +61,7 @@ impl Target for DuckDb {
         super::without_log(comparison).or_else(|| super::without_pages(comparison))
     }
 
-    fn untold(&self, metric: &str, emulation: Option<&Emulation>) -> Option<Reason> {
+    fn untold(&self, metric: Metric, emulation: Option<&Emulation>) -> Option<Reason> {
         super::untold_of_nodes(metric, emulation, "all pages of DuckDB's")
     }
 

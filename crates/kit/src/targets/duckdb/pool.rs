@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hopcost_core::{CpuSet, NodeId, Parallel, Reading};
+use hopcost_core::{Checks, CpuSet, Metric, NodeId, Parallel, Reading};
 use hopcost_sys::affinity;
 
 use super::super::remote::nodes::{Looks, Nodes};
@@ -112,23 +112,23 @@ impl Pool {
 
     /// How many of the workers ran, and how many of those in their place. Then they are ended: whoever comes
     /// next is not to work with them.
-    pub fn counted(&mut self, proved: &mut BTreeMap<&'static str, [u64; 2]>) {
+    pub fn counted(&mut self, proved: &mut Checks) {
         self.look(proved);
         self.workers.clear();
         self.ask(1);
     }
 
-    fn look(&self, proved: &mut BTreeMap<&'static str, [u64; 2]>) {
+    fn look(&self, proved: &mut Checks) {
         let has_run = |(thread, before): &&(u32, u64)| {
             self.ran_ns(*thread).is_some_and(|ran| ran >= before + A_PART_NS)
         };
         let ran: Vec<u32> =
             self.workers.iter().filter(has_run).map(|(thread, _)| *thread).collect();
         let due = u64::from(self.dop - 1);
-        proved.insert("parallel_workers_ran", [(ran.len() as u64).min(due), due]);
+        proved.insert(Metric::ParallelWorkersRan, [(ran.len() as u64).min(due), due]);
         if let Some(place) = &self.place {
             let in_place = ran.iter().filter(|thread| is_within(**thread, place)).count();
-            proved.insert("parallel_workers_in_place", [in_place as u64, ran.len() as u64]);
+            proved.insert(Metric::ParallelWorkersInPlace, [in_place as u64, ran.len() as u64]);
         }
         let mut all = self.sightings.all();
         let looks = all.entry(self.leader).or_default();

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hopcost_core::{
-    Dataset, Home, Instance, Known, Locality, Look, Nature, Reading, Seat, Session, Setup,
-    Statement, TargetError,
+    Dataset, Gauge, Home, Instance, Known, Locality, Look, Reading, Seat, Session, Setup,
+    Statement, TargetError, gauge,
 };
 use hopcost_sys::memory::Foreign;
 
@@ -347,15 +347,15 @@ impl Instance for Cluster {
     }
 }
 
-/// A metric of ours, and how the server calls it.
-const COUNTS: [(&str, &str); 7] = [
-    ("buffer_hits", "Innodb_buffer_pool_read_requests"),
-    ("buffer_reads", "Innodb_buffer_pool_reads"),
-    ("wal_bytes", "Innodb_os_log_written"),
-    ("log_writes", "Innodb_log_writes"),
-    ("log_flushes", "Innodb_os_log_fsyncs"),
-    ("log_waits", "Innodb_log_waits"),
-    ("row_lock_waits", "Innodb_row_lock_waits"),
+/// A gauge, and how the server calls it.
+const COUNTS: [(&Gauge, &str); 7] = [
+    (gauge::BUFFER_HITS, "Innodb_buffer_pool_read_requests"),
+    (gauge::BUFFER_READS, "Innodb_buffer_pool_reads"),
+    (gauge::WAL_BYTES, "Innodb_os_log_written"),
+    (gauge::LOG_WRITES, "Innodb_log_writes"),
+    (gauge::LOG_FLUSHES, "Innodb_os_log_fsyncs"),
+    (gauge::LOG_WAITS, "Innodb_log_waits"),
+    (gauge::ROW_LOCK_WAITS, "Innodb_row_lock_waits"),
 ];
 
 fn counts(warden: &mut Wire) -> Vec<Reading> {
@@ -365,9 +365,9 @@ fn counts(warden: &mut Wire) -> Vec<Reading> {
     let reading = |row: Vec<Option<String>>| {
         let [name, value] = <[Option<String>; 2]>::try_from(row).ok()?;
         let name = name?;
-        let (metric, _) = COUNTS.iter().find(|(_, of)| *of == name)?;
+        let (gauge, _) = COUNTS.iter().find(|(_, of)| *of == name)?;
         let value = value?.parse().ok()?;
-        Some(Reading { metric, of: String::new(), nature: Nature::Count, value })
+        Some(Reading { gauge, of: String::new(), value })
     };
     rows.into_iter().filter_map(reading).chain(waits::at_mutexes(warden)).collect()
 }

@@ -29,7 +29,7 @@ mod waits;
 mod wire;
 
 use hopcost_core::{
-    Comparison, Emulation, Instance, Loading, Needs, Reason, Setup, Target, TargetError,
+    Comparison, Emulation, Instance, Loading, Metric, Needs, Reason, Setup, Target, TargetError,
 };
 
 pub use super::remote::address::{Address, Asked};
@@ -73,7 +73,7 @@ impl Target for MySql {
         super::without_workers(comparison).or_else(|| super::without_pages(comparison))
     }
 
-    fn untold(&self, metric: &str, emulation: Option<&Emulation>) -> Option<Reason> {
+    fn untold(&self, metric: Metric, emulation: Option<&Emulation>) -> Option<Reason> {
         super::untold_of_nodes(metric, emulation, &format!("all pages of {}'s", self.0.name()))
     }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hopcost_core::{
-    Answer, Audit, CallError, Counted, CpuId, CpuSet, Dataset, Look, Lookups, Mail, Remote,
+    Answer, Audit, CallError, Counted, CpuId, CpuSet, Dataset, Look, Lookups, Mail, Metric, Remote,
     Request, Row, Seat, Session, Statement, TargetError,
 };
 use hopcost_sys::affinity;
@@ -327,21 +327,21 @@ impl Session for Connection {
             [there as u64, threads.len() as u64]
         };
         if let (Some(cpu), Some(thread)) = (self.cpu, self.thread) {
-            proved.insert("answered_in_place", all_at(&[thread], cpu));
+            proved.insert(Metric::AnsweredInPlace, all_at(&[thread], cpu));
         }
         if let Some((threads, cpu)) = &self.log_writer {
             let own = self.thread.as_slice();
             let threads = if threads.is_empty() { own } else { threads };
-            proved.insert("log_writer_in_place", all_at(threads, *cpu));
+            proved.insert(Metric::LogWriterInPlace, all_at(threads, *cpu));
         }
         if let Some(audited) = &mut self.audited {
-            proved.insert("audited_as_asked", audited.counted());
+            proved.insert(Metric::AuditedAsAsked, audited.counted());
         }
         if let Some(rows) = self.filler.as_ref().and_then(|filler| filler.counted(&mut self.wire)) {
-            proved.insert("rows_counted", rows);
+            proved.insert(Metric::RowsCounted, rows);
         }
         if let Some(ground) = &self.ground {
-            proved.insert("pages_in_place", ground.in_place());
+            proved.insert(Metric::PagesInPlace, ground.in_place());
         }
         let thread = self.thread.filter(|_| self.cpu.is_some());
         let at = thread.and_then(affinity::last_cpu_of).into_iter().collect();

@@ -3,7 +3,7 @@
 //! Limits: a thread's state is what it last said of itself: MariaDB and MySQL say of most work only which part of a
 //! statement it is. The waits at InnoDB's mutexes and latches are those that ended in sleep, of which there are few.
 
-use hopcost_core::{Nature, Reading};
+use hopcost_core::{Reading, gauge};
 
 use super::super::remote::address::Address;
 use super::super::remote::lines::Lines;
@@ -31,7 +31,7 @@ pub fn at_mutexes(wire: &mut Wire) -> Vec<Reading> {
     let reading = |row: Vec<Option<String>>| {
         let [_, name, status] = <[Option<String>; 3]>::try_from(row).ok()?;
         let value = status?.strip_prefix("waits=")?.parse().ok()?;
-        Some(Reading { metric: "mutex_waits", of: name?, nature: Nature::Count, value })
+        Some(Reading { gauge: gauge::MUTEX_WAITS, of: name?, value })
     };
     rows.into_iter().filter_map(reading).collect()
 }

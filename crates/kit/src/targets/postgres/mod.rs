@@ -29,7 +29,7 @@ mod waits;
 mod wire;
 
 use hopcost_core::{
-    Comparison, Dataset, Emulation, Instance, Loading, Needs, Reason, Setup, Table, Target,
+    Comparison, Dataset, Emulation, Instance, Loading, Metric, Needs, Reason, Setup, Table, Target,
     TargetError,
 };
 
@@ -67,7 +67,7 @@ impl Target for Postgres {
         super::without_pages(comparison)
     }
 
-    fn untold(&self, metric: &str, emulation: Option<&Emulation>) -> Option<Reason> {
+    fn untold(&self, metric: Metric, emulation: Option<&Emulation>) -> Option<Reason> {
         super::untold_of_nodes(metric, emulation, "all pages of PostgreSQL's")
     }
 

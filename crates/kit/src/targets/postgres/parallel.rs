@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hopcost_core::{CpuSet, NodeId, Parallel, Reading};
+use hopcost_core::{Checks, CpuSet, Metric, NodeId, Parallel, Reading};
 use hopcost_sys::{Root, affinity, processes};
 
 use super::super::remote::nodes::{Looks, Nodes, within};
@@ -259,7 +259,7 @@ impl Team {
 
     /// What was seen since: looks that found a worker in its place, and different workers of as many as
     /// the calls take.
-    pub fn counted(&mut self, proved: &mut BTreeMap<&'static str, [u64; 2]>) {
+    pub fn counted(&mut self, proved: &mut Checks) {
         if self.dop < 2 {
             return;
         }
@@ -267,11 +267,11 @@ impl Team {
         let Some(leader) = leaders.get(&self.leader) else { return };
         if let Some(place) = &self.place {
             let counts = [within(&leader.looks, place), leader.looks.values().sum()];
-            proved.insert("parallel_workers_in_place", counts);
+            proved.insert(Metric::ParallelWorkersInPlace, counts);
         }
         let due = self.calls * u64::from(self.dop - 1);
         let ran = (leader.workers.len() as u64).min(due);
-        proved.insert("parallel_workers_ran", [ran, due]);
+        proved.insert(Metric::ParallelWorkersRan, [ran, due]);
     }
 }
 
@@ -307,7 +307,7 @@ mod tests {
         leader.workers.extend(workers);
     }
 
-    fn proved(team: &mut Team) -> BTreeMap<&'static str, [u64; 2]> {
+    fn proved(team: &mut Team) -> Checks {
         let mut proved = BTreeMap::new();
         team.counted(&mut proved);
         proved
@@ -329,9 +329,9 @@ mod tests {
             team.answered();
             team.answered();
             let proved = proved(&mut team);
-            assert_eq!(proved["parallel_workers_in_place"], [in_place, 40]);
+            assert_eq!(proved[&Metric::ParallelWorkersInPlace], [in_place, 40]);
             // Two calls with two workers each, and one of them was not seen.
-            assert_eq!(proved["parallel_workers_ran"], [3, 4]);
+            assert_eq!(proved[&Metric::ParallelWorkersRan], [3, 4]);
         }
     }
 

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use hopcost_core::{
-    Answer, Audit, CallError, Counted, CpuId, CpuSet, Lookups, Mail, Parallel, Remote, Request,
-    Row, Seat, Session, Statement, TargetError,
+    Answer, Audit, CallError, Counted, CpuId, CpuSet, Lookups, Mail, Metric, Parallel, Remote,
+    Request, Row, Seat, Session, Statement, TargetError,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::memory::Foreign;
@@ -441,23 +441,23 @@ impl Session for Connection {
             [u64::from(is_there), 1]
         };
         if let Some(cpu) = self.cpu {
-            proved.insert("answered_in_place", was_at(self.wire.pid, cpu));
+            proved.insert(Metric::AnsweredInPlace, was_at(self.wire.pid, cpu));
         }
         if let Some(LogWriter { pid, cpu }) = self.log_writer {
             let pid = if pid == 0 { self.wire.pid } else { pid };
-            proved.insert("log_writer_in_place", was_at(pid, cpu));
+            proved.insert(Metric::LogWriterInPlace, was_at(pid, cpu));
         }
         if let Some(team) = &mut self.team {
             team.counted(&mut proved);
         }
         if let Some(audited) = &mut self.audited {
-            proved.insert("audited_as_asked", audited.counted());
+            proved.insert(Metric::AuditedAsAsked, audited.counted());
         }
         if let Some(rows) = self.filler.as_ref().and_then(|filler| filler.counted(&mut self.wire)) {
-            proved.insert("rows_counted", rows);
+            proved.insert(Metric::RowsCounted, rows);
         }
         if let Some(ground) = &self.ground {
-            proved.insert("pages_in_place", ground.in_place());
+            proved.insert(Metric::PagesInPlace, ground.in_place());
         }
         let at = self.cpu.and_then(|_| affinity::last_cpu_of(self.wire.pid)).into_iter().collect();
         Counted { lookups: self.looked_up(), at, proved, ..Counted::default() }

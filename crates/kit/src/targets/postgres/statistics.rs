@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use hopcost_core::{Nature, Reading};
+use hopcost_core::{Gauge, Reading, gauge};
 
 use super::super::remote::address::Address;
 use super::super::remote::lines::Lines;
@@ -50,7 +50,7 @@ impl Teller {
     }
 
     /// As it stands now; nothing once it is not asked any more.
-    pub fn read(&self) -> Vec<(&'static str, f64)> {
+    pub fn read(&self) -> Vec<(&'static Gauge, f64)> {
         let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
         let told = wire.as_mut().and_then(|wire| self.statistics.read(wire).ok());
         if told.is_none() {
@@ -70,12 +70,12 @@ impl Teller {
 #[derive(Debug, Default)]
 struct Statistics {
     sql: String,
-    names: Vec<&'static str>,
+    gauges: Vec<&'static Gauge>,
     missing: Vec<String>,
 }
 
-/// A metric of ours, and how the server calls it.
-type Counter = (&'static str, &'static str);
+/// A gauge, and what the server says of it.
+type Counter = (&'static Gauge, &'static str);
 
 /// Some counters and where they are read, which not every version has.
 struct View {
@@ -92,35 +92,35 @@ const VIEWS: &[View] = &[
         since: 0,
         until: NEWEST,
         from: "",
-        counters: &[("wal_bytes", "pg_current_wal_insert_lsn() - '0/0'::pg_lsn")],
+        counters: &[(gauge::WAL_BYTES, "pg_current_wal_insert_lsn() - '0/0'::pg_lsn")],
     },
     View {
         since: 0,
         until: NEWEST,
         from: " FROM pg_stat_database WHERE datname = current_database()",
-        counters: &[("buffer_hits", "blks_hit"), ("buffer_reads", "blks_read")],
+        counters: &[(gauge::BUFFER_HITS, "blks_hit"), (gauge::BUFFER_READS, "blks_read")],
     },
     View {
         since: 14,
         until: NEWEST,
         from: " FROM pg_stat_wal",
         counters: &[
-            ("wal_records", "wal_records"),
-            ("wal_full_page_images", "wal_fpi"),
-            ("wal_buffers_full", "wal_buffers_full"),
+            (gauge::WAL_RECORDS, "wal_records"),
+            (gauge::WAL_FULL_PAGE_IMAGES, "wal_fpi"),
+            (gauge::WAL_BUFFERS_FULL, "wal_buffers_full"),
         ],
     },
     View {
         since: 14,
         until: 17,
         from: " FROM pg_stat_wal",
-        counters: &[("log_writes", "wal_write"), ("log_flushes", "wal_sync")],
+        counters: &[(gauge::LOG_WRITES, "wal_write"), (gauge::LOG_FLUSHES, "wal_sync")],
     },
     View {
         since: 18,
         until: NEWEST,
         from: " FROM pg_stat_io WHERE object = 'wal' AND context = 'normal'",
-        counters: &[("log_writes", "sum(writes)"), ("log_flushes", "sum(fsyncs)")],
+        counters: &[(gauge::LOG_WRITES, "sum(writes)"), (gauge::LOG_FLUSHES, "sum(fsyncs)")],
     },
     View {
         since: 16,
@@ -128,10 +128,10 @@ const VIEWS: &[View] = &[
         from: " FROM pg_stat_io WHERE object <> 'wal' \
                AND backend_type IN ('client backend', 'background worker')",
         counters: &[
-            ("session_reads", "sum(reads)"),
-            ("session_writes", "sum(writes)"),
-            ("session_extends", "sum(extends)"),
-            ("session_evictions", "sum(evictions)"),
+            (gauge::SESSION_READS, "sum(reads)"),
+            (gauge::SESSION_WRITES, "sum(writes)"),
+            (gauge::SESSION_EXTENDS, "sum(extends)"),
+            (gauge::SESSION_EVICTIONS, "sum(evictions)"),
         ],
     },
     View {
@@ -139,16 +139,19 @@ const VIEWS: &[View] = &[
         until: NEWEST,
         from: " FROM pg_stat_io WHERE object <> 'wal' \
                AND backend_type NOT IN ('client backend', 'background worker')",
-        counters: &[("background_reads", "sum(reads)"), ("background_writes", "sum(writes)")],
+        counters: &[
+            (gauge::BACKGROUND_READS, "sum(reads)"),
+            (gauge::BACKGROUND_WRITES, "sum(writes)"),
+        ],
     },
     View {
         since: 0,
         until: 16,
         from: " FROM pg_stat_bgwriter",
         counters: &[
-            ("checkpoints", "checkpoints_timed + checkpoints_req"),
-            ("checkpointer_written_buffers", "buffers_checkpoint"),
-            ("backend_written_buffers", "buffers_backend"),
+            (gauge::CHECKPOINTS, "checkpoints_timed + checkpoints_req"),
+            (gauge::CHECKPOINTER_WRITTEN_BUFFERS, "buffers_checkpoint"),
+            (gauge::BACKEND_WRITTEN_BUFFERS, "buffers_backend"),
         ],
     },
     View {
@@ -156,15 +159,15 @@ const VIEWS: &[View] = &[
         until: NEWEST,
         from: " FROM pg_stat_checkpointer",
         counters: &[
-            ("checkpoints", "num_timed + num_requested"),
-            ("checkpointer_written_buffers", "buffers_written"),
+            (gauge::CHECKPOINTS, "num_timed + num_requested"),
+            (gauge::CHECKPOINTER_WRITTEN_BUFFERS, "buffers_written"),
         ],
     },
     View {
         since: 0,
         until: NEWEST,
         from: " FROM pg_stat_bgwriter",
-        counters: &[("bgwriter_written_buffers", "buffers_clean")],
+        counters: &[(gauge::BGWRITER_WRITTEN_BUFFERS, "buffers_clean")],
     },
 ];
 
@@ -174,13 +177,19 @@ const TIMED: &[View] = &[
         since: 14,
         until: 17,
         from: " FROM pg_stat_wal",
-        counters: &[("log_write_ms", "wal_write_time"), ("log_flush_ms", "wal_sync_time")],
+        counters: &[
+            (gauge::LOG_WRITE_MS, "wal_write_time"),
+            (gauge::LOG_FLUSH_MS, "wal_sync_time"),
+        ],
     },
     View {
         since: 18,
         until: NEWEST,
         from: " FROM pg_stat_io WHERE object = 'wal' AND context = 'normal'",
-        counters: &[("log_write_ms", "sum(write_time)"), ("log_flush_ms", "sum(fsync_time)")],
+        counters: &[
+            (gauge::LOG_WRITE_MS, "sum(write_time)"),
+            (gauge::LOG_FLUSH_MS, "sum(fsync_time)"),
+        ],
     },
 ];
 
@@ -204,7 +213,7 @@ impl Statistics {
 
     fn for_version(version: u32, is_timed: bool) -> Self {
         let timed = if is_timed { TIMED } else { &[] };
-        let (mut names, mut values, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut gauges, mut values, mut sources) = (Vec::new(), Vec::new(), Vec::new());
         let has = |view: &&View| (view.since..=view.until).contains(&version);
         for (n, view) in VIEWS.iter().chain(timed).filter(has).enumerate() {
             let columns: Vec<String> = view
@@ -214,32 +223,30 @@ impl Statistics {
                 .map(|(column, (_, value))| format!("({value})::float8 AS c{column}"))
                 .collect();
             sources.push(format!("(SELECT {}{}) AS v{n}", columns.join(", "), view.from));
-            for (column, (name, _)) in view.counters.iter().enumerate() {
-                names.push(*name);
+            for (column, (gauge, _)) in view.counters.iter().enumerate() {
+                gauges.push(*gauge);
                 values.push(format!("v{n}.c{column}"));
             }
         }
         let sql = format!("SELECT {} FROM {}", values.join(", "), sources.join(", "));
-        Self { sql, names, missing: missing(version, is_timed) }
+        Self { sql, gauges, missing: missing(version, is_timed) }
     }
 
     /// As it stands now.
-    fn read(&self, wire: &mut Wire) -> Result<Vec<(&'static str, f64)>, WireError> {
+    fn read(&self, wire: &mut Wire) -> Result<Vec<(&'static Gauge, f64)>, WireError> {
         let row = wire.query(&self.sql)?.into_iter().next().unwrap_or_default();
-        let values = self.names.iter().zip(row);
-        Ok(values.filter_map(|(name, value)| Some((*name, value?.parse().ok()?))).collect())
+        let values = self.gauges.iter().zip(row);
+        Ok(values.filter_map(|(gauge, value)| Some((*gauge, value?.parse().ok()?))).collect())
     }
 }
 
 /// Of several servers together.
-pub fn sum(all: impl Iterator<Item = (&'static str, f64)>) -> impl Iterator<Item = Reading> {
-    let mut sums: BTreeMap<&'static str, f64> = BTreeMap::new();
-    for (metric, value) in all {
-        *sums.entry(metric).or_default() += value;
+pub fn sum(all: impl Iterator<Item = (&'static Gauge, f64)>) -> impl Iterator<Item = Reading> {
+    let mut sums: BTreeMap<&'static str, (&'static Gauge, f64)> = BTreeMap::new();
+    for (gauge, value) in all {
+        sums.entry(gauge.name).or_insert((gauge, 0.0)).1 += value;
     }
-    let reading =
-        |(metric, value)| Reading { metric, of: String::new(), nature: Nature::Count, value };
-    sums.into_iter().map(reading)
+    sums.into_values().map(|(gauge, value)| Reading { gauge, of: String::new(), value })
 }
 
 /// What a version does not tell.
@@ -279,10 +286,11 @@ mod tests {
         assert_eq!([16, 17].map(|v| has(v, "pg_stat_checkpointer")), [false, true]);
         assert_eq!([16, 17].map(|v| has(v, "buffers_backend")), [true, false]);
         for version in 13..=18 {
-            let names = asked(version, version >= TIMES_ITS_LOG).names;
+            let gauges = asked(version, version >= TIMES_ITS_LOG).gauges;
+            let names: Vec<&str> = gauges.iter().map(|gauge| gauge.name).collect();
             let different: std::collections::BTreeSet<_> = names.iter().collect();
             assert_eq!(different.len(), names.len(), "{version}: {names:?}");
-            assert!(names.contains(&"wal_bytes") && names.contains(&"checkpoints"));
+            assert!(gauges.contains(&gauge::WAL_BYTES) && gauges.contains(&gauge::CHECKPOINTS));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{CpuId, CpuSet, Machine, Nature, NodeId, Reading};
+use hopcost_core::{CpuId, CpuSet, Machine, NodeId, Reading, gauge};
 
 /// How often somebody was seen on which CPU.
 pub type Looks = BTreeMap<CpuId, u64>;
@@ -32,9 +32,8 @@ impl Nodes {
     pub fn told(&self, leader: Option<NodeId>, looks: &Looks) -> Vec<Reading> {
         let beside = leader.map_or_else(String::new, |node| format!(", leader on node {node}"));
         let reading = |of: String, cpus: &CpuSet| Reading {
-            metric: "parallel_worker_samples",
+            gauge: gauge::PARALLEL_WORKER_SAMPLES,
             of: format!("{of}{beside}"),
-            nature: Nature::Level,
             value: within(looks, cpus) as f64,
         };
         let of_nodes = self.0.iter().map(|(id, cpus)| reading(format!("node {id}"), cpus));

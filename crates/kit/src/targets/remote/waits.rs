@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hopcost_core::{Nature, Reading};
+use hopcost_core::{Reading, gauge};
 
 const BETWEEN: Duration = Duration::from_millis(100);
 
@@ -49,9 +49,8 @@ impl Waits {
             }
         }
         let reading = |(of, count): (String, u64)| Reading {
-            metric: "wait_samples",
+            gauge: gauge::WAIT_SAMPLES,
             of,
-            nature: Nature::Count,
             value: count as f64,
         };
         sum.into_iter().map(reading).collect()

@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hopcost_core::{
-    Answer, CallError, Counted, CpuSet, Filling, Instance, Known, Locality, Look, Request, Row,
-    Seat, Session, Setup, Statement, TargetError,
+    Answer, CallError, Counted, CpuSet, Filling, Instance, Known, Locality, Look, Metric, Request,
+    Row, Seat, Session, Setup, Statement, TargetError,
 };
 use hopcost_sys::affinity;
 
@@ -180,7 +180,7 @@ impl Session for Filler {
         let empty = || self.connection.run(&self.empty).is_ok();
         let proved = self.ledger.settle_and_empty(there, self.empty_at, empty);
         Counted {
-            proved: BTreeMap::from([("rows_counted", proved)]),
+            proved: BTreeMap::from([(Metric::RowsCounted, proved)]),
             at: CpuSet::from_iter([affinity::current_cpu()]),
             ..Counted::default()
         }

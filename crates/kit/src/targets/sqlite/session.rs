@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hopcost_core::{
-    Answer, Bimodal, CallError, Counted, CpuId, CpuSet, NodeId, Request, Row, Seat, Session,
-    Statement, TargetError,
+    Answer, Bimodal, CallError, Counted, CpuId, CpuSet, Metric, NodeId, Request, Row, Seat,
+    Session, Statement, TargetError,
 };
 use hopcost_sys::{affinity, clock};
 
@@ -230,15 +230,15 @@ impl Session for ImageSession {
         let planted = tally.planted + std::mem::take(&mut self.planted);
         let mut proved = BTreeMap::new();
         if let Some((image, cpu)) = &self.placed {
-            proved.insert("pages_in_place", image.in_place());
+            proved.insert(Metric::PagesInPlace, image.in_place());
             if let Some(on_pages) = image.on_pages() {
-                proved.insert("pages_as_asked", on_pages);
+                proved.insert(Metric::PagesAsAsked, on_pages);
             }
             let is_there = cpu.is_none_or(|cpu| affinity::current_cpu() == cpu);
-            proved.insert("answered_in_place", [u64::from(is_there), 1]);
+            proved.insert(Metric::AnsweredInPlace, [u64::from(is_there), 1]);
         }
         if let Some(audited) = &mut self.audited {
-            proved.insert("audited_as_asked", audited.counted());
+            proved.insert(Metric::AuditedAsAsked, audited.counted());
         }
         let at = CpuSet::from_iter([affinity::current_cpu()]);
         Counted { lookups: Some(tally.lookups), planted, at, proved }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use hopcost_core::{
-    Answer, Audit, Bimodal, Level, Machine, NodeId, Policy, Request, Requests, Row, Shape, Spot,
-    Stream, Workload,
+    Answer, Audit, Bimodal, Level, Machine, Metric, NodeId, Policy, Request, Requests, Row, Shape,
+    Spot, Stream, Workload,
 };
 use hopcost_sys::{Root, topology};
 
@@ -327,9 +327,9 @@ fn each_policy_puts_the_data_where_it_says_and_proves_it() {
             let mut session = instance.session(seat).unwrap();
             ask(session.as_mut(), 0, [0, 0]);
             let counted = session.counted();
-            let [there, pages] = counted.proved["pages_in_place"];
+            let [there, pages] = counted.proved[&Metric::PagesInPlace];
             assert!(pages > 1000 && there * 100 >= pages * 99, "{home:?}: {there} of {pages}");
-            assert_eq!(counted.proved["answered_in_place"], [1, 1]);
+            assert_eq!(counted.proved[&Metric::AnsweredInPlace], [1, 1]);
             // Half of what is dealt out to two nodes is far from whoever looks.
             let lookups = counted.lookups.unwrap().acquisitions;
             let near = lookups[&bench.homes()[0]] as f64 / lookups.values().sum::<u64>() as f64;
@@ -353,13 +353,13 @@ fn each_call_is_written_down_once_where_that_is_asked_for() {
                 for _ in 0..calls {
                     ask(session.as_mut(), 0, [0, 0]);
                 }
-                let found = session.counted().proved["audited_as_asked"];
+                let found = session.counted().proved[&Metric::AuditedAsAsked];
                 assert_eq!(found, [calls, calls], "{audit:?}");
             }
         }
     }
     let mut silent = instance.session(ANYWHERE).unwrap();
-    assert!(!silent.counted().proved.contains_key("audited_as_asked"));
+    assert!(!silent.counted().proved.contains_key(&Metric::AuditedAsAsked));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hopcost_core::{
-    CpuSet, Dataset, Instance, Known, Locality, Look, Machine, Nature, NodeId, Reading, Seat,
-    Session, Setup, Statement, TargetError,
+    CpuSet, Dataset, Gauge, Instance, Known, Locality, Look, Machine, NodeId, Reading, Seat,
+    Session, Setup, Statement, TargetError, gauge,
 };
 
 use super::super::UNAUDITED_LOADS;
@@ -314,34 +314,38 @@ type Count = (&'static str, fn(Rows) -> Vec<Reading>);
 const COUNTS: [Count; 5] = [
     ("buffer_nodes", |rows| {
         each(rows, |[node, side, count]| {
-            let metric =
-                if side == "remote" { "remote_page_lookups" } else { "local_page_lookups" };
-            Some(vec![count_of(metric, format!("node {node}"), &count)?])
+            let gauge = if side == "remote" {
+                gauge::REMOTE_PAGE_LOOKUPS
+            } else {
+                gauge::LOCAL_PAGE_LOOKUPS
+            };
+            Some(vec![count_of(gauge, format!("node {node}"), &count)?])
         })
     }),
     ("buffer_reads", |rows| {
-        each(rows, |[count]| Some(vec![count_of("buffer_reads", String::new(), &count)?]))
+        each(rows, |[count]| Some(vec![count_of(gauge::BUFFER_READS, String::new(), &count)?]))
     }),
     ("log_bytes", |rows| {
         each(rows, |[name, count]| {
-            let metric = if name.starts_with("Log Bytes") { "wal_bytes" } else { "log_flushes" };
-            Some(vec![count_of(metric, String::new(), &count)?])
+            let gauge =
+                if name.starts_with("Log Bytes") { gauge::WAL_BYTES } else { gauge::LOG_FLUSHES };
+            Some(vec![count_of(gauge, String::new(), &count)?])
         })
     }),
-    ("waits", |rows| each(rows, |[kind, ms]| Some(vec![count_of("wait_ms", kind, &ms)?]))),
+    ("waits", |rows| each(rows, |[kind, ms]| Some(vec![count_of(gauge::WAIT_MS, kind, &ms)?]))),
     ("spinlocks", |rows| {
         each(rows, |[name, collisions, spins, backoffs]| {
             Some(vec![
-                count_of("spin_collisions", name.clone(), &collisions)?,
-                count_of("spins", name.clone(), &spins)?,
-                count_of("spin_backoffs", name, &backoffs)?,
+                count_of(gauge::SPIN_COLLISIONS, name.clone(), &collisions)?,
+                count_of(gauge::SPINS, name.clone(), &spins)?,
+                count_of(gauge::SPIN_BACKOFFS, name, &backoffs)?,
             ])
         })
     }),
 ];
 
-fn count_of(metric: &'static str, of: String, value: &str) -> Option<Reading> {
-    Some(Reading { metric, of, nature: Nature::Count, value: value.parse().ok()? })
+fn count_of(gauge: &'static Gauge, of: String, value: &str) -> Option<Reading> {
+    Some(Reading { gauge, of, value: value.parse().ok()? })
 }
 
 /// The readings of each row of so many values.

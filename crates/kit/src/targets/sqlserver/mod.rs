@@ -34,7 +34,7 @@ mod wire;
 mod writers;
 
 use hopcost_core::{
-    Comparison, Emulation, Instance, Level, Loading, Needs, Reason, Setup, Spoken, Target,
+    Comparison, Emulation, Instance, Level, Loading, Metric, Needs, Reason, Setup, Spoken, Target,
     TargetError,
 };
 
@@ -78,7 +78,7 @@ impl Target for SqlServer {
         super::without_pages(comparison).or_else(|| without_workers_in_place(comparison))
     }
 
-    fn untold(&self, metric: &str, emulation: Option<&Emulation>) -> Option<Reason> {
+    fn untold(&self, metric: Metric, emulation: Option<&Emulation>) -> Option<Reason> {
         super::untold_of_nodes(metric, emulation, "all pages of SQL Server's")
     }
 

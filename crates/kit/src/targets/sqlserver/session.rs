@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hopcost_core::{
-    Answer, Audit, CallError, Counted, CpuSet, Dataset, Mail, Remote, Request, Row, Seat, Session,
-    Statement, TargetError,
+    Answer, Audit, CallError, Counted, CpuSet, Dataset, Mail, Metric, Remote, Request, Row, Seat,
+    Session, Statement, TargetError,
 };
 
 use super::super::ledger::Ledger;
@@ -285,17 +285,17 @@ impl Session for Connection {
         let mut proved = BTreeMap::new();
         // First of all: what we ask besides is not to be written down.
         if let Some(audited) = &mut self.audited {
-            proved.insert("audited_as_asked", audited.counted());
+            proved.insert(Metric::AuditedAsAsked, audited.counted());
         }
         if let Some(in_place) = self.in_place() {
-            proved.insert("answered_in_place", in_place);
+            proved.insert(Metric::AnsweredInPlace, in_place);
         }
         if let Some(post) = &self.post {
             let found = writers::cpus(&mut self.wire).unwrap_or_default();
-            proved.insert("log_writer_in_place", post.proved(&found));
+            proved.insert(Metric::LogWriterInPlace, post.proved(&found));
         }
         if let Some(rows) = self.filler.as_ref().and_then(|filler| filler.counted(&mut self.wire)) {
-            proved.insert("rows_counted", rows);
+            proved.insert(Metric::RowsCounted, rows);
         }
         let lookups = self.watch.as_mut().and_then(Watch::counted);
         Counted { proved, lookups, ..Counted::default() }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Audit, CpuId, Home, Instance, Known, Look, NodeId, Request, Seat, Setup, Shape, TargetError,
+    Audit, CpuId, Home, Instance, Known, Look, Metric, NodeId, Request, Seat, Setup, Shape,
+    TargetError,
 };
 use hopcost_sys::{Root, topology};
 
@@ -224,7 +225,7 @@ fn calls_that_are_written_down_are_counted_and_what_was_set_up_is_taken_away() {
                 session.execute(&REQUEST).unwrap();
                 assert_eq!(server.state().audits, is_on);
             }
-            assert_eq!(session.counted().proved["audited_as_asked"], [calls; 2]);
+            assert_eq!(session.counted().proved[&Metric::AuditedAsAsked], [calls; 2]);
             let audits = server.state().audits;
             assert_eq!(audits, [Some(false), Some(false), None], "between windows");
         }
@@ -252,7 +253,7 @@ fn sql_trace_traces_where_it_is_asked_for() {
             traced.execute(&REQUEST).unwrap();
             assert_eq!(server.state().audits, [Some(false), None, Some(true)]);
         }
-        assert_eq!(traced.counted().proved["audited_as_asked"], [calls; 2]);
+        assert_eq!(traced.counted().proved[&Metric::AuditedAsAsked], [calls; 2]);
         assert_eq!(server.state().audits[2], Some(false));
     }
     // Each time it is another file.
@@ -262,7 +263,7 @@ fn sql_trace_traces_where_it_is_asked_for() {
     off.begin_window();
     off.execute(&REQUEST).unwrap();
     server.state().audits[2] = Some(true);
-    assert_eq!(off.counted().proved["audited_as_asked"], [0, 1]);
+    assert_eq!(off.counted().proved[&Metric::AuditedAsAsked], [0, 1]);
     // A killed run's is ended, too.
     std::mem::forget(instance);
     server.state().locked_by = None;
@@ -282,7 +283,7 @@ fn a_call_that_is_not_written_down_is_missed() {
     for _ in 0..3 {
         session.execute(&REQUEST).unwrap();
     }
-    assert_eq!(session.counted().proved["audited_as_asked"], [2, 3]);
+    assert_eq!(session.counted().proved[&Metric::AuditedAsAsked], [2, 3]);
 }
 
 #[test]
@@ -294,7 +295,7 @@ fn what_goes_on_though_it_was_ended_or_cannot_be_counted_is_no_proof() {
     off.begin_window();
     off.execute(&REQUEST).unwrap();
     server.state().audits[1] = Some(true);
-    assert_eq!(off.counted().proved["audited_as_asked"], [0, 1]);
+    assert_eq!(off.counted().proved[&Metric::AuditedAsAsked], [0, 1]);
     drop(off);
     let notes = instance.close().unwrap().join("\n");
     assert!(notes.contains("could not be counted: it goes on though it was ended"), "{notes}");
@@ -365,10 +366,13 @@ fn who_inserts_is_as_far_from_the_log_writers_as_is_asked_for() {
         session.execute(&REQUEST).unwrap();
         assert_eq!(server.state().affinity, belongs.to_string(), "{writer} {asked}");
         let proved = session.counted().proved;
-        assert_eq!((proved["log_writer_in_place"], proved["answered_in_place"]), ([1, 1], [1, 1]));
+        assert_eq!(
+            (proved[&Metric::LogWriterInPlace], proved[&Metric::AnsweredInPlace]),
+            ([1, 1], [1, 1])
+        );
         // What the server moves is no longer as far.
         server.state().log_writers = vec![writer.0, if writer == first { second } else { first }.0];
-        assert_eq!(session.counted().proved["log_writer_in_place"], [1, 2]);
+        assert_eq!(session.counted().proved[&Metric::LogWriterInPlace], [1, 2]);
     }
     let words = instance.session(seat(first)).err().unwrap().to_string();
     assert!(words.contains("same-cpu: no CPU here is that far"), "{words}");

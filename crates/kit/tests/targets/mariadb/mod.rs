@@ -6,7 +6,7 @@ mod faults;
 
 use std::sync::OnceLock;
 
-use hopcost_core::{Audit, CallError, Request, Seat, Session, Stream};
+use hopcost_core::{Audit, CallError, Metric, Request, Seat, Session, Stream, gauge};
 
 pub use attached::OURS;
 use hopcost_testkit::certificate::certificate;
@@ -69,7 +69,7 @@ fn rows_of_all_streams_are_counted_once() {
         }
         let counted: Vec<[u64; 2]> = sessions
             .iter_mut()
-            .filter_map(|session| session.counted().proved.get("rows_counted").copied())
+            .filter_map(|session| session.counted().proved.get(&Metric::RowsCounted).copied())
             .collect();
         let all = counted.iter().fold([0, 0], |sum, [held, of]| [sum[0] + held, sum[1] + of]);
         assert_eq!(all, [2 * calls * rows; 2], "{name}: {counted:?}");
@@ -82,7 +82,7 @@ fn what_its_threads_wait_for_is_seen() {
     let instance = open(engine().0, &setup).unwrap();
     let seen = || {
         let readings = instance.readings();
-        let of_threads = readings.iter().filter(|reading| reading.metric == "wait_samples");
+        let of_threads = readings.iter().filter(|reading| reading.gauge == gauge::WAIT_SAMPLES);
         of_threads.map(|reading| reading.value).sum::<f64>()
     };
     seen();
@@ -141,7 +141,11 @@ fn each_call_is_written_down_once_where_that_is_asked_for() {
                 });
             }
             for session in &mut sessions {
-                assert_eq!(session.counted().proved["audited_as_asked"], [calls; 2], "{audit:?}");
+                assert_eq!(
+                    session.counted().proved[&Metric::AuditedAsAsked],
+                    [calls; 2],
+                    "{audit:?}"
+                );
             }
         }
     }

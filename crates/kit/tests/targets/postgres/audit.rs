@@ -1,6 +1,6 @@
 //! What a server writes down of each statement.
 
-use hopcost_core::{Audit, Request, Seat, Session, TargetError};
+use hopcost_core::{Audit, Metric, Request, Seat, Session, TargetError};
 
 use super::{managed, open, seat, setup};
 use hopcost_testkit::named::{dataset, workload};
@@ -26,8 +26,8 @@ fn each_call_is_written_down_once_where_that_is_asked_for() {
         for calls in [1, 300] {
             ask(one.as_mut(), calls);
             ask(other.as_mut(), 2);
-            assert_eq!(one.counted().proved["audited_as_asked"], [calls, calls], "{audit:?}");
-            assert_eq!(other.counted().proved["audited_as_asked"], [2, 2], "{audit:?}");
+            assert_eq!(one.counted().proved[&Metric::AuditedAsAsked], [calls, calls], "{audit:?}");
+            assert_eq!(other.counted().proved[&Metric::AuditedAsAsked], [2, 2], "{audit:?}");
         }
     }
     instance.close().unwrap();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hopcost_core::{
-    CallError, Home, Known, Look, NodeSet, Policy, Request, Seat, Session, Setup, TargetError,
+    CallError, Home, Known, Look, Metric, NodeSet, Policy, Request, Seat, Session, Setup, TargetError,
 };
 use hopcost_sys::{Root, processes};
 
@@ -82,7 +82,7 @@ fn each_server_has_the_memory_policy_of_its_home() {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/numa_maps")).unwrap();
         let heap = maps.lines().find(|line| line.contains(" heap ")).unwrap();
         assert_eq!(heap.split_whitespace().nth(1).unwrap(), told, "{policy:?}");
-        let [there, pages] = session.counted().proved["pages_in_place"];
+        let [there, pages] = session.counted().proved[&Metric::PagesInPlace];
         assert!(pages > 100 && there * 100 >= pages * 98, "{policy:?}: {there} of {pages}");
     }
 }

@@ -1,7 +1,9 @@
 //! Tables that are filled: the rows are those of the data set, all that were asked for are counted, and one
 //! that is missing is missed.
 
-use hopcost_core::{Counted, Instance, Request, Seat, Session, Setup, Shape, Stream, Workload};
+use hopcost_core::{
+    Counted, Instance, Metric, Request, Seat, Session, Setup, Shape, Stream, Workload,
+};
 
 use hopcost_testkit::named::open;
 
@@ -37,7 +39,7 @@ fn streams<'a>(
 type Asks<'a> = Box<dyn FnMut(&mut dyn Session, usize) + 'a>;
 
 fn rows(counted: &Counted) -> Option<[u64; 2]> {
-    counted.proved.get("rows_counted").copied()
+    counted.proved.get(&Metric::RowsCounted).copied()
 }
 
 #[test]

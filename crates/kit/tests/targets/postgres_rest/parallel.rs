@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{Emulation, Instance, NodeId, Parallel, Request, Seat, Session, Setup, Stream};
+use hopcost_core::{
+    Checks, Emulation, Instance, Metric, NodeId, Parallel, Request, Seat, Session, Setup, Stream,
+    gauge,
+};
 use hopcost_sys::affinity;
 use hopcost_testkit::named::{dataset, home, machine, open, workload};
 use hopcost_testkit::postgresql::PostgreSql;
@@ -14,7 +17,7 @@ fn in_parallel(
     instance: &dyn Instance,
     setup: &Setup<'_>,
     parallel: Parallel,
-) -> (BTreeMap<&'static str, [u64; 2]>, BTreeMap<String, u64>) {
+) -> (Checks, BTreeMap<String, u64>) {
     let cpu = setup.machine.node(NodeId(0)).unwrap().cpus.first();
     let (home, at) = (Some(NodeId(0).into()), Some(NodeId(0)));
     let seat = Seat { home, at, worker: cpu, parallel: Some(parallel), ..Seat::default() };
@@ -32,7 +35,7 @@ fn in_parallel(
         ask(session.as_mut());
     }
     let seen = instance.readings().into_iter();
-    let seen = seen.filter(|reading| reading.metric == "parallel_worker_samples");
+    let seen = seen.filter(|reading| reading.gauge == gauge::PARALLEL_WORKER_SAMPLES);
     let seen = seen.map(|reading| (reading.of, reading.value as u64)).collect();
     (session.counted().proved, seen)
 }
@@ -52,10 +55,10 @@ fn parallel_workers_run_where_they_are_put_and_are_counted() {
     for node in [0, 1] {
         let there = Parallel { postmaster: Some(NodeId(node)), ..dop(2) };
         let (proved, seen) = in_parallel(instance.as_ref(), &setup, there);
-        let [held, of] = proved["parallel_workers_in_place"];
+        let [held, of] = proved[&Metric::ParallelWorkersInPlace];
         assert!(held == of && of > 0, "{proved:?}");
         // Ten calls with a worker each; one that lives for a moment may be missed.
-        let [ran, due] = proved["parallel_workers_ran"];
+        let [ran, due] = proved[&Metric::ParallelWorkersRan];
         assert!(due == 10 && ran >= 5, "{proved:?}");
         let looks = [0, 1].map(|n| seen[&format!("node {n}, leader on node 0")]);
         assert_eq!(looks, [0, 1].map(|n| if n == node { of } else { 0 }), "{seen:?}");
@@ -66,11 +69,14 @@ fn parallel_workers_run_where_they_are_put_and_are_counted() {
     // Moved once they run: what was seen before that counts against it.
     let moved = Parallel { workers: Some(NodeId(1)), ..dop(2) };
     let (proved, _) = in_parallel(instance.as_ref(), &setup, moved);
-    let [held, of] = proved["parallel_workers_in_place"];
+    let [held, of] = proved[&Metric::ParallelWorkersInPlace];
     assert!(2 * held > of && of > 0, "{proved:?}");
 
     let (proved, seen) = in_parallel(instance.as_ref(), &setup, dop(1));
-    assert!(!proved.contains_key("parallel_workers_ran") && seen.is_empty(), "{proved:?} {seen:?}");
+    assert!(
+        !proved.contains_key(&Metric::ParallelWorkersRan) && seen.is_empty(),
+        "{proved:?} {seen:?}"
+    );
 }
 
 #[test]
