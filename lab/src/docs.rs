@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Context, Result, bail};
-use hopcost_core::{DistanceClass, Metric};
+use hopcost_core::{Class, Code, DistanceClass, Metric};
 use hopcost_engine::fail_if::{FIGURES, GRAMMAR};
 use hopcost_engine::format::KEYS;
 use hopcost_engine::settings::SETTINGS;
@@ -25,9 +25,10 @@ struct Document {
     part: fn() -> String,
 }
 
-const DOCUMENTS: [Document; 2] = [
+const DOCUMENTS: [Document; 3] = [
     Document { name: "docs/EXPERIMENT-FORMAT.md", part: experiments },
     Document { name: "docs/CI.md", part: checks },
+    Document { name: "docs/ERRORS.md", part: codes },
 ];
 
 /// Writes them anew.
@@ -52,6 +53,24 @@ fn renewed(name: &str, text: &str, part: &str) -> Result<String> {
 fn checks() -> String {
     let mut out = format!("```\n{GRAMMAR}```\n\n");
     table(&mut out, "figure", "what it is", FIGURES.iter().copied());
+    out
+}
+
+fn codes() -> String {
+    let ending = |class: Class| match class {
+        Class::Usage => "exit code 2",
+        Class::NotHere => "NOT_APPLICABLE, exit code 3",
+        Class::Failed => "exit code 1",
+        Class::Evidence => "REFUSED, exit code 1",
+        Class::Undecided => "INCONCLUSIVE, exit code 0",
+        Class::Disturbed => "DISTURBED, exit code 5",
+        Class::Missing => "a single figure is missing",
+        Class::Concluded => "a verdict",
+    };
+    let mut out = "| code | what it means | how it ends |\n|---|---|---|\n".to_owned();
+    for code in Code::ALL {
+        let _ = writeln!(out, "| `{code}` | {} | {} |", code.about(), ending(code.class()));
+    }
     out
 }
 

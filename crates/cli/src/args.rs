@@ -16,7 +16,8 @@ use crate::experiment_name::ExperimentName;
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 something failed (doctor: found something to mend), 2 wrong use,
-3 this machine cannot do it, 4 a --fail-if is crossed, 130 interrupted and everything put back.
+3 this machine cannot do it, 4 a --fail-if is crossed, 5 others were at work (try again later),
+130 interrupted and everything put back.
 Colours follow the terminal; NO_COLOR=1 switches them off.";
 
 /// What distance costs your database, on your machine: remote memory, another socket, a sibling
@@ -139,6 +140,9 @@ pub struct ProbeArgs {
     /// Let hopcost reserve huge pages for --pages 2m or 1g; written down before, put back after
     #[arg(long)]
     pub allow_machine_changes: bool,
+    /// Ends with 0 where a probe has no figure, as others were at work, and not with 5
+    #[arg(long)]
+    pub accept_gaps: bool,
 }
 
 /// An experiment, and how it is wanted.
@@ -233,6 +237,9 @@ pub struct RunArgs {
     /// Compare with the first run of this name, or be it
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub baseline: Option<String>,
+    /// Ends with 0 where a probe has no figure, as others were at work, and not with 5
+    #[arg(long)]
+    pub accept_gaps: bool,
     #[command(flatten)]
     pub checks: ChecksArgs,
     /// The file in which results are kept

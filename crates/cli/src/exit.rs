@@ -20,6 +20,8 @@ pub enum Exit {
     NotHere = 3,
     /// A condition of `--fail-if` holds.
     Crossed = 4,
+    /// Others were at work: it may go well later.
+    Disturbed = 5,
     /// Interrupted, and everything put back.
     Interrupted = 130,
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::distance::DistanceClass;
 use crate::estimate::{Estimate, Unit};
-use crate::known::{Known, Reason};
+use crate::known::{Known, Reason, as_missing};
 use crate::probe::Place;
 
 /// All that can be said of two machines by what was kept of them: `hopcost compare --json` is this value.
@@ -178,5 +178,6 @@ pub struct Lacking {
     /// What of it.
     pub what: String,
     /// Why.
+    #[serde(flatten, serialize_with = "as_missing")]
     pub missing: Reason,
 }

@@ -10,6 +10,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::code::Code;
 use crate::ids::{CpuId, NodeId};
 use crate::known::Known;
 use crate::machine::{Avoided, Cpu, Machine};
@@ -146,13 +147,13 @@ impl Machine {
     /// How far CPU `b` is from CPU `a`.
     pub fn cpu_distance(&self, a: CpuId, b: CpuId) -> Known<DistanceClass> {
         let (Some(a), Some(b)) = (self.cpu(a), self.cpu(b)) else {
-            return Known::missing("there is no such CPU");
+            return Known::missing(Code::NotApplicable, "there is no such CPU");
         };
         if a.id == b.id {
             return Known::Is(DistanceClass::SameCpu);
         }
         let (Known::Is(from), Known::Is(to)) = (&a.socket, &b.socket) else {
-            return Known::missing("the kernel gives no socket for an off-line CPU");
+            return Known::missing(Code::OffLine, "the kernel gives no socket for an off-line CPU");
         };
         Known::Is(if from != to {
             self.socket_distance(*from, *to)
@@ -170,13 +171,16 @@ impl Machine {
     /// How far the memory of `node` is from `cpu`. The nearest it can be is `same-node`.
     pub fn memory_distance(&self, cpu: CpuId, node: NodeId) -> Known<DistanceClass> {
         let (Some(cpu), Some(node)) = (self.cpu(cpu), self.node(node)) else {
-            return Known::missing("there is no such CPU or node");
+            return Known::missing(Code::NotApplicable, "there is no such CPU or node");
         };
         if !node.has_memory() {
-            return Known::missing("the node has no memory");
+            return Known::missing(Code::NotApplicable, "the node has no memory");
         }
         if node.avoided == Some(Avoided::SharedCpus) {
-            return Known::missing("other nodes claim its CPUs, too: who is near is unknown");
+            return Known::missing(
+                Code::NotApplicable,
+                "other nodes claim its CPUs, too: who is near is unknown",
+            );
         }
         if node.cpus.contains(cpu.id) {
             return Known::Is(DistanceClass::SameNode);
@@ -186,7 +190,7 @@ impl Machine {
         }
         let there = node.cpus.iter().find_map(|id| self.cpu(id)?.socket.get());
         let (Known::Is(here), Some(there)) = (&cpu.socket, there) else {
-            return Known::missing("the kernel gives no socket for an off-line CPU");
+            return Known::missing(Code::OffLine, "the kernel gives no socket for an off-line CPU");
         };
         Known::Is(if here == there {
             DistanceClass::SameSocket
@@ -200,7 +204,7 @@ impl Machine {
         let ids = self.distances.nodes.clone();
         let class = |row: &NodeId, column: &NodeId| {
             let cpu = self.node(*row).and_then(|node| node.cpus.first());
-            cpu.map_or(Known::missing("the row's node has no CPU"), |c| {
+            cpu.map_or(Known::missing(Code::NotApplicable, "the row's node has no CPU"), |c| {
                 self.memory_distance(c, *column)
             })
         };
@@ -231,7 +235,9 @@ impl Machine {
                 class,
                 example: found
                     .get(&class)
-                    .map_or(Known::missing(class.why_absent()), |&example| Known::Is(example)),
+                    .map_or(Known::missing(Code::NotApplicable, class.why_absent()), |&example| {
+                        Known::Is(example)
+                    }),
             })
             .collect()
     }

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::code::Code;
 use crate::distance::Distances;
 use crate::ids::{CpuSet, NodeId, NodeSet};
 use crate::known::{Known, Reason};
@@ -131,7 +132,9 @@ impl Machine {
     pub fn emulated(&self, emulation: &Emulation) -> Result<Self, Reason> {
         let (nodes, usable) = (emulation.nodes, self.limits.cpus.len());
         if nodes == 0 || nodes as usize > usable {
-            return Err(format!("{usable} usable CPUs cannot be {nodes} nodes").into());
+            return Err(
+                Code::NotEmulated.because(format!("{usable} usable CPUs cannot be {nodes} nodes"))
+            );
         }
         let mut machine = self.clone();
         machine.nodes.clear();
@@ -155,8 +158,8 @@ impl Machine {
         machine.limits.nodes = ids.iter().copied().collect::<NodeSet>();
         machine.distances = Distances {
             nodes: ids,
-            firmware: Known::missing(EMULATED),
-            hmat: Known::missing(EMULATED),
+            firmware: Known::missing(Code::OnEmulated, EMULATED),
+            hmat: Known::missing(Code::OnEmulated, EMULATED),
             classes: Vec::new(),
             ladder: Vec::new(),
         };
@@ -178,9 +181,9 @@ impl Machine {
             free_bytes: share(|node| &node.free_bytes),
             available_bytes: share(|node| &node.available_bytes),
             huge_pages: Vec::new(),
-            access0: Known::missing(EMULATED),
-            access1: Known::missing(EMULATED),
-            tier: Known::missing(EMULATED),
+            access0: Known::missing(Code::OnEmulated, EMULATED),
+            access1: Known::missing(Code::OnEmulated, EMULATED),
+            tier: Known::missing(Code::OnEmulated, EMULATED),
             memory_caches: Vec::new(),
             avoided: None,
         }

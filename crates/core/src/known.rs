@@ -6,50 +6,75 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// Why something is missing, in words for the reader of a report.
+use crate::code::Code;
+
+/// Why something was refused, failed or is missing: a code for scripts, and words for people.
+///
+/// In JSON it is the keys `reason` and `reason_code`, beside those of what it is the reason of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Reason(Cow<'static, str>);
+pub struct Reason {
+    code: Code,
+    words: Cow<'static, str>,
+}
+
+impl Code {
+    /// The reason of this code, in words for who reads a report.
+    pub fn because(self, words: impl Into<Cow<'static, str>>) -> Reason {
+        Reason { code: self, words: words.into() }
+    }
+}
 
 impl Reason {
     /// The words.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.words
     }
-}
 
-impl From<&'static str> for Reason {
-    fn from(words: &'static str) -> Self {
-        Self(words.into())
-    }
-}
-
-impl From<String> for Reason {
-    fn from(words: String) -> Self {
-        Self(words.into())
+    /// The code.
+    pub const fn code(&self) -> Code {
+        self.code
     }
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.words)
     }
 }
 
 impl Serialize for Reason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("reason", &self.words)?;
+        map.serialize_entry("reason_code", &self.code)?;
+        map.end()
     }
+}
+
+/// A reason as it is stored: by versions without codes, words alone.
+#[derive(serde::Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Words(String),
+    Whole {
+        reason: String,
+        #[serde(default)]
+        reason_code: Code,
+    },
 }
 
 impl<'de> Deserialize<'de> for Reason {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self::from)
+        Ok(match Stored::deserialize(deserializer)? {
+            Stored::Words(words) => Code::Uncoded.because(words),
+            Stored::Whole { reason, reason_code } => reason_code.because(reason),
+        })
     }
 }
 
 /// A value that may be absent, but never without a reason, and never as a zero.
 ///
-/// In JSON it is the value itself, or `{"missing": "because …"}`.
+/// In JSON it is the value itself, or `{"missing": "because …", "code": "missing.not_told"}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Known<T> {
     /// The value.
@@ -60,8 +85,8 @@ pub enum Known<T> {
 
 impl<T> Known<T> {
     /// Absent, because.
-    pub fn missing(reason: impl Into<Reason>) -> Self {
-        Self::Missing(reason.into())
+    pub fn missing(code: Code, words: impl Into<Cow<'static, str>>) -> Self {
+        Self::Missing(code.because(words))
     }
 
     /// The value where there is one.
@@ -132,15 +157,20 @@ impl<T: fmt::Display> fmt::Display for Known<T> {
     }
 }
 
+/// A reason as the keys `missing` and `code`, beside those of what is missing:
+/// `#[serde(flatten, serialize_with = "as_missing")]`.
+pub fn as_missing<S: Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(2))?;
+    map.serialize_entry("missing", reason.as_str())?;
+    map.serialize_entry("code", &reason.code())?;
+    map.end()
+}
+
 impl<T: Serialize> Serialize for Known<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Is(value) => value.serialize(serializer),
-            Self::Missing(reason) => {
-                let mut map = serializer.serialize_map(Some(1))?;
-                map.serialize_entry("missing", reason)?;
-                map.end()
-            }
+            Self::Missing(reason) => as_missing(reason, serializer),
         }
     }
 }
@@ -150,11 +180,15 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Known<T> {
         #[derive(serde::Deserialize)]
         #[serde(untagged)]
         enum Form<T> {
-            Missing { missing: Reason },
+            Missing {
+                missing: String,
+                #[serde(default)]
+                code: Code,
+            },
             Is(T),
         }
         Ok(match Form::deserialize(deserializer)? {
-            Form::Missing { missing } => Self::Missing(missing),
+            Form::Missing { missing, code } => Self::missing(code, missing),
             Form::Is(value) => Self::Is(value),
         })
     }
@@ -167,11 +201,11 @@ mod tests {
     #[test]
     fn absence_is_written_with_its_reason() {
         let known = Known::Is(7);
-        let missing: Known<u32> = Known::missing("the kernel is too old");
+        let missing: Known<u32> = Known::missing(Code::KernelLacks, "the kernel is too old");
         assert_eq!(serde_json::to_string(&known).unwrap(), "7");
         assert_eq!(
             serde_json::to_string(&missing).unwrap(),
-            r#"{"missing":"the kernel is too old"}"#
+            r#"{"missing":"the kernel is too old","code":"kernel.feature"}"#
         );
         for known in [known, missing.clone()] {
             let text = serde_json::to_string(&known).unwrap();

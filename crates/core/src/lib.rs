@@ -11,6 +11,7 @@ mod against;
 mod answer;
 mod between;
 mod block;
+mod code;
 mod dataset;
 mod distance;
 mod emulation;
@@ -40,6 +41,7 @@ pub use between::{
     Between, CellPair, EffectPair, Lacking, Likeness, ScorePair, Side, SideRun, Trait,
 };
 pub use block::{Binding, BlockRecord, Phase, Trial, Window};
+pub use code::{Class, Code};
 pub use dataset::{Column, Dataset, Kind, RowSink, Table, hyphenated};
 pub use distance::{DistanceClass, Distances, HmatTable, Rung, RungExample};
 pub use emulation::{Bimodal, Company, Emulation, LessBandwidth, Planted, Seeming};
@@ -51,7 +53,7 @@ pub use finding::{Finding, Severity};
 pub use gauge::{Gauge, Nature};
 pub use histogram::Histogram;
 pub use ids::{CpuId, CpuSet, Id, IdSet, NodeId, NodeSet, ParseSetError};
-pub use known::{Known, Reason};
+pub use known::{Known, Reason, as_missing};
 pub use machine::{
     Avoided, Cache, CacheKind, Cpu, Device, DeviceKind, HugePool, Limit, Limits, Machine,
     MemoryCache, Node, Rating, Socket, Virtualization,

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::code::Code;
 use crate::distance::DistanceClass;
 use crate::emulation::Planted;
 use crate::estimate::{Estimate, Spread, Unit};
@@ -246,7 +247,7 @@ pub struct Warning {
 
 /// What became of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(from = "StoredOutcome", into = "StoredOutcome")]
 pub enum Outcome {
     /// A figure with its interval.
     Measured {
@@ -259,6 +260,59 @@ pub enum Outcome {
     Missing(Reason),
     /// There was one, but the placement did not hold, so it does not count.
     Void(Reason),
+}
+
+/// As it is stored and printed: the reason's words and its code side by side.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum StoredOutcome {
+    Measured {
+        measured: StoredFigure,
+    },
+    Missing {
+        missing: String,
+        #[serde(default)]
+        code: Code,
+    },
+    Void {
+        void: String,
+        #[serde(default)]
+        code: Code,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredFigure {
+    estimate: Estimate,
+    spread: Spread,
+}
+
+impl From<Outcome> for StoredOutcome {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Measured { estimate, spread } => {
+                Self::Measured { measured: StoredFigure { estimate, spread } }
+            }
+            Outcome::Missing(reason) => {
+                Self::Missing { missing: reason.as_str().to_owned(), code: reason.code() }
+            }
+            Outcome::Void(reason) => {
+                Self::Void { void: reason.as_str().to_owned(), code: reason.code() }
+            }
+        }
+    }
+}
+
+impl From<StoredOutcome> for Outcome {
+    fn from(stored: StoredOutcome) -> Self {
+        match stored {
+            StoredOutcome::Measured { measured: StoredFigure { estimate, spread } } => {
+                Self::Measured { estimate, spread }
+            }
+            StoredOutcome::Missing { missing, code } => Self::Missing(code.because(missing)),
+            StoredOutcome::Void { void, code } => Self::Void(code.because(void)),
+        }
+    }
 }
 
 /// A cell with all that was found.
@@ -284,6 +338,15 @@ impl CellResult {
             Outcome::Measured { estimate, .. } => Some(estimate),
             Outcome::Missing(_) | Outcome::Void(_) => None,
         }
+    }
+}
+
+impl ProbeReport {
+    /// Did others leave it without a single figure?
+    pub fn is_disturbed(&self) -> bool {
+        let is_disturbed = |cell: &CellResult| matches!(&cell.outcome, Outcome::Missing(reason) if reason.code() == Code::OthersAtWork);
+        self.cells.iter().any(is_disturbed)
+            && self.cells.iter().all(|cell| cell.estimate().is_none())
     }
 }
 

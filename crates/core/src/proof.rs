@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::code::Code;
 use crate::ids::NodeId;
 use crate::known::{Known, Reason};
 
@@ -153,7 +154,7 @@ impl Locality {
         let found: Vec<String> = self.pages_by_node.iter().filter(is_elsewhere).map(on).collect();
         let found = if found.is_empty() { "the rest unknown".into() } else { found.join(", ") };
         (self.share_in_place() < self.required()).then(|| {
-            if self.spread.is_empty() {
+            let words = if self.spread.is_empty() {
                 let there = self.pages_by_node.get(&self.asked).copied().unwrap_or(0);
                 let (asked, all) = (self.asked, self.pages());
                 format!(
@@ -161,8 +162,8 @@ impl Locality {
                 )
             } else {
                 format!("{share:.1} % of the pages were spread evenly over the nodes ({found})")
-            }
-            .into()
+            };
+            Code::Misplaced.because(words)
         })
     }
 }
@@ -178,7 +179,10 @@ impl Proof {
     /// The proof of a probe that places threads alone.
     pub fn of_threads() -> Self {
         Self {
-            memory: Known::missing("it places threads only; they are read back with each sample"),
+            memory: Known::missing(
+                Code::NotApplicable,
+                "it places threads only; they are read back with each sample",
+            ),
         }
     }
 

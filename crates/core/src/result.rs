@@ -28,6 +28,7 @@ pub struct ExperimentResult {
     /// How it ended.
     pub verdict: Verdict,
     /// Why it ended so.
+    #[serde(flatten)]
     pub reason: Reason,
     /// The headline figure.
     pub estimate: Known<Headline>,
@@ -158,6 +159,7 @@ pub struct PointSpread {
     /// COST where they lie farther apart than the baseline's.
     pub verdict: Verdict,
     /// Why.
+    #[serde(flatten)]
     pub reason: Reason,
     /// The standard deviation, as a multiple of the baseline's.
     pub ratio: Known<Estimate>,

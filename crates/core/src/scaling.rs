@@ -75,6 +75,7 @@ impl fmt::Display for ScalingLaw {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code::Code;
 
     #[test]
     fn it_is_told_with_what_is_not_known() {
@@ -96,7 +97,7 @@ mod tests {
              each pair to agree (0.900 … 1.100); no rate lies more than 1.2 % from this law; it \
              turns down at 9.7 streams (8.7 … 10.7)"
         );
-        law.peak = Known::missing("κ may be zero");
+        law.peak = Known::missing(Code::TooFew, "κ may be zero");
         assert!(law.to_string().ends_with("is not told, because κ may be zero"));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One of seven endings, each with a meaning of its own.
+/// One of eight endings, each with a meaning of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Verdict {
@@ -22,6 +22,15 @@ pub enum Verdict {
     Refused,
     /// This machine or target cannot express the question.
     NotApplicable,
+    /// Others were at work, so that nothing could be found: it may go well later.
+    Disturbed,
+}
+
+impl Verdict {
+    /// Did it end without a figure that counts?
+    pub const fn is_without_figures(self) -> bool {
+        matches!(self, Self::Refused | Self::NotApplicable | Self::Disturbed)
+    }
 }
 
 impl fmt::Display for Verdict {
@@ -34,6 +43,7 @@ impl fmt::Display for Verdict {
             Self::Measured => "MEASURED",
             Self::Refused => "REFUSED",
             Self::NotApplicable => "NOT_APPLICABLE",
+            Self::Disturbed => "DISTURBED",
         })
     }
 }

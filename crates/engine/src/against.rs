@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopcost_core::{Against, BlockRecord, Estimate, Known, Phase};
+use hopcost_core::{Against, BlockRecord, Code, Estimate, Known, Phase};
 use hopcost_stats::{LEAST_RESTARTS, across_starts, cost, cost_interval, difference};
 
 use crate::plan::Point;
@@ -44,7 +44,7 @@ pub struct Change {
 impl Change {
     /// Nothing is known of either.
     pub fn missing(reason: &str) -> Self {
-        let missing = || Known::missing(reason.to_owned());
+        let missing = || Known::missing(Code::NotMeasured, reason.to_owned());
         Self { worse: missing(), dearer: missing() }
     }
 }
@@ -62,7 +62,8 @@ pub fn compare(then: &[BlockRecord], now: &[BlockRecord], earlier: &[Against]) -
         return Change::missing("the two runs have no point of the sweep in common");
     }
     let [then, now] = [then, now].map(|blocks| units(blocks, &common));
-    let few = || Known::missing("too few whole units of blocks were left undisturbed");
+    let few =
+        || Known::missing(Code::TooFew, "too few whole units of blocks were left undisturbed");
     let known = |estimate: Option<Estimate>| estimate.map_or_else(few, Known::Is);
     let rates = |units: &[Unit]| units.iter().map(|unit| unit.log_rate).collect::<Vec<f64>>();
     let log_rates = starts(earlier, |against| Some((-against.worse.get()?.point).ln_1p()));
@@ -154,7 +155,7 @@ mod tests {
                 ..Window::default()
             };
             let windows = trial.arms().map(&mut window).to_vec();
-            BlockRecord { trial, windows, placement: Known::missing("a test") }
+            BlockRecord { trial, windows, placement: Known::missing(Code::NotMeasured, "a test") }
         };
         (0..24).map(&mut block).collect()
     }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use hopcost_core::{Known, Reason};
+use hopcost_core::{Code, Known, Reason};
 use hopcost_sys::strain::{Strain, Watch};
 use hopcost_sys::{Root, clock, processes, topology};
 
@@ -69,7 +69,10 @@ impl Guardian {
             let named = thread::Builder::new().name("guardian".into());
             match named.spawn(move || post.keep(judge)) {
                 Ok(thread) => Known::Is(Self { thread: Some(thread), shared }),
-                Err(error) => Known::missing(format!("no thread to watch the others: {error}")),
+                Err(error) => Known::missing(
+                    Code::Unreadable,
+                    format!("no thread to watch the others: {error}"),
+                ),
             }
         })
     }
@@ -246,7 +249,7 @@ impl Judge {
             let bad = self.bad.entry(symptom.of).or_default();
             // However long a look took, it is one look.
             *bad += strain.over.min(symptom.patience / 2);
-            (*bad >= symptom.patience).then(|| symptom.words.into())
+            (*bad >= symptom.patience).then(|| Code::OthersAtWork.because(symptom.words))
         })
     }
 
@@ -401,8 +404,8 @@ mod tests {
                 "what is not told",
                 &calm,
                 Strain {
-                    available_bytes: Known::missing("x"),
-                    own_bytes: Known::missing("x"),
+                    available_bytes: Known::missing(Code::NotMeasured, "x"),
+                    own_bytes: Known::missing(Code::NotMeasured, "x"),
                     ..calm.clone()
                 },
             ),

@@ -4,11 +4,11 @@
 //! class, of the first thing measured; every other figure stands in the probes' own reports.
 
 use hopcost_core::{
-    CellResult, Experiment, ExperimentResult, Headline, Known, Locality, NodeId, Outcome, Probe,
-    ProbeReport, Proved, Reason, Site, Verdict,
+    CellResult, Code, Experiment, ExperimentResult, Headline, Known, Locality, NodeId, Outcome,
+    Probe, ProbeReport, Proved, Reason, Site, Verdict,
 };
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::probing::Timing;
 
@@ -20,11 +20,18 @@ pub struct Step {
     /// How many cells it would measure.
     pub cells: usize,
     /// How many cells it would leave out, by reason.
+    #[serde(serialize_with = "with_codes")]
     pub left_out: Vec<(Reason, usize)>,
     /// Seconds that it would probably take.
     pub seconds: f64,
     /// Bytes that it would place, by node.
     pub memory: Vec<(NodeId, u64)>,
+}
+
+/// The reason's words, how often, and its code.
+fn with_codes<S: Serializer>(all: &[(Reason, usize)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer
+        .collect_seq(all.iter().map(|(reason, times)| (reason.as_str(), times, reason.code())))
 }
 
 /// What these probes would do on this site, in this order, within the budget or, without one, in the time of their
@@ -66,17 +73,23 @@ pub fn conclude(
         Outcome::Void(reason) => Some(reason.clone()),
         _ => None,
     });
-    let estimate = reports.first().map_or(Known::missing("no probe ran"), headline);
+    let estimate =
+        reports.first().map_or(Known::missing(Code::NotMeasured, "no probe ran"), headline);
     let (verdict, reason) = match (void, &estimate) {
         (Some(reason), _) => (Verdict::Refused, reason),
-        (None, Known::Is(_)) => (Verdict::Measured, "there is nothing to compare it with".into()),
+        (None, Known::Is(_)) => {
+            (Verdict::Measured, Code::Concluded.because("there is nothing to compare it with"))
+        }
+        (None, Known::Missing(reason)) if reason.code() == Code::OthersAtWork => {
+            (Verdict::Disturbed, reason.clone())
+        }
         (None, Known::Missing(reason)) => (Verdict::NotApplicable, reason.clone()),
     };
     ExperimentResult {
         version: 1,
         experiment: experiment.name.clone(),
         question: experiment.question.clone(),
-        target: Known::missing("it looks at the hardware alone"),
+        target: Known::missing(Code::NotApplicable, "it looks at the hardware alone"),
         verdict,
         reason,
         estimate,
@@ -109,11 +122,15 @@ fn headline(report: &ProbeReport) -> Known<Headline> {
     let measured: Vec<_> = measured.collect();
     let farthest = measured.into_iter().rev().max_by_key(|(cell, _)| cell.class.get().copied());
     let Some((cell, estimate)) = farthest else {
-        let reason = report.cells.iter().find_map(|result| match &result.outcome {
+        let reasons = report.cells.iter().filter_map(|result| match &result.outcome {
             Outcome::Missing(reason) => Some(reason.clone()),
             _ => None,
         });
-        return Known::Missing(reason.unwrap_or_else(|| "nothing was measured".into()));
+        // What could be measured later comes before what this machine does not have.
+        let reason = reasons.min_by_key(|reason| reason.code() != Code::OthersAtWork);
+        return Known::Missing(
+            reason.unwrap_or_else(|| Code::NotMeasured.because("nothing was measured")),
+        );
     };
     let of = format!("{}, {} → {}", cell.series, cell.row, cell.column);
     Known::Is(Headline { of, unit: cell.unit, estimate })
@@ -161,7 +178,7 @@ mod tests {
         CellResult {
             cell,
             outcome,
-            proof: Known::missing("a test"),
+            proof: Known::missing(Code::NotMeasured, "a test"),
             dropped: BTreeMap::new(),
             counters: BTreeMap::new(),
         }
@@ -225,14 +242,17 @@ mod tests {
 
     #[test]
     fn one_void_figure_refuses_the_whole() {
-        let cells = vec![cell(0, measured(80.0)), cell(1, Outcome::Void("moved".into()))];
+        let cells = vec![
+            cell(0, measured(80.0)),
+            cell(1, Outcome::Void(Code::NotMeasured.because("moved"))),
+        ];
         let result = conclude(&experiment(), &[report(cells)], false);
         assert_eq!((result.verdict, result.reason.as_str()), (Verdict::Refused, "moved"));
     }
 
     #[test]
     fn nothing_measured_is_not_applicable_for_its_reason() {
-        let cells = vec![cell(0, Outcome::Missing("no memory".into()))];
+        let cells = vec![cell(0, Outcome::Missing(Code::NotMeasured.because("no memory")))];
         let result = conclude(&experiment(), &[report(cells)], false);
         assert_eq!((result.verdict, result.reason.as_str()), (Verdict::NotApplicable, "no memory"));
     }

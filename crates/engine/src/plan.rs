@@ -14,8 +14,8 @@ mod cores;
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    Audit, Avoided, Binding, Comparison, CpuId, CpuSet, DistanceClass, Effort, Home, Known, Level,
-    Machine, NodeId, PageSize, Parallel, Policy, Reason, Spot,
+    Audit, Avoided, Binding, Code, Comparison, CpuId, CpuSet, DistanceClass, Effort, Home, Known,
+    Level, Machine, NodeId, PageSize, Parallel, Policy, Reason, Spot,
 };
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +91,7 @@ pub struct LeftOut {
     /// What.
     pub what: String,
     /// Why not.
+    #[serde(flatten)]
     pub reason: Reason,
 }
 
@@ -193,7 +194,9 @@ pub fn plan(comparison: &Comparison, machine: &Machine, effort: Effort) -> Resul
     }
     if kept.len() < 2 && !comparison.is_score() {
         let reason = left_out.pop().map(|left_out| left_out.reason);
-        return Err(reason.unwrap_or_else(|| "there is nothing to compare".into()));
+        return Err(
+            reason.unwrap_or_else(|| Code::TooFewCpus.because("there is nothing to compare"))
+        );
     }
     let levels: Vec<&Level> = kept.iter().map(|&number| &comparison.levels[number]).collect();
     let placed = |binding: &Binding| -> Result<Vec<Placement>, Reason> {
@@ -250,8 +253,10 @@ fn streams(all: &[u32], cpus: usize, effort: Effort, left_out: &mut Vec<LeftOut>
         let reason = format!(
             "more than {STREAMS_PER_CPU} per worker CPU only wait for each other; --full measures them"
         );
-        left_out
-            .push(LeftOut { what: format!("{} streams", rest.join(", ")), reason: reason.into() });
+        left_out.push(LeftOut {
+            what: format!("{} streams", rest.join(", ")),
+            reason: Code::NotAsked.because(reason),
+        });
     }
     all.iter().copied().filter(kept).collect()
 }
@@ -310,12 +315,11 @@ fn too_few_nodes(wanted: usize, there: usize, machine: &Machine) -> Reason {
     let nodes = if there == 1 { "node" } else { "nodes" };
     let shared = machine.nodes.iter().any(|node| node.avoided == Some(Avoided::SharedCpus));
     let but = if shared { " that no others claim, too" } else { "" };
-    format!(
+    Code::TooFewNodes.because(format!(
         "this machine has {there} memory {nodes} with usable CPUs{but}, and {wanted} are needed: nothing \
          here is remote. Run it on a machine with more, or try the method on an emulated one: \
          --emulate nodes={wanted},remote_ns=80"
-    )
-    .into()
+    ))
 }
 
 fn letters(levels: &[Level]) -> BTreeSet<char> {
@@ -353,14 +357,15 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
     }
     if let Some(cpus) = level.cpus {
         if workers.len() < cpus as usize {
-            return Err(
-                format!("it takes {cpus} CPUs, and {} may be used there", workers.len()).into()
-            );
+            return Err(Code::TooFewCpus.because(format!(
+                "it takes {cpus} CPUs, and {} may be used there",
+                workers.len()
+            )));
         }
         workers.truncate(cpus as usize);
     }
     let Some(&first) = workers.first() else {
-        return Err("no usable CPU stands there".into());
+        return Err(Code::TooFewCpus.because("no usable CPU stands there"));
     };
     let home = match &level.data {
         None => None,
@@ -408,7 +413,8 @@ fn parallel(
     let Some(dop) = level.dop else { return Ok(None) };
     let cpus = machine.limits.cpus.len();
     if dop as usize > cpus {
-        return Err(format!("{dop} processes take {dop} CPUs, and {cpus} may be used here").into());
+        return Err(Code::TooFewCpus
+            .because(format!("{dop} processes take {dop} CPUs, and {cpus} may be used here")));
     }
     let node = |spot| match spot {
         Some(Spot::Node(letter)) => binding.nodes.get(&letter).copied(),
@@ -460,5 +466,7 @@ fn cpus_away(machine: &Machine, from: CpuId, class: DistanceClass) -> Result<Cpu
 fn absent(machine: &Machine, class: DistanceClass) -> Reason {
     let rung = machine.distances.ladder.iter().find(|rung| rung.class == class);
     let why = rung.and_then(|rung| rung.example.reason().cloned());
-    why.unwrap_or_else(|| format!("nothing is {class} from where the workers stand").into())
+    why.unwrap_or_else(|| {
+        Code::NoSuchDistance.because(format!("nothing is {class} from where the workers stand"))
+    })
 }

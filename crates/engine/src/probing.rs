@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hopcost_core::{
-    Cell, CellResult, Disturbance, Effort, Known, Outcome, Probe, ProbeError, ProbeReport, Proof,
-    Reason, Recorder, Rig, Site,
+    Cell, CellResult, Code, Disturbance, Effort, Known, Outcome, Probe, ProbeError, ProbeReport,
+    Proof, Reason, Recorder, Rig, Site,
 };
 use hopcost_stats::{median_interval, spread};
 use hopcost_sys::clock;
@@ -165,7 +165,10 @@ impl Run {
             Some(reason) => nothing(cell, reason),
             None => match tallies.next() {
                 Some((tally, (before, after))) => tally.result(cell, [before, after]),
-                None => nothing(cell, "it was interrupted before its first sample".into()),
+                None => nothing(
+                    cell,
+                    Code::Interrupted.because("it was interrupted before its first sample"),
+                ),
             },
         };
         cells.into_iter().map(result).collect()
@@ -239,11 +242,11 @@ impl Tally {
 
     fn why_empty(&self) -> Reason {
         if self.dropped.is_empty() {
-            return "it was interrupted before its first sample".into();
+            return Code::NotMeasured.because("it was interrupted before its first sample");
         }
         let causes: Vec<String> =
             self.dropped.iter().map(|(cause, count)| format!("{cause}: {count}")).collect();
-        format!("every sample was disturbed ({})", causes.join(", ")).into()
+        Code::OthersAtWork.because(format!("every sample was disturbed ({})", causes.join(", ")))
     }
 }
 
@@ -278,12 +281,16 @@ mod tests {
                 series: "only".into(),
                 row: Place::Node(NodeId(n)),
                 column: Place::Node(NodeId(0)),
-                class: Known::missing("a fake"),
+                class: Known::missing(Code::NotMeasured, "a fake"),
                 unit: Unit::Nanoseconds,
                 cpus,
             };
             let here = Known::Is(vec![CpuId(0)]);
-            vec![cell(0, here.clone()), cell(1, Known::missing("no CPU")), cell(2, here)]
+            vec![
+                cell(0, here.clone()),
+                cell(1, Known::missing(Code::NotApplicable, "no CPU")),
+                cell(2, here),
+            ]
         }
         fn open(&self, _: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
             assert_eq!(ready.len(), 2);
@@ -343,7 +350,7 @@ mod tests {
         let [first, absent, disturbed] = &report.cells[..] else { panic!("three cells") };
         let estimate = first.estimate().unwrap();
         assert!((estimate.point - 100.0).abs() < 1e-9 && estimate.n_effective >= 6.0);
-        assert_eq!(absent.outcome, Outcome::Missing("no CPU".into()));
+        assert_eq!(absent.outcome, Outcome::Missing(Code::NotApplicable.because("no CPU")));
         let Outcome::Missing(reason) = &disturbed.outcome else { panic!("{disturbed:?}") };
         assert!(reason.as_str().starts_with("every sample was disturbed (CPU time stolen: "));
         assert_eq!(first.counters["turns"], report.rounds);
@@ -363,6 +370,6 @@ mod tests {
         let report = run(&Fake { disturbed: false, displaced: 0 }, &AtomicBool::new(true));
         assert!(report.interrupted && report.seconds < 1.0);
         let reason = "it was interrupted before its first sample";
-        assert_eq!(report.cells[0].outcome, Outcome::Missing(reason.into()));
+        assert_eq!(report.cells[0].outcome, Outcome::Missing(Code::NotMeasured.because(reason)));
     }
 }

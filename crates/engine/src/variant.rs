@@ -92,6 +92,7 @@ impl Requests for Shifted {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use hopcost_core::Code;
 
     /// A workload that answers every question otherwise than the contract does where nothing is said.
     pub(crate) struct Writes;
@@ -148,7 +149,7 @@ pub(crate) mod tests {
         }
 
         fn check(&self, _: Shape, _: &Request, _: &Answer) -> Result<(), Reason> {
-            Err("always wrong".into())
+            Err(Code::NotMeasured.because("always wrong"))
         }
     }
 

@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use hopcost_core::{
-    Answer, Binding, CallError, Comparison, Counted, CpuId, CpuSet, Effort, Histogram, Instance,
-    Known, Load, Locality, Look, Open, Reason, Request, Requests, Response, Scale, Seat, Session,
-    Shape, Statement, Stream, TargetError, Workload,
+    Answer, Binding, CallError, Code, Comparison, Counted, CpuId, CpuSet, Effort, Histogram,
+    Instance, Known, Load, Locality, Look, Open, Reason, Request, Requests, Response, Scale, Seat,
+    Session, Shape, Statement, Stream, TargetError, Workload,
 };
 use hopcost_engine::Silent;
 use hopcost_engine::comparing::Bench;
@@ -34,7 +34,7 @@ impl Instance for Sleepy {
     }
 
     fn prove(&self, _look: Look) -> Known<Vec<Locality>> {
-        Known::missing("a test")
+        Known::missing(Code::NotMeasured, "a test")
     }
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {
@@ -112,7 +112,7 @@ impl Workload for Numbers {
     }
 
     fn check(&self, _: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {
-        if answer.rows % 10 == 7 { Err("seven rows".into()) } else { Ok(()) }
+        if answer.rows % 10 == 7 { Err(Code::WrongAnswers.because("seven rows")) } else { Ok(()) }
     }
 }
 

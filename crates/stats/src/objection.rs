@@ -7,7 +7,7 @@
 //! Fisher's randomisation, all 2ⁿ ways where they are few) and the observed mean must stand out.
 
 use fastrand::Rng;
-use hopcost_core::Reason;
+use hopcost_core::{Code, Reason};
 
 use crate::correlation::{deviation, mean};
 use crate::looks::student_p;
@@ -31,13 +31,12 @@ pub fn halves_disagree(contrasts: &[f64]) -> Option<Reason> {
         / (e1.powi(2) / (first.len() - 1) as f64 + e2.powi(2) / (second.len() - 1) as f64);
     let p = student_p(degrees.floor() as usize, difference / (e1 + e2).sqrt());
     (p < HALVES_DISAGREE_AT).then(|| {
-        format!(
+        Code::HalvesDisagree.because(format!(
             "the effect changed on the way: {:+.1} % in the first half of the blocks, {:+.1} % in \
              the second (p = {p:.4})",
             100.0 * mean(first).exp_m1(),
             100.0 * mean(second).exp_m1(),
-        )
-        .into()
+        ))
     })
 }
 
@@ -57,7 +56,10 @@ pub fn consistent_with_zero(contrasts: &[f64]) -> bool {
 pub fn chance_explains(contrasts: &[f64], rng: &mut Rng) -> Option<Reason> {
     let p = sign_flip_p(contrasts, rng);
     (p > CHANCE_EXPLAINS_AT).then(|| {
-        format!("chance alone shows as much: random signs do in {:.0} % of cases", 100.0 * p).into()
+        Code::ByChance.because(format!(
+            "chance alone shows as much: random signs do in {:.0} % of cases",
+            100.0 * p
+        ))
     })
 }
 

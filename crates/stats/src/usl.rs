@@ -14,7 +14,7 @@
 //! that is a bend and no crosstalk; so λ, σ and κ describe such a curve, and explain nothing.
 
 use fastrand::Rng;
-use hopcost_core::{Contention, Estimate, Known, Reason, ScalingLaw};
+use hopcost_core::{Code, Contention, Estimate, Known, Reason, ScalingLaw};
 
 use crate::apart::log_error;
 use crate::looks::student_quantile;
@@ -72,13 +72,19 @@ const DRAWS: usize = 999;
 /// The law of some rates.
 pub fn fit(rates: &[Rate], boundaries: &[Boundary<'_>], seed: u64) -> Known<ScalingLaw> {
     if rates.len() < LEAST_FOR_A_LAW {
-        return Known::missing(format!(
-            "there are rates at {} numbers of streams, and a law of three parameters needs three",
-            rates.len()
-        ));
+        return Known::missing(
+            Code::NoFit,
+            format!(
+                "there are rates at {} numbers of streams, and a law of three parameters needs three",
+                rates.len()
+            ),
+        );
     }
     let Some(seen) = rates.iter().map(Seen::of).collect::<Option<Vec<Seen>>>() else {
-        return Known::missing("of some number of streams there is no rate with an error");
+        return Known::missing(
+            Code::TooFew,
+            "of some number of streams there is no rate with an error",
+        );
     };
     let best = Curve::fitted(&seen, None);
     let widening = best.left_over(&seen, LEAST_FOR_A_LAW).max(1.0).sqrt();
@@ -118,26 +124,25 @@ fn untold(
 ) -> Option<Reason> {
     if seen.len() < LEAST_LEVELS {
         let levels = seen.len();
-        return Some(
-            format!("{levels} numbers of streams were measured, and {LEAST_LEVELS} tell").into(),
-        );
+        return Some(Code::TooFew.because(format!(
+            "{levels} numbers of streams were measured, and {LEAST_LEVELS} tell"
+        )));
     }
     if let Some(bend) = best.bend_among(boundaries, seen) {
-        return Some(
-            format!(
-                "the curve bends at {} streams, where the {} end: what comes then is not the law of \
+        return Some(Code::NoFit.because(format!(
+            "the curve bends at {} streams, where the {} end: what comes then is not the law of \
                  what was before",
-                bend.streams, bend.of
-            )
-            .into(),
-        );
+            bend.streams, bend.of
+        )));
     }
     if kappa.low <= 0.0 {
-        return Some("κ may be zero: nothing was seen that turns it down".into());
+        return Some(Code::NoFit.because("κ may be zero: nothing was seen that turns it down"));
     }
     let (peak, most) = (best.law.peak(), seen.iter().map(|it| it.streams).fold(f64::MIN, f64::max));
     (most < peak).then(|| {
-        format!("it lies at some {peak:.0} streams, and {most:.0} were measured at most").into()
+        Code::TooFew.because(format!(
+            "it lies at some {peak:.0} streams, and {most:.0} were measured at most"
+        ))
     })
 }
 

@@ -1,7 +1,7 @@
 //! What was written down of a run when it began, and decided before its first block: what a report needs
 //! beside the result.
 
-use hopcost_core::{CpuSet, Known, Machine, NodeId};
+use hopcost_core::{Code, CpuSet, Known, Machine, NodeId};
 use rusqlite::OptionalExtension;
 use serde::Deserialize;
 
@@ -109,7 +109,12 @@ impl Store {
         let read = |row: &rusqlite::Row<'_>| {
             let (machine, preparation): (String, Option<String>) = (row.get(7)?, row.get(8)?);
             let machine = serde_json::from_str(&machine).map_or_else(
-                |error| Known::missing(format!("it was kept in another form ({error})")),
+                |error| {
+                    Known::missing(
+                        Code::NotStored,
+                        format!("it was kept in another form ({error})"),
+                    )
+                },
                 Known::Is,
             );
             Ok(Header {

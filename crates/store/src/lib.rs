@@ -4,18 +4,27 @@
 //! it is finished, each in a transaction of its own that is on disk before the next part starts; so a
 //! killed run leaves what it had, and a report never needs a re-run.
 
+mod digest;
 mod header;
 mod schema;
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hopcost_core::{Against, BlockRecord, Effort, ExperimentResult, Machine, ProbeReport, Trial};
+use hopcost_core::{
+    Against, BlockRecord, Effort, ExperimentResult, Known, Machine, ProbeReport, Trial,
+};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tempfile::TempDir;
 use thiserror::Error;
 
+use digest::{Begin, of_parts};
+
+pub use digest::{Key, host_key};
 pub use header::{Decided, Header};
 
 /// How long another hopcost may keep the file before we give up.
@@ -60,6 +69,12 @@ pub enum StoreError {
         "another process goes on with this run: wait for it, or name another file with --store"
     )]
     Taken,
+    /// It has to be copied to be read, and cannot be.
+    #[error(
+        "this store is of an older version, or was left in the middle of a write, and could not be copied to be read \
+         ({0}): make room in the temporary directory (TMPDIR)"
+    )]
+    NoCopy(std::io::Error),
     /// It may not be written.
     #[error("this store may not be written here; name a place that may with --store")]
     ReadOnly,
@@ -100,6 +115,8 @@ impl From<rusqlite::Error> for StoreError {
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    /// Where it was copied to, if its file cannot be read as it is.
+    _copy: Option<TempDir>,
 }
 
 /// A run that begins.
@@ -117,10 +134,16 @@ pub struct NewRun<'a> {
     pub seed: u64,
     /// The machine it runs on.
     pub machine: &'a Machine,
-    /// Seconds since 1970.
-    pub begun_s: i64,
+    /// Nanoseconds since 1970.
+    pub begun_ns: u64,
     /// All that has to be equal for another run to go on with this one; none of a run on the hardware.
     pub identity: Option<&'a str>,
+    /// What tells the host from others, where anything does.
+    pub host_key: Option<Key>,
+    /// The kernel's number of this boot.
+    pub boot_id: &'a str,
+    /// What may explain its figures and is in no machine document.
+    pub traits: &'a BTreeMap<String, Known<String>>,
 }
 
 /// A call, as it is kept with `--raw-calls`.
@@ -190,6 +213,28 @@ pub struct Unfinished<T> {
     pub blocks: Vec<BlockRecord>,
 }
 
+/// Where a run was begun, as far as its store knows.
+#[derive(Debug)]
+pub struct Whose {
+    /// The host's key; none of a run that was kept before there were any.
+    pub host_key: Option<Key>,
+    /// The host's name.
+    pub host: Option<String>,
+    /// Its machine, as JSON.
+    pub machine: String,
+}
+
+/// What there is to go on with.
+#[derive(Debug)]
+pub enum Resumable<T> {
+    /// Nothing: the latest run of this kind here was finished, or there is none.
+    None,
+    /// A run that was begun here.
+    Here(Unfinished<T>),
+    /// Another host's: its number, and the host's name.
+    Elsewhere(i64, Option<String>),
+}
+
 impl Store {
     /// Opens the store, or makes one.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
@@ -197,22 +242,37 @@ impl Store {
         Self::open_with(path, flags)
     }
 
-    /// Opens a store that is there.
-    pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
+    /// Opens a store that is there, to read it: its file stays as it is, byte by byte. What an older hopcost wrote,
+    /// or a killed one left in the middle of a write, is brought up to date in a copy.
+    pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
         if !path.exists() {
             return Err(StoreError::Absent);
         }
-        Self::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let version = schema::version(&connection);
+        if matches!(version, Ok(schema::VERSION)) {
+            return Ok(Self { connection, path: path.to_owned(), _copy: None });
+        }
+        let dir = tempfile::tempdir().map_err(StoreError::NoCopy)?;
+        let copy = dir.path().join("store.db");
+        match version {
+            Ok(_) => {
+                connection.execute("VACUUM INTO ?1", [copy.to_string_lossy()])?;
+            }
+            // It cannot be read before what was left is taken back, which takes a write.
+            Err(StoreError::ReadOnly) => copy_with_journal(path, &copy)?,
+            Err(error) => return Err(error),
+        }
+        let store = Self::open_with(&copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        Ok(Self { path: path.to_owned(), _copy: Some(dir), ..store })
     }
 
     fn open_with(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
-        let mut connection =
-            Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        connection.busy_timeout(PATIENCE)?;
+        let mut connection = connect(path, flags)?;
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         schema::migrate(&mut connection)?;
-        Ok(Self { connection, path: path.to_owned() })
+        Ok(Self { connection, path: path.to_owned(), _copy: None })
     }
 
     /// Where it is.
@@ -224,10 +284,19 @@ impl Store {
     pub fn begin(&self, run: &NewRun<'_>) -> Result<i64, StoreError> {
         let host = run.machine.host.get();
         let machine = json(run.machine);
+        let begin = Begin {
+            host_key: run.host_key,
+            boot_id: run.boot_id,
+            begun_ns: run.begun_ns,
+            experiment: run.experiment,
+            identity: run.identity.unwrap_or_default(),
+            seed: run.seed,
+        };
+        let uid = begin.uid();
         self.connection.execute(
             "INSERT INTO run (experiment, question, target, host, effort, seed, hopcost_version,
-                              machine, begun_s, identity)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                              machine, begun_s, identity, uid, host_key, traits)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
             params![
                 run.experiment,
                 run.question,
@@ -237,8 +306,11 @@ impl Store {
                 run.seed.cast_signed(),
                 env!("CARGO_PKG_VERSION"),
                 machine,
-                run.begun_s,
-                run.identity
+                (run.begun_ns / 1_000_000_000).cast_signed(),
+                run.identity,
+                uid,
+                run.host_key,
+                json(run.traits)
             ],
         )?;
         Ok(self.connection.last_insert_rowid())
@@ -314,37 +386,58 @@ impl Store {
         texts.iter().map(|text| read(run, text)).collect()
     }
 
-    /// The latest run of this identity, if it was not finished.
+    /// The latest run of this identity that was begun here, if it was not finished.
     pub fn unfinished<T: DeserializeOwned>(
         &self,
         identity: &str,
-    ) -> Result<Option<Unfinished<T>>, StoreError> {
-        let latest: Option<(i64, Option<String>, Option<String>)> = self
-            .connection
-            .query_row(
-                "SELECT id, preparation, verdict FROM run WHERE identity = ?1
-                 ORDER BY id DESC LIMIT 1",
-                [identity],
-                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-            )
-            .optional()?;
-        let Some((id, preparation, None)) = latest else { return Ok(None) };
-        let preparation = preparation.map(|text| read(id, &text)).transpose()?;
-        Ok(Some(Unfinished { id, preparation, blocks: self.blocks(id)? }))
+        is_here: impl Fn(&Whose) -> bool,
+    ) -> Result<Resumable<T>, StoreError> {
+        let mut statement = self.connection.prepare(
+            "SELECT id, preparation, verdict, host_key, host, machine FROM run WHERE identity = ?1
+             ORDER BY id DESC",
+        )?;
+        let mut rows = statement.query([identity])?;
+        let mut elsewhere = Resumable::None;
+        while let Some(row) = rows.next()? {
+            let (id, verdict): (i64, Option<String>) = (row.get(0)?, row.get(2)?);
+            let whose = Whose { host_key: row.get(3)?, host: row.get(4)?, machine: row.get(5)? };
+            match (is_here(&whose), verdict) {
+                (true, Some(_)) => return Ok(Resumable::None),
+                (true, None) => {
+                    let preparation: Option<String> = row.get(1)?;
+                    let preparation = preparation.map(|text| read(id, &text)).transpose()?;
+                    return Ok(Resumable::Here(Unfinished {
+                        id,
+                        preparation,
+                        blocks: self.blocks(id)?,
+                    }));
+                }
+                (false, None) if matches!(elsewhere, Resumable::None) => {
+                    elsewhere = Resumable::Elsewhere(id, whose.host);
+                }
+                (false, _) => {}
+            }
+        }
+        Ok(elsewhere)
     }
 
     /// Writes down how a run ended; if it is the first of its baseline's name, that too.
     pub fn finish(&self, run: i64, result: &ExperimentResult) -> Result<(), StoreError> {
+        let text = json(result);
         let transaction = self.connection.unchecked_transaction()?;
+        let content = content(&transaction, run, &text)?;
         transaction.execute(
-            "UPDATE run SET seconds = ?2, verdict = ?3, reason = ?4, result = ?5, failure = NULL
+            "UPDATE run SET seconds = ?2, verdict = ?3, reason = ?4, result = ?5, failure = NULL,
+                            reason_code = ?6, content = ?7
               WHERE id = ?1",
             params![
                 run,
                 result.seconds,
                 result.verdict.to_string(),
                 result.reason.as_str(),
-                json(result)
+                text,
+                result.reason.code().name(),
+                content
             ],
         )?;
         if let Some(first) = result.against.as_ref().filter(|against| against.is_first) {
@@ -452,6 +545,39 @@ impl Store {
         )?;
         Ok(Some(Kept { id, result, reports, blocks: blocks.unsigned_abs(), failure }))
     }
+}
+
+/// The digest of all that a finished run holds, as it is stored.
+fn content(connection: &Connection, run: i64, result: &str) -> Result<[u8; 32], StoreError> {
+    let texts = |sql: &str| -> Result<Vec<String>, StoreError> {
+        let mut statement = connection.prepare(sql)?;
+        let texts = statement.query_map([run], |row| row.get(0))?;
+        Ok(texts.collect::<Result<_, _>>()?)
+    };
+    let reports = texts("SELECT report FROM probe_report WHERE run_id = ?1 ORDER BY probe")?;
+    let blocks = texts("SELECT record FROM block WHERE run_id = ?1 ORDER BY number")?;
+    let parts = std::iter::once(result).chain(reports.iter().chain(&blocks).map(String::as_str));
+    let parts: Vec<&[u8]> = parts.map(str::as_bytes).collect();
+    Ok(of_parts(&parts))
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(PATIENCE)?;
+    Ok(connection)
+}
+
+/// A file, and what SQLite would take back of it.
+fn copy_with_journal(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let journal_of = |path: &Path| {
+        let mut name = path.as_os_str().to_owned();
+        name.push("-journal");
+        PathBuf::from(name)
+    };
+    let copy = |from: &Path, to: &Path| fs::copy(from, to).map(drop);
+    copy(from, to)
+        .and_then(|()| copy(&journal_of(from), &journal_of(to)))
+        .map_err(StoreError::NoCopy)
 }
 
 /// A value of ours as text; none of them can fail.

@@ -3,9 +3,10 @@
 //! Each element of [`MIGRATIONS`] leads from its number to the next; a released one is never changed.
 //! docs/STORE.md describes the tables for those who query them with a client of their own.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 
 use crate::StoreError;
+use crate::digest::Older;
 
 /// Marks the file as ours: `hopc` in ASCII.
 pub const APPLICATION: i32 = 0x686f_7063;
@@ -111,13 +112,58 @@ pub const MIGRATIONS: &[&str] = &[
     "
     ALTER TABLE run ADD COLUMN failure TEXT;
 ",
+    "
+    ALTER TABLE run ADD COLUMN uid BLOB;
+    ALTER TABLE run ADD COLUMN host_key BLOB;
+    ALTER TABLE run ADD COLUMN traits TEXT;
+    ALTER TABLE run ADD COLUMN content BLOB;
+    ALTER TABLE run ADD COLUMN reason_code TEXT;
+    CREATE UNIQUE INDEX run_uid ON run (uid);
+
+    DROP VIEW cell;
+    CREATE VIEW cell AS
+    SELECT run_id, probe,
+           c.value ->> '$.series' AS series,
+           c.value -> '$.row'     AS row,
+           c.value -> '$.column'  AS \"column\",
+           CASE json_type(c.value, '$.class') WHEN 'text' THEN c.value ->> '$.class' END AS class,
+           c.value ->> '$.unit'   AS unit,
+           c.value ->> '$.outcome.measured.estimate.point'       AS point,
+           c.value ->> '$.outcome.measured.estimate.low'         AS low,
+           c.value ->> '$.outcome.measured.estimate.high'        AS high,
+           c.value ->> '$.outcome.measured.estimate.level'       AS level,
+           c.value ->> '$.outcome.measured.estimate.n'           AS n,
+           c.value ->> '$.outcome.measured.estimate.n_effective' AS n_effective,
+           coalesce(c.value ->> '$.outcome.missing', c.value ->> '$.outcome.void') AS reason,
+           c.value ->> '$.outcome.code' AS reason_code
+      FROM probe_report, json_each(report, '$.cells') AS c;
+
+    DROP VIEW block_window;
+    CREATE VIEW block_window AS
+    SELECT run_id, number AS block, w.key AS place, phase, unit, streams, binding, level,
+           w.value ->> '$.tested'    AS tested,
+           w.value ->> '$.begin_s'   AS begin_s,
+           w.value ->> '$.seconds'   AS seconds,
+           w.value ->> '$.calls'     AS calls,
+           w.value ->> '$.errors'    AS errors,
+           w.value ->> '$.rate'      AS rate,
+           w.value ->> '$.planted'   AS planted,
+           CASE json_type(w.value, '$.objection')
+                WHEN 'object' THEN w.value ->> '$.objection.reason'
+                ELSE w.value ->> '$.objection' END AS objection,
+           w.value ->> '$.disturbed' AS disturbed
+      FROM block, json_each(record, '$.windows') AS w;
+",
 ];
+
+/// The migration after which runs have numbers of their own, which those of before are given.
+const WITH_UIDS: usize = 4;
 
 /// The version that this hopcost writes.
 pub const VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// Brings a new or older file to [`VERSION`]; refuses a newer one and somebody else's.
-pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+/// The version of a file; refuses a newer one and somebody else's.
+pub fn version(connection: &Connection) -> Result<u32, StoreError> {
     let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let application: i32 =
         connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -129,12 +175,41 @@ pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     if version > VERSION {
         return Err(StoreError::Newer { found: version, known: VERSION });
     }
+    Ok(version)
+}
+
+fn give_uids(connection: &Connection) -> Result<(), StoreError> {
+    let mut runs =
+        connection.prepare("SELECT id, host, machine, begun_s, experiment, seed FROM run")?;
+    let older = runs.query_map([], |row| {
+        Ok(Older {
+            number: row.get(0)?,
+            host: row.get(1)?,
+            machine: row.get(2)?,
+            begun_s: row.get(3)?,
+            experiment: row.get(4)?,
+            seed: row.get(5)?,
+        })
+    })?;
+    for run in older.collect::<Result<Vec<Older>, _>>()? {
+        connection
+            .execute("UPDATE run SET uid = ?2 WHERE id = ?1", params![run.number, run.uid()])?;
+    }
+    Ok(())
+}
+
+/// Brings a new or older file to [`VERSION`].
+pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+    let version = version(connection)?;
     if version == VERSION {
         return Ok(());
     }
     let transaction = connection.transaction()?;
-    for migration in &MIGRATIONS[version as usize..] {
+    for (number, migration) in MIGRATIONS.iter().enumerate().skip(version as usize) {
         transaction.execute_batch(migration)?;
+        if number == WITH_UIDS {
+            give_uids(&transaction)?;
+        }
     }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", VERSION)?;

@@ -1,17 +1,18 @@
 //! What is kept comes back as it was, and what cannot be kept is told in words.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopcost_core::{
-    Against, Cell, CellResult, Estimate, Headline, Histogram, Known, Locality, Lookups, Metric,
-    NodeId, Observation, Outcome, PageSize, Phase, Place, Proof, ProofMethod, Proved, Spread, Unit,
-    Verdict, Window, gauge,
+    Against, Cell, CellResult, Code, Estimate, Headline, Histogram, Known, Locality, Lookups,
+    Metric, NodeId, Observation, Outcome, PageSize, Phase, Place, Proof, ProofMethod, Proved,
+    Spread, Unit, Verdict, Window, gauge,
 };
 
 use super::*;
 
 fn machine() -> Machine {
-    let none = || Known::missing("a test");
+    let none = || Known::missing(Code::NotMeasured, "a test");
     Machine {
         version: 1,
         host: Known::Is("box".into()),
@@ -24,8 +25,8 @@ fn machine() -> Machine {
         nodes: Vec::new(),
         distances: hopcost_core::Distances {
             nodes: Vec::new(),
-            firmware: Known::missing("a test"),
-            hmat: Known::missing("a test"),
+            firmware: Known::missing(Code::NotMeasured, "a test"),
+            hmat: Known::missing(Code::NotMeasured, "a test"),
             classes: Vec::new(),
             ladder: Vec::new(),
         },
@@ -33,20 +34,30 @@ fn machine() -> Machine {
             cpus: hopcost_core::CpuSet::new(),
             nodes: hopcost_core::NodeSet::new(),
             cgroup: none(),
-            cpu_quota: Known::missing("a test"),
-            memory_bytes: Known::missing("a test"),
-            memory_used_bytes: Known::missing("a test"),
-            locked_bytes: Known::missing("a test"),
-            open_files: Known::missing("a test"),
+            cpu_quota: Known::missing(Code::NotMeasured, "a test"),
+            memory_bytes: Known::missing(Code::NotMeasured, "a test"),
+            memory_used_bytes: Known::missing(Code::NotMeasured, "a test"),
+            locked_bytes: Known::missing(Code::NotMeasured, "a test"),
+            open_files: Known::missing(Code::NotMeasured, "a test"),
         },
         virtualization: hopcost_core::Virtualization {
-            guest: Known::missing("a test"),
+            guest: Known::missing(Code::NotMeasured, "a test"),
             hypervisor: none(),
             container: none(),
         },
         devices: Vec::new(),
         notes: Vec::new(),
     }
+}
+
+/// No two runs of a host begin in the same nanosecond.
+fn next() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+fn here(run: &Whose) -> bool {
+    run.host_key == Some(host_key("ours"))
 }
 
 fn begin(store: &Store) -> i64 {
@@ -57,8 +68,11 @@ fn begin(store: &Store) -> i64 {
         effort: Effort::Quick,
         seed: u64::MAX,
         machine: &machine(),
-        begun_s: 1_800_000_000,
+        begun_ns: 1_800_000_000_000_000_000 + next(),
         identity: Some("x at seed 1"),
+        host_key: Some(host_key("ours")),
+        boot_id: "boot",
+        traits: &BTreeMap::from([("governor".to_owned(), Known::Is("performance".to_owned()))]),
     };
     store.begin(&run).unwrap()
 }
@@ -106,9 +120,9 @@ fn report() -> ProbeReport {
                 counters: BTreeMap::from([("spins".into(), 7)]),
             },
             CellResult {
-                cell: cell(Known::missing("it is off-line")),
-                outcome: Outcome::Missing("it is off-line".into()),
-                proof: Known::missing("it is off-line"),
+                cell: cell(Known::missing(Code::OffLine, "it is off-line")),
+                outcome: Outcome::Missing(Code::NotMeasured.because("it is off-line")),
+                proof: Known::missing(Code::OffLine, "it is off-line"),
                 dropped: BTreeMap::new(),
                 counters: BTreeMap::new(),
             },
@@ -122,9 +136,9 @@ fn result() -> ExperimentResult {
         version: 1,
         experiment: "x".into(),
         question: "How far?".into(),
-        target: Known::missing("the hardware alone"),
+        target: Known::missing(Code::NotApplicable, "the hardware alone"),
         verdict: Verdict::Measured,
-        reason: "nothing to compare".into(),
+        reason: Code::NotMeasured.because("nothing to compare"),
         estimate: Known::Is(Headline {
             of: "reads".into(),
             unit: Unit::Nanoseconds,
@@ -139,7 +153,7 @@ fn result() -> ExperimentResult {
     }
 }
 
-fn place() -> (tempfile::TempDir, PathBuf) {
+fn place() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("hopcost.db");
     (dir, path)
@@ -153,7 +167,7 @@ fn what_was_kept_comes_back_as_it_was() {
     store.add_report(run, &report()).unwrap();
     store.finish(run, &result()).unwrap();
     drop(store);
-    let kept = Store::open_existing(&path).unwrap().run(run).unwrap().unwrap();
+    let kept = Store::open_to_read(&path).unwrap().run(run).unwrap().unwrap();
     assert_eq!(kept.result, Some(result()));
     assert_eq!(kept.reports, [report()]);
 }
@@ -200,16 +214,15 @@ fn figures_can_be_queried_without_us() {
 #[test]
 fn other_files_are_refused_and_left_as_they_are() {
     let (_dir, path) = place();
-    std::fs::write(&path, "these are my notes, and they are no database at all. ".repeat(40))
-        .unwrap();
-    let before = std::fs::read(&path).unwrap();
+    fs::write(&path, "these are my notes, and they are no database at all. ".repeat(40)).unwrap();
+    let before = fs::read(&path).unwrap();
     assert!(matches!(Store::open(&path), Err(StoreError::Damaged(_))));
-    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert_eq!(fs::read(&path).unwrap(), before);
 
     let (_dir, path) = place();
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap();
     assert!(matches!(Store::open(&path), Err(StoreError::Foreign)));
-    assert!(matches!(Store::open_existing(&path), Err(StoreError::Foreign)));
+    assert!(matches!(Store::open_to_read(&path), Err(StoreError::Foreign)));
 }
 
 #[test]
@@ -225,7 +238,7 @@ fn a_newer_store_is_refused() {
 #[test]
 fn absent_and_unwritable_places_are_named() {
     let (dir, path) = place();
-    assert!(matches!(Store::open_existing(&path), Err(StoreError::Absent)));
+    assert!(matches!(Store::open_to_read(&path), Err(StoreError::Absent)));
     assert!(matches!(Store::open(&dir.path().join("no/such/x.db")), Err(StoreError::ReadOnly)));
 }
 
@@ -286,7 +299,7 @@ fn block(number: u64) -> BlockRecord {
         disturbed: Some(hopcost_core::Disturbance::Stolen),
     };
     let windows = trial.arms().map(window).to_vec();
-    BlockRecord { trial, windows, placement: Known::missing("a test") }
+    BlockRecord { trial, windows, placement: Known::missing(Code::NotMeasured, "a test") }
 }
 
 #[test]
@@ -300,7 +313,9 @@ fn a_killed_comparison_is_found_again_with_its_blocks() {
     store.add_block(run, &block(1), &[]).unwrap();
     std::mem::forget(store);
     let mut store = Store::open(&path).unwrap();
-    let found = store.unfinished::<Vec<f64>>("x at seed 1").unwrap().unwrap();
+    let Resumable::Here(found) = store.unfinished::<Vec<f64>>("x at seed 1", here).unwrap() else {
+        panic!("it was begun here");
+    };
     assert_eq!((found.id, found.preparation), (run, Some(vec![1.5, 2.5])));
     assert_eq!(found.blocks, [block(0), block(1)]);
     assert!(matches!(store.add_block(run, &block(1), &[]), Err(StoreError::Taken)));
@@ -311,9 +326,48 @@ fn a_killed_comparison_is_found_again_with_its_blocks() {
         (count("SELECT sum(value) FROM observation WHERE \"of\" = 'cpu 3'") - 1520.0).abs() < 1e-9
     );
     assert!((count("SELECT CAST(sum(done_ns - due_ns) AS REAL) FROM call") - 20.0).abs() < 1e-9);
-    assert!(store.unfinished::<Vec<f64>>("y").unwrap().is_none());
+    let resumable = |identity| store.unfinished::<Vec<f64>>(identity, here).unwrap();
+    assert!(matches!(resumable("y"), Resumable::None));
     store.finish(run, &result()).unwrap();
-    assert!(store.unfinished::<Vec<f64>>("x at seed 1").unwrap().is_none());
+    assert!(matches!(resumable("x at seed 1"), Resumable::None));
+}
+
+#[test]
+fn a_run_of_another_host_is_never_gone_on_with() {
+    let (_dir, path) = place();
+    let store = Store::open(&path).unwrap();
+    let run = begin(&store);
+    let elsewhere = |run: &Whose| run.host_key == Some(host_key("another"));
+    let found = store.unfinished::<Vec<f64>>("x at seed 1", elsewhere).unwrap();
+    assert!(matches!(found, Resumable::Elsewhere(id, Some(host)) if id == run && host == "box"));
+    // Of what is finished nothing is said, wherever it was.
+    store.finish(run, &result()).unwrap();
+    let found = store.unfinished::<Vec<f64>>("x at seed 1", elsewhere).unwrap();
+    assert!(matches!(found, Resumable::None));
+}
+
+#[test]
+fn runs_are_told_apart_and_what_they_hold_has_a_digest() {
+    let (_dir, path) = place();
+    let store = Store::open(&path).unwrap();
+    let (one, other) = (begin(&store), begin(&store));
+    let of = |column: &str, run: i64| -> Option<Vec<u8>> {
+        let sql = format!("SELECT {column} FROM run WHERE id = ?1");
+        store.connection.query_row(&sql, [run], |row| row.get(0)).unwrap()
+    };
+    assert_ne!(of("uid", one), of("uid", other));
+    assert_eq!(of("content", one), None, "it is not finished");
+    store.finish(one, &result()).unwrap();
+    store.add_report(other, &report()).unwrap();
+    store.finish(other, &result()).unwrap();
+    assert_eq!(of("content", one).unwrap().len(), 32);
+    assert_ne!(of("content", one), of("content", other));
+    let text = |column: &str| -> String {
+        let sql = format!("SELECT {column} FROM run WHERE id = ?1");
+        store.connection.query_row(&sql, [one], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(text("traits"), r#"{"governor":"performance"}"#);
+    assert_eq!(text("reason_code"), result().reason.code().name());
 }
 
 /// A finished run of that baseline's name.
@@ -325,8 +379,11 @@ fn finished(store: &Store, target: &str, name: &str, is_first: bool) -> (i64, Ex
         effort: Effort::Quick,
         seed: 1,
         machine: &machine(),
-        begun_s: 1_800_000_000,
+        begun_ns: 1_800_000_000_000_000_000 + next(),
         identity: Some("x at seed 1"),
+        host_key: Some(host_key("ours")),
+        boot_id: "boot",
+        traits: &BTreeMap::from([("governor".to_owned(), Known::Is("performance".to_owned()))]),
     };
     let id = store.begin(&run).unwrap();
     let against = Against {
@@ -334,7 +391,7 @@ fn finished(store: &Store, target: &str, name: &str, is_first: bool) -> (i64, Ex
         run: id,
         begun_s: 1_800_000_000,
         is_first,
-        worse: Known::missing("it is the first"),
+        worse: Known::missing(Code::NotMeasured, "it is the first"),
         dearer: Known::Is(estimate()),
         notes: vec!["two starts".into()],
     };
@@ -404,4 +461,59 @@ fn a_store_of_the_first_version_is_brought_up_to_date() {
     let mut store = Store::open(&path).unwrap();
     assert_eq!(store.runs().unwrap()[0].begun_s, 7, "what was there is there");
     store.add_block(1, &block(0), &[]).unwrap();
+}
+
+/// Its bytes, and the names of all files beside it.
+fn what_is_there(path: &Path) -> (Vec<u8>, Vec<std::ffi::OsString>) {
+    let names = path.parent().unwrap().read_dir().unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    (fs::read(path).unwrap(), names)
+}
+
+#[test]
+fn reading_a_store_changes_nothing_of_it() {
+    for version in 1..=schema::MIGRATIONS.len() {
+        let (_dir, path) = place();
+        let old = Connection::open(&path).unwrap();
+        for migration in &schema::MIGRATIONS[..version] {
+            old.execute_batch(migration).unwrap();
+        }
+        old.pragma_update(None, "application_id", schema::APPLICATION).unwrap();
+        old.pragma_update(None, "user_version", version as u32).unwrap();
+        old.execute(
+            "INSERT INTO run (experiment, question, effort, seed, hopcost_version, machine, begun_s)
+             VALUES ('x', '?', 'quick', 1, '0', '{}', 7)",
+            [],
+        )
+        .unwrap();
+        drop(old);
+        let before = what_is_there(&path);
+        let store = Store::open_to_read(&path).unwrap();
+        assert_eq!(store.path(), path);
+        assert_eq!(store.runs().unwrap()[0].begun_s, 7, "version {version}");
+        assert!(store.header(1).unwrap().is_some());
+        drop(store);
+        assert_eq!(what_is_there(&path), before, "version {version}");
+    }
+}
+
+#[test]
+fn a_store_that_was_left_in_the_middle_of_a_write_is_read_as_it_was_before() {
+    let (dir, path) = place();
+    let store = Store::open(&path).unwrap();
+    begin(&store);
+    // More than the cache holds is written before the transaction ends.
+    store.connection.pragma_update(None, "cache_size", 1).unwrap();
+    store.connection.execute_batch("BEGIN").unwrap();
+    for _ in 0..200 {
+        begin(&store);
+    }
+    let left = dir.path().join("left.db");
+    fs::copy(&path, &left).unwrap();
+    fs::copy(dir.path().join("hopcost.db-journal"), dir.path().join("left.db-journal")).unwrap();
+    store.connection.execute_batch("ROLLBACK").unwrap();
+    let before = what_is_there(&left);
+    assert_eq!(Store::open_to_read(&left).unwrap().runs().unwrap().len(), 1);
+    assert_eq!(what_is_there(&left), before);
 }

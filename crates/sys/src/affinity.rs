@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hopcost_core::{CpuId, CpuSet, ProbeError};
+use hopcost_core::{Code, CpuId, CpuSet, ProbeError};
 use thiserror::Error;
 
 /// Why a thread is not where it was asked to be.
@@ -33,7 +33,7 @@ pub enum AffinityError {
 /// A CPU that cannot be had is a property of the place, not a failure of the probe.
 impl From<AffinityError> for ProbeError {
     fn from(error: AffinityError) -> Self {
-        Self::NotHere(error.to_string().into())
+        Self::NotHere(Code::NotPermitted.because(error.to_string()))
     }
 }
 

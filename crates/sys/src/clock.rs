@@ -18,6 +18,12 @@ pub fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs()
 }
 
+/// Nanoseconds since 1970, for what has to be told apart from another process of the same second.
+#[allow(clippy::disallowed_methods)] // the one place that may
+pub fn unix_nanoseconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_nanos() as u64
+}
+
 /// CPU time that all threads of this process have used, ended ones included.
 pub fn process_cpu() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

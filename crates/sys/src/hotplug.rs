@@ -10,7 +10,7 @@
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
-use hopcost_core::{CpuId, CpuSet, Reason};
+use hopcost_core::{Code, CpuId, CpuSet, Reason};
 use thiserror::Error;
 
 use crate::journal::{Journal, JournalError, Restored};
@@ -135,7 +135,8 @@ impl Hotplug {
     pub fn objection(&self) -> Option<Reason> {
         let (wanted, found) = (self.all.difference(&self.off), online(&self.dir));
         (found != wanted).then(|| {
-            format!("CPU {found} were on-line where only {wanted} should have been").into()
+            Code::Misplaced
+                .because(format!("CPU {found} were on-line where only {wanted} should have been"))
         })
     }
 

@@ -26,6 +26,7 @@ pub mod sockets;
 pub mod standing;
 pub mod strain;
 pub mod topology;
+pub mod traits;
 
 pub use root::{Root, RootError, Tree};
 

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopcost_core::Known;
+use hopcost_core::{Code, Known};
 
 use crate::Root;
 use crate::activity::ms_of_ticks;
@@ -44,7 +44,7 @@ pub fn read(root: &Root) -> Known<Processes> {
         let process = |pid: u32| Some((pid, parse(&root.text(&format!("proc/{pid}/stat")).ok()?)?));
         let all: BTreeMap<u32, Process> = pids.into_iter().filter_map(process).collect();
         if all.is_empty() {
-            Known::missing("/proc shows no process")
+            Known::missing(Code::NotApplicable, "/proc shows no process")
         } else {
             Known::Is(Processes(all))
         }
@@ -117,7 +117,7 @@ impl Processes {
 pub fn ourselves(root: &Root) -> Known<u32> {
     root.text("proc/self/stat").and_then(|stat| {
         let pid = stat.split_whitespace().next().and_then(|pid| pid.parse().ok());
-        pid.map_or(Known::missing("/proc/self/stat is odd"), Known::Is)
+        pid.map_or(Known::missing(Code::Malformed, "/proc/self/stat is odd"), Known::Is)
     })
 }
 
@@ -159,7 +159,10 @@ pub fn memory_bytes(root: &Root, pids: &BTreeSet<u32>) -> Known<u64> {
     if seen {
         return Known::Is((private_kib + shared_kib + huge_kib) << 10);
     }
-    Known::missing("the kernel does not tell what of a process's memory is whose (Linux 4.5 does)")
+    Known::missing(
+        Code::NotTold,
+        "the kernel does not tell what of a process's memory is whose (Linux 4.5 does)",
+    )
 }
 
 fn line<'a>(status: &'a str, key: &str) -> Option<&'a str> {
@@ -190,7 +193,10 @@ pub fn turns(root: &Root, pid: u32) -> BTreeMap<u32, Turns> {
 pub fn turns_are_counted(root: &Root) -> Known<()> {
     root.text("proc/self/schedstat").and_then(|text| match text.split_whitespace().next() {
         Some(ran) if ran != "0" => Known::Is(()),
-        _ => Known::missing("this kernel does not count how long threads wait for a CPU"),
+        _ => Known::missing(
+            Code::NotTold,
+            "this kernel does not count how long threads wait for a CPU",
+        ),
     })
 }
 

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use hopcost_core::{CpuSet, IdSet, Known};
+use hopcost_core::{Code, CpuSet, IdSet, Known};
 use thiserror::Error;
 
 /// Why a recording cannot be read or written.
@@ -113,7 +113,7 @@ impl Root {
                 }
                 Known::Is(bytes)
             }
-            Err(error) => Known::missing(why_unreadable(path, &error)),
+            Err(error) => unreadable(path, &error),
         }
     }
 
@@ -127,7 +127,9 @@ impl Root {
     pub fn number<T: FromStr>(&self, path: &str) -> Known<T> {
         self.text(path).and_then(|text| match text.parse() {
             Ok(number) => Known::Is(number),
-            Err(_) => Known::missing(format!("/{path} holds '{text}', not a number")),
+            Err(_) => {
+                Known::missing(Code::Malformed, format!("/{path} holds '{text}', not a number"))
+            }
         })
     }
 
@@ -135,7 +137,7 @@ impl Root {
     pub fn list_of<I: hopcost_core::Id>(&self, path: &str) -> Known<IdSet<I>> {
         self.text(path).and_then(|text| match IdSet::parse_list(&text) {
             Ok(set) => Known::Is(set),
-            Err(error) => Known::missing(format!("/{path}: {error}")),
+            Err(error) => Known::missing(Code::Unreadable, format!("/{path}: {error}")),
         })
     }
 
@@ -145,7 +147,7 @@ impl Root {
         self.list_of(list).or_else(|_| {
             self.text(mask).and_then(|text| match CpuSet::parse_mask(&text) {
                 Ok(set) => Known::Is(set),
-                Err(error) => Known::missing(format!("/{mask}: {error}")),
+                Err(error) => Known::missing(Code::Unreadable, format!("/{mask}: {error}")),
             })
         })
     }
@@ -193,7 +195,7 @@ impl Root {
                 }
                 Known::Is(names)
             }
-            Err(error) => Known::missing(why_unreadable(path, &error)),
+            Err(error) => unreadable(path, &error),
         }
     }
 
@@ -211,7 +213,7 @@ impl Root {
                 }
                 Known::Is(target)
             }
-            Err(error) => Known::missing(why_unreadable(path, &error)),
+            Err(error) => unreadable(path, &error),
         }
     }
 
@@ -220,7 +222,7 @@ impl Root {
     pub fn fact(&self, name: &str, live: impl FnOnce() -> Known<String>) -> Known<String> {
         let path = format!("hopcost/{name}");
         if !self.is_live() {
-            return self.text(&path).or_else(|_| Known::missing("not recorded"));
+            return self.text(&path).or_else(|_| Known::missing(Code::NotStored, "not recorded"));
         }
         let fact = live();
         if let (Some(notes), Known::Is(text)) = (&self.notes, &fact) {
@@ -236,11 +238,13 @@ fn names_in(dir: &Path) -> io::Result<Vec<String>> {
         .collect()
 }
 
-fn why_unreadable(path: &str, error: &io::Error) -> String {
+fn unreadable<T>(path: &str, error: &io::Error) -> Known<T> {
     match error.kind() {
-        io::ErrorKind::NotFound => format!("there is no /{path}"),
-        io::ErrorKind::PermissionDenied => format!("/{path} may not be read by this user"),
-        _ => format!("/{path} cannot be read: {error}"),
+        io::ErrorKind::NotFound => Known::missing(Code::NotTold, format!("there is no /{path}")),
+        io::ErrorKind::PermissionDenied => {
+            Known::missing(Code::Unreadable, format!("/{path} may not be read by this user"))
+        }
+        _ => Known::missing(Code::Unreadable, format!("/{path} cannot be read: {error}")),
     }
 }
 

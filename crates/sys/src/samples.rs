@@ -13,7 +13,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hopcost_core::{Known, Reason};
+use hopcost_core::{Code, Known, Reason};
 
 use crate::Root;
 use crate::counters::{Counter, CounterError};
@@ -38,7 +38,7 @@ impl Doors {
             functions.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.is_some().cmp(&a.1.is_some())));
             functions.dedup_by_key(|function| function.0);
             if functions.is_empty() {
-                return Known::missing(
+                return Known::missing(Code::NotTold,
                     "/proc/kallsyms shows no addresses: run as root, or 'sysctl -w kernel.kptr_restrict=0'",
                 );
             }
@@ -98,7 +98,7 @@ impl Samples {
     /// Begins to sample the thread of this number.
     pub fn of_thread(thread: u32) -> Result<Self, Reason> {
         let counter = Counter::sampling(thread)
-            .map_err(|error: CounterError| Reason::from(error.to_string()))?;
+            .map_err(|error: CounterError| Code::NoCounters.because(error.to_string()))?;
         // SAFETY: a new mapping of the event's ring, at an address of the kernel's choice.
         let start = unsafe {
             libc::mmap(
@@ -113,9 +113,9 @@ impl Samples {
         let ring = (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast())).flatten();
         let Some(ring) = ring else {
             let why = io::Error::last_os_error();
-            return Err(
-                format!("no memory for samples ({why}): raise kernel.perf_event_mlock_kb").into()
-            );
+            return Err(Code::NoCounters.because(format!(
+                "no memory for samples ({why}): raise kernel.perf_event_mlock_kb"
+            )));
         };
         Ok(Self { _counter: counter, ring, tail: 0, by_door: BTreeMap::new() })
     }

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use hopcost_core::Known;
+use hopcost_core::{Code, Known};
 
 use crate::{Root, processes};
 
@@ -24,7 +24,9 @@ pub struct Doors {
 
 /// Connections established to the sockets that these processes, a server together, listen on.
 pub fn sessions(root: &Root, server: &BTreeSet<u32>, doors: &Doors) -> Known<usize> {
-    let Some(first) = server.first() else { return Known::missing("the server has ended") };
+    let Some(first) = server.first() else {
+        return Known::missing(Code::Ended, "the server has ended");
+    };
     let table = |name: &str| root.text(&format!("proc/{first}/net/{name}"));
     let open = Open::of(root, server);
     table("tcp").map(|tcp| {
@@ -47,9 +49,11 @@ pub struct Listening {
 
 /// The sockets that these processes listen on.
 pub fn listening(root: &Root, server: &BTreeSet<u32>) -> Known<Listening> {
-    let Some(first) = server.first() else { return Known::missing("the server has ended") };
+    let Some(first) = server.first() else {
+        return Known::missing(Code::Ended, "the server has ended");
+    };
     let Open::Sockets(own) = Open::of(root, server) else {
-        return Known::missing("its open files may not be read by this user");
+        return Known::missing(Code::Unreadable, "its open files may not be read by this user");
     };
     let table = |name: &str| root.text(&format!("proc/{first}/net/{name}")).ok();
     let [tcp, tcp6, unix] = ["tcp", "tcp6", "unix"].map(|name| table(name).unwrap_or_default());
@@ -231,7 +235,10 @@ Uid:\t27\t27\t27\t27
         let found = doors(files).ok().unwrap();
         assert_eq!(found.ports, BTreeSet::from([3306]));
         assert_eq!(found.paths, BTreeSet::from(["/run/mysqld/mysqld.sock".to_owned()]));
-        assert_eq!(doors(""), Known::missing("its open files may not be read by this user"));
+        assert_eq!(
+            doors(""),
+            Known::missing(Code::Unreadable, "its open files may not be read by this user")
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@
 
 use std::str::FromStr;
 
-use hopcost_core::{CpuId, CpuSet, Known};
+use hopcost_core::{Code, CpuId, CpuSet, Known};
 
 use crate::Root;
 use crate::activity::ms_of_ticks;
@@ -27,7 +27,7 @@ pub fn of_thread(pid: u32, tid: u32) -> String {
 pub fn cpus(root: &Root, at: &str) -> Known<CpuSet> {
     told(root, at, "Cpus_allowed_list:").and_then(|list| match CpuSet::parse_list(&list) {
         Ok(cpus) => Known::Is(cpus),
-        Err(error) => Known::missing(format!("/{at}/status: {error}")),
+        Err(error) => Known::missing(Code::Unreadable, format!("/{at}/status: {error}")),
     })
 }
 
@@ -41,7 +41,10 @@ pub fn began_s(root: &Root, at: &str) -> Known<i64> {
     let boot_s = root.text("proc/stat").and_then(|stat| {
         let line = stat.lines().find_map(|line| line.strip_prefix("btime "));
         let seconds: Option<i64> = line.and_then(|seconds| seconds.trim().parse().ok());
-        seconds.map_or(Known::missing("/proc/stat does not tell when the host began"), Known::Is)
+        seconds.map_or(
+            Known::missing(Code::NotTold, "/proc/stat does not tell when the host began"),
+            Known::Is,
+        )
     });
     let since_boot_s = field::<u64>(root, at, 22).map(|ticks| ms_of_ticks(ticks) / 1000);
     boot_s.and_then(|boot_s| since_boot_s.map(|since_s| boot_s + since_s.cast_signed()))
@@ -65,7 +68,10 @@ pub fn resident(root: &Root, pid: u32) -> Known<[u64; 2]> {
     let kib = |key: &str| {
         told(root, &of_process(pid), key).and_then(|text| {
             let number = text.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok());
-            number.map_or(Known::missing(format!("/proc/{pid}/status: {key} is odd")), Known::Is)
+            number.map_or(
+                Known::missing(Code::Malformed, format!("/proc/{pid}/status: {key} is odd")),
+                Known::Is,
+            )
         })
     };
     kib("RssAnon:").and_then(|own| kib("RssShmem:").map(|shared| [own << 10, shared << 10]))
@@ -75,7 +81,7 @@ pub fn resident(root: &Root, pid: u32) -> Known<[u64; 2]> {
 fn told(root: &Root, at: &str, key: &str) -> Known<String> {
     root.text(&format!("{at}/status")).and_then(|status| {
         let line = status.lines().find_map(|line| line.strip_prefix(key));
-        let missing = || Known::missing(format!("/{at}/status has no line '{key}'"));
+        let missing = || Known::missing(Code::NotTold, format!("/{at}/status has no line '{key}'"));
         line.map_or_else(missing, |rest| Known::Is(rest.trim().to_owned()))
     })
 }
@@ -86,7 +92,10 @@ fn field<T: FromStr>(root: &Root, at: &str, number: usize) -> Known<T> {
         let after_name = stat.rsplit_once(") ").map(|(_, rest)| rest);
         let word = after_name.and_then(|rest| rest.split_whitespace().nth(number - 3));
         let value = word.and_then(|word| word.parse().ok());
-        value.map_or(Known::missing(format!("/{at}/stat has no field {number}")), Known::Is)
+        value.map_or(
+            Known::missing(Code::NotTold, format!("/{at}/stat has no field {number}")),
+            Known::Is,
+        )
     })
 }
 

@@ -66,11 +66,12 @@ mod tests {
 
     use super::*;
     use crate::sample::Sample;
+    use hopcost_core::Code;
 
     #[test]
     fn a_result_is_a_row() {
         let mut sample = Sample::compared("remote-memory", Verdict::Cost, 0.25, 0.125);
-        sample.result.reason = "beyond ±3 %, \"surely\"".into();
+        sample.result.reason = Code::NotMeasured.because("beyond ±3 %, \"surely\"");
         let csv = csv([&sample.result]);
         let lines: Vec<&str> = csv.split("\r\n").collect();
         assert_eq!(lines[0], HEAD);

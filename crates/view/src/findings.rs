@@ -50,7 +50,7 @@ fn clearest<'s, 'a>(sections: &'s [Section<'a>]) -> Option<&'s Section<'a>> {
             Verdict::Measured => 3,
             Verdict::Inconclusive => 2,
             Verdict::Refused => 1,
-            Verdict::NotApplicable => 0,
+            Verdict::NotApplicable | Verdict::Disturbed => 0,
         };
         (!result.emulated, weight)
     };
@@ -189,6 +189,7 @@ fn action(section: &Section<'_>) -> String {
                 .into()
         }
         Verdict::Refused => "Mend what is named, and run it again.".into(),
+        Verdict::Disturbed => "Run it again when the others are done: hopcost doctor says who they are.".into(),
         Verdict::NotApplicable => absence::advice(result.reason.as_str())
             .unwrap_or("What is missing is named: run it where that is there.")
             .into(),
@@ -233,6 +234,7 @@ fn with_the_doctor(page: &Page<'_>, action: String) -> String {
 mod tests {
     use super::*;
     use crate::sample::{self, Sample};
+    use hopcost_core::Code;
 
     fn said(results: &[Sample]) -> Sentences {
         let sections = results.iter().map(Sample::section).collect();
@@ -288,7 +290,7 @@ mod tests {
     #[test]
     fn refusals_and_absences_have_their_reason() {
         let mut refused = Sample::compared("remote-memory", Verdict::Refused, 0.2, 0.01);
-        refused.result.reason = "12 pages were elsewhere".into();
+        refused.result.reason = Code::NotMeasured.because("12 pages were elsewhere");
         assert!(said(&[refused.clone()]).found.contains("do not count: 12 pages were elsewhere."));
         refused.result.emulated = true;
         assert!(said(&[refused]).found.starts_with("EMULATED: Remote memory has figures"));

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Arm, BlockRecord, CostSoFar, CpuId, CpuSet, Details, Disturbance, Estimate, ExperimentResult,
-    Headline, Histogram, Known, Locality, Lookups, NodeId, Observation, PageSize, Phase, PointCost,
-    ProofMethod, Proved, ProvedBy, Tier, Trial, Unit, Verdict, Window, Witness, gauge,
+    Arm, BlockRecord, Code, CostSoFar, CpuId, CpuSet, Details, Disturbance, Estimate,
+    ExperimentResult, Headline, Histogram, Known, Locality, Lookups, NodeId, Observation, PageSize,
+    Phase, PointCost, ProofMethod, Proved, ProvedBy, Tier, Trial, Unit, Verdict, Window, Witness,
+    gauge,
 };
 
 use crate::page::{Page, Section};
@@ -50,8 +51,8 @@ impl Sample {
             question: "How far?".into(),
             target: Known::Is("sqlite:".into()),
             verdict: Verdict::NotApplicable,
-            reason: reason.to_owned().into(),
-            estimate: Known::missing(reason.to_owned()),
+            reason: Code::NotMeasured.because(reason.to_owned()),
+            estimate: Known::missing(Code::NotMeasured, reason.to_owned()),
             proof: Vec::new(),
             emulated: false,
             planted: None,
@@ -92,10 +93,10 @@ pub fn page(sections: Vec<Section<'_>>) -> Page<'_> {
     Page {
         title: "sample".into(),
         host: Known::Is("box".into()),
-        machine: Known::missing("a test"),
+        machine: Known::missing(Code::NotMeasured, "a test"),
         sections,
         probes: Vec::new(),
-        findings: Known::missing("nobody asked the doctor"),
+        findings: Known::missing(Code::NotMeasured, "nobody asked the doctor"),
         not_tested: Vec::new(),
         interrupted: false,
         changed: Vec::new(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context;
-use hopcost_core::{Against, BlockRecord, Experiment, ExperimentResult, Machine, Subject, Verdict};
+use hopcost_core::{Against, BlockRecord, Code, Experiment, ExperimentResult, Machine, Subject};
 use hopcost_engine::against::{Change, caveat, compare, points};
 use hopcost_engine::plan::{LeftOut, Plan};
 use hopcost_store::{Baseline, Store, StoreError};
@@ -100,8 +100,10 @@ pub fn narrowed(mut plan: Plan, beside: Option<&Beside>, find_worst: bool) -> Pl
     if plan.points.len() < all {
         plan.left_out.push(LeftOut {
             what: "the rest of the sweep".into(),
-            reason: format!("baseline '{name}' (run {}) was measured at this point", kept.run)
-                .into(),
+            reason: Code::NotMeasured.because(format!(
+                "baseline '{name}' (run {}) was measured at this point",
+                kept.run
+            )),
         });
     }
     plan
@@ -116,8 +118,7 @@ pub fn against(
     result: &ExperimentResult,
     machine: &Machine,
 ) -> Result<Option<Against>, StoreError> {
-    let counts = result.estimate.get().is_some()
-        && !matches!(result.verdict, Verdict::Refused | Verdict::NotApplicable);
+    let counts = result.estimate.get().is_some() && !result.verdict.is_without_figures();
     let name = &beside.name;
     let Some((kept, blocks)) = &beside.kept else {
         if !counts {
@@ -152,6 +153,11 @@ pub fn against(
         dearer,
         notes,
     }))
+}
+
+/// Is it the machine of a stored document, as far as figures can stand beside each other?
+pub fn is_same_machine(then: &str, now: &Machine) -> bool {
+    Machines::new(then, now).other().is_none()
 }
 
 /// The machine then and now, in the form in which it is kept.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use hopcost_core::Known;
+use hopcost_core::{Code, Known};
 use hopcost_engine::between::{self, Differing};
 use hopcost_store::{Header, Kept, Listed, Store, StoreError};
 use hopcost_view::text;
@@ -47,7 +47,7 @@ impl Side {
     fn read(asked: &str, default_store: &Path) -> Result<Self, Failure> {
         let (path, wanted) = what_is_asked(asked, default_store);
         let place = || path.display().to_string();
-        let store = Store::open_existing(&path).with_context(place)?;
+        let store = Store::open_to_read(&path).with_context(place)?;
         let all = store.runs().with_context(place)?;
         let ids = match wanted {
             Wanted::All => latest_of_each(&all),
@@ -78,7 +78,7 @@ impl Side {
         let machine = self.runs.first().map(|run| run.header.machine.as_ref());
         between::Kept {
             name: self.name.clone(),
-            machine: machine.unwrap_or_else(|| Known::missing("there is no run")),
+            machine: machine.unwrap_or_else(|| Known::missing(Code::NotStored, "there is no run")),
             runs: self.runs.iter().map(Run::for_comparison).collect(),
         }
     }
@@ -132,7 +132,7 @@ fn of_one_host(asked: &str, mut runs: Vec<Run>) -> Vec<Run> {
         output::remark(&format!(
             "{asked}: {} of other hosts left out; it stands for {}",
             hopcost_view::plural(all - runs.len(), "run"),
-            host.unwrap_or_else(|| Known::missing("there is no run"))
+            host.unwrap_or_else(|| Known::missing(Code::NotStored, "there is no run"))
         ));
     }
     runs

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hopcost_core::{
-    Answer, Claim, Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Home, Level,
+    Answer, Claim, Code, Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Home, Level,
     Machine, Reason, Row, Seeming, Setup, Shape, Spoken, Target, Workload,
 };
 use hopcost_engine::pilot::Wishes;
@@ -216,7 +216,7 @@ impl<'a> Prepared<'a> {
         let words = format!(
             "it takes {memory} of memory at {rows} {unit}, and {available} are available: {advice}"
         );
-        Err(words.into())
+        Err(Code::TooLittleMemory.because(words))
     }
 
     /// All that has to be equal for a run to go on with another.

@@ -10,6 +10,7 @@ mod experiment;
 mod fail_if;
 #[cfg(test)]
 mod goldens;
+mod host;
 pub mod list;
 pub mod load;
 pub mod machine;

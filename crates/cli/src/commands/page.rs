@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use hopcost_core::{
-    BlockRecord, CpuSet, ExperimentResult, Finding, Known, Machine, ProbeReport, Verdict,
+    BlockRecord, Code, CpuSet, ExperimentResult, Finding, Known, Machine, ProbeReport, Verdict,
 };
 use hopcost_kit::published;
 use hopcost_store::{Header, Store, StoreError};
@@ -70,14 +70,16 @@ impl Page {
         let reports = self.runs.iter().flat_map(|run| &run.reports);
         let of_runs = page::Page {
             title: first.map_or(String::new(), |run| run.header.experiment.clone()),
-            host: first.map_or(Known::missing("there is no run"), |run| {
+            host: first.map_or(Known::missing(Code::NotStored, "there is no run"), |run| {
                 run.header.machine.as_ref().and_then(|machine| machine.host.clone())
             }),
-            machine: first
-                .map_or(Known::missing("there is no run"), |run| run.header.machine.as_ref()),
+            machine: first.map_or(Known::missing(Code::NotStored, "there is no run"), |run| {
+                run.header.machine.as_ref()
+            }),
             sections: self.runs.iter().map(Run::section).collect(),
             probes: reports.map(beside).collect(),
             findings: Known::missing(
+                Code::NotStored,
                 "a stored run does not keep what the doctor saw: hopcost doctor says how it is now",
             ),
             not_tested: Vec::new(),
@@ -220,10 +222,13 @@ fn unfinished(
         version: 1,
         experiment: header.experiment.clone(),
         question: header.question.clone(),
-        target: header.target.clone().map_or(Known::missing("the hardware alone"), Known::Is),
+        target: header
+            .target
+            .clone()
+            .map_or(Known::missing(Code::NotApplicable, "the hardware alone"), Known::Is),
         verdict: Verdict::Inconclusive,
-        reason: reason.clone().into(),
-        estimate: Known::missing(reason),
+        reason: Code::NotMeasured.because(reason.clone()),
+        estimate: Known::missing(Code::NotMeasured, reason),
         proof: Vec::new(),
         emulated: header.decided.is_emulated,
         planted: None,
@@ -309,6 +314,7 @@ mod tests {
     use hopcost_sys::{Root, topology};
 
     use super::*;
+    use crate::commands::host::Host;
 
     #[test]
     fn words_reach_a_shell_whole() {
@@ -326,7 +332,8 @@ mod tests {
         let experiment = super::super::experiment::named("smt-oltp").unwrap();
         let wanted = (Effort::Quick, 1);
         let of = (Some("sqlite:"), Some(identity.as_str()));
-        let id = run::begin(&store, &experiment, &machine, wanted, of).unwrap();
+        let id =
+            run::begin(&store, &experiment, &machine, &Host::read(&machine), wanted, of).unwrap();
         let prepared = serde_json::json!({"plan": {"levels": ["both", "one"], "placements":
             [[{"at": 0}, {"at": 0, "spare": [2, 3]}], [{"at": 0}, {"at": 0, "spare": [0, 1]}]]}});
         store.prepare(id, &prepared).unwrap();
@@ -340,7 +347,7 @@ mod tests {
             baseline_outside: true,
         };
         if with_block {
-            let placement = Known::missing("a test");
+            let placement = Known::missing(Code::NotMeasured, "a test");
             store
                 .add_block(id, &BlockRecord { trial, windows: Vec::new(), placement }, &[])
                 .unwrap();

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hopcost_core::{
-    CpuSet, Machine, NodeSet, Outcome, PageSize, Probe, ProbeError, ProbeReport, Published, Site,
+    Code, CpuSet, Machine, NodeSet, Outcome, PageSize, Probe, ProbeError, ProbeReport, Published,
+    Reason, Site, as_missing,
 };
 use hopcost_engine::{Timing, run_probe};
 use hopcost_kit::{probes::PROBES, published};
@@ -38,7 +39,8 @@ struct WithPublished {
 #[derive(Serialize)]
 struct NotRun {
     probe: &'static str,
-    missing: String,
+    #[serde(flatten, serialize_with = "as_missing")]
+    missing: Reason,
 }
 
 pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
@@ -73,13 +75,13 @@ pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
                 if !args.json {
                     output::print(&format!("{:<11}not here: {reason}\n\n", probe.name()))?;
                 }
-                report.not_run.push(NotRun { probe: probe.name(), missing: reason.to_string() });
+                report.not_run.push(NotRun { probe: probe.name(), missing: reason });
             }
             // The others are not to be lost with this one.
             Err(error) => {
                 let failure = Failure::from(error);
                 output::complain(&failure);
-                let missing = failure.to_string();
+                let missing = Code::SystemFailed.because(failure.to_string());
                 report.not_run.push(NotRun { probe: probe.name(), missing });
                 exit = Exit::Failed;
             }
@@ -94,18 +96,21 @@ pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
     }
     Ok(match exit {
         _ if stop.load(Ordering::Relaxed) => Exit::Interrupted,
-        Exit::Done => report.exit(),
+        Exit::Done => report.exit(args.accept_gaps),
         failed => failed,
     })
 }
 
 impl Report<'_> {
-    /// Void figures are a failed check; without any figure this machine could not do it.
-    fn exit(&self) -> Exit {
+    /// Void figures are a failed check, what others have disturbed may go well later, and without any figure this
+    /// machine could not do it.
+    fn exit(&self, accepts_gaps: bool) -> Exit {
         let mut outcomes =
             self.probes.iter().flat_map(|probe| &probe.report.cells).map(|cell| &cell.outcome);
         if outcomes.clone().any(|outcome| matches!(outcome, Outcome::Void(_))) {
             Exit::Failed
+        } else if !accepts_gaps && self.probes.iter().any(|probe| probe.report.is_disturbed()) {
+            Exit::Disturbed
         } else if outcomes.any(|outcome| matches!(outcome, Outcome::Measured { .. })) {
             Exit::Done
         } else {

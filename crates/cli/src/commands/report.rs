@@ -29,7 +29,7 @@ struct Unfinished<'a> {
 
 pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let place = || args.store.display().to_string();
-    let store = Store::open_existing(&args.store).with_context(place)?;
+    let store = Store::open_to_read(&args.store).with_context(place)?;
     let runs = store.runs().with_context(place)?;
     let Some(id) = args.run.or_else(|| runs.first().map(|run| run.id)) else {
         return Err(Failure::usage(format!("{}: no run is kept here yet", place())));

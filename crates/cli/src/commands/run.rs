@@ -9,11 +9,11 @@ use hopcost_core::{
 };
 use hopcost_kit::published;
 use hopcost_store::{NewRun, Store, StoreError};
-use hopcost_sys::clock;
 use hopcost_view::text;
 use serde::Serialize;
 
 use super::comparison::Prepared;
+use super::host::Host;
 use super::{baseline, experiment, fail_if, run_database, run_hardware};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
@@ -66,7 +66,9 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     if !args.experiment.json {
         output::print(&format!("kept as run {id} in {path}\n"))?;
     }
-    Ok(fail_if::exit(&args.checks, result))
+    let exit = fail_if::exit(&args.checks, result);
+    let has_gaps = !args.accept_gaps && ran.reports.iter().any(ProbeReport::is_disturbed);
+    Ok(if has_gaps && exit == Exit::Done { Exit::Disturbed } else { exit })
 }
 
 /// Measures, and keeps what is finished.
@@ -94,6 +96,7 @@ pub fn begin(
     store: &Store,
     experiment: &Experiment,
     machine: &Machine,
+    host: &Host,
     (effort, seed): (Effort, u64),
     (target, identity): (Option<&str>, Option<&str>),
 ) -> Result<i64, StoreError> {
@@ -104,8 +107,11 @@ pub fn begin(
         effort,
         seed,
         machine,
-        begun_s: clock::unix_seconds().cast_signed(),
+        begun_ns: host.begun_ns,
         identity,
+        host_key: host.key,
+        boot_id: &host.boot_id,
+        traits: &host.traits,
     })
 }
 
@@ -162,6 +168,7 @@ pub fn exit(verdict: Verdict) -> Exit {
     match verdict {
         Verdict::Refused => Exit::Failed,
         Verdict::NotApplicable => Exit::NotHere,
+        Verdict::Disturbed => Exit::Disturbed,
         _ => Exit::Done,
     }
 }

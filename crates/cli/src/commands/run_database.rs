@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use hopcost_core::{BlockRecord, ExperimentResult, Instance, Known, Setup, TargetError, Workload};
+use hopcost_core::{
+    BlockRecord, ExperimentResult, Instance, Known, Machine, Setup, TargetError, Workload,
+};
 use hopcost_engine::comparing::{Bench, harness_ns_per_call};
 use hopcost_engine::driver::RawCall;
 use hopcost_engine::judging::{Case, Circumstances, conclude};
@@ -12,13 +14,14 @@ use hopcost_engine::pilot;
 use hopcost_engine::plan::Plan;
 use hopcost_engine::schedule::Pace;
 use hopcost_kit::observers::OBSERVERS;
-use hopcost_store::{KeptCall, Store, StoreError, Unfinished};
+use hopcost_store::{KeptCall, Resumable, Store, StoreError, Unfinished, Whose};
 use hopcost_sys::clock;
 use hopcost_sys::hotplug::Hotplug;
 use serde::{Deserialize, Serialize};
 
 use super::baseline;
 use super::comparison::{Prepared, target};
+use super::host::Host;
 use super::load::Opened;
 use super::off_line;
 use super::run::{self, Ran};
@@ -47,7 +50,8 @@ pub fn run(
 ) -> Result<Ran, Failure> {
     let identity = prepared.identity();
     let beside = baseline::asked_for(args, store, prepared)?;
-    let unfinished = resumed(args, store, &identity)?;
+    let host = Host::read(prepared.ground);
+    let unfinished = resumed(args, store, &identity, (&host, prepared.ground))?;
     let planned = prepared.plan();
     let hotplug = match &planned {
         Ok(plan) => off_line::wanted(prepared, plan)?,
@@ -59,7 +63,7 @@ pub fn run(
     } else {
         let kept = (Some(url.as_str()), Some(identity.as_str()));
         let wanted = (prepared.effort, prepared.wishes.seed);
-        run::begin(store, prepared.experiment, prepared.ground, wanted, kept)?
+        run::begin(store, prepared.experiment, prepared.ground, &host, wanted, kept)?
     };
     let emulated = prepared.emulation.is_some();
     let measured = match planned {
@@ -96,21 +100,32 @@ fn resumed(
     args: &RunArgs,
     store: &Store,
     identity: &str,
+    (host, machine): (&Host, &Machine),
 ) -> Result<Option<Unfinished<Preparation>>, Failure> {
     if !args.resume {
         return Ok(None);
     }
     let place = || args.store.display().to_string();
-    let unfinished = store.unfinished(identity).with_context(place)?;
-    if unfinished.is_none() {
-        return Err(Failure::usage(format!(
+    let is_here = |run: &Whose| host.is_where(run, machine);
+    match store.unfinished(identity, is_here).with_context(place)? {
+        Resumable::Here(unfinished) => Ok(Some(unfinished)),
+        Resumable::Elsewhere(run, of) => {
+            let name =
+                |host: Option<&String>| host.map_or("another host", String::as_str).to_owned();
+            let (of, own) = (name(of.as_ref()), name(machine.host.get()));
+            output::remark(&format!(
+                "run {run} in {} was begun on {of}, and this is {own}: a run of its own is begun",
+                place()
+            ));
+            Ok(None)
+        }
+        Resumable::None => Err(Failure::usage(format!(
             "{}: there is no unfinished run of '{}' with these options to go on with; run it \
              without --resume",
             place(),
             args.experiment.name
-        )));
+        ))),
     }
-    Ok(unfinished)
 }
 
 struct Measuring<'a> {

@@ -8,6 +8,7 @@ use hopcost_store::Store;
 use serde::Serialize;
 
 use super::experiment;
+use super::host::Host;
 use super::run::{self, Ran};
 use crate::args::RunArgs;
 use crate::exit::Failure;
@@ -28,7 +29,8 @@ pub fn run(
     let site = Site { planted, ..experiment::site(&seen, asked.effort(), asked.seed)? };
     let wanted = (asked.effort(), asked.seed);
     let identity = planted.map(|planted| identity(asked.seed, planted.emulation));
-    let id = run::begin(store, experiment, machine, wanted, (None, identity.as_deref()))?;
+    let host = Host::read(machine);
+    let id = run::begin(store, experiment, machine, &host, wanted, (None, identity.as_deref()))?;
     if planted.is_some() {
         store.prepare(id, &Preparation { circumstances: Circumstances { emulated: true } })?;
     }

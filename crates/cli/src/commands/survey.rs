@@ -356,6 +356,7 @@ impl Survey<'_> {
             },
             resume: false,
             raw_calls: false,
+            accept_gaps: false,
             baseline: None,
             allow_load: None,
             checks: ChecksArgs::default(),

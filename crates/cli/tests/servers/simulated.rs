@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use hopcost_core::{
-    BlockRecord, Cell, CellResult, CpuId, Effort, Estimate, Experiment, Histogram, Known, Lookups,
-    Outcome, Phase, Place, ProbeReport, Spread, Subject, Trial, Unit, Window,
+    BlockRecord, Cell, CellResult, Code, CpuId, Effort, Estimate, Experiment, Histogram, Known,
+    Lookups, Outcome, Phase, Place, ProbeReport, Spread, Subject, Trial, Unit, Window,
 };
 use hopcost_engine::hardware;
 use hopcost_engine::plan::{Placement, Plan};
@@ -51,7 +51,7 @@ impl Bench {
         let (id, preparation) = unfinished(&path).unwrap();
         let store = Connection::open(&path).unwrap();
         store.execute("DELETE FROM block WHERE run_id = ?1", [id]).unwrap();
-        let mut store = Store::open_existing(&path).unwrap();
+        let mut store = Store::open(&path).unwrap();
         for block in blocks(&preparation, gives) {
             store.add_block(id, &block, &[]).unwrap();
         }
@@ -76,7 +76,7 @@ fn blocks(Preparation { plan, pace }: &Preparation, gives: Gives) -> Vec<BlockRe
         let of_level =
             |tested: bool| &plan.placements[trial.binding][usize::from(tested) * trial.level];
         let windows = trial.arms().map(|tested| window(&trial, of_level(tested), tested, gives));
-        let placement = Known::missing("nothing was placed");
+        let placement = Known::missing(Code::NotMeasured, "nothing was placed");
         blocks.push(BlockRecord { trial, windows: windows.into(), placement });
     }
     blocks
@@ -127,8 +127,11 @@ impl Bench {
             effort: Effort::Quick,
             seed: 1,
             machine: machine(),
-            begun_s: 1_800_000_000,
+            begun_ns: 1_800_000_000_000_000_000,
             identity: None,
+            host_key: None,
+            boot_id: "",
+            traits: &BTreeMap::new(),
         };
         let run = store.begin(&new).unwrap();
         let report = report(found);
@@ -144,7 +147,7 @@ fn report(found: &[f64]) -> ProbeReport {
             series: "wake".into(),
             row: Place::Cpu(CpuId(0)),
             column: Place::Cpu(CpuId(cpu as u32)),
-            class: Known::missing("a test"),
+            class: Known::missing(Code::NotMeasured, "a test"),
             unit: Unit::Nanoseconds,
             cpus: Known::Is(vec![CpuId(0), CpuId(cpu as u32)]),
         },
@@ -159,7 +162,7 @@ fn report(found: &[f64]) -> ProbeReport {
             },
             spread: Spread { min: point, p5: point, median: point, p95: point, max: point },
         },
-        proof: Known::missing("a test"),
+        proof: Known::missing(Code::NotMeasured, "a test"),
         dropped: BTreeMap::new(),
         counters: BTreeMap::new(),
     });

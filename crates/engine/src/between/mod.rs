@@ -13,12 +13,13 @@ mod explain;
 mod headline;
 mod traits;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Between, CellPair, CellResult, EffectPair, Estimate, ExperimentResult, Headline, Known,
+    Between, CellPair, CellResult, Code, EffectPair, Estimate, ExperimentResult, Headline, Known,
     Lacking, Likeness, Machine, Outcome, PointCost, ProbeReport, Reason, ScorePair, Side, SideRun,
-    Unit, Verdict,
+    Unit,
 };
 use hopcost_stats::{Apart, Occasion, difference_of, holm, log_ratio_of};
 
@@ -169,7 +170,7 @@ impl Judge {
     ) -> Known<(Estimate, Likeness)> {
         let few = sides.iter().any(|estimate| estimate.level < LEAST_LEVEL);
         let Some(apart) = apart.filter(|_| !few) else {
-            return Known::missing("too little was measured for an interval on both");
+            return Known::missing(Code::TooFew, "too little was measured for an interval on both");
         };
         self.ps.push(apart.p_beyond(margin));
         let [low, high] = apart.interval(LEVEL);
@@ -320,8 +321,8 @@ fn named(probe: &str, CellResult { cell, .. }: &CellResult) -> String {
     format!("{probe}, {}, {} → {}", cell.series, cell.row, cell.column)
 }
 
-fn lacking(what: &str, missing: impl Into<Reason>) -> Lacking {
-    Lacking { what: what.to_owned(), missing: missing.into() }
+fn lacking(what: &str, words: impl Into<Cow<'static, str>>) -> Lacking {
+    Lacking { what: what.to_owned(), missing: Code::NotMeasured.because(words) }
 }
 
 /// How the same probe was asked for otherwise.
@@ -346,7 +347,10 @@ fn how_they_differ(a: &KeptRun<'_>, b: &KeptRun<'_>, tell_apart: TellApart<'_>) 
 
 fn other_question(differing: &Differing) -> Option<Reason> {
     let differ = !differing.question.is_empty();
-    differ.then(|| format!("the two runs differ in {}", differing.question.join(", ")).into())
+    differ.then(|| {
+        Code::NotComparable
+            .because(format!("the two runs differ in {}", differing.question.join(", ")))
+    })
 }
 
 /// Two runs of one experiment that can be compared.
@@ -403,10 +407,11 @@ fn pair_of<'a>(
     tell_apart: TellApart<'_>,
 ) -> Result<Pair<'a>, Reason> {
     let counts = |run: &KeptRun<'a>, who: &str| match run.result {
-        None => Err(format!("{who}: run {} was not finished", run.id)),
-        Some(result) if matches!(result.verdict, Verdict::Refused | Verdict::NotApplicable) => {
-            Err(format!("{who}: {}, {}", result.verdict, result.reason))
-        }
+        None => Err(Code::NotMeasured.because(format!("{who}: run {} was not finished", run.id))),
+        Some(result) if result.verdict.is_without_figures() => Err(result
+            .reason
+            .code()
+            .because(format!("{who}: {}, {}", result.verdict, result.reason))),
         Some(result) => Ok(result),
     };
     let (a, b) = (counts(run_a, "A")?, counts(run_b, "B")?);
@@ -435,7 +440,7 @@ impl Pair<'_> {
             let disturbed = [self.a, self.b].map(disturbed_blocks);
             judge.ratio(&a.estimate, &b.estimate, disturbed)
         } else {
-            Known::missing("the scores have other units")
+            Known::missing(Code::NotComparable, "the scores have other units")
         };
         let (ratio, likeness) = match judged {
             Known::Is(judged) => judged,

@@ -1,6 +1,6 @@
 //! What is said of two machines, from figures as probes and comparisons leave them.
 
-use hopcost_core::{Cell, Details, DistanceClass, Effort, NodeId, Place, Spread};
+use hopcost_core::{Cell, Code, Details, DistanceClass, Effort, NodeId, Place, Spread, Verdict};
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn cell(unit: Unit, row: u32, column: u32, outcome: Outcome) -> CellResult {
             cpus: Known::Is(Vec::new()),
         },
         outcome,
-        proof: Known::missing("a test"),
+        proof: Known::missing(Code::NotMeasured, "a test"),
         dropped: BTreeMap::new(),
         counters: BTreeMap::new(),
     }
@@ -73,7 +73,7 @@ fn result(experiment: &str, estimate: Known<Headline>, points: Vec<PointCost>) -
         question: "?".into(),
         target: Known::Is("sqlite:".into()),
         verdict: Verdict::Measured,
-        reason: "a test".into(),
+        reason: Code::NotComparable.because("a test"),
         estimate,
         proof: Vec::new(),
         emulated: false,
@@ -100,7 +100,7 @@ fn costs(far: f64, exploratory: bool) -> ExperimentResult {
         may_be_worst: false,
         looks: Vec::new(),
     };
-    result("remote-memory", Known::missing("a test"), vec![point])
+    result("remote-memory", Known::missing(Code::NotMeasured, "a test"), vec![point])
 }
 
 /// What is kept of a machine: its probes' reports in one run, and each result in one of its own.
@@ -112,7 +112,8 @@ struct Store {
 
 impl Store {
     fn of(reports: Vec<ProbeReport>, results: Vec<ExperimentResult>) -> Self {
-        let hardware = result("access-cost", Known::missing("a test"), Vec::new());
+        let hardware =
+            result("access-cost", Known::missing(Code::NotMeasured, "a test"), Vec::new());
         Self { reports, hardware, results }
     }
 
@@ -134,7 +135,7 @@ impl Store {
         });
         Kept {
             name: "a test".into(),
-            machine: Known::missing("a test"),
+            machine: Known::missing(Code::NotMeasured, "a test"),
             runs: std::iter::once(hardware).chain(results).collect(),
         }
     }
@@ -249,7 +250,8 @@ fn costs_are_compared_by_their_difference_and_only_where_they_are_sure() {
 #[test]
 fn what_one_lacks_is_named_with_its_reason() {
     let mut thin = Store::of(vec![latency(90.0, 140.0)], Vec::new());
-    thin.reports[0].cells[1].outcome = Outcome::Missing("binding is forbidden".into());
+    thin.reports[0].cells[1].outcome =
+        Outcome::Missing(Code::NotComparable.because("binding is forbidden"));
     let mut few = estimate(140.0, 0.001);
     few.level = 0.875;
     if let Outcome::Measured { estimate, .. } = &mut thin.reports[0].cells[2].outcome {

@@ -1,6 +1,6 @@
 //! What two machines are, before anything is measured.
 
-use hopcost_core::{Cache, Cpu, Known, Machine, Node, Trait};
+use hopcost_core::{Cache, Code, Cpu, Known, Machine, Node, Trait};
 
 /// Each, of both.
 pub fn of(a: &Known<&Machine>, b: &Known<&Machine>) -> Vec<Trait> {
@@ -37,7 +37,7 @@ fn highest_frequency(machine: &Machine) -> Known<String> {
     match (highest, machine.cpus.first()) {
         (Some(mhz), _) => Known::Is(format!("{mhz} MHz")),
         (None, Some(cpu)) => cpu.max_mhz.as_ref().map(ToString::to_string),
-        (None, None) => Known::missing("no CPU is described"),
+        (None, None) => Known::missing(Code::NotApplicable, "no CPU is described"),
     }
 }
 
@@ -51,7 +51,7 @@ fn last_level_cache(machine: &Machine) -> Known<String> {
         .collect();
     match sizes.iter().max() {
         Some(largest) => Known::Is(format!("{} × {} MiB", sizes.len(), largest >> 20)),
-        None => Known::missing("the kernel describes no cache"),
+        None => Known::missing(Code::NotTold, "the kernel describes no cache"),
     }
 }
 
@@ -61,7 +61,7 @@ fn memory(machine: &Machine) -> Known<String> {
     let sizes: Vec<u64> = machine.nodes.iter().filter_map(of).collect();
     let gib = sizes.iter().sum::<u64>() as f64 / f64::from(1 << 30);
     if sizes.is_empty() {
-        return Known::missing("no node tells its memory");
+        return Known::missing(Code::NotTold, "no node tells its memory");
     }
     Known::Is(format!("{gib:.1} GiB"))
 }

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    Answer, CallError, Counted, CpuId, Disturbance, Histogram, Home, Instance, Load, Metric,
+    Answer, CallError, Code, Counted, CpuId, Disturbance, Histogram, Home, Instance, Load, Metric,
     NodeId, Policy, Reason, Request, Requests, Seat, Seeming, Session, Shape, Stream, TargetError,
     Workload,
 };
@@ -172,7 +172,7 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn open(post: &'a Post<'a>) -> Result<Self, TargetError> {
         affinity::pin_to(post.cpu)
-            .map_err(|error| TargetError::NotHere(error.to_string().into()))?;
+            .map_err(|error| TargetError::NotHere(Code::Misplaced.because(error.to_string())))?;
         let line = |&number: &u32| {
             let session = post.instance.session(post.seat_of(number))?;
             let stream = Stream { number, of: post.of, seed: post.seed };
@@ -312,13 +312,13 @@ impl<'a> Worker<'a> {
         tally.cpus.push(seen);
         let mask = affinity::mask().unwrap_or_default();
         if mask.len() != 1 || !mask.contains(asked) {
-            tally.objection = Some(
-                format!("a worker that was pinned to CPU {asked} was re-pinned to CPU {mask}")
-                    .into(),
-            );
+            tally.objection = Some(Code::Misplaced.because(format!(
+                "a worker that was pinned to CPU {asked} was re-pinned to CPU {mask}"
+            )));
         } else if seen != asked {
-            tally.objection =
-                Some(format!("a worker of CPU {asked} was seen on CPU {seen}").into());
+            tally.objection = Some(
+                Code::Misplaced.because(format!("a worker of CPU {asked} was seen on CPU {seen}")),
+            );
         }
     }
 

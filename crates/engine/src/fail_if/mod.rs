@@ -9,7 +9,9 @@ mod read;
 
 use std::fmt;
 
-use hopcost_core::{Estimate, Experiment, ExperimentResult, Known, Reason, Subject, Unit, Verdict};
+use hopcost_core::{
+    Code, Estimate, Experiment, ExperimentResult, Known, Reason, Subject, Unit, Verdict,
+};
 
 pub use read::{FIGURES, GRAMMAR, Unreadable};
 
@@ -129,7 +131,9 @@ impl FailIf {
     /// Checks it.
     pub fn on(&self, result: &ExperimentResult) -> Outcome {
         if self.of.as_ref().is_some_and(|of| *of != result.experiment) {
-            return Outcome::Unknown(format!("this is '{}'", result.experiment).into());
+            return Outcome::Unknown(
+                Code::NotMeasured.because(format!("this is '{}'", result.experiment)),
+            );
         }
         let groups = self.any.iter().map(|all| together(all.iter().map(|c| c.on(result))));
         groups.fold(Outcome::Held, |so_far, next| match (so_far, next) {
@@ -200,9 +204,12 @@ impl Figure {
 
     /// What a result has of it.
     fn of(self, result: &ExperimentResult) -> Known<Measured> {
-        if let Verdict::Refused | Verdict::NotApplicable = result.verdict {
+        if result.verdict.is_without_figures() {
             let (verdict, reason) = (result.verdict, &result.reason);
-            return Known::missing(format!("the verdict is {verdict}: {reason}"));
+            return Known::missing(
+                Code::NotMeasured,
+                format!("the verdict is {verdict}: {reason}"),
+            );
         }
         let share = |estimate| Measured { estimate, unit: Unit::Fraction };
         let headline = result
@@ -214,7 +221,7 @@ impl Figure {
             Self::Cost => headline.and_then(Measured::as_share),
             Self::Gain => headline.and_then(Measured::as_share).map(Measured::negated),
             Self::Worse | Self::Dearer => match &result.against {
-                None => Known::missing("there is no baseline beside this run"),
+                None => Known::missing(Code::NotApplicable, "there is no baseline beside this run"),
                 Some(against) if self == Self::Worse => against.worse.clone().map(share),
                 Some(against) => against.dearer.clone().map(share),
             },
@@ -245,7 +252,10 @@ impl Measured {
     fn as_share(self) -> Known<Self> {
         match self.unit {
             Unit::Fraction => Known::Is(self),
-            _ => Known::missing("it looked at the hardware alone: there is nothing to compare"),
+            _ => Known::missing(
+                Code::NotApplicable,
+                "it looked at the hardware alone: there is nothing to compare",
+            ),
         }
     }
 
@@ -269,12 +279,16 @@ impl Measured {
     fn beyond(self, figure: Figure, end: End, side: Side, bound: &Bound) -> Outcome {
         let (kind, one, unit) = self.scale();
         if bound.kind.is_some_and(|of_bound| of_bound != kind) {
-            return Outcome::Unknown(format!("it was measured in {unit}").into());
+            return Outcome::Unknown(
+                Code::NotMeasured.because(format!("it was measured in {unit}")),
+            );
         }
         let Estimate { point, low, high, level, .. } = self.estimate;
         if end != End::Point && level < LEAST_LEVEL {
             let n = self.estimate.n_effective;
-            return Outcome::Unknown(format!("{n:.0} rounds are too few for an interval").into());
+            return Outcome::Unknown(
+                Code::NotMeasured.because(format!("{n:.0} rounds are too few for an interval")),
+            );
         }
         let decides = match (end, side) {
             (End::Point, _) => point,

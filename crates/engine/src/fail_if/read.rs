@@ -28,7 +28,7 @@ pub const GRAMMAR: &str = concat!(
 
 const KEYWORDS: [&str; 2] = ["and", "or"];
 
-const VERDICTS: [Verdict; 7] = [
+const VERDICTS: [Verdict; 8] = [
     Verdict::Cost,
     Verdict::Gain,
     Verdict::Equivalent,
@@ -36,6 +36,7 @@ const VERDICTS: [Verdict; 7] = [
     Verdict::Measured,
     Verdict::Refused,
     Verdict::NotApplicable,
+    Verdict::Disturbed,
 ];
 
 /// What is wrong with a condition.

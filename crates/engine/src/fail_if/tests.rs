@@ -1,6 +1,6 @@
 //! What can be written, what it means, and where it is said to be wrong.
 
-use hopcost_core::{Against, Comparison, Headline, Load, Response, Scale};
+use hopcost_core::{Against, Code, Comparison, Headline, Load, Response, Scale};
 use proptest::prelude::*;
 
 use super::*;
@@ -22,7 +22,7 @@ fn result() -> ExperimentResult {
         question: "?".into(),
         target: Known::Is("sqlite:".into()),
         verdict: Verdict::Cost,
-        reason: "the interval lies beyond ±3.0 %".into(),
+        reason: Code::NotMeasured.because("the interval lies beyond ±3.0 %"),
         estimate: Known::Is(headline),
         proof: Vec::new(),
         emulated: false,
@@ -41,7 +41,10 @@ fn against(is_first: bool) -> ExperimentResult {
         begun_s: 1_800_000_000,
         is_first,
         worse: Known::Is(estimate(0.10, 0.08, 0.12)),
-        dearer: Known::missing("the two runs have no point of the sweep in common"),
+        dearer: Known::missing(
+            Code::NotMeasured,
+            "the two runs have no point of the sweep in common",
+        ),
         notes: Vec::new(),
     };
     ExperimentResult { against: Some(against), ..result() }
@@ -135,7 +138,8 @@ fn refused_figures_decide_nothing_and_verdicts_do() {
     crosses("verdict = REFUSED", &refused);
     crosses("verdict != cost", &refused);
     holds("verdict = EQUIVALENT", &refused);
-    let unmeasured = ExperimentResult { estimate: Known::missing("no blocks"), ..result() };
+    let unmeasured =
+        ExperimentResult { estimate: Known::missing(Code::NotMeasured, "no blocks"), ..result() };
     is_unknown("cost > 3%", &unmeasured, "no blocks");
 }
 

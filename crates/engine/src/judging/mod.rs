@@ -9,8 +9,8 @@ mod spread;
 mod tier;
 
 use hopcost_core::{
-    BlockRecord, Comparison, Details, Experiment, ExperimentResult, Headline, Histogram, Known,
-    Phase, Proved, Reason, Unit, Verdict, Window,
+    BlockRecord, Code, Comparison, Details, Experiment, ExperimentResult, Headline, Histogram,
+    Known, Phase, Proved, Reason, Trial, Unit, Verdict, Window,
 };
 use hopcost_stats::{Looks, Standing, consistent_with_zero, cost};
 
@@ -88,7 +88,7 @@ pub fn conclude(case: &Case<'_>) -> ExperimentResult {
     let (verdict, reason) = match (objection, clearest) {
         (Some(reason), _) => (Verdict::Refused, reason),
         (None, Some(Finding { outcome: Ok(verdict), reason, .. })) => (*verdict, reason.clone()),
-        (None, _) => (Verdict::Inconclusive, "there are no blocks".into()),
+        (None, _) => (Verdict::Inconclusive, Code::NotMeasured.because("there are no blocks")),
     };
     let estimate = match clearest
         .and_then(|finding| finding.standing.as_ref().map(|s| (finding, s)))
@@ -98,7 +98,9 @@ pub fn conclude(case: &Case<'_>) -> ExperimentResult {
             unit: Unit::Fraction,
             estimate: standing.cost,
         }),
-        None => Known::Missing(clearest.map_or("there are no blocks".into(), |f| f.reason.clone())),
+        None => Known::Missing(
+            clearest.map_or(Code::NotMeasured.because("there are no blocks"), |f| f.reason.clone()),
+        ),
     };
     let planted = case.planted(&reported);
     case.result(
@@ -165,8 +167,10 @@ impl Case<'_> {
         let contrasts = schedule.contrasts(self.blocks, Phase::Fresh, point);
         let goal = self.pace.goal(comparisons);
         let Some((n, standing)) = goal.last_look(&contrasts) else {
-            let (outcome, reason) = (Ok(Verdict::Inconclusive), self.too_few(contrasts.len()));
-            return Finding { point, units: 0, standing: None, outcome, reason };
+            let reason = self.too_few(point, contrasts.len());
+            let is_disturbed = reason.code() == Code::OthersAtWork;
+            let verdict = if is_disturbed { Verdict::Disturbed } else { Verdict::Inconclusive };
+            return Finding { point, units: 0, standing: None, outcome: Ok(verdict), reason };
         };
         let outcome = goal.judge(&contrasts[..n], &standing);
         let reason = match &outcome {
@@ -177,18 +181,26 @@ impl Case<'_> {
     }
 
     /// Why there is no verdict where not even a first look was had.
-    fn too_few(&self, units: usize) -> Reason {
+    fn too_few(&self, point: Point, units: usize) -> Reason {
         let had =
             format!("{units} of the {} units of blocks that a first look needs", Looks::FIRST);
-        if self.pace.budget_s.is_none() {
+        let of_point = self.blocks.iter().filter(|block| {
+            let Trial { phase, streams, level, .. } = block.trial;
+            phase == Phase::Fresh && (streams, level) == (point.streams, point.level)
+        });
+        let needed = Looks::FIRST * self.plan.bindings.len();
+        // Without what others took there had been enough.
+        if self.pace.budget_s.is_none() || of_point.count() >= needed {
             let advice = "run it again when others leave this machine in peace";
-            return format!("{had} were not disturbed: {advice}").into();
+            return Code::OthersAtWork.because(format!("{had} were not disturbed: {advice}"));
         }
         if units == 0 {
-            return format!("{had} fitted into the budget: give it more with --budget").into();
+            return Code::TooFewBlocks
+                .because(format!("{had} fitted into the budget: give it more with --budget"));
         }
         let budget = self.budget_for(Looks::FIRST, units);
-        format!("{had} fitted into the budget, and all would into --budget {budget}").into()
+        Code::TooFewBlocks
+            .because(format!("{had} fitted into the budget, and all would into --budget {budget}"))
     }
 
     /// The budget into which so many units of blocks fit, where so many took the whole run, in minutes.
@@ -202,22 +214,19 @@ impl Case<'_> {
         let cost = &standing.cost;
         let material = cost.low > self.pace.margin || cost.high < -self.pace.margin;
         match verdict {
-            Verdict::Cost | Verdict::Gain if material => {
-                format!("the interval lies beyond ±{}", percent(self.pace.margin)).into()
-            }
-            Verdict::Cost | Verdict::Gain => "the interval excludes zero".into(),
-            Verdict::Equivalent => {
-                format!("any difference is smaller than {}", percent(self.pace.margin)).into()
-            }
+            Verdict::Cost | Verdict::Gain if material => Code::Concluded
+                .because(format!("the interval lies beyond ±{}", percent(self.pace.margin))),
+            Verdict::Cost | Verdict::Gain => Code::Concluded.because("the interval excludes zero"),
+            Verdict::Equivalent => Code::Concluded
+                .because(format!("any difference is smaller than {}", percent(self.pace.margin))),
             _ => {
                 let needed = standing.blocks_needed.max(units + 1);
-                format!(
+                Code::IntervalTooWide.because(format!(
                     "the interval holds zero and more than ±{}; some {needed} units of blocks would \
                      decide, instead of {units}: --budget {}",
                     percent(self.pace.margin),
                     self.budget_for(needed, units)
-                )
-                .into()
+                ))
             }
         }
     }
@@ -244,15 +253,18 @@ impl Case<'_> {
         let first = self.windows().find_map(|window| window.first_error.as_deref());
         (errors as f64 > TOLERABLE_ERRORS * calls as f64).then(|| {
             let first = first.unwrap_or("no words");
-            format!("{errors} of {calls} calls failed or came back wrong, the first: {first}")
-                .into()
+            Code::WrongAnswers.because(format!(
+                "{errors} of {calls} calls failed or came back wrong, the first: {first}"
+            ))
         })
     }
 
     fn changed_plans(&self) -> Option<Reason> {
         let Circumstances { plans, plans_after, .. } = self.circumstances;
-        (!plans_after.is_empty() && plans != plans_after)
-            .then(|| "the database changed the way in which it carries a statement out".into())
+        (!plans_after.is_empty() && plans != plans_after).then(|| {
+            Code::PlanChanged
+                .because("the database changed the way in which it carries a statement out")
+        })
     }
 
     fn harness_in_the_way(&self) -> Option<Reason> {
@@ -260,7 +272,9 @@ impl Case<'_> {
         let (mean_ns, _) = latency.mean_and_deviation_ns()?;
         let own = self.circumstances.harness_ns_per_call;
         (self.circumstances.in_process && own > TOLERABLE_HARNESS * mean_ns).then(|| {
-            format!("{own:.0} ns of each call of {mean_ns:.0} ns are the harness's own").into()
+            Code::OverheadTooHigh.because(format!(
+                "{own:.0} ns of each call of {mean_ns:.0} ns are the harness's own"
+            ))
         })
     }
 
@@ -290,12 +304,11 @@ impl Case<'_> {
         }
         let ratio = found / expected;
         (expected > 0.0 && (ratio - 1.0).abs() > LITTLE_WITHIN).then(|| {
-            format!(
+            Code::LittlesLaw.because(format!(
                 "calls × response time gives {:.1} % of the time that the streams had (Little's law): calls \
                  went missing, or time did",
                 100.0 * ratio
-            )
-            .into()
+            ))
         })
     }
 
@@ -303,13 +316,12 @@ impl Case<'_> {
         let contrasts = self.placebo();
         (!consistent_with_zero(&contrasts)).then(|| {
             let mean = contrasts.iter().sum::<f64>() / contrasts.len() as f64;
-            format!(
+            Code::SelfCheckFailed.because(format!(
                 "the baseline costs {:+.1} % over itself, in {} blocks: this machine or this harness \
                  favours an arm",
                 100.0 * cost(mean),
                 contrasts.len()
-            )
-            .into()
+            ))
         })
     }
 

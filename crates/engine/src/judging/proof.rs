@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{BlockRecord, Claim, Metric, NodeId, Proved, Reason};
+use hopcost_core::{BlockRecord, Claim, Code, Metric, NodeId, Proved, Reason};
 
 use super::Case;
 
@@ -85,12 +85,16 @@ impl Case<'_> {
             let (found, least) = (100.0 * proved.found, 100.0 * proved.least);
             let claim = &proved.claim;
             return Some(
-                format!("{claim}: {found:.1} %, where {least:.0} % were asked for").into(),
+                Code::ClaimUnmet
+                    .because(format!("{claim}: {found:.1} %, where {least:.0} % were asked for")),
             );
         }
         let untold = self.claims().find(|(level, claim)| self.proved(*level, claim).is_empty());
         let (_, claim) = untold.filter(|_| !self.blocks.is_empty())?;
-        Some(format!("this target cannot tell {}: nothing is proved", claim.metric).into())
+        Some(
+            Code::ClaimUnverified
+                .because(format!("this target cannot tell {}: nothing is proved", claim.metric)),
+        )
     }
 
     /// What a level looked up in the blocks that are wanted.

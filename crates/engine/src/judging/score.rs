@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Estimate, ExperimentResult, Headline, Known, Phase, Reason, ScalingLaw, Unit, Verdict,
+    Code, Estimate, ExperimentResult, Headline, Known, Phase, Reason, ScalingLaw, Unit, Verdict,
 };
 use hopcost_stats::{consistent_with_zero, independent, mean_interval};
 
@@ -26,8 +26,9 @@ pub(super) fn conclude(case: &Case<'_>) -> ExperimentResult {
     let (verdict, reason, estimate) = match (objection, best) {
         (Some(reason), _) => (Verdict::Refused, reason.clone(), Known::Missing(reason)),
         (None, None) => {
-            let reason = Reason::from("no block was undisturbed: give it more with --budget");
-            (Verdict::Inconclusive, reason.clone(), Known::Missing(reason))
+            let reason =
+                Code::OthersAtWork.because("no block was undisturbed: give it more with --budget");
+            (Verdict::Disturbed, reason.clone(), Known::Missing(reason))
         }
         (None, Some((point, estimate))) => {
             let headline = Headline {
@@ -45,8 +46,10 @@ pub(super) fn conclude(case: &Case<'_>) -> ExperimentResult {
 
 fn told(law: &Known<ScalingLaw>) -> Reason {
     match law {
-        Known::Is(law) => law.to_string().into(),
-        Known::Missing(reason) => format!("there is no law of it, because {reason}").into(),
+        Known::Is(law) => Code::Concluded.because(law.to_string()),
+        Known::Missing(reason) => {
+            Code::NoFit.because(format!("there is no law of it, because {reason}"))
+        }
     }
 }
 
@@ -78,12 +81,11 @@ impl Case<'_> {
         let (low, high) =
             rates.iter().fold((f64::MAX, 0.0_f64), |(low, high), &r| (low.min(r), high.max(r)));
         let [low, high] = [low, high].map(|rate| 100.0 * (rate / score.point - 1.0));
-        format!(
+        Code::Concluded.because(format!(
             "the best of {} numbers of streams; its {} blocks lie between {low:+.1} and {high:+.1} %",
             self.plan.points.len(),
             rates.len()
-        )
-        .into()
+        ))
     }
 
     /// Two equal crews that differ: then this machine or this harness favours one of them.
@@ -91,7 +93,8 @@ impl Case<'_> {
         let schedule = Schedule::new(self.plan, self.pace, false);
         let contrasts = schedule.contrasts(self.blocks, Phase::Fresh, point);
         (!consistent_with_zero(&contrasts)).then(|| {
-            "two equal crews differ: this machine or this harness favours one of them".into()
+            Code::SelfCheckFailed
+                .because("two equal crews differ: this machine or this harness favours one of them")
         })
     }
 }

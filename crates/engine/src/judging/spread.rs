@@ -5,7 +5,7 @@
 //! that of twice as many comparisons.
 
 use hopcost_core::{
-    BlockRecord, Estimate, Histogram, Known, Phase, PointSpread, Reason, Verdict, Window,
+    BlockRecord, Code, Estimate, Histogram, Known, Phase, PointSpread, Reason, Verdict, Window,
 };
 use hopcost_stats::{Mode, Standing, modes};
 
@@ -39,7 +39,7 @@ impl Case<'_> {
             };
             (verdict, reason, Known::Is(ratio(&standing)))
         } else {
-            let reason = Reason::from(format!(
+            let reason = Code::TooFewBlocks.because(format!(
                 "{} of the 8 units of blocks that a first look needs have \
                  {LEAST_CALLS_FOR_SPREAD} calls or more in each window",
                 contrasts.len()
@@ -79,15 +79,19 @@ fn ratio(standing: &Standing) -> Estimate {
 }
 
 fn said_of(verdict: Verdict) -> Reason {
-    match verdict {
+    let code = if matches!(verdict, Verdict::Inconclusive) {
+        Code::IntervalTooWide
+    } else {
+        Code::Concluded
+    };
+    code.because(match verdict {
         Verdict::Cost => "response times lie farther apart",
         Verdict::Gain => "response times lie closer together",
         Verdict::Equivalent => {
             "any difference in spread is smaller than what was declared to matter"
         }
         _ => "the interval of the spread holds one, and more than what was declared to matter",
-    }
-    .into()
+    })
 }
 
 /// Calls by steps of time, those between the shortest and the longest without a gap.

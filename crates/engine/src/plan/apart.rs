@@ -1,6 +1,6 @@
 //! Workers in two places: half of them together, half of them so far away.
 
-use hopcost_core::{CpuId, CpuSet, DistanceClass, Known, Machine, Reason};
+use hopcost_core::{Code, CpuId, CpuSet, DistanceClass, Known, Machine, Reason};
 
 use super::cpus_away;
 
@@ -12,7 +12,7 @@ pub(super) fn of(
     among: &CpuSet,
 ) -> Result<Vec<CpuId>, Reason> {
     let first = machine.in_order_of_use(among).first().copied();
-    let first = first.ok_or_else(|| Reason::from("no usable CPU stands there"))?;
+    let first = first.ok_or_else(|| Code::TooFewCpus.because("no usable CPU stands there"))?;
     let near = together_with(first, machine);
     if class == DistanceClass::SameL3 {
         return if near.len() < 2 { Err(one_core_each()) } else { Ok(near) };
@@ -31,5 +31,6 @@ fn together_with(cpu: CpuId, machine: &Machine) -> Vec<CpuId> {
 }
 
 fn one_core_each() -> Reason {
-    "each last-level cache has one core alone that may be used: no two can share it".into()
+    Code::NoSuchDistance
+        .because("each last-level cache has one core alone that may be used: no two can share it")
 }

@@ -1,6 +1,6 @@
 //! Which cores a level's workers get, and how many threads of each.
 
-use hopcost_core::{CpuId, CpuSet, Level, Machine, Reason};
+use hopcost_core::{Code, CpuId, CpuSet, Level, Machine, Reason};
 
 /// The CPUs of a level that says something of cores and siblings, of those among which it may choose. A share of
 /// the cores is the same share of each node's: the first of them, or the last.
@@ -24,7 +24,8 @@ pub(super) fn of(
         }
         let most = (cores.len() as f64 * level.cores.unwrap_or(1.0)).round().max(1.0) as usize;
         if most == cores.len() && level.cores.is_some_and(|share| share < 1.0) {
-            return Err("of a node's cores no such share can be taken: it has too few".into());
+            return Err(Code::TooFewCpus
+                .because("of a node's cores no such share can be taken: it has too few"));
         }
         firsts.extend(cores.into_iter().take(most));
     }
@@ -35,11 +36,10 @@ pub(super) fn of(
         |cpu: &CpuId| machine.cpu(*cpu).is_some_and(|cpu| cpu.siblings.intersects(&firsts));
     let threads: CpuSet = among.iter().filter(is_of_a_core).collect();
     if level.siblings == Some(true) && threads.len() == firsts.len() {
-        return Err(
+        return Err(Code::NoSiblings.because(
             "no core has two threads that may be used here: its siblings are switched off, not \
-                    allowed, or were never there"
-                .into(),
-        );
+                    allowed, or were never there",
+        ));
     }
     Ok(machine.in_order_of_use(&threads))
 }

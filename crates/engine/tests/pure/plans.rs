@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    BlockRecord, Comparison, CpuId, CpuSet, DistanceClass, Disturbance, Effort, Home, Known, Level,
-    Load, Machine, NodeId, Phase, Policy, Response, Scale, Spot, Trial, Window,
+    BlockRecord, Code, Comparison, CpuId, CpuSet, DistanceClass, Disturbance, Effort, Home, Known,
+    Level, Load, Machine, NodeId, Phase, Policy, Response, Scale, Spot, Trial, Window,
 };
 use hopcost_engine::plan::{Plan, Point, plan};
 use hopcost_engine::schedule::{Pace, Schedule};
@@ -173,7 +173,7 @@ fn found(trial: Trial, cost: f64) -> BlockRecord {
         ..Window::default()
     };
     let windows = trial.arms().into_iter().map(window).collect();
-    BlockRecord { trial, windows, placement: Known::missing("a test") }
+    BlockRecord { trial, windows, placement: Known::missing(Code::NotMeasured, "a test") }
 }
 
 /// All trials of a run in which so many seconds have gone by, as `measure` finds them.
@@ -281,7 +281,7 @@ fn a_void_block_ends_the_run_with_its_unit() {
     let blocks = measured(&Schedule::new(&plan, &pace, false), 0.0, |trial| {
         let mut block = found(trial, 0.0);
         if trial.number == 5 {
-            block.windows[1].objection = Some("a worker was re-pinned".into());
+            block.windows[1].objection = Some(Code::Misplaced.because("a worker was re-pinned"));
         }
         block
     });

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Binding, BlockRecord, Claim, Comparison, CpuId, Disturbance, Experiment, ExperimentResult,
-    Histogram, Known, Level, Load, Lookups, Metric, NodeId, Observation, Phase, Response, Scale,
-    Subject, Trial, Verdict, Window, gauge,
+    Binding, BlockRecord, Claim, Code, Comparison, CpuId, Disturbance, Experiment,
+    ExperimentResult, Histogram, Known, Level, Load, Lookups, Metric, NodeId, Observation, Phase,
+    Response, Scale, Subject, Trial, Verdict, Window, gauge,
 };
 use hopcost_engine::judging::{Case, Circumstances, conclude};
 use hopcost_engine::plan::{Boundary, Placement, Plan, Point};
@@ -126,7 +126,11 @@ impl Run {
                 window
             });
             let windows = windows.collect();
-            blocks.push(BlockRecord { trial, windows, placement: Known::missing("a test") });
+            blocks.push(BlockRecord {
+                trial,
+                windows,
+                placement: Known::missing(Code::NotMeasured, "a test"),
+            });
         }
         self.judge(&blocks)
     }
@@ -207,11 +211,13 @@ fn nothing_is_equivalent() {
 #[test]
 fn a_budget_too_small_for_a_look_is_inconclusive_and_says_so() {
     let mut run = run();
-    for (budget_s, words) in [(Some(1.0), "--budget"), (None, "were not disturbed")] {
+    for (budget_s, verdict, code) in [
+        (Some(1.0), Verdict::Inconclusive, Code::TooFewBlocks),
+        (None, Verdict::Disturbed, Code::OthersAtWork),
+    ] {
         run.pace.budget_s = budget_s;
         let result = run.judge(&[]);
-        assert_eq!(result.verdict, Verdict::Inconclusive);
-        assert!(result.reason.as_str().contains(words), "{}", result.reason);
+        assert_eq!((result.verdict, result.reason.code()), (verdict, code), "{}", result.reason);
     }
 }
 
@@ -219,7 +225,7 @@ fn a_budget_too_small_for_a_look_is_inconclusive_and_says_so() {
 fn a_worker_or_page_out_of_place_refuses_the_run() {
     let moved = |trial: &Trial, window: &mut Window| {
         if trial.number == 3 {
-            window.objection = Some("a worker of CPU 0 was seen on CPU 1".into());
+            window.objection = Some(Code::Misplaced.because("a worker of CPU 0 was seen on CPU 1"));
         }
     };
     refused(&run().ends(0.1, moved), "seen on CPU 1");
@@ -365,7 +371,8 @@ fn the_table_of_levels_is_of_the_windows_that_the_verdict_is_of() {
 fn where_all_was_disturbed_the_table_of_levels_is_of_what_there_was() {
     let stolen = |_: &Trial, window: &mut Window| window.disturbed = Some(Disturbance::Stolen);
     let result = run().ends(0.1, stolen);
-    assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.reason);
+    assert_eq!(result.verdict, Verdict::Disturbed, "{}", result.reason);
+    assert_eq!(result.reason.code(), Code::OthersAtWork);
     assert!(result.details.unwrap().arms.iter().all(|arm| arm.windows > 0));
 }
 

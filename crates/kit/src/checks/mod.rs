@@ -123,6 +123,7 @@ mod tests {
     use hopcost_sys::topology;
 
     use super::*;
+    use hopcost_core::Code;
 
     /// Two sockets of two CPUs, two nodes, and whatever else a test adds.
     pub fn tree(more: &str) -> Root {
@@ -154,7 +155,7 @@ mod tests {
     }
 
     fn quiet() -> Known<Activity> {
-        Known::missing("a recording")
+        Known::missing(Code::NotMeasured, "a recording")
     }
 
     fn meminfo(node: u32, total_kib: u64) -> String {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching, gauge};
+use hopcost_core::{Code, Known, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 use hopcost_sys::samples::{Doors, Samples};
 
@@ -26,7 +26,7 @@ impl Observer for KernelSamples {
 
     fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
         if scope.workers.is_empty() {
-            return Err("there are no workers to be sampled".into());
+            return Err(Code::NotApplicable.because("there are no workers to be sampled"));
         }
         let doors = match Doors::read(&Root::live()) {
             Known::Is(doors) => doors,

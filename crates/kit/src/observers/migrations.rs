@@ -3,7 +3,7 @@
 //! From the workers' `sched`, which also knows of moves that ended where they began. A worker that
 //! is pinned to one CPU must not move at all, whatever its placement reads before and after.
 
-use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching, gauge};
+use hopcost_core::{Code, Known, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 
 use super::{Line, counts_of_workers, some, watch};
@@ -30,7 +30,7 @@ impl Observer for Migrations {
 
 fn read(root: &Root, workers: &[u32]) -> Known<Vec<Reading>> {
     let Some(first) = workers.first() else {
-        return Known::missing("there are no workers to be moved");
+        return Known::missing(Code::NotApplicable, "there are no workers to be moved");
     };
     some(
         counts_of_workers(root, workers, "sched", WORKER),

@@ -18,7 +18,9 @@ mod numastat;
 mod page_faults;
 mod perf;
 
-use hopcost_core::{Gauge, Known, NodeId, Observer, Reading, Reason, Scope, Watching};
+use std::borrow::Cow;
+
+use hopcost_core::{Code, Gauge, Known, NodeId, Observer, Reading, Reason, Scope, Watching};
 use hopcost_sys::Root;
 
 /// All observers.
@@ -66,8 +68,8 @@ impl<F: FnMut() -> Known<Vec<Reading>>> Watching for Reader<F> {
 }
 
 /// The readings, if there are any.
-fn some(readings: Vec<Reading>, or_else: impl Into<Reason>) -> Known<Vec<Reading>> {
-    if readings.is_empty() { Known::missing(or_else) } else { Known::Is(readings) }
+fn some(readings: Vec<Reading>, or_else: impl Into<Cow<'static, str>>) -> Known<Vec<Reading>> {
+    if readings.is_empty() { Known::missing(Code::NotTold, or_else) } else { Known::Is(readings) }
 }
 
 /// One number that only grows.

@@ -6,7 +6,7 @@
 //! for it; guests mostly have no counters. A worker whose counters had to take turns with others'
 //! is left out.
 
-use hopcost_core::{Gauge, Observer, Reading, Reason, Scope, Watching, gauge};
+use hopcost_core::{Code, Gauge, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::counters::{Counter, Event};
 
 use super::{count, worker};
@@ -38,13 +38,19 @@ struct Counters(Vec<(&'static Gauge, String, Counter)>);
 impl Counters {
     fn open(workers: &[u32], events: &[(Event, &'static Gauge)]) -> Result<Self, Reason> {
         if workers.is_empty() {
-            return Err("there are no workers whose loads could be counted".into());
+            return Err(
+                Code::NotApplicable.because("there are no workers whose loads could be counted")
+            );
         }
         let mut counters = Vec::new();
         for (n, thread) in workers.iter().enumerate() {
             for (event, gauge) in events {
                 let counter = Counter::of_thread(*event, *thread);
-                counters.push((*gauge, worker(n), counter.map_err(|why| why.to_string())?));
+                counters.push((
+                    *gauge,
+                    worker(n),
+                    counter.map_err(|why| Code::NoCounters.because(why.to_string()))?,
+                ));
             }
         }
         Ok(Self(counters))

@@ -14,7 +14,7 @@ pub mod servers;
 use std::fmt;
 use std::time::Duration;
 
-use hopcost_core::{CpuSet, Known};
+use hopcost_core::{Code, CpuSet, Known};
 use hopcost_sys::activity::{self, Moment, Process};
 use hopcost_sys::{Root, clock, processes, topology};
 use serde::Serialize;
@@ -131,7 +131,10 @@ fn runnable(root: &Root) -> Known<u64> {
     root.text("proc/stat").and_then(|stat| {
         let line = stat.lines().find_map(|line| line.strip_prefix("procs_running "));
         let number = line.and_then(|number| number.trim().parse().ok());
-        number.map_or(Known::missing("/proc/stat does not tell what could run"), Known::Is)
+        number.map_or(
+            Known::missing(Code::NotTold, "/proc/stat does not tell what could run"),
+            Known::Is,
+        )
     })
 }
 

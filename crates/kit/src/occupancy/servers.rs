@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use hopcost_core::Known;
+use hopcost_core::{Code, Known};
 use hopcost_sys::Root;
 use hopcost_sys::processes::{self, Processes};
 use hopcost_sys::sockets::{self, Doors};
@@ -200,7 +200,10 @@ impl Found {
                 let titles = self.processes.iter().map(|pid| processes::title(root, *pid));
                 let titles: Vec<String> = titles.filter_map(Known::ok).collect();
                 if titles.is_empty() {
-                    return Known::missing("its processes do not show their titles");
+                    return Known::missing(
+                        Code::Unreadable,
+                        "its processes do not show their titles",
+                    );
                 }
                 Known::Is(titles.iter().filter(|title| is_session(title)).count())
             }
@@ -261,7 +264,7 @@ fn is_number(text: &str) -> bool {
 }
 
 fn untold(_: &Root, _: u32) -> Known<String> {
-    Known::missing("only the server itself could tell, and it is not asked")
+    Known::missing(Code::NotTold, "only the server itself could tell, and it is not asked")
 }
 
 /// The data directory is where a server stands; who may not look there reads the command line.

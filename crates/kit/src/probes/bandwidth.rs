@@ -16,8 +16,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    Cell, CpuId, CpuSet, Disturbance, Effort, Known, Locality, Node, NodeId, NodeSet, Place, Probe,
-    ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
+    Cell, Code, CpuId, CpuSet, Disturbance, Effort, Known, Locality, Node, NodeId, NodeSet, Place,
+    Probe, ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::kernels::bandwidth::{BLOCK_BYTES, Kernel, Vectors, stream_bytes, sweep};
 use hopcost_sys::memory::Region;
@@ -152,13 +152,18 @@ fn cell(
     (column, state): (NodeId, &Known<()>),
 ) -> Cell {
     let cpus = crowd.cpus(site, row);
-    let class = cpus.first().map_or(Known::missing("the node has no usable CPU"), |&cpu| {
-        site.machine.memory_distance(cpu, column)
-    });
+    let class = cpus
+        .first()
+        .map_or(Known::missing(Code::TooFewCpus, "the node has no usable CPU"), |&cpu| {
+            site.machine.memory_distance(cpu, column)
+        });
     let cpus = if kernel.is_here() {
         state.as_ref().map(|()| cpus)
     } else {
-        Known::missing("this processor has no non-temporal store that hopcost can use")
+        Known::missing(
+            Code::NotApplicable,
+            "this processor has no non-temporal store that hopcost can use",
+        )
     };
     Cell {
         series: series(kernel, crowd),

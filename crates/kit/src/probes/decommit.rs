@@ -10,8 +10,8 @@
 //! guest, has shoot-downs that the kernel does not count.
 
 use hopcost_core::{
-    Cell, CellResult, CpuId, DistanceClass, Effort, Known, PageSize, Place, Probe, ProbeError,
-    Proof, Recorder, Rig, Site, Unit, Warning,
+    Cell, CellResult, Code, CpuId, DistanceClass, Effort, Known, PageSize, Place, Probe,
+    ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::Root;
 use hopcost_sys::kernels::decommit::{self, Act, Crowd};
@@ -102,7 +102,9 @@ fn cell(site: &Site<'_>, series: String, cpus: &[CpuId]) -> Cell {
     let (row, column) = (Place::Cpu(first), Place::Count(cpus.len() as u32));
     let cpus = match site.pages {
         None | Some(PageSize::Base) => Known::Is(cpus.to_vec()),
-        Some(pages) => Known::missing(format!("it gives base pages back, and no {pages}")),
+        Some(pages) => {
+            Known::missing(Code::NotApplicable, format!("it gives base pages back, and no {pages}"))
+        }
     };
     Cell { series, row, column, class, unit: Unit::Microseconds, cpus }
 }
@@ -199,7 +201,11 @@ impl Rig for DecommitRig {
     fn prove(&mut self) -> Result<Vec<Proof>, ProbeError> {
         let why =
             "its memory comes and goes within each sample, first touched where its worker stands";
-        Ok(self.jobs.iter().map(|_| Proof { memory: Known::missing(why) }).collect())
+        Ok(self
+            .jobs
+            .iter()
+            .map(|_| Proof { memory: Known::missing(Code::NotMeasured, why) })
+            .collect())
     }
 
     fn warnings(&self) -> Vec<Warning> {

@@ -1,8 +1,8 @@
 //! What several probes ask of a site: who stands where, and memory beside them.
 
 use hopcost_core::{
-    Cell, CpuId, CpuSet, DistanceClass, Known, Machine, Node, NodeId, Place, RungExample, Site,
-    Unit,
+    Cell, Code, CpuId, CpuSet, DistanceClass, Known, Machine, Node, NodeId, Place, RungExample,
+    Site, Unit,
 };
 use hopcost_sys::memory::{PlaceError, Region, Request, obstacle};
 
@@ -23,7 +23,7 @@ pub fn columns_for<'a>(site: &'a Site<'_>, regions: &[u64]) -> Vec<(&'a Node, Kn
     let state = |node: &Node| {
         let (machine, at) = in_truth(site, node.id);
         let obstacle = obstacle(machine, at, regions, site.pages, site.may_bind);
-        obstacle.map_or(Known::Is(()), |error| Known::missing(error.to_string()))
+        obstacle.map_or(Known::Is(()), |error| Known::missing(Code::Unreadable, error.to_string()))
     };
     columns(site).into_iter().map(|node| (node, state(node))).collect()
 }
@@ -106,7 +106,7 @@ pub fn cache_bytes(site: &Site<'_>, cpu: CpuId) -> Option<u64> {
 pub fn room_on(site: &Site<'_>, node: NodeId, regions: &[u64]) -> Known<()> {
     let columns = columns_for(site, regions);
     let found = columns.into_iter().find(|(column, _)| column.id == node).map(|(_, state)| state);
-    found.unwrap_or_else(|| Known::missing("the node has no memory"))
+    found.unwrap_or_else(|| Known::missing(Code::NotApplicable, "the node has no memory"))
 }
 
 /// A cell for each rung of the ladder between CPUs, in every series, with the two CPUs of the rung.
@@ -118,8 +118,12 @@ pub fn ladder_cells(site: &Site<'_>, series: &[String], unit: Unit) -> Vec<Cell>
             RungExample::Cpus(a, b) if site.cpus.contains(a) && site.cpus.contains(b) => {
                 Known::Is(vec![a, b])
             }
-            RungExample::Cpus(..) => Known::missing("its CPUs were left out by --cpus or --nodes"),
-            RungExample::Memory(..) => Known::missing("memory-only nodes have no CPU"),
+            RungExample::Cpus(..) => {
+                Known::missing(Code::TooFewCpus, "its CPUs were left out by --cpus or --nodes")
+            }
+            RungExample::Memory(..) => {
+                Known::missing(Code::NotApplicable, "memory-only nodes have no CPU")
+            }
         });
         series.iter().map(move |series| Cell {
             series: series.clone(),

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hopcost_core::{
-    Cell, CellResult, CpuId, Effort, Known, Locality, Node, NodeId, NodeSet, Place, Probe,
+    Cell, CellResult, Code, CpuId, Effort, Known, Locality, Node, NodeId, NodeSet, Place, Probe,
     ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::kernels::chase::{Course, LINE_BYTES, Order, Plan};
@@ -116,7 +116,8 @@ impl Probe for Latency {
         }
         let jobs = ready.iter().map(|cell| Job::of(site, cell, size, &estates));
         let jobs = jobs.collect::<Option<Vec<Job>>>();
-        let jobs = jobs.ok_or_else(|| ProbeError::NotHere("a node went away".into()))?;
+        let jobs =
+            jobs.ok_or_else(|| ProbeError::NotHere(Code::TooFewNodes.because("a node went away")))?;
         let warnings = warnings(site, size);
         let (batches, lead_in) = visit(site.effort);
         Ok(Box::new(LatencyRig { estates, jobs, batches, lead_in, warnings }))
@@ -158,11 +159,13 @@ fn sizes_differ(site: &Site<'_>, results: &[CellResult]) -> Option<Warning> {
 
 fn cell(site: &Site<'_>, series: String, row: NodeId, column: NodeId, state: &Known<()>) -> Cell {
     let cpu = site.machine.node(row).and_then(|node| ground::row_cpu(site, node));
-    let cpus = cpu.map_or(Known::missing("the node has no usable CPU"), |cpu| Known::Is(vec![cpu]));
+    let cpus = cpu.map_or(Known::missing(Code::TooFewCpus, "the node has no usable CPU"), |cpu| {
+        Known::Is(vec![cpu])
+    });
     let cpus = state.as_ref().and_then(|()| cpus);
     let class = match cpu {
         Some(cpu) => site.machine.memory_distance(cpu, column),
-        None => Known::missing("the node has no usable CPU"),
+        None => Known::missing(Code::TooFewCpus, "the node has no usable CPU"),
     };
     let unit = Unit::Nanoseconds;
     Cell { series, row: Place::Node(row), column: Place::Node(column), class, unit, cpus }

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hopcost_core::{
-    Cell, CellResult, CpuId, CpuSet, Disturbance, Effort, Known, Locality, Node, NodeId, Place,
-    Probe, ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
+    Cell, CellResult, Code, CpuId, CpuSet, Disturbance, Effort, Known, Locality, Node, NodeId,
+    Place, Probe, ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::kernels::chase::{Course, Order, Plan};
 use hopcost_sys::kernels::trickle::{self, Wait};
@@ -74,10 +74,10 @@ impl Field {
     /// The CPUs of a cell with loads, or why it has none.
     fn cpus(&self) -> Known<Vec<CpuId>> {
         if self.loads.is_empty() {
-            return Known::missing(format!(
-                "node {} has no other usable core for a load",
-                self.node
-            ));
+            return Known::missing(
+                Code::NoSiblings,
+                format!("node {} has no other usable core for a load", self.node),
+            );
         }
         Known::Is([self.cpu].into_iter().chain(self.loads.iter().copied()).collect())
     }
@@ -119,8 +119,8 @@ impl Probe for Loaded {
     }
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
-        let field =
-            Field::of(site).ok_or_else(|| ProbeError::NotHere("no node is usable".into()))?;
+        let field = Field::of(site)
+            .ok_or_else(|| ProbeError::NotHere(Code::TooFewNodes.because("no node is usable")))?;
         let bytes = walk_bytes(site);
         let mut course = Course::new(ground::region(site, field.memory, bytes)?);
         let (stride, order) = (STRIDE, Order::Random);

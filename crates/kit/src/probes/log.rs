@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hopcost_core::{
-    Cell, CpuId, Effort, Known, Locality, NodeId, PageSize, Probe, ProbeError, Proof, Recorder,
-    Rig, Site, Unit, Warning,
+    Cell, Code, CpuId, Effort, Known, Locality, NodeId, PageSize, Probe, ProbeError, Proof,
+    Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::kernels::commit_log::{CommitLog, Inserted, Sink, Written};
@@ -47,9 +47,12 @@ impl Probe for Log {
         if let Err(error) = Sink::file_in(&site.log_dir) {
             for cell in cells.iter_mut().filter(|cell| cell.series == TO_DISK && cell.is_ready()) {
                 let dir = site.log_dir.display();
-                cell.cpus = Known::missing(format!(
-                    "no log file can be written in {dir}: {error}; name another place with --log-dir"
-                ));
+                cell.cpus = Known::missing(
+                    Code::Unreadable,
+                    format!(
+                        "no log file can be written in {dir}: {error}; name another place with --log-dir"
+                    ),
+                );
             }
         }
         cells

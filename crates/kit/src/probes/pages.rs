@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hopcost_core::{
-    Cell, CellResult, CpuId, Effort, Known, NodeId, PageSize, Place, Probe, ProbeError, Proof,
-    Recorder, Rig, Site, Unit, Warning,
+    Cell, CellResult, Code, CpuId, Effort, Known, NodeId, PageSize, Place, Probe, ProbeError,
+    Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::kernels::chase::{Course, LINE_BYTES, Order, Plan};
 use hopcost_sys::quiet::Watch;
@@ -147,8 +147,8 @@ impl Probe for Pages {
     }
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
-        let stand =
-            Stand::of(site).ok_or_else(|| ProbeError::NotHere("no node is usable".into()))?;
+        let stand = Stand::of(site)
+            .ok_or_else(|| ProbeError::NotHere(Code::TooFewNodes.because("no node is usable")))?;
         let walks = walks(largest_bytes(site), site.effort);
         // What is free is asked before any of it is taken.
         let mut warnings = too_small(site);
@@ -193,6 +193,7 @@ fn state(site: &Site<'_>, memory: NodeId, pages: PageSize, bytes: u64) -> Known<
         match choices {
             Known::Is(choices) if choices.contains("[never]") => {
                 return Known::missing(
+                    Code::NotTold,
                     "transparent huge pages are switched off: echo madvise > \
                      /sys/kernel/mm/transparent_hugepage/enabled",
                 );

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hopcost_core::{
-    CacheKind, Cell, CellResult, CpuId, DistanceClass, Disturbance, Effort, Known, Locality, Place,
-    Probe, ProbeError, Proof, Reason, Recorder, Rig, Site, Unit, Warning,
+    CacheKind, Cell, CellResult, Code, CpuId, DistanceClass, Disturbance, Effort, Known, Locality,
+    Place, Probe, ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::kernels::arithmetic::reckon;
 use hopcost_sys::kernels::bandwidth::{BLOCK_BYTES, Kernel, Vectors, stream_bytes, sweep};
@@ -159,9 +159,10 @@ impl Cast {
         };
         let class = |other: &CpuId| site.machine.cpu_distance(cpu, *other).ok();
         let nearest = by_choice().filter(|other| !of_its_core(other)).min_by_key(class);
-        let sibling =
-            sibling_of(cpu).map_or(Known::missing("no core has two usable threads"), Known::Is);
-        let other = nearest.map_or(Known::missing("there is no other usable core"), Known::Is);
+        let sibling = sibling_of(cpu)
+            .map_or(Known::missing(Code::NoSiblings, "no core has two usable threads"), Known::Is);
+        let other = nearest
+            .map_or(Known::missing(Code::NoSiblings, "there is no other usable core"), Known::Is);
         Some(Self { cpu, sibling, other })
     }
 }
@@ -309,7 +310,8 @@ impl Company {
 
 impl Stage {
     fn build(site: &Site<'_>) -> Result<Self, ProbeError> {
-        let nowhere = || ProbeError::NotHere(Reason::from("no CPU and no memory is usable"));
+        let nowhere =
+            || ProbeError::NotHere(Code::TooFewCpus.because("no CPU and no memory is usable"));
         let cpu = Cast::of(site).ok_or_else(nowhere)?.cpu;
         let node = ground::nearest_memory(site, cpu).ok_or_else(nowhere)?;
         let cache = |level| {

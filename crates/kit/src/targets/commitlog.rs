@@ -15,7 +15,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
 use hopcost_core::{
-    Answer, CallError, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
+    Answer, CallError, Code, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
     Machine, Metric, Needs, NodeId, Reason, Request, Row, Seat, Session, Setup, Target,
     TargetError,
 };
@@ -79,7 +79,7 @@ impl Instance for Logs {
     }
 
     fn prove(&self, _look: Look) -> Known<Vec<Locality>> {
-        Known::missing("the log's buffers are small and its own")
+        Known::missing(Code::NotApplicable, "the log's buffers are small and its own")
     }
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {
@@ -90,9 +90,10 @@ impl Instance for Logs {
 /// A log's buffer, on its writer's node.
 fn buffer(ground: &Machine, node: Option<NodeId>) -> Result<Region, TargetError> {
     let node = node.or_else(|| ground.nodes_with_memory().map(|node| node.id).next());
-    let node = node.ok_or_else(|| TargetError::NotHere("no node has memory".into()))?;
+    let node =
+        node.ok_or_else(|| TargetError::NotHere(Code::TooFewNodes.because("no node has memory")))?;
     Region::place(&Place::on(ground, node, BUFFER_BYTES, Some(hopcost_core::PageSize::Base)))
-        .map_err(|error| TargetError::NotHere(error.to_string().into()))
+        .map_err(|error| TargetError::NotHere(Code::TooLittleMemory.because(error.to_string())))
 }
 
 type Log = CommitLog<Region>;
@@ -124,7 +125,9 @@ impl Committer {
             Self { log, writer: Some(writer), done: Inserted::default(), in_place: [0; 2] };
         match pinned {
             Ok(Ok(())) => Ok(session),
-            Ok(Err(error)) => Err(TargetError::NotHere(error.to_string().into())),
+            Ok(Err(error)) => {
+                Err(TargetError::NotHere(Code::TooLittleMemory.because(error.to_string())))
+            }
             Err(_) => Err(TargetError::Failed("the log writer died".to_owned())),
         }
     }

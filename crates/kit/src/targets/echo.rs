@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
 use hopcost_core::{
-    Answer, CallError, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
+    Answer, CallError, Code, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
     Metric, Needs, Reason, Request, Row, Seat, Session, Setup, Target, TargetError,
 };
 use hopcost_sys::affinity;
@@ -77,7 +77,7 @@ impl Instance for Servers {
     }
 
     fn prove(&self, _look: Look) -> Known<Vec<Locality>> {
-        Known::missing("the echo target holds no data")
+        Known::missing(Code::NotApplicable, "the echo target holds no data")
     }
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {

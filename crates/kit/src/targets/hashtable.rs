@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 use hopcost_core::{
-    Answer, CallError, Comparison, Counted, CpuSet, Filling, Home, Instance, Known, Loading,
+    Answer, CallError, Code, Comparison, Counted, CpuSet, Filling, Home, Instance, Known, Loading,
     Locality, Look, Metric, Needs, Policy, Reason, Request, Row, Seat, Session, Setup, Target,
     TargetError,
 };
@@ -44,8 +44,9 @@ impl Target for HashTable {
         let of_each = comparison.levels.iter().find(|level| level.policy == Some(Policy::PerNode));
         let per_node = of_each.map(|level| {
             let name = &level.name;
-            format!("the level '{name}' has a copy on each node, and this is one table of all")
-                .into()
+            Code::Unsupported.because(format!(
+                "the level '{name}' has a copy on each node, and this is one table of all"
+            ))
         });
         per_node
             .or_else(|| super::without_others(comparison))
@@ -66,12 +67,12 @@ impl Target for HashTable {
         let Some(Filling::Rows { a_call: rows @ 2.., most }) = setup.workload.filling(setup.shape)
         else {
             let words = "a hash table is only filled, by 100 rows a call: take workload = \"memory_inserts\"";
-            return Err(TargetError::NotHere(words.into()));
+            return Err(TargetError::NotHere(Code::WorkloadUnsupported.because(words)));
         };
         if setup.emulation.is_some_and(|emulation| emulation.remote_ns > 0.0) {
             let words = "distance is planted in hopcost's own SQLite, and cannot be in a hash table: \
                          leave out --target, or remote_ns";
-            return Err(TargetError::NotHere(words.into()));
+            return Err(TargetError::NotHere(Code::NotEmulated.because(words)));
         }
         let homes = super::homes_of(setup);
         let table = |home: &Home| Table::place(setup, *home, most).map(Arc::new);

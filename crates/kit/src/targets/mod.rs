@@ -18,7 +18,7 @@ pub mod sqlserver;
 mod wal;
 
 use hopcost_core::{
-    Comparison, CpuId, Dataset, Emulation, Filling, Home, Loading, Machine, Metric, NodeId,
+    Code, Comparison, CpuId, Dataset, Emulation, Filling, Home, Loading, Machine, Metric, NodeId,
     NodeSet, Policy, Reason, Seat, Setup, Table, Target, TargetError,
 };
 use hopcost_sys::memory::{Placing, Request};
@@ -131,7 +131,7 @@ fn place_of(setup: &Setup<'_>, home: Home) -> Result<NodeId, TargetError> {
     let any = || setup.ground.nodes_with_memory().find(|node| node.usable).map(|node| node.id);
     own.or_else(any).ok_or_else(|| {
         let words = format!("no node has memory for the data that is to be{}", words_of(home));
-        TargetError::NotHere(words.into())
+        TargetError::NotHere(Code::TooFewNodes.because(words))
     })
 }
 
@@ -163,18 +163,17 @@ fn without_planting(setup: &Setup<'_>, name: &str) -> Result<(), TargetError> {
          --emulate nodes=N alone, where nodes are sets of CPUs at no distance"
     );
     let is_of_calls = setup.emulation.is_some_and(|emulation| emulation.is_of_calls());
-    if is_of_calls { Err(TargetError::NotHere(words.into())) } else { Ok(()) }
+    if is_of_calls { Err(TargetError::NotHere(Code::NotEmulated.because(words))) } else { Ok(()) }
 }
 
 /// Why a database that keeps all memory in one place tells nothing of emulated nodes, of which a claim speaks.
 fn untold_of_nodes(metric: Metric, emulation: Option<&Emulation>, memory: &str) -> Option<Reason> {
     (metric.is_of_nodes() && emulation.is_some()).then(|| {
-        format!(
+        Code::Unverifiable.because(format!(
             "on emulated nodes {memory} stay in one place, so that nothing it looks up can be told to be near \
              or far: run it on a machine that has the nodes, or take --target sqlite, whose pages can be \
              emulated"
-        )
-        .into()
+        ))
     })
 }
 
@@ -185,7 +184,7 @@ fn without_scripts(setup: &Setup<'_>) -> Result<(), TargetError> {
         return Ok(());
     }
     let words = "pgbench's scripts are for PostgreSQL: take postgres:managed or postgres://…";
-    Err(TargetError::NotHere(words.into()))
+    Err(TargetError::NotHere(Code::WorkloadUnsupported.because(words)))
 }
 
 /// What a setup's data is: `tran_stats, 2,000,000 rows`.
@@ -216,7 +215,9 @@ fn with_commas(number: u64) -> String {
 fn without_log_writer(comparison: &Comparison) -> Option<Reason> {
     let level = comparison.levels.iter().find(|level| level.log_writer.is_none())?;
     let name = &level.name;
-    Some(format!("the level '{name}' places no log writer, and this target is nothing else").into())
+    Some(Code::Unsupported.because(format!(
+        "the level '{name}' places no log writer, and this target is nothing else"
+    )))
 }
 
 /// Why a target whose calls are worked on by one thread each cannot express a comparison, if it cannot.
@@ -225,7 +226,10 @@ fn without_workers(comparison: &Comparison) -> Option<Reason> {
     let name = &level.name;
     let why =
         "here each call is worked on by one thread; PostgreSQL has such: --target postgres:managed";
-    Some(format!("the level '{name}' asks for parallel workers, and {why}").into())
+    Some(
+        Code::Unsupported
+            .because(format!("the level '{name}' asks for parallel workers, and {why}")),
+    )
 }
 
 /// Why a target without a log cannot express a comparison, if it cannot.
@@ -233,7 +237,7 @@ fn without_log(comparison: &Comparison) -> Option<Reason> {
     let level = comparison.levels.iter().find(|level| level.log_writer.is_some())?;
     let name = &level.name;
     let why = "here is no log writer: whoever commits writes the log, if there is one";
-    Some(format!("the level '{name}' places a log writer, and {why}").into())
+    Some(Code::Unsupported.because(format!("the level '{name}' places a log writer, and {why}")))
 }
 
 /// Why a target that works in the threads that ask it cannot express a comparison, if it cannot.
@@ -242,7 +246,7 @@ fn without_others(comparison: &Comparison) -> Option<Reason> {
         let level = comparison.levels.iter().find(|level| level.client.is_some())?;
         let name = &level.name;
         let why = "here is no client: it all runs in the thread that asks";
-        Some(format!("the level '{name}' places clients, and {why}").into())
+        Some(Code::Unsupported.because(format!("the level '{name}' places clients, and {why}")))
     };
     without_log(comparison).or_else(of_client)
 }
@@ -251,7 +255,9 @@ fn without_others(comparison: &Comparison) -> Option<Reason> {
 fn without_audit(comparison: &Comparison) -> Option<Reason> {
     let level = comparison.levels.iter().find(|level| level.audit.is_some())?;
     let name = &level.name;
-    Some(format!("the level '{name}' has statements written down, and this target has none").into())
+    Some(Code::Unsupported.because(format!(
+        "the level '{name}' has statements written down, and this target has none"
+    )))
 }
 
 /// The same of one that has neither workers nor anything written down, nor a choice of pages.
@@ -266,7 +272,10 @@ fn without_pages(comparison: &Comparison) -> Option<Reason> {
     let level = comparison.levels.iter().find(|level| level.pages.is_some())?;
     let name = &level.name;
     let why = "here they are not ours to choose; sqlite and hashtable can: --target sqlite";
-    Some(format!("the level '{name}' chooses the pages of its data, and {why}").into())
+    Some(
+        Code::Unsupported
+            .because(format!("the level '{name}' chooses the pages of its data, and {why}")),
+    )
 }
 
 /// Why a load is not audited.
@@ -279,12 +288,13 @@ fn without_procedures(filling: Filling) -> Result<(), TargetError> {
     }
     let words =
         "many rows one by one in a call are for hashtable: take workload = \"memory_insert\"";
-    Err(TargetError::NotHere(words.into()))
+    Err(TargetError::NotHere(Code::WorkloadUnsupported.because(words)))
 }
 
 /// Where the log writer of a session belongs.
 fn log_writer_of(seat: Seat) -> Result<CpuId, TargetError> {
-    let nowhere = || TargetError::NotHere("the experiment places no log writer".into());
+    let nowhere =
+        || TargetError::NotHere(Code::Unsupported.because("the experiment places no log writer"));
     seat.log_writer.ok_or_else(nowhere)
 }
 

@@ -4,7 +4,7 @@
 //! only a workload without data takes for right.
 
 use hopcost_core::{
-    Answer, CallError, Comparison, Counted, Instance, Known, Loading, Locality, Look, Needs,
+    Answer, CallError, Code, Comparison, Counted, Instance, Known, Loading, Locality, Look, Needs,
     Reason, Request, Row, Seat, Session, Setup, Target, TargetError,
 };
 
@@ -52,7 +52,7 @@ impl Instance for Nothing {
     }
 
     fn prove(&self, _look: Look) -> Known<Vec<Locality>> {
-        Known::missing("the null target holds no data")
+        Known::missing(Code::NotApplicable, "the null target holds no data")
     }
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {

@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use hopcost_core::{
-    Answer, CallError, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
+    Answer, CallError, Code, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
     Metric, Needs, Reason, Request, Row, Seat, Session, Setup, Target, TargetError,
 };
 use hopcost_sys::affinity;
@@ -94,7 +94,7 @@ impl Instance for Databases {
     }
 
     fn prove(&self, _look: Look) -> Known<Vec<Locality>> {
-        Known::missing("what is written is on disk")
+        Known::missing(Code::NotApplicable, "what is written is on disk")
     }
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {

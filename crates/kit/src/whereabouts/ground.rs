@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    CpuId, CpuSet, Known, Machine, NodeId, NodeSet, Reason, SharedBytes, Standing, Threads,
+    Code, CpuId, CpuSet, Known, Machine, NodeId, NodeSet, Reason, SharedBytes, Standing, Threads,
 };
 use hopcost_sys::processes::{self, Processes};
 use hopcost_sys::{Root, clock, standing};
@@ -67,7 +67,7 @@ impl<'a> Ground<'a> {
     /// The name of a process.
     pub fn name(&self, pid: u32) -> Known<String> {
         let process = self.all.get(pid).map(|process| process.name.clone());
-        process.map_or(Known::missing("the process has ended"), Known::Is)
+        process.map_or(Known::missing(Code::Ended, "the process has ended"), Known::Is)
     }
 
     /// Where these processes stand, `head` first and sessions last, and what they share.
@@ -89,7 +89,7 @@ impl<'a> Ground<'a> {
         if self.begun.elapsed() > PATIENCE {
             let words =
                 format!("reading the memory of all took more than {} s", PATIENCE.as_secs());
-            return Memory::missing(&words.into());
+            return Memory::missing(&Code::Unreadable.because(words));
         }
         Memory::read(self.root, self.machine, pid)
     }
@@ -159,7 +159,9 @@ impl<'a> Ground<'a> {
     }
 
     fn node_of(&self, cpu: CpuId) -> Known<NodeId> {
-        let missing = || Known::missing(format!("this host's topology has no CPU {cpu}"));
+        let missing = || {
+            Known::missing(Code::NotApplicable, format!("this host's topology has no CPU {cpu}"))
+        };
         self.machine.cpu(cpu).map_or_else(missing, |cpu| cpu.node.clone())
     }
 }

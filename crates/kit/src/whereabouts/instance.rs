@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hopcost_core::Known;
+use hopcost_core::{Code, Known};
 use hopcost_sys::Root;
 use hopcost_sys::sockets::{self, Listening};
 
@@ -31,7 +31,7 @@ impl Instance {
         let file = if postgresql::is_it(found) {
             PidFile::read(root, pid)
         } else {
-            Known::missing("only PostgreSQL writes one")
+            Known::missing(Code::NotApplicable, "only PostgreSQL writes one")
         };
         let port = option(&line, &PORT).and_then(|port| port.parse().ok());
         let ports = doors.as_ref().map(|doors| doors.ports.clone()).or_else(|reason| {
@@ -61,7 +61,7 @@ fn data_directory(root: &Root, pid: u32, line: &str) -> Known<String> {
         return Known::Is(directory);
     }
     root.link(&format!("proc/{pid}/cwd")).and_then(|directory| match directory.as_str() {
-        "/" => Known::missing("its command line does not name it"),
+        "/" => Known::missing(Code::NotTold, "its command line does not name it"),
         _ => Known::Is(directory),
     })
 }

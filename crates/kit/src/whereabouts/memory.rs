@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{BytesByNode, Known, Machine, Reason, SharedBytes};
+use hopcost_core::{BytesByNode, Code, Known, Machine, Reason, SharedBytes};
 use hopcost_sys::memory::numa_maps::{self, Mapping, Owner};
 use hopcost_sys::{Root, is_root, standing};
 
@@ -59,7 +59,8 @@ impl Memory {
         let most = policies.into_iter().max_by_key(|(_, mappings)| *mappings);
         let policy = most.map(|(policy, _)| policy.to_owned());
         Self {
-            policy: policy.map_or(Known::missing("it has no memory"), Known::Is),
+            policy: policy
+                .map_or(Known::missing(Code::NotApplicable, "it has no memory"), Known::Is),
             private: Known::Is(private),
             shared: Known::Is(shared),
         }
@@ -113,7 +114,11 @@ pub fn shared_once(memories: &[Memory]) -> Known<SharedBytes> {
     }
     let is_shown = memories.iter().any(|memory| memory.shared.get().is_some());
     let why = || memories.first().map(|memory| memory.shared.as_ref().map(|_| nothing()));
-    if is_shown { Known::Is(sum) } else { why().unwrap_or(Known::missing("it has no process")) }
+    if is_shown {
+        Known::Is(sum)
+    } else {
+        why().unwrap_or(Known::missing(Code::NotApplicable, "it has no process"))
+    }
 }
 
 /// No memory, which is known.
@@ -131,12 +136,14 @@ fn add(sum: &mut BytesByNode, more: &BytesByNode) {
 fn impersonal(reason: &Reason, pid: u32, as_root: bool) -> Reason {
     let words = reason.as_str().replace(&format!("/proc/{pid}/"), "/proc/PID/");
     if words.ends_with("may not be read by this user") && !as_root {
-        return format!("{words}: look as root, or as the server's own user").into();
+        return Code::Unreadable
+            .because(format!("{words}: look as root, or as the server's own user"));
     }
     if words == "there is no /proc/PID/numa_maps" {
-        return format!("{words}: this kernel keeps no account of memory by node").into();
+        return Code::NotTold
+            .because(format!("{words}: this kernel keeps no account of memory by node"));
     }
-    words.into()
+    Code::Unreadable.because(words)
 }
 
 #[cfg(test)]
@@ -179,13 +186,13 @@ mod tests {
                 mapping("default", shared("1"), &[(0, 20), (1, 30)]),
                 mapping("default", shared("2"), &[(1, 5)]),
             ]),
-            Memory::missing(&"closed".into()),
+            Memory::missing(&Code::Unreadable.because("closed")),
             of(&[mapping("default", shared("2"), &[(1, 4)])]),
         ];
         let expected = SharedBytes { bytes: Known::Is(2 << 20), by_node: on(&[(0, 20), (1, 35)]) };
         assert_eq!(shared_once(&memories), Known::Is(expected));
-        assert_eq!(shared_once(&memories[2..3]), Known::missing("closed"));
-        assert_eq!(shared_once(&[]), Known::missing("it has no process"));
+        assert_eq!(shared_once(&memories[2..3]), Known::missing(Code::Unreadable, "closed"));
+        assert_eq!(shared_once(&[]), Known::missing(Code::NotApplicable, "it has no process"));
     }
 
     #[test]
@@ -203,9 +210,9 @@ mod tests {
             ),
             ("it has ended", "it has ended"),
         ] {
-            assert_eq!(impersonal(&reason.into(), 7, false).as_str(), expected);
+            assert_eq!(impersonal(&Code::Unreadable.because(reason), 7, false).as_str(), expected);
         }
         let closed = "/proc/PID/maps may not be read by this user";
-        assert_eq!(impersonal(&closed.into(), 7, true).as_str(), closed);
+        assert_eq!(impersonal(&Code::Unreadable.because(closed), 7, true).as_str(), closed);
     }
 }

@@ -21,7 +21,7 @@ mod told;
 
 use std::collections::BTreeSet;
 
-use hopcost_core::{Host, Known, Located, Machine, Reason, TargetError, Whereabouts};
+use hopcost_core::{Code, Host, Known, Located, Machine, Reason, TargetError, Whereabouts};
 use hopcost_sys::{Root, standing};
 
 use crate::occupancy::servers::{Found, KINDS, Kind};
@@ -109,7 +109,8 @@ fn at(root: &Root, machine: &Machine, address: &Address) -> Result<Located, Targ
 /// The server that a process belongs to, or the process alone.
 fn by_number(ground: &Ground<'_>, pid: u32) -> Result<Located, Reason> {
     if ground.all.get(pid).is_none() {
-        return Err(format!("there is no process {pid} here{}", ground.hidden()).into());
+        return Err(Code::NotApplicable
+            .because(format!("there is no process {pid} here{}", ground.hidden())));
     }
     match ground.servers.iter().find(|found| found.processes.contains(&pid)) {
         Some(found) => Ok(located(ground, found, None)),
@@ -122,7 +123,11 @@ fn all_of(ground: &Ground<'_>, kind: &Kind) -> Result<Vec<Located>, Reason> {
     let found = ground.servers.iter().filter(|found| found.kind.name == kind.name);
     let servers: Vec<Located> = found.map(|found| located(ground, found, None)).collect();
     if servers.is_empty() {
-        return Err(format!("no {} server runs here{}", kind.name, ground.hidden()).into());
+        return Err(Code::NotApplicable.because(format!(
+            "no {} server runs here{}",
+            kind.name,
+            ground.hidden()
+        )));
     }
     Ok(servers)
 }
@@ -155,7 +160,8 @@ fn alone(ground: &Ground<'_>, pid: u32) -> Located {
     let name = ground.name(pid);
     let doors = instance::doors(ground, &BTreeSet::from([pid]));
     let (processes, shared) = ground.stand(vec![Part::named(name.clone(), pid)], pid);
-    let missing = || Known::missing("it is no database server that hopcost knows");
+    let missing =
+        || Known::missing(Code::NotApplicable, "it is no database server that hopcost knows");
     Located {
         name: name.ok().unwrap_or_else(|| "a process".to_owned()),
         version: missing(),
@@ -174,7 +180,7 @@ fn this_host(machine: &Machine) -> Host {
     Host {
         name: machine.host.clone(),
         known_by: machine.host.get().map(|_| "this host's own name"),
-        address: Known::missing("the server was not connected to"),
+        address: Known::missing(Code::NotAsked, "the server was not connected to"),
         is_here: Known::Is(true),
         because: None,
     }

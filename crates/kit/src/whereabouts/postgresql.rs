@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::Known;
+use hopcost_core::{Code, Known};
 use hopcost_sys::{Root, processes, standing};
 
 use super::ground::{Ground, Part};
@@ -46,7 +46,7 @@ fn without_title(ground: &Ground<'_>, found: &Found, pid: u32) -> Known<String> 
         return Known::Is("postmaster".to_owned());
     }
     let (name, of_head) = (ground.name(pid), ground.name(found.pid()));
-    if name == of_head { Known::missing("it shows no title yet") } else { name }
+    if name == of_head { Known::missing(Code::NotTold, "it shows no title yet") } else { name }
 }
 
 /// What a server writes into its data directory when it begins, and removes when it ends.
@@ -66,7 +66,10 @@ impl PidFile {
             // One of a server that was killed may be left.
             let fresh = Some(&text).filter(|text| text.lines().next() == Some(own.as_str()));
             let file = fresh.and_then(|text| Self::parse(text));
-            file.map_or(Known::missing("its postmaster.pid is of another server"), Known::Is)
+            file.map_or(
+                Known::missing(Code::NotApplicable, "its postmaster.pid is of another server"),
+                Known::Is,
+            )
         })
     }
 

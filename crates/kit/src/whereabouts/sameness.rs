@@ -9,7 +9,7 @@
 
 use std::ops::RangeInclusive;
 
-use hopcost_core::Known;
+use hopcost_core::{Code, Known};
 use hopcost_sys::standing;
 
 use super::ground::Ground;
@@ -65,7 +65,11 @@ impl<'a> Sameness<'a> {
         }
         if told.is_by_socket() || !ground.hidden().is_empty() {
             let because = format!("it cannot be told from here: {words}");
-            return Self { server: None, is_here: Known::missing(words), because };
+            return Self {
+                server: None,
+                is_here: Known::missing(Code::NotMeasured, words),
+                because,
+            };
         }
         elsewhere(words)
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{CpuId, CpuSet, NodeId};
+use hopcost_core::{Code, CpuId, CpuSet, NodeId};
 use hopcost_sys::topology;
 
 use super::told::Backend;
@@ -102,20 +102,23 @@ impl Recorded {
 
 /// What server 200 says to session 203, over TCP.
 fn told() -> Told {
-    let closed = || Known::missing("the server says: permission denied");
+    let closed = || Known::missing(Code::Unreadable, "the server says: permission denied");
     let backend = |pid, role: Known<String>| Backend { pid, role, leader: None };
     Told {
         version: "15.18".to_owned(),
         data_directory: closed(),
         ports: Known::Is(BTreeSet::from([5433])),
-        sockets: Known::missing("the server says: permission denied"),
-        head: Known::missing("the server says: permission denied"),
+        sockets: Known::missing(Code::Unreadable, "the server says: permission denied"),
+        head: Known::missing(Code::Unreadable, "the server says: permission denied"),
         began_s: Known::Is(BOOT_S + 201),
         address: Known::Is("10.0.0.5".to_owned()),
         host: closed(),
         boot_id: closed(),
         backends: vec![
-            backend(201, Known::missing("the server does not show it to this user")),
+            backend(
+                201,
+                Known::missing(Code::NotMeasured, "the server does not show it to this user"),
+            ),
             backend(203, Known::Is("client backend".to_owned())),
         ],
         own: 203,
@@ -210,7 +213,7 @@ fn memory_is_by_node_and_shared_memory_counts_once() {
     // One mapping has one policy, and one the other.
     assert_eq!(head.policy, Known::Is("interleave:0-1".into()));
     let closed = &server.processes[2].private_by_node;
-    assert_eq!(*closed, Known::missing("there is no /proc/PID/maps"));
+    assert_eq!(*closed, Known::missing(Code::Unreadable, "there is no /proc/PID/maps"));
 }
 
 #[test]
@@ -254,7 +257,10 @@ fn equal_numbers_of_another_host_fool_nobody() {
     for (told, words) in [
         (Told { own: 777, ..told() }, "it has no process 777"),
         (Told { own_began_s: later(303), ..told() }, "process 203 began at another time"),
-        (Told { own_began_s: Known::missing("untold"), ..told() }, "began at another time"),
+        (
+            Told { own_began_s: Known::missing(Code::NotMeasured, "untold"), ..told() },
+            "began at another time",
+        ),
         (Told { began_s: later(2000), ..told() }, "it began at another time"),
         (Told { data_directory: Known::Is("/srv/x".into()), ..told() }, "not in /srv/x"),
     ] {
@@ -265,7 +271,8 @@ fn equal_numbers_of_another_host_fool_nobody() {
     let (_, is_here, because) = Recorded::new().same(&told());
     assert_eq!((is_here, because.as_str()), (Known::Is(false), "no PostgreSQL server runs here"));
     // What answers at a Unix socket may be here, and hidden.
-    let by_socket = Told { own: 777, address: Known::missing("a socket"), ..told() };
+    let by_socket =
+        Told { own: 777, address: Known::missing(Code::NotMeasured, "a socket"), ..told() };
     let (_, is_here, because) = host.same(&by_socket);
     assert!(is_here.get().is_none() && because.starts_with("it cannot be told"), "{because}");
     // So may what is outside of our container.
@@ -321,6 +328,6 @@ fn a_kernel_without_nodes_still_tells_how_much_lies_on_the_only_one() {
     assert_eq!(process.private_by_node, Known::Is([(NodeId(0), 12 << 10)].into()));
     assert_eq!(server.shared.get().unwrap().by_node, [(NodeId(0), 8 << 10)].into());
     let none = "there is no /proc/PID/numa_maps: this kernel keeps no account of memory by node";
-    assert_eq!(process.policy, Known::missing(none));
-    assert_eq!(server.shared.get().unwrap().bytes, Known::missing(none));
+    assert_eq!(process.policy, Known::missing(Code::NotTold, none));
+    assert_eq!(server.shared.get().unwrap().bytes, Known::missing(Code::NotTold, none));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hopcost_core::{Host, Known, Located, Machine, Reason, Standing};
+use hopcost_core::{Code, Host, Known, Located, Machine, Reason, Standing};
 
 use super::postgresql::socket_in;
 use crate::targets::postgres::{Wire, WireError};
@@ -63,7 +63,7 @@ impl Told {
             sockets,
             head: number(pid_file.map(|text| text.lines().next().unwrap_or_default().to_owned())),
             began_s: number(value(wire, &began)?),
-            address: address.or_else(|_| Known::missing(REACHED_BY_SOCKET)),
+            address: address.or_else(|_| Known::missing(Code::NotApplicable, REACHED_BY_SOCKET)),
             host: content(wire, HOST_FILE)?,
             boot_id: content(wire, BOOT_ID)?,
             backends,
@@ -98,8 +98,8 @@ impl Told {
             (_, Known::Missing(_)) => (self.host.clone(), None),
         };
         let unseen: Reason = match is_here {
-            Known::Is(false) => "it runs on another host".into(),
-            _ => "its processes are not seen from here".into(),
+            Known::Is(false) => Code::Unreadable.because("it runs on another host"),
+            _ => Code::Unreadable.because("its processes are not seen from here"),
         };
         let mut processes: Vec<Standing> =
             self.backends.iter().map(|backend| backend.unseen(&unseen)).collect();
@@ -158,12 +158,13 @@ fn backends(wire: &mut Wire, major: u32) -> Result<(Vec<Backend>, u32, Known<i64
         "SELECT pid, {role}, {leader}, pid = pg_backend_pid(), {began} FROM pg_stat_activity \
          ORDER BY pid"
     );
-    let (mut backends, mut own) = (Vec::new(), (0, Known::missing("it does not list our session")));
+    let (mut backends, mut own) =
+        (Vec::new(), (0, Known::missing(Code::NotTold, "it does not list our session")));
     for row in wire.query(&sql)? {
         let [pid, role, leader, is_own, began] = &row[..] else { continue };
         let whole = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
         let Some(pid) = whole(pid) else { continue };
-        let closed = || Known::missing(NOT_SHOWN);
+        let closed = || Known::missing(Code::Unreadable, NOT_SHOWN);
         if is_own.as_deref() == Some("t") {
             own = (pid, number(began.clone().map_or_else(closed, Known::Is)));
         }
@@ -181,9 +182,9 @@ fn backends(wire: &mut Wire, major: u32) -> Result<(Vec<Backend>, u32, Known<i64
 fn value(wire: &mut Wire, sql: &str) -> Result<Known<String>, WireError> {
     match wire.value(sql) {
         Ok(Some(value)) => Ok(Known::Is(value.trim().to_owned())),
-        Ok(None) => Ok(Known::missing(NOT_SHOWN)),
+        Ok(None) => Ok(Known::missing(Code::Unreadable, NOT_SHOWN)),
         Err(WireError::Server(error)) if !error.is_fatal => {
-            Ok(Known::missing(format!("the server says: {}", error.message)))
+            Ok(Known::missing(Code::Unreadable, format!("the server says: {}", error.message)))
         }
         Err(error) => Err(error),
     }
@@ -192,7 +193,9 @@ fn value(wire: &mut Wire, sql: &str) -> Result<Known<String>, WireError> {
 fn number<T: std::str::FromStr>(text: Known<String>) -> Known<T> {
     text.and_then(|text| match text.parse() {
         Ok(number) => Known::Is(number),
-        Err(_) => Known::missing(format!("the server gives '{text}', not a number")),
+        Err(_) => {
+            Known::missing(Code::Malformed, format!("the server gives '{text}', not a number"))
+        }
     })
 }
 
@@ -214,13 +217,14 @@ fn content(wire: &mut Wire, path: &str) -> Result<Known<String>, WireError> {
                'pg_read_file(text, bigint, bigint, boolean)', 'execute')";
     if value(wire, may)?.get().is_none_or(|may| may != "t") {
         return Ok(Known::missing(
+            Code::Unreadable,
             "this user may not read files of the server's host (pg_read_file)",
         ));
     }
     // `true`: one that is not there is no error either.
     let content = value(wire, &format!("SELECT pg_read_file('{path}', 0, 256, true)"))?;
     Ok(content.or_else(|reason| match reason.as_str() {
-        NOT_SHOWN => Known::missing(format!("the server's host has no {path}")),
+        NOT_SHOWN => Known::missing(Code::NotMeasured, format!("the server's host has no {path}")),
         _ => Known::Missing(reason),
     }))
 }

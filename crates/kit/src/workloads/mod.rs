@@ -18,7 +18,7 @@ mod reporting_p2;
 mod single_row_commit;
 mod slices;
 
-use hopcost_core::{Answer, Reason, Workload};
+use hopcost_core::{Answer, Code, Reason, Workload};
 
 pub use own::Own;
 
@@ -43,15 +43,15 @@ pub const WORKLOADS: &[&dyn Workload] = &[
 fn compare(question: &str, answer: &Answer, right: &Answer) -> Result<(), Reason> {
     if answer.rows != right.rows {
         let (got, asked) = (answer.rows, right.rows);
-        return Err(format!("{question}: {got} rows came back, and {asked} are right").into());
+        return Err(Code::WrongAnswers
+            .because(format!("{question}: {got} rows came back, and {asked} are right")));
     }
     if answer.digest != right.digest {
-        return Err(format!(
+        return Err(Code::WrongAnswers.because(format!(
             "{question}: the number of rows, {}, is right, but a value in them is not \
              (their digest is {:016x}, that of the right ones {:016x})",
             answer.rows, answer.digest, right.digest
-        )
-        .into());
+        )));
     }
     Ok(())
 }

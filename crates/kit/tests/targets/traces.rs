@@ -87,8 +87,25 @@ fn trace(
     }
     session.counted();
     drop(session);
-    let _ = writeln!(all, "{}", transcript(&network.sent_by(client)));
+    let mut sent = network.sent_by(client);
+    if target == "mariadb" {
+        hide_statements(&mut sent);
+    }
+    let _ = writeln!(all, "{}", transcript(&sent));
     instance.close().unwrap();
+}
+
+/// The server gives statements their numbers, and not the same ones each time.
+fn hide_statements(mut packets: &mut [u8]) {
+    const EXECUTE: u8 = 0x17;
+    while let [low, middle, high, _, rest @ ..] = packets {
+        let length = usize::from(*low) + (usize::from(*middle) << 8) + (usize::from(*high) << 16);
+        let (packet, after) = rest.split_at_mut(length);
+        if let [EXECUTE, number @ ..] = packet {
+            number[..4].copy_from_slice(b"STMT");
+        }
+        packets = after;
+    }
 }
 
 fn assert_golden(name: &str, traces: &str) {

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{BytesByNode, Known, NodeId};
+use hopcost_core::{BytesByNode, Code, Known, NodeId};
 
 use super::locate;
 use crate::Root;
@@ -46,7 +46,7 @@ pub fn read(root: &Root, pid: u32) -> Known<Vec<Mapping>> {
         file("maps").and_then(|maps| file("numa_maps").map(|counts| parse(&maps, &counts)));
     mappings.and_then(|mappings| {
         if mappings.is_empty() {
-            return Known::missing("it shows none of its memory: it has ended");
+            return Known::missing(Code::Ended, "it shows none of its memory: it has ended");
         }
         Known::Is(mappings)
     })
@@ -179,7 +179,7 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]
             Root::from_text(&format!("hopcost machine recording, version 1\n{files}")).unwrap()
         };
         let read = read(&root("> proc/7/maps\n"), 7);
-        assert_eq!(read, Known::missing("there is no /proc/7/numa_maps"));
+        assert_eq!(read, Known::missing(Code::NotTold, "there is no /proc/7/numa_maps"));
         let read = super::read(&root("> proc/7/maps\n> proc/7/numa_maps\n"), 7);
         assert!(read.reason().unwrap().as_str().ends_with("it has ended"), "{read:?}");
     }

@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
 use hopcost_core::{
-    CpuId, Known, Locality, Machine, NodeId, NodeSet, PageSize, ProbeError, TargetError,
+    Code, CpuId, Known, Locality, Machine, NodeId, NodeSet, PageSize, ProbeError, TargetError,
 };
 use thiserror::Error;
 
@@ -165,7 +165,7 @@ impl From<PlaceError> for ProbeError {
     fn from(error: PlaceError) -> Self {
         match error {
             PlaceError::System { what, source, .. } => Self::System { what: what.into(), source },
-            other => Self::NotHere(other.to_string().into()),
+            other => Self::NotHere(Code::TooLittleMemory.because(other.to_string())),
         }
     }
 }
@@ -175,7 +175,7 @@ impl From<PlaceError> for TargetError {
     fn from(error: PlaceError) -> Self {
         match error {
             PlaceError::System { .. } => Self::Failed(error.to_string()),
-            other => Self::NotHere(other.to_string().into()),
+            other => Self::NotHere(Code::TooLittleMemory.because(other.to_string())),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hopcost_core::{Cache, CacheKind, Cpu, CpuId, Known};
+use hopcost_core::{Cache, CacheKind, Code, Cpu, CpuId, Known};
 
 use crate::root::Root;
 
@@ -53,15 +53,15 @@ fn bytes(size: &str) -> Known<u64> {
         _ => (size, 1),
     };
     match digits.parse::<u64>() {
-        Ok(0) => Known::missing("the kernel gives size 0"),
+        Ok(0) => Known::missing(Code::Malformed, "the kernel gives size 0"),
         Ok(number) => Known::Is(number * factor),
-        Err(_) => Known::missing(format!("'{size}' is no cache size")),
+        Err(_) => Known::missing(Code::Malformed, format!("'{size}' is no cache size")),
     }
 }
 
 fn positive(number: Known<u32>) -> Known<u32> {
     number.and_then(|number| match number {
-        0 => Known::missing("the kernel gives 0"),
+        0 => Known::missing(Code::Malformed, "the kernel gives 0"),
         _ => Known::Is(number),
     })
 }

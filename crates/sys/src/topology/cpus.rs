@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{Cpu, CpuId, CpuSet, Known, Socket};
+use hopcost_core::{Code, Cpu, CpuId, CpuSet, Known, Socket};
 
 use super::field;
 use crate::root::Root;
@@ -27,7 +27,7 @@ pub fn processor(root: &Root) -> Known<String> {
         let name = ["model name", "Processor", "cpu"].iter().find_map(|key| field(&text, key));
         match name {
             Some(name) => Known::Is(name.split_whitespace().collect::<Vec<_>>().join(" ")),
-            None => Known::missing("/proc/cpuinfo gives the processor no name"),
+            None => Known::missing(Code::NotTold, "/proc/cpuinfo gives the processor no name"),
         }
     })
 }
@@ -54,11 +54,11 @@ pub fn read(
             cluster: topology(root, online, id, "cluster_id"),
             core: topology(root, online, id, "core_id"),
             siblings: siblings(root, id),
-            node: Known::missing("no node claims this CPU"),
-            kind: kinds
-                .get(&id)
-                .cloned()
-                .map_or(Known::missing("the kernel tells no kinds of core apart"), Known::Is),
+            node: Known::missing(Code::NotApplicable, "no node claims this CPU"),
+            kind: kinds.get(&id).cloned().map_or(
+                Known::missing(Code::NotTold, "the kernel tells no kinds of core apart"),
+                Known::Is,
+            ),
             max_mhz: root
                 .number::<u32>(&format!("{CPUS}/cpu{id}/cpufreq/cpuinfo_max_freq"))
                 .map(|khz| khz / 1000),
@@ -74,7 +74,7 @@ pub fn read(
 }
 
 fn off_line<T>() -> Known<T> {
-    Known::missing("the CPU is off-line")
+    Known::missing(Code::OffLine, "the CPU is off-line")
 }
 
 fn topology(root: &Root, online: &CpuSet, id: CpuId, file: &str) -> Known<u32> {
@@ -85,7 +85,10 @@ fn topology(root: &Root, online: &CpuSet, id: CpuId, file: &str) -> Known<u32> {
         match u32::try_from(number) {
             // Kernels write -1, or 65535 for a cluster, where there is no such thing.
             Ok(number) if number != 0xffff => Known::Is(number),
-            _ => Known::missing(format!("the kernel numbers no {}", file.trim_end_matches("_id"))),
+            _ => Known::missing(
+                Code::NotTold,
+                format!("the kernel numbers no {}", file.trim_end_matches("_id")),
+            ),
         }
     })
 }

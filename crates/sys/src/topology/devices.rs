@@ -1,6 +1,6 @@
 //! Network cards and NVMe disks, and the node each hangs on.
 
-use hopcost_core::{Device, DeviceKind, Known, NodeId};
+use hopcost_core::{Code, Device, DeviceKind, Known, NodeId};
 
 use crate::root::Root;
 
@@ -23,6 +23,6 @@ fn home(root: &Root, device: &str) -> Known<NodeId> {
     let told = root.number::<i64>(&format!("{device}/numa_node"));
     told.and_then(|node| match u32::try_from(node) {
         Ok(node) => Known::Is(NodeId(node)),
-        Err(_) => Known::missing("the firmware names no home node for it"),
+        Err(_) => Known::missing(Code::NotTold, "the firmware names no home node for it"),
     })
 }

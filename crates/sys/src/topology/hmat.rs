@@ -4,7 +4,7 @@
 //! in the ACPI table HMAT, which root may read. Format: ACPI specification 6.5, section 5.2.28.4,
 //! "System Locality Latency and Bandwidth Information Structure".
 
-use hopcost_core::{HmatTable, Known};
+use hopcost_core::{Code, HmatTable, Known};
 
 use crate::root::Root;
 
@@ -16,7 +16,8 @@ const MEMORY_ITSELF: u8 = 0;
 /// All locality tables of the first memory hierarchy level.
 pub fn read(root: &Root) -> Known<Vec<HmatTable>> {
     root.bytes("sys/firmware/acpi/tables/HMAT").and_then(|table| {
-        parse(&table).map_or(Known::missing("the firmware's HMAT is damaged"), Known::Is)
+        parse(&table)
+            .map_or(Known::missing(Code::Malformed, "the firmware's HMAT is damaged"), Known::Is)
     })
 }
 

@@ -1,6 +1,6 @@
 //! What this process may use: affinity, cpuset, control group, ulimits.
 
-use hopcost_core::{CpuSet, Id, IdSet, Known, Limit, Limits, NodeId, NodeSet};
+use hopcost_core::{Code, CpuSet, Id, IdSet, Known, Limit, Limits, NodeId, NodeSet};
 
 use super::field;
 use crate::root::Root;
@@ -12,7 +12,9 @@ pub fn read(root: &Root, online: &CpuSet, notes: &mut Vec<String>) -> Limits {
     let told = |key: &str| {
         status.as_ref().and_then(|text| {
             field(text, key)
-                .map_or(Known::missing("not in /proc/self/status"), |v| Known::Is(v.to_owned()))
+                .map_or(Known::missing(Code::NotTold, "not in /proc/self/status"), |v| {
+                    Known::Is(v.to_owned())
+                })
         })
     };
     let cpus = allowed(&told("Cpus_allowed_list"), || groups.cpuset(root, "cpus"));
@@ -60,8 +62,10 @@ fn ulimit(root: &Root, name: &str) -> Known<Limit<u64>> {
             Some("unlimited") => Known::Is(Limit::Unlimited),
             Some(number) => number
                 .parse()
-                .map_or(Known::missing("/proc/self/limits is odd"), |n| Known::Is(Limit::At(n))),
-            None => Known::missing(format!("/proc/self/limits has no '{name}'")),
+                .map_or(Known::missing(Code::Malformed, "/proc/self/limits is odd"), |n| {
+                    Known::Is(Limit::At(n))
+                }),
+            None => Known::missing(Code::NotTold, format!("/proc/self/limits has no '{name}'")),
         }
     })
 }
@@ -125,12 +129,14 @@ impl Groups {
 
     fn path(&self) -> Known<String> {
         let mount = self.carrying("memory").or_else(|| self.mounts.first());
-        mount.map_or(Known::missing("no control group is mounted"), |m| Known::Is(m.path.clone()))
+        mount.map_or(Known::missing(Code::NotApplicable, "no control group is mounted"), |m| {
+            Known::Is(m.path.clone())
+        })
     }
 
     fn cpuset<I: Id>(&self, root: &Root, what: &str) -> Known<IdSet<I>> {
         let Some(mount) = self.carrying("cpuset") else {
-            return Known::missing("no cpuset is mounted");
+            return Known::missing(Code::NotApplicable, "no cpuset is mounted");
         };
         let file = |name: String| root.list_of(&format!("{}/{name}", mount.dir(&mount.path)));
         let effective = || file(format!("{}{what}.effective", mount.prefix));
@@ -162,7 +168,7 @@ impl Groups {
 
     fn memory_used(&self, root: &Root) -> Known<u64> {
         let Some(mount) = self.carrying("memory") else {
-            return Known::missing("no memory control group is mounted");
+            return Known::missing(Code::NotApplicable, "no memory control group is mounted");
         };
         let v2 = mount.controllers.is_empty();
         let file = if v2 { "memory.current" } else { "memory.usage_in_bytes" };
@@ -182,7 +188,10 @@ impl Groups {
         bound: impl Fn(&Mount, &str) -> Option<T>,
     ) -> Known<Limit<T>> {
         let Some(mount) = self.carrying(controller) else {
-            return Known::missing(format!("no {controller} control group is mounted"));
+            return Known::missing(
+                Code::NotApplicable,
+                format!("no {controller} control group is mounted"),
+            );
         };
         let mut tightest: Option<T> = None;
         for group in mount.with_ancestors() {

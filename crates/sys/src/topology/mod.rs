@@ -14,7 +14,7 @@ mod virtualization;
 
 use std::path::PathBuf;
 
-use hopcost_core::{CpuSet, Distances, Known, Limit, Machine, NodeId};
+use hopcost_core::{Code, CpuSet, Distances, Known, Limit, Machine, NodeId};
 
 use crate::root::Root;
 
@@ -34,7 +34,7 @@ pub fn read(root: &Root) -> Machine {
     let mut machine = Machine {
         version: MACHINE_VERSION,
         host: root.text("proc/sys/kernel/hostname").and_then(|name| match name.as_str() {
-            "" | "(none)" => Known::missing("the host has no name"),
+            "" | "(none)" => Known::missing(Code::NotTold, "the host has no name"),
             _ => Known::Is(name),
         }),
         kernel: root.text("proc/sys/kernel/osrelease"),
@@ -66,7 +66,8 @@ pub fn available_bytes(node: NodeId) -> Known<u64> {
     let limits = limits::read(&root, &CpuSet::new(), &mut Vec::new());
     let nodes = nodes::read(&root, &CpuSet::new(), &limits.nodes, &mut Vec::new());
     let on_node = nodes.into_iter().find(|n| n.id == node).map(|n| n.available_bytes);
-    let on_node = on_node.unwrap_or_else(|| Known::missing(format!("there is no node {node}")));
+    let on_node = on_node
+        .unwrap_or_else(|| Known::missing(Code::NotApplicable, format!("there is no node {node}")));
     let granted = limits.memory_bytes.ok().and_then(Limit::at);
     on_node.map(|bytes| match (granted, limits.memory_used_bytes.ok()) {
         (Some(granted), Some(used)) => bytes.min(granted.saturating_sub(used)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Avoided, Cpu, CpuSet, HugePool, Known, MemoryCache, Node, NodeId, NodeSet, Rating,
+    Avoided, Code, Cpu, CpuSet, HugePool, Known, MemoryCache, Node, NodeId, NodeSet, Rating,
 };
 
 use super::field;
@@ -41,10 +41,10 @@ pub fn read(
             huge_pages: huge_pools(root, &format!("{dir}/hugepages")),
             access0: rating(root, &format!("{dir}/access0/initiators")),
             access1: rating(root, &format!("{dir}/access1/initiators")),
-            tier: tiers
-                .get(&node)
-                .copied()
-                .map_or(Known::missing("the kernel puts this node in no memory tier"), Known::Is),
+            tier: tiers.get(&node).copied().map_or(
+                Known::missing(Code::NotTold, "the kernel puts this node in no memory tier"),
+                Known::Is,
+            ),
             memory_caches: memory_caches(root, &format!("{dir}/memory_side_cache")),
             avoided: gpus.contains(node).then_some(Avoided::GpuMemory),
         }
@@ -122,11 +122,13 @@ pub fn settle(mut cpus: Vec<Cpu>, nodes: &[Node]) -> Vec<Cpu> {
     for cpu in &mut cpus {
         if let Some(node) = nodes.iter().find(|node| node.cpus.contains(cpu.id)) {
             cpu.node = match node.avoided {
-                Some(Avoided::SharedCpus) => Known::missing("several nodes claim the CPU"),
+                Some(Avoided::SharedCpus) => {
+                    Known::missing(Code::NotApplicable, "several nodes claim the CPU")
+                }
                 _ => Known::Is(node.id),
             };
         } else if !cpu.online {
-            cpu.node = Known::missing("the CPU is off-line");
+            cpu.node = Known::missing(Code::OffLine, "the CPU is off-line");
         }
     }
     cpus
@@ -143,7 +145,10 @@ pub fn firmware_distances(root: &Root, nodes: &[Node]) -> Known<Vec<Vec<u32>>> {
         };
         let row: Vec<u32> = row.split_whitespace().filter_map(|d| d.parse().ok()).collect();
         if row.len() != nodes.len() {
-            return Known::missing(format!("/{path} rates {} nodes of {}", row.len(), nodes.len()));
+            return Known::missing(
+                Code::Malformed,
+                format!("/{path} rates {} nodes of {}", row.len(), nodes.len()),
+            );
         }
         rows.push(row);
     }
@@ -152,7 +157,7 @@ pub fn firmware_distances(root: &Root, nodes: &[Node]) -> Known<Vec<Vec<u32>>> {
 
 fn only_node(root: &Root, online_cpus: &CpuSet) -> Node {
     let meminfo = root.text("proc/meminfo");
-    let none = || Known::missing("the kernel knows no memory nodes");
+    let none = || Known::missing(Code::NotTold, "the kernel knows no memory nodes");
     Node {
         id: NodeId(0),
         usable: true,
@@ -163,7 +168,7 @@ fn only_node(root: &Root, online_cpus: &CpuSet) -> Node {
         huge_pages: huge_pools(root, "sys/kernel/mm/hugepages"),
         access0: none(),
         access1: none(),
-        tier: Known::missing("the kernel knows no memory nodes"),
+        tier: Known::missing(Code::NotTold, "the kernel knows no memory nodes"),
         memory_caches: Vec::new(),
         avoided: None,
     }
@@ -190,7 +195,9 @@ fn from_meminfo(meminfo: &Known<String>, key: &str) -> Known<u64> {
         });
         let kib =
             line.and_then(|value| value.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-        kib.map_or(Known::missing(format!("meminfo gives no {key}")), |kib| Known::Is(kib << 10))
+        kib.map_or(Known::missing(Code::NotTold, format!("meminfo gives no {key}")), |kib| {
+            Known::Is(kib << 10)
+        })
     })
 }
 
@@ -219,7 +226,7 @@ fn huge_pools(root: &Root, dir: &str) -> Vec<HugePool> {
 fn rating(root: &Root, dir: &str) -> Known<Rating> {
     let figure = |file: &str| {
         root.number::<u32>(&format!("{dir}/{file}")).and_then(|number| match number {
-            0 => Known::missing("the firmware gives 0"),
+            0 => Known::missing(Code::Malformed, "the firmware gives 0"),
             _ => Known::Is(number),
         })
     };

@@ -1,6 +1,6 @@
 //! Whether the machine is a guest, and whether we are in a container.
 
-use hopcost_core::{Known, Virtualization};
+use hopcost_core::{Code, Known, Virtualization};
 
 use super::field;
 use crate::root::Root;
@@ -16,7 +16,7 @@ fn guest(root: &Root, hypervisor: &Known<String>) -> Known<bool> {
     root.text("proc/cpuinfo").and_then(|text| match field(&text, "flags") {
         Some(flags) => Known::Is(flags.split_whitespace().any(|flag| flag == "hypervisor")),
         None if hypervisor.get().is_some() => Known::Is(true),
-        None => Known::missing("this processor does not tell whether it is virtual"),
+        None => Known::missing(Code::NotTold, "this processor does not tell whether it is virtual"),
     })
 }
 
@@ -27,14 +27,14 @@ fn hypervisor(root: &Root) -> Known<String> {
         .or_else(|_| {
             root.text("sys/class/dmi/id/sys_vendor").and_then(|vendor| virtual_vendor(&vendor))
         })
-        .or_else(|_| Known::missing("no hypervisor shows itself"))
+        .or_else(|_| Known::missing(Code::NotTold, "no hypervisor shows itself"))
 }
 
 fn virtual_vendor(vendor: &str) -> Known<String> {
     let name = ["QEMU", "VMware", "Xen", "innotek", "Parallels"]
         .iter()
         .find(|name| vendor.contains(*name));
-    name.map_or(Known::missing("the firmware's vendor is no hypervisor"), |&name| {
+    name.map_or(Known::missing(Code::NotTold, "the firmware's vendor is no hypervisor"), |&name| {
         Known::Is(name.into())
     })
 }
@@ -45,7 +45,7 @@ fn signature() -> Known<String> {
     use std::arch::x86_64::__cpuid;
     const HYPERVISOR_PRESENT: u32 = 1 << 31;
     if __cpuid(1).ecx & HYPERVISOR_PRESENT == 0 {
-        return Known::missing("the processor is not virtual");
+        return Known::missing(Code::NotApplicable, "the processor is not virtual");
     }
     let leaf = __cpuid(0x4000_0000);
     let letters: Vec<u8> =
@@ -67,7 +67,7 @@ fn signature() -> Known<String> {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn signature() -> Known<String> {
-    Known::missing("only x86 processors name their hypervisor")
+    Known::missing(Code::NotTold, "only x86 processors name their hypervisor")
 }
 
 fn container(root: &Root) -> Known<String> {
@@ -84,6 +84,6 @@ fn container(root: &Root) -> Known<String> {
         Some(&name) => Known::Is(name.into()),
         None => root
             .text("run/systemd/container")
-            .or_else(|_| Known::missing("no container shows itself")),
+            .or_else(|_| Known::missing(Code::NotApplicable, "no container shows itself")),
     }
 }

@@ -1,6 +1,6 @@
 //! The raw contrasts: a mark for each block, in the order of time, and the estimate behind them.
 
-use hopcost_core::{BlockRecord, Known, Phase};
+use hopcost_core::{BlockRecord, Code, Known, Phase};
 use hopcost_stats::{Block, cost};
 
 use super::axis::{LEFT, Plot, RIGHT, Sheet, add_box, add_cross, add_shape, extent, with_air};
@@ -27,7 +27,7 @@ pub fn contrasts(section: &Section<'_>) -> Known<String> {
         extent(all()),
         extent(all().chain(ends.map(|share| 100.0 * share)).chain([0.0])),
     ) else {
-        return Known::missing("no blocks were kept");
+        return Known::missing(Code::NotStored, "no blocks were kept");
     };
     let dropped = marks.iter().filter(|mark| mark.is_dropped).count();
     let words = format!(

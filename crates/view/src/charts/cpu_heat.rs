@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopcost_core::{Gauge, Known, gauge};
+use hopcost_core::{Code, Gauge, Known, gauge};
 
 use super::axis::{Anchor, LEFT, Plot, RIGHT, Sheet, add_box};
 use super::timeline::{Column, Timeline};
@@ -16,13 +16,13 @@ pub const SHADES: usize = 6;
 /// CPU by CPU, window by window.
 pub fn cpu_heat(section: &Section<'_>) -> Known<String> {
     let Some(timeline) = Timeline::of(section) else {
-        return Known::missing("no blocks were kept");
+        return Known::missing(Code::NotStored, "no blocks were kept");
     };
     let columns: Vec<BTreeMap<u32, f64>> = timeline.columns.iter().map(busy).collect();
     let cpus: BTreeSet<u32> = columns.iter().flat_map(|column| column.keys().copied()).collect();
     let cpus: Vec<u32> = cpus.into_iter().collect();
     if cpus.is_empty() {
-        return Known::missing("CPU time was not observed");
+        return Known::missing(Code::NotMeasured, "CPU time was not observed");
     }
     let rows: Vec<&[u32]> = cpus.chunks(cpus.len().div_ceil(MOST_ROWS)).collect();
     let height = (168.0 / rows.len() as f64).clamp(4.0, 22.0);

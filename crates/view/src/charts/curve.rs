@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{CellResult, Estimate, Known, Unit};
+use hopcost_core::{CellResult, Code, Estimate, Known, Unit};
 
 use super::axis::{Anchor, Plot, Sheet, add_shape, add_whisker, extent};
 use crate::number::{figure, has_interval, margin};
@@ -14,7 +14,7 @@ pub fn curve(series: &str, cells: &[&CellResult]) -> Known<String> {
         .filter_map(|cell| Some((cell.cell.column.to_string(), cell.estimate()?)))
         .collect();
     let Some((_, most)) = extent(measured.iter().map(|(_, estimate)| estimate.high)) else {
-        return Known::missing("none of it could be measured");
+        return Known::missing(Code::NotMeasured, "none of it could be measured");
     };
     let unit = cells[0].cell.unit;
     let word =

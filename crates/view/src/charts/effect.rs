@@ -1,6 +1,6 @@
 //! Costs on one axis: a row each, with its interval, and the band in which no difference matters.
 
-use hopcost_core::{Estimate, Known};
+use hopcost_core::{Code, Estimate, Known};
 
 use super::axis::{Anchor, RIGHT, Scale, Sheet, WIDTH, add_box, add_shape, extent, with_air};
 use crate::words::cost;
@@ -41,7 +41,7 @@ pub fn effect(title: &str, rows: &[Row]) -> Known<String> {
         [row.cost.low, row.cost.high, -margin, margin].map(|share| 100.0 * share)
     });
     let Some((low, high)) = extent(percents) else {
-        return Known::missing("no cost was estimated");
+        return Known::missing(Code::TooFew, "no cost was estimated");
     };
     let scale = Scale::new(with_air((low.min(-0.5), high.max(0.5))), (START, RIGHT));
     let mut sheet = Sheet::new(title, words(rows));

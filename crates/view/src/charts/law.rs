@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{Arm, Known, Scaling, ScalingLaw};
+use hopcost_core::{Arm, Code, Known, Scaling, ScalingLaw};
 
 use super::axis::{Anchor, Plot, Sheet, add_shape, add_whisker, extent};
 use super::class_of;
@@ -19,7 +19,7 @@ pub fn law(section: &Section<'_>) -> Known<String> {
     let widest = extent(arms.iter().map(|arm| f64::from(arm.streams)));
     let highest = extent(arms.iter().map(|arm| arm.response));
     let (Some((_, widest)), Some((_, highest))) = (widest, highest) else {
-        return Known::missing("no level was summed up");
+        return Known::missing(Code::NotApplicable, "no level was summed up");
     };
     let words: Vec<String> = laws.iter().map(words).collect();
     let mut sheet = Sheet::new("How throughput grows with streams", words.join("; "));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::Known;
+use hopcost_core::{Code, Known};
 
 use super::axis::{Plot, Sheet, add_shape, add_whisker, extent, with_air};
 use crate::page::Section;
@@ -14,14 +14,14 @@ const FEW: usize = 24;
 /// How the headline's interval narrowed.
 pub fn looks(section: &Section<'_>) -> Known<String> {
     let Some(point) = section.headline_point() else {
-        return Known::missing("no cost was estimated");
+        return Known::missing(Code::TooFew, "no cost was estimated");
     };
     let looks = &point.looks;
     let costs = || looks.iter().flat_map(|look| [look.cost.low, look.cost.high]);
     let (Some((from, to)), Some((low, high))) =
         (extent(looks.iter().map(|look| look.after_s)), extent(costs().map(|c| 100.0 * c)))
     else {
-        return Known::missing("this run kept its last look alone");
+        return Known::missing(Code::NotStored, "this run kept its last look alone");
     };
     let margin = 100.0 * section.margin.unwrap_or(0.0);
     let mut sheet = Sheet::new(

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use hopcost_core::{Known, NodeId};
+use hopcost_core::{Code, Known, NodeId};
 
 use super::axis::{Anchor, LEFT, Plot, RIGHT, Scale, Sheet, add_box};
 use super::timeline::{Column, Timeline};
@@ -18,14 +18,14 @@ const GAP: f64 = 16.0;
 /// A panel for each node, all on one scale that begins at zero.
 pub fn lookups(section: &Section<'_>) -> Known<String> {
     let Some(timeline) = Timeline::of(section) else {
-        return Known::missing("no blocks were kept");
+        return Known::missing(Code::NotStored, "no blocks were kept");
     };
     let nodes: BTreeSet<NodeId> = timeline.columns.iter().flat_map(nodes_of).collect();
     if nodes.is_empty() {
-        return Known::missing("this target cannot tell what it looked up where");
+        return Known::missing(Code::NotTold, "this target cannot tell what it looked up where");
     }
     if section.workers_at.is_empty() {
-        return Known::missing("it is not known on which node the workers stood");
+        return Known::missing(Code::NotTold, "it is not known on which node the workers stood");
     }
     let drawn: Vec<NodeId> = nodes.iter().copied().take(MOST_NODES).collect();
     let rates = |column: &Column<'_>, node| rates(column, node);

@@ -1,7 +1,7 @@
 //! A matrix of a probe as a heat map: who measures by what is measured. Near and fast is light, far and
 //! slow is dark; where there is room the figures stand in it.
 
-use hopcost_core::{CellResult, Known, Outcome, Place};
+use hopcost_core::{CellResult, Code, Known, Outcome, Place};
 
 use super::axis::{Anchor, LEFT, RIGHT, Sheet, add_box};
 use super::cpu_heat::{SHADES, shade};
@@ -17,7 +17,7 @@ const MOST_DRAWN: usize = 96;
 pub fn matrix(series: &str, cells: &[&CellResult]) -> Known<String> {
     let heat = Heat::of(cells);
     if !heat.low.is_finite() {
-        return Known::missing("none of it could be measured");
+        return Known::missing(Code::NotMeasured, "none of it could be measured");
     }
     let grid = Grid::of(cells);
     let unit = cells[0].cell.unit;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use hopcost_core::{Arm, Known};
+use hopcost_core::{Arm, Code, Known};
 
 use super::axis::{Anchor, Plot, Sheet, add_shape, add_whisker, extent};
 use super::class_of;
@@ -21,7 +21,7 @@ pub fn streams(section: &Section<'_>) -> Known<String> {
         arms.iter().filter_map(|arm| Drawn::of(section, arm, &counts)).collect();
     let most = extent(drawn.iter().flat_map(|arm| [arm.response, arm.spread.map_or(0.0, |s| s.1)]));
     let Some((_, most)) = most.filter(|(_, most)| *most > 0.0) else {
-        return Known::missing("no level was summed up");
+        return Known::missing(Code::NotApplicable, "no level was summed up");
     };
     let words = drawn.iter().map(Drawn::words).collect::<Vec<_>>().join("; ");
     let mut sheet = Sheet::new("Throughput against streams", words);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{Arm, Known};
+use hopcost_core::{Arm, Code, Known};
 
 use super::axis::{Anchor, Plot, Sheet, add_shape, extent};
 use super::class_of;
@@ -19,7 +19,10 @@ pub fn times(section: &Section<'_>) -> Known<String> {
     let (Some((first, last)), Some((_, most))) =
         (extent(all().map(|(ms, _)| *ms)), extent(all().map(|(_, share)| 100.0 * share)))
     else {
-        return Known::missing("this experiment does not ask for the spread of response times");
+        return Known::missing(
+            Code::NotAsked,
+            "this experiment does not ask for the spread of response times",
+        );
     };
     let words: Vec<String> = arms.iter().map(|arm| words(arm)).collect();
     let mut sheet = Sheet::new("Response times", words.join("; "));

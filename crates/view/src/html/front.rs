@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{Estimate, ExperimentResult, Known, Verdict};
+use hopcost_core::{Code, Estimate, ExperimentResult, Known, Verdict};
 
 use super::section::place;
 use super::{figure, prose, trust};
@@ -157,7 +157,7 @@ fn left_out(section: &Section<'_>) -> Option<String> {
 fn machine(page: &Page<'_>) -> String {
     let Known::Is(machine) = &page.machine else {
         let reason = page.machine.reason().map_or("", |reason| reason.as_str());
-        return figure("This machine", "", &Known::missing(reason.to_owned()));
+        return figure("This machine", "", &Known::missing(Code::NotMeasured, reason.to_owned()));
     };
     let name = page.host.get().map_or("This machine", String::as_str);
     let real = if trust::is_emulated(page) { " · without its emulated nodes" } else { "" };

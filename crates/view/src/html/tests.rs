@@ -1,7 +1,8 @@
 //! What must hold of every page, whatever is in it.
 
 use hopcost_core::{
-    Estimate, Finding, Known, Machine, Observation, Scaling, ScalingLaw, Severity, Verdict, gauge,
+    Code, Estimate, Finding, Known, Machine, Observation, Scaling, ScalingLaw, Severity, Verdict,
+    gauge,
 };
 use hopcost_sys::{Root, topology};
 
@@ -58,7 +59,7 @@ fn a_page_of_everything_is_complete_in_itself() {
 #[test]
 fn a_page_of_nothing_says_why() {
     let mut empty = page(Vec::new());
-    empty.host = Known::missing("the kernel does not say");
+    empty.host = Known::missing(Code::NotTold, "the kernel does not say");
     let html = html(&empty);
     assert_good(&html);
     for words in ["Nothing was measured.", "missing, because a test", "nobody asked the doctor"] {
@@ -83,7 +84,7 @@ fn every_chart_without_its_data_says_why() {
 #[test]
 fn a_refused_figure_is_no_bar_and_its_reason_stands_first() {
     let mut refused = Sample::compared("remote-memory", Verdict::Refused, 0.06, 0.02);
-    refused.result.reason = "12 pages were elsewhere".into();
+    refused.result.reason = Code::NotMeasured.because("12 pages were elsewhere");
     let html = html(&page(vec![refused.section()]));
     assert_good(&html);
     let (front, rest) = html.split_once("</header>").unwrap();
@@ -109,7 +110,7 @@ fn names_cannot_become_markup() {
     sample.levels = vec![bad.into(), bad.into()];
     sample.command = bad.into();
     sample.result.question = bad.into();
-    sample.result.reason = bad.to_owned().into();
+    sample.result.reason = Code::NotMeasured.because(bad.to_owned());
     let findings = [Finding {
         check: "load",
         severity: Severity::Warning,
@@ -140,11 +141,12 @@ fn how_throughput_grows_is_drawn_with_its_law_or_the_reason_for_none() {
         lambda: of(1_500.0),
         sigma: of(0.4),
         kappa: of(0.02),
-        peak: Known::missing("2 numbers of streams were measured, and 6 tell"),
+        peak: Known::missing(Code::NotTold, "2 numbers of streams were measured, and 6 tell"),
         worst_miss: 0.01,
     };
     let told = Scaling { level: "near".into(), law: Known::Is(law) };
-    let untold = Scaling { level: "far".into(), law: Known::missing("nobody knows") };
+    let untold =
+        Scaling { level: "far".into(), law: Known::missing(Code::NotMeasured, "nobody knows") };
     sample.result.details.as_mut().unwrap().scaling = vec![told, untold];
     let html = html(&page(vec![sample.section()]));
     assert_good(&html);

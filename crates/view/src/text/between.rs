@@ -184,6 +184,7 @@ mod tests {
     use hopcost_core::{CpuId, Known, Place};
 
     use super::*;
+    use hopcost_core::Code;
 
     fn pair(cpu: u32, likeness: Likeness) -> CellPair {
         let a =
@@ -194,7 +195,7 @@ mod tests {
             series: "compare-and-swap".into(),
             row: Place::Cpu(CpuId(0)),
             column: Place::Cpu(CpuId(cpu)),
-            class: Known::missing("a test"),
+            class: Known::missing(Code::NotMeasured, "a test"),
             unit: Unit::Nanoseconds,
             a,
             b: a,
@@ -225,7 +226,10 @@ mod tests {
 
     #[test]
     fn what_is_missing_for_one_reason_is_said_once() {
-        let of = |what: String, reason: &'static str| Lacking { what, missing: reason.into() };
+        let of = |what: String, reason: &'static str| Lacking {
+            what,
+            missing: Code::NotMeasured.because(reason),
+        };
         let mut all: Vec<Lacking> = (1..6).map(|n| of(format!("cell {n}"), "no memory")).collect();
         all.push(of("server-score".into(), "B has no run of it"));
         let text = missing(&all, 100);

@@ -358,15 +358,14 @@ fn absences(report: &ProbeReport, columns: usize) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use hopcost_core::{
-        Cell, CpuId, DistanceClass, Effort, Estimate, Known, NodeId, Reason, Spread, Unit,
-    };
+    use hopcost_core::{Cell, CpuId, DistanceClass, Effort, Estimate, Known, NodeId, Spread, Unit};
 
     use super::*;
+    use hopcost_core::Code;
 
     fn result(series: &str, row: Place, column: Place, figure: Result<f64, &str>) -> CellResult {
-        let reason = |reason: &str| Reason::from(reason.to_owned());
-        let known = |reason: &str| Known::missing(reason.to_owned());
+        let reason = |reason: &str| Code::NotMeasured.because(reason.to_owned());
+        let known = |reason: &str| Known::missing(Code::NotMeasured, reason.to_owned());
         let estimate = |point: f64| Estimate {
             point,
             low: point,
@@ -389,7 +388,7 @@ mod tests {
                 Ok(point) => Outcome::Measured { estimate: estimate(point), spread: spread(point) },
                 Err(text) => Outcome::Missing(reason(text)),
             },
-            proof: Known::missing("it is not looked at"),
+            proof: Known::missing(Code::NotMeasured, "it is not looked at"),
             dropped: BTreeMap::new(),
             counters: BTreeMap::new(),
         }

@@ -16,7 +16,7 @@ pub fn result(result: &ExperimentResult, columns: usize) -> String {
     let columns = columns.clamp(LEAST_WIDTH, 100);
     let ink = match result.verdict {
         Verdict::Refused => Ink::Bad,
-        Verdict::NotApplicable | Verdict::Inconclusive => Ink::Faint,
+        Verdict::NotApplicable | Verdict::Disturbed | Verdict::Inconclusive => Ink::Faint,
         _ => Ink::Strong,
     };
     let mut out = String::new();
@@ -55,7 +55,7 @@ pub fn result(result: &ExperimentResult, columns: usize) -> String {
 pub fn outcome(result: &ExperimentResult, columns: usize) -> String {
     let columns = columns.clamp(LEAST_WIDTH, 100);
     let figure = match (&result.estimate, result.verdict) {
-        (_, Verdict::Refused | Verdict::NotApplicable) => result.reason.to_string(),
+        (_, verdict) if verdict.is_without_figures() => result.reason.to_string(),
         (Known::Is(headline), _) if headline.unit == Unit::Fraction => {
             let e = &headline.estimate;
             let [point, low, high] = [e.point, e.low, e.high].map(|share| 100.0 * share);
@@ -87,7 +87,7 @@ fn measured(headline: &Headline) -> String {
 
 fn sentence(result: &ExperimentResult) -> String {
     match (&result.estimate, result.verdict) {
-        (_, Verdict::Refused | Verdict::NotApplicable) => result.reason.to_string(),
+        (_, verdict) if verdict.is_without_figures() => result.reason.to_string(),
         (Known::Is(headline), _) if headline.unit == Unit::Fraction => {
             let e = &headline.estimate;
             let [point, low, high] = [e.point, e.low, e.high].map(|share| 100.0 * share);
@@ -143,6 +143,7 @@ fn changed(change: &Known<Estimate>, unit: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hopcost_core::Code;
 
     fn against(worse: Known<Estimate>, dearer: Known<Estimate>) -> Against {
         Against {
@@ -162,7 +163,7 @@ mod tests {
             let (low, high) = (point - 0.004, point + 0.006);
             Known::Is(Estimate { point, low, high, level: 0.95, n: 24, n_effective: 24.0 })
         };
-        let missing = || Known::missing("it was measured elsewhere");
+        let missing = || Known::missing(Code::NotApplicable, "it was measured elsewhere");
         let both = against(of(0.03), of(0.012));
         assert_eq!(
             beside(&both),

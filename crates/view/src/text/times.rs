@@ -101,6 +101,7 @@ pub(crate) fn said(spread: &PointSpread, baseline: &str) -> String {
 mod tests {
     use super::*;
     use crate::sample::Sample;
+    use hopcost_core::Code;
     use hopcost_core::Verdict;
 
     #[test]
@@ -118,7 +119,7 @@ mod tests {
             streams: 2,
             level: "far".into(),
             verdict: Verdict::Cost,
-            reason: "response times lie farther apart".into(),
+            reason: Code::NotMeasured.because("response times lie farther apart"),
             ratio: Known::Is(crate::sample::estimate(4.0, 0.5)),
         }];
         let text = times(&details, 11, 100);

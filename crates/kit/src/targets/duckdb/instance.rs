@@ -9,8 +9,9 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hopcost_core::{
-    Answer, Audit, CallError, Counted, CpuId, CpuSet, Filling, Home, Instance, Known, Locality,
-    Look, Lookups, Mail, Metric, Reading, Remote, Request, Seat, Session, Setup, TargetError,
+    Answer, Audit, CallError, Code, Counted, CpuId, CpuSet, Filling, Home, Instance, Known,
+    Locality, Look, Lookups, Mail, Metric, Reading, Remote, Request, Seat, Session, Setup,
+    TargetError,
 };
 use hopcost_sys::child::Stop;
 use hopcost_sys::memory::Foreign;
@@ -148,7 +149,7 @@ fn loaded(process: &mut Process, home: Home, heard: &mut Heard<'_>) -> Result<St
         let what = format!("{table}{}", words_of(home));
         say(heard, &what, share.parse().unwrap_or(0.0))?;
     }
-    Err(TargetError::NotHere(process.last_words().into()))
+    Err(TargetError::NotHere(Code::ProgramMissing.because(process.last_words())))
 }
 
 /// The processes of an experiment.
@@ -178,7 +179,9 @@ impl Instance for Processes {
         let audited = seat.audit.map(|tier| self.audited(&mut wire, tier)).transpose()?;
         if let Some(cpu) = seat.worker {
             affinity::pin_other(thread, &CpuSet::from_iter([cpu])).map_err(|error| {
-                TargetError::NotHere(format!("DuckDB's thread {thread}: {error}").into())
+                TargetError::NotHere(
+                    Code::NotPlaceable.because(format!("DuckDB's thread {thread}: {error}")),
+                )
             })?;
         }
         self.workers.lock().unwrap_or_else(PoisonError::into_inner).insert(thread);
@@ -208,7 +211,10 @@ impl Instance for Processes {
         let grounds = self.copies.iter().filter_map(|copy| copy.ground.as_ref());
         let homes: Vec<Locality> = grounds.filter_map(|ground| ground.locality(look)).collect();
         if homes.is_empty() {
-            return Known::missing("the experiment does not say where the data is to be");
+            return Known::missing(
+                Code::NotAsked,
+                "the experiment does not say where the data is to be",
+            );
         }
         Known::Is(homes)
     }
@@ -306,7 +312,7 @@ impl Processes {
     /// Has the calls of a session written down.
     fn audited(&self, wire: &mut Wire, tier: Audit) -> Result<audit::Account, TargetError> {
         if self.load.is_some() {
-            return Err(TargetError::NotHere(UNAUDITED_LOADS.into()));
+            return Err(TargetError::NotHere(Code::Unsupported.because(UNAUDITED_LOADS)));
         }
         match wire.ask(AUDIT, &protocol::audit_word(tier)).map_err(|error| failed(&error))? {
             (AUDIT, _) => Ok(audit::Account::new(tier)),

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use hopcost_core::{
-    Comparison, Emulation, Filling, Instance, Loading, Metric, Needs, Reason, Setup, Target,
+    Code, Comparison, Emulation, Filling, Instance, Loading, Metric, Needs, Reason, Setup, Target,
     TargetError,
 };
 
@@ -82,7 +82,7 @@ impl Target for DuckDb {
         super::without_planting(setup, "DuckDB")?;
         super::without_scripts(setup)?;
         if let Some(Filling::Rows { .. }) = setup.workload.filling(setup.shape) {
-            return Err(TargetError::NotHere(ROW_BY_ROW.into()));
+            return Err(TargetError::NotHere(Code::WorkloadUnsupported.because(ROW_BY_ROW)));
         }
         let library = library_in(setup.address).map_err(TargetError::Failed)?;
         instance::open(library.as_deref(), setup, heard)

@@ -10,7 +10,9 @@
 
 use std::time::Duration;
 
-use hopcost_core::{Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError};
+use hopcost_core::{
+    Code, Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError,
+};
 
 use super::super::remote::address::Address;
 use super::super::remote::version::numbers;
@@ -44,7 +46,7 @@ pub fn open(
              starts a server for each level",
             flavour.scheme()
         );
-        return Err(TargetError::NotHere(words.into()));
+        return Err(TargetError::NotHere(Code::Unsupported.because(words)));
     }
     let mut wire = Wire::connect(&address).map_err(failed)?;
     wire.limit(Some(SHORTLY)).map_err(failed)?;
@@ -79,37 +81,42 @@ pub fn open(
 
 /// Can we work there, and may we?
 fn is_fit(flavour: Flavour, wire: &mut Wire, setup: &Setup<'_>) -> Result<(), TargetError> {
-    let not_here = |words: String| Err(TargetError::NotHere(words.into()));
+    let not_here = |code: Code, words: String| Err(TargetError::NotHere(code.because(words)));
     if wire.is_mariadb() != (flavour == Flavour::MariaDb) {
         let [is, other] = match flavour {
             Flavour::MySql => [Flavour::MariaDb, flavour],
             Flavour::MariaDb => [Flavour::MySql, flavour],
         };
         let (is, scheme, other) = (is.name(), is.scheme(), other.name());
-        return not_here(format!("this server is {is}, and not {other}: write {scheme}://…"));
+        return not_here(
+            Code::WrongServer,
+            format!("this server is {is}, and not {other}: write {scheme}://…"),
+        );
     }
     let oldest: &[u32] = if wire.is_mariadb() { &[10, 6] } else { &[8] };
     if numbers(&wire.version).as_slice() < oldest {
         let words: Vec<String> = oldest.iter().map(u32::to_string).collect();
-        return not_here(format!(
-            "{} {} is older than {}",
-            flavour.name(),
-            wire.version,
-            words.join(".")
-        ));
+        return not_here(
+            Code::WrongVersion,
+            format!("{} {} is older than {}", flavour.name(), wire.version, words.join(".")),
+        );
     }
     if is_on(wire, "read_only")? {
         return not_here(
+            Code::ReadOnly,
             "this server takes no data (read_only): it may follow another one; go to its primary"
                 .into(),
         );
     }
     let followers = wire.value(FOLLOWERS).map_err(failed)?.unwrap_or_default();
     if followers != "0" && !setup.allow_server_changes {
-        return not_here(format!(
-            "{followers} servers follow this one, and what is written here goes to them: choose another, or \
+        return not_here(
+            Code::ReadOnly,
+            format!(
+                "{followers} servers follow this one, and what is written here goes to them: choose another, or \
              say --allow-server-changes"
-        ));
+            ),
+        );
     }
     Ok(())
 }
@@ -132,7 +139,7 @@ fn takes_rows(wire: &mut Wire) -> Result<(), TargetError> {
     let words = "this server takes no rows from its clients (local_infile = OFF), and hopcost brings its data so: \
                  let an administrator SET GLOBAL local_infile = ON, and back afterwards; or load once meanwhile, \
                  with hopcost load … --keep-data";
-    Err(TargetError::NotHere(words.into()))
+    Err(TargetError::NotHere(Code::ReadOnly.because(words)))
 }
 
 /// Keeps a second hopcost out. One that has just ended may take a moment to let go.

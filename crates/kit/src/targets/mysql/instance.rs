@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hopcost_core::{
-    Dataset, Gauge, Home, Instance, Known, Locality, Look, Reading, Seat, Session, Setup,
+    Code, Dataset, Gauge, Home, Instance, Known, Locality, Look, Reading, Seat, Session, Setup,
     Statement, TargetError, gauge,
 };
 use hopcost_sys::memory::Foreign;
@@ -151,7 +151,10 @@ impl Copy {
 
     /// What it writes down, from now on, and by what.
     fn trail(&self) -> Result<(Means, &Arc<Trail>), TargetError> {
-        let own = self.own.as_ref().ok_or_else(|| TargetError::NotHere(NOT_AUDITED.into()))?;
+        let own = self
+            .own
+            .as_ref()
+            .ok_or_else(|| TargetError::NotHere(Code::Unsupported.because(NOT_AUDITED)))?;
         let begun = self.trail.get_or_init(|| {
             self.begin_trail(&own.logs).map_err(|error| format!("what it writes down: {error}"))
         });
@@ -319,7 +322,10 @@ impl Instance for Cluster {
         let grounds = self.copies.iter().filter_map(|copy| copy.ground.as_ref());
         let homes: Vec<Locality> = grounds.filter_map(|ground| ground.locality(look)).collect();
         if homes.is_empty() {
-            return Known::missing("the experiment does not say where the data is to be");
+            return Known::missing(
+                Code::NotAsked,
+                "the experiment does not say where the data is to be",
+            );
         }
         Known::Is(homes)
     }

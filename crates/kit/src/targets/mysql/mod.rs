@@ -29,7 +29,8 @@ mod waits;
 mod wire;
 
 use hopcost_core::{
-    Comparison, Emulation, Instance, Loading, Metric, Needs, Reason, Setup, Target, TargetError,
+    Code, Comparison, Emulation, Instance, Loading, Metric, Needs, Reason, Setup, Target,
+    TargetError,
 };
 
 pub use super::remote::address::{Address, Asked};
@@ -106,7 +107,7 @@ impl Target for MySql {
         match asked {
             Asked::Managed(managed) => managed::open(self.0, &managed, setup, heard),
             Asked::Running(_) if setup.emulation.is_some() => {
-                Err(TargetError::NotHere(NODES.into()))
+                Err(TargetError::NotHere(Code::NotPlaceable.because(NODES)))
             }
             Asked::Running(address) => attached::open(self.0, *address, setup, heard),
         }

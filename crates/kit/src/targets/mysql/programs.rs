@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hopcost_core::TargetError;
+use hopcost_core::{Code, TargetError};
 
 use super::super::remote::account::{Account, done};
 use super::super::remote::address::Managed;
@@ -93,7 +93,9 @@ impl Programs {
         let there = there.join(", ");
         let chosen = found.iter().rev().find(|(numbers, ..)| is_wanted(numbers));
         let Some((_, version, directory)) = chosen.cloned() else {
-            return Err(TargetError::NotHere(missing(flavour, wanted, &there).into()));
+            return Err(TargetError::NotHere(
+                Code::ProgramMissing.because(missing(flavour, wanted, &there)),
+            ));
         };
         let account = Account::of_server(flavour.name(), &["mysql"])?;
         Ok(Self { flavour, directory, version, account })
@@ -150,7 +152,7 @@ impl Programs {
                     "mysql_{name} is not where MariaDB has it ({}): install its server package whole",
                     shares[0].display()
                 );
-                TargetError::NotHere(words.into())
+                TargetError::NotHere(Code::ProgramMissing.because(words))
             })?);
             script.push(b'\n');
         }

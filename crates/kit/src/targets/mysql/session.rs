@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hopcost_core::{
-    Answer, Audit, CallError, Counted, CpuId, CpuSet, Dataset, Look, Lookups, Mail, Metric, Remote,
-    Request, Row, Seat, Session, Statement, TargetError,
+    Answer, Audit, CallError, Code, Counted, CpuId, CpuSet, Dataset, Look, Lookups, Mail, Metric,
+    Remote, Request, Row, Seat, Session, Statement, TargetError,
 };
 use hopcost_sys::affinity;
 
@@ -105,7 +105,9 @@ impl Connection {
         let thread = threads::of_connection(&mut wire).map_err(failed)?;
         if let (Some(thread), Some(cpu)) = (thread, opening.cpu) {
             affinity::pin_other(thread, &CpuSet::from_iter([cpu])).map_err(|error| {
-                TargetError::NotHere(format!("the server's thread {thread}: {error}").into())
+                TargetError::NotHere(
+                    Code::NotPlaceable.because(format!("the server's thread {thread}: {error}")),
+                )
             })?;
         }
         let open = |(fillings, common): (&Fillings, &Arc<Ledger>)| {

@@ -11,7 +11,9 @@
 
 use std::time::Duration;
 
-use hopcost_core::{Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError};
+use hopcost_core::{
+    Code, Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError,
+};
 
 use super::super::remote::address::Address;
 use super::super::remote::failed;
@@ -37,7 +39,7 @@ pub fn open(
     if setup.homes.iter().any(|home| home.policy.is_some() || home.instance > 0) {
         let words = "a server that runs is one, and has its memory policy already: take \
                      --target postgres:managed, which starts a server for each level";
-        return Err(TargetError::NotHere(words.into()));
+        return Err(TargetError::NotHere(Code::Unsupported.because(words)));
     }
     let mut wire = Wire::connect(&address).map_err(failed)?;
     wire.limit(Some(SHORTLY)).map_err(failed)?;
@@ -105,23 +107,30 @@ const NOT_AVAILABLE: &str = "55P03";
 
 /// Can we work there, and may we?
 fn is_fit(wire: &mut Wire, setup: &Setup<'_>) -> Result<(), TargetError> {
-    let not_here = |words: String| Err(TargetError::NotHere(words.into()));
+    let not_here = |code: Code, words: String| Err(TargetError::NotHere(code.because(words)));
     if wire.major() < OLDEST {
-        return not_here(format!("PostgreSQL {} is older than {OLDEST}", wire.version));
+        return not_here(
+            Code::WrongVersion,
+            format!("PostgreSQL {} is older than {OLDEST}", wire.version),
+        );
     }
     let mut ask = |sql: &str| wire.value(sql).map(Option::unwrap_or_default).map_err(failed);
     if ask("SELECT pg_is_in_recovery()")? == "t" {
         return not_here(
+            Code::ReadOnly,
             "this server follows another one and takes no data: go to its primary".into(),
         );
     }
     let standbys = ask("SELECT count(*) FROM pg_stat_replication")?;
     let waited_for = ask("SHOW synchronous_standby_names")?;
     if (standbys != "0" || !waited_for.is_empty()) && !setup.allow_server_changes {
-        return not_here(format!(
-            "{standbys} servers follow this one, and what is written here goes to them: choose another, \
+        return not_here(
+            Code::ReadOnly,
+            format!(
+                "{standbys} servers follow this one, and what is written here goes to them: choose another, \
              or say --allow-server-changes"
-        ));
+            ),
+        );
     }
     Ok(())
 }

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hopcost_core::{NodeId, Reason};
+use hopcost_core::{Code, NodeId, Reason};
 use hopcost_sys::clock;
 
 use super::wire::{Wire, WireError};
@@ -44,15 +44,20 @@ impl BufferView {
     pub fn of(wire: &mut Wire) -> Result<Self, Reason> {
         let version = wire.major();
         if version < OLDEST {
-            return Err(format!("it came with PostgreSQL {OLDEST}, and this is {version}").into());
+            return Err(Code::WrongVersion
+                .because(format!("it came with PostgreSQL {OLDEST}, and this is {version}")));
         }
         let is_built = wire.value("SELECT pg_numa_available()");
         match is_built {
             Ok(Some(answer)) if answer == "t" => {}
-            Ok(_) => return Err("the server, or its kernel, was built without NUMA".into()),
-            Err(error) => return Err(error.to_string().into()),
+            Ok(_) => {
+                return Err(
+                    Code::KernelLacks.because("the server, or its kernel, was built without NUMA")
+                );
+            }
+            Err(error) => return Err(Code::EngineFailed.because(error.to_string())),
         }
-        let refused = |error: WireError| Reason::from(error.to_string());
+        let refused = |error: WireError| Code::EngineFailed.because(error.to_string());
         wire.query("CREATE EXTENSION IF NOT EXISTS pg_buffercache").map_err(refused)?;
         // Every page is touched now, from where the server began: what is still free would otherwise lie
         // where the first session stands that needs it.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hopcost_core::{
-    CpuSet, Home, Instance, Known, Locality, Look, PageSize, Parallel, ProofMethod, Reading,
+    Code, CpuSet, Home, Instance, Known, Locality, Look, PageSize, Parallel, ProofMethod, Reading,
     Reason, Seat, Session, Setup, Statement, TargetError,
 };
 use hopcost_sys::memory::Foreign;
@@ -115,7 +115,7 @@ impl Copy {
             warden: Mutex::new(warden),
             lines,
             ground,
-            view: Mutex::new(Err(LEFT_ALONE.into())),
+            view: Mutex::new(Err(Code::NotAsked.because(LEFT_ALONE))),
             statistics,
             address,
             greeting,
@@ -151,7 +151,7 @@ impl Copy {
         self.trail
             .get_or_init(open)
             .as_ref()
-            .ok_or_else(|| TargetError::NotHere(NOT_AUDITED.into()))
+            .ok_or_else(|| TargetError::NotHere(Code::Unsupported.because(NOT_AUDITED)))
     }
 
     /// The server's version, in its own words.
@@ -340,7 +340,7 @@ impl Instance for Cluster {
         if let Some(Parallel { dop, postmaster, .. }) = seat.parallel {
             self.dop.fetch_max(dop, Ordering::Relaxed);
             if postmaster.is_some() && copy.own.is_none() {
-                return Err(TargetError::NotHere(NOT_OURS.into()));
+                return Err(TargetError::NotHere(Code::Unsupported.because(NOT_OURS)));
             }
         }
         let audited =
@@ -385,7 +385,10 @@ impl Instance for Cluster {
             homes.extend(self.copies.iter().filter_map(Copy::by_its_view));
         }
         if homes.is_empty() {
-            return Known::missing("the experiment does not say where the data is to be");
+            return Known::missing(
+                Code::NotAsked,
+                "the experiment does not say where the data is to be",
+            );
         }
         Known::Is(homes)
     }

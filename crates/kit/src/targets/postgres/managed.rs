@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hopcost_core::{Home, Instance, Policy, Setup, TargetError};
+use hopcost_core::{Code, Home, Instance, Policy, Setup, TargetError};
 use hopcost_sys::child::Place;
 
 use super::super::remote::address::Managed;
@@ -97,13 +97,10 @@ impl Loading<'_> {
         })?;
         let mut wire = Wire::connect(&server.address).map_err(failed)?;
         wire.query("CREATE EXTENSION pg_prewarm").map_err(|error| {
-            TargetError::NotHere(
-                format!(
-                    "PostgreSQL's extension pg_prewarm is needed to warm it: install its contrib \
+            TargetError::NotHere(Code::ProgramMissing.because(format!(
+                "PostgreSQL's extension pg_prewarm is needed to warm it: install its contrib \
                          package ({error})"
-                )
-                .into(),
-            )
+            )))
         })?;
         if let Some(dataset) = self.setup.dataset {
             let loader = Loader { address: &server.address, greeting: "", dataset };

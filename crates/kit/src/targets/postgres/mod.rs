@@ -29,8 +29,8 @@ mod waits;
 mod wire;
 
 use hopcost_core::{
-    Comparison, Dataset, Emulation, Instance, Loading, Metric, Needs, Reason, Setup, Table, Target,
-    TargetError,
+    Code, Comparison, Dataset, Emulation, Instance, Loading, Metric, Needs, Reason, Setup, Table,
+    Target, TargetError,
 };
 
 use super::Wanted;
@@ -97,7 +97,7 @@ impl Target for Postgres {
         let asked = asked(setup.address).map_err(TargetError::Failed)?;
         super::without_planting(setup, "PostgreSQL")?;
         if setup.emulation.is_some() && matches!(asked, Asked::Running(_)) {
-            return Err(TargetError::NotHere(NODES.into()));
+            return Err(TargetError::NotHere(Code::NotPlaceable.because(NODES)));
         }
         setup.workload.filling(setup.shape).map_or(Ok(()), super::without_procedures)?;
         match asked {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hopcost_core::TargetError;
+use hopcost_core::{Code, TargetError};
 
 use super::super::remote::account::Account;
 use super::super::remote::address::Managed;
@@ -42,7 +42,9 @@ impl Programs {
         there.dedup();
         let chosen = found.into_iter().rev().find(|(_, version, _)| is_wanted(version));
         let Some((_, version, directory)) = chosen else {
-            return Err(TargetError::NotHere(missing(managed, &there).into()));
+            return Err(TargetError::NotHere(
+                Code::ProgramMissing.because(missing(managed, &there)),
+            ));
         };
         Ok(Self { directory, version, account: Account::of_server("PostgreSQL", &["postgres"])? })
     }

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use hopcost_core::{
-    Answer, Audit, CallError, Counted, CpuId, CpuSet, Lookups, Mail, Metric, Parallel, Remote,
-    Request, Row, Seat, Session, Statement, TargetError,
+    Answer, Audit, CallError, Code, Counted, CpuId, CpuSet, Lookups, Mail, Metric, Parallel,
+    Remote, Request, Row, Seat, Session, Statement, TargetError,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::memory::Foreign;
@@ -151,7 +151,9 @@ impl Connection {
         if let Some(cpu) = opening.cpu {
             affinity::pin_other(wire.pid, &CpuSet::from_iter([cpu])).map_err(|error| {
                 let pid = wire.pid;
-                TargetError::NotHere(format!("the server's process {pid}: {error}").into())
+                TargetError::NotHere(
+                    Code::NotPlaceable.because(format!("the server's process {pid}: {error}")),
+                )
             })?;
         }
         if !opening.greeting.is_empty() {

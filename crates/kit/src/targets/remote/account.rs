@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use hopcost_core::TargetError;
+use hopcost_core::{Code, TargetError};
 use hopcost_sys::is_root;
 
 /// Ourselves, or somebody with fewer rights where we are root.
@@ -42,7 +42,7 @@ impl Account {
             let words = format!(
                 "{server} refuses to run as root, and there is neither a user '{names}' nor 'nobody' here"
             );
-            TargetError::NotHere(words.into())
+            TargetError::NotHere(Code::NotPermitted.because(words))
         })?;
         Ok(Self { other: Some(other) })
     }

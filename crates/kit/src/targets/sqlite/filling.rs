@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hopcost_core::{
-    Answer, CallError, Counted, CpuSet, Filling, Instance, Known, Locality, Look, Metric, Request,
-    Row, Seat, Session, Setup, Statement, TargetError,
+    Answer, CallError, Code, Counted, CpuSet, Filling, Instance, Known, Locality, Look, Metric,
+    Request, Row, Seat, Session, Setup, Statement, TargetError,
 };
 use hopcost_sys::affinity;
 
@@ -85,7 +85,10 @@ impl Instance for Databases {
     }
 
     fn prove(&self, _look: Look) -> Known<Vec<Locality>> {
-        Known::missing("each stream's database is in memory that its own thread touched first")
+        Known::missing(
+            Code::NotApplicable,
+            "each stream's database is in memory that its own thread touched first",
+        )
     }
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use hopcost_core::{Home, Locality, Look, NodeId, ProofMethod, Setup, TargetError};
+use hopcost_core::{Code, Home, Locality, Look, NodeId, ProofMethod, Setup, TargetError};
 use hopcost_sys::memory::{PIECE, Region};
 use thiserror::Error;
 
@@ -251,7 +251,7 @@ fn numbers(nodes: &[NodeId], asked: &[NodeId]) -> Result<Vec<u8>, TargetError> {
         number.filter(|number| *number != MIXED).ok_or_else(|| {
             let words =
                 format!("node {asked} is not among the first {MIXED} nodes of this machine");
-            TargetError::NotHere(words.into())
+            TargetError::NotHere(Code::NotPlaceable.because(words))
         })
     };
     asked.iter().map(number).collect()

@@ -23,8 +23,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use hopcost_core::{
-    Comparison, Emulation, Home, Instance, Known, Loading, Locality, Look, Needs, Reason, Seat,
-    Session, Setup, Statement, Target, TargetError,
+    Code, Comparison, Emulation, Home, Instance, Known, Loading, Locality, Look, Needs, Reason,
+    Seat, Session, Setup, Statement, Target, TargetError,
 };
 
 use super::{Heard, say, wanted, words_of};
@@ -76,7 +76,7 @@ impl Target for Sqlite {
         if setup.workload.statements(setup.shape).iter().any(|statement| statement.script.is_some())
         {
             let words = "scripts are for a database that is asked over a connection, as postgres:";
-            return Err(TargetError::NotHere(words.into()));
+            return Err(TargetError::NotHere(Code::WorkloadUnsupported.because(words)));
         }
         prepare();
         if !ffi::is_prepared() {
@@ -92,7 +92,7 @@ impl Target for Sqlite {
             if setup.homes.iter().any(|home| home.pages.is_some()) {
                 let words = "pages cannot be chosen for databases that are filled: take --target hashtable and \
                              workload = \"memory_inserts\"";
-                return Err(TargetError::NotHere(words.into()));
+                return Err(TargetError::NotHere(Code::Unsupported.because(words)));
             }
             return filling::open(setup, filling);
         }

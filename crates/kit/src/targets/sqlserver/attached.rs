@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use hopcost_core::{
-    Filling, Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError,
+    Code, Filling, Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError,
 };
 
 use super::super::remote::address::Address;
@@ -50,17 +50,17 @@ pub fn open(
     if setup.homes.iter().any(|home| home.policy.is_some() || home.instance > 0) {
         let words =
             "a server that runs is one, and has its memory policy already: this asks for others";
-        return Err(TargetError::NotHere(words.into()));
+        return Err(TargetError::NotHere(Code::Unsupported.because(words)));
     }
     let mut wire = Wire::connect(&address).map_err(failed)?;
     wire.limit(Some(SHORTLY)).map_err(failed)?;
     if year_of(&wire.version).is_none() {
         let words = format!("SQL Server {} is older than 2012", wire.version);
-        return Err(TargetError::NotHere(words.into()));
+        return Err(TargetError::NotHere(Code::WrongVersion.because(words)));
     }
     let [edition, engine, host, _] = identity(&mut wire).map_err(failed)?;
     if SINGLE_DATABASES.contains(&engine.as_str()) {
-        return Err(TargetError::NotHere(ONE_DATABASE.into()));
+        return Err(TargetError::NotHere(Code::WrongServer.because(ONE_DATABASE)));
     }
     let is_azure = engine == MANAGED_INSTANCE;
     be_alone(&mut wire)?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hopcost_core::{
-    CpuSet, Dataset, Gauge, Instance, Known, Locality, Look, Machine, NodeId, Reading, Seat,
+    Code, CpuSet, Dataset, Gauge, Instance, Known, Locality, Look, Machine, NodeId, Reading, Seat,
     Session, Setup, Statement, TargetError, gauge,
 };
 
@@ -154,7 +154,7 @@ impl Server {
             return Ok(None);
         };
         if self.affinity.is_none() {
-            return Err(TargetError::NotHere(IS_NOT_BOUND.into()));
+            return Err(TargetError::NotHere(Code::NotPlaceable.because(IS_NOT_BOUND)));
         }
         let writers = writers::cpus(&mut self.warden()).map_err(failed)?;
         let post = Post::of([worker, log_writer], &self.machine, &writers);
@@ -168,10 +168,10 @@ impl Server {
             return Ok(Arc::clone(auditing));
         }
         if !self.may_audit {
-            return Err(TargetError::NotHere(MAY_NOT_AUDIT.into()));
+            return Err(TargetError::NotHere(Code::RightsMissing.because(MAY_NOT_AUDIT)));
         }
         if self.fillings.as_ref().is_some_and(Fillings::is_load) {
-            return Err(TargetError::NotHere(UNAUDITED_LOADS.into()));
+            return Err(TargetError::NotHere(Code::Unsupported.because(UNAUDITED_LOADS)));
         }
         let wire = Wire::connect(&self.address).map_err(failed)?;
         wire.limit(Some(FOR_ALL_FILES)).map_err(failed)?;
@@ -270,7 +270,7 @@ impl Instance for Server {
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {
         match (self.home, look) {
             (Some(_), Look::Full) if self.is_in_memory() => {
-                Known::missing("a table in memory is in no buffer")
+                Known::missing(Code::NotApplicable, "a table in memory is in no buffer")
             }
             (Some(home), Look::Full) => {
                 let mut warden = self.warden();
@@ -279,10 +279,14 @@ impl Instance for Server {
                 let _ = warden.limit(Some(AT_ONCE));
                 found
             }
-            (Some(_), Look::Glance) => {
-                Known::missing("each look goes through all of the server's buffers")
-            }
-            (None, _) => Known::missing("the experiment does not say where the data is to be"),
+            (Some(_), Look::Glance) => Known::missing(
+                Code::NotMeasured,
+                "each look goes through all of the server's buffers",
+            ),
+            (None, _) => Known::missing(
+                Code::NotAsked,
+                "the experiment does not say where the data is to be",
+            ),
         }
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{CpuSet, Known, Locality, Lookups, NodeId, PageSize, ProofMethod};
+use hopcost_core::{Code, CpuSet, Known, Locality, Lookups, NodeId, PageSize, ProofMethod};
 
 use super::wire::{Rows, Wire, WireError};
 use super::writers;
@@ -63,7 +63,12 @@ fn of_node(node: &Row, schedulers: &Rows, memory: &Rows) -> Option<String> {
 pub fn locality(wire: &mut Wire, asked: NodeId) -> Known<Vec<Locality>> {
     let rows = match wire.script("page_homes").and_then(|sql| wire.query(sql)) {
         Ok(rows) => rows,
-        Err(error) => return Known::missing(format!("where the server has its pages: {error}")),
+        Err(error) => {
+            return Known::missing(
+                Code::Unreadable,
+                format!("where the server has its pages: {error}"),
+            );
+        }
     };
     let pages = rows.into_iter().filter_map(|row| {
         let [node, pages] = <[Option<String>; 2]>::try_from(row).ok()?;
@@ -71,7 +76,10 @@ pub fn locality(wire: &mut Wire, asked: NodeId) -> Known<Vec<Locality>> {
     });
     let pages_by_node: BTreeMap<NodeId, u64> = pages.collect();
     if pages_by_node.is_empty() {
-        return Known::missing("the server has no page of ours in its buffers");
+        return Known::missing(
+            Code::NotApplicable,
+            "the server has no page of ours in its buffers",
+        );
     }
     Known::Is(vec![Locality {
         asked,

@@ -34,8 +34,8 @@ mod wire;
 mod writers;
 
 use hopcost_core::{
-    Comparison, Emulation, Instance, Level, Loading, Metric, Needs, Reason, Setup, Spoken, Target,
-    TargetError,
+    Code, Comparison, Emulation, Instance, Level, Loading, Metric, Needs, Reason, Setup, Spoken,
+    Target, TargetError,
 };
 
 pub use super::remote::address::Address;
@@ -126,7 +126,7 @@ impl Target for SqlServer {
         if setup.emulation.is_some() {
             let words =
                 "the memory of a server that runs cannot be on emulated nodes: leave out --emulate";
-            return Err(TargetError::NotHere(words.into()));
+            return Err(TargetError::NotHere(Code::NotEmulated.because(words)));
         }
         attached::open(address, own, setup, heard)
     }
@@ -187,5 +187,7 @@ fn without_workers_in_place(comparison: &Comparison) -> Option<Reason> {
     let level = comparison.levels.iter().find(is_placed)?;
     let name = &level.name;
     let why = "SQL Server's are its schedulers' to choose; MAXDOP alone is ours";
-    Some(format!("the level '{name}' places parallel workers, and {why}").into())
+    Some(
+        Code::Unsupported.because(format!("the level '{name}' places parallel workers, and {why}")),
+    )
 }

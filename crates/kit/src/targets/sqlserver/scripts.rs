@@ -4,7 +4,7 @@
 //! Limits: no SQL Server could be installed where hopcost is made. What was never spoken to a server is
 //! *experimental*; `plan --sql` says of each whether that is so.
 
-use hopcost_core::Reason;
+use hopcost_core::{Code, Reason};
 
 /// A statement in a file of its own.
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +141,9 @@ pub fn sql(name: &str, version: &str) -> Result<&'static str, Reason> {
         is_named && script.is_for(year)
     };
     SCRIPTS.iter().find(is_meant).map(Script::sql).ok_or_else(|| {
-        format!("hopcost has no statement '{name}' for version {version} of SQL Server").into()
+        Code::WrongVersion.because(format!(
+            "hopcost has no statement '{name}' for version {version} of SQL Server"
+        ))
     })
 }
 

@@ -6,7 +6,7 @@
 //! Limits: experimental, as nothing of it could be tried on SQL Server itself. From 2016 on there are several, all of
 //! one node: what is near one of them may be far from another, and then there is no such CPU.
 
-use hopcost_core::{CpuId, CpuSet, Known, Machine, Reason};
+use hopcost_core::{Code, CpuId, CpuSet, Known, Machine, Reason};
 
 use super::wire::{Wire, WireError};
 
@@ -34,7 +34,9 @@ impl Post {
         writers: &[CpuId],
     ) -> Result<Self, Reason> {
         if writers.is_empty() {
-            return Err("the server does not tell where it writes its log".into());
+            return Err(
+                Code::NotPlaceable.because("the server does not tell where it writes its log")
+            );
         }
         let asked = match machine.cpu_distance(one, other) {
             Known::Is(class) => class,
@@ -44,9 +46,9 @@ impl Post {
         let as_asked = |cpu: &CpuId| writers.iter().all(|writer| is_so_far(*cpu, *writer));
         let none = || {
             let cpus: CpuSet = writers.iter().copied().collect();
-            format!(
+            Code::NoSuchDistance.because(format!(
                 "{asked}: no CPU here is that far from all that write the server's log, on CPU {cpus}"
-            )
+            ))
         };
         let cpu = machine.limits.cpus.iter().find(as_asked).ok_or_else(none)?;
         let in_place = machine.limits.cpus.iter().filter(|to| is_so_far(cpu, *to)).collect();

@@ -1,6 +1,6 @@
 //! Servers that are put together for a test, and what is read of them.
 
-use hopcost_core::{CpuId, Host, NodeId, SharedBytes, Threads};
+use hopcost_core::{Code, CpuId, Host, NodeId, SharedBytes, Threads};
 
 use super::*;
 
@@ -35,12 +35,12 @@ fn server(pid: u32, processes: Vec<Standing>) -> Located {
         pid: Known::Is(pid),
         data_directory: Known::Is(format!("/var/lib/postgresql/{pid}")),
         ports: Known::Is(BTreeSet::from([5432])),
-        sockets: Known::missing("not asked"),
+        sockets: Known::missing(Code::NotMeasured, "not asked"),
         began_s: Known::Is(1_795_218_590),
         host: Host {
             name: Known::Is("db1".to_owned()),
             known_by: Some("this host's own name"),
-            address: Known::missing("the server was not connected to"),
+            address: Known::missing(Code::NotAsked, "the server was not connected to"),
             is_here: Known::Is(true),
             because: None,
         },
@@ -120,9 +120,9 @@ fn what_is_refused_says_so_in_its_row() {
     let mut server = busy_server();
     let closed = "/proc/PID/maps may not be read by this user";
     for process in &mut server.processes[1..3] {
-        process.policy = Known::missing(closed);
-        process.private_by_node = Known::missing(closed);
-        process.shared_by_node = Known::missing(closed);
+        process.policy = Known::missing(Code::NotMeasured, closed);
+        process.private_by_node = Known::missing(Code::NotMeasured, closed);
+        process.shared_by_node = Known::missing(Code::NotMeasured, closed);
     }
     let text = text(vec![server], 120);
     let row = text.lines().find(|line| line.contains("checkpointer")).unwrap();
@@ -136,11 +136,11 @@ fn what_is_missing_of_all_is_said_once() {
     let mut server = busy_server();
     let none = "there is no /proc/PID/numa_maps: this kernel keeps no account of memory by node";
     for process in &mut server.processes {
-        process.policy = Known::missing(none);
-        process.private_by_node = Known::missing(none);
-        process.shared_by_node = Known::missing(none);
+        process.policy = Known::missing(Code::NotMeasured, none);
+        process.private_by_node = Known::missing(Code::NotMeasured, none);
+        process.shared_by_node = Known::missing(Code::NotMeasured, none);
     }
-    server.shared = Known::missing(none);
+    server.shared = Known::missing(Code::NotMeasured, none);
     let text = text(vec![server], 200);
     assert!(text.contains("where its memory lies is missing, because there is no"), "{text}");
     assert!(text.contains("policy, private, shared: missing, because there is no"), "{text}");
@@ -152,14 +152,14 @@ fn a_server_elsewhere_is_sent_for() {
     let mut server = busy_server();
     let away = "it runs on another host";
     for process in &mut server.processes {
-        process.cpus = Known::missing(away);
-        process.last_cpu = Known::missing(away);
-        process.node = Known::missing(away);
-        process.policy = Known::missing(away);
-        process.private_by_node = Known::missing(away);
-        process.shared_by_node = Known::missing(away);
+        process.cpus = Known::missing(Code::NotMeasured, away);
+        process.last_cpu = Known::missing(Code::NotMeasured, away);
+        process.node = Known::missing(Code::NotMeasured, away);
+        process.policy = Known::missing(Code::NotMeasured, away);
+        process.private_by_node = Known::missing(Code::NotMeasured, away);
+        process.shared_by_node = Known::missing(Code::NotMeasured, away);
     }
-    server.shared = Known::missing(away);
+    server.shared = Known::missing(Code::NotMeasured, away);
     server.host = Host {
         name: Known::Is("db2".to_owned()),
         known_by: Some("its /etc/hostname, by pg_read_file"),
@@ -196,7 +196,10 @@ fn threads_stand_below_their_process() {
     database.shared_by_node = Known::Is(BytesByNode::new());
     let server = Located {
         name: "MySQL".to_owned(),
-        version: Known::missing("only the server itself could tell, and it is not asked"),
+        version: Known::missing(
+            Code::NotTold,
+            "only the server itself could tell, and it is not asked",
+        ),
         ports: Known::Is(BTreeSet::from([3306, 33060])),
         shared: Known::Is(SharedBytes { bytes: Known::Is(0), by_node: BytesByNode::new() }),
         ..server(300, vec![database])
@@ -245,8 +248,10 @@ fn shared_memory_of_unknown_size_is_what_is_touched() {
         text.contains("its shared memory, 400 MiB (100 MiB of it touched), lies on node 1"),
         "{text}"
     );
-    server.shared =
-        Known::Is(SharedBytes { bytes: Known::missing("closed"), by_node: on(&[(1, 100)]) });
+    server.shared = Known::Is(SharedBytes {
+        bytes: Known::missing(Code::NotMeasured, "closed"),
+        by_node: on(&[(1, 100)]),
+    });
     let text = sentence(&server);
     assert!(text.contains("its shared memory, 100 MiB of it touched, lies on node 1"), "{text}");
 }
@@ -256,11 +261,11 @@ fn what_is_not_seen_is_said_once() {
     let mut server = busy_server();
     let unseen = "its processes are not seen from here";
     for process in &mut server.processes {
-        process.cpus = Known::missing(unseen);
-        process.private_by_node = Known::missing(unseen);
-        process.shared_by_node = Known::missing(unseen);
+        process.cpus = Known::missing(Code::NotMeasured, unseen);
+        process.private_by_node = Known::missing(Code::NotMeasured, unseen);
+        process.shared_by_node = Known::missing(Code::NotMeasured, unseen);
     }
-    server.shared = Known::missing(unseen);
+    server.shared = Known::missing(Code::NotMeasured, unseen);
     let text = text(vec![server], 120).replace('\n', " ");
     assert!(
         text.contains(&format!("6 processes; where they stand is missing, because {unseen}")),

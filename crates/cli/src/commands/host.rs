@@ -1,0 +1,55 @@
+//! Which host this is, and what may explain its figures: kept with each run.
+
+use hopcost_core::{Code, Known, Machine};
+use hopcost_kit::checks::{self, Surroundings};
+use hopcost_store::{Key, Whose, host_key};
+use hopcost_sys::traits::{self, Traits};
+use hopcost_sys::{Root, clock};
+
+/// This host.
+pub struct Host {
+    /// What tells it from others; none where an image's machine id is that of all its containers.
+    pub key: Option<Key>,
+    pub boot_id: String,
+    pub begun_ns: u64,
+    pub traits: Traits,
+}
+
+impl Host {
+    pub fn read(machine: &Machine) -> Self {
+        let root = Root::live();
+        let has_id_of_its_own = machine.virtualization.container.get().is_none();
+        let id = root.text("etc/machine-id").ok().filter(|id| has_id_of_its_own && !id.is_empty());
+        Self {
+            key: id.map(|id| host_key(&id)),
+            boot_id: root.text("proc/sys/kernel/random/boot_id").ok().unwrap_or_default(),
+            begun_ns: clock::unix_nanoseconds(),
+            traits: traits_of(&root, machine),
+        }
+    }
+
+    /// Was this run begun here? Of one that was kept before hosts had keys its host's name and its machine tell.
+    pub fn is_where(&self, run: &Whose, machine: &Machine) -> bool {
+        match (&run.host_key, &self.key) {
+            (Some(of_run), Some(own)) => of_run == own,
+            _ => {
+                run.host.as_ref() == machine.host.get()
+                    && super::baseline::is_same_machine(&run.machine, machine)
+            }
+        }
+    }
+}
+
+/// With what the doctor sees at a glance: it takes a second to see who is at work, and a run finds that out itself.
+fn traits_of(root: &Root, machine: &Machine) -> Traits {
+    let mut traits = traits::read(root);
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    traits.insert("hopcost".to_owned(), Known::Is(version));
+    let activity =
+        Known::missing(Code::NotMeasured, "a run does not watch who is at work before it");
+    for finding in checks::examine_all(&Surroundings { root, machine, activity }) {
+        let told = format!("{}: {}", finding.severity, finding.seen);
+        traits.insert(format!("doctor.{}", finding.check), Known::Is(told));
+    }
+    traits
+}

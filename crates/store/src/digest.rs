@@ -1,0 +1,104 @@
+//! What tells hosts and runs apart wherever their stores are copied to. Nothing in it is random.
+
+use ring::digest::{Context, SHA256};
+
+/// The first half of a SHA-256: enough for what nobody forges.
+pub type Key = [u8; 16];
+
+/// The digest of some parts, each told from the next by its length.
+pub fn of_parts(parts: &[&[u8]]) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    for part in parts {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part);
+    }
+    let mut digest = [0; 32];
+    digest.copy_from_slice(context.finish().as_ref());
+    digest
+}
+
+fn key(parts: &[&[u8]]) -> Key {
+    let mut key = [0; 16];
+    key.copy_from_slice(&of_parts(parts)[..16]);
+    key
+}
+
+/// The key of the host with this machine id, which itself is not kept.
+pub fn host_key(machine_id: &str) -> Key {
+    key(&[b"hopcost host 1", machine_id.trim().as_bytes()])
+}
+
+/// What is known of a run when it begins.
+#[derive(Debug)]
+pub struct Begin<'a> {
+    pub host_key: Option<Key>,
+    pub boot_id: &'a str,
+    /// Nanoseconds since 1970.
+    pub begun_ns: u64,
+    pub experiment: &'a str,
+    pub identity: &'a str,
+    pub seed: u64,
+}
+
+impl Begin<'_> {
+    /// The run's own number among all of all hosts.
+    pub fn uid(&self) -> Key {
+        key(&[
+            b"hopcost run 1",
+            self.host_key.as_ref().map_or(&[][..], |key| key),
+            self.boot_id.as_bytes(),
+            &self.begun_ns.to_be_bytes(),
+            self.experiment.as_bytes(),
+            self.identity.as_bytes(),
+            &self.seed.to_be_bytes(),
+        ])
+    }
+}
+
+/// What is kept of a run that began before runs had numbers of their own.
+#[derive(Debug)]
+pub struct Older {
+    pub host: Option<String>,
+    pub machine: String,
+    pub number: i64,
+    pub begun_s: i64,
+    pub experiment: String,
+    pub seed: i64,
+}
+
+impl Older {
+    /// The same wherever the file was copied.
+    pub fn uid(&self) -> Key {
+        key(&[
+            b"hopcost run 0",
+            self.host.as_deref().unwrap_or_default().as_bytes(),
+            self.machine.as_bytes(),
+            &self.number.to_be_bytes(),
+            &self.begun_s.to_be_bytes(),
+            self.experiment.as_bytes(),
+            &self.seed.to_be_bytes(),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_told_apart_and_white_space_around_an_id_is_not() {
+        assert_ne!(of_parts(&[b"ab", b"c"]), of_parts(&[b"a", b"bc"]));
+        assert_eq!(host_key("abc\n"), host_key("abc"));
+        assert_ne!(host_key("abc"), host_key("abd"));
+        let begin = |begun_ns| Begin {
+            host_key: Some(host_key("abc")),
+            boot_id: "boot",
+            begun_ns,
+            experiment: "x",
+            identity: "{}",
+            seed: 1,
+        };
+        assert_ne!(begin(1).uid(), begin(2).uid());
+        assert_eq!(begin(1).uid(), begin(1).uid());
+    }
+}
