@@ -87,7 +87,12 @@ fn experiments() -> String {
     );
     table(&mut out, "target", "what it is", TARGETS.iter().map(|t| (t.name(), t.about())));
     table(&mut out, "data set", "what it is", DATASETS.iter().map(|d| (d.name(), d.about())));
-    table(&mut out, "workload", "what it is", WORKLOADS.iter().map(|w| (w.name(), w.about())));
+    table(
+        &mut out,
+        "workload",
+        "what it is",
+        WORKLOADS.iter().map(|w| (w.info().name, w.info().about)),
+    );
     table(&mut out, "probe", "what it answers", PROBES.iter().map(|p| (p.name(), p.question())));
     list(&mut out, "Published figures", published::names());
     out.push_str("What `--set KEY=VALUE` changes of a comparison, for one run:\n\n");

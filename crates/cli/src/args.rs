@@ -328,7 +328,7 @@ pub struct DriveArgs {
     pub target: String,
     /// What to ask it, unless --file or --builtin says it
     #[arg(long, value_name = "NAME")]
-    #[arg(value_parser = PossibleValuesParser::new(WORKLOADS.iter().map(|w| w.name())))]
+    #[arg(value_parser = PossibleValuesParser::new(WORKLOADS.iter().map(|w| w.info().name)))]
     pub workload: Option<String>,
     #[command(flatten)]
     pub own: OwnArgs,

@@ -77,4 +77,7 @@ pub use target::{
 };
 pub use verdict::Verdict;
 pub use whereabouts::{BytesByNode, Host, Located, SharedBytes, Standing, Threads, Whereabouts};
-pub use workload::{Filling, Request, Requests, Shape, Statement, Stream, Workload};
+pub use workload::{
+    Effect, Filling, Request, Requests, Shape, Statement, Stream, Workload, WorkloadInfo,
+    WorkloadSpec,
+};

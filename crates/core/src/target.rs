@@ -19,7 +19,7 @@ use crate::machine::Machine;
 use crate::metric::{Checks, Metric};
 use crate::observer::Reading;
 use crate::proof::{Locality, PageSize};
-use crate::workload::{Request, Shape, Workload};
+use crate::workload::{Request, Shape, Workload, WorkloadSpec};
 
 /// What a target is to bring up.
 #[derive(Clone)]
@@ -51,6 +51,13 @@ pub struct Setup<'a> {
     /// Writes down, for whoever has to clear up after a kill, that something is about to be made in a
     /// place that is not ours.
     pub promise: &'a dyn Fn() -> Result<(), String>,
+}
+
+impl Setup<'_> {
+    /// What is to be known of what will be asked.
+    pub fn spec(&self) -> WorkloadSpec {
+        self.workload.spec(self.shape)
+    }
 }
 
 /// A copy of the data: where, and by whose decision.

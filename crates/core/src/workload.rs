@@ -31,6 +31,13 @@ pub struct Statement {
     pub script: Option<&'static [(&'static str, &'static str)]>,
 }
 
+impl Statement {
+    /// One that is compiled once.
+    pub const fn of(name: &'static str, sql: &'static str, arguments: usize) -> Self {
+        Self { name, sql, arguments, recompile: false, script: None }
+    }
+}
+
 /// How a workload fills tables with rows of its own, where it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filling {
@@ -81,38 +88,70 @@ pub trait Requests: Send {
     fn next(&mut self) -> Request;
 }
 
-/// A workload. A new one is one file in the kit.
-pub trait Workload: Sync {
+/// What a workload is called, and what it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkloadInfo {
     /// Its name in experiment files and on the command line.
-    fn name(&self) -> &'static str;
-
+    pub name: &'static str,
     /// What it is, in one line.
-    fn about(&self) -> &'static str;
+    pub about: &'static str,
+    /// Which tables of its data set it reads, by name; none if it needs no data.
+    pub tables: &'static [&'static str],
+}
 
-    /// Which tables of its data set it reads, by name; none where it needs no data.
-    fn tables(&self) -> &'static [&'static str];
+/// What calls leave behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    Reads,
+    /// What the statement itself writes.
+    Writes,
+    /// Rows, in tables that it fills itself.
+    Fills(Filling),
+}
 
-    /// Its statements for this shape of data.
-    fn statements(&self, shape: Shape) -> Vec<Statement>;
+impl Effect {
+    /// How tables are filled, if they are.
+    pub const fn filling(self) -> Option<Filling> {
+        match self {
+            Self::Fills(filling) => Some(filling),
+            Self::Reads | Self::Writes => None,
+        }
+    }
+}
 
+/// All that is to be known of a workload before the first call, for data of one shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadSpec {
+    /// Its statements; requests name them by position.
+    pub statements: Vec<Statement>,
     /// How many calls make one whole query.
-    fn calls_per_query(&self, shape: Shape) -> u64;
-
+    pub calls_per_query: u64,
     /// Bytes of scratch memory that one call takes.
-    fn scratch_bytes(&self, shape: Shape) -> u64;
+    pub scratch_bytes: u64,
+    /// What its calls leave behind.
+    pub effect: Effect,
+}
+
+impl WorkloadSpec {
+    /// Of a workload that only reads: each call a whole query, and no scratch memory.
+    pub const fn of(statements: Vec<Statement>) -> Self {
+        Self { statements, calls_per_query: 1, scratch_bytes: 0, effect: Effect::Reads }
+    }
+}
+
+/// A workload. A new one is one file in the kit.
+///
+/// Nothing here has a default: what stands around another workload passes on all of it.
+pub trait Workload: Sync {
+    /// What it is called, and what it needs.
+    fn info(&self) -> &WorkloadInfo;
+
+    /// All that is to be known before the first call.
+    fn spec(&self, shape: Shape) -> WorkloadSpec;
 
     /// The requests of a stream.
     fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests>;
-
-    /// Does none of its calls leave anything behind?
-    fn only_reads(&self) -> bool {
-        true
-    }
-
-    /// How it fills tables; none where it only reads, or leaves that to the target.
-    fn filling(&self, _shape: Shape) -> Option<Filling> {
-        None
-    }
 
     /// Was the same work done? Else what was wrong.
     fn check(&self, shape: Shape, request: &Request, answer: &Answer) -> Result<(), Reason>;

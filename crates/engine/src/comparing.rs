@@ -12,10 +12,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    Answer, BlockRecord, Comparison, CpuId, CpuSet, Disturbance, Filling, Histogram, Instance,
-    Known, Load, Locality, Look, Machine, Metric, Nature, Observation, Observer, Phase, Reading,
-    Reason, Request, Requests, Scope, Seeming, Shape, Statement, Stream, TargetError, Trial,
-    Watching, Window, Workload,
+    Answer, BlockRecord, Comparison, CpuId, CpuSet, Disturbance, Histogram, Instance, Known, Load,
+    Locality, Look, Machine, Metric, Nature, Observation, Observer, Phase, Reading, Reason,
+    Request, Requests, Scope, Seeming, Shape, Stream, TargetError, Trial, Watching, Window,
+    Workload, WorkloadInfo, WorkloadSpec,
 };
 use hopcost_sys::clock;
 use hopcost_sys::hotplug::Hotplug;
@@ -404,42 +404,17 @@ pub fn harness_ns_per_call(
 /// A workload whose answers nobody looks at: those of a database that does nothing are all wrong.
 struct Unchecked<'a>(&'a dyn Workload);
 
-#[deny(clippy::missing_trait_methods)] // what is not passed on is answered for another workload
 impl Workload for Unchecked<'_> {
-    fn name(&self) -> &'static str {
-        self.0.name()
+    fn info(&self) -> &WorkloadInfo {
+        self.0.info()
     }
 
-    fn about(&self) -> &'static str {
-        self.0.about()
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        self.0.tables()
-    }
-
-    fn statements(&self, shape: Shape) -> Vec<Statement> {
-        self.0.statements(shape)
-    }
-
-    fn calls_per_query(&self, shape: Shape) -> u64 {
-        self.0.calls_per_query(shape)
-    }
-
-    fn scratch_bytes(&self, shape: Shape) -> u64 {
-        self.0.scratch_bytes(shape)
+    fn spec(&self, shape: Shape) -> WorkloadSpec {
+        self.0.spec(shape)
     }
 
     fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests> {
         self.0.requests(shape, stream)
-    }
-
-    fn only_reads(&self) -> bool {
-        self.0.only_reads()
-    }
-
-    fn filling(&self, shape: Shape) -> Option<Filling> {
-        self.0.filling(shape)
     }
 
     fn check(&self, _: Shape, _: &Request, _: &Answer) -> Result<(), Reason> {

@@ -2,7 +2,7 @@
 //! all of them before the first call.
 
 use hopcost_core::{
-    Answer, Filling, Reason, Request, Requests, Shape, Statement, Stream, Workload,
+    Answer, Reason, Request, Requests, Shape, Stream, Workload, WorkloadInfo, WorkloadSpec,
 };
 
 /// One of several workloads, among whose statements it finds its own.
@@ -24,34 +24,22 @@ impl<'a> Variant<'a> {
 
     /// How many statements stand before the first one of its own.
     fn before(&self, shape: Shape) -> usize {
-        self.all[..self.which].iter().map(|workload| workload.statements(shape).len()).sum()
+        self.all[..self.which].iter().map(|workload| workload.spec(shape).statements.len()).sum()
     }
 }
 
-#[deny(clippy::missing_trait_methods)] // what is not passed on is answered for another workload
 impl Workload for Variant<'_> {
-    fn name(&self) -> &'static str {
-        self.own().name()
+    fn info(&self) -> &WorkloadInfo {
+        self.own().info()
     }
 
-    fn about(&self) -> &'static str {
-        self.own().about()
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        self.own().tables()
-    }
-
-    fn statements(&self, shape: Shape) -> Vec<Statement> {
-        self.all.iter().flat_map(|workload| workload.statements(shape)).collect()
-    }
-
-    fn calls_per_query(&self, shape: Shape) -> u64 {
-        self.own().calls_per_query(shape)
-    }
-
-    fn scratch_bytes(&self, shape: Shape) -> u64 {
-        self.all.iter().map(|workload| workload.scratch_bytes(shape)).max().unwrap_or(0)
+    fn spec(&self, shape: Shape) -> WorkloadSpec {
+        let all: Vec<WorkloadSpec> = self.all.iter().map(|workload| workload.spec(shape)).collect();
+        WorkloadSpec {
+            scratch_bytes: all.iter().map(|spec| spec.scratch_bytes).max().unwrap_or(0),
+            statements: all.into_iter().flat_map(|spec| spec.statements).collect(),
+            ..self.own().spec(shape)
+        }
     }
 
     fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests> {
@@ -60,14 +48,6 @@ impl Workload for Variant<'_> {
             0 => own,
             before => Box::new(Shifted { own, before }),
         }
-    }
-
-    fn only_reads(&self) -> bool {
-        self.own().only_reads()
-    }
-
-    fn filling(&self, shape: Shape) -> Option<Filling> {
-        self.own().filling(shape)
     }
 
     fn check(&self, shape: Shape, request: &Request, answer: &Answer) -> Result<(), Reason> {
@@ -91,6 +71,8 @@ impl Requests for Shifted {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use hopcost_core::{Effect, Filling, Statement};
+
     use super::*;
     use hopcost_core::Code;
 
@@ -106,46 +88,21 @@ pub(crate) mod tests {
     }
 
     impl Workload for Writes {
-        fn name(&self) -> &'static str {
-            "writes"
+        fn info(&self) -> &WorkloadInfo {
+            &WorkloadInfo { name: "writes", about: "leaves rows behind", tables: &["t"] }
         }
 
-        fn about(&self) -> &'static str {
-            "leaves rows behind"
-        }
-
-        fn tables(&self) -> &'static [&'static str] {
-            &["t"]
-        }
-
-        fn statements(&self, _: Shape) -> Vec<Statement> {
-            vec![Statement {
-                name: "insert",
-                sql: "INSERT",
-                arguments: 0,
-                recompile: false,
-                script: None,
-            }]
-        }
-
-        fn calls_per_query(&self, shape: Shape) -> u64 {
-            shape.rows + 1
-        }
-
-        fn scratch_bytes(&self, shape: Shape) -> u64 {
-            shape.rows + 2
+        fn spec(&self, shape: Shape) -> WorkloadSpec {
+            WorkloadSpec {
+                statements: vec![Statement::of("insert", "INSERT", 0)],
+                calls_per_query: shape.rows + 1,
+                scratch_bytes: shape.rows + 2,
+                effect: Effect::Fills(Filling::Bulk(5)),
+            }
         }
 
         fn requests(&self, _: Shape, _: Stream) -> Box<dyn Requests> {
             Box::new(Zero)
-        }
-
-        fn only_reads(&self) -> bool {
-            false
-        }
-
-        fn filling(&self, _: Shape) -> Option<Filling> {
-            Some(Filling::Bulk(5))
         }
 
         fn check(&self, _: Shape, _: &Request, _: &Answer) -> Result<(), Reason> {
@@ -157,14 +114,8 @@ pub(crate) mod tests {
     pub(crate) fn assert_forwards(around: &dyn Workload, inner: &dyn Workload) {
         let shape = Shape { rows: 40, sliced: true };
         let stream = Stream { number: 0, of: 1, seed: 1 };
-        assert_eq!(around.name(), inner.name());
-        assert_eq!(around.about(), inner.about());
-        assert_eq!(around.tables(), inner.tables());
-        assert_eq!(around.statements(shape), inner.statements(shape));
-        assert_eq!(around.calls_per_query(shape), inner.calls_per_query(shape));
-        assert_eq!(around.scratch_bytes(shape), inner.scratch_bytes(shape));
-        assert_eq!(around.only_reads(), inner.only_reads());
-        assert_eq!(around.filling(shape), inner.filling(shape));
+        assert_eq!(around.info(), inner.info());
+        assert_eq!(around.spec(shape), inner.spec(shape));
         let next = |of: &dyn Workload| of.requests(shape, stream).next();
         assert_eq!(next(around), next(inner));
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hopcost_core::{
     Answer, Binding, CallError, Code, Comparison, Counted, CpuId, CpuSet, Effort, Histogram,
     Instance, Known, Load, Locality, Look, Open, Reason, Request, Requests, Response, Scale, Seat,
-    Session, Shape, Statement, Stream, TargetError, Workload,
+    Session, Shape, Stream, TargetError, Workload, WorkloadInfo, WorkloadSpec,
 };
 use hopcost_engine::Silent;
 use hopcost_engine::comparing::Bench;
@@ -83,28 +83,12 @@ impl Requests for Next {
 }
 
 impl Workload for Numbers {
-    fn name(&self) -> &'static str {
-        "numbers"
+    fn info(&self) -> &WorkloadInfo {
+        &WorkloadInfo { name: "numbers", about: "numbers", tables: &[] }
     }
 
-    fn about(&self) -> &'static str {
-        "numbers"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn statements(&self, _: Shape) -> Vec<Statement> {
-        Vec::new()
-    }
-
-    fn calls_per_query(&self, _: Shape) -> u64 {
-        1
-    }
-
-    fn scratch_bytes(&self, _: Shape) -> u64 {
-        0
+    fn spec(&self, _: Shape) -> WorkloadSpec {
+        WorkloadSpec::of(Vec::new())
     }
 
     fn requests(&self, _: Shape, _: Stream) -> Box<dyn Requests> {

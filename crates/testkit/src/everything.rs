@@ -2,40 +2,29 @@
 
 use hopcost_core::{
     Answer, Dataset, Kind, Reason, Request, Requests, Row, RowSink, Session, Shape, Statement,
-    Stream, Table, Workload,
+    Stream, Table, Workload, WorkloadInfo, WorkloadSpec,
 };
 
 /// All rows of all tables of a data set.
 pub struct Everything(Vec<Table>);
 
 impl Workload for Everything {
-    fn name(&self) -> &'static str {
-        "everything"
+    fn info(&self) -> &WorkloadInfo {
+        let tables = self.0.iter().map(|table| table.name).collect::<Vec<_>>().leak();
+        Box::leak(Box::new(WorkloadInfo {
+            name: "everything",
+            about: "all rows of all tables",
+            tables,
+        }))
     }
 
-    fn about(&self) -> &'static str {
-        "all rows of all tables"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        self.0.iter().map(|table| table.name).collect::<Vec<_>>().leak()
-    }
-
-    fn statements(&self, _: Shape) -> Vec<Statement> {
+    fn spec(&self, _: Shape) -> WorkloadSpec {
         let statement = |table: &Table| {
             let columns: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
             let sql = format!("SELECT {} FROM {}", columns.join(", "), table.name).leak();
-            Statement { name: table.name, sql, arguments: 0, recompile: false, script: None }
+            Statement::of(table.name, sql, 0)
         };
-        self.0.iter().map(statement).collect()
-    }
-
-    fn calls_per_query(&self, _: Shape) -> u64 {
-        1
-    }
-
-    fn scratch_bytes(&self, _: Shape) -> u64 {
-        0
+        WorkloadSpec::of(self.0.iter().map(statement).collect())
     }
 
     fn requests(&self, _: Shape, _: Stream) -> Box<dyn Requests> {

@@ -22,7 +22,7 @@ pub fn dataset(name: &str) -> &'static dyn Dataset {
 }
 
 pub fn workload(name: &str) -> &'static dyn Workload {
-    *WORKLOADS.iter().find(|workload| workload.name() == name).unwrap()
+    *WORKLOADS.iter().find(|workload| workload.info().name == name).unwrap()
 }
 
 pub fn machine() -> &'static Machine {

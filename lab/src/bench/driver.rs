@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use hopcost_core::{
     Answer, Dataset, Instance, Machine, NodeId, Reason, Request, Requests, Row, Seat, Setup, Shape,
-    Statement, Stream, Target, Workload,
+    Statement, Stream, Target, Workload, WorkloadInfo, WorkloadSpec,
 };
 use hopcost_engine::comparing::harness_ns_per_call;
 use hopcost_engine::plan::Placement;
@@ -63,7 +63,7 @@ pub fn run(rounds: usize) -> Result<u8> {
 fn null_calls(table: &mut Table, rounds: usize) -> Result<()> {
     let machine = topology::read(&Root::live());
     let null = TARGETS.iter().find(|target| target.name() == "null").context("no null target")?;
-    let workload = WORKLOADS.iter().find(|workload| workload.name() == "null_call");
+    let workload = WORKLOADS.iter().find(|workload| workload.info().name == "null_call");
     let workload = *workload.context("no workload null_call")?;
     let shape = Shape { rows: 1, sliced: false };
     let setup = Setup {
@@ -105,35 +105,25 @@ const SCAN: &str = "SELECT count(*), sum(length(filler)) FROM tran_stats \
 
 /// The two queries; this program asks them itself.
 struct Slices {
-    tables: &'static [&'static str],
+    info: WorkloadInfo,
+}
+
+impl Slices {
+    const fn of(tables: &'static [&'static str]) -> Self {
+        let about = "slices of a reporting query and of a scan";
+        Self { info: WorkloadInfo { name: "slices", about, tables } }
+    }
 }
 
 impl Workload for Slices {
-    fn name(&self) -> &'static str {
-        "slices"
+    fn info(&self) -> &WorkloadInfo {
+        &self.info
     }
 
-    fn about(&self) -> &'static str {
-        "slices of a reporting query and of a scan"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        self.tables
-    }
-
-    fn statements(&self, _shape: Shape) -> Vec<Statement> {
-        let statement =
-            |(name, sql)| Statement { name, sql, arguments: 2, recompile: false, script: None };
-        let all = [("slice", SLICE), ("scan", SCAN)].map(statement).to_vec();
-        if self.tables.len() == 2 { all } else { Vec::new() }
-    }
-
-    fn calls_per_query(&self, _shape: Shape) -> u64 {
-        1
-    }
-
-    fn scratch_bytes(&self, _shape: Shape) -> u64 {
-        0
+    fn spec(&self, _: Shape) -> WorkloadSpec {
+        let all = [("slice", SLICE), ("scan", SCAN)].map(|(name, sql)| Statement::of(name, sql, 2));
+        let is_asked = self.info.tables.len() == 2;
+        WorkloadSpec::of(if is_asked { all.to_vec() } else { Vec::new() })
     }
 
     fn requests(&self, _shape: Shape, _stream: Stream) -> Box<dyn Requests> {
@@ -181,7 +171,7 @@ fn setup<'a>(
 /// anew: where their memory comes to lie decides over a percent, either way.
 fn counters(table: &mut Table, dir: &Path, rounds: usize) -> Result<()> {
     let machine = topology::read(&Root::live());
-    let workload = Slices { tables: &["tran_stats", "dimension"] };
+    let workload = Slices::of(&["tran_stats", "dimension"]);
     let setup = setup(&machine, &workload, QUERIED_ROWS, dir)?;
     let file = sqlite::file(&setup, &mut |_| true)?;
     let cpu = affinity::mask()?.last().context("no CPU to stand on")?;
@@ -294,7 +284,7 @@ fn loading(table: &mut Table, dir: &Path, rounds: usize) -> Result<()> {
         return Ok(());
     }
     let machine = topology::read(&Root::live());
-    let workload = Slices { tables: &["tran_stats"] };
+    let workload = Slices::of(&["tran_stats"]);
     let ours = dir.join("ours");
     let setup = setup(&machine, &workload, LOADED_ROWS, &ours)?;
     let built = sqlite::file(&setup, &mut |_| true)?;

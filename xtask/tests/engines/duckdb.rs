@@ -61,7 +61,7 @@ fn answers(instance: &dyn Instance, setup: &Setup<'_>) -> Vec<Answer> {
         let request = requests.next();
         let answer = session.execute(&request).unwrap();
         let checked = setup.workload.check(setup.shape, &request, &answer);
-        checked.unwrap_or_else(|why| panic!("{}: {why}", setup.workload.name()));
+        checked.unwrap_or_else(|why| panic!("{}: {why}", setup.workload.info().name));
         answer
     });
     let answers = answers.collect();
@@ -85,7 +85,7 @@ fn every_question_is_answered_as_by_sqlite() {
         let answered = answers(&*instance, &setup);
         assert!(!instance.workers().is_empty());
         let plans = instance.plans().unwrap_or_else(|why| panic!("{name}: {why}"));
-        assert_eq!(plans.len(), setup.workload.statements(setup.shape).len());
+        assert_eq!(plans.len(), setup.spec().statements.len());
         assert_eq!(plans, instance.plans().unwrap(), "{name}");
         instance.close().unwrap();
         let sqlite = open("sqlite", &plain).unwrap();

@@ -41,7 +41,7 @@ fn opened(
     let cache = kept();
     let setup = Setup { sessions: 1, ..named::setup(dataset, workload, rows, address, cache) };
     let opened = named::open(engine, &setup);
-    opened.unwrap_or_else(|why| panic!("{engine}, {}: {why}", workload.name()))
+    opened.unwrap_or_else(|why| panic!("{engine}, {}: {why}", workload.info().name))
 }
 
 fn seat() -> Seat {
@@ -74,7 +74,7 @@ fn tables(
     let (everything, _) = Everything::of(dataset, rows);
     let instance = opened(engine, dataset, &everything, rows);
     let mut session = instance.session(seat()).unwrap();
-    let statements = everything.statements(Shape { rows, sliced: true });
+    let statements = everything.spec(Shape { rows, sliced: true }).statements;
     let asked = statements.iter().enumerate().map(|(statement, table)| {
         let request = Request { statement, arguments: [0; 4] };
         (table.name, session.execute(&request).unwrap())

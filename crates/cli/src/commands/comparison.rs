@@ -301,7 +301,7 @@ fn is_subject_of(comparison: &mut Comparison, own: &Own) -> Result<(), Failure> 
     // Two runs are only equal if their scripts are.
     let shape = Shape { rows: 1, sliced: false };
     let mut digest = Answer::default();
-    for statement in own.statements(shape) {
+    for statement in own.spec(shape).statements {
         digest.add(Row::new().text(statement.name).text(statement.sql));
         for (name, value) in statement.script.unwrap_or_default() {
             digest.add(Row::new().text(name).text(value));
@@ -314,7 +314,9 @@ fn is_subject_of(comparison: &mut Comparison, own: &Own) -> Result<(), Failure> 
 
 fn workloads(comparison: &Comparison) -> Result<Vec<Variant<'static>>, Failure> {
     let of_level = |level: &Level| {
-        by_name("workload", WORKLOADS, comparison.workload_of(level), <dyn Workload>::name)
+        by_name("workload", WORKLOADS, comparison.workload_of(level), |workload| {
+            workload.info().name
+        })
     };
     let all: Vec<_> = comparison.levels.iter().map(of_level).collect::<Result<_, _>>()?;
     // Statements that all levels share are known to the database once.

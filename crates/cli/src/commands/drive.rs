@@ -93,7 +93,7 @@ fn named(name: Option<&str>) -> Result<&'static dyn Workload, Failure> {
         let words = "what to ask? --workload NAME, --file SCRIPT or --builtin NAME";
         return Err(Failure::usage(words));
     };
-    let found = WORKLOADS.iter().find(|workload| workload.name() == name);
+    let found = WORKLOADS.iter().find(|workload| workload.info().name == name);
     found.copied().ok_or_else(|| Failure::usage(format!("there is no workload '{name}'")))
 }
 
@@ -101,7 +101,7 @@ fn named(name: Option<&str>) -> Result<&'static dyn Workload, Failure> {
 fn dataset_of(workload: &dyn Workload) -> Result<&'static dyn Dataset, Failure> {
     let has_all = |dataset: &&&dyn Dataset| {
         let tables = dataset.tables(1);
-        workload.tables().iter().all(|name| tables.iter().any(|table| table.name == *name))
+        workload.info().tables.iter().all(|name| tables.iter().any(|table| table.name == *name))
     };
     // Where none is needed, that with the fewest.
     let fewest = DATASETS.iter().filter(has_all).min_by_key(|dataset| dataset.tables(1).len());
@@ -174,7 +174,7 @@ impl Driving<'_> {
             version: 1,
             target: url,
             identity,
-            workload: self.base.workload.name(),
+            workload: self.base.workload.info().name,
             clients: self.args.clients,
             threads: self.threads(cpus),
             seconds: driven.seconds,

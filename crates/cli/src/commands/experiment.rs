@@ -43,7 +43,7 @@ fn read(name: &str, place: &str, text: &str) -> Result<Experiment, Failure> {
     let probes: Vec<&str> = PROBES.iter().map(|probe| probe.name()).collect();
     let datasets: Vec<&str> = DATASETS.iter().map(|dataset| dataset.name()).collect();
     let targets: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
-    let workloads: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name()).collect();
+    let workloads: Vec<&str> = WORKLOADS.iter().map(|workload| workload.info().name).collect();
     let published: Vec<&str> = published::names().collect();
     let known = Vocabulary {
         targets: &targets,

@@ -32,7 +32,7 @@ pub fn run() -> Result<Exit, Failure> {
     }
     out.push_str("\nworkloads\n");
     for workload in WORKLOADS {
-        line(&mut out, workload.name(), workload.about());
+        line(&mut out, workload.info().name, workload.info().about);
     }
     out.push_str("\nobservers\n");
     for observer in OBSERVERS {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use hopcost_core::{
-    Answer, Dataset, Instance, Machine, Reason, Request, Requests, Setup, Shape, Statement, Stream,
-    Target, Workload,
+    Answer, Dataset, Instance, Machine, Reason, Request, Requests, Setup, Shape, Stream, Target,
+    Workload, WorkloadInfo, WorkloadSpec,
 };
 use hopcost_kit::datasets::DATASETS;
 use hopcost_sys::promises::Promise;
@@ -37,7 +37,9 @@ pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let (target, address) = target(&args.target, args.data.duckdb_lib.as_deref())?;
     let named = DATASETS.iter().find(|dataset| dataset.name() == args.dataset);
     let dataset = *named.ok_or_else(|| Failure::usage("there is no such data set"))?;
-    let all = All(dataset.tables(1).iter().map(|table| table.name).collect::<Vec<_>>().leak());
+    let tables = dataset.tables(1).iter().map(|table| table.name).collect::<Vec<_>>().leak();
+    let about = "asks for nothing, and needs all tables";
+    let all = All(WorkloadInfo { name: "nothing", about, tables });
     let machine = topology::read(&Root::live());
     let base = Base {
         target,
@@ -178,31 +180,15 @@ impl Opened {
 }
 
 /// Asks for nothing, and needs everything.
-struct All(&'static [&'static str]);
+struct All(WorkloadInfo);
 
 impl Workload for All {
-    fn name(&self) -> &'static str {
-        "nothing"
+    fn info(&self) -> &WorkloadInfo {
+        &self.0
     }
 
-    fn about(&self) -> &'static str {
-        "asks for nothing, and needs all tables"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        self.0
-    }
-
-    fn statements(&self, _: Shape) -> Vec<Statement> {
-        Vec::new()
-    }
-
-    fn calls_per_query(&self, _: Shape) -> u64 {
-        1
-    }
-
-    fn scratch_bytes(&self, _: Shape) -> u64 {
-        0
+    fn spec(&self, _: Shape) -> WorkloadSpec {
+        WorkloadSpec::of(Vec::new())
     }
 
     fn requests(&self, _: Shape, _: Stream) -> Box<dyn Requests> {

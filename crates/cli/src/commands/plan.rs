@@ -135,10 +135,10 @@ fn database(
 /// What is asked of which data.
 fn data(prepared: &Prepared<'_>) -> String {
     let (shape, workload) = (prepared.shape, &prepared.comparison.workload);
-    if prepared.baseline().tables().is_empty() {
+    if prepared.baseline().info().tables.is_empty() {
         return format!("none, {workload}");
     }
-    let how = match (prepared.baseline().calls_per_query(shape), shape.sliced) {
+    let how = match (prepared.baseline().spec(shape).calls_per_query, shape.sliced) {
         (1, true) => "",
         (_, true) => " slice by slice",
         (_, false) => " whole queries",

@@ -281,7 +281,7 @@ impl Run<'_> {
                 harness_ns_per_call: own_ns,
                 in_process: prepared.target.is_in_process(),
                 emulated: prepared.emulation.is_some(),
-                calls_per_query: workload.calls_per_query(prepared.shape),
+                calls_per_query: workload.spec(prepared.shape).calls_per_query,
                 notes: warning.into_iter().chain(unwatched).chain(off_line).collect(),
                 seconds: 0.0,
             },

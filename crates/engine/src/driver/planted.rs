@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use hopcost_core::{Bimodal, Company, Emulation, Machine, Request, Session};
+use hopcost_core::{Bimodal, Company, Effect, Emulation, Machine, Request, Session};
 use hopcost_sys::clock;
 
 use super::worker::{Post, Window};
@@ -46,7 +46,8 @@ impl Stretch {
             bimodal,
             dice: Rng::with_seed(seed),
             // What a session plants itself it would count once more.
-            may_repeat: post.workload.only_reads() && planted.emulation.remote_ns == 0.0,
+            may_repeat: post.workload.spec(post.shape).effect == Effect::Reads
+                && planted.emulation.remote_ns == 0.0,
             debt_s: 0.0,
         })
     }

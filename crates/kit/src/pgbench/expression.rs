@@ -4,6 +4,7 @@ use super::functions::Function;
 use super::names::Name;
 use super::session::Session;
 use super::value::Value;
+use super::wrong::ValueError;
 
 /// An expression that has been read.
 #[derive(Clone, Debug)]
@@ -34,7 +35,7 @@ pub enum Expression {
 impl Expression {
     /// What it comes to now, or why it comes to nothing.
     #[inline]
-    pub fn value(&self, session: &mut Session) -> Result<Value, String> {
+    pub fn value(&self, session: &mut Session) -> Result<Value, ValueError> {
         match self {
             Self::Constant(value) => Ok(*value),
             Self::Variable(name) => session.value(*name),
@@ -43,7 +44,7 @@ impl Expression {
         }
     }
 
-    fn composed_value(&self, session: &mut Session) -> Result<Value, String> {
+    fn composed_value(&self, session: &mut Session) -> Result<Value, ValueError> {
         match self {
             Self::Constant(_) | Self::Variable(_) => self.value(session),
             Self::Call(function, arguments) => {
@@ -94,7 +95,7 @@ mod tests {
     use super::super::grammar;
     use super::*;
 
-    fn evaluate(text: &str) -> Result<Value, String> {
+    fn evaluate(text: &str) -> Result<Value, ValueError> {
         let mut session = Session::new(
             1,
             &[
@@ -121,7 +122,7 @@ mod tests {
 
     #[track_caller]
     fn fails(text: &str, words: &str) {
-        let says = evaluate(text).expect_err(text);
+        let says = evaluate(text).expect_err(text).to_string();
         assert!(says.contains(words), "{text}: {says}");
     }
 

@@ -9,6 +9,7 @@ use fastrand::Rng;
 use super::hashes::{fnv1a, murmur2};
 use super::random::{Shape, permute, uniform};
 use super::value::Value;
+use super::wrong::ValueError;
 
 /// What makes one value of others. NULL makes NULL, but for [`Function::Is`] and `debug`.
 #[derive(Clone, Copy, Debug)]
@@ -150,7 +151,7 @@ pub static FUNCTIONS: [Known; 21] = [
 impl Function {
     /// What it makes of these values.
     #[inline]
-    pub fn of(self, values: &[Value], dice: &mut Rng) -> Result<Value, String> {
+    pub fn of(self, values: &[Value], dice: &mut Rng) -> Result<Value, ValueError> {
         // What nearly all scripts do.
         match (self, values) {
             (Self::Arithmetic(operator), &[Value::Integer(left), Value::Integer(right)]) => {
@@ -163,7 +164,7 @@ impl Function {
         }
     }
 
-    fn of_any(self, values: &[Value], dice: &mut Rng) -> Result<Value, String> {
+    fn of_any(self, values: &[Value], dice: &mut Rng) -> Result<Value, ValueError> {
         let takes_null = matches!(self, Self::Is | Self::Debug);
         if !takes_null && values.iter().any(|value| matches!(value, Value::Null)) {
             return Ok(Value::Null);
@@ -181,7 +182,7 @@ impl Function {
             (Self::Is, &[value, other]) => Value::Boolean(value == other),
             (Self::Absolute, &[Value::Integer(value)]) => {
                 let absolute = value.checked_abs();
-                Value::Integer(absolute.ok_or_else(|| too_large(&format!("abs({value})")))?)
+                Value::Integer(absolute.ok_or_else(|| too_large(format!("abs({value})")))?)
             }
             (Self::Absolute, &[value]) => Value::Double(value.double()?.abs()),
             (Self::Debug, &[value]) => value,
@@ -218,11 +219,11 @@ fn has_double(values: &[Value]) -> bool {
     values.iter().any(|value| matches!(value, Value::Double(_)))
 }
 
-fn too_large(what: &str) -> String {
-    format!("{what} does not fit an integer")
+fn too_large(what: String) -> ValueError {
+    ValueError::BeyondIntegers(what.into())
 }
 
-fn arithmetic(operator: Arithmetic, left: Value, right: Value) -> Result<Value, String> {
+fn arithmetic(operator: Arithmetic, left: Value, right: Value) -> Result<Value, ValueError> {
     use Arithmetic::{Add, Divide, Multiply, Subtract};
     if has_double(&[left, right]) {
         let (left, right) = (left.double()?, right.double()?);
@@ -239,29 +240,29 @@ fn arithmetic(operator: Arithmetic, left: Value, right: Value) -> Result<Value, 
 impl Arithmetic {
     /// On whole numbers.
     #[inline]
-    fn of(self, left: i64, right: i64) -> Result<Value, String> {
+    fn of(self, left: i64, right: i64) -> Result<Value, ValueError> {
         let (result, sign) = match self {
             Self::Add => (left.checked_add(right), '+'),
             Self::Subtract => (left.checked_sub(right), '-'),
             Self::Multiply => (left.checked_mul(right), '*'),
-            Self::Divide if right == 0 => return Err(format!("{left} is divided by zero")),
+            Self::Divide if right == 0 => return Err(ValueError::DividedByZero(left)),
             Self::Divide => (left.checked_div(right), '/'),
         };
-        let result = result.ok_or_else(|| too_large(&format!("{left} {sign} {right}")))?;
+        let result = result.ok_or_else(|| too_large(format!("{left} {sign} {right}")))?;
         Ok(Value::Integer(result))
     }
 }
 
-fn modulo(left: i64, right: i64) -> Result<Value, String> {
+fn modulo(left: i64, right: i64) -> Result<Value, ValueError> {
     match right {
-        0 => Err(format!("{left} is divided by zero")),
+        0 => Err(ValueError::DividedByZero(left)),
         // The smallest number by -1 leaves nothing, though its quotient would not fit.
         _ => Ok(Value::Integer(left.wrapping_rem(right))),
     }
 }
 
 /// None where one is no number at all.
-fn order(left: Value, right: Value) -> Result<Option<Ordering>, String> {
+fn order(left: Value, right: Value) -> Result<Option<Ordering>, ValueError> {
     Ok(if has_double(&[left, right]) {
         left.double()?.partial_cmp(&right.double()?)
     } else {
@@ -295,7 +296,7 @@ impl Bits {
     }
 }
 
-fn extreme(values: &[Value], wanted: Ordering) -> Result<Value, String> {
+fn extreme(values: &[Value], wanted: Ordering) -> Result<Value, ValueError> {
     if has_double(values) {
         let values = values.iter().map(|value| value.double()).collect::<Result<Vec<_>, _>>()?;
         return Ok(most(&values, wanted).map_or(Value::Null, Value::Double));

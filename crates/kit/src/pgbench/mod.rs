@@ -33,6 +33,7 @@ mod session;
 mod sql;
 mod value;
 mod walk;
+mod wrong;
 
 pub use builtin::{BUILTINS, Builtin, builtin};
 pub use place::{Place, RunError, ScriptError};
@@ -40,6 +41,7 @@ pub use script::Script;
 pub use session::{Parameter, Session, presets};
 pub use value::Value;
 pub use walk::{Pipeline, Step, Walk};
+pub use wrong::ValueError;
 
 /// The largest weight that pgbench takes.
 const MOST_WEIGHT: u32 = i32::MAX.cast_unsigned();

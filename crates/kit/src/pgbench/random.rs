@@ -4,6 +4,7 @@ use std::f64::consts::TAU;
 
 use fastrand::Rng;
 
+use super::ValueError;
 use super::hashes::murmur2;
 
 /// How numbers are spread that are not all equally likely.
@@ -23,13 +24,19 @@ const LEAST_GAUSSIAN: f64 = 2.0;
 const ZIPFIAN: std::ops::RangeInclusive<f64> = 1.001..=1000.0;
 
 /// A number from `low` to `high`, both included, each as likely as the others.
-pub fn uniform(dice: &mut Rng, low: i64, high: i64) -> Result<i64, String> {
+pub fn uniform(dice: &mut Rng, low: i64, high: i64) -> Result<i64, ValueError> {
     width(low, high).map(|_| dice.i64(low..=high))
 }
 
 impl Shape {
     /// A number from `low` to `high`, both included.
-    pub fn draw(self, dice: &mut Rng, low: i64, high: i64, parameter: f64) -> Result<i64, String> {
+    pub fn draw(
+        self,
+        dice: &mut Rng,
+        low: i64,
+        high: i64,
+        parameter: f64,
+    ) -> Result<i64, ValueError> {
         let width = width(low, high)?;
         self.check(parameter)?;
         let above = match self {
@@ -40,23 +47,23 @@ impl Shape {
         Ok(low + above)
     }
 
-    fn check(self, parameter: f64) -> Result<(), String> {
+    fn check(self, parameter: f64) -> Result<(), ValueError> {
         let (is_good, rule) = match self {
             Self::Exponential => (parameter > 0.0, "an exponential's parameter is above 0"),
             Self::Gaussian => (parameter >= LEAST_GAUSSIAN, "a gaussian's parameter is 2 or more"),
             Self::Zipfian => (ZIPFIAN.contains(&parameter), "a zipfian's lies in 1.001 … 1000"),
         };
-        if is_good { Ok(()) } else { Err(format!("{rule}, not {parameter}")) }
+        if is_good { Ok(()) } else { Err(ValueError::Parameter(rule, parameter)) }
     }
 }
 
 /// How many numbers there are from one to the other.
-fn width(low: i64, high: i64) -> Result<i64, String> {
+fn width(low: i64, high: i64) -> Result<i64, ValueError> {
     if low > high {
-        return Err(format!("no number lies from {low} up to {high}"));
+        return Err(ValueError::NoRange(low, high));
     }
     let width = high.checked_sub(low).and_then(|distance| distance.checked_add(1));
-    width.ok_or_else(|| format!("from {low} to {high} there are too many numbers to draw from"))
+    width.ok_or(ValueError::TooWide(low, high))
 }
 
 /// A share of the width, below it even where it is so large that the product is rounded.
@@ -105,9 +112,9 @@ fn zipfian(dice: &mut Rng, last: i64, exponent: f64) -> i64 {
 ///
 /// Every place is taken once, and the same seed gives the same row. It is another row than pgbench's
 /// for that seed.
-pub fn permute(number: i64, size: i64, seed: i64) -> Result<i64, String> {
+pub fn permute(number: i64, size: i64, seed: i64) -> Result<i64, ValueError> {
     if size < 1 {
-        return Err(format!("permute needs a size above 0, not {size}"));
+        return Err(ValueError::NoSize(size));
     }
     let size = size.cast_unsigned();
     let half_bits = (u64::BITS - (size - 1).leading_zeros()).div_ceil(2).max(1);
@@ -142,7 +149,7 @@ mod tests {
     const DRAWS: usize = 100_000;
 
     /// How often each of the numbers 1 to 10 is drawn, in parts of one.
-    fn shares(mut draw: impl FnMut(&mut Rng) -> Result<i64, String>) -> [f64; 10] {
+    fn shares(mut draw: impl FnMut(&mut Rng) -> Result<i64, ValueError>) -> [f64; 10] {
         let mut dice = Rng::with_seed(4);
         let mut shares = [0.0; 10];
         for _ in 0..DRAWS {
@@ -218,12 +225,14 @@ mod tests {
     #[test]
     fn what_cannot_be_drawn_is_refused() {
         let mut dice = Rng::with_seed(3);
-        assert!(uniform(&mut dice, 2, 1).unwrap_err().contains("from 2 up to 1"));
+        assert!(uniform(&mut dice, 2, 1).unwrap_err().to_string().contains("from 2 up to 1"));
         for low in [i64::MIN, -1, 0] {
-            assert!(uniform(&mut dice, low, i64::MAX).unwrap_err().contains("too many"));
+            assert!(
+                uniform(&mut dice, low, i64::MAX).unwrap_err().to_string().contains("too many")
+            );
         }
         let mut refuses = |shape: Shape, parameter, rule: &str| {
-            let says = shape.draw(&mut dice, 1, 2, parameter).unwrap_err();
+            let says = shape.draw(&mut dice, 1, 2, parameter).unwrap_err().to_string();
             assert!(says.contains(rule), "{says}");
         };
         refuses(Shape::Exponential, 0.0, "above 0, not 0");
@@ -256,7 +265,7 @@ mod tests {
         assert_eq!(permute(2, 3, 1), permute(5, 3, 1));
         assert!((0..10).contains(&permute(-1, 10, 1).unwrap()));
         assert!((0..i64::MAX).contains(&permute(i64::MAX - 1, i64::MAX, 9).unwrap()));
-        assert!(permute(0, 0, 1).unwrap_err().contains("above 0"));
+        assert!(permute(0, 0, 1).unwrap_err().to_string().contains("above 0"));
     }
 
     #[test]

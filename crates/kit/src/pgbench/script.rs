@@ -6,6 +6,7 @@ use super::place::{Place, RunError, ScriptError};
 use super::reader;
 use super::session::{Parameter, Session};
 use super::walk::{Pipeline, Walk};
+use super::wrong::ValueError;
 
 /// What a client does in one transaction.
 #[derive(Clone, Debug)]
@@ -87,7 +88,7 @@ impl Script {
     }
 
     /// Gives a client the variables that are set before the script begins.
-    pub fn prepare(&self, session: &mut Session) -> Result<(), String> {
+    pub fn prepare(&self, session: &mut Session) -> Result<(), ValueError> {
         self.given.iter().try_for_each(|(name, value)| session.define(name, value))
     }
 
@@ -118,7 +119,9 @@ impl Script {
         session: &'a Session,
     ) -> impl Iterator<Item = Result<Parameter<'a>, RunError>> {
         let Command { at, variables, .. } = &self.commands[command];
-        variables.iter().map(|name| session.parameter(*name).map_err(|says| self.wrong(*at, says)))
+        variables
+            .iter()
+            .map(|name| session.parameter(*name).map_err(|why| self.wrong(*at, why.to_string())))
     }
 
     /// One way through it.

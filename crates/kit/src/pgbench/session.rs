@@ -5,6 +5,7 @@ use fastrand::Rng;
 use super::cursor::is_name;
 use super::names::Name;
 use super::value::Value;
+use super::{UnreadableDefinition, ValueError};
 
 /// The variables of one client, and its random numbers. They outlive a script: the next one finds
 /// what the last one set.
@@ -76,9 +77,9 @@ impl Session {
     }
 
     /// Gives a variable a text from outside; else what is wrong with its name.
-    pub fn define(&mut self, name: &str, text: &str) -> Result<(), String> {
+    pub fn define(&mut self, name: &str, text: &str) -> Result<(), ValueError> {
         if !is_name(name) {
-            return Err(super::UnreadableDefinition::NoName(name.to_owned()).to_string());
+            return Err(ValueError::Name(UnreadableDefinition::NoName(name.to_owned()).into()));
         }
         self.put(Name::of(name), Variable::Text(text.to_owned()));
         Ok(())
@@ -99,17 +100,17 @@ impl Session {
 
     /// What a variable is in an expression.
     #[inline]
-    pub(super) fn value(&self, name: Name) -> Result<Value, String> {
+    pub(super) fn value(&self, name: Name) -> Result<Value, ValueError> {
         match self.find(name)? {
             Variable::Value(value) => Ok(*value),
             Variable::Text(text) => {
-                Value::read(text).map_err(|why| format!(":{}: {why}", name.text()))
+                Value::read(text).map_err(|why| ValueError::Of(name.text().into(), why.into()))
             }
         }
     }
 
     /// What is sent for a variable.
-    pub(super) fn parameter(&self, name: Name) -> Result<Parameter<'_>, String> {
+    pub(super) fn parameter(&self, name: Name) -> Result<Parameter<'_>, ValueError> {
         Ok(match self.find(name)? {
             Variable::Value(value) => Parameter::Value(*value),
             Variable::Text(text) => Parameter::Text(text),
@@ -117,19 +118,19 @@ impl Session {
     }
 
     #[inline]
-    fn find(&self, name: Name) -> Result<&Variable, String> {
+    fn find(&self, name: Name) -> Result<&Variable, ValueError> {
         let variable = self.variables.get(name.number()).and_then(Option::as_ref);
         variable.ok_or_else(|| self.lacks(name))
     }
 
     #[cold]
-    fn lacks(&self, name: Name) -> String {
+    fn lacks(&self, name: Name) -> ValueError {
         let numbered = self.variables.iter().enumerate();
         let set = numbered.filter(|(_, variable)| variable.is_some());
         let mut known: Vec<_> =
             set.map(|(number, _)| format!(":{}", Name::numbered(number).text())).collect();
         known.sort_unstable();
-        format!("nothing has set :{}; there are: {}", name.text(), known.join(", "))
+        ValueError::Unset(name.text().into(), known.join(", ").into())
     }
 
     pub(super) fn dice(&mut self) -> &mut Rng {
@@ -153,10 +154,10 @@ mod tests {
         assert_eq!(sent(&session), None);
         session.define("id", "abc").unwrap();
         assert_eq!(sent(&session).unwrap(), "abc");
-        assert!(session.value(id).unwrap_err().starts_with(":id: 'abc' is neither"));
+        assert!(session.value(id).unwrap_err().to_string().starts_with(":id: 'abc' is neither"));
         let wrong = session.parameter(Name::of("no")).unwrap_err();
-        assert_eq!(wrong, "nothing has set :no; there are: :id, :scale");
-        assert!(session.define("1a", "1").unwrap_err().contains("no digit first"));
+        assert_eq!(wrong.to_string(), "nothing has set :no; there are: :id, :scale");
+        assert!(session.define("1a", "1").unwrap_err().to_string().contains("no digit first"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a variable can be, how it is sent, and what becomes of it in an expression.
 
+use super::ValueError;
+
 /// A value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
@@ -23,11 +25,11 @@ impl Value {
     /// What a text means that came from the command line or from the database.
     ///
     /// `true` and `yes`, `false` and `no` may be cut short, as pgbench takes them.
-    pub fn read(text: &str) -> Result<Self, String> {
+    pub fn read(text: &str) -> Result<Self, ValueError> {
         let lower = text.to_ascii_lowercase();
         let cut_of = |word: &str| word.starts_with(&lower);
         match lower.as_str() {
-            "" => Err("it is empty: neither a number nor true, false or null".into()),
+            "" => Err(ValueError::Empty),
             "null" => Ok(Self::Null),
             "on" => Ok(Self::Boolean(true)),
             "off" | "of" => Ok(Self::Boolean(false)),
@@ -69,36 +71,36 @@ impl Value {
     }
 
     /// As a boolean, which no other value becomes.
-    pub fn boolean(self) -> Result<bool, String> {
+    pub fn boolean(self) -> Result<bool, ValueError> {
         match self {
             Self::Boolean(value) => Ok(value),
-            _ => Err(format!("{} is no boolean", self.described())),
+            _ => Err(ValueError::NoBoolean(self.described().into())),
         }
     }
 
     /// As a whole number: a double is rounded, and a half goes to the even side.
     #[inline]
-    pub fn integer(self) -> Result<i64, String> {
+    pub fn integer(self) -> Result<i64, ValueError> {
         match self {
             Self::Integer(value) => Ok(value),
             other => other.rounded(),
         }
     }
 
-    fn rounded(self) -> Result<i64, String> {
+    fn rounded(self) -> Result<i64, ValueError> {
         let value = self.double()?;
         let rounded = value.round_ties_even();
         let fits = (-BEYOND_INTEGERS..BEYOND_INTEGERS).contains(&rounded);
         fits.then_some(rounded as i64)
-            .ok_or_else(|| format!("{} does not fit an integer", text_of_double(value)))
+            .ok_or_else(|| ValueError::BeyondIntegers(text_of_double(value).into()))
     }
 
     /// As a double.
-    pub fn double(self) -> Result<f64, String> {
+    pub fn double(self) -> Result<f64, ValueError> {
         match self {
             Self::Integer(value) => Ok(value as f64),
             Self::Double(value) => Ok(value),
-            _ => Err(format!("{} is no number", self.described())),
+            _ => Err(ValueError::NoNumber(self.described().into())),
         }
     }
 
@@ -114,18 +116,18 @@ impl Value {
 }
 
 /// What looks like a whole number has to be one.
-fn read_number(text: &str) -> Result<Value, String> {
+fn read_number(text: &str) -> Result<Value, ValueError> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
         let fits = text.parse().map(Value::Integer);
-        return fits.map_err(|_| format!("{text} does not fit an integer"));
+        return fits.map_err(|_| ValueError::BeyondIntegers(text.into()));
     }
     match text.parse::<f64>() {
         Ok(number) if number.is_infinite() && text.contains(|c: char| c.is_ascii_digit()) => {
-            Err(format!("{text} does not fit a double"))
+            Err(ValueError::BeyondDoubles(text.into()))
         }
         Ok(number) => Ok(Value::Double(number)),
-        Err(_) => Err(format!("'{text}' is neither a number nor true, false or null")),
+        Err(_) => Err(ValueError::NoValue(text.into())),
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::place::{Place, RunError};
 use super::script::{Amount, Command, Does, Keeps, Pause, Script};
 use super::session::Session;
+use super::wrong::ValueError;
 
 /// What a client does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +63,7 @@ impl<'a> Walk<'a> {
         let script = self.script;
         while let Some(order) = script.orders.get(self.next) {
             self.next += 1;
-            let wrong = |says: String| script.wrong(order.at, says);
+            let wrong = |why: ValueError| script.wrong(order.at, why.to_string());
             match &order.does {
                 Does::Set { name, expression } => {
                     let value = expression.value(session).map_err(wrong)?;
@@ -146,13 +147,13 @@ impl<'a> Walk<'a> {
 
 impl Pause {
     /// One below nothing is none.
-    fn length(&self, session: &Session) -> Result<Duration, String> {
+    fn length(&self, session: &Session) -> Result<Duration, ValueError> {
         let amount = match &self.amount {
             Amount::Fixed(amount) => *amount,
             Amount::Variable(name) => {
                 let text = session.parameter(*name)?.text().unwrap_or_else(|| "NULL".to_owned());
                 let name = name.text();
-                leading_number(&text).ok_or_else(|| format!(":{name} is '{text}', no time"))?
+                leading_number(&text).ok_or_else(|| ValueError::NoTime(name.into(), text.into()))?
             }
         };
         let us = amount.saturating_mul(self.unit_us);

@@ -56,7 +56,7 @@ impl Target for CommitLogTarget {
         setup: &Setup<'_>,
         _heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        let statements = setup.workload.statements(setup.shape).len();
+        let statements = setup.spec().statements.len();
         Ok(Box::new(Logs { ground: setup.ground.clone(), statements }))
     }
 }

@@ -49,7 +49,7 @@ impl Target for Echo {
         setup: &Setup<'_>,
         _heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        Ok(Box::new(Servers { statements: setup.workload.statements(setup.shape).len() }))
+        Ok(Box::new(Servers { statements: setup.spec().statements.len() }))
     }
 }
 

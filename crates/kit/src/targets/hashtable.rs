@@ -64,8 +64,7 @@ impl Target for HashTable {
         setup: &Setup<'_>,
         _heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        let Some(Filling::Rows { a_call: rows @ 2.., most }) = setup.workload.filling(setup.shape)
-        else {
+        let Some(Filling::Rows { a_call: rows @ 2.., most }) = setup.spec().effect.filling() else {
             let words = "a hash table is only filled, by 100 rows a call: take workload = \"memory_inserts\"";
             return Err(TargetError::NotHere(Code::WorkloadUnsupported.because(words)));
         };

@@ -57,7 +57,7 @@ struct Wanted {
 /// The tables that a workload reads, in the data set's order.
 fn wanted(setup: &Setup<'_>) -> Vec<Wanted> {
     let Some(dataset) = setup.dataset else { return Vec::new() };
-    tables_named(dataset, setup.shape.rows, |name| setup.workload.tables().contains(&name))
+    tables_named(dataset, setup.shape.rows, |name| setup.workload.info().tables.contains(&name))
 }
 
 fn tables_named(
@@ -179,7 +179,7 @@ fn untold_of_nodes(metric: Metric, emulation: Option<&Emulation>, memory: &str) 
 
 /// Why scripts in pgbench's format are not for a target.
 fn without_scripts(setup: &Setup<'_>) -> Result<(), TargetError> {
-    let statements = setup.workload.statements(setup.shape);
+    let statements = setup.spec().statements;
     if statements.iter().all(|statement| statement.script.is_none()) {
         return Ok(());
     }

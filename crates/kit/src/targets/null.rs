@@ -25,7 +25,7 @@ impl Target for Null {
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs {
-        let stream_bytes = setup.workload.scratch_bytes(setup.shape);
+        let stream_bytes = setup.spec().scratch_bytes;
         Needs { stream_bytes, ..Needs::default() }
     }
 
@@ -34,7 +34,7 @@ impl Target for Null {
         setup: &Setup<'_>,
         _heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        Ok(Box::new(Nothing { statements: setup.workload.statements(setup.shape).len() }))
+        Ok(Box::new(Nothing { statements: setup.spec().statements.len() }))
     }
 }
 

@@ -57,7 +57,7 @@ impl Target for Wal {
         setup: &Setup<'_>,
         _heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        let statements = setup.workload.statements(setup.shape).len();
+        let statements = setup.spec().statements.len();
         let dir = &setup.cache_dir;
         std::fs::create_dir_all(dir)
             .map_err(|error| TargetError::Failed(format!("{}: {error}", dir.display())))?;

@@ -9,7 +9,8 @@
 //! window holds many. The answer is how many rows the call brought; how many are there the target counts.
 
 use hopcost_core::{
-    Answer, Filling, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload,
+    Answer, Effect, Filling, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload,
+    WorkloadInfo, WorkloadSpec,
 };
 
 use super::compare;
@@ -17,66 +18,53 @@ use crate::datasets::big_table_im::{INSERT, parts};
 
 /// Rows that are inserted each by itself. The fourth argument of a call is the number of its first.
 pub struct MemoryInsert {
+    info: WorkloadInfo,
     rows: u64,
 }
 
 /// One row a call.
-pub const ONE: MemoryInsert = MemoryInsert { rows: 1 };
+pub const ONE: MemoryInsert = MemoryInsert {
+    info: WorkloadInfo {
+        name: "memory_insert",
+        about: "one row inserted into a table in memory that all streams fill, under a random UUID",
+        tables: &["big_table_im"],
+    },
+    rows: 1,
+};
 /// As many as a stored procedure would insert: what a call costs the harness is lost in what they cost.
-pub const HUNDRED: MemoryInsert = MemoryInsert { rows: 100 };
+pub const HUNDRED: MemoryInsert = MemoryInsert {
+    info: WorkloadInfo {
+        name: "memory_inserts",
+        about: "100 rows inserted in a call, one by one as a stored procedure would; for hashtable",
+        tables: &["big_table_im"],
+    },
+    rows: 100,
+};
 /// Many at once.
 pub struct BulkLoad;
 
 /// Rows of one load.
 const LOAD_ROWS: u64 = 5_000;
 
-const fn statement(name: &'static str, sql: &'static str, arguments: usize) -> Statement {
-    Statement { name, sql, arguments, recompile: false, script: None }
-}
-
 impl Workload for MemoryInsert {
-    fn name(&self) -> &'static str {
-        if self.rows == 1 { "memory_insert" } else { "memory_inserts" }
+    fn info(&self) -> &WorkloadInfo {
+        &self.info
     }
 
-    fn about(&self) -> &'static str {
-        if self.rows == 1 {
-            "one row inserted into a table in memory that all streams fill, under a random UUID"
-        } else {
-            "100 rows inserted in a call, one by one as a stored procedure would; for hashtable"
+    fn spec(&self, shape: Shape) -> WorkloadSpec {
+        WorkloadSpec {
+            effect: Effect::Fills(Filling::Rows { a_call: self.rows, most: shape.rows }),
+            ..WorkloadSpec::of(vec![Statement::of(self.info.name, INSERT, 3)])
         }
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &["big_table_im"]
-    }
-
-    fn statements(&self, _: Shape) -> Vec<Statement> {
-        vec![statement(self.name(), INSERT, 3)]
-    }
-
-    fn only_reads(&self) -> bool {
-        false
-    }
-
-    fn calls_per_query(&self, _: Shape) -> u64 {
-        1
-    }
-
-    fn scratch_bytes(&self, _: Shape) -> u64 {
-        0
     }
 
     fn requests(&self, _: Shape, stream: Stream) -> Box<dyn Requests> {
         Box::new(Inserts { next: first_row(stream), rows: self.rows })
     }
 
-    fn filling(&self, shape: Shape) -> Option<Filling> {
-        Some(Filling::Rows { a_call: self.rows, most: shape.rows })
-    }
-
     fn check(&self, _: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {
-        compare(self.name(), answer, &Answer::of(Row::new().integer(self.rows.cast_signed())))
+        let right = Answer::of(Row::new().integer(self.rows.cast_signed()));
+        compare(self.info.name, answer, &right)
     }
 }
 
@@ -100,40 +88,23 @@ impl Requests for Inserts {
 }
 
 impl Workload for BulkLoad {
-    fn name(&self) -> &'static str {
-        "bulk_load"
+    fn info(&self) -> &WorkloadInfo {
+        &WorkloadInfo {
+            name: "bulk_load",
+            about: "5,000 rows at once, by COPY where there is one, each stream into a table of its own",
+            tables: &["big_table_im"],
+        }
     }
 
-    fn about(&self) -> &'static str {
-        "5,000 rows at once, by COPY where there is one, each stream into a table of its own"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &["big_table_im"]
-    }
-
-    fn statements(&self, _: Shape) -> Vec<Statement> {
-        vec![statement("bulk_load", "COPY big_table_im FROM STDIN", 0)]
-    }
-
-    fn only_reads(&self) -> bool {
-        false
-    }
-
-    fn calls_per_query(&self, _: Shape) -> u64 {
-        1
-    }
-
-    fn scratch_bytes(&self, _: Shape) -> u64 {
-        0
+    fn spec(&self, _: Shape) -> WorkloadSpec {
+        WorkloadSpec {
+            effect: Effect::Fills(Filling::Bulk(LOAD_ROWS)),
+            ..WorkloadSpec::of(vec![Statement::of("bulk_load", "COPY big_table_im FROM STDIN", 0)])
+        }
     }
 
     fn requests(&self, _: Shape, _: Stream) -> Box<dyn Requests> {
         Box::new(Loads)
-    }
-
-    fn filling(&self, _: Shape) -> Option<Filling> {
-        Some(Filling::Bulk(LOAD_ROWS))
     }
 
     fn check(&self, _: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {

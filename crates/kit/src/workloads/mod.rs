@@ -67,16 +67,16 @@ mod tests {
 
     #[test]
     fn each_has_a_name_a_line_and_statements_whose_arguments_add_up() {
-        let names: BTreeSet<&str> = WORKLOADS.iter().map(|workload| workload.name()).collect();
+        let names: BTreeSet<&str> = WORKLOADS.iter().map(|workload| workload.info().name).collect();
         assert_eq!(names.len(), WORKLOADS.len());
         for workload in WORKLOADS {
-            assert!(workload.about().len() > 20 && !workload.about().contains('\n'));
+            assert!(workload.info().about.len() > 20 && !workload.info().about.contains('\n'));
             for shape in [false, true].map(|sliced| Shape { rows: 100_000, sliced }) {
-                for statement in workload.statements(shape) {
+                for statement in workload.spec(shape).statements {
                     assert_eq!(statement.sql.matches('?').count(), statement.arguments);
                     assert!(statement.arguments <= 4);
                 }
-                assert!(workload.calls_per_query(shape) >= 1);
+                assert!(workload.spec(shape).calls_per_query >= 1);
             }
         }
     }
@@ -90,7 +90,7 @@ mod tests {
                     names.iter().all(|name| tables.iter().any(|table| table.name == *name))
                 })
             };
-            assert!(has_all(workload.tables()), "{}", workload.name());
+            assert!(has_all(workload.info().tables), "{}", workload.info().name);
         }
     }
 
@@ -99,7 +99,7 @@ mod tests {
         for workload in WORKLOADS {
             let shape = Shape { rows: 100_000, sliced: true };
             let stream = Stream { number: 1, of: 4, seed: 1986 };
-            let statements = workload.statements(shape).len();
+            let statements = workload.spec(shape).statements.len();
             let [mut one, mut other] = [(); 2].map(|()| workload.requests(shape, stream));
             for _ in 0..100 {
                 let request = one.next();

@@ -10,20 +10,53 @@
 //! The view is written out as a sub-select, so that no target has to create one. Today is the day of
 //! the newest transaction. There are no slices: less than the whole view is another question.
 
-use hopcost_core::{Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload};
+use hopcost_core::{
+    Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload, WorkloadInfo,
+    WorkloadSpec,
+};
 
 use super::compare;
 use crate::datasets::archive_view::{US_PER_DAY, newest_us};
 
 /// The workload; with its bound or without it.
 pub struct Newest {
+    info: WorkloadInfo,
     bounded: bool,
 }
 
+const TABLES: &[&str] = &[
+    "branch",
+    "account",
+    "txn_2016",
+    "txn_2017",
+    "txn_2018",
+    "txn_2019",
+    "txn_2020",
+    "txn_2021",
+    "txn_2022",
+    "txn_2023",
+    "txn_2024",
+    "txn_current",
+];
+
 /// Without a bound.
-pub const UNBOUNDED: Newest = Newest { bounded: false };
+pub const UNBOUNDED: Newest = Newest {
+    info: WorkloadInfo {
+        name: "newest_unbounded",
+        about: "the newest date of a view over ten joined tables, looked for everywhere",
+        tables: TABLES,
+    },
+    bounded: false,
+};
 /// With the bound that the business guarantees.
-pub const BOUNDED: Newest = Newest { bounded: true };
+pub const BOUNDED: Newest = Newest {
+    info: WorkloadInfo {
+        name: "newest_bounded",
+        about: "the newest date of a view over ten joined tables, looked for in the last 20 days",
+        tables: TABLES,
+    },
+    bounded: true,
+};
 
 /// The last days, today among them, in one of which the newest transaction is.
 const DAYS: i64 = 20;
@@ -69,47 +102,14 @@ macro_rules! newest {
 }
 
 impl Workload for Newest {
-    fn name(&self) -> &'static str {
-        if self.bounded { "newest_bounded" } else { "newest_unbounded" }
+    fn info(&self) -> &WorkloadInfo {
+        &self.info
     }
 
-    fn about(&self) -> &'static str {
-        if self.bounded {
-            "the newest date of a view over ten joined tables, looked for in the last 20 days"
-        } else {
-            "the newest date of a view over ten joined tables, looked for everywhere"
-        }
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &[
-            "branch",
-            "account",
-            "txn_2016",
-            "txn_2017",
-            "txn_2018",
-            "txn_2019",
-            "txn_2020",
-            "txn_2021",
-            "txn_2022",
-            "txn_2023",
-            "txn_2024",
-            "txn_current",
-        ]
-    }
-
-    fn statements(&self, _: Shape) -> Vec<Statement> {
+    fn spec(&self, _: Shape) -> WorkloadSpec {
         let (sql, arguments) =
             if self.bounded { (newest!(" WHERE v.stamped_at >= ?"), 1) } else { (newest!(""), 0) };
-        vec![Statement { name: self.name(), sql, arguments, recompile: false, script: None }]
-    }
-
-    fn calls_per_query(&self, _: Shape) -> u64 {
-        1
-    }
-
-    fn scratch_bytes(&self, _: Shape) -> u64 {
-        0
+        WorkloadSpec::of(vec![Statement::of(self.info.name, sql, arguments)])
     }
 
     fn requests(&self, shape: Shape, _: Stream) -> Box<dyn Requests> {
@@ -119,7 +119,7 @@ impl Workload for Newest {
     fn check(&self, shape: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {
         let mut right = Answer::default();
         right.add(Row::new().integer(newest_us(shape.rows)));
-        compare(self.name(), answer, &right)
+        compare(self.info.name, answer, &right)
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
     const STREAM: Stream = Stream { number: 0, of: 1, seed: 1 };
 
     fn database(rows: u64) -> (Database, Shape) {
-        let database = Database::of(&ArchiveView, rows, BOUNDED.tables());
+        let database = Database::of(&ArchiveView, rows, TABLES);
         (database, Shape { rows, sliced: false })
     }
 

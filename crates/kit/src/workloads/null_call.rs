@@ -4,7 +4,10 @@
 //! threads. The published stress called two procedures that return a constant row; a plain statement
 //! needs no procedure, which not every database has.
 
-use hopcost_core::{Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload};
+use hopcost_core::{
+    Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload, WorkloadInfo,
+    WorkloadSpec,
+};
 
 use super::compare;
 
@@ -12,34 +15,16 @@ use super::compare;
 pub struct NullCall;
 
 impl Workload for NullCall {
-    fn name(&self) -> &'static str {
-        "null_call"
-    }
-
-    fn about(&self) -> &'static str {
-        "a call that returns a constant row and reads no table"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn statements(&self, _: Shape) -> Vec<Statement> {
-        vec![Statement {
+    fn info(&self) -> &WorkloadInfo {
+        &WorkloadInfo {
             name: "null_call",
-            sql: "SELECT 1",
-            arguments: 0,
-            recompile: false,
-            script: None,
-        }]
+            about: "a call that returns a constant row and reads no table",
+            tables: &[],
+        }
     }
 
-    fn calls_per_query(&self, _: Shape) -> u64 {
-        1
-    }
-
-    fn scratch_bytes(&self, _: Shape) -> u64 {
-        0
+    fn spec(&self, _: Shape) -> WorkloadSpec {
+        WorkloadSpec::of(vec![Statement::of("null_call", "SELECT 1", 0)])
     }
 
     fn requests(&self, _: Shape, _: Stream) -> Box<dyn Requests> {

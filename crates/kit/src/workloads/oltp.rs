@@ -23,7 +23,10 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use fastrand::Rng;
-use hopcost_core::{Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload};
+use hopcost_core::{
+    Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload, WorkloadInfo,
+    WorkloadSpec,
+};
 
 use super::compare;
 use super::slices::dice;
@@ -34,13 +37,28 @@ use crate::datasets::tpcc::{
 
 /// The workload; as it is, or with an average on top.
 pub struct Oltp {
+    info: WorkloadInfo,
     augmented: bool,
 }
 
 /// As the specification has it.
-pub const STANDARD: Oltp = Oltp { augmented: false };
+pub const STANDARD: Oltp = Oltp {
+    info: WorkloadInfo {
+        name: "standard_oltp",
+        about: "TPC-C's Order Status and Stock Level in turn, as drawn, in one statement each",
+        tables: &["district", "customer", "orders", "order_line", "stock"],
+    },
+    augmented: false,
+};
 /// With an average over the items.
-pub const AUGMENTED: Oltp = Oltp { augmented: true };
+pub const AUGMENTED: Oltp = Oltp {
+    info: WorkloadInfo {
+        name: "augmented_oltp",
+        about: "TPC-C's Order Status and Stock Level in turn, each with an average over 14,999 items",
+        tables: &["district", "customer", "orders", "order_line", "stock", "item"],
+    },
+    augmented: true,
+};
 
 /// The statements, by position.
 const BY_NAME: usize = 0;
@@ -123,43 +141,15 @@ const AVERAGING: [&str; 3] = statements!(
 );
 
 impl Workload for Oltp {
-    fn name(&self) -> &'static str {
-        if self.augmented { "augmented_oltp" } else { "standard_oltp" }
+    fn info(&self) -> &WorkloadInfo {
+        &self.info
     }
 
-    fn about(&self) -> &'static str {
-        if self.augmented {
-            "TPC-C's Order Status and Stock Level in turn, each with an average over 14,999 items"
-        } else {
-            "TPC-C's Order Status and Stock Level in turn, as drawn, in one statement each"
-        }
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        let all = &["district", "customer", "orders", "order_line", "stock", "item"];
-        if self.augmented { all } else { &all[..5] }
-    }
-
-    fn statements(&self, _: Shape) -> Vec<Statement> {
+    fn spec(&self, _: Shape) -> WorkloadSpec {
         let texts = if self.augmented { AVERAGING } else { PLAIN };
         let named = NAMES_OF_STATEMENTS.into_iter().zip(texts);
-        named
-            .map(|(name, sql)| Statement {
-                name,
-                sql,
-                arguments: 3,
-                recompile: false,
-                script: None,
-            })
-            .collect()
-    }
-
-    fn calls_per_query(&self, _: Shape) -> u64 {
-        1
-    }
-
-    fn scratch_bytes(&self, _: Shape) -> u64 {
-        SCRATCH_BYTES
+        let statements = named.map(|(name, sql)| Statement::of(name, sql, 3)).collect();
+        WorkloadSpec { scratch_bytes: SCRATCH_BYTES, ..WorkloadSpec::of(statements) }
     }
 
     fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests> {
@@ -436,7 +426,7 @@ mod tests {
 
     #[test]
     fn going_through_all_rows_a_database_and_the_rules_give_the_same_answers() {
-        let database = Database::of(&Tpcc, SHAPE.rows, AUGMENTED.tables());
+        let database = Database::of(&Tpcc, SHAPE.rows, AUGMENTED.info().tables);
         let raw = Raw::read();
         let mut compared = [0; 3];
         for workload in [STANDARD, AUGMENTED] {
@@ -455,9 +445,9 @@ mod tests {
 
     #[test]
     fn nothing_is_looked_for_but_by_a_key() {
-        let database = Database::of(&Tpcc, 0, AUGMENTED.tables());
+        let database = Database::of(&Tpcc, 0, AUGMENTED.info().tables);
         for workload in [STANDARD, AUGMENTED] {
-            for statement in workload.statements(SHAPE) {
+            for statement in workload.spec(SHAPE).statements {
                 let plan = database.plan_of(&statement);
                 // Of sub-selects: the namesakes, the number of items, the average.
                 let small = ["SCAN p", "SCAN c", "SCAN a", "SCAN (subquery"];

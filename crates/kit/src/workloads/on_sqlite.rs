@@ -41,7 +41,7 @@ impl Database {
 
     /// Asks.
     pub fn ask(&self, workload: &dyn Workload, shape: Shape, request: &Request) -> Answer {
-        let Statement { sql, arguments, .. } = workload.statements(shape)[request.statement];
+        let Statement { sql, arguments, .. } = workload.spec(shape).statements[request.statement];
         let mut statement = self.0.prepare(sql).unwrap();
         let columns = statement.column_count();
         let mut rows = statement.query(params_from_iter(&request.arguments[..arguments])).unwrap();
@@ -55,7 +55,7 @@ impl Database {
 
     /// The steps of the plan of the first statement.
     pub fn plan(&self, workload: &dyn Workload, shape: Shape) -> Vec<String> {
-        self.plan_of(&workload.statements(shape)[0])
+        self.plan_of(&workload.spec(shape).statements[0])
     }
 
     /// The steps of a statement's plan.

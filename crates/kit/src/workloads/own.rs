@@ -4,7 +4,10 @@
 //! checked.
 
 use fastrand::Rng;
-use hopcost_core::{Answer, Reason, Request, Requests, Shape, Statement, Stream, Workload};
+use hopcost_core::{
+    Answer, Effect, Reason, Request, Requests, Shape, Statement, Stream, Workload, WorkloadInfo,
+    WorkloadSpec,
+};
 
 use super::slices::dice;
 
@@ -32,35 +35,22 @@ impl Own {
 }
 
 impl Workload for Own {
-    fn name(&self) -> &'static str {
-        "own"
+    fn info(&self) -> &WorkloadInfo {
+        &WorkloadInfo {
+            name: "own",
+            about: "scripts of the user's own, in the format of pgbench",
+            tables: &[],
+        }
     }
 
-    fn about(&self) -> &'static str {
-        "scripts of the user's own, in the format of pgbench"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn statements(&self, _: Shape) -> Vec<Statement> {
+    fn spec(&self, _: Shape) -> WorkloadSpec {
         let script = Some(self.variables);
         let statement =
             |&(name, sql, _)| Statement { name, sql, arguments: 0, recompile: false, script };
-        self.scripts.iter().map(statement).collect()
-    }
-
-    fn only_reads(&self) -> bool {
-        false
-    }
-
-    fn calls_per_query(&self, _: Shape) -> u64 {
-        1
-    }
-
-    fn scratch_bytes(&self, _: Shape) -> u64 {
-        0
+        WorkloadSpec {
+            effect: Effect::Writes,
+            ..WorkloadSpec::of(self.scripts.iter().map(statement).collect())
+        }
     }
 
     fn requests(&self, _: Shape, stream: Stream) -> Box<dyn Requests> {

@@ -4,7 +4,10 @@
 //! database has least to do.
 
 use fastrand::Rng;
-use hopcost_core::{Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload};
+use hopcost_core::{
+    Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload, WorkloadInfo,
+    WorkloadSpec,
+};
 
 use super::compare;
 use super::slices::dice;
@@ -14,34 +17,20 @@ use crate::datasets::tpcc::{ITEMS, price};
 pub struct PointSelect;
 
 impl Workload for PointSelect {
-    fn name(&self) -> &'static str {
-        "point_select"
-    }
-
-    fn about(&self) -> &'static str {
-        "one item of TPC-C's by its key, drawn anew for each call"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &["item"]
-    }
-
-    fn statements(&self, _: Shape) -> Vec<Statement> {
-        vec![Statement {
+    fn info(&self) -> &WorkloadInfo {
+        &WorkloadInfo {
             name: "point_select",
-            sql: "SELECT i_id, i_price FROM item WHERE i_id = ?",
-            arguments: 1,
-            recompile: false,
-            script: None,
-        }]
+            about: "one item of TPC-C's by its key, drawn anew for each call",
+            tables: &["item"],
+        }
     }
 
-    fn calls_per_query(&self, _: Shape) -> u64 {
-        1
-    }
-
-    fn scratch_bytes(&self, _: Shape) -> u64 {
-        0
+    fn spec(&self, _: Shape) -> WorkloadSpec {
+        WorkloadSpec::of(vec![Statement::of(
+            "point_select",
+            "SELECT i_id, i_price FROM item WHERE i_id = ?",
+            1,
+        )])
     }
 
     fn requests(&self, _: Shape, stream: Stream) -> Box<dyn Requests> {

@@ -14,7 +14,10 @@
 //!
 //! Scratch memory is the sorter's: 47 bytes for each row that is grouped.
 
-use hopcost_core::{Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload};
+use hopcost_core::{
+    Answer, Effect, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload,
+    WorkloadInfo, WorkloadSpec,
+};
 
 use super::compare;
 use super::slices::{Slices, Walk, dice, rows_between};
@@ -73,28 +76,22 @@ const GROUPS: [Row; COMBINATIONS as usize] = {
 };
 
 impl Workload for ReportingP1 {
-    fn name(&self) -> &'static str {
-        "reporting_p1"
+    fn info(&self) -> &WorkloadInfo {
+        &WorkloadInfo {
+            name: "reporting_p1",
+            about: "counts the transactions of each combination of six dimensions, by a join and a grouping",
+            tables: &["tran_stats", "dimension"],
+        }
     }
 
-    fn about(&self) -> &'static str {
-        "counts the transactions of each combination of six dimensions, by a join and a grouping"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &["tran_stats", "dimension"]
-    }
-
-    fn statements(&self, shape: Shape) -> Vec<Statement> {
-        vec![if shape.sliced { SLICED } else { WHOLE }]
-    }
-
-    fn calls_per_query(&self, shape: Shape) -> u64 {
-        Slices::new(shape, SLICE_ROWS).count
-    }
-
-    fn scratch_bytes(&self, shape: Shape) -> u64 {
-        SORTED_BYTES_PER_ROW * shape.rows / self.calls_per_query(shape)
+    fn spec(&self, shape: Shape) -> WorkloadSpec {
+        let calls_per_query = Slices::new(shape, SLICE_ROWS).count;
+        WorkloadSpec {
+            statements: vec![if shape.sliced { SLICED } else { WHOLE }],
+            calls_per_query,
+            scratch_bytes: SORTED_BYTES_PER_ROW * shape.rows / calls_per_query,
+            effect: Effect::Reads,
+        }
     }
 
     fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests> {
@@ -217,9 +214,9 @@ mod tests {
     #[test]
     fn a_query_is_as_many_calls_as_there_are_slices() {
         let shape = |sliced| Shape { rows: 7_500_000, sliced };
-        assert_eq!(ReportingP1.calls_per_query(shape(true)), 3000);
-        assert_eq!(ReportingP1.calls_per_query(shape(false)), 1);
-        assert_eq!(ReportingP1.scratch_bytes(shape(true)), 2500 * 47);
-        assert_eq!(ReportingP1.scratch_bytes(shape(false)), 7_500_000 * 47);
+        assert_eq!(ReportingP1.spec(shape(true)).calls_per_query, 3000);
+        assert_eq!(ReportingP1.spec(shape(false)).calls_per_query, 1);
+        assert_eq!(ReportingP1.spec(shape(true)).scratch_bytes, 2500 * 47);
+        assert_eq!(ReportingP1.spec(shape(false)).scratch_bytes, 7_500_000 * 47);
     }
 }

@@ -20,7 +20,10 @@
 //! begin, as parallel workers do.
 
 use fastrand::Rng;
-use hopcost_core::{Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload};
+use hopcost_core::{
+    Answer, Effect, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload,
+    WorkloadInfo, WorkloadSpec,
+};
 
 use super::compare;
 use super::slices::{Slices, Walk, dice, rows_between};
@@ -64,28 +67,22 @@ const SLICED: Statement = Statement {
 };
 
 impl Workload for ReportingP2 {
-    fn name(&self) -> &'static str {
-        "reporting_p2"
+    fn info(&self) -> &WorkloadInfo {
+        &WorkloadInfo {
+            name: "reporting_p2",
+            about: "counts the transactions of a random second at or below their server's average result",
+            tables: &["tran_stats"],
+        }
     }
 
-    fn about(&self) -> &'static str {
-        "counts the transactions of a random second at or below their server's average result"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &["tran_stats"]
-    }
-
-    fn statements(&self, shape: Shape) -> Vec<Statement> {
-        vec![if shape.sliced { SLICED } else { WHOLE }]
-    }
-
-    fn calls_per_query(&self, shape: Shape) -> u64 {
-        Slices::new(shape, SLICE_ROWS).count
-    }
-
-    fn scratch_bytes(&self, shape: Shape) -> u64 {
-        SECOND_BYTES + SORTED_BYTES_PER_ROW * shape.rows / self.calls_per_query(shape)
+    fn spec(&self, shape: Shape) -> WorkloadSpec {
+        let calls_per_query = Slices::new(shape, SLICE_ROWS).count;
+        WorkloadSpec {
+            statements: vec![if shape.sliced { SLICED } else { WHOLE }],
+            calls_per_query,
+            scratch_bytes: SECOND_BYTES + SORTED_BYTES_PER_ROW * shape.rows / calls_per_query,
+            effect: Effect::Reads,
+        }
     }
 
     fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests> {
@@ -123,28 +120,16 @@ const fn whole(shape: Shape) -> Shape {
 }
 
 impl Workload for Whole {
-    fn name(&self) -> &'static str {
-        "reporting_p2_whole"
+    fn info(&self) -> &WorkloadInfo {
+        &WorkloadInfo {
+            name: "reporting_p2_whole",
+            about: "reporting_p2 over all rows in one call, at any effort",
+            tables: &["tran_stats"],
+        }
     }
 
-    fn about(&self) -> &'static str {
-        "reporting_p2 over all rows in one call, at any effort"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        ReportingP2.tables()
-    }
-
-    fn statements(&self, shape: Shape) -> Vec<Statement> {
-        ReportingP2.statements(whole(shape))
-    }
-
-    fn calls_per_query(&self, shape: Shape) -> u64 {
-        ReportingP2.calls_per_query(whole(shape))
-    }
-
-    fn scratch_bytes(&self, shape: Shape) -> u64 {
-        ReportingP2.scratch_bytes(whole(shape))
+    fn spec(&self, shape: Shape) -> WorkloadSpec {
+        ReportingP2.spec(whole(shape))
     }
 
     fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests> {

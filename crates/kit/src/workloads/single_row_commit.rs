@@ -3,7 +3,10 @@
 //! The published inserter committed a million such rows one after the other. The answer is how many rows
 //! were inserted: one.
 
-use hopcost_core::{Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload};
+use hopcost_core::{
+    Answer, Effect, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload,
+    WorkloadInfo, WorkloadSpec,
+};
 
 use super::compare;
 
@@ -11,38 +14,23 @@ use super::compare;
 pub struct SingleRowCommit;
 
 impl Workload for SingleRowCommit {
-    fn name(&self) -> &'static str {
-        "single_row_commit"
-    }
-
-    fn about(&self) -> &'static str {
-        "one row inserted and committed for good, again and again"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &["insert_test"]
-    }
-
-    fn statements(&self, _: Shape) -> Vec<Statement> {
-        vec![Statement {
+    fn info(&self) -> &WorkloadInfo {
+        &WorkloadInfo {
             name: "single_row_commit",
-            sql: "INSERT INTO insert_test (number) VALUES (?)",
-            arguments: 1,
-            recompile: false,
-            script: None,
-        }]
+            about: "one row inserted and committed for good, again and again",
+            tables: &["insert_test"],
+        }
     }
 
-    fn only_reads(&self) -> bool {
-        false
-    }
-
-    fn calls_per_query(&self, _: Shape) -> u64 {
-        1
-    }
-
-    fn scratch_bytes(&self, _: Shape) -> u64 {
-        0
+    fn spec(&self, _: Shape) -> WorkloadSpec {
+        WorkloadSpec {
+            effect: Effect::Writes,
+            ..WorkloadSpec::of(vec![Statement::of(
+                "single_row_commit",
+                "INSERT INTO insert_test (number) VALUES (?)",
+                1,
+            )])
+        }
     }
 
     fn requests(&self, _: Shape, _: Stream) -> Box<dyn Requests> {

@@ -52,7 +52,7 @@ fn asks_and_is_answered(target: &str, address: &str, asked: &[(&str, &str, u64)]
 /// A plan for each statement, the same each time; and each call was answered where it had to be.
 fn says_how(instance: &dyn Instance, session: &mut dyn Session, setup: &Setup<'_>, name: &str) {
     let plans = instance.plans().unwrap_or_else(|why| panic!("{name}: {why}"));
-    assert_eq!(plans.len(), setup.workload.statements(setup.shape).len());
+    assert_eq!(plans.len(), setup.spec().statements.len());
     assert_eq!(plans, instance.plans().unwrap(), "{name}");
     assert_eq!(session.counted().proved[&Metric::AnsweredInPlace], [1, 1], "{name}");
 }

@@ -13,7 +13,7 @@ use hopcost_core::Audit;
 
 use super::super::audit::Written;
 use super::super::remote::in_quotes;
-use super::ffi::Connection;
+use super::ffi::{Connection, DuckDbError};
 
 /// What a session says to have each of its queries measured; versions that know no coverage measure all.
 const MEASURE: [&str; 2] =
@@ -39,7 +39,7 @@ impl Audited {
         connection: &Connection,
         (dir, name): (&Path, &str),
         texts: Vec<String>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, DuckDbError> {
         let [queries, profiles] = ["queries", "profiles"]
             .map(|of| Tail { path: dir.join(format!("{name}.{of}")), read_bytes: 0 });
         let mut pen = None;

@@ -44,7 +44,7 @@ pub fn open(
     let identity =
         format!("DuckDB {}, in a process of its own; {}", copies[0].version, data_words(setup));
     let is_emulated = setup.emulation.is_some();
-    let statements = setup.workload.statements(setup.shape).len();
+    let statements = setup.spec().statements.len();
     Ok(Box::new(Processes {
         copies,
         identity,
@@ -86,7 +86,7 @@ impl Copy {
             library: library.map(Path::to_owned),
             dataset: setup.dataset.map(|dataset| dataset.name().to_owned()),
             rows: setup.shape.rows,
-            tables: setup.workload.tables().iter().map(|&name| name.to_owned()).collect(),
+            tables: setup.workload.info().tables.iter().map(|&name| name.to_owned()).collect(),
             statements: asked(setup),
             load: rows_of_a_call(setup),
             socket: socket.clone(),
@@ -124,14 +124,14 @@ impl Copy {
 }
 
 fn asked(setup: &Setup<'_>) -> Vec<Asked> {
-    let statements = setup.workload.statements(setup.shape).into_iter();
+    let statements = setup.spec().statements.into_iter();
     let asked = statements.zip(first_arguments(setup));
     asked.map(|(statement, example)| Asked::of(&statement, example)).collect()
 }
 
 /// The rows that a call appends, where it does.
 fn rows_of_a_call(setup: &Setup<'_>) -> Option<u64> {
-    setup.workload.filling(setup.shape).map(Filling::rows_a_call)
+    setup.spec().effect.filling().map(Filling::rows_a_call)
 }
 
 /// Waits until all is loaded: the library's version.

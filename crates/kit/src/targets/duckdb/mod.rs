@@ -69,7 +69,7 @@ impl Target for DuckDb {
         let bytes = super::data_bytes(setup, schema::bytes);
         Needs {
             home_bytes: bytes + bytes / 8 + PROCESS_BYTES,
-            stream_bytes: setup.workload.scratch_bytes(setup.shape) + SESSION_BYTES,
+            stream_bytes: setup.spec().scratch_bytes + SESSION_BYTES,
             disk_bytes: 0,
         }
     }
@@ -81,7 +81,7 @@ impl Target for DuckDb {
     ) -> Result<Box<dyn Instance>, TargetError> {
         super::without_planting(setup, "DuckDB")?;
         super::without_scripts(setup)?;
-        if let Some(Filling::Rows { .. }) = setup.workload.filling(setup.shape) {
+        if let Some(Filling::Rows { .. }) = setup.spec().effect.filling() {
             return Err(TargetError::NotHere(Code::WorkloadUnsupported.because(ROW_BY_ROW)));
         }
         let library = library_in(setup.address).map_err(TargetError::Failed)?;

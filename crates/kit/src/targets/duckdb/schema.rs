@@ -3,7 +3,7 @@
 use hopcost_core::{Column, Dataset, Kind, RowSink, Table, hyphenated};
 
 use super::super::{SAMPLES, Wanted, samples};
-use super::ffi::{Appender, Connection};
+use super::ffi::{Appender, Connection, DuckDbError};
 
 /// The statement that makes a table. An index helps nobody who scans, and each costs memory: there is none but
 /// that of the key, where it is not in the order of the rows. It takes the place of one of its name.
@@ -64,7 +64,7 @@ pub fn fill(
     dataset: &dyn Dataset,
     wanted: &Wanted,
     tell: &mut dyn FnMut(u64),
-) -> Result<(), String> {
+) -> Result<(), DuckDbError> {
     connection.query(&create(&wanted.table, wanted.table.name))?;
     let mut sink = Appended::to(connection, &wanted.table, wanted.table.name)?;
     for row in 0..wanted.table.rows {
@@ -107,7 +107,7 @@ impl Rows {
     }
 
     /// Appends all of them to a table, in one transaction.
-    pub fn append(&self, connection: &Connection, name: &str) -> Result<(), String> {
+    pub fn append(&self, connection: &Connection, name: &str) -> Result<(), DuckDbError> {
         let mut sink = Appended::to(connection, &self.table, name)?;
         for row in self.values.chunks(self.table.columns.len()) {
             sink.at = 0;
@@ -157,7 +157,7 @@ struct Appended {
 }
 
 impl Appended {
-    fn to(connection: &Connection, table: &Table, name: &str) -> Result<Self, String> {
+    fn to(connection: &Connection, table: &Table, name: &str) -> Result<Self, DuckDbError> {
         let appender = connection.append(name)?;
         Ok(Self { appender, columns: table.columns, at: 0, padded: String::new() })
     }

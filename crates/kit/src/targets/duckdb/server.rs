@@ -201,7 +201,7 @@ impl Server {
                 (CALL, Work::Load(rows, count)) => {
                     let all = Answer::of(Row::new().integer(count.cast_signed()));
                     let appended = rows.append(&self.connection, &table);
-                    appended.map(|()| protocol::put_answer(&mut out, all))
+                    appended.map(|()| protocol::put_answer(&mut out, all)).map_err(String::from)
                 }
                 (COUNT, Work::Load(rows, _)) => self
                     .counted(rows, &table)
@@ -247,7 +247,8 @@ impl Server {
     /// Threads come and go with the first query afterwards.
     fn set_threads(&self, count: u32) -> Result<(), String> {
         self.connection.query(&format!("SET threads = {count}"))?;
-        self.connection.query("SELECT count(*) FROM range(10)").map(drop)
+        self.connection.query("SELECT count(*) FROM range(10)")?;
+        Ok(())
     }
 
     /// What it needs before the first call.
@@ -284,11 +285,13 @@ impl Server {
 
     fn prepare(&self, asked: &Asked) -> Result<Prepared, String> {
         let Asked { name, sql, arguments, .. } = asked;
-        let refused = |why: &str| format!("DuckDB does not take the statement '{name}': {why}");
+        let refused = |why: &dyn std::fmt::Display| {
+            format!("DuckDB does not take the statement '{name}': {why}")
+        };
         let prepared = self.connection.prepare(sql).map_err(|words| refused(&words))?;
         if prepared.arguments() != *arguments {
             let takes = prepared.arguments();
-            return Err(refused(&format!("it takes {takes} arguments, and not {arguments}")));
+            return Err(refused(&format_args!("it takes {takes} arguments, and not {arguments}")));
         }
         Ok(prepared)
     }

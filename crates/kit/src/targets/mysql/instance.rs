@@ -214,7 +214,7 @@ pub struct Cluster {
 impl Cluster {
     /// Of these servers.
     pub fn new(setup: &Setup<'_>, copies: Vec<Copy>, identity: String) -> Self {
-        let statements = setup.workload.statements(setup.shape);
+        let statements = setup.spec().statements;
         let first = first_arguments(setup);
         let with_arguments = statements.iter().zip(first);
         let examples = with_arguments

@@ -90,7 +90,7 @@ impl Target for MySql {
         let copies = setup.homes.len().max(1) as u64;
         Needs {
             home_bytes: bytes + bytes / 4 + SERVER_BYTES,
-            stream_bytes: setup.workload.scratch_bytes(setup.shape) + THREAD_BYTES,
+            stream_bytes: setup.spec().scratch_bytes + THREAD_BYTES,
             disk_bytes: (bytes + SERVER_BYTES) * (copies + 1),
         }
     }
@@ -103,7 +103,7 @@ impl Target for MySql {
         let asked = self.asked(setup.address).map_err(TargetError::Failed)?;
         super::without_planting(setup, "a server")?;
         super::without_scripts(setup)?;
-        setup.workload.filling(setup.shape).map_or(Ok(()), super::without_procedures)?;
+        setup.spec().effect.filling().map_or(Ok(()), super::without_procedures)?;
         match asked {
             Asked::Managed(managed) => managed::open(self.0, &managed, setup, heard),
             Asked::Running(_) if setup.emulation.is_some() => {

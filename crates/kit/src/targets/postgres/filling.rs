@@ -29,7 +29,7 @@ pub struct Fillings {
 impl Fillings {
     /// Of a setup's workload; none where it fills nothing.
     pub fn of(setup: &Setup<'_>) -> Option<Self> {
-        let filling = setup.workload.filling(setup.shape)?;
+        let filling = setup.spec().effect.filling()?;
         let (dataset, wanted) = (setup.dataset?, wanted(setup).into_iter().next()?);
         let mut packed = Packed::of(wanted.table.columns);
         if let Filling::Bulk(rows) = filling {

@@ -253,7 +253,7 @@ impl Cluster {
         copies: Vec<Copy>,
         identity: String,
     ) -> Result<Self, TargetError> {
-        let statements = setup.workload.statements(setup.shape);
+        let statements = setup.spec().statements;
         let numbered = statements.iter().enumerate();
         let has_scripts = statements.iter().any(|statement| statement.script.is_some());
         let scale = if has_scripts { scale(&mut copies[0].warden()).map_err(failed)? } else { 1 };

@@ -84,7 +84,7 @@ impl Target for Postgres {
         Needs {
             // Of the shared buffers what is free is touched, too, where the server tells where they are.
             home_bytes: bytes + bytes / 4 + SERVER_BYTES,
-            stream_bytes: setup.workload.scratch_bytes(setup.shape) + BACKEND_BYTES,
+            stream_bytes: setup.spec().scratch_bytes + BACKEND_BYTES,
             disk_bytes: (bytes + SERVER_BYTES) * (copies + 1),
         }
     }
@@ -99,7 +99,7 @@ impl Target for Postgres {
         if setup.emulation.is_some() && matches!(asked, Asked::Running(_)) {
             return Err(TargetError::NotHere(Code::NotPlaceable.because(NODES)));
         }
-        setup.workload.filling(setup.shape).map_or(Ok(()), super::without_procedures)?;
+        setup.spec().effect.filling().map_or(Ok(()), super::without_procedures)?;
         match asked {
             Asked::Managed(managed) => managed::open(&managed, setup, heard),
             Asked::Running(address) => attached::open(*address, setup, heard),

@@ -147,7 +147,7 @@ impl Client {
         let mut variables = pgbench::Session::new(seed, &presets);
         // What the user says counts more than what a client knows by itself.
         let prepared = scripts.try_for_each(|script| script.prepare(&mut variables));
-        prepared.map_err(TargetError::Failed)?;
+        prepared.map_err(|why| TargetError::Failed(why.to_string()))?;
         Ok(Self { variables, known: Vec::new(), messages: Vec::new(), course: None, rest: None })
     }
 

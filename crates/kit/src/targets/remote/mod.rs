@@ -65,7 +65,7 @@ pub fn compared_with(sql: &str, dataset: Option<&dyn Dataset>) -> Vec<Option<Col
 
 /// A first request for each statement, where the workload has one.
 pub fn first_arguments(setup: &Setup<'_>) -> Vec<[i64; 4]> {
-    let statements = setup.workload.statements(setup.shape).len();
+    let statements = setup.spec().statements.len();
     let mut arguments = vec![[0; 4]; statements];
     let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 1 });
     let first: Vec<Request> = (0..REQUESTS).map(|_| requests.next()).collect();

@@ -30,7 +30,7 @@ pub fn open(setup: &Setup<'_>, filling: Filling) -> Result<Box<dyn Instance>, Ta
     let (Some(dataset), [table]) = (setup.dataset, &wanted(setup)[..]) else {
         return Err(TargetError::Failed("what is filled is one table".to_owned()));
     };
-    let statements = setup.workload.statements(setup.shape);
+    let statements = setup.spec().statements;
     let mut schema = vec![table.create()];
     let (rows, insert, empty_at) = match filling {
         Filling::Rows { most, .. } => {

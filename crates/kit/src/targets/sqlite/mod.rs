@@ -63,7 +63,7 @@ impl Target for Sqlite {
         let is_there = setup.cache_dir.join(&content.file_name).exists();
         Needs {
             home_bytes: content.bytes,
-            stream_bytes: setup.workload.scratch_bytes(setup.shape) + CONNECTION_BYTES,
+            stream_bytes: setup.spec().scratch_bytes + CONNECTION_BYTES,
             disk_bytes: if is_there { 0 } else { content.bytes },
         }
     }
@@ -73,8 +73,7 @@ impl Target for Sqlite {
         setup: &Setup<'_>,
         heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        if setup.workload.statements(setup.shape).iter().any(|statement| statement.script.is_some())
-        {
+        if setup.spec().statements.iter().any(|statement| statement.script.is_some()) {
             let words = "scripts are for a database that is asked over a connection, as postgres:";
             return Err(TargetError::NotHere(Code::WorkloadUnsupported.because(words)));
         }
@@ -87,7 +86,7 @@ impl Target for Sqlite {
                     .to_owned(),
             ));
         }
-        if let Some(filling) = setup.workload.filling(setup.shape) {
+        if let Some(filling) = setup.spec().effect.filling() {
             super::without_procedures(filling)?;
             if setup.homes.iter().any(|home| home.pages.is_some()) {
                 let words = "pages cannot be chosen for databases that are filled: take --target hashtable and \
@@ -99,7 +98,7 @@ impl Target for Sqlite {
         let copies = copies(setup, heard)?;
         Ok(Box::new(Database {
             identity: identity(setup, &copies),
-            statements: setup.workload.statements(setup.shape),
+            statements: setup.spec().statements,
             table: wanted(setup).into_iter().map(|wanted| wanted.table.name).next(),
             emulation: setup.emulation,
             audits: setup.cache_dir.clone(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hopcost_core::{
     Answer, Audit, Bimodal, Level, Machine, Metric, NodeId, Policy, Request, Requests, Row, Shape,
-    Spot, Stream, Workload,
+    Spot, Statement, Stream, Workload, WorkloadInfo, WorkloadSpec,
 };
 use hopcost_sys::{Root, topology};
 
@@ -17,7 +17,7 @@ use crate::workloads::WORKLOADS;
 
 /// Statements over tran_stats and its dimension, without requests of their own.
 struct Questions {
-    tables: &'static [&'static str],
+    info: WorkloadInfo,
     statements: &'static [Statement],
 }
 
@@ -42,26 +42,19 @@ const JOIN: Statement = statement(
 const WRITE: Statement = statement("write", "DELETE FROM tran_stats", 0);
 const MEAN: Statement = statement("mean", "SELECT avg(users) FROM tran_stats", 0);
 
-const PLAIN: Questions = Questions { tables: &["tran_stats"], statements: &[SCAN, ONE, MEAN] };
+/// The statements of a test, on these tables.
+const fn reads(tables: &'static [&'static str]) -> WorkloadInfo {
+    WorkloadInfo { name: "questions", about: "statements of a test", tables }
+}
+
+const PLAIN: Questions = Questions { info: reads(&["tran_stats"]), statements: &[SCAN, ONE, MEAN] };
 
 impl Workload for Questions {
-    fn name(&self) -> &'static str {
-        "questions"
+    fn info(&self) -> &WorkloadInfo {
+        &self.info
     }
-    fn about(&self) -> &'static str {
-        "statements of a test"
-    }
-    fn tables(&self) -> &'static [&'static str] {
-        self.tables
-    }
-    fn statements(&self, _shape: Shape) -> Vec<Statement> {
-        self.statements.to_vec()
-    }
-    fn calls_per_query(&self, _shape: Shape) -> u64 {
-        1
-    }
-    fn scratch_bytes(&self, _shape: Shape) -> u64 {
-        0
+    fn spec(&self, _: Shape) -> WorkloadSpec {
+        WorkloadSpec::of(self.statements.to_vec())
     }
     fn requests(&self, _shape: Shape, _stream: Stream) -> Box<dyn Requests> {
         unreachable!("a test asks itself")
@@ -189,7 +182,8 @@ fn begin_us(number: i64) -> i64 {
 
 #[test]
 fn answers_are_those_of_plain_sqlite_on_the_same_file() {
-    let joined = Questions { tables: &["tran_stats", "dimension"], statements: &[SCAN, ONE, JOIN] };
+    let joined =
+        Questions { info: reads(&["tran_stats", "dimension"]), statements: &[SCAN, ONE, JOIN] };
     let mut bench = Bench::new(None);
     let instance = bench.open(&joined, 2000);
     let mut session = instance.session(ANYWHERE).unwrap();
@@ -442,7 +436,7 @@ fn threads_share_an_image() {
 
 #[test]
 fn writes_fractions_and_unknown_statements_are_refused_in_words() {
-    let writing = Questions { tables: &["tran_stats"], statements: &[WRITE, MEAN] };
+    let writing = Questions { info: reads(&["tran_stats"]), statements: &[WRITE, MEAN] };
     let mut bench = Bench::new(None);
     let instance = bench.open(&writing, 1000);
     let mut session = instance.session(ANYWHERE).unwrap();
@@ -463,13 +457,13 @@ fn writes_fractions_and_unknown_statements_are_refused_in_words() {
 fn a_statement_can_be_compiled_for_each_call_and_its_arguments_are_checked() {
     let fresh = &[Statement { recompile: true, ..ONE }];
     let mut bench = Bench::new(None);
-    let instance = bench.open(&Questions { tables: &["tran_stats"], statements: fresh }, 1000);
+    let instance = bench.open(&Questions { info: reads(&["tran_stats"]), statements: fresh }, 1000);
     let mut session = instance.session(ANYWHERE).unwrap();
     for number in 0..3 {
         assert_eq!(ask(session.as_mut(), 0, [begin_us(number), 0]).rows, 1);
     }
     let wrong = &[Statement { arguments: 2, ..ONE }];
-    let instance = bench.open(&Questions { tables: &["tran_stats"], statements: wrong }, 1000);
+    let instance = bench.open(&Questions { info: reads(&["tran_stats"]), statements: wrong }, 1000);
     let error = instance.session(ANYWHERE).err().unwrap().to_string();
     assert!(error.contains("announced with 2 arguments, and its text takes 1"), "{error}");
 }
@@ -487,7 +481,7 @@ const SHIPPED: [(&str, &str, u64, &str, usize); 4] = [
 fn shipped_workloads_are_answered_right_and_their_data_has_the_expected_size() {
     for (name, dataset, scale, step, times) in SHIPPED {
         let bench = Bench::new(None);
-        let workload = *WORKLOADS.iter().find(|workload| workload.name() == name).unwrap();
+        let workload = *WORKLOADS.iter().find(|workload| workload.info().name == name).unwrap();
         let dataset = DATASETS.iter().copied().find(|known| known.name() == dataset);
         let setup = Setup { dataset, ..bench.setup(workload, scale) };
         let instance = Sqlite.open(&setup, &mut |_| true).unwrap();
@@ -511,7 +505,7 @@ fn shipped_workloads_are_answered_right_and_their_data_has_the_expected_size() {
 fn a_workload_without_data_needs_no_data() {
     const NOTHING: &[Statement] = &[statement("nothing", "SELECT 1", 0)];
     let mut bench = Bench::new(None);
-    let instance = bench.open(&Questions { tables: &[], statements: NOTHING }, 1000);
+    let instance = bench.open(&Questions { info: reads(&[]), statements: NOTHING }, 1000);
     let mut session = instance.session(ANYWHERE).unwrap();
     assert_eq!(ask(session.as_mut(), 0, [0, 0]).rows, 1);
     assert_eq!(session.counted().lookups.unwrap().acquisitions, BTreeMap::new());

@@ -161,7 +161,7 @@ fn is_there(wire: &mut Wire, setup: &Setup<'_>) -> Result<bool, TargetError> {
 
 /// The tables that are brought: of a load each session makes its own.
 fn brought(setup: &Setup<'_>) -> Vec<Wanted> {
-    match setup.workload.filling(setup.shape) {
+    match setup.spec().effect.filling() {
         Some(Filling::Bulk(_)) => Vec::new(),
         _ => wanted(setup),
     }

@@ -43,7 +43,7 @@ const OF_A_ROW: [(Argument, usize); 6] = [
 impl Fillings {
     /// Of a setup's workload; none where it fills nothing.
     pub fn of(setup: &Setup<'_>, collation: [u8; 5]) -> Option<Self> {
-        let filling = setup.workload.filling(setup.shape)?;
+        let filling = setup.spec().effect.filling()?;
         let (dataset, wanted) = (setup.dataset?, wanted(setup).into_iter().next()?);
         let mut rows = Rows::new(&wanted.table, collation);
         if let Filling::Bulk(count) = filling {

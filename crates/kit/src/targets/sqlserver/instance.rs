@@ -112,7 +112,7 @@ impl Server {
             affinity: affinity.map(Arc::new),
             may_audit,
             auditing: Mutex::default(),
-            statements: setup.workload.statements(setup.shape),
+            statements: setup.spec().statements,
             dataset,
             machine: setup.machine.clone(),
             nodes: nodes.map(|node| (node.id, node.cpus.clone())).collect(),

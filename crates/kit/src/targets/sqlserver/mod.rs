@@ -91,7 +91,7 @@ impl Target for SqlServer {
             home_bytes: super::data_bytes(setup, |dataset, wanted| {
                 schema::bytes(dataset, wanted.index, &wanted.table)
             }),
-            stream_bytes: setup.workload.scratch_bytes(setup.shape) + WORKER_BYTES,
+            stream_bytes: setup.spec().scratch_bytes + WORKER_BYTES,
             // It is another host's, for all we know.
             disk_bytes: 0,
         }
@@ -108,8 +108,8 @@ impl Target for SqlServer {
         let tables = wanted(setup).into_iter().map(|wanted| of_table(&wanted.table));
         let said = |statement| of_workload(setup, statement);
         // What fills tables says it in the tables' own words.
-        let fills = setup.workload.filling(setup.shape).is_some();
-        let statements = setup.workload.statements(setup.shape);
+        let fills = setup.spec().effect.filling().is_some();
+        let statements = setup.spec().statements;
         let statements: Vec<Spoken> = statements.iter().filter(|_| !fills).map(said).collect();
         tables.chain(statements).chain(of_scripts).collect()
     }
@@ -122,7 +122,7 @@ impl Target for SqlServer {
         let (address, own) = asked(setup.address).map_err(TargetError::Failed)?;
         super::without_planting(setup, "a server")?;
         super::without_scripts(setup)?;
-        setup.workload.filling(setup.shape).map_or(Ok(()), super::without_procedures)?;
+        setup.spec().effect.filling().map_or(Ok(()), super::without_procedures)?;
         if setup.emulation.is_some() {
             let words =
                 "the memory of a server that runs cannot be on emulated nodes: leave out --emulate";

@@ -46,7 +46,10 @@ pub fn open_for(
         machine: &machine,
         ground: &machine,
         dataset: DATASETS.iter().copied().find(|dataset| dataset.name() == dataset_named),
-        workload: *WORKLOADS.iter().find(|workload| workload.name() == workload_named).unwrap(),
+        workload: *WORKLOADS
+            .iter()
+            .find(|workload| workload.info().name == workload_named)
+            .unwrap(),
         shape: Shape { rows: 1, sliced: true },
         homes: vec![Home::from(node)],
         emulation: None,

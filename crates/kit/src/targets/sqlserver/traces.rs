@@ -37,7 +37,7 @@ fn trace(all: &mut String, asked: (&str, &str), how: &str, seat: Seat) {
     let before = server.state().sent.len();
     let mut session = instance.session(seat).unwrap();
     session.begin_window();
-    let workload = WORKLOADS.iter().find(|workload| workload.name() == asked.1).unwrap();
+    let workload = WORKLOADS.iter().find(|workload| workload.info().name == asked.1).unwrap();
     let shape = hopcost_core::Shape { rows: 1, sliced: true };
     let stream = hopcost_core::Stream { number: 0, of: 1, seed: 7 };
     let mut requests = workload.requests(shape, stream);

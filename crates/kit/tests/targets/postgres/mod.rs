@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hopcost_core::{
-    CallError, Home, Known, Look, Metric, NodeSet, Policy, Request, Seat, Session, Setup, TargetError,
+    CallError, Home, Known, Look, Metric, NodeSet, Policy, Request, Seat, Session, Setup,
+    TargetError,
 };
 use hopcost_sys::{Root, processes};
 

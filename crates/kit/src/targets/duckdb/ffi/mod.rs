@@ -3,6 +3,7 @@
 //! Everything unsafe about DuckDB is here: the functions below take and give what is safe to have.
 #![allow(unsafe_code)] // the library speaks C
 
+mod error;
 mod profile;
 
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -14,6 +15,8 @@ use libloading::Library;
 
 use super::super::interface::interface;
 use super::super::remote::with_literals;
+
+pub use error::DuckDbError;
 
 /// Its number for a success.
 const SUCCESS: u32 = 0;
@@ -112,14 +115,17 @@ const USUAL: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/local/lib", "/usr/l
 
 impl DuckDb {
     /// The one of this name, or the one in a usual place.
-    pub fn load(given: Option<&Path>) -> Result<Self, String> {
+    pub fn load(given: Option<&Path>) -> Result<Self, DuckDbError> {
         let path = match given {
             Some(path) if path.is_file() => path.to_owned(),
-            Some(path) => return Err(format!("{}: there is no such file", path.display())),
+            Some(path) => return Err(format!("{}: there is no such file", path.display()).into()),
             None => usual().ok_or(MISSING)?,
         };
         let wrong = |why: &dyn std::fmt::Display| {
-            format!("{}: it is not a libduckdb that hopcost can use: {why}", path.display())
+            DuckDbError::from(format!(
+                "{}: it is not a libduckdb that hopcost can use: {why}",
+                path.display()
+            ))
         };
         // SAFETY: a library may do anything when it is loaded; this one the user has chosen, or the system's
         // administrator has installed.
@@ -133,7 +139,7 @@ impl DuckDb {
     }
 
     /// An empty database in memory.
-    pub fn open(&self, settings: &[(&str, String)]) -> Result<Database, String> {
+    pub fn open(&self, settings: &[(&str, String)]) -> Result<Database, DuckDbError> {
         let api = &*self.interface;
         let (mut config, mut database, mut error) =
             (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
@@ -144,10 +150,10 @@ impl DuckDb {
                 let (c_name, c_value) = (ended(name)?, ended(value)?);
                 if (api.duckdb_set_config)(config, c_name.as_ptr(), c_value.as_ptr()) != SUCCESS {
                     (api.duckdb_destroy_config)(&raw mut config);
-                    return Err(format!(
-                        "DuckDB {} takes no setting {name} = {value}",
-                        self.version
-                    ));
+                    let version = &self.version;
+                    return Err(
+                        format!("DuckDB {version} takes no setting {name} = {value}").into()
+                    );
                 }
             }
             let opened = (api.duckdb_open_ext)(
@@ -160,7 +166,7 @@ impl DuckDb {
             if opened != SUCCESS {
                 let words = text(error);
                 (api.duckdb_free)(error.cast());
-                return Err(words);
+                return Err(words.into());
             }
         }
         Ok(Database { api: Arc::clone(&self.interface), handle: database })
@@ -201,8 +207,8 @@ unsafe fn text(pointer: *const c_char) -> String {
     unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
 }
 
-fn ended(text: &str) -> Result<CString, String> {
-    CString::new(text).map_err(|_| "a text with a zero in it".to_owned())
+fn ended(text: &str) -> Result<CString, DuckDbError> {
+    CString::new(text).map_err(|_| "a text with a zero in it".into())
 }
 
 /// A database.
@@ -218,12 +224,12 @@ unsafe impl Sync for Database {}
 
 impl Database {
     /// A connection to it.
-    pub fn connect(&self) -> Result<Connection, String> {
+    pub fn connect(&self) -> Result<Connection, DuckDbError> {
         let mut handle = ptr::null_mut();
         // SAFETY: the database is open, and the place is ours.
         let connected = unsafe { (self.api.duckdb_connect)(self.handle, &raw mut handle) };
         if connected != SUCCESS {
-            return Err("DuckDB lets nobody in".to_owned());
+            return Err("DuckDB lets nobody in".into());
         }
         Ok(Connection { api: Arc::clone(&self.api), handle })
     }
@@ -247,7 +253,7 @@ unsafe impl Send for Connection {}
 
 impl Connection {
     /// Asks in words: the rows.
-    pub fn query(&self, sql: &str) -> Result<Rows, String> {
+    pub fn query(&self, sql: &str) -> Result<Rows, DuckDbError> {
         let sql = ended(sql)?;
         let mut raw = RawRows::EMPTY;
         // SAFETY: the connection is open, the text ends with a zero, the place is ours.
@@ -256,7 +262,7 @@ impl Connection {
     }
 
     /// Has a statement compiled.
-    pub fn prepare(&self, sql: &str) -> Result<Prepared, String> {
+    pub fn prepare(&self, sql: &str) -> Result<Prepared, DuckDbError> {
         let sql = ended(sql)?;
         let mut handle = ptr::null_mut();
         // SAFETY: as above; a statement that failed still has its error.
@@ -265,7 +271,7 @@ impl Connection {
             if done != SUCCESS {
                 let words = text((self.api.duckdb_prepare_error)(handle));
                 (self.api.duckdb_destroy_prepare)(&raw mut handle);
-                return Err(words);
+                return Err(words.into());
             }
             let arguments = (self.api.duckdb_nparams)(handle);
             let kinds = (1..=arguments).map(|n| (self.api.duckdb_param_type)(handle, n)).collect();
@@ -274,7 +280,7 @@ impl Connection {
     }
 
     /// Begins to append rows to a table.
-    pub fn append(&self, table: &str) -> Result<Appender, String> {
+    pub fn append(&self, table: &str) -> Result<Appender, DuckDbError> {
         let name = ended(table)?;
         let mut handle = ptr::null_mut();
         // SAFETY: as above; no schema stands for the usual one.
@@ -283,7 +289,7 @@ impl Connection {
             if create(self.handle, ptr::null(), name.as_ptr(), &raw mut handle) != SUCCESS {
                 let words = text((self.api.duckdb_appender_error)(handle));
                 (self.api.duckdb_appender_destroy)(&raw mut handle);
-                return Err(words);
+                return Err(words.into());
             }
         }
         Ok(Appender { api: Arc::clone(&self.api), handle, is_wrong: false })
@@ -324,7 +330,7 @@ impl Prepared {
     }
 
     /// Carries it out.
-    pub fn execute(&mut self, arguments: &[i64]) -> Result<Rows, String> {
+    pub fn execute(&mut self, arguments: &[i64]) -> Result<Rows, DuckDbError> {
         let mut raw = RawRows::EMPTY;
         // SAFETY: the statement is compiled, its arguments are counted from 1, the place is ours.
         let done = unsafe {
@@ -335,7 +341,7 @@ impl Prepared {
                     self.api.duckdb_bind_int64
                 };
                 if bind(self.handle, n, *value) != SUCCESS {
-                    return Err(text((self.api.duckdb_prepare_error)(self.handle)));
+                    return Err(text((self.api.duckdb_prepare_error)(self.handle)).into());
                 }
             }
             (self.api.duckdb_execute_prepared)(self.handle, &raw mut raw)
@@ -380,12 +386,12 @@ pub struct Rows {
 }
 
 impl Rows {
-    fn of(api: &Arc<Interface>, raw: RawRows, done: u32) -> Result<Self, String> {
+    fn of(api: &Arc<Interface>, raw: RawRows, done: u32) -> Result<Self, DuckDbError> {
         let mut rows = Self { api: Arc::clone(api), raw, kinds: Vec::new() };
         // SAFETY: the answer is the library's own, and is given back when this is dropped.
         unsafe {
             if done != SUCCESS {
-                return Err(text((api.duckdb_result_error)(&raw mut rows.raw)));
+                return Err(text((api.duckdb_result_error)(&raw mut rows.raw)).into());
             }
             let columns = (api.duckdb_column_count)(&raw mut rows.raw);
             rows.kinds =
@@ -407,8 +413,8 @@ impl Rows {
     /// Each row's values.
     pub fn each(
         &mut self,
-        mut take: impl FnMut(&[Value<'_>]) -> Result<(), String>,
-    ) -> Result<(), String> {
+        mut take: impl FnMut(&[Value<'_>]) -> Result<(), DuckDbError>,
+    ) -> Result<(), DuckDbError> {
         let mut values = Vec::with_capacity(self.kinds.len());
         loop {
             // SAFETY: the answer is there, and what it gives is given back below.
@@ -427,8 +433,8 @@ impl Rows {
         &self,
         chunk: Handle,
         values: &mut Vec<Value<'_>>,
-        take: &mut impl FnMut(&[Value<'_>]) -> Result<(), String>,
-    ) -> Result<(), String> {
+        take: &mut impl FnMut(&[Value<'_>]) -> Result<(), DuckDbError>,
+    ) -> Result<(), DuckDbError> {
         // SAFETY: the chunk is there until its rows are taken, and the number of its vectors is that of the
         // columns.
         let (rows, vectors): (u64, Vec<(*const c_void, *const u64)>) = unsafe {
@@ -459,7 +465,7 @@ unsafe fn value<'a>(
     data: *const c_void,
     validity: *const u64,
     row: usize,
-) -> Result<Value<'a>, String> {
+) -> Result<Value<'a>, DuckDbError> {
     // SAFETY: by this function's own contract, here and below.
     let is_there = validity.is_null() || unsafe { *validity.add(row / 64) } >> (row % 64) & 1 == 1;
     if !is_there {
@@ -491,7 +497,7 @@ unsafe fn value<'a>(
                 let bytes = std::slice::from_raw_parts(start, length);
                 Value::Text(std::str::from_utf8(bytes).map_err(|_| "a text is no UTF-8")?)
             }
-            other => return Err(format!("the type {other} is not known here")),
+            other => return Err(format!("the type {other} is not known here").into()),
         }
     })
 }
@@ -547,7 +553,7 @@ impl Appender {
     }
 
     /// That was a row.
-    pub fn end_row(&mut self) -> Result<(), String> {
+    pub fn end_row(&mut self) -> Result<(), DuckDbError> {
         // SAFETY: as above.
         let done = unsafe { (self.api.duckdb_appender_end_row)(self.handle) };
         self.is_wrong |= done != SUCCESS;
@@ -555,15 +561,15 @@ impl Appender {
     }
 
     /// That was all.
-    pub fn end(self) -> Result<(), String> {
+    pub fn end(self) -> Result<(), DuckDbError> {
         // SAFETY: as above.
         let done = unsafe { (self.api.duckdb_appender_close)(self.handle) };
         if done == SUCCESS { Ok(()) } else { Err(self.error()) }
     }
 
-    fn error(&self) -> String {
+    fn error(&self) -> DuckDbError {
         // SAFETY: as above; the text lives as long as the appender.
-        unsafe { text((self.api.duckdb_appender_error)(self.handle)) }
+        unsafe { text((self.api.duckdb_appender_error)(self.handle)) }.into()
     }
 }
 
