@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::answer::Answer;
+use crate::code::Code;
 use crate::dataset::Dataset;
 use crate::emulation::Emulation;
 use crate::experiment::{Audit, Comparison, Policy};
@@ -255,15 +256,15 @@ pub trait Target: Sync {
 
     /// How the part of its URL after the colon reads without anything secret; or what is wrong with it,
     /// in words.
-    fn address(&self, given: &str) -> Result<String, String> {
+    fn address(&self, given: &str) -> Result<String, Reason> {
         if given.is_empty() {
             return Ok(String::new());
         }
-        Err(format!("write {}: alone, it is built in", self.name()))
+        Err(Code::BadUrl.because(format!("write {}: alone, it is built in", self.name())))
     }
 
     /// Removes what a killed run left in a place that is not ours; in words.
-    fn clear(&self, _address: &str) -> Result<String, String> {
+    fn clear(&self, _address: &str) -> Result<String, Reason> {
         Ok("nothing is left".to_owned())
     }
 

@@ -246,5 +246,6 @@ fn what_it_cannot_do_is_said() {
     let setup = setup(dataset("big_table_im"), workload("memory_insert"), 1_000, library());
     let words = open("duckdb", &setup).err().unwrap().to_string();
     assert!(words.contains("one by one"), "{words}");
-    assert!(target("duckdb").address("lob=x").unwrap_err().contains("duckdb:lib=FILE"));
+    let wrong = target("duckdb").address("lob=x").unwrap_err();
+    assert!(wrong.as_str().contains("duckdb:lib=FILE"), "{wrong}");
 }

@@ -143,7 +143,8 @@ fn with(option: &str) -> String {
 }
 
 fn connected(given: &str) -> Result<Wire, String> {
-    Wire::connect(&address_of(given)?).map_err(|error| error.to_string())
+    let address = address_of(given).map_err(|reason| reason.to_string())?;
+    Wire::connect(&address).map_err(|error| error.to_string())
 }
 
 fn it_is_encrypted_or_not_as_asked() {
@@ -199,7 +200,7 @@ fn what_is_kept_is_found_again_and_cleared() {
     connected(&address).unwrap().query("CREATE DATABASE hopcost").unwrap();
     let words = open(&setup).err().unwrap().to_string();
     assert!(words.contains("did not make"), "{words}");
-    assert!(target("sqlserver").clear(&address).unwrap_err().contains("did not make"));
+    assert!(target("sqlserver").clear(&address).unwrap_err().as_str().contains("did not make"));
     connected(&address).unwrap().query("DROP DATABASE hopcost").unwrap();
 }
 

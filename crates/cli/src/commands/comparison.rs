@@ -181,7 +181,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// Writes down what a kill would leave in a place that is not ours.
-    pub fn promise(&self) -> Result<Promise, String> {
+    pub fn promise(&self) -> Result<Promise, Reason> {
         promise(self.target, &self.address)
     }
 
@@ -261,19 +261,19 @@ impl<'a> Prepared<'a> {
 }
 
 /// Writes down what a kill would leave in a place that is not ours.
-pub fn promise(target: &dyn Target, address: &str) -> Result<Promise, String> {
+pub fn promise(target: &dyn Target, address: &str) -> Result<Promise, Reason> {
     let made = Made { target: target.name().to_owned(), address: target.address(address)? };
     let dir = super::state_dir();
-    Promise::write(&dir, &made).map_err(|error| format!("{}: {error}", dir.display()))
+    let refused = |error| Code::SystemFailed.because(format!("{}: {error}", dir.display()));
+    Promise::write(&dir, &made).map_err(refused)
 }
 
 /// Removes what was made for a database that did not come up. Where that fails, what was promised stays
 /// written down.
 pub fn give_up(target: &dyn Target, address: &str, promise: Option<Promise>) {
     let Some(promise) = promise else { return };
-    let kept = target
-        .clear(address)
-        .and_then(|_| promise.keep().map_err(|error| format!("the state directory: {error}")));
+    let refused = |error| Code::SystemFailed.because(format!("the state directory: {error}"));
+    let kept = target.clear(address).and_then(|_| promise.keep().map_err(refused));
     if let Err(why) = kept {
         still_there(&why);
     }

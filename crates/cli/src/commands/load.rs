@@ -123,7 +123,8 @@ impl Base<'_> {
         let first = self.machine.nodes_with_memory().map(|node| node.id).next();
         let promised = RefCell::new(None);
         let make_promise = || {
-            *promised.borrow_mut() = Some(promise(self.target, self.address)?);
+            *promised.borrow_mut() =
+                Some(promise(self.target, self.address).map_err(|reason| reason.to_string())?);
             Ok(())
         };
         let setup = Setup {

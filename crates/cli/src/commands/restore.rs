@@ -59,7 +59,7 @@ pub fn run() -> Result<Exit, Failure> {
 fn remove(promise: Promise, made: &Made) -> Result<String, String> {
     let target = TARGETS.iter().find(|target| target.name() == made.target);
     let target = target.ok_or("this hopcost does not know that target")?;
-    let words = target.clear(&made.address)?;
+    let words = target.clear(&made.address).map_err(|reason| reason.to_string())?;
     promise.keep().map_err(|error| error.to_string())?;
     Ok(words)
 }

@@ -154,7 +154,7 @@ impl Measuring<'_> {
         let plan = kept.as_ref().map_or(plan, |kept| kept.plan.clone());
         let promise = RefCell::new(None);
         let make_promise = || {
-            *promise.borrow_mut() = Some(prepared.promise()?);
+            *promise.borrow_mut() = Some(prepared.promise().map_err(|reason| reason.to_string())?);
             Ok(())
         };
         let setup = Setup { promise: &make_promise, ..prepared.setup(&plan) };

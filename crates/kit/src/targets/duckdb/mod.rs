@@ -53,8 +53,8 @@ impl Target for DuckDb {
         false
     }
 
-    fn address(&self, given: &str) -> Result<String, String> {
-        library_in(given).map(|_| given.to_owned())
+    fn address(&self, given: &str) -> Result<String, Reason> {
+        library_in(given).map(|_| given.to_owned()).map_err(|words| Code::BadUrl.because(words))
     }
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::remote::address::{self, Address, Asked, Custom, Environment, Secret};
+use hopcost_core::Reason;
 
 /// What is MySQL's own, and MariaDB's.
 pub const CUSTOM: Custom = Custom {
@@ -18,7 +19,7 @@ pub const CUSTOM: Custom = Custom {
 };
 
 /// Reads the part of a URL after the name.
-pub fn read(name: &'static str, rest: &str, environment: Environment<'_>) -> Result<Asked, String> {
+pub fn read(name: &'static str, rest: &str, environment: Environment<'_>) -> Result<Asked, Reason> {
     address::read(&Custom { name, ..CUSTOM }, rest, environment)
 }
 
@@ -78,6 +79,6 @@ mod tests {
         assert_eq!((address.port, address.database.as_str()), (3306, ""));
         assert_eq!(address.place, Place::Unix("/run/x.sock".into()));
         let wrong = read("mariadb", "managed?socket=/x", &|_| None).unwrap_err();
-        assert!(wrong.contains("own business"), "{wrong}");
+        assert!(wrong.as_str().contains("own business"), "{wrong}");
     }
 }

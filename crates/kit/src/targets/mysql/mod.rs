@@ -66,7 +66,7 @@ impl Target for MySql {
         false
     }
 
-    fn address(&self, given: &str) -> Result<String, String> {
+    fn address(&self, given: &str) -> Result<String, Reason> {
         self.asked(given).map(|asked| asked.to_string())
     }
 
@@ -78,7 +78,7 @@ impl Target for MySql {
         super::untold_of_nodes(metric, emulation, &format!("all pages of {}'s", self.0.name()))
     }
 
-    fn clear(&self, address: &str) -> Result<String, String> {
+    fn clear(&self, address: &str) -> Result<String, Reason> {
         match self.asked(address)? {
             Asked::Running(address) => attached::clear(&address),
             Asked::Managed(_) => Ok("nothing".to_owned()),
@@ -100,7 +100,8 @@ impl Target for MySql {
         setup: &Setup<'_>,
         heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        let asked = self.asked(setup.address).map_err(TargetError::Failed)?;
+        let asked =
+            self.asked(setup.address).map_err(|reason| TargetError::Failed(reason.to_string()))?;
         super::without_planting(setup, "a server")?;
         super::without_scripts(setup)?;
         setup.spec().effect.filling().map_or(Ok(()), super::without_procedures)?;
@@ -115,7 +116,7 @@ impl Target for MySql {
 }
 
 impl MySql {
-    fn asked(&self, given: &str) -> Result<Asked, String> {
+    fn asked(&self, given: &str) -> Result<Asked, Reason> {
         read(self.0.scheme(), given, &|name| std::env::var(name).ok())
     }
 }

@@ -6,6 +6,7 @@
 use hopcost_core::{Column, Dataset, Kind, Row, hyphenated};
 
 use super::super::remote::compared_with;
+use super::super::remote::malformed::Malformed;
 use super::calendar::DateTime;
 use super::packet::Reader;
 use super::wire::UTF8MB4_BIN;
@@ -34,7 +35,7 @@ const BINARY: u64 = 63;
 
 impl Type {
     /// That of a column, from the packet that describes it.
-    pub fn of(description: &[u8]) -> Result<Self, String> {
+    pub fn of(description: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader(description);
         // Its catalogue, schema, table and name, each as called and as it is; then how long the rest is.
         let mut name = &b""[..];
@@ -58,15 +59,15 @@ impl Type {
             15 | 249..=254 => Self::Text,
             other => {
                 let name = String::from_utf8_lossy(name);
-                return Err(format!("the type {other} of '{name}' is not known here"));
+                return Err(format!("the type {other} of '{name}' is not known here").into());
             }
         })
     }
 
     /// A row with one value more, taken from where the reader stands.
     #[inline]
-    pub fn add_to(self, row: Row, reader: &mut Reader<'_>) -> Result<Row, String> {
-        let text = |bytes| std::str::from_utf8(bytes).map_err(|_| "a text is no UTF-8".to_owned());
+    pub fn add_to(self, row: Row, reader: &mut Reader<'_>) -> Result<Row, Malformed> {
+        let text = |bytes| std::str::from_utf8(bytes).map_err(|_| "a text is no UTF-8");
         Ok(match self {
             Self::Integer { bytes, is_signed } => {
                 let value = reader.integer(bytes);
@@ -86,7 +87,7 @@ impl Type {
             }
             Self::Identifier => {
                 let bytes = reader.text().unwrap_or_default().try_into();
-                let bytes = bytes.map_err(|_| "an identifier of an odd length".to_owned())?;
+                let bytes = bytes.map_err(|_| "an identifier of an odd length")?;
                 row.text(&hyphenated(u128::from_be_bytes(bytes)))
             }
         })
@@ -109,10 +110,10 @@ fn date_time(reader: &mut Reader<'_>) -> DateTime {
 }
 
 /// A whole number, even where the server gives it decimals.
-fn digits(text: &str) -> Result<i64, String> {
+fn digits(text: &str) -> Result<i64, Malformed> {
     let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
     let number = whole.parse().ok().filter(|_| rest.bytes().all(|digit| digit == b'0'));
-    number.ok_or_else(|| format!("'{text}' is not whole, or beyond 64 bits"))
+    number.ok_or_else(|| format!("'{text}' is not whole, or beyond 64 bits").into())
 }
 
 /// What an argument is packed as, from a number.

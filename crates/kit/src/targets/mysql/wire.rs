@@ -18,6 +18,8 @@ use thiserror::Error;
 
 use super::super::remote::address::{Address, Place, Tls};
 use super::super::remote::channel::{self, Channel};
+use super::super::remote::malformed::Malformed;
+use super::super::remote::refused::NotConnected;
 use super::super::remote::stream::{Line, Stream, words};
 use super::packet::{self, Packets, Reader};
 use super::password::{self, Proof};
@@ -62,8 +64,8 @@ impl ServerError {
         Self { number, message: String::from_utf8_lossy(text).into_owned() }
     }
 
-    fn of(words: String) -> Self {
-        Self { number: 0, message: words }
+    fn of(words: impl Into<String>) -> Self {
+        Self { number: 0, message: words.into() }
     }
 }
 
@@ -164,7 +166,7 @@ impl Wire {
     /// Connects, and is let in.
     pub fn connect(address: &Address) -> Result<Self, WireError> {
         let told =
-            |words: String| WireError::Lost(format!("{}:{address}: {words}", address.scheme));
+            |error: NotConnected| WireError::Lost(format!("{}:{address}: {error}", address.scheme));
         let stream = Stream::open(address, Path::to_path_buf).map_err(told)?;
         let mut wire = Self {
             channel: Channel::new(stream, address.wait),
@@ -174,7 +176,7 @@ impl Wire {
             version: String::new(),
         };
         wire.be_let_in(address).map_err(|error| match error {
-            WireError::Server(said) => told(said.to_string()),
+            WireError::Server(said) => told(said.to_string().into()),
             lost @ WireError::Lost(_) => lost,
         })?;
         wire.limit(None)?;
@@ -244,7 +246,7 @@ impl Wire {
     /// The two ends of it begin to speak TLS.
     fn secure(&mut self, address: &Address) -> Result<(), WireError> {
         let told =
-            |words: String| WireError::Lost(format!("{}:{address}: {words}", address.scheme));
+            |error: NotConnected| WireError::Lost(format!("{}:{address}: {error}", address.scheme));
         self.channel.go_on(|stream| stream.encrypted(address)).map_err(told)
     }
 
@@ -374,7 +376,7 @@ impl Wire {
     #[inline]
     pub fn until_done(
         &mut self,
-        mut take: impl FnMut(Piece<'_>) -> Result<(), String>,
+        mut take: impl FnMut(Piece<'_>) -> Result<(), Malformed>,
     ) -> Result<(), WireError> {
         let mut wrong = None;
         loop {

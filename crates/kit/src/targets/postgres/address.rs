@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::remote::address::{self, Address, Asked, Custom, Environment, Place, Secret};
+use hopcost_core::Reason;
 
 /// What is PostgreSQL's own.
 const CUSTOM: Custom = Custom {
@@ -28,7 +29,7 @@ const CUSTOM: Custom = Custom {
 };
 
 /// Reads the part of a URL after `postgres:`.
-pub fn read(rest: &str, environment: Environment<'_>) -> Result<Asked, String> {
+pub fn read(rest: &str, environment: Environment<'_>) -> Result<Asked, Reason> {
     address::read(&CUSTOM, rest, environment)
 }
 
@@ -74,16 +75,18 @@ fn fields(line: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use hopcost_core::Code;
+
     use super::*;
     use crate::targets::remote::address::{PATIENCE, Tls, Wait};
 
-    fn with(rest: &str, environment: &[(&str, &str)]) -> Result<Address, String> {
+    fn with(rest: &str, environment: &[(&str, &str)]) -> Result<Address, Reason> {
         let of = |name: &str| {
             environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         };
         match read(rest, &of)? {
             Asked::Running(address) => Ok(*address),
-            Asked::Managed(_) => Err("managed".to_owned()),
+            Asked::Managed(_) => Err(Code::BadUrl.because("managed")),
         }
     }
 
@@ -149,7 +152,7 @@ mod tests {
             ("//u@[::1/d", "']'"),
         ] {
             let error = read(rest, &|_| None).unwrap_err();
-            assert!(error.contains(words), "{rest}: {error}");
+            assert!(error.as_str().contains(words), "{rest}: {error}");
         }
     }
 }

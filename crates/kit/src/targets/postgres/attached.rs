@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use hopcost_core::{
-    Code, Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError,
+    Code, Instance, Known, Locality, Look, Reading, Reason, Seat, Session, Setup, TargetError,
 };
 
 use super::super::remote::address::Address;
@@ -191,15 +191,15 @@ fn written(wire: &mut Wire) -> Result<u64, WireError> {
 }
 
 /// Drops what a run has left that was killed, or could not drop it.
-pub fn clear(address: &Address) -> Result<String, String> {
-    let words = |error: WireError| error.to_string();
+pub fn clear(address: &Address) -> Result<String, Reason> {
+    let words = |error: WireError| Code::EngineFailed.because(error.to_string());
     let mut wire = again(address).map_err(words)?;
     wire.limit(Some(SHORTLY)).map_err(words)?;
     if !comment(&mut wire).map_err(words)?.is_some_and(|comment| comment.starts_with(OURS)) {
         return Ok("there is no schema of hopcost's any more".to_owned());
     }
     // What another run has taken over is not taken from it.
-    be_alone(&mut wire).map_err(|error| error.to_string())?;
+    be_alone(&mut wire).map_err(|error| Code::ServerInUse.because(error.to_string()))?;
     wire.query(STRAGGLERS).map_err(words)?;
     wire.query(DROP).map_err(words)?;
     Ok("dropped the schema hopcost".to_owned())

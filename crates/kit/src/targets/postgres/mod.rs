@@ -59,7 +59,7 @@ impl Target for Postgres {
         false
     }
 
-    fn address(&self, given: &str) -> Result<String, String> {
+    fn address(&self, given: &str) -> Result<String, Reason> {
         asked(given).map(|asked| asked.to_string())
     }
 
@@ -71,7 +71,7 @@ impl Target for Postgres {
         super::untold_of_nodes(metric, emulation, "all pages of PostgreSQL's")
     }
 
-    fn clear(&self, address: &str) -> Result<String, String> {
+    fn clear(&self, address: &str) -> Result<String, Reason> {
         match asked(address)? {
             Asked::Running(address) => attached::clear(&address),
             Asked::Managed(_) => Ok("nothing".to_owned()),
@@ -94,7 +94,8 @@ impl Target for Postgres {
         setup: &Setup<'_>,
         heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        let asked = asked(setup.address).map_err(TargetError::Failed)?;
+        let asked =
+            asked(setup.address).map_err(|reason| TargetError::Failed(reason.to_string()))?;
         super::without_planting(setup, "PostgreSQL")?;
         if setup.emulation.is_some() && matches!(asked, Asked::Running(_)) {
             return Err(TargetError::NotHere(Code::NotPlaceable.because(NODES)));
@@ -124,7 +125,7 @@ const NODES: &str = "\
     the shared buffers of a server that runs cannot be on emulated nodes: leave out --emulate, or take \
     postgres:managed";
 
-fn asked(given: &str) -> Result<Asked, String> {
+fn asked(given: &str) -> Result<Asked, Reason> {
     read(given, &|name| std::env::var(name).ok())
 }
 

@@ -5,6 +5,7 @@
 
 use hopcost_core::{Row, hyphenated};
 
+use super::super::remote::malformed::Malformed;
 use super::wire::int2;
 use crate::datasets::big_table_im::uuid;
 
@@ -53,7 +54,7 @@ impl Type {
 
     /// Writes an argument to its place, which has the right length.
     #[inline]
-    pub fn put(self, value: i64, place: &mut [u8]) -> Result<(), String> {
+    pub fn put(self, value: i64, place: &mut [u8]) -> Result<(), Malformed> {
         if self == Self::Uuid {
             place.copy_from_slice(&uuid(value).to_be_bytes());
             return Ok(());
@@ -63,7 +64,7 @@ impl Type {
         let (cut, kept) = bytes.split_at(8 - place.len());
         let sign = if kept.first().is_some_and(|byte| byte & 0x80 != 0) { 0xff } else { 0 };
         if cut.iter().any(|byte| *byte != sign) {
-            return Err(format!("the argument {value} does not fit {} bytes", place.len()));
+            return Err(format!("the argument {value} does not fit {} bytes", place.len()).into());
         }
         place.copy_from_slice(kept);
         Ok(())
@@ -71,7 +72,7 @@ impl Type {
 
     /// A row with one value more.
     #[inline]
-    pub fn add_to(self, row: Row, value: Option<&[u8]>) -> Result<Row, String> {
+    pub fn add_to(self, row: Row, value: Option<&[u8]>) -> Result<Row, Malformed> {
         let Some(bytes) = value else { return Ok(row.null()) };
         Ok(match self {
             Self::Integer(_) => row.integer(integer(bytes)?),
@@ -97,7 +98,7 @@ pub fn literal(oid: u32, value: i64) -> String {
     }
 }
 
-fn integer(bytes: &[u8]) -> Result<i64, String> {
+fn integer(bytes: &[u8]) -> Result<i64, Malformed> {
     match *bytes {
         [a, b] => Ok(i16::from_be_bytes([a, b]).into()),
         [a, b, c, d] => Ok(i32::from_be_bytes([a, b, c, d]).into()),
@@ -111,18 +112,18 @@ fn integer(bytes: &[u8]) -> Result<i64, String> {
 const NEGATIVE: i16 = 0x4000;
 
 /// Digits of base 10,000, the first of which counts 10,000 to the power of the weight.
-fn numeric(bytes: &[u8]) -> Result<i64, String> {
+fn numeric(bytes: &[u8]) -> Result<i64, Malformed> {
     let (digits, weight, sign) = (int2(bytes, 0), int2(bytes, 2), int2(bytes, 4));
     let no_whole_number = || "a number that is not whole, or beyond 64 bits".to_owned();
     if sign != 0 && sign != NEGATIVE {
-        return Err(no_whole_number());
+        return Err(no_whole_number().into());
     }
     let mut value: i64 = 0;
     for at in 0..digits.max(weight + 1) {
         let digit = if at < digits { int2(bytes, 8 + 2 * at as usize) } else { 0 };
         if at > weight {
             if digit != 0 {
-                return Err(no_whole_number());
+                return Err(no_whole_number().into());
             }
             continue;
         }

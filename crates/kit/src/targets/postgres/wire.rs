@@ -22,6 +22,8 @@ use super::super::remote::address::{Address, Place, Secret, Tls};
 use super::super::remote::channel::{self, Channel};
 use super::super::remote::ffi::Ticket;
 use super::super::remote::input::{Framing, Message};
+use super::super::remote::malformed::Malformed;
+use super::super::remote::refused::NotConnected;
 use super::super::remote::stream::{Line, Stream, words};
 
 /// What went wrong.
@@ -97,11 +99,9 @@ struct Proofs {
 
 impl Proofs {
     /// What a ticket shows next, after what the server has shown.
-    fn shown(&mut self, place: &Place, by_server: &[u8]) -> Result<Vec<u8>, String> {
+    fn shown(&mut self, place: &Place, by_server: &[u8]) -> Result<Vec<u8>, NotConnected> {
         let Place::Host(host) = place else {
-            return Err(
-                "the server asks for a ticket, which has no place on a Unix socket".to_owned()
-            );
+            return Err("the server asks for a ticket, which has no place on a Unix socket".into());
         };
         Ticket::show(&mut self.ticket, &format!("postgres@{host}"), by_server)
     }
@@ -217,7 +217,8 @@ impl Wire {
                 frontend::password_message(hash.as_bytes(), &mut self.out)?;
             }
             7..=9 => {
-                let shown = proofs.shown(&address.place, rest).map_err(|words| lost(&words))?;
+                let shown =
+                    proofs.shown(&address.place, rest).map_err(|error| lost(&error.to_string()))?;
                 if shown.is_empty() {
                     return Ok(());
                 }
@@ -349,7 +350,7 @@ impl Wire {
     #[inline]
     pub fn until_ready(
         &mut self,
-        mut take: impl FnMut(u8, &[u8]) -> Result<(), String>,
+        mut take: impl FnMut(u8, &[u8]) -> Result<(), Malformed>,
     ) -> Result<(), WireError> {
         let mut error = None;
         loop {
@@ -381,7 +382,7 @@ impl Wire {
                 tag if error.is_none() => {
                     if let Err(words) = take(tag, body) {
                         error = Some(WireError::Server(ServerError {
-                            message: words,
+                            message: words.to_string(),
                             ..ServerError::default()
                         }));
                     }
@@ -424,7 +425,7 @@ impl Wire {
 }
 
 /// Goes there, encrypted where that is wanted and the server has it.
-fn open(address: &Address) -> Result<Stream, String> {
+fn open(address: &Address) -> Result<Stream, NotConnected> {
     let socket = |directory: &Path| directory.join(format!(".s.PGSQL.{}", address.port));
     let mut stream = Stream::open(address, socket)?;
     if address.tls == Tls::Disable || matches!(address.place, Place::Unix(_)) {
@@ -437,10 +438,10 @@ fn open(address: &Address) -> Result<Stream, String> {
     frontend::ssl_request(&mut question);
     let asked = stream.write_all(&question).and_then(|()| stream.read(&mut answer));
     match (asked.map_err(|error| words(&error))?, answer, address.tls) {
-        (0, ..) => Err(words(&io::ErrorKind::UnexpectedEof.into())),
+        (0, ..) => Err(words(&io::ErrorKind::UnexpectedEof.into()).into()),
         (_, [b'S'], _) => stream.encrypted(address),
         (_, _, Tls::Prefer) => Ok(stream),
-        _ => Err("the server has no TLS, and sslmode asks for it".to_owned()),
+        _ => Err("the server has no TLS, and sslmode asks for it".into()),
     }
 }
 

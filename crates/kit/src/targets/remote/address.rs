@@ -5,6 +5,7 @@
 //!
 //! A password is held in memory alone, and has no way into words: [`Secret`] prints nothing of itself.
 
+use hopcost_core::{Code, Reason};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -151,7 +152,11 @@ pub struct Managed {
 }
 
 /// Reads the part of a URL after the name.
-pub fn read(custom: &Custom, rest: &str, environment: Environment<'_>) -> Result<Asked, String> {
+pub fn read(custom: &Custom, rest: &str, environment: Environment<'_>) -> Result<Asked, Reason> {
+    parse(custom, rest, environment).map_err(|words| Code::BadUrl.because(words))
+}
+
+fn parse(custom: &Custom, rest: &str, environment: Environment<'_>) -> Result<Asked, String> {
     let (front, options) = rest.split_once('?').unwrap_or((rest, ""));
     let options = options_of(options)?;
     match front.strip_prefix("//") {

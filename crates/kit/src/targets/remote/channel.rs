@@ -10,6 +10,7 @@ use hopcost_sys::readiness::Poller;
 
 use super::address::Wait;
 use super::input::{Framing, Input, Message};
+use super::refused::NotConnected;
 use super::stream::{Line, Stream};
 
 /// The way to a server, and what has come from there and is not taken yet.
@@ -44,8 +45,8 @@ impl<F: Framing> Channel<F> {
     /// Goes on over another stream, as when both ends begin to encrypt.
     pub fn go_on(
         &mut self,
-        over: impl FnOnce(&Stream) -> Result<Stream, String>,
-    ) -> Result<(), String> {
+        over: impl FnOnce(&Stream) -> Result<Stream, NotConnected>,
+    ) -> Result<(), NotConnected> {
         self.stream = over(&self.stream)?;
         Ok(())
     }

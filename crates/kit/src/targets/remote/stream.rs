@@ -11,6 +11,7 @@ use std::time::Duration;
 use hopcost_sys::{liveness, readiness};
 
 use super::address::{Address, Place};
+use super::refused::NotConnected;
 use super::tls::{self, Encrypted};
 
 /// A connection's socket, which whoever hangs up knows, too.
@@ -72,7 +73,7 @@ impl Stream {
     pub fn open(
         address: &Address,
         socket_of: impl FnOnce(&Path) -> PathBuf,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, NotConnected> {
         let said = |error: io::Error| words(&error);
         let stream = match &address.place {
             Place::Unix(named) => {
@@ -93,7 +94,7 @@ impl Stream {
     }
 
     /// The same way, encrypted from here on: both ends have said that they will.
-    pub fn encrypted(&self, address: &Address) -> Result<Self, String> {
+    pub fn encrypted(&self, address: &Address) -> Result<Self, NotConnected> {
         self.encrypted_in(address, None)
     }
 
@@ -102,9 +103,9 @@ impl Stream {
         &self,
         address: &Address,
         envelope: Option<Envelope>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, NotConnected> {
         let (Self::Tcp(socket), Place::Host(host)) = (self, &address.place) else {
-            return Err("only what goes over the network is encrypted".to_owned());
+            return Err("only what goes over the network is encrypted".into());
         };
         let envelope = envelope.map(|envelope| Packed { envelope, left: 0 });
         let socket = Socket { tcp: Arc::clone(socket), envelope };

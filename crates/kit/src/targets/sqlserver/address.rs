@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::super::remote::address::{self, Address, Asked, Custom, Environment, Place, Secret};
 use super::audit::Tracer;
+use hopcost_core::{Code, Reason};
 
 const USER: &str = "SQLCMDUSER";
 
@@ -48,7 +49,7 @@ impl Own {
 const SQL_TRACE: &str = "sql-trace";
 
 /// Reads the part of a URL after the name: where the server is, and what is its own.
-pub fn read(rest: &str, environment: Environment<'_>) -> Result<(Address, Own), String> {
+pub fn read(rest: &str, environment: Environment<'_>) -> Result<(Address, Own), Reason> {
     let (front, options) = rest.split_once('?').unwrap_or((rest, ""));
     let mut own = Own::default();
     let mut others = Vec::new();
@@ -57,14 +58,20 @@ pub fn read(rest: &str, environment: Environment<'_>) -> Result<(Address, Own), 
             own.tracer = match tracer {
                 "events" => Tracer::Events,
                 SQL_TRACE => Tracer::SqlTrace,
-                _ => return Err(format!("{option}: events and {SQL_TRACE} are known")),
+                _ => {
+                    let words = format!("{option}: events and {SQL_TRACE} are known");
+                    return Err(Code::BadUrl.because(words));
+                }
             };
             continue;
         }
         let node = option.strip_prefix("node").and_then(|rest| rest.split_once('='));
         match node.map(|(node, port)| (node.parse(), port.parse())) {
             Some((Ok(node), Ok(port))) => drop(own.ports.insert(node, port)),
-            Some(_) => return Err(format!("'{option}' names no node and port: write node0=1500")),
+            Some(_) => {
+                let words = format!("'{option}' names no node and port: write node0=1500");
+                return Err(Code::BadUrl.because(words));
+            }
             None => others.push(option),
         }
     }
@@ -79,15 +86,17 @@ pub fn read(rest: &str, environment: Environment<'_>) -> Result<(Address, Own), 
     };
     let Asked::Running(address) = address::read(&CUSTOM, &rest, &environment)? else {
         let words = "hopcost starts no SQL Server of its own: write sqlserver://user@host/ for one that runs";
-        return Err(words.to_owned());
+        return Err(Code::BadUrl.because(words));
     };
     if address.user.is_empty() && address.password.is_some() {
-        return Err("it names a password and no user: write sqlserver://user@host/".to_owned());
+        return Err(
+            Code::BadUrl.because("it names a password and no user: write sqlserver://user@host/")
+        );
     }
     let place = match address.place {
         Place::Unix(path) if path.as_os_str().is_empty() => Place::Host("localhost".to_owned()),
         Place::Unix(_) => {
-            return Err("SQL Server listens on no Unix socket: name a host".to_owned());
+            return Err(Code::BadUrl.because("SQL Server listens on no Unix socket: name a host"));
         }
         place @ Place::Host(_) => place,
     };
@@ -124,7 +133,7 @@ mod tests {
             ("//u@h/?trace=all", "sql-trace"),
         ] {
             let said = read(wrong, &environment).unwrap_err();
-            assert!(said.contains(words), "{said}");
+            assert!(said.as_str().contains(words), "{said}");
         }
     }
 }

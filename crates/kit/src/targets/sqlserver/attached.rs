@@ -9,7 +9,8 @@
 use std::time::Duration;
 
 use hopcost_core::{
-    Code, Filling, Instance, Known, Locality, Look, Reading, Seat, Session, Setup, TargetError,
+    Code, Filling, Instance, Known, Locality, Look, Reading, Reason, Seat, Session, Setup,
+    TargetError,
 };
 
 use super::super::remote::address::Address;
@@ -259,17 +260,17 @@ fn end_stragglers(wire: &mut Wire) -> Result<(), WireError> {
 }
 
 /// Drops what a run has left that was killed, or could not drop it.
-pub fn clear(address: &Address) -> Result<String, String> {
-    let words = |error: WireError| error.to_string();
+pub fn clear(address: &Address) -> Result<String, Reason> {
+    let words = |error: WireError| Code::EngineFailed.because(error.to_string());
     let mut wire = again(address).map_err(words)?;
     wire.limit(Some(SHORTLY)).map_err(words)?;
     match mark(&mut wire).map_err(words)? {
         Mark::Ours(_) => {}
         Mark::None => return Ok("there is no database of hopcost's any more".to_owned()),
-        Mark::Foreign => return Err(FOREIGN.to_owned()),
+        Mark::Foreign => return Err(Code::NotOurs.because(FOREIGN)),
     }
     // What another run has taken over is not taken from it.
-    be_alone(&mut wire).map_err(|error| error.to_string())?;
+    be_alone(&mut wire).map_err(|error| Code::ServerInUse.because(error.to_string()))?;
     let was = put_back_and_drop(&mut wire).map_err(words)?;
     let left = was.left().map(|words| format!("; {words}")).unwrap_or_default();
     Ok(format!("{}dropped the database hopcost{left}", was.words()))

@@ -3,6 +3,7 @@
 use super::super::remote::address::{Address, Place, Secret, Tls};
 use super::super::remote::ffi::Ticket;
 use super::super::remote::input::Framing;
+use super::super::remote::refused::NotConnected;
 use super::super::remote::stream::Envelope;
 use super::packet::{self, Packets, Reader, put_wide};
 
@@ -87,12 +88,12 @@ pub fn shown(
     address: &Address,
     ticket: &mut Option<Ticket>,
     by_server: &[u8],
-) -> Result<Vec<u8>, String> {
+) -> Result<Vec<u8>, NotConnected> {
     let (None, Place::Host(host)) = (&address.password, &address.place) else {
         return Ok(Vec::new());
     };
     let shown = Ticket::show(ticket, &format!("MSSQLSvc/{host}:{}", address.port), by_server);
-    shown.map_err(|words| format!("{NO_PASSWORD} {words}"))
+    shown.map_err(|words| format!("{NO_PASSWORD} {words}").into())
 }
 
 /// Who asks, and for what; a user of the system's shows a ticket.

@@ -64,7 +64,7 @@ impl Target for SqlServer {
         false
     }
 
-    fn address(&self, given: &str) -> Result<String, String> {
+    fn address(&self, given: &str) -> Result<String, Reason> {
         asked(given).map(|(address, own)| {
             // As it was asked for: who puts things back reads it again.
             own.options().into_iter().fold(address.to_string(), |url, option| {
@@ -82,7 +82,7 @@ impl Target for SqlServer {
         super::untold_of_nodes(metric, emulation, "all pages of SQL Server's")
     }
 
-    fn clear(&self, address: &str) -> Result<String, String> {
+    fn clear(&self, address: &str) -> Result<String, Reason> {
         attached::clear(&asked(address)?.0)
     }
 
@@ -119,7 +119,8 @@ impl Target for SqlServer {
         setup: &Setup<'_>,
         heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        let (address, own) = asked(setup.address).map_err(TargetError::Failed)?;
+        let (address, own) =
+            asked(setup.address).map_err(|reason| TargetError::Failed(reason.to_string()))?;
         super::without_planting(setup, "a server")?;
         super::without_scripts(setup)?;
         setup.spec().effect.filling().map_or(Ok(()), super::without_procedures)?;
@@ -173,12 +174,12 @@ fn of_workload(setup: &Setup<'_>, statement: &hopcost_core::Statement) -> Spoken
 }
 
 /// Where a server is, from the part of a URL after the name.
-pub fn address_of(given: &str) -> Result<Address, String> {
+pub fn address_of(given: &str) -> Result<Address, Reason> {
     asked(given).map(|(address, _)| address)
 }
 
 /// The part of a URL after the name: where the server is, and what is its own.
-fn asked(given: &str) -> Result<(Address, Own), String> {
+fn asked(given: &str) -> Result<(Address, Own), Reason> {
     address::read(given, &|name| std::env::var(name).ok())
 }
 

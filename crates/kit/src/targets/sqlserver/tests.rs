@@ -410,7 +410,7 @@ fn a_user_of_the_systems_shows_what_the_server_asks_for() {
         let wire = Wire::connect_with(&address, &mut |by_server| match by_server {
             b"" => Ok(b"first".to_vec()),
             b"and" => Ok(answer.as_bytes().to_vec()),
-            other => Err(format!("{other:?} was not said")),
+            other => Err(format!("{other:?} was not said").into()),
         });
         assert_eq!(wire.is_ok(), is_let_in, "{:?}", wire.err().map(|error| error.to_string()));
     }
@@ -440,7 +440,7 @@ fn tls_is_spoken_from_the_first_byte_on_where_that_is_asked_for() {
         }
     }
     let words = address_of("//me@host/?sslnegotiation=direct").unwrap_err();
-    assert!(words.contains("sslmode=require"), "{words}");
+    assert!(words.as_str().contains("sslmode=require"), "{words}");
 }
 
 #[test]

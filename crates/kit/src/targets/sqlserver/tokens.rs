@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use super::super::remote::malformed::Malformed;
 use super::packet::Reader;
 use super::types::{Type, Value};
 
@@ -28,8 +29,8 @@ impl fmt::Display for ServerError {
 
 impl ServerError {
     /// What went wrong on our side of it.
-    pub fn of(words: String) -> Self {
-        Self { number: 0, class: 0, message: words }
+    pub fn of(words: impl Into<String>) -> Self {
+        Self { number: 0, class: 0, message: words.into() }
     }
 }
 
@@ -101,7 +102,7 @@ impl Told {
     pub fn take(
         &mut self,
         answer: &[u8],
-        take: &mut impl FnMut(Piece<'_>) -> Result<(), String>,
+        take: &mut impl FnMut(Piece<'_>) -> Result<(), Malformed>,
     ) -> Result<(), ServerError> {
         let mut reader = Reader(answer);
         let mut wrong = None;
@@ -126,8 +127,8 @@ impl Told {
     fn one(
         &mut self,
         reader: &mut Reader<'_>,
-        take: &mut impl FnMut(Piece<'_>) -> Result<(), String>,
-    ) -> Result<Option<ServerError>, String> {
+        take: &mut impl FnMut(Piece<'_>) -> Result<(), Malformed>,
+    ) -> Result<Option<ServerError>, Malformed> {
         match reader.integer(1) as u8 {
             token::ROW => self.row(reader, &[], take)?,
             token::ROW_WITH_MISSING => {
@@ -181,7 +182,8 @@ impl Told {
             other => {
                 return Err(format!(
                     "the server's answer has a part {other:#04x}, which is not known here"
-                ));
+                )
+                .into());
             }
         }
         Ok(None)
@@ -192,8 +194,8 @@ impl Told {
         &mut self,
         reader: &mut Reader<'_>,
         missing: &[u8],
-        take: &mut impl FnMut(Piece<'_>) -> Result<(), String>,
-    ) -> Result<(), String> {
+        take: &mut impl FnMut(Piece<'_>) -> Result<(), Malformed>,
+    ) -> Result<(), Malformed> {
         self.has_rows = true;
         take(Piece::Row)?;
         for (n, kind) in self.columns.iter().enumerate() {
@@ -204,7 +206,7 @@ impl Told {
         take(Piece::RowEnds)
     }
 
-    fn describe(&mut self, reader: &mut Reader<'_>) -> Result<(), String> {
+    fn describe(&mut self, reader: &mut Reader<'_>) -> Result<(), Malformed> {
         let count = reader.integer(2) as u16;
         self.columns.clear();
         self.has_rows = count != NO_COLUMNS;

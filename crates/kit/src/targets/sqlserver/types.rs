@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use hopcost_core::{Column, Kind, Row, hyphenated};
 
+use super::super::remote::malformed::Malformed;
 use super::packet::{Reader, narrow, put_wide};
 use crate::datasets::big_table_im::{small, uuid};
 
@@ -57,7 +58,7 @@ const TICKS_PER_SECOND: i64 = 300;
 
 impl Type {
     /// The next one, from where the reader stands.
-    pub fn read(reader: &mut Reader<'_>) -> Result<Self, String> {
+    pub fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let code = reader.integer(1) as u8;
         let (mut length, mut scale) = (0, 0);
         match code {
@@ -84,14 +85,14 @@ impl Type {
                 }
                 length = IN_PIECES;
             }
-            _ => return Err(format!("its type {code:#04x} is not known here")),
+            _ => return Err(format!("its type {code:#04x} is not known here").into()),
         }
         Ok(Self { code, length, scale })
     }
 
     /// A value, from where the reader stands.
     #[inline]
-    pub fn value<'a>(self, reader: &mut Reader<'a>) -> Result<Value<'a>, String> {
+    pub fn value<'a>(self, reader: &mut Reader<'a>) -> Result<Value<'a>, Malformed> {
         let fixed = match self.code {
             0x1f => return Ok(Value::Null),
             0x30 | 0x32 => Some(1),
@@ -127,7 +128,7 @@ impl Type {
     }
 
     #[inline]
-    fn of_bytes(self, bytes: &[u8]) -> Result<Value<'_>, String> {
+    fn of_bytes(self, bytes: &[u8]) -> Result<Value<'_>, Malformed> {
         let mut reader = Reader(bytes);
         Ok(match (self.code, bytes.len()) {
             // One byte has no sign.
@@ -165,7 +166,8 @@ impl Type {
             (code, length) => {
                 return Err(format!(
                     "a value of type {code:#04x} with {length} bytes is not known here"
-                ));
+                )
+                .into());
             }
         })
     }
@@ -243,18 +245,18 @@ fn in_pieces(reader: &mut Reader<'_>) -> Option<Vec<u8>> {
 impl Value<'_> {
     /// A row with it.
     #[inline]
-    pub fn add_to(&self, row: Row) -> Result<Row, String> {
+    pub fn add_to(&self, row: Row) -> Result<Row, Malformed> {
         Ok(match self {
             Self::Null => row.null(),
             Self::Integer(value) | Self::Moment(value) => row.integer(*value),
             Self::Decimal(digits, scale) => row.integer(whole(*digits, *scale)?),
             Self::Identifier(value) => row.text(&hyphenated(*value)),
             Self::Text(bytes) => {
-                row.text(std::str::from_utf8(bytes).map_err(|_| "a text is no UTF-8".to_owned())?)
+                row.text(std::str::from_utf8(bytes).map_err(|_| "a text is no UTF-8")?)
             }
             Self::Wide(bytes) => row.text(&narrow(bytes)),
-            Self::Float(value) => return Err(format!("{value} is no whole number")),
-            Self::Bytes(_) => return Err("bytes are no answer of ours".to_owned()),
+            Self::Float(value) => return Err(format!("{value} is no whole number").into()),
+            Self::Bytes(_) => return Err("bytes are no answer of ours".into()),
         })
     }
 
@@ -276,10 +278,10 @@ impl Value<'_> {
     }
 }
 
-fn whole(digits: i128, scale: u8) -> Result<i64, String> {
+fn whole(digits: i128, scale: u8) -> Result<i64, Malformed> {
     let unit = 10_i128.pow(scale.into());
     let number = (digits % unit == 0).then(|| i64::try_from(digits / unit).ok()).flatten();
-    number.ok_or_else(|| format!("{digits}·10⁻{scale} is not whole, or beyond 64 bits"))
+    number.ok_or_else(|| format!("{digits}·10⁻{scale} is not whole, or beyond 64 bits").into())
 }
 
 /// What an argument is packed as, from a number.

@@ -17,6 +17,8 @@ use thiserror::Error;
 
 use super::super::remote::address::{Address, Place};
 use super::super::remote::channel::{self, Channel};
+use super::super::remote::malformed::Malformed;
+use super::super::remote::refused::NotConnected;
 use super::super::remote::stream::{Line, Stream, words};
 use super::login;
 use super::packet::{self, LAST, Packets, kind, put_wide};
@@ -42,7 +44,7 @@ impl From<io::Error> for WireError {
 }
 
 /// What a user of the system's shows next, after what the server has shown.
-pub type Show<'a> = dyn FnMut(&[u8]) -> Result<Vec<u8>, String> + 'a;
+pub type Show<'a> = dyn FnMut(&[u8]) -> Result<Vec<u8>, NotConnected> + 'a;
 
 /// The rows of an answer, as text.
 pub type Rows = Vec<Vec<Option<String>>>;
@@ -71,6 +73,12 @@ const HEADERS: [u8; 22] = [22, 0, 0, 0, 18, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 
 /// Text that is longer comes in pieces.
 const MOST_TEXT_BYTES: usize = 8000;
 
+impl From<NotConnected> for WireError {
+    fn from(error: NotConnected) -> Self {
+        Self::Lost(error.into())
+    }
+}
+
 /// The server's own procedures that we call, by the numbers that the protocol has for them.
 pub mod procedure {
     pub const PREPARE: u16 = 11;
@@ -87,7 +95,8 @@ impl Wire {
     /// The same, with what is to be shown.
     pub fn connect_with(address: &Address, show: &mut Show<'_>) -> Result<Self, WireError> {
         let told = |words: String| WireError::Lost(format!("sqlserver:{address}: {words}"));
-        let stream = Stream::open(address, Path::to_path_buf).map_err(told)?;
+        let stream =
+            Stream::open(address, Path::to_path_buf).map_err(|error| told(error.into()))?;
         let mut wire = Self {
             channel: Channel::new(stream, address.wait),
             out: Vec::new(),
@@ -109,7 +118,7 @@ impl Wire {
     /// What is encrypted.
     fn agree(&mut self, address: &Address) -> Result<(), WireError> {
         if address.tls_at_once.is_some() {
-            self.channel.go_on(|stream| stream.encrypted(address)).map_err(WireError::Lost)?;
+            self.channel.go_on(|stream| stream.encrypted(address))?;
         }
         self.say(kind::PRELOGIN, &login::first(address))?;
         let answer = self.message()?;
@@ -118,7 +127,7 @@ impl Wire {
             && login::is_encrypted(&answer, address.tls).map_err(lost)?
         {
             let over = |stream: &Stream| stream.encrypted_in(address, Some(login::ENVELOPE));
-            self.channel.go_on(over).map_err(WireError::Lost)?;
+            self.channel.go_on(over)?;
         }
         Ok(())
     }
@@ -126,12 +135,12 @@ impl Wire {
     fn be_let_in(&mut self, address: &Address, show: &mut Show<'_>) -> Result<(), WireError> {
         // It is shown to who looks who is connected.
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let shown = show(&[]).map_err(WireError::Lost)?;
+        let shown = show(&[])?;
         self.say(kind::LOGIN, &login::login(address, &shown, host.trim(), PACKET_BYTES))?;
         loop {
             self.until_done(|_| Ok(()))?;
             let Some(by_server) = self.told.ticket.take() else { break };
-            let shown = show(&by_server).map_err(WireError::Lost)?;
+            let shown = show(&by_server)?;
             if !shown.is_empty() {
                 self.say(kind::TICKET, &shown)?;
             } else if !self.told.program.is_empty() {
@@ -271,7 +280,7 @@ impl Wire {
     #[inline]
     pub fn until_done(
         &mut self,
-        mut take: impl FnMut(Piece<'_>) -> Result<(), String>,
+        mut take: impl FnMut(Piece<'_>) -> Result<(), Malformed>,
     ) -> Result<(), WireError> {
         self.answer.clear();
         let outcome = loop {

@@ -10,6 +10,7 @@ use std::ptr;
 use libloading::Library;
 
 use super::super::interface::interface;
+use super::refused::NotConnected;
 
 /// A handle of the library's.
 type Handle = *mut c_void;
@@ -94,7 +95,7 @@ impl Ticket {
         ticket: &mut Option<Self>,
         server: &str,
         by_server: &[u8],
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Vec<u8>, NotConnected> {
         let ticket = match ticket {
             Some(ticket) => ticket,
             none => none.insert(Self::to(server)?),
@@ -103,7 +104,7 @@ impl Ticket {
     }
 
     /// For a server that is known as `service/host:port`, or `service@host`.
-    fn to(server: &str) -> Result<Self, String> {
+    fn to(server: &str) -> Result<Self, NotConnected> {
         // SAFETY: a library may do anything when it is loaded; these are the system's own.
         let found = LIBRARIES.iter().find_map(|name| unsafe { Library::new(name) }.ok());
         let api = Interface::of(found.ok_or(MISSING)?).map_err(|error| error.to_string())?;
@@ -119,11 +120,11 @@ impl Ticket {
                 &raw mut ticket.server,
             )
         };
-        if major & ERRORS == 0 { Ok(ticket) } else { Err(ticket.words(major, minor)) }
+        if major & ERRORS == 0 { Ok(ticket) } else { Err(ticket.words(major, minor).into()) }
     }
 
     /// At first the server has shown nothing, and at last there is nothing more to be shown.
-    fn shown(&mut self, by_server: &[u8]) -> Result<Vec<u8>, String> {
+    fn shown(&mut self, by_server: &[u8]) -> Result<Vec<u8>, NotConnected> {
         let (mut minor, heard, mut said) = (0, lent(by_server), NONE);
         // SAFETY: all pointers are to values that outlive the call; what may be missing is null.
         let major = unsafe {
@@ -144,7 +145,7 @@ impl Ticket {
             )
         };
         let said = self.taken(said);
-        if major & ERRORS == 0 { Ok(said) } else { Err(self.words(major, minor)) }
+        if major & ERRORS == 0 { Ok(said) } else { Err(self.words(major, minor).into()) }
     }
 
     /// The bytes of the library's, which gets them back.
@@ -211,6 +212,7 @@ mod tests {
         // Whatever Kerberos there is here knows no such host.
         let words = Ticket::show(&mut None, "hopcost@nowhere.invalid", &[]);
         let words = words.unwrap_err();
+        let words = words.to_string();
         assert!(words.contains("kinit") || words == MISSING, "{words}");
     }
 }
