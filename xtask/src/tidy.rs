@@ -20,6 +20,7 @@ const RULES: &[fn(&House) -> Vec<Complaint>] = &[
     nothing_leans_on_one_machine,
     links_lead_somewhere,
     machines_say_where_they_come_from,
+    codes_are_given_tested_and_documented,
 ];
 
 /// Checks them all; 1 if there was something to complain of.
@@ -267,6 +268,65 @@ fn machines_say_where_they_come_from(house: &House) -> Vec<Complaint> {
     complaints
 }
 
+const CODES: &str = "crates/core/src/code.rs";
+const DOCUMENTED: &str = "docs/ERRORS.md";
+
+/// A code that nothing gives, that no test expects, or that nobody can look up is none.
+fn codes_are_given_tested_and_documented(house: &House) -> Vec<Complaint> {
+    let Some(list) = house.files.iter().find(|paper| paper.path == CODES) else {
+        return Vec::new();
+    };
+    let others = || house.files.iter().filter(|paper| paper.path != CODES);
+    let mut given = String::new();
+    let mut tested = String::new();
+    for paper in others().filter(|paper| paper.has_extension("rs") || paper.has_extension("snap")) {
+        let is_test = paper.path.contains("/tests") || paper.path.ends_with("goldens.rs");
+        if is_test || paper.has_extension("snap") {
+            tested.push_str(&paper.text);
+        } else {
+            let (code, tests) = paper.text.split_once("#[cfg(test)]").unwrap_or((&paper.text, ""));
+            given.push_str(code);
+            tested.push_str(tests);
+        }
+    }
+    let documented = others().find(|paper| paper.path == DOCUMENTED);
+    let documented = documented.map_or("", |paper| &paper.text);
+    let mut complaints = Vec::new();
+    for (n, line) in list.text.lines().enumerate() {
+        // `    Class Name = "code", "What it means.";`
+        let mut words = line.split_whitespace();
+        let (Some(_), Some(name), Some("="), Some(code)) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        let Some(code) = code.strip_prefix('"').and_then(|code| code.strip_suffix("\",")) else {
+            continue;
+        };
+        let is_in = |text: &str| {
+            let name = format!("Code::{name}");
+            let follows = |at: usize| text[at + name.len()..].chars().next();
+            let is_whole = |next: Option<char>| !next.is_some_and(char::is_alphanumeric);
+            text.match_indices(&name).any(|(at, _)| is_whole(follows(at)))
+        };
+        let is_written = |text: &str| {
+            ["\"", " "].iter().any(|before| {
+                ["\"", ":"].iter().any(|after| text.contains(&format!("{before}{code}{after}")))
+            })
+        };
+        if !is_in(&given) {
+            complaints.push(list.complain(n + 1, format!("nothing gives {code}")));
+        }
+        if !is_in(&tested) && !is_written(&tested) {
+            complaints.push(list.complain(n + 1, format!("no test expects {code}")));
+        }
+        if !documented.contains(&format!("`{code}`")) {
+            complaints.push(list.complain(n + 1, format!("{DOCUMENTED} does not have {code}")));
+        }
+    }
+    complaints
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,6 +364,8 @@ mod tests {
             (8, "docs/A.md", "see [this](no-such-file.md)"),
             (9, "fixtures/machines/vm-n9.tree", "# Written by hand, no recording"),
         ];
+        let listed = "    NotHere Unused = \"machine.unused\", \"Nothing gives it.\";\n";
+        assert_eq!(RULES[10](&house(CODES, listed)).len(), 3);
         for (rule, path, text) in cases {
             assert_eq!(RULES[*rule](&house(path, text)).len(), 1, "rule {rule} on {path}");
         }

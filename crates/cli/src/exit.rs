@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use hopcost_core::{ProbeError, TargetError};
+use hopcost_core::{Class, Code, ProbeError, TargetError};
 use hopcost_store::StoreError;
 
 /// The exit codes.
@@ -35,20 +35,29 @@ impl From<Exit> for ExitCode {
 /// Why a command ended early, and with which code.
 #[derive(Debug)]
 pub struct Failure {
-    /// The code.
+    /// The exit code.
     pub exit: Exit,
+    /// Why, for scripts.
+    pub code: Code,
     error: anyhow::Error,
 }
 
 impl Failure {
     /// Wrong use.
-    pub fn usage(message: impl fmt::Display) -> Self {
-        Self { exit: Exit::Usage, error: anyhow::anyhow!("{message}") }
+    pub fn usage(code: Code, message: impl fmt::Display) -> Self {
+        Self { exit: Exit::Usage, code, error: anyhow::anyhow!("{message}") }
     }
 
     /// The machine cannot do this.
-    pub fn not_here(message: impl fmt::Display) -> Self {
-        Self { exit: Exit::NotHere, error: anyhow::anyhow!("{message}") }
+    pub fn not_here(code: Code, message: impl fmt::Display) -> Self {
+        Self { exit: Exit::NotHere, code, error: anyhow::anyhow!("{message}") }
+    }
+
+    /// As a document, for whoever asked for one.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({ "failure": {
+            "reason": self.to_string(), "reason_code": self.code, "exit_code": self.exit as u8,
+        }})
     }
 
     /// Did the user interrupt it?
@@ -88,20 +97,45 @@ impl fmt::Display for Failure {
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
-        let not_here = matches!(error.downcast_ref(), Some(ProbeError::NotHere(_)))
-            || matches!(error.downcast_ref(), Some(TargetError::NotHere(_)));
-        let exit = match error.downcast_ref() {
-            Some(TargetError::Interrupted) => Exit::Interrupted,
-            _ if not_here => Exit::NotHere,
-            _ => Exit::Failed,
+        let (exit, code) = match (error.downcast_ref(), error.downcast_ref()) {
+            (Some(ProbeError::NotHere(reason)), _) => (Exit::NotHere, reason.code()),
+            (_, Some(error)) => (of_target(error), error.code()),
+            _ if error.chain().any(<dyn std::error::Error>::is::<StoreError>) => {
+                (Exit::Failed, Code::StoreFailed)
+            }
+            _ => (Exit::Failed, Code::SystemFailed),
         };
-        Self { exit, error }
+        Self { exit, code, error }
+    }
+}
+
+const fn of_target(error: &TargetError) -> Exit {
+    match error {
+        TargetError::NotHere(reason) if matches!(reason.code().class(), Class::Disturbed) => {
+            Exit::Disturbed
+        }
+        TargetError::NotHere(_) => Exit::NotHere,
+        TargetError::Failed(_) => Exit::Failed,
+        TargetError::Interrupted => Exit::Interrupted,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_database_says_ends_in_its_own_way() {
+        let ending = |error: TargetError| {
+            let failure = Failure::from(error);
+            (failure.exit, failure.code)
+        };
+        let refused = |code: Code| TargetError::NotHere(code.because("x"));
+        assert_eq!(ending(refused(Code::WrongServer)), (Exit::NotHere, Code::WrongServer));
+        assert_eq!(ending(refused(Code::ServerInUse)), (Exit::Disturbed, Code::ServerInUse));
+        assert_eq!(ending(TargetError::Failed("x".into())), (Exit::Failed, Code::EngineFailed));
+        assert_eq!(ending(TargetError::Interrupted), (Exit::Interrupted, Code::Interrupted));
+    }
 
     #[test]
     fn nothing_is_said_twice() {

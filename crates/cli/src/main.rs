@@ -13,9 +13,10 @@ mod safety;
 use std::process::ExitCode;
 
 use clap::Parser;
+use hopcost_core::Code;
 
 use args::{Cli, Command};
-use exit::Exit;
+use exit::{Exit, Failure};
 
 fn main() -> ExitCode {
     if let Some(code) = hopcost_kit::targets::duckdb::serve_if_asked() {
@@ -23,7 +24,11 @@ fn main() -> ExitCode {
     }
     // Before the store opens: SQLite takes this only before its first use.
     hopcost_kit::targets::sqlite::prepare();
-    let outcome = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(wrong) => return refuse(&wrong),
+    };
+    let outcome = match cli.command {
         Command::Machine(args) => commands::machine::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Where(args) => commands::whereabouts::run(&args),
@@ -45,7 +50,29 @@ fn main() -> ExitCode {
         Err(failure) if failure.is_closed_pipe() => Exit::Done.into(),
         Err(failure) => {
             output::complain(&failure);
+            tell(&failure);
             failure.exit.into()
         }
+    }
+}
+
+/// Ends where the command line is wrong, or asks for help.
+fn refuse(wrong: &clap::Error) -> ExitCode {
+    // Who closed the terminal reads nothing.
+    let _ = wrong.print();
+    if !wrong.use_stderr() {
+        return Exit::Done.into();
+    }
+    let words = wrong.to_string();
+    let line = words.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    tell(&Failure::usage(Code::BadOption, line));
+    Exit::Usage.into()
+}
+
+/// Who asked for JSON gets JSON.
+fn tell(failure: &Failure) {
+    if std::env::args_os().any(|argument| argument == "--json") {
+        // Who is gone hears nothing.
+        let _ = output::print_json(&failure.to_json());
     }
 }

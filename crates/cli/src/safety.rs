@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use hopcost_core::{Known, Machine};
+use hopcost_core::{Code, Known, Machine};
 use hopcost_engine::bounds::{Allowance, Bounds};
 use hopcost_engine::guardian::{Charge, Guardian};
 use hopcost_kit::occupancy::{self, Occupancy, Presence};
@@ -45,7 +45,7 @@ pub fn permitted(
     match (allowance, presence) {
         (Some(allowance), _) => {
             let bounds = allowance.on(machine);
-            let wrong = |wrong| Failure::usage(format!("--allow-load: {wrong}"));
+            let wrong = |wrong| Failure::usage(Code::BadValue, format!("--allow-load: {wrong}"));
             bounds.map(Permission::Within).map_err(wrong)
         }
         (None, Presence::Idle) => Ok(Permission::Free),
@@ -108,9 +108,12 @@ impl Leave {
         let Some(charge) = &self.charge else { return Ok(None) };
         match Guardian::stand(charge.clone(), Arc::clone(stop)) {
             Known::Is(guardian) => Ok(Some(guardian)),
-            Known::Missing(reason) => Err(Failure::not_here(format!(
-                "--allow-load: {reason}, so that it would not be seen whether others suffer"
-            ))),
+            Known::Missing(reason) => Err(Failure::not_here(
+                reason.code(),
+                format!(
+                    "--allow-load: {reason}, so that it would not be seen whether others suffer"
+                ),
+            )),
         }
     }
 }

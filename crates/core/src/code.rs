@@ -72,7 +72,6 @@ codes! {
     NotHere NoSiblings = "machine.smt", "No core has two hardware threads that may be used.";
     NotHere NoSuchDistance = "machine.distance", "No two places on this machine are that far apart.";
     NotHere TooLittleMemory = "machine.memory", "The data does not fit into the memory that is available.";
-    NotHere NoSuchPages = "machine.pages", "The kernel has no pages of that size to give.";
     NotHere NoCounters = "machine.counters", "The processor's counters cannot be read.";
     NotHere NotPermitted = "machine.permission", "The user or the container may not do that.";
     NotHere NotEmulated = "machine.emulation", "That cannot be emulated, or not on this machine.";
@@ -86,7 +85,6 @@ codes! {
     NotHere WrongServer = "engine.server", "The server is another one than the URL says, or of a kind that is not served.";
     NotHere ReadOnly = "engine.read_only", "The server takes no writes, or others follow its writes.";
     NotHere RightsMissing = "engine.rights", "The account may not do what is needed.";
-    NotHere ServerInUse = "engine.lock", "Another hopcost is at work in that server.";
     NotHere NotOurs = "engine.contents", "Something is in the place that hopcost would use, and is not its own.";
     NotHere NotPlaceable = "engine.place", "The server's process or memory cannot be placed.";
 
@@ -109,6 +107,7 @@ codes! {
     Undecided IntervalTooWide = "budget.interval", "The interval is too wide for a verdict.";
 
     Disturbed OthersAtWork = "disturbed.others", "Other processes or guests used the CPUs.";
+    Disturbed ServerInUse = "disturbed.lock", "Another hopcost is at work in that server.";
     Disturbed Interrupted = "disturbed.interrupted", "The user interrupted it.";
 
     Missing NotMeasured = "missing.not_measured", "It was not measured.";

@@ -225,6 +225,17 @@ pub enum TargetError {
     Interrupted,
 }
 
+impl TargetError {
+    /// The same for scripts.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::NotHere(reason) => reason.code(),
+            Self::Failed(_) => Code::EngineFailed,
+            Self::Interrupted => Code::Interrupted,
+        }
+    }
+}
+
 /// Why a call failed, in the database's words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CallError {

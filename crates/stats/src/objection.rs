@@ -101,7 +101,8 @@ mod tests {
     fn noise_is_explained_by_chance_and_an_effect_is_not() {
         let mut rng = Rng::with_seed(7);
         let noise: Vec<f64> = (0..20).map(|n| if n % 2 == 0 { 0.01 } else { -0.01 }).collect();
-        assert!(chance_explains(&noise, &mut rng).is_some());
+        let said = chance_explains(&noise, &mut rng).unwrap();
+        assert_eq!(said.code(), Code::ByChance);
         let effect: Vec<f64> = noise.iter().map(|y| y + 0.02).collect();
         assert!(chance_explains(&effect, &mut rng).is_none());
     }
@@ -111,6 +112,7 @@ mod tests {
         let step: Vec<f64> =
             (0..16).map(|n| f64::from(n / 8) * 0.05 + f64::from(n % 3) * 0.001).collect();
         let said = halves_disagree(&step).unwrap();
+        assert_eq!(said.code(), Code::HalvesDisagree);
         assert!(said.as_str().contains("+0.1 % in the first half"), "{said}");
         let mut rng = Rng::with_seed(3);
         let runs = 4000;

@@ -471,6 +471,14 @@ fn what_is_there(path: &Path) -> (Vec<u8>, Vec<std::ffi::OsString>) {
     (fs::read(path).unwrap(), names)
 }
 
+/// What was kept before there were codes.
+#[test]
+fn a_reason_without_a_code_is_read_as_one() {
+    let kept: Known<u64> = serde_json::from_str(r#"{"missing": "nobody looked"}"#).unwrap();
+    let reason = kept.reason().unwrap();
+    assert_eq!((reason.code(), reason.as_str()), (Code::Uncoded, "nobody looked"));
+}
+
 #[test]
 fn reading_a_store_changes_nothing_of_it() {
     for version in 1..=schema::MIGRATIONS.len() {
@@ -492,7 +500,8 @@ fn reading_a_store_changes_nothing_of_it() {
         let store = Store::open_to_read(&path).unwrap();
         assert_eq!(store.path(), path);
         assert_eq!(store.runs().unwrap()[0].begun_s, 7, "version {version}");
-        assert!(store.header(1).unwrap().is_some());
+        let header = store.header(1).unwrap().unwrap();
+        assert_eq!(header.machine.reason().unwrap().code(), Code::NotStored, "version {version}");
         drop(store);
         assert_eq!(what_is_there(&path), before, "version {version}");
     }

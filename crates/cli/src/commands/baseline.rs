@@ -24,10 +24,13 @@ pub struct Beside {
 /// Refuses what has no arms to compare.
 pub fn can_be_kept(args: &RunArgs, experiment: &Experiment) -> Result<(), Failure> {
     match (&args.baseline, &experiment.subject) {
-        (Some(_), Subject::Hardware { .. }) => Err(Failure::usage(format!(
-            "--baseline: '{}' looks at the hardware alone, without a database; leave it out",
-            experiment.name
-        ))),
+        (Some(_), Subject::Hardware { .. }) => Err(Failure::usage(
+            Code::BadOption,
+            format!(
+                "--baseline: '{}' looks at the hardware alone, without a database; leave it out",
+                experiment.name
+            ),
+        )),
         _ => Ok(()),
     }
 }
@@ -46,13 +49,16 @@ pub fn asked_for(
     };
     let differ = differing(&kept.identity, &prepared.identity());
     if !differ.is_empty() {
-        return Err(Failure::usage(format!(
-            "--baseline {name}: it is run {} in {}, which differs in {}; run it with the same, or \
+        return Err(Failure::usage(
+            Code::NoBaseline,
+            format!(
+                "--baseline {name}: it is run {} in {}, which differs in {}; run it with the same, or \
              give another name",
-            kept.run,
-            place(),
-            differ.join(", ")
-        )));
+                kept.run,
+                place(),
+                differ.join(", ")
+            ),
+        ));
     }
     let blocks = store.blocks(kept.run).with_context(place)?;
     Ok(Some(Beside { name: name.clone(), kept: Some((kept, blocks)) }))

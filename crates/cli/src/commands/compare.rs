@@ -59,11 +59,10 @@ impl Side {
             }
         };
         if ids.is_empty() {
-            return Err(Failure::usage(format!(
-                "{}: there is no finished run for '{asked}'; {}",
-                place(),
-                listed(&all)
-            )));
+            return Err(Failure::usage(
+                Code::UnknownName,
+                format!("{}: there is no finished run for '{asked}'; {}", place(), listed(&all)),
+            ));
         }
         let runs = ids.into_iter().map(|id| Run::read(&store, id));
         let runs: Vec<Run> = runs.collect::<Result<_, _>>().with_context(place)?;

@@ -61,7 +61,7 @@ impl<'a> Prepared<'a> {
         wishes.budget_s = args.budget;
         for set in &args.set {
             settings::set(set, &mut comparison, &mut wishes)
-                .map_err(|wrong| Failure::usage(format!("--set {set}: {wrong}")))?;
+                .map_err(|wrong| Failure::usage(Code::BadValue, format!("--set {set}: {wrong}")))?;
         }
         if let Some(rows) = args.scale {
             settings::set_rows(&mut comparison, rows);
@@ -76,10 +76,13 @@ impl<'a> Prepared<'a> {
         }
         let (machine, emulation) = experiment::emulated(args, ground)?;
         if emulation.is_some_and(|emulation| emulation.bandwidth.is_some()) {
-            return Err(Failure::usage(format!(
-                "--emulate: bandwidth is planted for a probe, and '{}' is on a database",
-                experiment.name
-            )));
+            return Err(Failure::usage(
+                Code::BadOption,
+                format!(
+                    "--emulate: bandwidth is planted for a probe, and '{}' is on a database",
+                    experiment.name
+                ),
+            ));
         }
         let effort = args.effort();
         let rows = comparison.scale.rows(effort);
@@ -296,7 +299,7 @@ fn sessions(plan: &Plan) -> u32 {
 fn is_subject_of(comparison: &mut Comparison, own: &Own) -> Result<(), Failure> {
     if comparison.levels.iter().any(|level| level.workload.is_some()) {
         let words = "--file: what this experiment compares is its own workloads";
-        return Err(Failure::usage(words));
+        return Err(Failure::usage(Code::BadOption, words));
     }
     // Two runs are only equal if their scripts are.
     let shape = Shape { rows: 1, sliced: false };
@@ -338,7 +341,7 @@ pub fn target(
     let address = library.map_or(address.to_owned(), |file| format!("lib={}", file.display()));
     let target = by_name("target", TARGETS, name, <dyn Target>::name)?;
     // The URL may hold a password: it is not repeated.
-    let wrong = |words| Failure::usage(format!("--target {name}:…: {words}"));
+    let wrong = |words| Failure::usage(Code::BadUrl, format!("--target {name}:…: {words}"));
     target.address(&address).map_err(wrong)?;
     Ok((target, address))
 }
@@ -351,7 +354,10 @@ fn by_name<T: ?Sized>(
 ) -> Result<&'static T, Failure> {
     all.iter().copied().find(|member| name_of(member) == name).ok_or_else(|| {
         let known: Vec<&str> = all.iter().map(|member| name_of(member)).collect();
-        Failure::usage(format!("there is no {what} '{name}'; known: {}", known.join(", ")))
+        Failure::usage(
+            Code::UnknownName,
+            format!("there is no {what} '{name}'; known: {}", known.join(", ")),
+        )
     })
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use hopcost_core::{CpuId, CpuSet, Dataset, Instance, Load, Open, Target, Workload};
+use hopcost_core::{Code, CpuId, CpuSet, Dataset, Instance, Load, Open, Target, Workload};
 use hopcost_engine::driver::{Muster, Work};
 use hopcost_engine::driving::{Driven, drive};
 use hopcost_kit::datasets::DATASETS;
@@ -91,10 +91,12 @@ pub fn run(args: &DriveArgs) -> Result<Exit, Failure> {
 fn named(name: Option<&str>) -> Result<&'static dyn Workload, Failure> {
     let Some(name) = name else {
         let words = "what to ask? --workload NAME, --file SCRIPT or --builtin NAME";
-        return Err(Failure::usage(words));
+        return Err(Failure::usage(Code::BadOption, words));
     };
     let found = WORKLOADS.iter().find(|workload| workload.info().name == name);
-    found.copied().ok_or_else(|| Failure::usage(format!("there is no workload '{name}'")))
+    found
+        .copied()
+        .ok_or_else(|| Failure::usage(Code::UnknownName, format!("there is no workload '{name}'")))
 }
 
 /// The data set with all tables of a workload.
@@ -105,7 +107,9 @@ fn dataset_of(workload: &dyn Workload) -> Result<&'static dyn Dataset, Failure> 
     };
     // Where none is needed, that with the fewest.
     let fewest = DATASETS.iter().filter(has_all).min_by_key(|dataset| dataset.tables(1).len());
-    fewest.copied().ok_or_else(|| Failure::usage("no data set has this workload's tables"))
+    fewest
+        .copied()
+        .ok_or_else(|| Failure::usage(Code::BadOption, "no data set has this workload's tables"))
 }
 
 struct Driving<'a> {

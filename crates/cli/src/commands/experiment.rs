@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context;
-use hopcost_core::{Effort, Emulation, Experiment, Machine, Planted, Probe, Site};
+use hopcost_core::{Code, Effort, Emulation, Experiment, Machine, Planted, Probe, Site};
 use hopcost_engine::{Vocabulary, emulation, read_experiment};
 use hopcost_kit::datasets::DATASETS;
 use hopcost_kit::experiments::EXPERIMENTS;
@@ -24,10 +24,13 @@ pub fn named(name: &str) -> Result<Experiment, Failure> {
     let path = Path::new(name);
     if path.extension().is_none_or(|extension| extension != "toml") {
         let known: Vec<&str> = EXPERIMENTS.iter().map(|(name, _)| *name).collect();
-        return Err(Failure::usage(format!(
-            "there is no experiment '{name}'; known: {} (or name a .toml file)",
-            known.join(", ")
-        )));
+        return Err(Failure::usage(
+            Code::UnknownName,
+            format!(
+                "there is no experiment '{name}'; known: {} (or name a .toml file)",
+                known.join(", ")
+            ),
+        ));
     }
     let text = std::fs::read_to_string(path).with_context(|| name.to_owned())?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -52,17 +55,21 @@ fn read(name: &str, place: &str, text: &str) -> Result<Experiment, Failure> {
         probes: &probes,
         published: &published,
     };
-    read_experiment(name, text, &known).map_err(|error| Failure::usage(format!("{place}:{error}")))
+    read_experiment(name, text, &known)
+        .map_err(|error| Failure::usage(Code::BadFile, format!("{place}:{error}")))
 }
 
 /// An experiment on the hardware has no use for what changes a comparison: better said than ignored.
 pub fn refuse_options_of_a_comparison(args: &ExperimentArgs) -> Result<(), Failure> {
     let option = args.of_a_comparison();
     option.map_or(Ok(()), |option| {
-        Err(Failure::usage(format!(
-            "{option}: '{}' looks at the hardware alone, without a database; leave it out",
-            args.name
-        )))
+        Err(Failure::usage(
+            Code::BadOption,
+            format!(
+                "{option}: '{}' looks at the hardware alone, without a database; leave it out",
+                args.name
+            ),
+        ))
     })
 }
 
@@ -72,11 +79,11 @@ pub fn emulated(
     ground: &Machine,
 ) -> Result<(Machine, Option<Emulation>), Failure> {
     let Some(text) = &args.emulate else { return Ok((ground.clone(), None)) };
-    let emulation =
-        emulation::read(text).map_err(|wrong| Failure::usage(format!("--emulate: {wrong}")))?;
+    let emulation = emulation::read(text)
+        .map_err(|wrong| Failure::usage(Code::BadValue, format!("--emulate: {wrong}")))?;
     let machine = ground
         .emulated(&emulation)
-        .map_err(|reason| Failure::not_here(format!("--emulate: {reason}")))?;
+        .map_err(|reason| Failure::not_here(reason.code(), format!("--emulate: {reason}")))?;
     Ok((machine, Some(emulation)))
 }
 
@@ -87,11 +94,14 @@ pub fn for_probes<'a>(
 ) -> Result<(Machine, Option<Planted<'a>>), Failure> {
     let (machine, emulation) = emulated(args, ground)?;
     if emulation.as_ref().is_some_and(Emulation::is_of_calls) {
-        return Err(Failure::usage(format!(
-            "--emulate: '{}' has no database whose calls could be made longer; probes know nodes and \
+        return Err(Failure::usage(
+            Code::BadOption,
+            format!(
+                "--emulate: '{}' has no database whose calls could be made longer; probes know nodes and \
              bandwidth=nodeN:SHARE",
-            args.name
-        )));
+                args.name
+            ),
+        ));
     }
     Ok((machine, emulation.map(|emulation| Planted { ground, emulation })))
 }

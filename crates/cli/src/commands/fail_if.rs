@@ -1,6 +1,6 @@
 //! `--fail-if`: what the checks of a script make of a result.
 
-use hopcost_core::{Experiment, ExperimentResult};
+use hopcost_core::{Code, Experiment, ExperimentResult};
 use hopcost_engine::fail_if::{FailIf, Outcome};
 
 use super::run;
@@ -12,7 +12,10 @@ use crate::output;
 pub fn can_be_checked(args: &RunArgs, experiment: &Experiment) -> Result<(), Failure> {
     for check in &args.checks.fail_if {
         if let Some(objection) = check.objection(experiment, args.baseline.is_some()) {
-            return Err(Failure::usage(format!("--fail-if '{check}': {objection}")));
+            return Err(Failure::usage(
+                Code::BadValue,
+                format!("--fail-if '{check}': {objection}"),
+            ));
         }
     }
     Ok(())

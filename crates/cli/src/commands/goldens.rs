@@ -86,13 +86,13 @@ fn planned(
     args.emulate = emulate.map(ToOwned::to_owned);
     let prepared = match Prepared::new(experiment, comparison, machine, &args) {
         Ok(prepared) => prepared,
-        Err(failure) => return (format!("{failure}"), String::new()),
+        Err(failure) => return (format!("{}: {failure}", failure.code), String::new()),
     };
     match prepared.plan() {
         Ok(plan) => {
             let (memory, disk) = prepared.takes(&plan);
             (serde_json::to_string(&plan).unwrap(), format!(" ({memory} bytes, {disk} of disk)"))
         }
-        Err(reason) => (format!("refused: {reason}"), String::new()),
+        Err(reason) => (format!("refused, {}: {reason}", reason.code()), String::new()),
     }
 }

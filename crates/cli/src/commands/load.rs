@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use hopcost_core::{
-    Answer, Dataset, Instance, Machine, Reason, Request, Requests, Setup, Shape, Stream, Target,
-    Workload, WorkloadInfo, WorkloadSpec,
+    Answer, Code, Dataset, Instance, Machine, Reason, Request, Requests, Setup, Shape, Stream,
+    Target, Workload, WorkloadInfo, WorkloadSpec,
 };
 use hopcost_kit::datasets::DATASETS;
 use hopcost_sys::promises::Promise;
@@ -36,7 +36,8 @@ struct Printed<'a> {
 pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let (target, address) = target(&args.target, args.data.duckdb_lib.as_deref())?;
     let named = DATASETS.iter().find(|dataset| dataset.name() == args.dataset);
-    let dataset = *named.ok_or_else(|| Failure::usage("there is no such data set"))?;
+    let dataset =
+        *named.ok_or_else(|| Failure::usage(Code::UnknownName, "there is no such data set"))?;
     let tables = dataset.tables(1).iter().map(|table| table.name).collect::<Vec<_>>().leak();
     let about = "asks for nothing, and needs all tables";
     let all = All(WorkloadInfo { name: "nothing", about, tables });

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 
+use hopcost_core::Code;
 use hopcost_engine::plan::Plan;
 use hopcost_sys::hotplug::Hotplug;
 
@@ -16,11 +17,14 @@ pub fn wanted(prepared: &Prepared<'_>, plan: &Plan) -> Result<Option<RefCell<Hot
         return Ok(None);
     }
     if let Some(words) = senseless(prepared, plan) {
-        return Err(Failure::usage(format!("--allow-machine-changes: {words}")));
+        return Err(Failure::usage(Code::BadOption, format!("--allow-machine-changes: {words}")));
     }
-    let hotplug = Hotplug::new(&super::state_dir()).map_err(Failure::not_here)?;
+    let hotplug = Hotplug::new(&super::state_dir())
+        .map_err(|why| Failure::not_here(Code::NotPermitted, why))?;
     for placement in plan.placements.iter().flatten() {
-        hotplug.check(&placement.spare).map_err(Failure::not_here)?;
+        hotplug
+            .check(&placement.spare)
+            .map_err(|why| Failure::not_here(Code::NotPermitted, why))?;
     }
     Ok(Some(RefCell::new(hotplug)))
 }

@@ -272,7 +272,10 @@ fn quoted(word: &str) -> String {
 /// Can a page be put there? Nothing is left behind, and what is there stays as it is.
 pub fn can_be_written(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
-        return Err(Failure::usage(format!("--html {}: this is a directory", path.display())));
+        return Err(Failure::usage(
+            Code::BadFile,
+            format!("--html {}: this is a directory", path.display()),
+        ));
     }
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return Ok(());

@@ -87,7 +87,10 @@ fn database(
 ) -> Result<Exit, Failure> {
     let prepared = Prepared::new(experiment, comparison, machine, args)?;
     let plan = prepared.plan().map_err(|reason| {
-        Failure::not_here(format!("{} does not apply here: {reason}", experiment.name))
+        Failure::not_here(
+            reason.code(),
+            format!("{} does not apply here: {reason}", experiment.name),
+        )
     })?;
     off_line::wanted(&prepared, &plan)?;
     let (memory_bytes, disk_bytes) = prepared.takes(&plan);

@@ -166,7 +166,10 @@ fn chosen_cpus(asked: Option<&CpuSet>, machine: &Machine) -> Result<CpuSet, Fail
     if absent.is_empty() && !asked.is_empty() {
         return Ok(asked.clone());
     }
-    Err(Failure::usage(format!("--cpus {asked}: CPU {absent} cannot be used; {usable} can")))
+    Err(Failure::usage(
+        Code::BadValue,
+        format!("--cpus {asked}: CPU {absent} cannot be used; {usable} can"),
+    ))
 }
 
 fn chosen_nodes(asked: Option<&NodeSet>, machine: &Machine) -> Result<NodeSet, Failure> {
@@ -177,12 +180,12 @@ fn chosen_nodes(asked: Option<&NodeSet>, machine: &Machine) -> Result<NodeSet, F
     let absent = asked.difference(&all);
     if !absent.is_empty() || asked.is_empty() {
         let message = format!("--nodes {asked}: there is no node {absent}; this machine has {all}");
-        return Err(Failure::usage(message));
+        return Err(Failure::usage(Code::BadValue, message));
     }
     let forbidden = asked.difference(&usable);
     if !forbidden.is_empty() {
         let message = format!("--nodes {asked}: node {forbidden} is not open to us; {usable} are");
-        return Err(Failure::not_here(message));
+        return Err(Failure::not_here(Code::NotPermitted, message));
     }
     Ok(asked.clone())
 }
@@ -271,5 +274,27 @@ mod measured {
             // On a busy machine a cell may lose all its samples; not all cells.
             assert!(ready == 0 || measured.count() > 0, "{} measures nothing", probe.name());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopcost_core::NodeId;
+
+    use super::*;
+
+    #[test]
+    fn a_node_that_is_closed_to_us_is_told_from_one_that_is_not_there() {
+        let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines/vm-n4s2.tree");
+        let mut machine = topology::read(&Root::recorded(recorded.as_ref()).unwrap());
+        machine.limits.nodes = [NodeId(0)].into_iter().collect();
+        machine.nodes[1].cpus = CpuSet::new();
+        let asked = |node| {
+            let nodes: NodeSet = [NodeId(node)].into_iter().collect();
+            chosen_nodes(Some(&nodes), &machine).map_err(|failure| (failure.exit, failure.code))
+        };
+        assert!(asked(0).is_ok());
+        assert_eq!(asked(1).unwrap_err(), (Exit::NotHere, Code::NotPermitted));
+        assert_eq!(asked(9).unwrap_err(), (Exit::Usage, Code::BadValue));
     }
 }

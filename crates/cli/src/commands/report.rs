@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Context;
-use hopcost_core::ProbeReport;
+use hopcost_core::{Code, ProbeReport};
 use hopcost_store::{Listed, Store};
 use hopcost_view::text;
 use serde::Serialize;
@@ -32,14 +32,16 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let store = Store::open_to_read(&args.store).with_context(place)?;
     let runs = store.runs().with_context(place)?;
     let Some(id) = args.run.or_else(|| runs.first().map(|run| run.id)) else {
-        return Err(Failure::usage(format!("{}: no run is kept here yet", place())));
+        return Err(Failure::usage(
+            Code::UnknownName,
+            format!("{}: no run is kept here yet", place()),
+        ));
     };
     let Some(kept) = store.run(id).with_context(place)? else {
-        return Err(Failure::usage(format!(
-            "{}: there is no run {id}; {}",
-            place(),
-            listed(&runs)
-        )));
+        return Err(Failure::usage(
+            Code::UnknownName,
+            format!("{}: there is no run {id}; {}", place(), listed(&runs)),
+        ));
     };
     if let Some(path) = &args.html {
         let page = Page::of(&store, &[id], true).with_context(place)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use hopcost_core::{
-    BlockRecord, ExperimentResult, Instance, Known, Machine, Setup, TargetError, Workload,
+    BlockRecord, Code, ExperimentResult, Instance, Known, Machine, Setup, TargetError, Workload,
 };
 use hopcost_engine::comparing::{Bench, harness_ns_per_call};
 use hopcost_engine::driver::RawCall;
@@ -119,12 +119,15 @@ fn resumed(
             ));
             Ok(None)
         }
-        Resumable::None => Err(Failure::usage(format!(
-            "{}: there is no unfinished run of '{}' with these options to go on with; run it \
+        Resumable::None => Err(Failure::usage(
+            Code::NothingToResume,
+            format!(
+                "{}: there is no unfinished run of '{}' with these options to go on with; run it \
              without --resume",
-            place(),
-            args.experiment.name
-        ))),
+                place(),
+                args.experiment.name
+            ),
+        )),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hopcost_core::{Reason, Spoken, Subject};
+use hopcost_core::{Code, Reason, Spoken, Subject};
 use hopcost_sys::{Root, topology};
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ pub fn list(args: &ExperimentArgs) -> Result<Exit, Failure> {
         });
     }
     if printed.iter().all(|printed| printed.statements.is_empty()) {
-        return Err(Failure::usage(NONE.to_owned()));
+        return Err(Failure::usage(Code::BadOption, NONE.to_owned()));
     }
     if args.json {
         output::print_json(&printed)?;

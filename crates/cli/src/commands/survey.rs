@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use hopcost_core::{Experiment, ExperimentResult, Machine, Subject};
+use hopcost_core::{Code, Experiment, ExperimentResult, Machine, Subject};
 use hopcost_engine::guardian::Guardian;
 use hopcost_engine::survey::{Wish, share_out};
 use hopcost_engine::{hardware, pilot};
@@ -117,12 +117,16 @@ fn checks_can_be_made(args: &SurveyArgs) -> Result<(), Failure> {
     for check in &args.checks.fail_if {
         if let Some(name) = check.of() {
             let Some(experiment) = all.iter().find(|experiment| experiment.name == name) else {
-                return Err(Failure::usage(format!(
-                    "--fail-if '{check}': '{name}' is not part of a survey"
-                )));
+                return Err(Failure::usage(
+                    Code::UnknownName,
+                    format!("--fail-if '{check}': '{name}' is not part of a survey"),
+                ));
             };
             if let Some(objection) = check.objection(experiment, false) {
-                return Err(Failure::usage(format!("--fail-if '{check}': {objection}")));
+                return Err(Failure::usage(
+                    Code::BadValue,
+                    format!("--fail-if '{check}': {objection}"),
+                ));
             }
         }
     }

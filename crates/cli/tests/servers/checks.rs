@@ -101,7 +101,8 @@ fn later_runs_stand_against_the_first_of_their_name() {
     assert!(text.contains("against main (run 1 of 20") && text.contains("two starts"), "{text}");
 
     let other = [&["run", "far.toml"], &SHORT[..], &["--baseline=main", "--set=margin=5%"]];
-    let output = bench.hopcost(&other.concat());
+    let output = bench.hopcost(&[&other.concat()[..], &["--json"]].concat());
+    assert_eq!(json(&output)["failure"]["reason_code"], "usage.baseline");
     ends(&output, 2, &["it is run 1 in hopcost.db", "differs in", "--set"]);
     let next = json(&run(&bench, &["--baseline=next", "--json"]));
     assert_eq!(next["against"]["is_first"], true, "another name is another baseline");

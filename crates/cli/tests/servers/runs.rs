@@ -162,6 +162,33 @@ fn a_load_takes_no_more_than_was_allowed() {
     assert!(said.contains("of memory") && said.contains("1 MiB"), "{said}");
 }
 
+/// A script matches the code, and never the words.
+#[test]
+fn who_asks_for_json_is_told_each_failure_with_its_code() {
+    let bench = bench();
+    fs::write(bench.path("wrong.toml"), "question = 3").unwrap();
+    for (arguments, exit, code) in [
+        (&["run", "no-such"][..], 2, "usage.name"),
+        (&["run", "far.toml", "--target", "oracle:"], 2, "usage.name"),
+        (&["run", "far.toml", "--no-such"], 2, "usage.option"),
+        (&["run", "far.toml", "--set", "units=many"], 2, "usage.value"),
+        (&["run", "far.toml", "--target", "postgres:x"], 2, "usage.url"),
+        (&["run", "wrong.toml"], 2, "usage.file"),
+        (&["run", "far.toml", TWO_NODES, "--resume"], 2, "usage.resume"),
+        (&["report", "--store", "absent.db"], 1, "store.failed"),
+        (&["run", "absent.toml"], 1, "host.failed"),
+    ] {
+        let output = bench.hopcost(&[arguments, &["--json"]].concat());
+        let failure = &json(&output)["failure"];
+        assert_eq!(failure["reason_code"], code, "{arguments:?}: {failure}");
+        assert_eq!((output.status.code(), &failure["exit_code"]), (Some(exit), &exit.into()));
+        assert!(stderr(&output).contains(failure["reason"].as_str().unwrap()), "{failure}");
+    }
+    let output = run(&bench, &[TWO_NODES, "--json", "--allow-load=mem:1M"]);
+    let result = json(&output);
+    assert_eq!((output.status.code(), &result["reason_code"]), (Some(3), &"machine.memory".into()));
+}
+
 #[test]
 fn wrong_options_are_answered_with_what_is_right() {
     let bench = bench();

@@ -158,8 +158,9 @@ impl Run {
 fn as_it_is(_: &Trial, _: &mut Window) {}
 
 #[track_caller]
-fn refused(result: &ExperimentResult, words: &str) {
-    assert_eq!(result.verdict, Verdict::Refused, "{}", result.reason);
+fn refused(result: &ExperimentResult, code: Code, words: &str) {
+    let ending = (result.verdict, result.reason.code());
+    assert_eq!(ending, (Verdict::Refused, code), "{}", result.reason);
     assert!(result.reason.as_str().contains(words), "{}", result.reason);
 }
 
@@ -205,7 +206,20 @@ fn what_was_planted_is_told_as_the_cost_that_it_is() {
 #[test]
 fn nothing_is_equivalent() {
     let result = run().ends(0.0, as_it_is);
-    assert_eq!(result.verdict, Verdict::Equivalent, "{}", result.reason);
+    let ending = (result.verdict, result.reason.code());
+    assert_eq!(ending, (Verdict::Equivalent, Code::Concluded), "{}", result.reason);
+}
+
+#[test]
+fn what_scatters_too_much_is_inconclusive() {
+    let noisy = |trial: &Trial, window: &mut Window| {
+        if window.tested {
+            window.rate *= 1.0 + 0.3 * (trial.unit as f64 * 1.7).sin();
+        }
+    };
+    let result = run().ends(0.0, noisy);
+    let ending = (result.verdict, result.reason.code());
+    assert_eq!(ending, (Verdict::Inconclusive, Code::IntervalTooWide), "{}", result.reason);
 }
 
 #[test]
@@ -228,7 +242,7 @@ fn a_worker_or_page_out_of_place_refuses_the_run() {
             window.objection = Some(Code::Misplaced.because("a worker of CPU 0 was seen on CPU 1"));
         }
     };
-    refused(&run().ends(0.1, moved), "seen on CPU 1");
+    refused(&run().ends(0.1, moved), Code::Misplaced, "seen on CPU 1");
 }
 
 #[test]
@@ -240,12 +254,20 @@ fn lookups_from_the_wrong_node_refuse_the_run() {
             lookups.acquisitions.insert(NodeId(0), 50);
         }
     };
-    refused(&run().ends(0.1, leaking), "local_lookups at local, acquisitions: 95.2 %");
+    refused(
+        &run().ends(0.1, leaking),
+        Code::ClaimUnmet,
+        "local_lookups at local, acquisitions: 95.2 %",
+    );
 }
 
 #[test]
 fn a_target_that_cannot_tell_proves_nothing() {
-    refused(&run().ends(0.1, |_, window| window.lookups = None), "nothing is proved");
+    refused(
+        &run().ends(0.1, |_, window| window.lookups = None),
+        Code::ClaimUnverified,
+        "nothing is proved",
+    );
 }
 
 #[test]
@@ -256,7 +278,7 @@ fn wrong_answers_refuse_the_run() {
             window.first_error = Some("599 rows instead of 600".into());
         }
     };
-    refused(&run().ends(0.1, wrong), "the first: 599 rows instead of 600");
+    refused(&run().ends(0.1, wrong), Code::WrongAnswers, "the first: 599 rows instead of 600");
 }
 
 #[test]
@@ -264,14 +286,14 @@ fn a_changed_plan_refuses_the_run() {
     let mut run = run();
     run.circumstances.plans = vec!["SCAN a".into()];
     run.circumstances.plans_after = vec!["SEARCH a".into()];
-    refused(&run.ends(0.1, as_it_is), "changed the way");
+    refused(&run.ends(0.1, as_it_is), Code::PlanChanged, "changed the way");
 }
 
 #[test]
 fn a_harness_that_costs_too_much_refuses_the_run() {
     let mut run = run();
     run.circumstances.harness_ns_per_call = 0.06 * CALL_NS as f64;
-    refused(&run.ends(0.1, as_it_is), "the harness's own");
+    refused(&run.ends(0.1, as_it_is), Code::OverheadTooHigh, "the harness's own");
     run.circumstances.in_process = false;
     assert_eq!(run.ends(0.1, as_it_is).verdict, Verdict::Cost);
 }
@@ -283,7 +305,7 @@ fn time_that_is_missing_is_found_by_littles_law() {
         window.latency = calls(CALL_NS);
         window.rate *= 0.8;
     };
-    refused(&run().ends(0.1, lossy), "Little's law");
+    refused(&run().ends(0.1, lossy), Code::LittlesLaw, "Little's law");
 }
 
 #[test]
@@ -293,7 +315,7 @@ fn a_placebo_that_works_refuses_the_run() {
             window.rate *= 0.95;
         }
     };
-    refused(&run().ends(0.1, biased), "favours an arm");
+    refused(&run().ends(0.1, biased), Code::SelfCheckFailed, "favours an arm");
 }
 
 #[test]
@@ -303,7 +325,7 @@ fn an_effect_that_fades_refuses_the_run() {
             window.rate *= 1.05;
         }
     };
-    refused(&run().ends(0.1, fading), "changed on the way");
+    refused(&run().ends(0.1, fading), Code::HalvesDisagree, "changed on the way");
 }
 
 #[test]
@@ -414,7 +436,7 @@ fn a_score_whose_two_crews_differ_is_refused() {
     let result = score().ends(0.0, |trial, window| {
         scales(trial, window, if window.tested { 0.9 } else { 1.0 });
     });
-    refused(&result, "two equal crews differ");
+    refused(&result, Code::SelfCheckFailed, "two equal crews differ");
 }
 
 /// The same, asked how it grows from 1 to 12 streams on eight cores.
@@ -494,6 +516,6 @@ fn what_a_target_proves_is_a_claim_like_any_other() {
     let result = run.ends(0.1, proves(100));
     assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
     assert!(result.proof[0].holds() && result.proof.len() == 1);
-    refused(&run.ends(0.1, proves(98)), "98.0 %, where 99 % were asked for");
-    refused(&run.ends(0.1, as_it_is), "cannot tell log_writer_in_place");
+    refused(&run.ends(0.1, proves(98)), Code::ClaimUnmet, "98.0 %, where 99 % were asked for");
+    refused(&run.ends(0.1, as_it_is), Code::ClaimUnverified, "cannot tell log_writer_in_place");
 }

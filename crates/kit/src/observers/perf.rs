@@ -74,6 +74,7 @@ mod tests {
     #[test]
     fn a_machine_without_the_counters_is_refused_in_words() {
         if let Err(reason) = Counters::open(&[this_thread()], EVENTS) {
+            assert_eq!(reason.code(), Code::NoCounters);
             let words = reason.as_str();
             assert!(words.starts_with("node-load") && words.len() > 30, "{words}");
         }

@@ -250,7 +250,9 @@ mod tests {
     #[test]
     fn what_is_no_number_is_said() {
         assert_eq!(number::<u16>(Known::Is("5432".into())), Known::Is(5432));
-        let reason = number::<u16>(Known::Is("many".into())).to_string();
+        let wrong = number::<u16>(Known::Is("many".into()));
+        assert_eq!(wrong.reason().unwrap().code(), Code::Malformed);
+        let reason = wrong.to_string();
         assert!(reason.ends_with("the server gives 'many', not a number"), "{reason}");
     }
 }

@@ -150,16 +150,16 @@ fn be_alone(wire: &mut Wire) -> Result<(), TargetError> {
     }
     let who =
         wire.value(&format!("SELECT IS_USED_LOCK('{LOCK}')")).ok().flatten().unwrap_or_default();
-    Err(TargetError::Failed(format!(
+    Err(TargetError::NotHere(Code::ServerInUse.because(format!(
         "another hopcost is at work on this server (its connection {who}): wait until it is through; where it \
          is gone, 'KILL {who}' ends what is left"
-    )))
+    ))))
 }
 
 /// Has somebody left the very same data, perhaps beside other?
 fn is_there(wire: &mut Wire, setup: &Setup<'_>) -> Result<bool, TargetError> {
     match mark(wire).map_err(failed)? {
-        Mark::Foreign => Err(TargetError::Failed(FOREIGN.to_owned())),
+        Mark::Foreign => Err(TargetError::NotHere(Code::NotOurs.because(FOREIGN))),
         Mark::None => Ok(false),
         Mark::Ours(there) => Ok(contents_of(setup).iter().all(|content| there.contains(content))),
     }
@@ -245,7 +245,7 @@ pub fn clear(address: &Address) -> Result<String, Reason> {
         Mark::Foreign => return Err(Code::NotOurs.because(FOREIGN)),
     }
     // What another run has taken over is not taken from it.
-    be_alone(&mut wire).map_err(|error| Code::ServerInUse.because(error.to_string()))?;
+    be_alone(&mut wire).map_err(|error| error.code().because(error.to_string()))?;
     end_stragglers(&mut wire).map_err(words)?;
     wire.query(&drop_database()).map_err(words)?;
     Ok("dropped the database hopcost".to_owned())

@@ -85,10 +85,10 @@ fn be_alone(wire: &mut Wire) -> Result<(), TargetError> {
         Ok(_) => Ok(()),
         Err(WireError::Server(said)) if said.code == NOT_AVAILABLE => {
             let pid = wire.value(&who_has_the_lock()).ok().flatten().unwrap_or_default();
-            Err(TargetError::Failed(format!(
+            Err(TargetError::NotHere(Code::ServerInUse.because(format!(
                 "another hopcost is at work in this database (the server's process {pid}): wait until it \
                  is through; where it is gone, 'SELECT pg_terminate_backend({pid})' ends what is left"
-            )))
+            ))))
         }
         Err(error) => Err(failed(error)),
     }
@@ -138,11 +138,10 @@ fn is_fit(wire: &mut Wire, setup: &Setup<'_>) -> Result<(), TargetError> {
 /// Has somebody left the very same data?
 fn is_there(wire: &mut Wire, setup: &Setup<'_>) -> Result<bool, TargetError> {
     match comment(wire).map_err(failed)? {
-        Some(comment) if !comment.starts_with(OURS) => Err(TargetError::Failed(
+        Some(comment) if !comment.starts_with(OURS) => Err(TargetError::NotHere(Code::NotOurs.because(
             "this database has a schema 'hopcost' that hopcost did not make: rename it, or name \
-             another database"
-                .to_owned(),
-        )),
+             another database",
+        ))),
         comment => Ok(comment == Some(content(setup))),
     }
 }
@@ -199,7 +198,7 @@ pub fn clear(address: &Address) -> Result<String, Reason> {
         return Ok("there is no schema of hopcost's any more".to_owned());
     }
     // What another run has taken over is not taken from it.
-    be_alone(&mut wire).map_err(|error| Code::ServerInUse.because(error.to_string()))?;
+    be_alone(&mut wire).map_err(|error| error.code().because(error.to_string()))?;
     wire.query(STRAGGLERS).map_err(words)?;
     wire.query(DROP).map_err(words)?;
     Ok("dropped the schema hopcost".to_owned())

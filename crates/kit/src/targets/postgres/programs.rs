@@ -101,7 +101,9 @@ mod tests {
     #[test]
     fn a_version_that_is_not_there_is_named_with_those_that_are() {
         let managed = Managed { version: Some("3".to_owned()), ..Managed::default() };
-        let words = Programs::find(&managed).unwrap_err().to_string();
+        let refused = Programs::find(&managed).unwrap_err();
+        assert_eq!(refused.code(), Code::ProgramMissing);
+        let words = refused.to_string();
         assert!(
             words.contains("PostgreSQL 3 were found") && words.contains("programs=DIR"),
             "{words}"

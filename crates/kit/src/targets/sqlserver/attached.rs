@@ -125,7 +125,7 @@ fn be_alone(wire: &mut Wire) -> Result<(), TargetError> {
     }
     let words = "another hopcost is at work on this server: wait until it is through; where it is gone, KILL ends \
                  its session (sys.dm_exec_sessions has it under the program's name, hopcost)";
-    Err(TargetError::Failed(words.to_owned()))
+    Err(TargetError::NotHere(Code::ServerInUse.because(words)))
 }
 
 /// What there is of our name.
@@ -150,7 +150,7 @@ fn mark(wire: &mut Wire) -> Result<Mark, WireError> {
 /// Has somebody left the very same data, perhaps beside other?
 fn is_there(wire: &mut Wire, setup: &Setup<'_>) -> Result<bool, TargetError> {
     match mark(wire).map_err(failed)? {
-        Mark::Foreign => Err(TargetError::Failed(FOREIGN.to_owned())),
+        Mark::Foreign => Err(TargetError::NotHere(Code::NotOurs.because(FOREIGN))),
         Mark::None => Ok(false),
         Mark::Ours(there) => {
             // Of a load nothing is kept: each session makes its own tables.
@@ -270,7 +270,7 @@ pub fn clear(address: &Address) -> Result<String, Reason> {
         Mark::Foreign => return Err(Code::NotOurs.because(FOREIGN)),
     }
     // What another run has taken over is not taken from it.
-    be_alone(&mut wire).map_err(|error| Code::ServerInUse.because(error.to_string()))?;
+    be_alone(&mut wire).map_err(|error| error.code().because(error.to_string()))?;
     let was = put_back_and_drop(&mut wire).map_err(words)?;
     let left = was.left().map(|words| format!("; {words}")).unwrap_or_default();
     Ok(format!("{}dropped the database hopcost{left}", was.words()))

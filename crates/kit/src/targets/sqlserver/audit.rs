@@ -13,12 +13,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hopcost_core::{Audit, TargetError};
+use hopcost_core::{Audit, Reason, TargetError};
 
 use super::super::audit::{Account, Written};
-use super::super::remote::{failed, in_quotes};
-use super::journal;
+use super::super::remote::in_quotes;
 use super::wire::{Rows, Wire, WireError};
+use super::{journal, scripts};
 
 /// What our table has of it: this word, the name of what was set up, and where the files are.
 const WORD: &str = "audit";
@@ -151,8 +151,9 @@ impl Desk {
     }
 
     /// Does this version have what a tier takes?
-    fn has(&self, audit: Audit) -> Result<(), WireError> {
-        self.scripts(audit).map_or(Ok(()), |scripts| self.wire.script(scripts.begin).map(drop))
+    fn has(&self, audit: Audit) -> Result<(), Reason> {
+        let Some(needed) = self.scripts(audit) else { return Ok(()) };
+        scripts::sql(needed.begin, &self.wire.version).map(drop)
     }
 
     /// Has this written from here on, and counts what was written before.
@@ -215,7 +216,7 @@ impl Audited {
     /// The session of this number, which somebody may have had before it.
     pub fn new(audit: Audit, auditing: &Arc<Auditing>, number: u32) -> Result<Self, TargetError> {
         let desk = auditing.desk();
-        desk.has(audit).map_err(failed)?;
+        desk.has(audit).map_err(TargetError::NotHere)?;
         let mut account = Account::new(audit);
         account.settle(desk.written.get(&number).copied().unwrap_or_default());
         Ok(Self { account, auditing: Arc::clone(auditing), number })

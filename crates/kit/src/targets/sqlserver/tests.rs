@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Audit, CpuId, Home, Instance, Known, Look, Metric, NodeId, Request, Seat, Setup, Shape,
+    Audit, Code, CpuId, Home, Instance, Known, Look, Metric, NodeId, Request, Seat, Setup, Shape,
     TargetError,
 };
 use hopcost_sys::{Root, topology};
@@ -83,6 +83,11 @@ fn the_binding_is_changed_where_that_is_allowed_and_put_back() {
         session.begin_window();
         session.execute(&REQUEST).unwrap();
         assert_eq!(server.state().affinity != BOUND, is_allowed);
+        if !is_allowed {
+            // A worker's place can be told only where it was bound.
+            let far = Seat { worker: Some(CpuId(0)), log_writer: Some(CpuId(0)), ..seat() };
+            assert_eq!(instance.session(far).err().unwrap().code(), Code::NotPlaceable);
+        }
         let written = server.state().database.clone().unwrap();
         assert_eq!(written.contains(&format!("affinity {BOUND}")), is_allowed);
         drop(session);
@@ -131,8 +136,8 @@ fn who_cannot_reach_the_server_at_the_end_says_so_and_restore_does_it() {
 fn what_cannot_be_dropped_at_first_is_dropped_over_a_connection_of_its_own() {
     let server = StandIn::start();
     let instance = open(&server.url("me"), true).unwrap();
-    let words = open(&server.url("me"), true).err().unwrap().to_string();
-    assert!(words.contains("another hopcost"), "{words}");
+    let refused = open(&server.url("me"), true).err().unwrap();
+    assert_eq!(refused.code(), Code::ServerInUse, "{refused}");
     server.state().refuses = Some("DROP DATABASE");
     instance.close().unwrap();
     assert!(server.state().database.is_none());
@@ -338,14 +343,15 @@ fn nothing_is_written_down_where_the_server_may_not_be_changed_or_is_too_old() {
     let server = StandIn::start();
     let instance = open(&server.url("me"), false).unwrap();
     let seat = || Seat { audit: Some(Audit::Statements), ..seat() };
-    let words = instance.session(seat()).err().unwrap().to_string();
-    assert!(words.contains("--allow-server-changes"), "{words}");
+    let refused = instance.session(seat()).err().unwrap();
+    assert_eq!(refused.code(), Code::RightsMissing, "{refused}");
     assert_eq!(server.state().audits, [None; 3]);
     instance.close().unwrap();
     server.state().version = "12.0.6024.0";
     let instance = open(&server.url("me"), true).unwrap();
-    let words = instance.session(seat()).err().unwrap().to_string();
-    assert!(words.contains("no statement 'begin_audit' for version 12"), "{words}");
+    let refused = instance.session(seat()).err().unwrap();
+    assert_eq!(refused.code(), Code::WrongVersion, "{refused}");
+    assert!(refused.to_string().contains("no statement 'begin_audit' for version 12"));
     instance.close().unwrap();
     assert!(server.state().database.is_none());
 }

@@ -1,6 +1,6 @@
 //! What goes wrong with a server that runs is told, and nobody else's is touched.
 
-use hopcost_core::{CallError, Instance, Request, Session, Setup, Stream};
+use hopcost_core::{CallError, Code, Instance, Request, Session, Setup, Stream};
 
 use super::{certificate, dataset, open, seat, setup, target, workload};
 use hopcost_testkit::mariadb::MariaDb;
@@ -140,7 +140,9 @@ fn a_server_that_others_follow_is_left_alone() {
     assert!((0..600).any(|_| is_followed()), "the follower never came");
     let address = server.url("");
     let setup = setup(dataset("insert_test"), workload("single_row_commit"), 1, &address);
-    let words = open("mariadb", &setup).err().unwrap().to_string();
+    let refused = open("mariadb", &setup).err().unwrap();
+    assert_eq!(refused.code(), Code::ReadOnly);
+    let words = refused.to_string();
     assert!(words.contains("1 servers follow this one"), "{words}");
     let before = server.dump();
     open("mariadb", &Setup { allow_server_changes: true, ..setup }).unwrap().close().unwrap();

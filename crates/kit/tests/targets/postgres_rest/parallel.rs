@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Checks, Emulation, Instance, Metric, NodeId, Parallel, Request, Seat, Session, Setup, Stream,
-    gauge,
+    Checks, Code, Emulation, Instance, Metric, NodeId, Parallel, Request, Seat, Session, Setup,
+    Stream, gauge,
 };
 use hopcost_sys::affinity;
 use hopcost_testkit::named::{dataset, home, machine, open, workload};
@@ -45,6 +45,8 @@ fn parallel_workers_run_where_they_are_put_and_are_counted() {
     let two = Emulation::default();
     // One CPU cannot be two places.
     let machine = machine().emulated(&two).expect("this test needs two CPUs");
+    let told = machine.distances.firmware.reason().unwrap();
+    assert_eq!(told.code(), Code::OnEmulated, "{told}");
     let (dataset, workload) = (dataset("tran_stats"), workload("reporting_p2_whole"));
     let homes = vec![NodeId(0).into()];
     let setup = setup(dataset, workload, 200_000, "managed");
