@@ -5,14 +5,14 @@ use std::fs;
 
 use anyhow::{Context, Result, bail};
 use hopcost_core::{Class, Code, DistanceClass, Metric};
-use hopcost_engine::fail_if::{FIGURES, GRAMMAR};
-use hopcost_engine::format::KEYS;
-use hopcost_engine::settings::SETTINGS;
-use hopcost_kit::datasets::DATASETS;
-use hopcost_kit::probes::PROBES;
-use hopcost_kit::published;
-use hopcost_kit::targets::TARGETS;
-use hopcost_kit::workloads::WORKLOADS;
+use hopcost_data::datasets::DATASETS;
+use hopcost_data::published;
+use hopcost_data::workloads::WORKLOADS;
+use hopcost_engines::TARGETS;
+use hopcost_host::probes::PROBES;
+use hopcost_method::experiment::KEYS;
+use hopcost_method::fail_if::{FIGURES, GRAMMAR};
+use hopcost_method::overrides::SETTINGS;
 
 use xtask::project;
 

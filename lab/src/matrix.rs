@@ -14,7 +14,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use hopcost_kit::experiments::EXPERIMENTS;
+use hopcost_data::experiments::EXPERIMENTS;
 use serde_json::Value;
 
 use xtask::cargo::build_hopcost;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hopcost_core::{CpuSet, Effort, NodeSet, PageSize};
-use hopcost_engine::bounds::{self, Allowance};
-use hopcost_engine::fail_if::{FIGURES, FailIf, GRAMMAR};
-use hopcost_engine::settings;
-use hopcost_kit::datasets::DATASETS;
-use hopcost_kit::probes::PROBES;
-use hopcost_kit::workloads::WORKLOADS;
+use hopcost_data::datasets::DATASETS;
+use hopcost_data::workloads::WORKLOADS;
+use hopcost_host::probes::PROBES;
+use hopcost_method::bounds::{self, Allowance};
+use hopcost_method::fail_if::{FIGURES, FailIf, GRAMMAR};
+use hopcost_method::overrides;
 
 use crate::experiment_name::ExperimentName;
 
@@ -111,7 +111,7 @@ pub struct ProbeArgs {
     /// Time that each probe may take, as 2s [default: 20s; 6s with --quick, 90s with --full]
     ///
     /// Six rounds of samples are taken however long they take: an interval needs as many.
-    #[arg(long, value_name = "TIME", value_parser = settings::seconds)]
+    #[arg(long, value_name = "TIME", value_parser = overrides::seconds)]
     pub budget: Option<f64>,
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long)]
@@ -123,7 +123,7 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "LIST", value_parser = node_list)]
     pub nodes: Option<NodeSet>,
     /// Memory to walk, as 64M or 2G (latency walks it and twice it; bandwidth has it per thread)
-    #[arg(long, value_name = "BYTES", value_parser = settings::bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = overrides::bytes)]
     pub size: Option<u64>,
     /// Distance between two visited lines of the latency probe, a multiple of 64
     #[arg(long, value_name = "BYTES", value_parser = stride)]
@@ -165,7 +165,7 @@ pub struct ExperimentArgs {
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     pub scale: Option<u64>,
     /// Time that it may take, as 90s or 5m; the probes of an experiment on the hardware share it evenly
-    #[arg(long, value_name = "TIME", value_parser = settings::seconds)]
+    #[arg(long, value_name = "TIME", value_parser = overrides::seconds)]
     pub budget: Option<f64>,
     /// Ask what a script in pgbench's format asks, instead of the experiment's own workload
     #[arg(long, value_name = "SCRIPT[@WEIGHT]")]
@@ -250,7 +250,7 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 pub struct SurveyArgs {
     /// Time that everything may take, as 90s or 5m
-    #[arg(long, value_name = "TIME", value_parser = settings::seconds, default_value = "5m")]
+    #[arg(long, value_name = "TIME", value_parser = overrides::seconds, default_value = "5m")]
     pub budget: f64,
     /// The page
     #[arg(long, value_name = "FILE", default_value = "hopcost.html")]
@@ -339,14 +339,14 @@ pub struct DriveArgs {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
     /// How long, as 10s or 5m
-    #[arg(long, value_name = "TIME", value_parser = settings::seconds, default_value = "10s")]
+    #[arg(long, value_name = "TIME", value_parser = overrides::seconds, default_value = "10s")]
     pub duration: f64,
     /// Calls a second over all clients, whatever became of those before; without it each waits for its
     /// last answer
     #[arg(long, value_name = "CALLS", conflicts_with = "think")]
     pub rate: Option<f64>,
     /// Time that a client waits after each answer, as 10ms
-    #[arg(long, value_name = "TIME", value_parser = settings::seconds)]
+    #[arg(long, value_name = "TIME", value_parser = overrides::seconds)]
     pub think: Option<f64>,
     /// CPUs of the threads that ask, as 0-3,8; all of them without it
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
@@ -519,7 +519,7 @@ impl ProbeArgs {
 }
 
 fn settings_help() -> String {
-    let known = settings::SETTINGS.iter().map(|(key, about)| format!("  {key:<11} {about}\n"));
+    let known = overrides::SETTINGS.iter().map(|(key, about)| format!("  {key:<11} {about}\n"));
     format!("Change one thing about a comparison:\n{}", known.collect::<String>())
 }
 

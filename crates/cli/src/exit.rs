@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use hopcost_core::{Class, Code, ProbeError, TargetError};
+use hopcost_core::{Class, Code, ProbeError, Reason, TargetError};
 use hopcost_store::StoreError;
 
 /// The exit codes.
@@ -97,15 +97,29 @@ impl fmt::Display for Failure {
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
+        let reason = error.downcast_ref::<Reason>();
         let (exit, code) = match (error.downcast_ref(), error.downcast_ref()) {
             (Some(ProbeError::NotHere(reason)), _) => (Exit::NotHere, reason.code()),
             (_, Some(error)) => (of_target(error), error.code()),
+            _ if reason.is_some() => {
+                let code = reason.map_or(Code::SystemFailed, Reason::code);
+                (of_code(code), code)
+            }
             _ if error.chain().any(<dyn std::error::Error>::is::<StoreError>) => {
                 (Exit::Failed, Code::StoreFailed)
             }
             _ => (Exit::Failed, Code::SystemFailed),
         };
         Self { exit, code, error }
+    }
+}
+
+const fn of_code(code: Code) -> Exit {
+    match code.class() {
+        Class::Usage => Exit::Usage,
+        Class::NotHere => Exit::NotHere,
+        Class::Disturbed => Exit::Disturbed,
+        _ => Exit::Failed,
     }
 }
 

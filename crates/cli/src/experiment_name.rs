@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
-use hopcost_kit::experiments::EXPERIMENTS;
+use hopcost_data::experiments::EXPERIMENTS;
 
 /// A name, or a file.
 #[derive(Clone, Copy, Debug)]

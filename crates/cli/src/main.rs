@@ -6,7 +6,6 @@ mod exit;
 mod experiment_name;
 mod interrupt;
 mod output;
-mod own;
 mod progress;
 mod safety;
 
@@ -19,11 +18,11 @@ use args::{Cli, Command};
 use exit::{Exit, Failure};
 
 fn main() -> ExitCode {
-    if let Some(code) = hopcost_kit::targets::duckdb::serve_if_asked() {
+    if let Some(code) = hopcost_engines::duckdb::serve_if_asked() {
         return code;
     }
     // Before the store opens: SQLite takes this only before its first use.
-    hopcost_kit::targets::sqlite::prepare();
+    hopcost_engines::sqlite::prepare();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(wrong) => return refuse(&wrong),

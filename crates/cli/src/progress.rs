@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use hopcost_core::Loading;
-use hopcost_engine::{Event, Listener};
+use hopcost_drive::{Event, Listener};
 use hopcost_view::plural;
 use indicatif::{ProgressBar, ProgressStyle};
 

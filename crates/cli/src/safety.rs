@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use hopcost_core::{Code, Known, Machine};
-use hopcost_engine::bounds::{Allowance, Bounds};
-use hopcost_engine::guardian::{Charge, Guardian};
-use hopcost_kit::occupancy::{self, Occupancy, Presence};
+use hopcost_drive::load_monitor::{Charge, Guardian};
+use hopcost_host::occupancy::{self, Occupancy, Presence};
+use hopcost_method::bounds::{Allowance, Bounds};
 use hopcost_sys::{Root, affinity, topology};
 
 use crate::exit::Failure;
@@ -142,7 +142,7 @@ mod tests {
             let Permission::Within(bounds) = ask(presence, Some(&anything)) else { panic!() };
             assert_eq!(bounds.cpus, machine.limits.cpus);
         }
-        let elsewhere = hopcost_engine::bounds::read("cpus:4711").unwrap();
+        let elsewhere = hopcost_method::bounds::read("cpus:4711").unwrap();
         let wrong = permitted(Presence::Idle, Some(&elsewhere), &machine).unwrap_err();
         assert!(wrong.to_string().starts_with("--allow-load: cpus:4711: CPU 4711 cannot be used"));
     }

@@ -67,7 +67,7 @@ pub trait RowSink {
     fn null(&mut self);
 }
 
-/// A data set. A new one is one file in the kit.
+/// A data set. A new one is one file in `data`.
 pub trait Dataset: Sync {
     /// Its name in experiment files and on the command line.
     fn name(&self) -> &'static str;

@@ -12,6 +12,7 @@ mod answer;
 mod between;
 mod block;
 mod code;
+mod console;
 mod dataset;
 mod distance;
 mod emulation;
@@ -42,6 +43,7 @@ pub use between::{
 };
 pub use block::{Binding, BlockRecord, Phase, Trial, Window};
 pub use code::{Class, Code};
+pub use console::{Console, Rows};
 pub use dataset::{Column, Dataset, Kind, RowSink, Table, hyphenated};
 pub use distance::{DistanceClass, Distances, HmatTable, Rung, RungExample};
 pub use emulation::{Bimodal, Company, Emulation, LessBandwidth, Planted, Seeming};

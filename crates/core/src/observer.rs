@@ -46,7 +46,7 @@ impl Observation {
     }
 }
 
-/// Something that watches. A new one is one file in the kit.
+/// Something that watches. A new one is one file in `host`.
 pub trait Observer: Sync {
     /// Its name.
     fn name(&self) -> &'static str;

@@ -191,7 +191,7 @@ pub enum ProbeError {
     },
 }
 
-/// A hardware probe. A new one is one file in the kit.
+/// A hardware probe. A new one is one file in `host`.
 pub trait Probe: Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;

@@ -247,7 +247,7 @@ pub enum CallError {
     Lost(String),
 }
 
-/// A kind of database. A new one is one file or folder in the kit.
+/// A kind of database. A new one is one file or folder in `engines`.
 pub trait Target: Sync {
     /// Its name: the part of a target's URL before the colon.
     fn name(&self) -> &'static str;

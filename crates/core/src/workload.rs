@@ -140,7 +140,7 @@ impl WorkloadSpec {
     }
 }
 
-/// A workload. A new one is one file in the kit.
+/// A workload. A new one is one file in `data`.
 ///
 /// Nothing here has a default: what stands around another workload passes on all of it.
 pub trait Workload: Sync {

@@ -25,6 +25,7 @@ pub mod samples;
 pub mod sockets;
 pub mod standing;
 pub mod strain;
+pub mod titles;
 pub mod topology;
 pub mod traits;
 

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use hopcost_kit::targets::mysql::{Asked, Wire, read};
+use hopcost_engines::mysql::{Asked, Wire, read};
 
 use crate::account;
 use crate::kept::{free_port, kept};

@@ -1,4 +1,4 @@
-//! What the kit has, by name, and the machine that tests run on.
+//! Data sets, workloads and engines by name, and the machine that tests run on.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use hopcost_core::{
     Dataset, Instance, Machine, NodeId, Seat, Setup, Shape, Target, TargetError, Workload,
 };
-use hopcost_kit::datasets::DATASETS;
-use hopcost_kit::targets::TARGETS;
-use hopcost_kit::workloads::WORKLOADS;
+use hopcost_data::datasets::DATASETS;
+use hopcost_data::workloads::WORKLOADS;
+use hopcost_engines::TARGETS;
 use hopcost_sys::{Root, affinity, topology};
 
 use crate::kept::kept;

@@ -13,12 +13,12 @@ use hopcost_core::{
     Answer, Dataset, Instance, Machine, NodeId, Reason, Request, Requests, Row, Seat, Setup, Shape,
     Statement, Stream, Target, Workload, WorkloadInfo, WorkloadSpec,
 };
-use hopcost_engine::comparing::harness_ns_per_call;
-use hopcost_engine::plan::Placement;
-use hopcost_kit::datasets::DATASETS;
-use hopcost_kit::targets::TARGETS;
-use hopcost_kit::targets::sqlite::{self, Batch, Sqlite};
-use hopcost_kit::workloads::WORKLOADS;
+use hopcost_data::datasets::DATASETS;
+use hopcost_data::workloads::WORKLOADS;
+use hopcost_drive::comparison::harness_ns_per_call;
+use hopcost_engines::TARGETS;
+use hopcost_engines::sqlite::{self, Batch, Sqlite};
+use hopcost_method::plan::Placement;
 use hopcost_stats::spread;
 use hopcost_sys::{Root, affinity, clock, topology};
 use rusqlite::{Connection, OpenFlags};

@@ -22,25 +22,27 @@ const COUNT: usize = 20;
 const FOUND_AT_LEAST: usize = 19;
 const UNVIABLE: &str = "does not compile";
 const NOTHING: &str = "**nothing**";
-const PARTS: [&str; 6] = [
-    "crates/engine/src/**",
+const PARTS: [&str; 7] = [
+    "crates/drive/src/**",
+    "crates/method/src/**",
     "crates/stats/src/**",
     "crates/store/src/**",
     "crates/sys/src/**",
-    "crates/kit/src/targets/sqlite/**",
-    "crates/kit/src/targets/postgres/**",
+    "crates/engines/src/sqlite/**",
+    "crates/engines/src/postgres/**",
 ];
 /// Where their claims are held.
-const BINARIES: [&str; 12] = [
+const BINARIES: [&str; 13] = [
     "hopcost-stats/lib",
     "hopcost-store/lib",
     "hopcost-sys/lib",
     "hopcost-sys/machines",
-    "hopcost-engine/lib",
-    "hopcost-engine/pure",
-    "hopcost-engine/driver",
-    "hopcost-kit/lib",
-    "hopcost-kit/targets",
+    "hopcost-method/lib",
+    "hopcost-method/pure",
+    "hopcost-drive/lib",
+    "hopcost-drive/pool",
+    "hopcost-engines/lib",
+    "hopcost-engines/targets",
     "hopcost/servers",
     "hopcost/alone",
     "xtask/guests",

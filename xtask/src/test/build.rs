@@ -38,7 +38,7 @@ fn line(built: &Built) -> String {
     format!("{package}/{target}\t{}\t{}\n", program.display(), directory.display())
 }
 
-/// Runs a test binary, `hopcost-kit/targets`: as `cargo xtask test` has built it, else built now.
+/// Runs a test binary, `hopcost-engines/targets`: as `cargo xtask test` has built it, else built now.
 pub fn program(name: &str) -> Result<Command> {
     let all = match std::env::var_os(PROGRAMS) {
         Some(file) => fs::read_to_string(file)?,

@@ -21,26 +21,28 @@ pub struct Group {
 
 const SERVERS: Binary = ("hopcost", "servers");
 const ALONE: Binary = ("hopcost", "alone");
-const TARGETS: Binary = ("hopcost-kit", "targets");
+const TARGETS: Binary = ("hopcost-engines", "targets");
 const GUESTS: Binary = ("xtask", "guests");
 const NEWER: Binary = ("xtask", "newer");
 const ENGINES: Binary = ("xtask", "engines");
 const RELEASE: Binary = ("xtask", "release");
 
-const REMOTE: &str = "crates/kit/src/targets/remote/";
-const POSTGRES: &str = "crates/kit/src/targets/postgres/";
-const MYSQL: &str = "crates/kit/src/targets/mysql/";
-const DUCKDB: &str = "crates/kit/src/targets/duckdb/";
-const SQLITE: &str = "crates/kit/src/targets/sqlite/";
-const SQLSERVER: &str = "crates/kit/src/targets/sqlserver/";
-const TARGETS_FILES: &str = "crates/kit/src/targets/";
-const DATASETS: &str = "crates/kit/src/datasets/";
-const WORKLOADS: &str = "crates/kit/src/workloads/";
-const PGBENCH: &str = "crates/kit/src/pgbench/";
-const PROBES: &str = "crates/kit/src/probes/";
+const REMOTE: &str = "crates/engines/src/remote/";
+const POSTGRES: &str = "crates/engines/src/postgres/";
+const MYSQL: &str = "crates/engines/src/mysql/";
+const DUCKDB: &str = "crates/engines/src/duckdb/";
+const SQLITE: &str = "crates/engines/src/sqlite/";
+const SQLSERVER: &str = "crates/engines/src/sqlserver/";
+const TARGETS_FILES: &str = "crates/engines/src/";
+const DATASETS: &str = "crates/data/src/datasets/";
+const WORKLOADS: &str = "crates/data/src/workloads/";
+const PGBENCH: &str = "crates/pgbench/src/";
+const PROBES: &str = "crates/host/src/probes/";
 const EXPERIMENTS: &str = "experiments/";
 const CORE: &str = "crates/core/";
-const ENGINE: &str = "crates/engine/src/";
+const METHOD: &str = "crates/method/src/";
+const DRIVE: &str = "crates/drive/src/";
+const APP: &str = "crates/app/src/";
 const STORE: &str = "crates/store/";
 const SYS: &str = "crates/sys/";
 const CLI: &str = "crates/cli/src/";
@@ -60,22 +62,22 @@ pub const GROUPS: &[Group] = &[
     group("release", &[RELEASE], &["Cargo.", "rust-toolchain.toml", SYS]),
     group("guest-shapes", &[GUESTS], &["crates/sys/src/topology", CORE, PROBES]),
     group("guest-limits", &[GUESTS], &[SYS, PROBES]),
-    group("guest-sqlite", &[GUESTS], &[SQLITE, "crates/sys/src/memory", ENGINE]),
+    group("guest-sqlite", &[GUESTS], &[SQLITE, "crates/sys/src/memory", METHOD, DRIVE]),
     group("guest-postgres", &[GUESTS], &[POSTGRES, REMOTE]),
     group("guest-duckdb", &[GUESTS], &[DUCKDB]),
-    group("everything", &[SERVERS], &[EXPERIMENTS, "crates/kit/src/experiments.rs", CLI]),
-    group("survey", &[ALONE], &[EXPERIMENTS, "crates/engine/src/survey", CLI, SERVERS_FILES]),
-    group("faults-postgres", &[SERVERS], &[POSTGRES, REMOTE, "crates/engine/src/driver", SYS]),
+    group("everything", &[SERVERS], &[EXPERIMENTS, "crates/data/src/experiments.rs", APP, CLI]),
+    group("survey", &[ALONE], &[EXPERIMENTS, "crates/method/src/survey", CLI, SERVERS_FILES]),
+    group("faults-postgres", &[SERVERS], &[POSTGRES, REMOTE, "crates/drive/src/pool", SYS]),
     group("faults-mariadb", &[SERVERS], &[MYSQL, REMOTE]),
     group("postgres-rest", &[SERVERS, TARGETS], &[POSTGRES, REMOTE, PGBENCH]),
     group("mariadb-rest", &[TARGETS], &[MYSQL, REMOTE]),
     group("mysql-9", &[NEWER], &[MYSQL]),
     group("postgres-18", &[NEWER], &[POSTGRES]),
-    group("server-audit", &[NEWER], &["crates/kit/src/targets/mysql/audit.rs"]),
-    group("kerberos", &[NEWER], &["crates/kit/src/targets/remote/ffi/"]),
+    group("server-audit", &[NEWER], &["crates/engines/src/mysql/audit.rs"]),
+    group("kerberos", &[NEWER], &["crates/engines/src/remote/ffi/"]),
     group("same-answers", &[ENGINES], &[DATASETS, WORKLOADS]),
     group("duckdb-rest", &[ENGINES], &[DUCKDB, DATASETS, WORKLOADS]),
-    group("cli-rest", &[SERVERS, ALONE], &[CLI, STORE, ENGINE]),
+    group("cli-rest", &[SERVERS, ALONE], &[CLI, APP, STORE, METHOD, DRIVE]),
 ];
 
 /// What calls for no group: the first tier holds all of its tests, or it has none.
@@ -88,11 +90,13 @@ const IN_FIRST_TIER: &[&str] = &[
     "LICENSE",
     "README.md",
     "clippy.toml",
-    "crates/engine/tests/",
-    "crates/kit/src/checks/",
-    "crates/kit/src/observers/",
-    "crates/kit/src/occupancy/",
-    "crates/kit/src/published.rs",
+    "crates/data/src/published.rs",
+    "crates/drive/tests/",
+    "crates/host/src/checks/",
+    "crates/host/src/observers/",
+    "crates/host/src/occupancy/",
+    "crates/host/src/server_placement/",
+    "crates/method/tests/",
     "crates/stats/",
     "crates/view/",
     "docs/",
@@ -107,7 +111,7 @@ const IN_FIRST_TIER: &[&str] = &[
 /// Where the tests of a package are.
 const TESTS: &[(&str, &str)] = &[
     ("hopcost", "crates/cli/tests/"),
-    ("hopcost-kit", "crates/kit/tests/"),
+    ("hopcost-engines", "crates/engines/tests/"),
     ("xtask", "xtask/tests/"),
 ];
 
@@ -171,8 +175,11 @@ mod tests {
         assert_eq!(called("docs/JSON.md"), [""; 0]);
         assert_eq!(called("crates/stats/src/lib.rs"), [""; 0]);
         let of_mysql = ["faults-mariadb", "mariadb-rest", "mysql-9"];
-        assert_eq!(called("crates/kit/src/targets/mysql/wire.rs"), of_mysql);
-        assert_eq!(called("crates/kit/tests/targets/main.rs"), ["postgres-rest", "mariadb-rest"]);
+        assert_eq!(called("crates/engines/src/mysql/wire.rs"), of_mysql);
+        assert_eq!(
+            called("crates/engines/tests/targets/main.rs"),
+            ["postgres-rest", "mariadb-rest"]
+        );
         let of_guests =
             ["guest-shapes", "guest-limits", "guest-sqlite", "guest-postgres", "guest-duckdb"];
         assert_eq!(called("xtask/tests/guests/session.rs"), of_guests);

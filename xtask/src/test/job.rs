@@ -19,7 +19,7 @@ pub enum Kind {
 }
 
 /// Binaries whose tests measure, or look at what else the machine does.
-const ALONE: &[Binary] = &[("hopcost", "alone"), ("hopcost-engine", "driver")];
+const ALONE: &[Binary] = &[("hopcost", "alone"), ("hopcost-drive", "pool")];
 /// Groups whose emulated machines keep all CPUs busy.
 const ALONE_GROUPS: &[&str] = &["guest-shapes"];
 /// What is in a module of this name measures, wherever that is.

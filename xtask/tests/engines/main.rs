@@ -13,7 +13,7 @@ use libtest_mimic::{Arguments, Trial};
 type Test = (&'static str, fn());
 
 fn main() -> ExitCode {
-    if let Some(code) = hopcost_kit::targets::duckdb::serve_if_asked() {
+    if let Some(code) = hopcost_engines::duckdb::serve_if_asked() {
         return code;
     }
     let arguments = Arguments::from_args();

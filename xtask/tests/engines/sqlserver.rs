@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hopcost_core::{
     CallError, Dataset, Instance, Metric, Request, Seat, Setup, Stream, TargetError, Workload,
 };
-use hopcost_kit::targets::sqlserver::{Wire, address_of};
+use hopcost_engines::sqlserver::{Wire, address_of};
 use hopcost_sys::affinity;
 
 use hopcost_testkit::everything::{self, Everything};

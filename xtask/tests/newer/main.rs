@@ -14,7 +14,7 @@ use xtask::test::program;
 /// Runs tests of targets on other programs than the system's, all those whose paths begin so: as many as there are.
 fn tried(modules: &[&str], skipped: &[&str], variable: &str, programs: &std::path::Path) {
     let tests = || -> Command {
-        let mut tests = program("hopcost-kit/targets").unwrap();
+        let mut tests = program("hopcost-engines/targets").unwrap();
         tests.args(modules).args(skipped.iter().flat_map(|path| ["--skip", path]));
         tests.env(variable, programs);
         tests

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 use hopcost_core::{Against, BlockRecord, Code, Experiment, ExperimentResult, Machine, Subject};
-use hopcost_engine::against::{Change, caveat, compare, points};
-use hopcost_engine::plan::{LeftOut, Plan};
+use hopcost_method::against::{Change, caveat, compare, points};
+use hopcost_method::plan::{LeftOut, Plan};
 use hopcost_store::{Baseline, Store, StoreError};
 use serde_json::Value;
 

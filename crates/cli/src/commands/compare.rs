@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use hopcost_core::{Code, Known};
-use hopcost_engine::between::{self, Differing};
+use hopcost_method::between::{self, Differing};
 use hopcost_store::{Header, Kept, Listed, Store, StoreError};
 use hopcost_view::text;
 

@@ -2,24 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
+use hopcost_app::scripts;
 use hopcost_core::{
     Answer, Claim, Code, Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Home, Level,
     Machine, Reason, Row, Seeming, Setup, Shape, Spoken, Target, Workload,
 };
-use hopcost_engine::pilot::Wishes;
-use hopcost_engine::plan::{Plan, plan};
-use hopcost_engine::settings;
-use hopcost_engine::variant::Variant;
-use hopcost_kit::datasets::DATASETS;
-use hopcost_kit::targets::TARGETS;
-use hopcost_kit::workloads::{Own, WORKLOADS};
+use hopcost_data::datasets::DATASETS;
+use hopcost_data::workloads::{Own, WORKLOADS};
+use hopcost_engines::TARGETS;
+use hopcost_method::mix::Variant;
+use hopcost_method::overrides;
+use hopcost_method::pace::Wishes;
+use hopcost_method::plan::{Plan, plan};
 use hopcost_sys::promises::{Made, Promise};
 use serde::Serialize;
 
 use super::experiment;
-use crate::args::{ExperimentArgs, OwnArgs};
+use crate::args::ExperimentArgs;
 use crate::exit::Failure;
-use crate::{output, own};
+use crate::output;
 
 /// The database that is used where nothing else is asked for.
 const DEFAULT_TARGET: &str = "sqlite";
@@ -60,16 +61,16 @@ impl<'a> Prepared<'a> {
         let mut wishes = Wishes::of(args.effort(), args.seed);
         wishes.budget_s = args.budget;
         for set in &args.set {
-            settings::set(set, &mut comparison, &mut wishes)
+            overrides::set(set, &mut comparison, &mut wishes)
                 .map_err(|wrong| Failure::usage(Code::BadValue, format!("--set {set}: {wrong}")))?;
         }
         if let Some(rows) = args.scale {
-            settings::set_rows(&mut comparison, rows);
+            overrides::set_rows(&mut comparison, rows);
         }
-        let own = own::workload(&OwnArgs {
-            file: args.file.clone(),
-            builtin: Vec::new(),
-            define: args.define.clone(),
+        let own = scripts::workload(scripts::Asked {
+            files: &args.file,
+            builtins: &[],
+            definitions: &args.define,
         })?;
         if let Some(own) = own {
             is_subject_of(&mut comparison, own)?;
@@ -373,6 +374,7 @@ pub fn cache_dir() -> PathBuf {
 mod tests {
     use std::collections::BTreeSet;
 
+    use hopcost_app::catalogue;
     use hopcost_core::Subject;
     use hopcost_sys::{Root, topology};
 
@@ -387,7 +389,7 @@ mod tests {
     /// Why experiments do not apply on a machine and such databases.
     fn absences(machine: &Machine, targets: &[&str]) -> BTreeSet<String> {
         let mut absences = BTreeSet::new();
-        for experiment in experiment::all().unwrap_or_default() {
+        for experiment in catalogue::experiments().unwrap_or_default() {
             let Subject::Database(comparison) = &experiment.subject else { continue };
             for target in targets {
                 let mut args = ExperimentArgs::quick(&experiment.name);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hopcost_core::{Finding, Known, Machine, Severity};
-use hopcost_kit::checks::{self, Surroundings};
+use hopcost_host::checks::{self, Surroundings};
 use hopcost_sys::{Root, activity, topology};
 use hopcost_view::text;
 use serde::Serialize;

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use hopcost_app::scripts;
 use hopcost_core::{Code, CpuId, CpuSet, Dataset, Instance, Load, Open, Target, Workload};
-use hopcost_engine::driver::{Muster, Work};
-use hopcost_engine::driving::{Driven, drive};
-use hopcost_kit::datasets::DATASETS;
-use hopcost_kit::workloads::WORKLOADS;
+use hopcost_data::datasets::DATASETS;
+use hopcost_data::workloads::WORKLOADS;
+use hopcost_drive::load::{Driven, drive};
+use hopcost_drive::pool::{Muster, Work};
 use hopcost_sys::affinity;
 use hopcost_view::{count, figure, plural};
 use serde::Serialize;
@@ -18,7 +19,7 @@ use super::load::Base;
 use crate::args::DriveArgs;
 use crate::exit::{Exit, Failure};
 use crate::safety::Leave;
-use crate::{interrupt, output, own};
+use crate::{interrupt, output};
 
 #[derive(Serialize)]
 struct Printed<'a> {
@@ -52,7 +53,11 @@ struct Latency {
 
 pub fn run(args: &DriveArgs) -> Result<Exit, Failure> {
     let (target, address) = target(&args.target, args.data.duckdb_lib.as_deref())?;
-    let workload: &dyn Workload = match own::workload(&args.own)? {
+    let workload: &dyn Workload = match scripts::workload(scripts::Asked {
+        files: &args.own.file,
+        builtins: &args.own.builtin,
+        definitions: &args.own.define,
+    })? {
         Some(own) => own,
         None => named(args.workload.as_deref())?,
     };

@@ -1,7 +1,7 @@
 //! `--fail-if`: what the checks of a script make of a result.
 
 use hopcost_core::{Code, Experiment, ExperimentResult};
-use hopcost_engine::fail_if::{FailIf, Outcome};
+use hopcost_method::fail_if::{FailIf, Outcome};
 
 use super::run;
 use crate::args::{ChecksArgs, RunArgs};

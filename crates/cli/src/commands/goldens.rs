@@ -3,12 +3,12 @@
 
 use std::fmt::Write as _;
 
+use hopcost_app::catalogue;
 use hopcost_core::{Comparison, Experiment, Known, Machine, Subject};
-use hopcost_kit::targets::TARGETS;
+use hopcost_engines::TARGETS;
 use hopcost_sys::{Root, topology};
 
 use super::comparison::Prepared;
-use super::experiment;
 use crate::args::ExperimentArgs;
 
 const MACHINES: [&str; 3] = ["vm-n1", "vm-n4s2", "hand-arm-2-sockets"];
@@ -43,7 +43,7 @@ fn machine(name: &str) -> Machine {
 /// Each experiment's plans, with the databases for which each is made; what is refused, with the reason.
 fn plans(machine: &Machine, emulate: Option<&str>) -> String {
     let mut text = String::new();
-    for experiment in experiment::all().unwrap_or_default() {
+    for experiment in catalogue::experiments().unwrap_or_default() {
         let Subject::Database(comparison) = &experiment.subject else { continue };
         let mut answers: Vec<(String, Vec<String>)> = Vec::new();
         for target in targets() {

@@ -1,7 +1,7 @@
 //! Which host this is, and what may explain its figures: kept with each run.
 
 use hopcost_core::{Code, Known, Machine};
-use hopcost_kit::checks::{self, Surroundings};
+use hopcost_host::checks::{self, Surroundings};
 use hopcost_store::{Key, Whose, host_key};
 use hopcost_sys::traits::{self, Traits};
 use hopcost_sys::{Root, clock};

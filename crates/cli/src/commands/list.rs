@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
+use hopcost_app::catalogue;
 use hopcost_core::{Effort, Experiment, Machine, Site, Subject};
-use hopcost_engine::hardware;
-use hopcost_kit::datasets::DATASETS;
-use hopcost_kit::observers::OBSERVERS;
-use hopcost_kit::probes::PROBES;
-use hopcost_kit::targets::TARGETS;
-use hopcost_kit::workloads::WORKLOADS;
+use hopcost_data::datasets::DATASETS;
+use hopcost_data::workloads::WORKLOADS;
+use hopcost_engines::TARGETS;
+use hopcost_host::observers::OBSERVERS;
+use hopcost_host::probes::PROBES;
+use hopcost_method::hardware;
 use hopcost_sys::{Root, topology};
 use hopcost_view::plural;
 
@@ -22,7 +23,7 @@ pub fn run() -> Result<Exit, Failure> {
     let machine = topology::read(&Root::live());
     let site = experiment::site(&machine, Effort::Normal, 1)?;
     let mut out = String::from("experiments\n");
-    for experiment in experiment::all()? {
+    for experiment in catalogue::experiments()? {
         line(&mut out, &experiment.name, &experiment.question);
         line(&mut out, "", &applies(&experiment, &site, &machine)?);
     }
@@ -89,7 +90,7 @@ fn so_much_applies(measured: usize, left_out: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hopcost_kit::experiments::EXPERIMENTS;
+    use hopcost_data::experiments::EXPERIMENTS;
 
     use super::*;
 

@@ -10,7 +10,7 @@ use hopcost_core::{
     Answer, Code, Dataset, Instance, Machine, Reason, Request, Requests, Setup, Shape, Stream,
     Target, Workload, WorkloadInfo, WorkloadSpec,
 };
-use hopcost_kit::datasets::DATASETS;
+use hopcost_data::datasets::DATASETS;
 use hopcost_sys::promises::Promise;
 use hopcost_sys::{Root, clock, topology};
 use hopcost_view::count;

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use hopcost_core::Code;
-use hopcost_engine::plan::Plan;
+use hopcost_method::plan::Plan;
 use hopcost_sys::hotplug::Hotplug;
 
 use super::comparison::Prepared;

@@ -8,7 +8,7 @@ use anyhow::Context;
 use hopcost_core::{
     BlockRecord, Code, CpuSet, ExperimentResult, Finding, Known, Machine, ProbeReport, Verdict,
 };
-use hopcost_kit::published;
+use hopcost_data::published;
 use hopcost_store::{Header, Store, StoreError};
 use hopcost_view::Sentences;
 use hopcost_view::page::{self, NotTested, Probed, Section};
@@ -313,6 +313,7 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use hopcost_app::catalogue;
     use hopcost_core::{Effort, Phase, Trial};
     use hopcost_sys::{Root, topology};
 
@@ -332,7 +333,7 @@ mod tests {
         let mut store = Store::open(&dir.path().join("store.db")).unwrap();
         let machine = topology::read(&Root::live());
         let identity = format!(r#"{{"experiment":"smt","unused_off_line":{unused_off_line}}}"#);
-        let experiment = super::super::experiment::named("smt-oltp").unwrap();
+        let experiment = catalogue::experiment("smt-oltp").unwrap();
         let wanted = (Effort::Quick, 1);
         let of = (Some("sqlite:"), Some(identity.as_str()));
         let id =

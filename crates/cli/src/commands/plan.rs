@@ -1,12 +1,13 @@
 //! `hopcost plan`: what a run would do, without doing it.
 
+use hopcost_app::catalogue;
 use hopcost_core::{
     Audit, Comparison, CpuSet, Experiment, Machine, NodeId, Parallel, Policy, Site, Subject,
     Workload,
 };
-use hopcost_engine::hardware;
-use hopcost_engine::pilot::budget_s;
-use hopcost_engine::plan::{Placement, Plan};
+use hopcost_method::hardware;
+use hopcost_method::pace::budget_s;
+use hopcost_method::plan::{Placement, Plan};
 use hopcost_sys::{Root, topology};
 use hopcost_view::text;
 use serde::Serialize;
@@ -43,7 +44,7 @@ pub fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     if *sql {
         return statements::list(args);
     }
-    let experiment = experiment::named(&args.name)?;
+    let experiment = catalogue::experiment(&args.name)?;
     let machine = topology::read(&Root::live());
     match &experiment.subject {
         Subject::Hardware { .. } => hardware(args, &experiment, &machine),

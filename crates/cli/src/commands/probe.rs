@@ -7,8 +7,10 @@ use hopcost_core::{
     Code, CpuSet, Machine, NodeSet, Outcome, PageSize, Probe, ProbeError, ProbeReport, Published,
     Reason, Site, as_missing,
 };
-use hopcost_engine::{Timing, run_probe};
-use hopcost_kit::{probes::PROBES, published};
+use hopcost_data::published;
+use hopcost_drive::run_probe;
+use hopcost_host::probes::PROBES;
+use hopcost_method::hardware::Timing;
 use hopcost_sys::journal::Journal;
 use hopcost_sys::{Root, memory, topology};
 use hopcost_view::text;
@@ -219,7 +221,7 @@ mod measured {
 
     use clap::Parser;
     use hopcost_core::Place;
-    use hopcost_engine::Silent;
+    use hopcost_drive::Silent;
 
     use super::*;
     use crate::args::{Cli, Command};

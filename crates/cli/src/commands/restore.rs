@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Context;
-use hopcost_kit::targets::TARGETS;
+use hopcost_engines::TARGETS;
 use hopcost_sys::journal::{self, Restored};
 use hopcost_sys::promises::{self, Made, Promise};
 

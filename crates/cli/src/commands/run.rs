@@ -4,17 +4,18 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
+use hopcost_app::catalogue;
 use hopcost_core::{
     Effort, Experiment, ExperimentResult, Known, Machine, ProbeReport, Subject, Verdict,
 };
-use hopcost_kit::published;
+use hopcost_data::published;
 use hopcost_store::{NewRun, Store, StoreError};
 use hopcost_view::text;
 use serde::Serialize;
 
 use super::comparison::Prepared;
 use super::host::Host;
-use super::{baseline, experiment, fail_if, run_database, run_hardware};
+use super::{baseline, fail_if, run_database, run_hardware};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
@@ -41,7 +42,7 @@ pub struct Ran {
 }
 
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
-    let experiment = experiment::named(&args.experiment.name)?;
+    let experiment = catalogue::experiment(&args.experiment.name)?;
     fail_if::can_be_checked(args, &experiment)?;
     baseline::can_be_kept(args, &experiment)?;
     let leave = Leave::to_load(args.allow_load.as_ref())?;

@@ -7,13 +7,13 @@ use anyhow::Context;
 use hopcost_core::{
     BlockRecord, Code, ExperimentResult, Instance, Known, Machine, Setup, TargetError, Workload,
 };
-use hopcost_engine::comparing::{Bench, harness_ns_per_call};
-use hopcost_engine::driver::RawCall;
-use hopcost_engine::judging::{Case, Circumstances, conclude};
-use hopcost_engine::pilot;
-use hopcost_engine::plan::Plan;
-use hopcost_engine::schedule::Pace;
-use hopcost_kit::observers::OBSERVERS;
+use hopcost_drive::comparison::{Bench, harness_ns_per_call};
+use hopcost_drive::pilot;
+use hopcost_drive::pool::RawCall;
+use hopcost_host::observers::OBSERVERS;
+use hopcost_method::judge::{Case, Circumstances, conclude};
+use hopcost_method::plan::Plan;
+use hopcost_method::schedule::Pace;
 use hopcost_store::{KeptCall, Resumable, Store, StoreError, Unfinished, Whose};
 use hopcost_sys::clock;
 use hopcost_sys::hotplug::Hotplug;
@@ -257,7 +257,7 @@ impl Run<'_> {
 
     fn prepare(
         &self,
-        staff: &mut hopcost_engine::comparing::Staff<'_>,
+        staff: &mut hopcost_drive::comparison::Staff<'_>,
         progress: &mut Progress,
     ) -> Result<Preparation, TargetError> {
         let (prepared, plan) = (self.prepared, self.bench.plan);

@@ -2,8 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hopcost_app::catalogue;
 use hopcost_core::{Emulation, Experiment, Machine, Probe, ProbeError, Site, Subject};
-use hopcost_engine::{Timing, hardware, run_probe};
+use hopcost_drive::run_probe;
+use hopcost_method::hardware;
+use hopcost_method::hardware::Timing;
 use hopcost_store::Store;
 use serde::Serialize;
 
@@ -84,5 +87,5 @@ fn identity(seed: u64, emulation: Emulation) -> String {
 /// The probes that an experiment on the hardware asks for.
 pub fn probes(experiment: &Experiment) -> Vec<&'static dyn Probe> {
     let Subject::Hardware { probes } = &experiment.subject else { return Vec::new() };
-    probes.iter().filter_map(|name| experiment::probe(name)).collect()
+    probes.iter().filter_map(|name| catalogue::probe(name)).collect()
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use hopcost_app::catalogue;
 use hopcost_core::{Code, Reason, Spoken, Subject};
 use hopcost_sys::{Root, topology};
 use serde::Serialize;
 
 use super::comparison::Prepared;
-use super::experiment;
 use crate::args::{EVERYTHING, ExperimentArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -29,8 +29,8 @@ const NONE: &str = "\
 /// Of one experiment, or of all.
 pub fn list(args: &ExperimentArgs) -> Result<Exit, Failure> {
     let all = match args.name.as_str() {
-        EVERYTHING => experiment::all()?,
-        name => vec![experiment::named(name)?],
+        EVERYTHING => catalogue::experiments()?,
+        name => vec![catalogue::experiment(name)?],
     };
     let machine = topology::read(&Root::live());
     let mut printed = Vec::new();

@@ -9,11 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use hopcost_app::catalogue;
 use hopcost_core::{Code, Experiment, ExperimentResult, Machine, Subject};
-use hopcost_engine::guardian::Guardian;
-use hopcost_engine::survey::{Wish, share_out};
-use hopcost_engine::{hardware, pilot};
-use hopcost_kit::occupancy;
+use hopcost_drive::load_monitor::Guardian;
+use hopcost_host::occupancy;
+use hopcost_method::hardware;
+use hopcost_method::pace;
+use hopcost_method::survey::{Wish, share_out};
 use hopcost_store::Store;
 use hopcost_sys::{Root, clock, topology};
 use hopcost_view::page::NotTested;
@@ -341,7 +343,7 @@ impl Survey<'_> {
                 };
                 let (_, disk_bytes) = prepared.takes(&plan);
                 let preparing_s = START_S + disk_bytes as f64 / LOADED_BYTES_PER_S;
-                let least_s = preparing_s + pilot::least_s(&plan, prepared.comparison.find_worst);
+                let least_s = preparing_s + pace::least_s(&plan, prepared.comparison.find_worst);
                 let wish = Wish { least_s, most_s: least_s.max(preparing_s + MOST_S) };
                 Ok(Ok(Candidate { experiment, wish, preparing_s }))
             }
@@ -371,7 +373,7 @@ impl Survey<'_> {
 
 /// The experiments that belong to a survey, in their order.
 fn of_a_survey() -> Result<Vec<Experiment>, Failure> {
-    let mut all = experiment::all()?;
+    let mut all = catalogue::experiments()?;
     all.retain(|experiment| experiment.survey.is_some());
     all.sort_by_key(|experiment| experiment.survey);
     Ok(all)

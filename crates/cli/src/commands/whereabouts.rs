@@ -1,7 +1,6 @@
 //! `hopcost where`: where a running database really is.
 
-use hopcost_core::Code;
-use hopcost_kit::whereabouts;
+use hopcost_app::locate;
 use hopcost_sys::{Root, topology};
 use hopcost_view::text;
 
@@ -11,10 +10,9 @@ use crate::output;
 
 pub fn run(args: &WhereArgs) -> Result<Exit, Failure> {
     let environment = |name: &str| std::env::var(name).ok();
-    let asked = whereabouts::read(&args.target, &environment)
-        .map_err(|wrong| Failure::usage(Code::BadValue, wrong))?;
+    let asked = locate::read(&args.target, &environment)?;
     let root = Root::live();
-    let found = whereabouts::find(&root, &topology::read(&root), &asked)?;
+    let found = locate::find(&root, &topology::read(&root), &asked)?;
     if args.json {
         output::print_json(&found)?;
     } else {

@@ -1,6 +1,6 @@
 //! Every experiment on every target that it is meant for, in two halves that go on side by side.
 
-use hopcost_kit::experiments::EXPERIMENTS;
+use hopcost_data::experiments::EXPERIMENTS;
 
 use crate::experiments::{DEFAULT, MANAGED, Trials, has_probes};
 

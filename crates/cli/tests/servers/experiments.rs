@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use hopcost_kit::experiments::EXPERIMENTS;
+use hopcost_data::experiments::EXPERIMENTS;
 use hopcost_testkit::postgresql::PostgreSql;
 use tempfile::TempDir;
 

@@ -9,9 +9,9 @@ use hopcost_core::{
     BlockRecord, Cell, CellResult, Code, CpuId, Effort, Estimate, Experiment, Histogram, Known,
     Lookups, Outcome, Phase, Place, ProbeReport, Spread, Subject, Trial, Unit, Window,
 };
-use hopcost_engine::hardware;
-use hopcost_engine::plan::{Placement, Plan};
-use hopcost_engine::schedule::{Pace, Schedule};
+use hopcost_method::hardware;
+use hopcost_method::plan::{Placement, Plan};
+use hopcost_method::schedule::{Pace, Schedule};
 use hopcost_store::{NewRun, Store};
 use hopcost_testkit::named::machine;
 use rusqlite::Connection;

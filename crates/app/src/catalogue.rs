@@ -1,0 +1,86 @@
+//! What comes with hopcost, by name, and the user's own experiments.
+
+use std::path::Path;
+
+use hopcost_core::{Code, Experiment, Probe, Reason};
+use hopcost_data::datasets::DATASETS;
+use hopcost_data::experiments::EXPERIMENTS;
+use hopcost_data::published;
+use hopcost_data::workloads::WORKLOADS;
+use hopcost_engines::TARGETS;
+use hopcost_host::probes::PROBES;
+use hopcost_method::{Vocabulary, read_experiment};
+
+/// The experiment of this name, or the one in the file of this name.
+pub fn experiment(name: &str) -> Result<Experiment, Reason> {
+    if let Some((name, text)) = EXPERIMENTS.iter().find(|(known, _)| *known == name) {
+        return read(name, name, text);
+    }
+    let path = Path::new(name);
+    if path.extension().is_none_or(|extension| extension != "toml") {
+        let known: Vec<&str> = EXPERIMENTS.iter().map(|(name, _)| *name).collect();
+        let words = format!(
+            "there is no experiment '{name}'; known: {} (or name a .toml file)",
+            known.join(", ")
+        );
+        return Err(Code::UnknownName.because(words));
+    }
+    let unread = |error| Code::SystemFailed.because(format!("{name}: {error}"));
+    let text = std::fs::read_to_string(path).map_err(unread)?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    read(&stem, name, &text)
+}
+
+/// All that come with hopcost.
+pub fn experiments() -> Result<Vec<Experiment>, Reason> {
+    EXPERIMENTS.iter().map(|(name, text)| read(name, name, text)).collect()
+}
+
+fn read(name: &str, place: &str, text: &str) -> Result<Experiment, Reason> {
+    let probes: Vec<&str> = PROBES.iter().map(|probe| probe.name()).collect();
+    let datasets: Vec<&str> = DATASETS.iter().map(|dataset| dataset.name()).collect();
+    let targets: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
+    let workloads: Vec<&str> = WORKLOADS.iter().map(|workload| workload.info().name).collect();
+    let published: Vec<&str> = published::names().collect();
+    let known = Vocabulary {
+        targets: &targets,
+        datasets: &datasets,
+        workloads: &workloads,
+        probes: &probes,
+        published: &published,
+    };
+    read_experiment(name, text, &known)
+        .map_err(|error| Code::BadFile.because(format!("{place}:{error}")))
+}
+
+/// The probe of this name.
+pub fn probe(name: &str) -> Option<&'static dyn Probe> {
+    PROBES.iter().copied().find(|probe| probe.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_experiment_can_be_read_and_has_its_own_place_in_a_survey() {
+        let all = experiments().unwrap_or_else(|wrong| panic!("{wrong}"));
+        let places: Vec<u32> = all.iter().filter_map(|experiment| experiment.survey).collect();
+        assert!(places.len() > 2);
+        assert_eq!(places.len(), places.iter().collect::<BTreeSet<_>>().len(), "{places:?}");
+    }
+
+    #[test]
+    fn every_published_figure_belongs_beside_a_probe_or_an_experiment() {
+        let is_known = |name: &str| {
+            probe(name).is_some() || EXPERIMENTS.iter().any(|(known, _)| *known == name)
+        };
+        for published in published::all() {
+            for beside in &published.beside {
+                assert!(is_known(beside), "{}: {beside}?", published.source);
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Where a running database is: by its address, by a process of it, or by its kind.
+
+use hopcost_core::{Code, Machine, Reason, TargetError, Whereabouts};
+use hopcost_engines::postgres::{self, Address, Wire};
+use hopcost_host::server_placement as host;
+use hopcost_sys::Root;
+
+/// What is asked for.
+#[derive(Debug)]
+pub enum Asked {
+    /// The server at an address.
+    Address(Box<Address>),
+    /// One of this host.
+    Here(host::Asked),
+}
+
+/// Reads what is asked for: `postgres://user@host/database`, a process's number, or the name of a kind
+/// of server.
+pub fn read(target: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<Asked, Reason> {
+    let Some((scheme @ ("postgres" | "postgresql"), rest)) = target.split_once(':') else {
+        return host::read(target).map(Asked::Here);
+    };
+    match postgres::read(rest, environment) {
+        Ok(postgres::Asked::Running(address)) => Ok(Asked::Address(address)),
+        Ok(postgres::Asked::Managed(_)) => Err(Code::BadUrl.because(format!(
+            "a server of hopcost's own runs as long as its experiment does: name its process, or write \
+             {scheme}://user@host:port/database for another"
+        ))),
+        // What was given may hold a password.
+        Err(wrong) => Err(wrong.code().because(format!("{scheme}: {wrong}"))),
+    }
+}
+
+/// Finds it, and says where it is.
+pub fn find(root: &Root, machine: &Machine, asked: &Asked) -> Result<Whereabouts, TargetError> {
+    match asked {
+        Asked::Here(asked) => host::find(root, machine, asked).map_err(TargetError::NotHere),
+        Asked::Address(address) => {
+            let failed = |error: postgres::WireError| TargetError::Failed(error.to_string());
+            let mut wire = Wire::connect(address).map_err(failed)?;
+            host::connected(root, machine, &mut wire)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_is_wrong_is_told_without_its_password() {
+        for (target, code, words) in [
+            ("postgres:managed", Code::BadUrl, "a server of hopcost's own"),
+            ("postgres://u@h/d?bad=1", Code::BadUrl, "'bad' is not known"),
+            ("postgres://u:secret@h:x/d", Code::BadUrl, "postgres: "),
+            ("postgrez", Code::UnknownName, "PostgreSQL, MariaDB"),
+        ] {
+            let wrong = read(target, &|_| None).unwrap_err();
+            assert_eq!(wrong.code(), code, "{target}: {wrong}");
+            assert!(wrong.to_string().contains(words), "{target}: {wrong}");
+            assert!(!wrong.to_string().contains("secret"), "{target}: {wrong}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! **big_table_im**: a table in memory, empty: rows come by being inserted, each under a random UUID.
+//!
+//! Its columns are a unique identifier, a point in time, a text of 17 random digits, and whole numbers of
+//! 0-1,000, 0-10,000 and 0-100,000. All but the time follow from two random numbers of the row's own, so that
+//! one statement with few arguments makes the same row as a load.
+
+use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
+
+use super::column;
+use super::series::Series;
+use super::tran_stats::FIRST_BEGIN_US;
+
+/// The data set.
+pub struct BigTableIm;
+
+const COLUMNS: &[Column] = &[
+    column("id", Kind::Uuid),
+    column("at", Kind::Timestamp),
+    column("digits", Kind::Text(17)),
+    column("to_1000", Kind::Integer(4)),
+    column("to_10000", Kind::Integer(4)),
+    column("to_100000", Kind::Integer(8)),
+];
+
+const KEYS: Series = Series::named("big_table_im.id");
+const NUMBERS: Series = Series::named("big_table_im.digits");
+/// The least number of 17 digits.
+const LEAST: u64 = 10_000_000_000_000_000;
+const US_BETWEEN_ROWS: u64 = 200;
+/// Rows' times begin again after so many.
+const ROWS_IN_TIME: u64 = 1 << 40;
+
+/// What a row is made of: what its identifier follows from, its time in microseconds, its 17 digits.
+pub fn parts(number: u64) -> [i64; 3] {
+    let at = FIRST_BEGIN_US + (US_BETWEEN_ROWS * (number % ROWS_IN_TIME)).cast_signed();
+    let digits = LEAST + NUMBERS.value(number) % (9 * LEAST);
+    [KEYS.value(number).cast_signed(), at, digits.cast_signed()]
+}
+
+/// The UUID (version 4) that follows from a number.
+pub fn uuid(of: i64) -> u128 {
+    const VERSION_4: u128 = 0x4 << 76;
+    const VARIANT_1: u128 = 0x8 << 60;
+    const FIXED: u128 = (0xf << 76) | (0xc << 60);
+    let high = KEYS.value(of.cast_unsigned());
+    let bits = (u128::from(high) << 64) | u128::from(of.cast_unsigned());
+    bits & !FIXED | VERSION_4 | VARIANT_1
+}
+
+/// The three small numbers that follow from a row's digits.
+pub fn small(digits: i64) -> [i64; 3] {
+    [digits % 1_001, digits / 1_001 % 10_001, digits / 10_011_001 % 100_001]
+}
+
+/// The statement that makes a row of its parts.
+pub(crate) const INSERT: &str = "\
+    INSERT INTO big_table_im (id, at, digits, to_1000, to_10000, to_100000) \
+    SELECT id, at, CAST(digits AS varchar(17)), digits % 1001, digits / 1001 % 10001, \
+    digits / 10011001 % 100001 \
+    FROM (SELECT CAST(? AS uuid) AS id, CAST(? AS timestamp) AS at, CAST(? AS bigint) AS digits) AS made";
+
+impl Dataset for BigTableIm {
+    fn name(&self) -> &'static str {
+        "big_table_im"
+    }
+
+    fn about(&self) -> &'static str {
+        "an empty table of some 100 bytes a row under a random UUID, in no log, for what is inserted"
+    }
+
+    fn tables(&self, _scale: u64) -> Vec<Table> {
+        let (name, indexes): (_, &[&[usize]]) = ("big_table_im", &[&[0]]);
+        vec![Table { name, columns: COLUMNS, key: &[], indexes, rows: 0, logged: false }]
+    }
+
+    fn row(&self, _table: usize, number: u64, sink: &mut dyn RowSink) {
+        let [key, at, digits] = parts(number);
+        sink.uuid(uuid(key));
+        sink.timestamp_us(at);
+        sink.text(&digits.to_string());
+        for value in small(digits) {
+            sink.integer(value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_within_their_bounds() {
+        let mut keys = BTreeSet::new();
+        let mut highest = [0; 3];
+        for number in 0..20_000 {
+            let [key, _, digits] = parts(number);
+            assert_eq!(digits.to_string().len(), 17);
+            for (high, value) in highest.iter_mut().zip(small(digits)) {
+                assert!(value >= 0);
+                *high = value.max(*high);
+            }
+            let text = hopcost_core::hyphenated(uuid(key));
+            assert!(text.len() == 36 && &text[14..15] == "4" && "89ab".contains(&text[19..20]));
+            keys.insert(text);
+        }
+        assert_eq!(keys.len(), 20_000);
+        let close = |at: usize, most: i64| highest[at] <= most && highest[at] > most - most / 50;
+        assert!(close(0, 1_000) && close(1, 10_000) && close(2, 100_000), "{highest:?}");
+    }
+}

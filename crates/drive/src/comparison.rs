@@ -1,0 +1,402 @@
+//! Runs a comparison: crews for every placement, blocks in the order of the schedule, each read back,
+//! recorded and handed over before the next begins.
+//!
+//! Method: docs/METHODOLOGY.md. Around every window the placement of the threads is read back, and
+//! some thousand pages of each copy of the data; all pages before the first block and after each. What
+//! is not where it was put voids the run, and the run ends there.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hopcost_core::{
+    BlockRecord, Comparison, CpuId, CpuSet, Disturbance, Histogram, Instance, Known, Load,
+    Locality, Look, Machine, Metric, Nature, Observation, Observer, Phase, Reading, Reason, Scope,
+    Seeming, Shape, TargetError, Trial, Watching, Window, Workload,
+};
+use hopcost_sys::clock;
+use hopcost_sys::hotplug::Hotplug;
+
+use crate::event::{Event, Listener};
+use crate::pool::{Ask, Crew, Muster, Patience, RawCall, Tally, Work};
+use hopcost_method::judge::LEAST_CALLS_FOR_SPREAD;
+use hopcost_method::mix::Unchecked;
+use hopcost_method::plan::{Placement, Plan};
+use hopcost_method::schedule::{Pace, Schedule};
+
+/// What a comparison is run on.
+#[derive(Clone)]
+pub struct Bench<'a> {
+    /// What is compared.
+    pub comparison: &'a Comparison,
+    /// Where.
+    pub plan: &'a Plan,
+    /// The database, with its data in place.
+    pub instance: &'a dyn Instance,
+    /// Does it work in the threads that ask?
+    pub in_process: bool,
+    /// What it is asked, level by level of the plan.
+    pub workloads: Vec<&'a dyn Workload>,
+    /// How large the data is.
+    pub shape: Shape,
+    /// The machine as it is.
+    pub ground: &'a Machine,
+    /// The machine as it seems, where something is planted.
+    pub planted: Option<Seeming<'a>>,
+    /// What takes CPUs off-line that a level leaves unused, where that is wanted.
+    pub hotplug: Option<&'a RefCell<Hotplug>>,
+    /// What watches from the side.
+    pub observers: &'a [&'a dyn Observer],
+    /// The seed of everything.
+    pub seed: u64,
+    /// Are the begin and the end of each call kept?
+    pub keep_calls: bool,
+    /// Set when the user has had enough.
+    pub stop: &'a AtomicBool,
+}
+
+/// Takes each block, with its calls window by window where they are kept, when it is finished.
+pub type Keeper<'a> = dyn FnMut(&BlockRecord, &[Vec<RawCall>]) -> Result<(), TargetError> + 'a;
+
+/// Every stream makes so many calls in a window: none tells nothing, and one is no rate.
+const LEAST_CALLS: u64 = 2;
+
+impl<'a> Bench<'a> {
+    /// Starts the crews, and hands them to `work`.
+    pub fn staff<T>(
+        &self,
+        work: impl FnOnce(&mut Staff<'_>) -> Result<T, TargetError>,
+    ) -> Result<T, TargetError> {
+        thread::scope(|scope| {
+            let start = |(placement, workload): (&Placement, &&'a dyn Workload)| {
+                let muster = Muster {
+                    cpus: placement.workers.clone(),
+                    clients: placement.client.as_ref().map(|cpus| cpus.iter().collect()),
+                    at: placement.at,
+                    nodes: placement.nodes.clone(),
+                    home: placement.copy(),
+                    log_writer: placement.log_writer.as_ref().and_then(CpuSet::first),
+                    parallel: placement.parallel,
+                    audit: placement.audit,
+                    streams: self.plan.most_streams(),
+                };
+                Crew::start(scope, self.work(*workload), &muster)
+            };
+            let mut crews = Vec::new();
+            for placements in &self.plan.placements {
+                let each = placements.iter().zip(&self.workloads);
+                // Last comes the second crew of the baseline, for blocks that must find nothing.
+                let levels = each.clone().chain(each.take(1)).map(start);
+                let levels = levels.collect::<Result<Vec<_>, _>>()?;
+                crews.push(levels);
+            }
+            let mut tids = self.instance.workers();
+            tids.extend(crews.iter().flatten().flat_map(Crew::tids));
+            let scope = Scope { machine: self.ground, workers: &tids };
+            let mut watching = Vec::new();
+            let mut unwatched = Vec::new();
+            for observer in self.observers {
+                match observer.open(&scope) {
+                    Ok(opened) => watching.push(opened),
+                    Err(reason) => unwatched.push((observer.name(), reason)),
+                }
+            }
+            work(&mut Staff {
+                bench: self,
+                crews: &crews,
+                watching,
+                unwatched,
+                begun: clock::now(),
+            })
+        })
+    }
+
+    fn work(&self, workload: &'a dyn Workload) -> Work<'a> {
+        Work {
+            instance: self.instance,
+            workload,
+            shape: self.shape,
+            load: self.comparison.load,
+            planted: self.planted,
+            seed: self.seed,
+        }
+    }
+}
+
+/// All crews, ready.
+pub struct Staff<'a> {
+    bench: &'a Bench<'a>,
+    /// By binding, then by level; the baseline's second crew last.
+    crews: &'a [Vec<Crew>],
+    watching: Vec<Box<dyn Watching>>,
+    /// What cannot be observed here, and why.
+    pub unwatched: Vec<(&'static str, Reason)>,
+    begun: Instant,
+}
+
+/// One window to be.
+#[derive(Clone, Copy)]
+struct Turn {
+    binding: usize,
+    /// Which of the binding's crews.
+    crew: usize,
+    tested: bool,
+    ask: Ask,
+}
+
+impl Staff<'_> {
+    /// Works through the schedule, going on from `blocks`.
+    pub fn measure(
+        &mut self,
+        pace: &Pace,
+        mut blocks: Vec<BlockRecord>,
+        keep: &mut Keeper<'_>,
+        listener: &mut dyn Listener,
+    ) -> Result<Vec<BlockRecord>, TargetError> {
+        let bench = self.bench;
+        let schedule = Schedule::new(bench.plan, pace, bench.comparison.find_worst);
+        let before = blocks.last().map_or(0.0, BlockRecord::end_s);
+        let start = clock::now();
+        // What is misplaced already voids the first block: here only the homes are learnt.
+        bench.instance.prove(Look::Full);
+        loop {
+            let elapsed_s = before + start.elapsed().as_secs_f64();
+            let Some(trial) = schedule.next(&blocks, elapsed_s) else { break };
+            let (block, calls) = self.block(pace, trial, before)?;
+            keep(&block, &calls)?;
+            let (done, left) = pace.progress(&block, elapsed_s);
+            listener.hear(Event::Block { block: &block, done, left });
+            blocks.push(block);
+        }
+        Ok(blocks)
+    }
+
+    /// One block: four windows, and where everything was afterwards.
+    fn block(
+        &mut self,
+        pace: &Pace,
+        trial: Trial,
+        before_s: f64,
+    ) -> Result<(BlockRecord, Vec<Vec<RawCall>>), TargetError> {
+        let length = match (trial.phase, pace.long_s) {
+            (Phase::Long, Some(long_s)) => long_s,
+            _ => pace.window_s,
+        };
+        let placebo = self.crews[trial.binding].len() - 1;
+        let tested = if trial.level == 0 { placebo } else { trial.level };
+        let (mut windows, mut calls) = (Vec::new(), Vec::new());
+        for arm in trial.arms() {
+            let ask = Ask {
+                guard: Duration::from_secs_f64(pace.guard_s),
+                length: Duration::from_secs_f64(length),
+                calls_per_stream: self.least_calls(trial.streams),
+                streams: trial.streams,
+                keep_calls: self.bench.keep_calls,
+            };
+            let crew = if arm { tested } else { 0 };
+            let turn = Turn { binding: trial.binding, crew, tested: arm, ask };
+            let (mut window, raw) = self.window(&turn)?;
+            window.begin_s += before_s;
+            windows.push(window);
+            calls.push(raw);
+        }
+        let placement = self.bench.instance.prove(Look::Full);
+        if let (Some(reason), Some(last)) = (misplaced(&placement), windows.last_mut()) {
+            last.objection.get_or_insert(reason);
+        }
+        Ok((BlockRecord { trial, windows, placement }, calls))
+    }
+
+    /// One window, with all that is read before and after.
+    fn window(&mut self, turn: &Turn) -> Result<(Window, Vec<RawCall>), TargetError> {
+        if self.bench.stop.load(Ordering::Relaxed) {
+            return Err(TargetError::Interrupted);
+        }
+        let crew = &self.crews[turn.binding][turn.crew];
+        self.take_off_the_unused(turn)?;
+        let misled = self.other_cpus();
+        let (told, watched) = (self.bench.instance.readings(), self.watched());
+        let begin_s = self.begun.elapsed().as_secs_f64();
+        let (stop, instance) = (self.bench.stop, self.bench.instance);
+        let mut tallies = crew.work(&turn.ask, &mut Patience::until(stop, instance))?;
+        if let Some(lost) = tallies.iter_mut().find_map(|tally| tally.lost.take()) {
+            // Whoever was hung up on has lost nothing.
+            let is_unwanted = stop.load(Ordering::Relaxed);
+            return Err(if is_unwanted {
+                TargetError::Interrupted
+            } else {
+                TargetError::Failed(lost)
+            });
+        }
+        if let Some(words) = nothing_works(&tallies) {
+            return Err(TargetError::Failed(words));
+        }
+        let mut observations = differences(&watched, &self.watched());
+        // A displaced page is looked for before the lookups are told by node: a look that finds one
+        // renews the knowledge of where all pages are.
+        let placement = self.bench.instance.prove(Look::Glance);
+        let counted = crew.counted()?;
+        observations.extend(differences(&told, &self.bench.instance.readings()));
+        let raw = tallies.iter_mut().flat_map(|tally| std::mem::take(&mut tally.raw)).collect();
+        let mut window = summed(&tallies, turn.tested);
+        window.begin_s = begin_s;
+        window.lookups = counted.lookups;
+        window.proved = counted.proved;
+        let is_claimed =
+            |metric| self.bench.comparison.claims.iter().any(|claim| claim.metric == metric);
+        // A database in our own process works where our threads are.
+        if is_claimed(Metric::AnsweredInPlace) && self.bench.in_process {
+            let in_place = tallies.iter().filter(|tally| tally.objection.is_none()).count();
+            let all = [in_place as u64, tallies.len() as u64];
+            window.proved.entry(Metric::AnsweredInPlace).or_insert(all);
+        }
+        if is_claimed(Metric::CoresUnshared) {
+            let machine = self.bench.planted.map_or(self.bench.ground, |planted| planted.machine);
+            window.proved.insert(Metric::CoresUnshared, unshared(machine, &counted.at));
+        }
+        let worked_s: f64 = tallies.iter().map(|tally| tally.seconds).sum();
+        let by_us: Duration = tallies.iter().map(|tally| tally.planted).sum();
+        window.planted = (counted.planted + by_us).as_secs_f64() / worked_s;
+        window.observations = observations;
+        window.objection = misled
+            .or_else(|| self.other_cpus())
+            .or(window.objection)
+            .or_else(|| misplaced(&placement));
+        Ok((window, raw))
+    }
+
+    /// Before a window: the CPUs that its level leaves unused go off-line, and all others come back.
+    fn take_off_the_unused(&self, turn: &Turn) -> Result<(), TargetError> {
+        let Some(hotplug) = self.bench.hotplug else { return Ok(()) };
+        let levels = &self.bench.plan.placements[turn.binding];
+        // The crew after the levels' own is the baseline's second.
+        let placement = levels.get(turn.crew).unwrap_or(&levels[0]);
+        let taken = hotplug.borrow_mut().take_off(&placement.spare);
+        taken.map_err(|error| TargetError::Failed(error.to_string()))?;
+        self.crews[turn.binding][turn.crew].stand()
+    }
+
+    /// Why the CPUs that are on-line void a window, if they do.
+    fn other_cpus(&self) -> Option<Reason> {
+        self.bench.hotplug.and_then(|hotplug| hotplug.borrow().objection())
+    }
+
+    pub(crate) fn asks_for_spread(&self) -> bool {
+        self.bench.comparison.spread
+    }
+
+    /// How often each stream calls in a window, at least: for a spread they have to be many together.
+    fn least_calls(&self, streams: u32) -> u64 {
+        let for_spread = LEAST_CALLS_FOR_SPREAD.div_ceil(u64::from(streams));
+        if self.asks_for_spread() { for_spread.max(LEAST_CALLS) } else { LEAST_CALLS }
+    }
+
+    /// Is a window full of slices, or may one call be longer than it?
+    pub(crate) fn is_sliced(&self) -> bool {
+        self.bench.shape.sliced
+    }
+
+    /// The baseline alone, for a while, with its calls: what a pilot looks at.
+    pub(crate) fn pilot(&mut self, crew: usize, ask: Ask) -> Result<Vec<RawCall>, TargetError> {
+        let turn = Turn { binding: 0, crew, tested: false, ask: Ask { keep_calls: true, ..ask } };
+        Ok(self.window(&turn)?.1)
+    }
+
+    fn watched(&mut self) -> Vec<Reading> {
+        self.watching.iter_mut().flat_map(|observer| observer.read()).collect()
+    }
+}
+
+/// Was each and every call refused? More of them would tell nothing.
+fn nothing_works(tallies: &[Tally]) -> Option<String> {
+    let calls: u64 = tallies.iter().map(|tally| tally.calls).sum();
+    let refused: u64 = tallies.iter().map(|tally| tally.refused).sum();
+    let first = tallies.iter().find_map(|tally| tally.first_error.as_deref())?;
+    (calls > 0 && refused == calls)
+        .then(|| format!("all {calls} calls of a window failed, the first: {first}"))
+}
+
+/// Of the CPUs that work was done on: those whose core's other threads did none.
+fn unshared(machine: &Machine, at: &CpuSet) -> [u64; 2] {
+    let is_alone =
+        |cpu: &CpuId| machine.cpu(*cpu).is_some_and(|cpu| cpu.siblings.intersection(at).len() == 1);
+    [at.iter().filter(is_alone).count() as u64, at.len() as u64]
+}
+
+/// Why a placement voids a run, if it does. Data that nobody can find is the claims' business.
+fn misplaced(placement: &Known<Vec<Locality>>) -> Option<Reason> {
+    placement.get()?.iter().find_map(Locality::objection)
+}
+
+fn summed(tallies: &[Tally], tested: bool) -> Window {
+    let mut latency = Histogram::default();
+    let working = tallies.iter().filter(|tally| tally.calls > 0);
+    let rate = working.map(|tally| tally.rate).sum();
+    for tally in tallies {
+        latency.add(&tally.latency);
+    }
+    Window {
+        tested,
+        seconds: tallies.iter().map(|tally| tally.seconds).fold(0.0, f64::max),
+        streams_s: tallies.iter().map(|tally| tally.streams_s).sum(),
+        calls: tallies.iter().map(|tally| tally.calls).sum(),
+        errors: tallies.iter().map(|tally| tally.errors).sum(),
+        first_error: tallies.iter().find_map(|tally| tally.first_error.clone()),
+        rate,
+        latency,
+        waited_s: tallies.iter().map(|tally| tally.waited_s).sum(),
+        cpus: tallies.iter().flat_map(|tally| tally.cpus.iter().copied()).collect::<CpuSet>(),
+        objection: tallies.iter().find_map(|tally| tally.objection.clone()),
+        disturbed: tallies
+            .iter()
+            .filter_map(|tally| tally.disturbed)
+            .find(|disturbed| *disturbed == Disturbance::Stolen),
+        ..Window::default()
+    }
+}
+
+/// What happened between two readings.
+fn differences(before: &[Reading], after: &[Reading]) -> Vec<Observation> {
+    let stood: BTreeMap<(&str, &str), f64> =
+        before.iter().map(|r| ((r.gauge.name, r.of.as_str()), r.value)).collect();
+    let observation = |reading: &Reading| {
+        let value = match reading.gauge.nature {
+            Nature::Level => reading.value,
+            Nature::Count => {
+                reading.value - stood.get(&(reading.gauge.name, reading.of.as_str()))?
+            }
+        };
+        Some(Observation { metric: reading.gauge.name.into(), of: reading.of.clone(), value })
+    };
+    after.iter().filter_map(observation).collect()
+}
+
+/// What a call of this workload costs where nothing is done for it: the harness's own nanoseconds.
+pub fn harness_ns_per_call(
+    null: &dyn Instance,
+    workload: &dyn Workload,
+    shape: Shape,
+    placement: &Placement,
+) -> Result<f64, TargetError> {
+    let unchecked = Unchecked(workload);
+    let (load, planted) = (Load::default(), None);
+    let work = Work { instance: null, workload: &unchecked, shape, load, planted, seed: 1 };
+    let cpus = placement.workers[..1].to_vec();
+    let muster = Muster { cpus, streams: 1, ..Muster::default() };
+    let ask = Ask {
+        guard: Duration::from_millis(5),
+        length: Duration::from_millis(50),
+        calls_per_stream: LEAST_CALLS,
+        streams: 1,
+        keep_calls: false,
+    };
+    let tallies = thread::scope(|scope| {
+        Crew::start(scope, work, &muster)?.work(&ask, &mut Patience::Endless)
+    })?;
+    let (calls, seconds) = tallies
+        .iter()
+        .fold((0, 0.0), |(calls, seconds), tally| (calls + tally.calls, seconds + tally.seconds));
+    Ok(seconds * 1e9 / calls.max(1) as f64)
+}

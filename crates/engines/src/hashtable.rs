@@ -1,0 +1,254 @@
+//! **hashtable**: a table in memory under a hash index, in hopcost's own process, that all streams fill.
+//!
+//! Method: the index is hashbrown's, in 64 parts with a lock each, as its keys are random. All rows lie in one
+//! region of memory, which is placed, faulted in and proved before anybody works, on the nodes and the pages that
+//! the experiment asks for. It never grows: a part that is full is emptied by whoever comes next, and what was in
+//! it is counted. So a window is inserts alone, and no page is new in it.
+//!
+//! Limits: a stand-in for memory-optimised tables: no transactions, no versions of rows, no log. It only fills.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::{DefaultHashBuilder, HashMap};
+use hopcost_core::{
+    Answer, CallError, Code, Comparison, Counted, CpuSet, Filling, Home, Instance, Known, Loading,
+    Locality, Look, Metric, Needs, Policy, Reason, Request, Row, Seat, Session, Setup, Target,
+    TargetError,
+};
+use hopcost_sys::affinity;
+use hopcost_sys::memory::Arena;
+
+use super::ledger::Ledger;
+use hopcost_data::datasets::big_table_im;
+
+/// The target.
+pub struct HashTable;
+
+/// Parts of the index, each with a lock.
+const PARTS: usize = 64;
+/// The bits of an identifier from here on lie above a UUID's version.
+const OWN_BITS: u32 = 80;
+
+impl Target for HashTable {
+    fn name(&self) -> &'static str {
+        "hashtable"
+    }
+
+    fn about(&self) -> &'static str {
+        "a table under a hash index in our own memory, to be filled: on chosen pages and nodes"
+    }
+
+    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
+        let of_each = comparison.levels.iter().find(|level| level.policy == Some(Policy::PerNode));
+        let per_node = of_each.map(|level| {
+            let name = &level.name;
+            Code::Unsupported.because(format!(
+                "the level '{name}' has a copy on each node, and this is one table of all"
+            ))
+        });
+        per_node
+            .or_else(|| super::without_others(comparison))
+            .or_else(|| super::without_workers(comparison))
+            .or_else(|| super::without_audit(comparison))
+    }
+
+    fn needs(&self, setup: &Setup<'_>) -> Needs {
+        let home_bytes = room_bytes(rows_of_part(setup.shape.rows)) as u64;
+        Needs { home_bytes, ..Needs::default() }
+    }
+
+    fn open(
+        &self,
+        setup: &Setup<'_>,
+        _heard: &mut dyn FnMut(Loading<'_>) -> bool,
+    ) -> Result<Box<dyn Instance>, TargetError> {
+        let Some(Filling::Rows { a_call: rows @ 2.., most }) = setup.spec().effect.filling() else {
+            let words = "a hash table is only filled, by 100 rows a call: take workload = \"memory_inserts\"";
+            return Err(TargetError::NotHere(Code::WorkloadUnsupported.because(words)));
+        };
+        if setup.emulation.is_some_and(|emulation| emulation.remote_ns > 0.0) {
+            let words = "distance is planted in hopcost's own SQLite, and cannot be in a hash table: \
+                         leave out --target, or remote_ns";
+            return Err(TargetError::NotHere(Code::NotEmulated.because(words)));
+        }
+        let homes = super::homes_of(setup);
+        let table = |home: &Home| Table::place(setup, *home, most).map(Arc::new);
+        let tables = homes.iter().map(table).collect::<Result<_, _>>()?;
+        Ok(Box::new(Tables { tables, rows_a_call: rows }))
+    }
+}
+
+/// The columns of a row beside its identifier: its time, its digits, its small numbers.
+type Columns = (i64, [u8; 17], [i64; 3]);
+
+/// A part of the table, alone on its lines of the caches.
+#[repr(align(128))]
+struct Part(Mutex<Rows>);
+
+struct Rows {
+    index: HashMap<u128, Columns, DefaultHashBuilder, Arena>,
+    /// It is emptied when it holds so many.
+    most: usize,
+    /// Rows that were in it when it was emptied, each time.
+    emptied: u64,
+}
+
+/// The rows of a part of a table that is to hold so many.
+fn rows_of_part(rows: u64) -> usize {
+    rows.div_ceil(PARTS as u64) as usize
+}
+
+/// What all parts take: hashbrown has a power of two of places, of which it fills seven eighths, each with a byte
+/// beside it.
+fn room_bytes(rows_of_part: usize) -> usize {
+    const BESIDE: usize = 128;
+    let places = (rows_of_part * 8 / 7 + 1).next_power_of_two().max(16);
+    PARTS * (places * (size_of::<(u128, Columns)>() + 1) + BESIDE)
+}
+
+impl Rows {
+    fn insert(&mut self, id: u128, columns: Columns) {
+        if self.index.len() == self.most {
+            self.emptied += self.index.len() as u64;
+            self.index.clear();
+        }
+        self.index.insert(id, columns);
+    }
+}
+
+/// A table, in the place that a home asks for.
+struct Table {
+    home: Home,
+    parts: Box<[Part]>,
+    arena: Arena,
+    sessions: AtomicU32,
+    ledger: Ledger,
+}
+
+impl Table {
+    fn place(setup: &Setup<'_>, home: Home, rows: u64) -> Result<Self, TargetError> {
+        let most = rows_of_part(rows);
+        let arena = Arena::place(&super::memory_of(setup, home, room_bytes(most))?)?;
+        let part = || {
+            let mut index = HashMap::with_hasher_in(DefaultHashBuilder::default(), arena.clone());
+            index.try_reserve(most).map_err(|_| {
+                TargetError::Failed(
+                    "the table has no room for its rows (a fault of hopcost)".into(),
+                )
+            })?;
+            Ok(Part(Mutex::new(Rows { index, most, emptied: 0 })))
+        };
+        let parts = std::iter::repeat_with(part).take(PARTS).collect::<Result<_, TargetError>>()?;
+        let (sessions, ledger) = (AtomicU32::default(), Ledger::default());
+        Ok(Self { home, parts, arena, sessions, ledger })
+    }
+
+    /// The part of a row: identifiers are random in each of their bits.
+    fn part(&self, id: u128) -> MutexGuard<'_, Rows> {
+        self.parts[id as usize % PARTS].0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All rows that are in it, or were when a part of it was emptied.
+    fn rows(&self) -> u64 {
+        let of_part = |part: u128| {
+            let rows = self.part(part);
+            rows.emptied + rows.index.len() as u64
+        };
+        (0..PARTS as u128).map(of_part).sum()
+    }
+}
+
+struct Tables {
+    tables: Vec<Arc<Table>>,
+    rows_a_call: u64,
+}
+
+impl Instance for Tables {
+    fn identity(&self) -> String {
+        format!("a hash table in hopcost's own memory, hashbrown in {PARTS} parts")
+    }
+
+    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
+        let is_asked_for = |table: &&Arc<Table>| seat.home.is_none_or(|home| table.home == home);
+        let Some(table) = self.tables.iter().find(is_asked_for) else {
+            return Err(TargetError::Failed("there is no table in that place".to_owned()));
+        };
+        let own = u128::from(table.sessions.fetch_add(1, Ordering::Relaxed)) << OWN_BITS;
+        let (table, rows, counts) = (Arc::clone(table), self.rows_a_call, seat.stream == 0);
+        Ok(Box::new(Filler { table, own, rows, counts }))
+    }
+
+    fn prove(&self, _look: Look) -> Known<Vec<Locality>> {
+        Known::Is(self.tables.iter().map(|table| table.arena.locality()).collect())
+    }
+
+    fn plans(&self) -> Result<Vec<String>, TargetError> {
+        Ok(vec![format!("{} rows, each under the lock of its part", self.rows_a_call)])
+    }
+}
+
+/// A stream.
+struct Filler {
+    table: Arc<Table>,
+    /// What its rows' identifiers have of their own: the streams of each level ask for the same rows.
+    own: u128,
+    /// So many in a call.
+    rows: u64,
+    /// Is it this one that counts the rows of all?
+    counts: bool,
+}
+
+impl Session for Filler {
+    fn execute(&mut self, request: &Request) -> Result<Answer, CallError> {
+        self.table.ledger.ask(self.rows);
+        let first = request.arguments[3].cast_unsigned();
+        for number in first..first + self.rows {
+            let (id, columns) = row(number);
+            let id = id ^ self.own;
+            self.table.part(id).insert(id, columns);
+        }
+        Ok(Answer::of(Row::new().integer(self.rows.cast_signed())))
+    }
+
+    fn counted(&mut self) -> Counted {
+        let mut proved = BTreeMap::new();
+        if self.counts {
+            let Table { arena, ledger, home, .. } = &*self.table;
+            proved.insert(Metric::RowsCounted, ledger.settle(Some(self.table.rows())));
+            proved.insert(Metric::PagesInPlace, arena.locality().in_place());
+            proved.extend(home.pages.map(|pages| (Metric::PagesAsAsked, arena.on_pages(pages))));
+        }
+        Counted { proved, at: CpuSet::from_iter([affinity::current_cpu()]), ..Counted::default() }
+    }
+
+    /// Rows are counted from window to window, those of the guard among them, when nobody is at work.
+    fn begin_counting(&mut self) {}
+}
+
+/// A row of the data set.
+fn row(number: u64) -> (u128, Columns) {
+    let [key, at, digits] = big_table_im::parts(number);
+    let mut text = [b'0'; 17];
+    let mut left = digits.unsigned_abs();
+    for place in text.iter_mut().rev() {
+        *place = b'0' + (left % 10) as u8;
+        left /= 10;
+    }
+    (big_table_im::uuid(key), (at, text, big_table_im::small(digits)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_that_of_the_data_set() {
+        let [key, at, digits] = big_table_im::parts(7);
+        let (id, (time, text, small)) = row(7);
+        assert_eq!((id, time), (big_table_im::uuid(key), at));
+        assert_eq!(text, digits.to_string().as_bytes());
+        assert_eq!(small, big_table_im::small(digits));
+    }
+}

@@ -1,0 +1,229 @@
+//! Tables in MySQL's words, and their rows on the way there.
+//!
+//! The key is the clustered index of InnoDB. A table that is loaded empty, and whose changes need not be durable,
+//! is kept in memory (`ENGINE = MEMORY`), its identifiers in a hash index.
+
+use hopcost_core::{Answer, Column, Dataset, Kind, Row, RowSink, Setup, Table};
+
+use super::super::{SAMPLES, Wanted, samples, wanted};
+use super::DATABASE;
+use super::calendar::DateTime;
+use super::packet;
+
+/// Goes up when data is laid out differently by the same statements.
+const FORMAT: i64 = 1;
+
+/// A digest of a setup's tables: equal data has an equal one.
+pub fn digest(setup: &Setup<'_>) -> u64 {
+    let of_tables = wanted(setup).iter().map(|wanted| digest_of(setup, wanted)).collect::<Vec<_>>();
+    let row = of_tables.iter().fold(Row::new(), |row, digest| row.integer(digest.cast_signed()));
+    Answer::of(row).digest
+}
+
+/// A digest of how a table is made, and of rows from all over it.
+pub fn digest_of(setup: &Setup<'_>, Wanted { index, table }: &Wanted) -> u64 {
+    let mut digest = Answer::of(Row::new().integer(FORMAT).integer(table.rows.cast_signed()));
+    let statements = [create(table)].into_iter().chain(self::index(table));
+    statements.for_each(|statement| digest.add(Row::new().text(&statement)));
+    if let Some(dataset) = setup.dataset {
+        let mut lines = Lines::default();
+        samples(table).for_each(|row| lines.row(dataset, *index, row));
+        digest.add(lines.bytes.iter().fold(Row::new(), |row, byte| row.integer((*byte).into())));
+    }
+    digest.digest
+}
+
+/// The statement that makes a table. The indexes of one in memory are made with it.
+pub fn create(table: &Table) -> String {
+    let mut parts = columns(table);
+    if !table.key.is_empty() {
+        parts.push(format!("PRIMARY KEY ({})", names(table, table.key)));
+    }
+    if is_in_memory(table) {
+        let hash = |columns: &&[usize]| format!("INDEX ({}) USING HASH", names(table, columns));
+        parts.extend(table.indexes.iter().map(hash));
+    }
+    made(table.name, &parts, if is_in_memory(table) { "MEMORY" } else { "InnoDB" })
+}
+
+/// The statement that makes one like it for rows that come all at once: without an index, on disk.
+pub fn create_like(table: &Table, name: &str) -> String {
+    made(name, &columns(table), "InnoDB")
+}
+
+fn made(name: &str, parts: &[String], engine: &str) -> String {
+    let parts = parts.join(", ");
+    format!(
+        "CREATE TABLE `{name}` ({parts}) ENGINE = {engine} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+    )
+}
+
+fn is_in_memory(table: &Table) -> bool {
+    !table.logged && table.rows == 0
+}
+
+fn columns(table: &Table) -> Vec<String> {
+    table.columns.iter().map(column).collect()
+}
+
+fn column(column: &Column) -> String {
+    let kind = match column.kind {
+        Kind::Integer(0..=2) => "SMALLINT".to_owned(),
+        Kind::Integer(3..=4) => "INTEGER".to_owned(),
+        Kind::Integer(_) => "BIGINT".to_owned(),
+        Kind::Text(most) => format!("VARCHAR({most})"),
+        Kind::Padded(width) => format!("CHAR({width})"),
+        Kind::Timestamp => "DATETIME(6)".to_owned(),
+        Kind::Uuid => "BINARY(16)".to_owned(),
+    };
+    format!("`{}` {kind}", column.name)
+}
+
+fn names(table: &Table, columns: &[usize]) -> String {
+    let names = columns.iter().map(|at| format!("`{}`", table.columns[*at].name));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// The statement that indexes it further, once it is loaded.
+pub fn index(table: &Table) -> Option<String> {
+    let add = |columns: &&[usize]| format!("ADD INDEX ({})", names(table, columns));
+    let all: Vec<String> = table.indexes.iter().map(add).collect();
+    let is_left = !is_in_memory(table) && !all.is_empty();
+    is_left.then(|| format!("ALTER TABLE `{}` {}", table.name, all.join(", ")))
+}
+
+/// The statement that takes rows for the table of this name.
+pub fn load_into(table: &Table, name: &str) -> String {
+    let column = |(n, column): (usize, &Column)| match column.kind {
+        Kind::Uuid => (format!("@c{n}"), Some(format!("`{}` = UNHEX(@c{n})", column.name))),
+        _ => (format!("`{}`", column.name), None),
+    };
+    let (read, set): (Vec<String>, Vec<Option<String>>) =
+        table.columns.iter().enumerate().map(column).unzip();
+    let set: Vec<String> = set.into_iter().flatten().collect();
+    let set = if set.is_empty() { String::new() } else { format!(" SET {}", set.join(", ")) };
+    format!(
+        "LOAD DATA LOCAL INFILE 'rows' INTO TABLE `{name}` CHARACTER SET utf8mb4 ({}){set}",
+        read.join(", ")
+    )
+}
+
+/// The statement that reads all of a table and of its indexes, the pages above their leaves too, which a scan
+/// leaves out.
+pub fn read_all(table: &Table) -> String {
+    format!("CHECK TABLE `{DATABASE}`.`{}`", table.name)
+}
+
+/// About how many bytes a table takes with its indexes.
+pub fn bytes(dataset: &dyn Dataset, index: usize, table: &Table) -> u64 {
+    let mut lines = Lines::default();
+    samples(table).for_each(|row| lines.row(dataset, index, row));
+    let row = lines.bytes.len() as u64 / SAMPLES.min(table.rows).max(1) + ROW_BYTES;
+    let further = table.indexes.len() as u64;
+    table.rows * (row + further * INDEX_ENTRY_BYTES) * FILL_NUMERATOR / FILL_DENOMINATOR
+}
+
+/// A row's head, its transaction and its place in the log of what was there before.
+const ROW_BYTES: u64 = 20;
+/// An entry of an index, with the key that it leads to.
+const INDEX_ENTRY_BYTES: u64 = 60;
+/// Pages are left one part in sixteen empty by loading in order, and some stay half full.
+const FILL_NUMERATOR: u64 = 5;
+const FILL_DENOMINATOR: u64 = 4;
+
+/// Rows as LOAD DATA takes them: a line each, a tab between values.
+#[derive(Default)]
+pub struct Lines {
+    /// The lines.
+    pub bytes: Vec<u8>,
+    is_begun: bool,
+}
+
+impl Lines {
+    /// One more.
+    pub fn row(&mut self, dataset: &dyn Dataset, index: usize, number: u64) {
+        self.is_begun = false;
+        dataset.row(index, number, self);
+        self.bytes.push(b'\n');
+    }
+
+    /// Appends them as packets, numbered from here on; the number that comes next.
+    pub fn put(&self, out: &mut Vec<u8>, mut number: u8) -> u8 {
+        for piece in self.bytes.chunks(PIECE_BYTES) {
+            packet::put(out, number, |out| out.extend_from_slice(piece));
+            number = number.wrapping_add(1);
+        }
+        number
+    }
+
+    fn value(&mut self, bytes: &[u8]) {
+        if self.is_begun {
+            self.bytes.push(b'\t');
+        }
+        self.is_begun = true;
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
+/// Far below the longest packet that servers take unless told otherwise.
+const PIECE_BYTES: usize = 1 << 20;
+
+impl RowSink for Lines {
+    fn integer(&mut self, value: i64) {
+        self.value(itoa::Buffer::new().format(value).as_bytes());
+    }
+
+    fn text(&mut self, value: &str) {
+        if value.bytes().any(|byte| b"\\\t\n\0".contains(&byte)) {
+            let escape = |character: char| match character {
+                '\\' => "\\\\".to_owned(),
+                '\t' => "\\t".to_owned(),
+                '\n' => "\\n".to_owned(),
+                '\0' => "\\0".to_owned(),
+                other => other.to_string(),
+            };
+            return self.value(value.chars().map(escape).collect::<String>().as_bytes());
+        }
+        self.value(value.as_bytes());
+    }
+
+    fn uuid(&mut self, value: u128) {
+        self.value(format!("{value:032x}").as_bytes());
+    }
+
+    fn timestamp_us(&mut self, value: i64) {
+        self.value(DateTime::from_us(value).words().as_bytes());
+    }
+
+    fn null(&mut self) {
+        self.value(b"\\N");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopcost_data::datasets::DATASETS;
+
+    #[test]
+    fn tables_are_clustered_by_their_key() {
+        let tables = DATASETS[0].tables(10);
+        let create = create(&tables[0]);
+        assert!(create.contains("`tran_begin` DATETIME(6)") && create.contains("ENGINE = InnoDB"));
+        let index = index(&tables[1]).unwrap();
+        assert!(index.contains("ADD INDEX (`server_config`, "), "{index}");
+    }
+
+    #[test]
+    fn lines_become_packets_in_their_order() {
+        let mut lines = Lines::default();
+        lines.text("a\tb\\");
+        lines.null();
+        lines.timestamp_us(0);
+        assert_eq!(lines.bytes, b"a\\tb\\\\\t\\N\t1970-01-01 00:00:00.000000");
+        lines.bytes = vec![b'x'; PIECE_BYTES + 1];
+        let mut out = Vec::new();
+        assert_eq!(lines.put(&mut out, 255), 1);
+        assert_eq!((out[3], out[4 + PIECE_BYTES + 3]), (255, 0));
+    }
+}

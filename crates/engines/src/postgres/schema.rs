@@ -1,0 +1,209 @@
+//! Tables in PostgreSQL's words, and their rows on the way there.
+//!
+//! A table has no clustered index here: it is loaded in the order of its key, which becomes its primary
+//! key. Unless changes of it are to be durable it is unlogged: loading writes no log, and nothing of it goes to
+//! a standby.
+
+use hopcost_core::{Answer, Column, Dataset, Kind, Row, RowSink, Setup, Table};
+
+use super::super::{SAMPLES, Wanted, samples, wanted};
+use super::types::US_TO_2000;
+
+/// Goes up when data is laid out differently by the same statements.
+const FORMAT: i64 = 1;
+
+/// A digest of a setup's tables and of rows from all over them: equal data has an equal one.
+pub fn digest(setup: &Setup<'_>) -> u64 {
+    let mut digest = Answer::of(Row::new().integer(FORMAT).integer(setup.shape.rows.cast_signed()));
+    for Wanted { index, table } in &wanted(setup) {
+        let statements = [create(table)].into_iter().chain(self::index(table));
+        statements.for_each(|statement| digest.add(Row::new().text(&statement)));
+        let Some(dataset) = setup.dataset else { continue };
+        let mut packed = Packed::of(table.columns);
+        for row in samples(table) {
+            packed.row(dataset, *index, row);
+        }
+        digest.add(packed.bytes.iter().fold(Row::new(), |row, byte| row.integer((*byte).into())));
+    }
+    digest.digest
+}
+
+/// The statement that makes a table.
+pub fn create(table: &Table) -> String {
+    let columns = table.columns.iter().map(|column| {
+        let kind = match column.kind {
+            Kind::Integer(0..=2) => "smallint".to_owned(),
+            Kind::Integer(3..=4) => "integer".to_owned(),
+            Kind::Integer(_) => "bigint".to_owned(),
+            Kind::Text(most) => format!("varchar({most})"),
+            Kind::Padded(width) => format!("char({width})"),
+            Kind::Timestamp => "timestamp".to_owned(),
+            Kind::Uuid => "uuid".to_owned(),
+        };
+        format!("\"{}\" {kind}", column.name)
+    });
+    let columns: Vec<String> = columns.collect();
+    let unlogged = if table.logged { "" } else { "UNLOGGED " };
+    format!("CREATE {unlogged}TABLE \"{}\" ({})", table.name, columns.join(", "))
+}
+
+/// The statements that index it, once it is loaded.
+pub fn index(table: &Table) -> Vec<String> {
+    let name = table.name;
+    let names = |columns: &[usize]| {
+        let names = columns.iter().map(|at| format!("\"{}\"", table.columns[*at].name));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    // An identifier has no order that anybody asks for.
+    let kind = |columns: &[usize]| match columns {
+        [only] if table.columns[*only].kind == Kind::Uuid => "USING hash ",
+        _ => "",
+    };
+    let primary = (!table.key.is_empty())
+        .then(|| format!("ALTER TABLE \"{name}\" ADD PRIMARY KEY ({})", names(table.key)));
+    let further = table
+        .indexes
+        .iter()
+        .map(|columns| format!("CREATE INDEX ON \"{name}\" {}({})", kind(columns), names(columns)));
+    primary.into_iter().chain(further).collect()
+}
+
+/// The statement that takes its rows.
+pub fn copy(table: &Table) -> String {
+    copy_into(table.name)
+}
+
+/// The statement that takes rows for the table of this name.
+pub fn copy_into(name: &str) -> String {
+    format!("COPY \"{name}\" FROM STDIN (FORMAT binary)")
+}
+
+/// About how many bytes a table takes with its indexes.
+pub fn bytes(dataset: &dyn Dataset, index: usize, table: &Table) -> u64 {
+    let mut packed = Packed::of(table.columns);
+    samples(table).for_each(|row| packed.row(dataset, index, row));
+    let row = packed.bytes.len() as u64 / SAMPLES.min(table.rows).max(1) + ROW_BYTES;
+    let indexes = (table.indexes.len() + usize::from(!table.key.is_empty())) as u64;
+    table.rows * (row + indexes * INDEX_ENTRY_BYTES)
+}
+
+/// A row's head and its pointer on the page, less the lengths that only the wire has.
+const ROW_BYTES: u64 = 16;
+/// An entry of an index, half of whose pages may be empty.
+const INDEX_ENTRY_BYTES: u64 = 40;
+
+/// Rows as COPY takes them, packed as messages.
+pub struct Packed {
+    columns: &'static [Column],
+    at: usize,
+    /// The messages.
+    pub bytes: Vec<u8>,
+}
+
+impl Packed {
+    /// For rows of these columns.
+    pub fn of(columns: &'static [Column]) -> Self {
+        Self { columns, at: 0, bytes: Vec::new() }
+    }
+
+    /// What stands before all rows: eleven bytes to know it by, no flags, no more.
+    pub fn begin(&mut self) {
+        self.message(|packed| {
+            packed.bytes.extend_from_slice(b"PGCOPY\n\xff\r\n\0");
+            packed.bytes.extend_from_slice(&[0; 8]);
+        });
+    }
+
+    /// What stands after them.
+    pub fn end(&mut self) {
+        self.message(|packed| packed.bytes.extend_from_slice(&(-1_i16).to_be_bytes()));
+    }
+
+    /// These rows, as one message.
+    pub fn rows(&mut self, dataset: &dyn Dataset, index: usize, rows: std::ops::Range<u64>) {
+        self.message(|packed| {
+            for number in rows {
+                packed.row(dataset, index, number);
+            }
+        });
+    }
+
+    fn row(&mut self, dataset: &dyn Dataset, index: usize, number: u64) {
+        self.at = 0;
+        self.bytes.extend_from_slice(&(self.columns.len() as u16).to_be_bytes());
+        dataset.row(index, number, self);
+    }
+
+    fn message(&mut self, fill: impl FnOnce(&mut Self)) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(b"d\0\0\0\0");
+        fill(self);
+        let length = (self.bytes.len() - start - 1) as u32;
+        self.bytes[start + 1..start + 5].copy_from_slice(&length.to_be_bytes());
+    }
+
+    fn value(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
+        self.bytes.extend_from_slice(bytes);
+        self.at += 1;
+    }
+}
+
+impl RowSink for Packed {
+    fn integer(&mut self, value: i64) {
+        match self.columns[self.at].kind {
+            Kind::Integer(0..=2) => self.value(&(value as i16).to_be_bytes()),
+            Kind::Integer(3..=4) => self.value(&(value as i32).to_be_bytes()),
+            _ => self.value(&value.to_be_bytes()),
+        }
+    }
+
+    fn text(&mut self, value: &str) {
+        let Kind::Padded(width) = self.columns[self.at].kind else {
+            return self.value(value.as_bytes());
+        };
+        let blanks = usize::from(width).saturating_sub(value.chars().count());
+        self.bytes.extend_from_slice(&((value.len() + blanks) as u32).to_be_bytes());
+        self.bytes.extend_from_slice(value.as_bytes());
+        self.bytes.resize(self.bytes.len() + blanks, b' ');
+        self.at += 1;
+    }
+
+    fn uuid(&mut self, value: u128) {
+        self.value(&value.to_be_bytes());
+    }
+
+    fn timestamp_us(&mut self, value: i64) {
+        self.value(&(value - US_TO_2000).to_be_bytes());
+    }
+
+    fn null(&mut self) {
+        self.bytes.extend_from_slice(&(-1_i32).to_be_bytes());
+        self.at += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopcost_data::datasets::DATASETS;
+
+    #[test]
+    fn a_message_says_how_long_it_is() {
+        let dataset = DATASETS[0];
+        let tables = dataset.tables(10);
+        let mut packed = Packed::of(tables[0].columns);
+        packed.begin();
+        packed.rows(dataset, 0, 0..3);
+        packed.end();
+        let (mut rest, mut lengths) = (&packed.bytes[..], Vec::new());
+        while let Some((head, tail)) = rest.split_first_chunk::<5>() {
+            assert_eq!(head[0], b'd');
+            let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize - 4;
+            lengths.push(length);
+            rest = &tail[length..];
+        }
+        assert_eq!((lengths[0], lengths[2], lengths.len()), (19, 2, 3));
+        assert_eq!(lengths[1] % 3, 0, "rows of the same length");
+    }
+}

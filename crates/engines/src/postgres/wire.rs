@@ -1,0 +1,548 @@
+//! A connection to a server: PostgreSQL's protocol, version 3, on a blocking socket.
+//!
+//! Method: what is sent is put together once and written by one call; what comes is read into one buffer
+//! and taken apart where it lies. No runtime, no thread of its own: who calls waits.
+//!
+//! Limits: no COPY to us, no notifications, no cancelling; no authentication but by password
+//! (SCRAM-SHA-256, MD5, plain), a ticket of Kerberos', or trust.
+
+use std::fmt;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use hopcost_core::{CallError, Console, Rows};
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256};
+use postgres_protocol::message::frontend;
+use thiserror::Error;
+
+use super::super::remote::address::{Address, Place, Secret, Tls};
+use super::super::remote::channel::{self, Channel};
+use super::super::remote::ffi::Ticket;
+use super::super::remote::input::{Framing, Message};
+use super::super::remote::malformed::Malformed;
+use super::super::remote::refused::NotConnected;
+use super::super::remote::stream::{Line, Stream, words};
+
+/// What went wrong.
+#[derive(Debug, Error)]
+pub enum WireError {
+    /// The server says no, and goes on listening.
+    #[error("{0}")]
+    Server(ServerError),
+    /// The connection is gone, or was never there.
+    #[error("{0}")]
+    Lost(String),
+}
+
+/// The server's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerError {
+    /// Its five characters.
+    pub code: String,
+    /// What happened.
+    pub message: String,
+    /// More about it.
+    pub detail: String,
+    /// What helps.
+    pub hint: String,
+    /// Will the connection end?
+    pub is_fatal: bool,
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (SQLSTATE {})", self.message, self.code)?;
+        for more in [&self.detail, &self.hint].into_iter().filter(|more| !more.is_empty()) {
+            write!(f, "; {more}")?;
+        }
+        Ok(())
+    }
+}
+
+impl ServerError {
+    /// `S` severity, `C` code, `M` message, …, each with a zero at its end.
+    fn parse(body: &[u8]) -> Self {
+        let mut error = Self::default();
+        for field in body.split(|byte| *byte == 0).filter(|field| !field.is_empty()) {
+            let text = String::from_utf8_lossy(&field[1..]).into_owned();
+            match field[0] {
+                b'C' => error.code = text,
+                b'M' => error.message = text,
+                b'D' => error.detail = text,
+                b'H' => error.hint = text,
+                b'V' => error.is_fatal = text == "FATAL" || text == "PANIC",
+                _ => {}
+            }
+        }
+        error
+    }
+}
+
+impl From<io::Error> for WireError {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(words(&error))
+    }
+}
+
+/// What proves who we are, as far as that has come.
+#[derive(Default)]
+struct Proofs {
+    scram: Option<ScramSha256>,
+    ticket: Option<Ticket>,
+}
+
+impl Proofs {
+    /// What a ticket shows next, after what the server has shown.
+    fn shown(&mut self, place: &Place, by_server: &[u8]) -> Result<Vec<u8>, NotConnected> {
+        let Place::Host(host) = place else {
+            return Err("the server asks for a ticket, which has no place on a Unix socket".into());
+        };
+        Ticket::show(&mut self.ticket, &format!("postgres@{host}"), by_server)
+    }
+}
+
+/// Another process of the server's died, and all begin anew.
+const CRASH_SHUTDOWN: &str = "57P02";
+
+/// A tag, a length that counts itself, and so much.
+struct Tagged;
+
+impl Framing for Tagged {
+    const HEAD: usize = 5;
+
+    #[inline]
+    fn read(head: &[u8]) -> (u8, usize) {
+        (head[0], (int4(head, 1).max(4) - 4) as usize)
+    }
+}
+
+/// A connection, ready for questions.
+pub struct Wire {
+    channel: Channel<Tagged>,
+    out: BytesMut,
+    /// What the server said last of the transaction: `I` for none.
+    transaction: u8,
+    /// The process that serves it.
+    pub pid: u32,
+    /// What the server said of itself: `15.18 (Debian 15.18-0+deb12u1)`.
+    pub version: String,
+}
+
+impl Console for Wire {
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn rows(&mut self, sql: &str) -> Result<Rows, CallError> {
+        self.query(sql).map_err(|error| match error {
+            WireError::Server(error) if !error.is_fatal => CallError::Failed(error.message),
+            error => CallError::Lost(error.to_string()),
+        })
+    }
+}
+
+impl Wire {
+    /// Connects, and is let in.
+    pub fn connect(address: &Address) -> Result<Self, WireError> {
+        let stream = open(address)
+            .map_err(|words| WireError::Lost(format!("postgres:{address}: {words}")))?;
+        let mut wire = Self {
+            channel: Channel::new(stream, address.wait),
+            out: BytesMut::new(),
+            transaction: b'I',
+            pid: 0,
+            version: String::new(),
+        };
+        let parameters = [
+            ("user", address.user.as_str()),
+            ("database", &address.database),
+            ("client_encoding", "UTF8"),
+            ("application_name", "hopcost"),
+        ];
+        frontend::startup_message(parameters, &mut wire.out)?;
+        wire.flush()?;
+        wire.be_let_in(address).map_err(|error| match error {
+            WireError::Server(said) => WireError::Lost(format!("postgres:{address}: {said}")),
+            lost @ WireError::Lost(_) => lost,
+        })?;
+        wire.limit(None)?;
+        Ok(wire)
+    }
+
+    /// From here on nobody waits longer than this for a word of the server's, or as long as it takes. Who has
+    /// waited so long has lost it.
+    pub fn limit(&self, most: Option<Duration>) -> Result<(), WireError> {
+        Ok(self.channel.limit(most)?)
+    }
+
+    /// What whoever hangs up has to know.
+    pub fn line(&self) -> Line {
+        self.channel.line()
+    }
+
+    fn be_let_in(&mut self, address: &Address) -> Result<(), WireError> {
+        let mut proofs = Proofs::default();
+        loop {
+            let message = self.channel.next()?;
+            let body = self.body(&message).to_vec();
+            match message.tag {
+                b'R' => self.prove_who_we_are(address, &body, &mut proofs)?,
+                b'K' => self.pid = int4(&body, 0).cast_unsigned(),
+                b'S' => {
+                    let mut words = body.split(|byte| *byte == 0);
+                    if words.next() == Some(b"server_version") {
+                        let version = words.next().unwrap_or_default();
+                        self.version = String::from_utf8_lossy(version).into_owned();
+                    }
+                }
+                b'E' => return Err(WireError::Server(ServerError::parse(&body))),
+                b'Z' => return Ok(()),
+                _ => {}
+            }
+        }
+    }
+
+    fn prove_who_we_are(
+        &mut self,
+        address: &Address,
+        body: &[u8],
+        proofs: &mut Proofs,
+    ) -> Result<(), WireError> {
+        let lost = |words: &str| WireError::Lost(format!("postgres:{address}: {words}"));
+        let password = || {
+            let words = "the server asks for a password, and none is known: put it into the password \
+                         file, PGPASSWORD or the URL";
+            address.password.as_ref().map(Secret::reveal).ok_or_else(|| lost(words))
+        };
+        let (kind, rest) = (int4(body, 0), body.get(4..).unwrap_or_default());
+        match kind {
+            0 => return Ok(()),
+            3 => frontend::password_message(password()?.as_bytes(), &mut self.out)?,
+            5 => {
+                let salt = rest.try_into().map_err(|_| lost("an odd salt"))?;
+                let hash = md5_hash(address.user.as_bytes(), password()?.as_bytes(), salt);
+                frontend::password_message(hash.as_bytes(), &mut self.out)?;
+            }
+            7..=9 => {
+                let shown =
+                    proofs.shown(&address.place, rest).map_err(|error| lost(&error.to_string()))?;
+                if shown.is_empty() {
+                    return Ok(());
+                }
+                frontend::sasl_response(&shown, &mut self.out)?;
+            }
+            10 => {
+                let start = ScramSha256::new(password()?.as_bytes(), ChannelBinding::unsupported());
+                let start = proofs.scram.insert(start);
+                frontend::sasl_initial_response("SCRAM-SHA-256", start.message(), &mut self.out)?;
+            }
+            11 | 12 => {
+                let scram = proofs.scram.as_mut().ok_or_else(|| lost("an odd order of proofs"))?;
+                if kind == 12 {
+                    return scram.finish(rest).map_err(|error| lost(&error.to_string()));
+                }
+                scram.update(rest).map_err(|error| lost(&error.to_string()))?;
+                frontend::sasl_response(scram.message(), &mut self.out)?;
+            }
+            other => {
+                let words = format!(
+                    "the server asks for a proof of kind {other}: hopcost knows passwords \
+                                     and tickets of Kerberos'"
+                );
+                return Err(lost(&words));
+            }
+        }
+        self.flush()
+    }
+
+    /// Asks by the simple protocol: any number of statements. The rows of the last one that has some.
+    pub fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
+        frontend::query(sql, &mut self.out)?;
+        self.flush()?;
+        let mut rows = Rows::new();
+        self.until_ready(|tag, body| {
+            match tag {
+                b'T' => rows.clear(),
+                b'D' => rows.push(text_row(body)),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// The first value of the first row, if there is one.
+    pub fn value(&mut self, sql: &str) -> Result<Option<String>, WireError> {
+        Ok(self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
+    }
+
+    /// Has a statement compiled under a name: the types of its arguments, and of its columns.
+    pub fn prepare(&mut self, name: &str, sql: &str) -> Result<[Vec<u32>; 2], WireError> {
+        frontend::parse(name, sql, [], &mut self.out)?;
+        frontend::describe(b'S', name, &mut self.out)?;
+        frontend::sync(&mut self.out);
+        self.flush()?;
+        let [mut arguments, mut columns] = [Vec::new(), Vec::new()];
+        self.until_ready(|tag, body| {
+            match tag {
+                b't' => arguments = body[2..].chunks_exact(4).map(|oid| oid_at(oid, 0)).collect(),
+                b'T' => columns = column_types(body),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok([arguments, columns])
+    }
+
+    /// Begins to hand rows over.
+    pub fn copy_in(&mut self, sql: &str) -> Result<(), WireError> {
+        frontend::query(sql, &mut self.out)?;
+        self.flush()?;
+        loop {
+            let message = self.channel.next()?;
+            match message.tag {
+                b'G' => return Ok(()),
+                b'E' => return self.refused(&message),
+                _ => {}
+            }
+        }
+    }
+
+    /// The server says something while rows are handed over: that it takes no more of them, or nothing of
+    /// importance.
+    pub fn copy_objection(&mut self) -> Result<(), WireError> {
+        let message = self.channel.next()?;
+        if message.tag == b'E' { self.refused(&message) } else { Ok(()) }
+    }
+
+    /// The server refuses to take rows, and is ready for something else.
+    fn refused(&mut self, message: &Message) -> Result<(), WireError> {
+        let error = ServerError::parse(self.body(message));
+        self.until_ready(|_, _| Ok(()))?;
+        Err(WireError::Server(error))
+    }
+
+    /// That was all.
+    pub fn copy_end(&mut self) -> Result<(), WireError> {
+        frontend::copy_done(&mut self.out);
+        self.flush()?;
+        self.until_ready(|_, _| Ok(()))
+    }
+
+    /// Writes whole messages.
+    pub fn send(&mut self, messages: &[u8]) -> Result<(), WireError> {
+        let Err(error) = self.channel.write_all(messages) else { return Ok(()) };
+        // Who hung up may have said why.
+        self.until_ready(|_, _| Ok(()))?;
+        Err(error.into())
+    }
+
+    /// Sends the messages of a call, or leaves that to who sends for many.
+    pub fn ask(&mut self, messages: &[u8], out: Option<&mut Vec<u8>>) -> Result<(), WireError> {
+        if channel::is_left(messages, out) { self.send(messages) } else { Ok(()) }
+    }
+
+    /// Others have received this for it.
+    pub fn put_in(&mut self, came: io::Result<&[u8]>) -> Result<(), WireError> {
+        Ok(self.channel.put_in(came)?)
+    }
+
+    /// Can others send and receive for it?
+    pub fn takes_mail(&self) -> bool {
+        !self.channel.is_encrypted()
+    }
+
+    /// Takes everything until the server is ready for the next question. An error of the server's is
+    /// handed over when it is.
+    #[inline]
+    pub fn until_ready(
+        &mut self,
+        mut take: impl FnMut(u8, &[u8]) -> Result<(), Malformed>,
+    ) -> Result<(), WireError> {
+        let mut error = None;
+        loop {
+            let Some(message) = self.channel.arrived() else {
+                // Its last words say more than that it is gone.
+                let said = |lost| {
+                    error.take().map_or(lost, |said: WireError| WireError::Lost(said.to_string()))
+                };
+                self.channel.more().map_err(WireError::from).map_err(said)?;
+                continue;
+            };
+            let body = self.channel.body(&message);
+            match message.tag {
+                b'Z' => {
+                    self.transaction = body.first().copied().unwrap_or(b'I');
+                    self.channel.lend();
+                    return error.map_or(Ok(()), Err);
+                }
+                b'E' => {
+                    error.get_or_insert(WireError::Server(ServerError::parse(body)));
+                }
+                // Why the connection is about to end may come as a notice.
+                b'N' => {
+                    let said = ServerError::parse(body);
+                    if said.code == CRASH_SHUTDOWN {
+                        error.get_or_insert(WireError::Server(said));
+                    }
+                }
+                tag if error.is_none() => {
+                    if let Err(words) = take(tag, body) {
+                        error = Some(WireError::Server(ServerError {
+                            message: words.to_string(),
+                            ..ServerError::default()
+                        }));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits until an answer begins to arrive, by the method that was chosen.
+    pub fn wait(&mut self) -> Result<(), WireError> {
+        Ok(self.channel.wait()?)
+    }
+
+    /// The first number of the server's version; 0 where it names none.
+    pub fn major(&self) -> u32 {
+        let digits = self.version.split(|c: char| !c.is_ascii_digit()).next();
+        digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+    }
+
+    /// Has a transaction begun that is not ended?
+    pub fn is_in_transaction(&self) -> bool {
+        self.transaction != b'I'
+    }
+
+    /// The socket, for whoever waits for several.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.channel.socket()
+    }
+
+    fn body(&self, message: &Message) -> &[u8] {
+        self.channel.body(message)
+    }
+
+    fn flush(&mut self) -> Result<(), WireError> {
+        let written = self.channel.write_all(&self.out);
+        self.out.clear();
+        Ok(written?)
+    }
+}
+
+/// Goes there, encrypted where that is wanted and the server has it.
+fn open(address: &Address) -> Result<Stream, NotConnected> {
+    let socket = |directory: &Path| directory.join(format!(".s.PGSQL.{}", address.port));
+    let mut stream = Stream::open(address, socket)?;
+    if address.tls == Tls::Disable || matches!(address.place, Place::Unix(_)) {
+        return Ok(stream);
+    }
+    if address.tls_at_once.is_some() {
+        return stream.encrypted(address);
+    }
+    let (mut question, mut answer) = (BytesMut::new(), [0]);
+    frontend::ssl_request(&mut question);
+    let asked = stream.write_all(&question).and_then(|()| stream.read(&mut answer));
+    match (asked.map_err(|error| words(&error))?, answer, address.tls) {
+        (0, ..) => Err(words(&io::ErrorKind::UnexpectedEof.into()).into()),
+        (_, [b'S'], _) => stream.encrypted(address),
+        (_, _, Tls::Prefer) => Ok(stream),
+        _ => Err("the server has no TLS, and sslmode asks for it".into()),
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        frontend::terminate(&mut self.out);
+        // It may be gone already.
+        let _ = self.flush();
+    }
+}
+
+/// The whole number at a place; 0 beyond the end, which no server sends.
+#[inline]
+pub fn int4(bytes: &[u8], at: usize) -> i32 {
+    bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, i32::from_be_bytes)
+}
+
+#[inline]
+pub fn int2(bytes: &[u8], at: usize) -> i16 {
+    bytes.get(at..at + 2).and_then(|two| two.try_into().ok()).map_or(0, i16::from_be_bytes)
+}
+
+fn oid_at(bytes: &[u8], at: usize) -> u32 {
+    int4(bytes, at).cast_unsigned()
+}
+
+/// The columns of a row: each value's bytes, or none.
+pub fn columns(body: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
+    let mut rest = body.get(2..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let (head, tail) = rest.split_first_chunk::<4>()?;
+        let Ok(length) = usize::try_from(i32::from_be_bytes(*head)) else {
+            rest = tail;
+            return Some(None);
+        };
+        let (value, tail) = tail.split_at_checked(length)?;
+        rest = tail;
+        Some(Some(value))
+    })
+}
+
+fn text_row(body: &[u8]) -> Vec<Option<String>> {
+    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+    columns(body).map(|value| value.map(text)).collect()
+}
+
+/// Of each column: its name, its table, its place there, its type, …
+fn described(body: &[u8]) -> impl Iterator<Item = (&[u8], u32)> {
+    let mut rest = body.get(2..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let end = rest.iter().position(|byte| *byte == 0)?;
+        let column = (&rest[..end], oid_at(rest, end + 7));
+        rest = rest.get(end + 19..).unwrap_or_default();
+        Some(column)
+    })
+}
+
+fn column_types(body: &[u8]) -> Vec<u32> {
+    described(body).map(|(_, kind)| kind).collect()
+}
+
+/// The names of an answer's columns.
+pub fn column_names(body: &[u8]) -> Vec<String> {
+    described(body).map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_its_values_and_null_is_none() {
+        let body = [&[0, 3][..], &[0, 0, 0, 2], b"ab", &[255; 4], &[0; 4]].concat();
+        assert_eq!(text_row(&body), [Some("ab".to_owned()), None, Some(String::new())]);
+    }
+
+    #[test]
+    fn the_types_of_columns_are_read() {
+        let column =
+            |name: &str, oid: u32| [name.as_bytes(), &[0; 7], &oid.to_be_bytes(), &[0; 8]].concat();
+        let body = [vec![0, 2], column("id", 23), column("a name", 1042)].concat();
+        assert_eq!(column_types(&body), [23, 1042]);
+    }
+
+    #[test]
+    fn the_servers_words_come_with_their_code_and_its_advice() {
+        let body = b"SFATAL\0VFATAL\0C53300\0Msorry, too many clients already\0Htry later\0\0";
+        let error = ServerError::parse(body);
+        assert!(error.is_fatal);
+        let words = "sorry, too many clients already (SQLSTATE 53300); try later";
+        assert_eq!(error.to_string(), words);
+    }
+}

@@ -1,0 +1,310 @@
+//! Tables in SQL Server's words, and their rows on the way there.
+//!
+//! The key is the clustered index. Text is ordered byte by byte (`Latin1_General_BIN2`), a point in time is a
+//! datetime2(6), an identifier a uniqueidentifier. A table that is loaded empty, and whose changes need not
+//! survive, is memory-optimised under a hash index, from 2014 on.
+
+use hopcost_core::{Answer, Column, Dataset, Kind, Row, RowSink, Setup, Table};
+
+use super::super::{SAMPLES, Wanted, samples};
+use super::packet::put_wide;
+use super::tokens::token;
+use super::types::{code, identifier_bytes, moment_bytes};
+
+/// Goes up when data is laid out differently by the same statements.
+const FORMAT: i64 = 1;
+const COLLATION: &str = "COLLATE Latin1_General_BIN2";
+/// Of a hash index, as published.
+const BUCKETS: u32 = 524_288;
+
+/// A digest of how a table is made, and of rows from all over it.
+pub fn digest_of(setup: &Setup<'_>, Wanted { index, table }: &Wanted) -> u64 {
+    let mut digest = Answer::of(Row::new().integer(FORMAT).integer(table.rows.cast_signed()));
+    let statements = [create(table, table.name)].into_iter().chain(indexes(table));
+    statements.for_each(|statement| digest.add(Row::new().text(&statement)));
+    if let Some(dataset) = setup.dataset {
+        let mut rows = Rows::new(table, [0; 5]);
+        samples(table).for_each(|row| rows.row(dataset, *index, row));
+        digest.add(rows.message.iter().fold(Row::new(), |row, byte| row.integer((*byte).into())));
+    }
+    digest.digest
+}
+
+/// Is it to be kept in memory, and no log of it written?
+pub fn is_in_memory(table: &Table) -> bool {
+    !table.logged && table.rows == 0
+}
+
+/// The statement that makes a table, by this name.
+pub fn create(table: &Table, name: &str) -> String {
+    let mut parts = columns(table);
+    if !table.key.is_empty() {
+        parts.push(format!("PRIMARY KEY CLUSTERED ({})", names(table, table.key)));
+    }
+    format!("CREATE TABLE [{name}] ({})", parts.join(", "))
+}
+
+/// The statement that makes one in memory, its identifiers in a hash index.
+pub fn create_in_memory(table: &Table) -> String {
+    let mut parts = columns(table);
+    let key = table.indexes.first().copied().unwrap_or(&[0]);
+    parts.push(format!(
+        "PRIMARY KEY NONCLUSTERED HASH ({}) WITH (BUCKET_COUNT = {BUCKETS})",
+        names(table, key)
+    ));
+    format!(
+        "CREATE TABLE [{}] ({}) WITH (MEMORY_OPTIMIZED = ON, DURABILITY = SCHEMA_ONLY)",
+        table.name,
+        parts.join(", ")
+    )
+}
+
+/// The procedure that inserts a row into it, compiled.
+pub fn create_procedure(table: &Table) -> String {
+    let column = |column: &Column| format!("@{} {}", column.name, kind(column));
+    let arguments: Vec<String> = table.columns.iter().map(column).collect();
+    let values: Vec<String> =
+        table.columns.iter().map(|column| format!("@{}", column.name)).collect();
+    format!(
+        "CREATE PROCEDURE insert_row {} WITH NATIVE_COMPILATION, SCHEMABINDING, EXECUTE AS OWNER AS BEGIN ATOMIC WITH (TRANSACTION \
+         ISOLATION LEVEL = SNAPSHOT, LANGUAGE = N'us_english') INSERT INTO dbo.[{}] VALUES ({}) END",
+        arguments.join(", "),
+        table.name,
+        values.join(", ")
+    )
+}
+
+fn columns(table: &Table) -> Vec<String> {
+    let column = |(n, column): (usize, &Column)| {
+        let is_of_text = matches!(column.kind, Kind::Text(_) | Kind::Padded(_));
+        let collation = if is_of_text { format!(" {COLLATION}") } else { String::new() };
+        let in_key = table.key.contains(&n) || (is_in_memory(table) && n == 0);
+        let missing = if in_key { "NOT NULL" } else { "NULL" };
+        format!("[{}] {}{collation} {missing}", column.name, kind(column))
+    };
+    table.columns.iter().enumerate().map(column).collect()
+}
+
+fn kind(column: &Column) -> String {
+    match column.kind {
+        Kind::Integer(0..=2) => "smallint".to_owned(),
+        Kind::Integer(3..=4) => "int".to_owned(),
+        Kind::Integer(_) => "bigint".to_owned(),
+        Kind::Text(most) => format!("varchar({most})"),
+        Kind::Padded(width) => format!("char({width})"),
+        Kind::Timestamp => "datetime2(6)".to_owned(),
+        Kind::Uuid => "uniqueidentifier".to_owned(),
+    }
+}
+
+fn names(table: &Table, columns: &[usize]) -> String {
+    let names = columns.iter().map(|at| format!("[{}]", table.columns[*at].name));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// The statements that index it further, once it is loaded.
+pub fn indexes(table: &Table) -> Vec<String> {
+    let index = |(n, columns): (usize, &&[usize])| {
+        let (name, columns) = (table.name, names(table, columns));
+        format!("CREATE INDEX [{name}_{n}] ON [{name}] ({columns})")
+    };
+    table.indexes.iter().enumerate().map(index).collect()
+}
+
+/// The statement that makes a server ready for rows of the table of this name.
+pub fn load_into(table: &Table, name: &str) -> String {
+    let column = |column: &Column| format!("[{}] {}", column.name, kind(column));
+    let columns: Vec<String> = table.columns.iter().map(column).collect();
+    format!("INSERT BULK [{name}] ({})", columns.join(", "))
+}
+
+/// About how many bytes a table takes with its indexes.
+pub fn bytes(dataset: &dyn Dataset, index: usize, table: &Table) -> u64 {
+    let mut rows = Rows::new(table, [0; 5]);
+    let head = rows.message.len();
+    samples(table).for_each(|row| rows.row(dataset, index, row));
+    let row = (rows.message.len() - head) as u64 / SAMPLES.min(table.rows).max(1) + ROW_BYTES;
+    let further = table.indexes.len() as u64;
+    table.rows * (row + further * INDEX_ENTRY_BYTES) * FILL_NUMERATOR / FILL_DENOMINATOR
+}
+
+/// A row's head, its place on the page, and which of its values are missing.
+const ROW_BYTES: u64 = 11;
+/// An entry of an index, with the key that it leads to.
+const INDEX_ENTRY_BYTES: u64 = 60;
+/// Of loading in order, pages are nearly full; of anything else, less so.
+const FILL_NUMERATOR: u64 = 9;
+const FILL_DENOMINATOR: u64 = 8;
+
+/// Rows as a server takes them at once: their columns described, then row after row.
+pub struct Rows {
+    /// The message so far.
+    pub message: Vec<u8>,
+    kinds: Vec<Kind>,
+    at: usize,
+    head: usize,
+}
+
+impl Rows {
+    /// For a table, with the server's own way to order text.
+    pub fn new(table: &Table, collation: [u8; 5]) -> Self {
+        let mut message = vec![token::COLUMNS];
+        message.extend_from_slice(&(table.columns.len() as u16).to_le_bytes());
+        for column in table.columns {
+            // No type of somebody's own; it may be missing, and can be written.
+            message.extend_from_slice(&[0, 0, 0, 0, 9, 0]);
+            describe(&mut message, column.kind, collation);
+            let at = message.len();
+            message.push(0);
+            message[at] = put_wide(&mut message, column.name) as u8;
+        }
+        let kinds = table.columns.iter().map(|column| column.kind).collect();
+        let head = message.len();
+        Self { message, kinds, at: 0, head }
+    }
+
+    /// One more.
+    pub fn row(&mut self, dataset: &dyn Dataset, index: usize, number: u64) {
+        self.at = 0;
+        self.message.push(token::ROW);
+        dataset.row(index, number, self);
+    }
+
+    /// That was all: the whole message.
+    pub fn end(&mut self) -> &[u8] {
+        self.message.push(token::DONE);
+        self.message.extend_from_slice(&[0; 12]);
+        &self.message
+    }
+
+    /// Begins anew, with no rows.
+    pub fn clear(&mut self) {
+        self.message.truncate(self.head);
+    }
+
+    fn next(&mut self) -> Kind {
+        let kind = self.kinds.get(self.at).copied().unwrap_or(Kind::Integer(8));
+        self.at += 1;
+        kind
+    }
+
+    fn short(&mut self, bytes: &[u8]) {
+        self.message.push(bytes.len() as u8);
+        self.message.extend_from_slice(bytes);
+    }
+}
+
+fn describe(out: &mut Vec<u8>, kind: Kind, collation: [u8; 5]) {
+    let mut of_text = |code: u8, width: u16| {
+        out.push(code);
+        out.extend_from_slice(&width.to_le_bytes());
+        out.extend_from_slice(&collation);
+    };
+    match kind {
+        Kind::Text(most) => of_text(code::VARCHAR, most),
+        Kind::Padded(width) => of_text(code::CHAR, width),
+        Kind::Integer(bytes) => out.extend_from_slice(&[code::INTEGER, width_of(bytes)]),
+        Kind::Timestamp => out.extend_from_slice(&[code::DATETIME2, 6]),
+        Kind::Uuid => out.extend_from_slice(&[code::GUID, 16]),
+    }
+}
+
+/// The server's whole numbers have two, four or eight bytes.
+fn width_of(bytes: u8) -> u8 {
+    match bytes {
+        0..=2 => 2,
+        3..=4 => 4,
+        _ => 8,
+    }
+}
+
+impl RowSink for Rows {
+    fn integer(&mut self, value: i64) {
+        let Kind::Integer(bytes) = self.next() else { return };
+        self.short(&value.to_le_bytes()[..width_of(bytes).into()]);
+    }
+
+    fn text(&mut self, value: &str) {
+        let width = match self.next() {
+            Kind::Padded(width) => usize::from(width),
+            _ => value.len(),
+        };
+        self.message.extend_from_slice(&(width as u16).to_le_bytes());
+        self.message.extend_from_slice(value.as_bytes());
+        self.message.resize(self.message.len() + width.saturating_sub(value.len()), b' ');
+    }
+
+    fn timestamp_us(&mut self, value: i64) {
+        self.next();
+        self.short(&moment_bytes(value));
+    }
+
+    fn uuid(&mut self, value: u128) {
+        self.next();
+        self.short(&identifier_bytes(value));
+    }
+
+    fn null(&mut self) {
+        match self.next() {
+            Kind::Text(_) | Kind::Padded(_) => self.message.extend_from_slice(&[0xff, 0xff]),
+            _ => self.message.push(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tokens::{Piece, Told};
+    use super::*;
+    use hopcost_data::datasets::DATASETS;
+
+    fn table(dataset: &str, name: &str) -> (&'static dyn Dataset, usize, Table) {
+        let dataset = *DATASETS.iter().find(|known| known.name() == dataset).unwrap();
+        let tables = dataset.tables(10);
+        let index = tables.iter().position(|table| table.name == name).unwrap();
+        (dataset, index, tables[index].clone())
+    }
+
+    #[test]
+    fn tables_are_clustered_by_their_key_and_ordered_by_bytes() {
+        let (.., table) = table("tran_stats", "tran_stats");
+        let create = create(&table, table.name);
+        assert!(create.contains("[tran_begin] datetime2(6) NOT NULL"), "{create}");
+        assert!(create.contains("varchar(100) COLLATE Latin1_General_BIN2 NULL"), "{create}");
+        assert!(create.ends_with("PRIMARY KEY CLUSTERED ([tran_begin]))"), "{create}");
+    }
+
+    #[test]
+    fn a_table_in_memory_has_a_hash_index_and_a_compiled_procedure() {
+        let (.., table) = table("big_table_im", "big_table_im");
+        assert!(is_in_memory(&table));
+        let create = create_in_memory(&table);
+        assert!(create.contains("HASH (") && create.contains("BUCKET_COUNT = 524288"), "{create}");
+        assert!(create_procedure(&table).contains("NATIVE_COMPILATION"));
+    }
+
+    #[test]
+    fn rows_are_read_as_an_answer_would_be() {
+        let (dataset, index, table) = table("tran_stats", "tran_stats");
+        let mut rows = Rows::new(&table, [9, 4, 0, 0, 0]);
+        (0..3).for_each(|row| rows.row(dataset, index, row));
+        let mut seen: Vec<Vec<Option<String>>> = Vec::new();
+        let message = rows.end().to_vec();
+        Told::default()
+            .take(&message, &mut |piece| {
+                match (piece, seen.last_mut()) {
+                    (Piece::Row, _) => seen.push(Vec::new()),
+                    (Piece::Value(value), Some(row)) => row.push(value.words()),
+                    _ => {}
+                }
+                Ok(())
+            })
+            .unwrap();
+        let lengths: Vec<usize> = seen.iter().map(Vec::len).collect();
+        assert_eq!(lengths, [table.columns.len(); 3]);
+        assert_eq!(seen[0].last().unwrap().as_ref().unwrap().len(), 100, "it is padded");
+        rows.clear();
+        rows.row(dataset, index, 0);
+        assert!(message.starts_with(&rows.message));
+    }
+}

@@ -1,0 +1,52 @@
+//! Each byte that a session sends to SQL Server: it must not change unnoticed.
+
+use std::fmt::Write as _;
+
+use hopcost_core::{Audit, Seat};
+use hopcost_testkit::transcript::transcript;
+
+use super::standin::StandIn;
+use super::tests::{open_for, seat};
+use hopcost_data::workloads::WORKLOADS;
+
+const ASKED: [(&str, &str); 3] =
+    [("insert_test", "single_row_commit"), ("big_table_im", "bulk_load"), ("nothing", "null_call")];
+
+#[test]
+fn a_session_sends_sql_server_what_it_always_sent() {
+    let mut all = String::new();
+    for asked in ASKED {
+        trace(&mut all, asked, "", seat());
+    }
+    for (how, audit) in
+        [("off", Audit::Off), ("statements", Audit::Statements), ("trace", Audit::Trace)]
+    {
+        trace(&mut all, ASKED[0], how, Seat { audit: Some(audit), ..seat() });
+    }
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../../../../fixtures/goldens");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!("sent-to-sqlserver", all));
+}
+
+fn trace(all: &mut String, asked: (&str, &str), how: &str, seat: Seat) {
+    let server = StandIn::start();
+    let _ = writeln!(all, "# {} {how}", asked.1);
+    let instance = open_for(asked, &server.url("me"), true, false).unwrap();
+    let before = server.state().sent.len();
+    let mut session = instance.session(seat).unwrap();
+    session.begin_window();
+    let workload = WORKLOADS.iter().find(|workload| workload.info().name == asked.1).unwrap();
+    let shape = hopcost_core::Shape { rows: 1, sliced: true };
+    let stream = hopcost_core::Stream { number: 0, of: 1, seed: 7 };
+    let mut requests = workload.requests(shape, stream);
+    for _ in 0..2 {
+        session.execute(&requests.next()).unwrap();
+    }
+    session.counted();
+    drop(session);
+    let sent = server.state().sent.values().nth(before).cloned().unwrap_or_default();
+    let _ = writeln!(all, "{}", transcript(&sent));
+    instance.close().unwrap();
+}

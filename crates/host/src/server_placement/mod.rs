@@ -1,0 +1,177 @@
+//! Where a running database really is: its processes, the CPUs that they may use and were on last, and
+//! its memory by node.
+//!
+//! Method: a server is found among the processes of this host as `occupancy` finds it, and what is said
+//! of its processes is read from `/proc`. One that is asked for by its address is asked through SQL who
+//! it is, and is believed to be here only where the process that serves us, and the one it descends
+//! from, are here by number, kind and hour of birth (`sameness`): other hosts have equal numbers.
+//! Nothing is changed, neither there nor here.
+//!
+//! Limits: it is one moment. The memory of another user's process is shown to root alone. Memory that is
+//! shared counts once, as the process shows it that has touched most of it; what no single process has
+//! touched is in no account.
+
+mod ground;
+mod instance;
+mod memory;
+mod postgresql;
+mod sameness;
+mod told;
+
+use std::collections::BTreeSet;
+
+use hopcost_core::{
+    CallError, Code, Console, Host, Known, Located, Machine, Reason, TargetError, Whereabouts,
+};
+use hopcost_sys::{Root, standing};
+
+use crate::occupancy::servers::{Found, KINDS, Kind};
+use ground::{Ground, Part};
+use instance::Instance;
+use sameness::Sameness;
+use told::Told;
+
+/// The version of the description that [`find`] makes.
+pub const WHEREABOUTS_VERSION: u32 = 1;
+
+/// What is asked for.
+#[derive(Debug)]
+pub enum Asked {
+    /// A process, and the server that it belongs to.
+    Process(u32),
+    /// All servers of a kind on this host.
+    Kind(&'static Kind),
+}
+
+/// Reads what is asked for: a process's number, or the name of a kind of server.
+pub fn read(target: &str) -> Result<Asked, Reason> {
+    if !target.is_empty() && target.bytes().all(|byte| byte.is_ascii_digit()) {
+        let pid = target.parse().ok().filter(|pid| *pid > 0).map(Asked::Process);
+        return pid.ok_or_else(|| {
+            Code::BadValue.because(format!("'{target}' is the number of no process"))
+        });
+    }
+    KINDS.iter().find(|kind| kind.is_called(target)).map(Asked::Kind).ok_or_else(|| {
+        let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        Code::UnknownName.because(format!(
+            "'{target}' is no kind of server that hopcost knows; known: {}; or give a process's \
+             number, or postgres://user@host/database",
+            known.join(", ")
+        ))
+    })
+}
+
+/// Finds it, and says where it is.
+pub fn find(root: &Root, machine: &Machine, asked: &Asked) -> Result<Whereabouts, Reason> {
+    let ground = Ground::look(root, machine)?;
+    let servers = match asked {
+        Asked::Process(pid) => vec![by_number(&ground, *pid)?],
+        Asked::Kind(kind) => all_of(&ground, kind)?,
+    };
+    Ok(Whereabouts { version: WHEREABOUTS_VERSION, host: machine.host.clone(), servers })
+}
+
+/// The server that is connected to, wherever it is.
+pub fn connected(
+    root: &Root,
+    machine: &Machine,
+    console: &mut dyn Console,
+) -> Result<Whereabouts, TargetError> {
+    let failed = |error: CallError| TargetError::Failed(error.to_string());
+    let told = Told::ask(console).map_err(failed)?;
+    // The process that serves us is there as long as the connection is.
+    let ground = Ground::look(root, machine).map_err(TargetError::NotHere)?;
+    let sameness = Sameness::of(&ground, &told);
+    let server = match sameness.server {
+        Some(found) => {
+            let here = located(&ground, found, Some(&told));
+            told.completes(here, sameness.because)
+        }
+        None => told.alone(machine, sameness.is_here, &sameness.because),
+    };
+    let servers = vec![server];
+    Ok(Whereabouts { version: WHEREABOUTS_VERSION, host: machine.host.clone(), servers })
+}
+
+/// The server that a process belongs to, or the process alone.
+fn by_number(ground: &Ground<'_>, pid: u32) -> Result<Located, Reason> {
+    if ground.all.get(pid).is_none() {
+        return Err(Code::NotApplicable
+            .because(format!("there is no process {pid} here{}", ground.hidden())));
+    }
+    match ground.servers.iter().find(|found| found.processes.contains(&pid)) {
+        Some(found) => Ok(located(ground, found, None)),
+        None => Ok(alone(ground, pid)),
+    }
+}
+
+/// All servers of a kind.
+fn all_of(ground: &Ground<'_>, kind: &Kind) -> Result<Vec<Located>, Reason> {
+    let found = ground.servers.iter().filter(|found| found.kind.name == kind.name);
+    let servers: Vec<Located> = found.map(|found| located(ground, found, None)).collect();
+    if servers.is_empty() {
+        return Err(Code::NotApplicable.because(format!(
+            "no {} server runs here{}",
+            kind.name,
+            ground.hidden()
+        )));
+    }
+    Ok(servers)
+}
+
+/// A server on this host.
+fn located(ground: &Ground<'_>, found: &Found, told: Option<&Told>) -> Located {
+    let parts = if postgresql::is_it(found) {
+        postgresql::parts(ground, found, told)
+    } else {
+        found.processes.iter().map(|pid| Part::named(ground.name(*pid), *pid)).collect()
+    };
+    let instance = Instance::of(ground, found);
+    let (processes, shared) = ground.stand(parts, found.pid());
+    Located {
+        name: found.kind.name.to_owned(),
+        version: found.version(ground.root),
+        pid: Known::Is(found.pid()),
+        data_directory: instance.data_directory,
+        ports: instance.ports,
+        sockets: instance.sockets,
+        began_s: standing::began_s(ground.root, &standing::of_process(found.pid())),
+        host: this_host(ground.machine),
+        processes,
+        shared,
+    }
+}
+
+/// A process that is no server.
+fn alone(ground: &Ground<'_>, pid: u32) -> Located {
+    let name = ground.name(pid);
+    let doors = instance::doors(ground, &BTreeSet::from([pid]));
+    let (processes, shared) = ground.stand(vec![Part::named(name.clone(), pid)], pid);
+    let missing =
+        || Known::missing(Code::NotApplicable, "it is no database server that hopcost knows");
+    Located {
+        name: name.ok().unwrap_or_else(|| "a process".to_owned()),
+        version: missing(),
+        pid: Known::Is(pid),
+        data_directory: missing(),
+        ports: doors.as_ref().map(|doors| doors.ports.clone()),
+        sockets: doors.map(|doors| doors.paths),
+        began_s: standing::began_s(ground.root, &standing::of_process(pid)),
+        host: this_host(ground.machine),
+        processes,
+        shared,
+    }
+}
+
+fn this_host(machine: &Machine) -> Host {
+    Host {
+        name: machine.host.clone(),
+        known_by: machine.host.get().map(|_| "this host's own name"),
+        address: Known::missing(Code::NotAsked, "the server was not connected to"),
+        is_here: Known::Is(true),
+        because: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! What a load may take of a host where others are at work: `--allow-load[=cpus:0-7,mem:8G]`.
+//!
+//! Method: the bounds narrow the machine that everything is planned on, so that nothing is placed
+//! outside: CPUs that are not allowed are not usable, and memory that is not allowed is not granted.
+//! Whoever runs the plan first pins itself to the CPUs, so that its other threads inherit them, and
+//! lets a [`Guardian`](hopcost_drive::load_monitor::Guardian) watch what it really holds.
+//!
+//! Limits: the bounds are kept by us, and not enforced by the kernel. Disks and networks have none.
+
+use hopcost_core::{CpuSet, Known, Limit, Machine};
+
+use crate::overrides;
+
+/// What was allowed, as it was written: what is left out has its default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// CPUs; all that are usable where none are named.
+    pub cpus: Option<CpuSet>,
+    /// Bytes of memory; half of what is available where none are named.
+    pub memory_bytes: Option<u64>,
+}
+
+/// What that is on a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The CPUs that may be worked on.
+    pub cpus: CpuSet,
+    /// The memory that may be taken.
+    pub memory_bytes: u64,
+}
+
+/// Memory that a load has to leave on a host with so much of it, of which so much is available: a
+/// twentieth of all, or half of what is left already where that is less.
+pub fn floor_bytes(total: u64, available: u64) -> u64 {
+    (total / 20).min(available / 2)
+}
+
+/// Reads `cpus:0-3,8,mem:8G`, either alone, or nothing; or says what is wrong with it.
+pub fn read(text: &str) -> Result<Allowance, String> {
+    let mut allowance = Allowance::default();
+    for (key, value) in parts(text)? {
+        let taken = match key {
+            "cpus" => allowance.cpus.replace(cpus(&value)?).is_some(),
+            "mem" => {
+                let bytes =
+                    overrides::bytes(&value).map_err(|wrong| format!("mem:{value}: {wrong}"));
+                allowance.memory_bytes.replace(bytes?).is_some()
+            }
+            key => return Err(format!("there is no '{key}'; known: cpus, mem")),
+        };
+        if taken {
+            return Err(format!("'{key}' stands twice"));
+        }
+    }
+    Ok(allowance)
+}
+
+/// `KEY:VALUE` by `KEY:VALUE`. A value may hold commas itself: a part without a key goes on with it.
+fn parts(text: &str) -> Result<Vec<(&str, String)>, String> {
+    let mut parts: Vec<(&str, String)> = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        match (part.split_once(':'), parts.last_mut()) {
+            (Some((key, value)), _) => parts.push((key.trim(), value.trim().to_owned())),
+            (None, Some(("cpus", value))) => {
+                value.push(',');
+                value.push_str(part);
+            }
+            (None, _) => return Err(format!("'{part}' is no KEY:VALUE; write cpus:0-7,mem:8G")),
+        }
+    }
+    Ok(parts)
+}
+
+fn cpus(value: &str) -> Result<CpuSet, String> {
+    let cpus = CpuSet::parse_list(value).map_err(|error| format!("cpus:{value}: {error}"))?;
+    if cpus.is_empty() { Err("cpus: names no CPU; write cpus:0-7".into()) } else { Ok(cpus) }
+}
+
+impl Allowance {
+    /// All that a load may take where nobody else is at work.
+    pub fn everything() -> Self {
+        Self { cpus: None, memory_bytes: Some(u64::MAX) }
+    }
+
+    /// What it is on a machine, or why that machine cannot give it. More memory than there is to take
+    /// is no error: it is a bound, and what is available bounds as well.
+    pub fn on(&self, machine: &Machine) -> Result<Bounds, String> {
+        let usable = &machine.limits.cpus;
+        let cpus = self.cpus.clone().unwrap_or_else(|| usable.clone());
+        let absent = cpus.difference(usable);
+        if !absent.is_empty() {
+            return Err(format!("cpus:{cpus}: CPU {absent} cannot be used; {usable} can"));
+        }
+        let available = machine.available_bytes();
+        let total = machine.nodes.iter().filter_map(|node| node.total_bytes.get()).sum();
+        let most = available - floor_bytes(total, available);
+        let memory_bytes = self.memory_bytes.unwrap_or(available / 2).min(most);
+        Ok(Bounds { cpus, memory_bytes })
+    }
+}
+
+impl Bounds {
+    /// The machine as if it had nothing else to give.
+    pub fn narrow(&self, machine: &Machine) -> Machine {
+        let mut machine = machine.clone();
+        let limits = &mut machine.limits;
+        limits.cpus = limits.cpus.intersection(&self.cpus);
+        let used = limits.memory_used_bytes.get().copied().unwrap_or(0);
+        let allowed = used.saturating_add(self.memory_bytes);
+        let granted = limits.memory_bytes.get().copied().and_then(Limit::at);
+        limits.memory_used_bytes = Known::Is(used);
+        limits.memory_bytes = Known::Is(Limit::At(granted.map_or(allowed, |b| b.min(allowed))));
+        for cpu in &mut machine.cpus {
+            cpu.usable &= self.cpus.contains(cpu.id);
+        }
+        machine.measure_ladder();
+        machine
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopcost_core::CpuId;
+    use hopcost_sys::{Root, topology};
+
+    use super::*;
+
+    fn allowance(cpus: Option<&str>, memory_bytes: Option<u64>) -> Allowance {
+        Allowance { cpus: cpus.map(|list| CpuSet::parse_list(list).unwrap()), memory_bytes }
+    }
+
+    #[test]
+    fn reads_what_is_promised() {
+        for (text, expected) in [
+            ("", allowance(None, None)),
+            ("cpus:0-7,mem:8G", allowance(Some("0-7"), Some(8 << 30))),
+            ("mem:512M", allowance(None, Some(512 << 20))),
+            ("cpus:0-3,8,10-11,mem:1G", allowance(Some("0-3,8,10-11"), Some(1 << 30))),
+            (" mem:1G , cpus:2, 4 ", allowance(Some("2,4"), Some(1 << 30))),
+        ] {
+            assert_eq!(read(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for (text, said) in [
+            ("0-7", "'0-7' is no KEY:VALUE; write cpus:0-7,mem:8G"),
+            ("mem:8G,0-7", "'0-7' is no KEY:VALUE"),
+            ("cpu:0-7", "there is no 'cpu'; known: cpus, mem"),
+            ("cpus:7-0", "cpus:7-0: '7-0' in '7-0' is not a number or a range"),
+            ("cpus:", "cpus: names no CPU"),
+            ("mem:8X", "mem:8X: 'X' is no unit"),
+            ("mem:12", "mem:12: 1M is the least"),
+            ("cpus:1,mem:1G,cpus:2", "'cpus' stands twice"),
+        ] {
+            assert!(read(text).unwrap_err().starts_with(said), "{text}: {:?}", read(text));
+        }
+    }
+
+    /// Four CPUs on two nodes of 8 GiB, half of each free.
+    fn machine() -> Machine {
+        let mut text = String::from("hopcost machine recording, version 1\n");
+        let mut file = |path: &str, content: &str| {
+            text.push_str(&["> ", path, "\n", content, "\n"].concat());
+        };
+        file("sys/devices/system/cpu/online", "0-3");
+        for cpu in 0..4 {
+            file(&format!("sys/devices/system/cpu/cpu{cpu}/topology/core_id"), &cpu.to_string());
+        }
+        for node in 0..2 {
+            let dir = format!("sys/devices/system/node/node{node}");
+            file(&format!("{dir}/cpulist"), &format!("{}-{}", 2 * node, 2 * node + 1));
+            file(
+                &format!("{dir}/meminfo"),
+                &format!("Node {node} MemTotal: 8388608 kB\nNode {node} MemFree: 4194304 kB"),
+            );
+        }
+        topology::read(&Root::from_text(&text).unwrap())
+    }
+
+    #[test]
+    fn what_is_not_said_is_all_cpus_and_half_of_the_memory() {
+        let bounds = Allowance::default().on(&machine()).unwrap();
+        assert_eq!(bounds, Bounds { cpus: machine().limits.cpus, memory_bytes: 4 << 30 });
+        // Of 16 GiB a twentieth is left to the host.
+        let most = (8 << 30) - (16 << 30) / 20;
+        for more in [allowance(None, Some(64 << 30)), Allowance::everything()] {
+            assert_eq!(more.on(&machine()).unwrap().memory_bytes, most);
+        }
+        assert_eq!(floor_bytes(16 << 30, 1 << 20), 1 << 19);
+        let wrong = allowance(Some("2-5"), None).on(&machine()).unwrap_err();
+        assert_eq!(wrong, "cpus:2-5: CPU 4-5 cannot be used; 0-3 can");
+    }
+
+    #[test]
+    fn a_narrowed_machine_has_nothing_else_to_give() {
+        let bounds = allowance(Some("2-3"), Some(1 << 30)).on(&machine()).unwrap();
+        let narrow = bounds.narrow(&machine());
+        assert_eq!(narrow.limits.cpus, bounds.cpus);
+        assert_eq!(narrow.available_bytes(), 1 << 30);
+        assert!(!narrow.cpu(CpuId(0)).unwrap().usable && narrow.cpu(CpuId(2)).unwrap().usable);
+        let rows: Vec<u32> = narrow.nodes_with_cpus().map(|node| node.id.0).collect();
+        assert_eq!(rows, [1]);
+        // Emulated nodes stand on what is left.
+        let of_nodes = |nodes| hopcost_core::Emulation { nodes, ..Default::default() };
+        assert_eq!(narrow.emulated(&of_nodes(2)).unwrap().available_bytes(), 1 << 30);
+        assert!(narrow.emulated(&of_nodes(3)).is_err());
+        // To narrow twice is to narrow once.
+        assert_eq!(bounds.narrow(&narrow).available_bytes(), 1 << 30);
+    }
+}

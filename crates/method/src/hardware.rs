@@ -1,0 +1,286 @@
+//! Experiments on the hardware alone: what their probes would do here, and what they found.
+//!
+//! They have no second arm, so they end measured: the headline is the farthest place, by distance
+//! class, of the first thing measured; every other figure stands in the probes' own reports.
+
+use std::time::Duration;
+
+use hopcost_core::{
+    CellResult, Code, Effort, Experiment, ExperimentResult, Headline, Known, Locality, NodeId,
+    Outcome, Probe, ProbeReport, Proved, Reason, Site, Verdict,
+};
+use serde::{Serialize, Serializer};
+
+/// How much time a probe gets.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// Its preparation included, unless its least rounds take longer.
+    pub budget: Duration,
+    /// At most, until the machine is at speed (a processor was seen to need 1.6 s).
+    pub warm_up: Duration,
+}
+
+impl Timing {
+    /// What an effort allows.
+    pub fn of(effort: Effort) -> Self {
+        let (budget, warm_up) = match effort {
+            Effort::Quick => (6, 500),
+            Effort::Normal => (20, 2000),
+            Effort::Full => (90, 2000),
+        };
+        Self { budget: Duration::from_secs(budget), warm_up: Duration::from_millis(warm_up) }
+    }
+
+    /// The same for each of several probes that share a budget, if there is one.
+    pub fn shared(effort: Effort, budget_s: Option<f64>, probes: usize) -> Self {
+        let timing = Self::of(effort);
+        let share = budget_s.map(|seconds| Duration::from_secs_f64(seconds / probes.max(1) as f64));
+        Self { budget: share.unwrap_or(timing.budget), ..timing }
+    }
+}
+
+/// What one probe would do.
+#[derive(Clone, Debug, Serialize)]
+pub struct Step {
+    /// The probe.
+    pub probe: &'static str,
+    /// How many cells it would measure.
+    pub cells: usize,
+    /// How many cells it would leave out, by reason.
+    #[serde(serialize_with = "with_codes")]
+    pub left_out: Vec<(Reason, usize)>,
+    /// Seconds that it would probably take.
+    pub seconds: f64,
+    /// Bytes that it would place, by node.
+    pub memory: Vec<(NodeId, u64)>,
+}
+
+/// The reason's words, how often, and its code.
+fn with_codes<S: Serializer>(all: &[(Reason, usize)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer
+        .collect_seq(all.iter().map(|(reason, times)| (reason.as_str(), times, reason.code())))
+}
+
+/// What these probes would do on this site, in this order, within the budget or, without one, in the time of their
+/// effort.
+/// Nothing is touched.
+pub fn plan(probes: &[&dyn Probe], site: &Site<'_>, budget_s: Option<f64>) -> Vec<Step> {
+    let timing = Timing::shared(site.effort, budget_s, probes.len());
+    probes.iter().map(|probe| step(*probe, site, timing)).collect()
+}
+
+fn step(probe: &dyn Probe, site: &Site<'_>, timing: Timing) -> Step {
+    let cells = probe.cells(site);
+    let mut left_out: Vec<(Reason, usize)> = Vec::new();
+    for reason in cells.iter().filter_map(|cell| cell.cpus.reason()) {
+        match left_out.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, times)) => *times += 1,
+            None => left_out.push((reason.clone(), 1)),
+        }
+    }
+    let memory = probe.memory_needed(site).into_iter();
+    let memory = memory.map(|(node, regions)| (node, regions.iter().sum())).collect();
+    Step {
+        probe: probe.name(),
+        cells: cells.iter().filter(|cell| cell.is_ready()).count(),
+        left_out,
+        seconds: timing.budget.as_secs_f64(),
+        memory,
+    }
+}
+
+/// What the reports amount to.
+pub fn conclude(
+    experiment: &Experiment,
+    reports: &[ProbeReport],
+    emulated: bool,
+) -> ExperimentResult {
+    let cells = || reports.iter().flat_map(|report| &report.cells);
+    let void = cells().find_map(|cell| match &cell.outcome {
+        Outcome::Void(reason) => Some(reason.clone()),
+        _ => None,
+    });
+    let estimate =
+        reports.first().map_or(Known::missing(Code::NotMeasured, "no probe ran"), headline);
+    let (verdict, reason) = match (void, &estimate) {
+        (Some(reason), _) => (Verdict::Refused, reason),
+        (None, Known::Is(_)) => {
+            (Verdict::Measured, Code::Concluded.because("there is nothing to compare it with"))
+        }
+        (None, Known::Missing(reason)) if reason.code() == Code::OthersAtWork => {
+            (Verdict::Disturbed, reason.clone())
+        }
+        (None, Known::Missing(reason)) => (Verdict::NotApplicable, reason.clone()),
+    };
+    ExperimentResult {
+        version: 1,
+        experiment: experiment.name.clone(),
+        question: experiment.question.clone(),
+        target: Known::missing(Code::NotApplicable, "it looks at the hardware alone"),
+        verdict,
+        reason,
+        estimate,
+        proof: proof(cells()).into_iter().collect(),
+        emulated,
+        planted: planted(reports).filter(|_| emulated),
+        details: None,
+        against: None,
+        seconds: reports.iter().map(|report| report.seconds).sum(),
+    }
+}
+
+/// The share of the time of all windows in which anything was planted that this really took, as counted;
+/// none where nothing was.
+fn planted(reports: &[ProbeReport]) -> Option<f64> {
+    let cells = reports.iter().flat_map(|report| &report.cells);
+    let counted = |counter: &str| -> f64 {
+        cells.clone().filter_map(|result| result.counters.get(counter)).sum::<u64>() as f64
+    };
+    let (planted, window) = (counted("planted_ns"), counted("window_ns"));
+    (window > 0.0).then_some(planted / window)
+}
+
+/// The farthest place of the report's first series.
+fn headline(report: &ProbeReport) -> Known<Headline> {
+    let first = report.cells.first().map(|result| &result.cell.series);
+    let measured = report.cells.iter().filter(|result| Some(&result.cell.series) == first);
+    let measured = measured.filter_map(|result| Some((&result.cell, *result.estimate()?)));
+    // By distance and not by figure: the slowest of many equals is the unluckiest.
+    let measured: Vec<_> = measured.collect();
+    let farthest = measured.into_iter().rev().max_by_key(|(cell, _)| cell.class.get().copied());
+    let Some((cell, estimate)) = farthest else {
+        let reasons = report.cells.iter().filter_map(|result| match &result.outcome {
+            Outcome::Missing(reason) => Some(reason.clone()),
+            _ => None,
+        });
+        // What could be measured later comes before what this machine does not have.
+        let reason = reasons.min_by_key(|reason| reason.code() != Code::OthersAtWork);
+        return Known::Missing(
+            reason.unwrap_or_else(|| Code::NotMeasured.because("nothing was measured")),
+        );
+    };
+    let of = format!("{}, {} → {}", cell.series, cell.row, cell.column);
+    Known::Is(Headline { of, unit: cell.unit, estimate })
+}
+
+/// The worst placement of all, where any was proved.
+fn proof<'a>(cells: impl Iterator<Item = &'a CellResult>) -> Option<Proved> {
+    let localities = cells
+        .filter_map(|result| result.proof.get())
+        .flatten()
+        .filter_map(|proof| proof.memory.get())
+        .flatten();
+    let found = localities.map(Locality::share_in_place).min_by(f64::total_cmp)?;
+    Some(Proved { claim: "pages on the node asked for".into(), least: Locality::REQUIRED, found })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use hopcost_core::{Cell, DistanceClass, Estimate, Place, Spread, Subject, Unit};
+
+    use super::*;
+
+    fn experiment() -> Experiment {
+        Experiment {
+            name: "x".into(),
+            question: "How far?".into(),
+            subject: Subject::Hardware { probes: vec!["p".into()] },
+            beside: Vec::new(),
+            survey: None,
+        }
+    }
+
+    fn cell(column: u32, outcome: Outcome) -> CellResult {
+        let class = if column == 0 { DistanceClass::SameNode } else { DistanceClass::OtherSocket };
+        let cell = Cell {
+            series: "reads".into(),
+            row: Place::Node(NodeId(0)),
+            column: Place::Node(NodeId(column)),
+            class: Known::Is(class),
+            unit: Unit::Nanoseconds,
+            cpus: Known::Is(Vec::new()),
+        };
+        CellResult {
+            cell,
+            outcome,
+            proof: Known::missing(Code::NotMeasured, "a test"),
+            dropped: BTreeMap::new(),
+            counters: BTreeMap::new(),
+        }
+    }
+
+    fn measured(point: f64) -> Outcome {
+        let estimate =
+            Estimate { point, low: point, high: point, level: 0.95, n: 6, n_effective: 6.0 };
+        let spread = Spread { min: point, p5: point, median: point, p95: point, max: point };
+        Outcome::Measured { estimate, spread }
+    }
+
+    fn report(cells: Vec<CellResult>) -> ProbeReport {
+        ProbeReport {
+            probe: "p".into(),
+            question: "?".into(),
+            effort: Effort::Quick,
+            seed: 1,
+            rounds: 6,
+            seconds: 2.0,
+            interrupted: false,
+            cells,
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_farthest_place_makes_the_headline() {
+        // The second remote place is slower and no farther: it does not win by that.
+        let cells = [80.0, 140.0, 150.0].map(measured).into_iter().zip(0..);
+        let cells = cells.map(|(outcome, column)| cell(column, outcome)).collect();
+        let result = conclude(&experiment(), &[report(cells)], false);
+        assert_eq!(result.verdict, Verdict::Measured);
+        let headline = result.estimate.get().unwrap();
+        assert_eq!(headline.of, "reads, node 0 → node 1");
+        assert!((headline.estimate.point - 140.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_was_planted_is_what_was_counted() {
+        let counted = |planted: u64, window: u64| {
+            let mut result = cell(0, measured(80.0));
+            result.counters = [("planted_ns".into(), planted), ("window_ns".into(), window)].into();
+            result
+        };
+        let reports = [report(vec![counted(20, 100), counted(40, 100), cell(1, measured(90.0))])];
+        let result = conclude(&experiment(), &reports, true);
+        assert!(result.emulated && (result.planted.unwrap() - 0.3).abs() < 1e-12);
+        assert_eq!(
+            conclude(&experiment(), &[report(vec![cell(0, measured(8.0))])], true).planted,
+            None
+        );
+    }
+
+    #[test]
+    fn probes_share_a_budget_evenly_and_have_their_effort_s_without_one() {
+        let of = |budget_s, probes| Timing::shared(Effort::Quick, budget_s, probes).budget;
+        assert_eq!(of(Some(3.0), 2).as_millis(), 1500);
+        assert_eq!(of(None, 2), Timing::of(Effort::Quick).budget);
+    }
+
+    #[test]
+    fn one_void_figure_refuses_the_whole() {
+        let cells = vec![
+            cell(0, measured(80.0)),
+            cell(1, Outcome::Void(Code::NotMeasured.because("moved"))),
+        ];
+        let result = conclude(&experiment(), &[report(cells)], false);
+        assert_eq!((result.verdict, result.reason.as_str()), (Verdict::Refused, "moved"));
+    }
+
+    #[test]
+    fn nothing_measured_is_not_applicable_for_its_reason() {
+        let cells = vec![cell(0, Outcome::Missing(Code::NotMeasured.because("no memory")))];
+        let result = conclude(&experiment(), &[report(cells)], false);
+        assert_eq!((result.verdict, result.reason.as_str()), (Verdict::NotApplicable, "no memory"));
+    }
+}

@@ -1,0 +1,21 @@
+//! What is measured, in which order, and what it means.
+//!
+//! RULE: pure. The same input gives the same plan and the same verdict on any machine. What names an
+//! experiment's file may use is told to it.
+
+pub mod against;
+pub mod between;
+pub mod bounds;
+pub mod emulation;
+pub mod experiment;
+pub mod fail_if;
+pub mod hardware;
+pub mod judge;
+pub mod mix;
+pub mod overrides;
+pub mod pace;
+pub mod plan;
+pub mod schedule;
+pub mod survey;
+
+pub use experiment::{FileError, Vocabulary, read as read_experiment};

@@ -1,0 +1,255 @@
+//! How long everything is to take: from what was wished for, and from what a pilot found.
+
+use hopcost_core::Effort;
+use hopcost_stats::blocks_needed;
+
+use crate::plan::Plan;
+use crate::schedule::Pace;
+
+/// What the user wishes, where it differs from what the effort means.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wishes {
+    /// How much time and detail.
+    pub effort: Effort,
+    /// Seconds for everything.
+    pub budget_s: Option<f64>,
+    /// Seconds of a window.
+    pub window_s: Option<f64>,
+    /// Seconds at its begin that are not counted.
+    pub guard_s: Option<f64>,
+    /// Fresh units.
+    pub units: Option<u64>,
+    /// Half of the interval that is narrow enough.
+    pub half_width: Option<f64>,
+    /// A cost within this is no difference.
+    pub margin: Option<f64>,
+    /// The seed of every coin.
+    pub seed: u64,
+}
+
+impl Wishes {
+    /// Nothing beyond what an effort means.
+    pub fn of(effort: Effort, seed: u64) -> Self {
+        Self {
+            effort,
+            budget_s: None,
+            window_s: None,
+            guard_s: None,
+            units: None,
+            half_width: None,
+            margin: None,
+            seed,
+        }
+    }
+
+    /// As stores keep them within a run's identity, for ever: a baseline is found again by these letters. They
+    /// are those of the first version, and a new wish is only written where there is one.
+    pub fn written(&self) -> String {
+        let Self { effort, budget_s, window_s, guard_s, units, half_width, margin, seed } = self;
+        let effort = match effort {
+            Effort::Quick => "Quick",
+            Effort::Normal => "Normal",
+            Effort::Full => "Full",
+        };
+        format!(
+            "Wishes {{ effort: {effort}, budget_s: {budget_s:?}, window_s: {window_s:?}, \
+             guard_s: {guard_s:?}, units: {units:?}, half_width: {half_width:?}, margin: {margin:?}, \
+             seed: {seed} }}"
+        )
+    }
+}
+
+/// What an effort means.
+pub struct Means {
+    budget_s: f64,
+    /// Seconds of the pilot; a quick run has none.
+    pub pilot_s: f64,
+    /// Seconds of the longest window that a pilot may choose.
+    pub longest_window_s: f64,
+    half_width: f64,
+    search_units: u64,
+    long_s: Option<f64>,
+}
+
+impl Means {
+    /// What this one means.
+    pub const fn of(effort: Effort) -> Self {
+        match effort {
+            Effort::Quick => Self {
+                budget_s: 40.0,
+                pilot_s: 0.0,
+                longest_window_s: 0.2,
+                half_width: 0.03,
+                search_units: 3,
+                long_s: None,
+            },
+            Effort::Normal => Self {
+                budget_s: 240.0,
+                pilot_s: 8.0,
+                longest_window_s: 2.0,
+                half_width: 0.01,
+                search_units: 4,
+                long_s: Some(4.0),
+            },
+            Effort::Full => Self {
+                budget_s: 1200.0,
+                pilot_s: 40.0,
+                longest_window_s: 8.0,
+                half_width: 0.007,
+                search_units: 6,
+                long_s: Some(60.0),
+            },
+        }
+    }
+}
+
+/// Seconds that a run may take.
+pub fn budget_s(wishes: &Wishes) -> f64 {
+    wishes.budget_s.unwrap_or(Means::of(wishes.effort).budget_s)
+}
+
+/// Seconds of measuring below which a quick run decides nothing: its search, and eight units.
+pub fn least_s(plan: &Plan, find_worst: bool) -> f64 {
+    let window_s = QUICK_WINDOW_S + QUICK_GUARD_S + AROUND_S;
+    let blocks = Blocks::of(plan, find_worst, window_s);
+    let search_units = Means::of(Effort::Quick).search_units as f64;
+    search_units * blocks.search_s + LEAST_UNITS as f64 * blocks.unit_s
+}
+
+/// Seconds of a window of a quick run.
+pub const QUICK_WINDOW_S: f64 = 0.2;
+/// Seconds at its begin that are not counted.
+pub const QUICK_GUARD_S: f64 = 0.05;
+/// Seconds of a window that go by around it: threads wake, placement is read back.
+pub const AROUND_S: f64 = 0.01;
+const MARGIN: f64 = 0.03;
+/// A standard deviation takes more calls than a mean.
+const LONGER_FOR_SPREAD: f64 = 3.0;
+/// The looks need as many.
+const LEAST_UNITS: u64 = 8;
+const PLACEBO_EVERY: u64 = 4;
+
+/// What a pilot found.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// Seconds of a window.
+    pub window_s: f64,
+    /// Seconds at its begin that are not counted.
+    pub guard_s: f64,
+    /// The standard deviation of windows that long, as a share; unknown without a pilot.
+    pub deviation: Option<f64>,
+}
+
+/// What is to be known of the calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Calls {
+    /// Is a window cut by time, not by whole calls?
+    pub are_sliced: bool,
+    /// Is the spread of response times asked for?
+    pub ask_for_spread: bool,
+}
+
+impl Pace {
+    /// The pace of a run. The second is what is said up front: that the budget will not do.
+    pub fn of(
+        found: Found,
+        plan: &Plan,
+        find_worst: bool,
+        wishes: &Wishes,
+        calls: Calls,
+    ) -> (Self, Option<String>) {
+        let means = Means::of(wishes.effort);
+        let longer = if calls.ask_for_spread { LONGER_FOR_SPREAD } else { 1.0 };
+        let window_s = wishes.window_s.unwrap_or(longer * found.window_s);
+        let guard_s = wishes.guard_s.unwrap_or(found.guard_s);
+        let budget_s = budget_s(wishes);
+        let half_width = wishes.half_width.unwrap_or(means.half_width);
+        let blocks = Blocks::of(plan, find_worst, window_s + guard_s + AROUND_S);
+        let search_s = blocks.search_s * means.search_units as f64;
+        let long_s = means.long_s.filter(|_| wishes.units.is_none() && calls.are_sliced);
+        let left_s = budget_s - search_s - long_s.map_or(0.0, |long_s| 4.0 * (long_s + guard_s));
+        let affordable = (left_s / blocks.unit_s) as u64;
+        let most_units = wishes.units.unwrap_or(affordable).max(LEAST_UNITS);
+        // A law takes the looks at all of its numbers of streams, and what is lost to disturbances is made up for.
+        let limit_s = if plan.is_of_law() && wishes.budget_s.is_none() {
+            budget_s.max(search_s + 2.0 * LEAST_UNITS as f64 * blocks.unit_s)
+        } else {
+            budget_s
+        };
+        let pace = Self {
+            window_s,
+            guard_s,
+            search_units: if blocks.search_s > 0.0 { means.search_units } else { 0 },
+            most_units,
+            placebo_every: if plan.is_score() { u64::MAX } else { PLACEBO_EVERY },
+            long_s,
+            // A number of units that was asked for is measured, however long it takes.
+            budget_s: wishes.units.is_none().then_some(limit_s),
+            half_width,
+            margin: wishes.margin.unwrap_or(MARGIN),
+            seed: wishes.seed,
+        };
+        let warning = found.deviation.and_then(|deviation| {
+            let of_unit = deviation / (plan.bindings.len() as f64).sqrt();
+            let needed = blocks_needed(of_unit, half_width) as u64;
+            (needed > most_units && wishes.units.is_none()).then(|| {
+                let minutes = (search_s + needed as f64 * blocks.unit_s) / 60.0;
+                format!(
+                    "the pilot was so noisy that ±{:.1} % takes some {needed} units of blocks, more than \
+                     the {most_units} that the budget holds: --budget {:.0}m would do",
+                    100.0 * half_width,
+                    minutes.ceil()
+                )
+            })
+        });
+        (pace, warning)
+    }
+}
+
+/// What blocks take.
+struct Blocks {
+    /// Seconds of one unit of the search; 0 where nothing is searched.
+    search_s: f64,
+    /// Seconds of one fresh unit, with its share of placebo blocks.
+    unit_s: f64,
+}
+
+impl Blocks {
+    fn of(plan: &Plan, find_worst: bool, window_s: f64) -> Self {
+        let points = plan.points.len();
+        let searched = find_worst && points > 1;
+        let reported = if searched { 1 } else { points };
+        let blocks = |points: usize| (points * plan.bindings.len()) as f64;
+        Self {
+            search_s: if searched { 4.0 * window_s * blocks(points) } else { 0.0 },
+            unit_s: 4.0 * window_s * (blocks(reported) + 1.0 / PLACEBO_EVERY as f64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Recorded from stores of before: whatever becomes of the names here, these are how baselines are found.
+    #[test]
+    fn wishes_are_written_as_in_stores_of_before() {
+        let recorded = "Wishes { effort: Normal, budget_s: None, window_s: None, guard_s: None, \
+                        units: None, half_width: None, margin: None, seed: 1 }";
+        assert_eq!(Wishes::of(Effort::Normal, 1).written(), recorded);
+        let all = Wishes {
+            effort: Effort::Quick,
+            budget_s: Some(1.0),
+            window_s: Some(0.1),
+            guard_s: Some(0.02),
+            units: Some(8),
+            half_width: Some(1e-7),
+            margin: Some(0.03),
+            seed: u64::MAX,
+        };
+        let recorded = "Wishes { effort: Quick, budget_s: Some(1.0), window_s: Some(0.1), \
+                        guard_s: Some(0.02), units: Some(8), half_width: Some(1e-7), \
+                        margin: Some(0.03), seed: 18446744073709551615 }";
+        assert_eq!(all.written(), recorded);
+    }
+}

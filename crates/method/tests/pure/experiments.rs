@@ -1,0 +1,112 @@
+//! The experiments of `experiments/`, right and wrong.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use hopcost_core::{Metric, Spot, Subject};
+use hopcost_method::{Vocabulary, read_experiment};
+
+const KNOWN: Vocabulary<'_> = Vocabulary {
+    targets: &["sqlite", "null"],
+    datasets: &["tran_stats"],
+    workloads: &["reporting_p1", "reporting_p2", "null_call"],
+    probes: &["latency", "bandwidth", "cores", "switch", "log"],
+    published: &["shea-2012-remote-memory", "shea-2012-latency", "shea-2012-bandwidth"],
+};
+
+/// The experiment files of a directory, by name.
+fn files(dir: &str) -> Vec<(String, String)> {
+    let dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments")).join(dir);
+    let paths = dir.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let is_file = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "toml");
+    let mut files: Vec<(String, String)> = paths
+        .filter(is_file)
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_comparison_keeps_the_order_of_its_levels() {
+    let (name, text) = files("").into_iter().find(|(name, _)| name == "remote-memory").unwrap();
+    let experiment = read_experiment(&name, &text, &KNOWN).unwrap();
+    let Subject::Database(comparison) = experiment.subject else { panic!() };
+    let levels: Vec<_> =
+        comparison.levels.iter().map(|l| (l.name.as_str(), l.data, l.workers)).collect();
+    let (a, b) = (Some(Spot::Node('A')), Some(Spot::Node('B')));
+    assert_eq!(levels, [("local", a, a), ("remote", a, b)]);
+    assert_eq!(comparison.streams, [1, 2, 4, 8, 16, 32, 64]);
+    assert!(comparison.find_worst);
+    assert_eq!(comparison.claims[1].metric, Metric::RemoteLookups);
+    assert!((comparison.claims[1].least - 0.98).abs() < 1e-12);
+}
+
+#[test]
+fn a_wrong_word_is_found_where_it_stands_and_not_where_its_letters_do() {
+    let files = files("invalid");
+    let (name, text) = files.iter().find(|(name, _)| name == "claim-at-misspelt-level").unwrap();
+    let error = read_experiment(name, text, &KNOWN).unwrap_err();
+    let (line, before) = text
+        .lines()
+        .enumerate()
+        .find_map(|(n, line)| {
+            Some((
+                n + 1,
+                line.split_once("memory = remot\"")?.0.chars().count() + "memory = ".len(),
+            ))
+        })
+        .unwrap();
+    assert_eq!((error.line, error.column), (line, before + 1), "{error}");
+    // Where a text is written otherwise than it reads, its begin is told, and no wrong place.
+    let escaped = text.replace("when memory = remot", "when \\u006demory = remot");
+    let error = read_experiment(name, &escaped, &KNOWN).unwrap_err();
+    assert_eq!((error.line, error.column), (line, 3), "{error}");
+}
+
+/// A file is wrong in what it is named after: a name that this test's vocabulary lacks is no answer.
+#[test]
+fn a_wrong_experiment_is_wrong_in_what_its_name_says() {
+    let unknown = [
+        ("there is no data set", "dataset"),
+        ("there is no workload", "workload"),
+        ("there is no target", "target"),
+        ("there is no probe", "probe"),
+        ("there is no published", "published"),
+        ("there is no metric", "claim"),
+    ];
+    for (name, text) in files("invalid") {
+        let error = read_experiment(&name, &text, &KNOWN).unwrap_err();
+        for (words, part) in unknown {
+            let about_another = error.message.starts_with(words) && !name.contains(part);
+            assert!(!about_another, "{name}.toml: {error}");
+        }
+    }
+}
+
+#[test]
+fn one_is_no_plural() {
+    let files = files("invalid");
+    let message = |name: &str, from: &str, to: &str| {
+        let (name, text) = files.iter().find(|(known, _)| known == name).unwrap();
+        assert!(text.contains(from), "{text}");
+        read_experiment(name, &text.replace(from, to), &KNOWN).unwrap_err().message
+    };
+    assert_eq!(message("streams-twice", "[1, 2, 2", "[1, 1, 2"), "1 stream twice");
+    let law = message("law-of-two-numbers", "streams = [", "streams = [1]\n# [");
+    assert_eq!(law, "1 number of streams");
+}
+
+/// What each wrong file is answered with. A stranger has to be able to act on it.
+#[test]
+fn wrong_experiments_are_answered_as_agreed() {
+    let mut answers = String::new();
+    for (name, text) in files("invalid") {
+        let error = read_experiment(&name, &text, &KNOWN).unwrap_err();
+        let _ = writeln!(answers, "{name}.toml:{error}\n");
+    }
+    insta::assert_snapshot!("invalid", answers);
+}

@@ -1,0 +1,521 @@
+//! From kept blocks to verdicts: each is reached by what deserves it, and refused for its cause.
+
+use std::collections::BTreeMap;
+
+use hopcost_core::{
+    Binding, BlockRecord, Claim, Code, Comparison, CpuId, Disturbance, Experiment,
+    ExperimentResult, Histogram, Known, Level, Load, Lookups, Metric, NodeId, Observation, Phase,
+    Response, Scale, Subject, Trial, Verdict, Window, gauge,
+};
+use hopcost_method::judge::{Case, Circumstances, conclude};
+use hopcost_method::plan::{Boundary, Placement, Plan, Point};
+use hopcost_method::schedule::{Pace, Schedule};
+
+const CALL_NS: u64 = 2_000_000;
+
+/// A run in the making: two nodes, one stream, remote against local.
+struct Run {
+    comparison: Comparison,
+    plan: Plan,
+    pace: Pace,
+    circumstances: Circumstances,
+}
+
+fn run() -> Run {
+    let placement = |home, at| Placement {
+        home: Some(NodeId(home)),
+        workers: vec![CpuId(at)],
+        at: Some(NodeId(at)),
+        ..Placement::default()
+    };
+    let binding = |a, b| Binding {
+        nodes: BTreeMap::from([('A', NodeId(a)), ('B', NodeId(b))]),
+        ..Binding::default()
+    };
+    let claim = |metric, level: &str| Claim { metric, least: 0.98, level: level.into() };
+    Run {
+        comparison: Comparison {
+            target: None,
+            dataset: "d".into(),
+            scale: Scale { quick: 1, full: 1 },
+            workload: "w".into(),
+            factor: "memory".into(),
+            levels: Vec::new(),
+            streams: vec![1],
+            load: Load::default(),
+            response: Response::CallsPerSecond,
+            find_worst: false,
+            spread: false,
+            find_scaling: false,
+            claims: vec![
+                claim(Metric::LocalLookups, "local"),
+                claim(Metric::RemoteLookups, "remote"),
+            ],
+        },
+        plan: Plan {
+            bindings: vec![binding(0, 1), binding(1, 0)],
+            placements: vec![
+                vec![placement(0, 0), placement(0, 1)],
+                vec![placement(1, 1), placement(1, 0)],
+            ],
+            levels: vec!["local".into(), "remote".into()],
+            points: vec![Point { streams: 1, level: 1 }],
+            left_out: Vec::new(),
+            boundaries: Vec::new(),
+        },
+        pace: Pace {
+            window_s: 0.2,
+            guard_s: 0.05,
+            search_units: 0,
+            most_units: 10,
+            placebo_every: 2,
+            long_s: None,
+            budget_s: None,
+            half_width: 0.001,
+            margin: 0.03,
+            seed: 1,
+        },
+        circumstances: Circumstances {
+            target: "t:".into(),
+            in_process: true,
+            harness_ns_per_call: 50.0,
+            calls_per_query: 1,
+            ..Circumstances::default()
+        },
+    }
+}
+
+fn calls(ns: u64) -> Histogram {
+    let mut latency = Histogram::default();
+    for _ in 0..100 {
+        latency.record(ns);
+    }
+    latency
+}
+
+/// One window: a hundred calls of 2 ms, all looked up at the data's node.
+fn window(trial: &Trial, tested: bool, cost: f64) -> Window {
+    let here = NodeId(trial.binding as u32);
+    let counts = BTreeMap::from([(here, 1000)]);
+    let jitter = 1.0 + 2e-3 * (trial.number as f64 * 2.3).sin() * if tested { 1.0 } else { -1.0 };
+    Window {
+        tested,
+        seconds: 0.2,
+        calls: 100,
+        rate: 500.0 * jitter * if tested && trial.level > 0 { 1.0 - cost } else { 1.0 },
+        lookups: Some(Lookups { acquisitions: counts.clone(), distinct_pages: counts }),
+        planted: if tested && trial.level > 0 { cost } else { 0.0 },
+        ..Window::default()
+    }
+}
+
+impl Run {
+    fn ends(&self, cost: f64, change: impl Fn(&Trial, &mut Window)) -> ExperimentResult {
+        let schedule = Schedule::new(&self.plan, &self.pace, self.comparison.find_worst);
+        let mut blocks = Vec::new();
+        while let Some(trial) = schedule.next(&blocks, 0.0) {
+            let windows = trial.arms().into_iter().map(|tested| {
+                let mut window = window(&trial, tested, cost);
+                change(&trial, &mut window);
+                // One call after the other, unless the change made calls of its own.
+                if window.latency.count() == 0 {
+                    window.latency = calls((1e9 / window.rate) as u64);
+                }
+                let calls = f64::from(trial.streams) * window.calls as f64;
+                window.streams_s = calls / window.rate;
+                window
+            });
+            let windows = windows.collect();
+            blocks.push(BlockRecord {
+                trial,
+                windows,
+                placement: Known::missing(Code::NotMeasured, "a test"),
+            });
+        }
+        self.judge(&blocks)
+    }
+
+    fn judge(&self, blocks: &[BlockRecord]) -> ExperimentResult {
+        let experiment = Experiment {
+            name: "x".into(),
+            question: "What?".into(),
+            subject: Subject::Database(self.comparison.clone()),
+            beside: Vec::new(),
+            survey: None,
+        };
+        conclude(&Case {
+            experiment: &experiment,
+            comparison: &self.comparison,
+            plan: &self.plan,
+            pace: &self.pace,
+            blocks,
+            circumstances: &self.circumstances,
+        })
+    }
+}
+
+/// Without more ado.
+fn as_it_is(_: &Trial, _: &mut Window) {}
+
+#[track_caller]
+fn refused(result: &ExperimentResult, code: Code, words: &str) {
+    let ending = (result.verdict, result.reason.code());
+    assert_eq!(ending, (Verdict::Refused, code), "{}", result.reason);
+    assert!(result.reason.as_str().contains(words), "{}", result.reason);
+}
+
+#[test]
+fn a_cost_is_found_with_its_proof() {
+    let result = run().ends(0.1, as_it_is);
+    assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
+    let cost = result.estimate.get().unwrap().estimate;
+    assert!(cost.low < 0.1 && 0.1 < cost.high && cost.high - cost.low < 0.02, "{cost:?}");
+    assert_eq!(result.proof.len(), 4);
+    assert!(result.proof.iter().all(hopcost_core::Proved::holds));
+    assert_eq!(result.planted, None, "nothing was emulated");
+    let details = result.details.unwrap();
+    assert_eq!(details.arms.len(), 2);
+    assert_eq!(details.arms[0].acquisitions, Some([details.arms[0].windows * 1000, 0]));
+    assert_eq!(details.arms[1].acquisitions, Some([0, details.arms[1].windows * 1000]));
+}
+
+#[test]
+fn each_look_is_told_with_its_time_and_the_last_is_the_result() {
+    let mut run = run();
+    run.circumstances.seconds = 30.0;
+    let at = |trial: &Trial, window: &mut Window| window.begin_s = trial.number as f64;
+    let result = run.ends(0.1, at);
+    let looks = &result.details.unwrap().points[0].looks;
+    assert_eq!(looks.iter().map(|look| look.cost.n).collect::<Vec<_>>(), [8, 10]);
+    assert_eq!(looks[1].cost, result.estimate.get().unwrap().estimate);
+    // A block a second: two bindings a unit, and a placebo block after every second unit, the last too.
+    for (look, after_s) in looks.iter().zip([24.0, 29.0]) {
+        assert!((look.after_s - after_s).abs() < 1e-9, "{looks:?}");
+    }
+}
+
+#[test]
+fn what_was_planted_is_told_as_the_cost_that_it_is() {
+    let mut run = run();
+    run.circumstances.emulated = true;
+    let result = run.ends(0.1, as_it_is);
+    assert!(result.emulated);
+    assert!((result.planted.unwrap() - 0.1).abs() < 1e-9);
+}
+
+#[test]
+fn nothing_is_equivalent() {
+    let result = run().ends(0.0, as_it_is);
+    let ending = (result.verdict, result.reason.code());
+    assert_eq!(ending, (Verdict::Equivalent, Code::Concluded), "{}", result.reason);
+}
+
+#[test]
+fn what_scatters_too_much_is_inconclusive() {
+    let noisy = |trial: &Trial, window: &mut Window| {
+        if window.tested {
+            window.rate *= 1.0 + 0.3 * (trial.unit as f64 * 1.7).sin();
+        }
+    };
+    let result = run().ends(0.0, noisy);
+    let ending = (result.verdict, result.reason.code());
+    assert_eq!(ending, (Verdict::Inconclusive, Code::IntervalTooWide), "{}", result.reason);
+}
+
+#[test]
+fn a_budget_too_small_for_a_look_is_inconclusive_and_says_so() {
+    let mut run = run();
+    for (budget_s, verdict, code) in [
+        (Some(1.0), Verdict::Inconclusive, Code::TooFewBlocks),
+        (None, Verdict::Disturbed, Code::OthersAtWork),
+    ] {
+        run.pace.budget_s = budget_s;
+        let result = run.judge(&[]);
+        assert_eq!((result.verdict, result.reason.code()), (verdict, code), "{}", result.reason);
+    }
+}
+
+#[test]
+fn a_worker_or_page_out_of_place_refuses_the_run() {
+    let moved = |trial: &Trial, window: &mut Window| {
+        if trial.number == 3 {
+            window.objection = Some(Code::Misplaced.because("a worker of CPU 0 was seen on CPU 1"));
+        }
+    };
+    refused(&run().ends(0.1, moved), Code::Misplaced, "seen on CPU 1");
+}
+
+#[test]
+fn lookups_from_the_wrong_node_refuse_the_run() {
+    let leaking = |trial: &Trial, window: &mut Window| {
+        // In one of the two bindings alone, and in few of its lookups.
+        if trial.binding == 1 && !window.tested {
+            let lookups = window.lookups.as_mut().unwrap();
+            lookups.acquisitions.insert(NodeId(0), 50);
+        }
+    };
+    refused(
+        &run().ends(0.1, leaking),
+        Code::ClaimUnmet,
+        "local_lookups at local, acquisitions: 95.2 %",
+    );
+}
+
+#[test]
+fn a_target_that_cannot_tell_proves_nothing() {
+    refused(
+        &run().ends(0.1, |_, window| window.lookups = None),
+        Code::ClaimUnverified,
+        "nothing is proved",
+    );
+}
+
+#[test]
+fn wrong_answers_refuse_the_run() {
+    let wrong = |trial: &Trial, window: &mut Window| {
+        if trial.number == 0 {
+            window.errors = 20;
+            window.first_error = Some("599 rows instead of 600".into());
+        }
+    };
+    refused(&run().ends(0.1, wrong), Code::WrongAnswers, "the first: 599 rows instead of 600");
+}
+
+#[test]
+fn a_changed_plan_refuses_the_run() {
+    let mut run = run();
+    run.circumstances.plans = vec!["SCAN a".into()];
+    run.circumstances.plans_after = vec!["SEARCH a".into()];
+    refused(&run.ends(0.1, as_it_is), Code::PlanChanged, "changed the way");
+}
+
+#[test]
+fn a_harness_that_costs_too_much_refuses_the_run() {
+    let mut run = run();
+    run.circumstances.harness_ns_per_call = 0.06 * CALL_NS as f64;
+    refused(&run.ends(0.1, as_it_is), Code::OverheadTooHigh, "the harness's own");
+    run.circumstances.in_process = false;
+    assert_eq!(run.ends(0.1, as_it_is).verdict, Verdict::Cost);
+}
+
+#[test]
+fn time_that_is_missing_is_found_by_littles_law() {
+    // A fifth of each window went by without any call.
+    let lossy = |_: &Trial, window: &mut Window| {
+        window.latency = calls(CALL_NS);
+        window.rate *= 0.8;
+    };
+    refused(&run().ends(0.1, lossy), Code::LittlesLaw, "Little's law");
+}
+
+#[test]
+fn a_placebo_that_works_refuses_the_run() {
+    let biased = |trial: &Trial, window: &mut Window| {
+        if trial.phase == Phase::Placebo && window.tested {
+            window.rate *= 0.95;
+        }
+    };
+    refused(&run().ends(0.1, biased), Code::SelfCheckFailed, "favours an arm");
+}
+
+#[test]
+fn an_effect_that_fades_refuses_the_run() {
+    let fading = |trial: &Trial, window: &mut Window| {
+        if window.tested && trial.unit >= 5 {
+            window.rate *= 1.05;
+        }
+    };
+    refused(&run().ends(0.1, fading), Code::HalvesDisagree, "changed on the way");
+}
+
+#[test]
+fn disturbed_blocks_are_dropped_whole_and_counted() {
+    let stolen = |trial: &Trial, window: &mut Window| {
+        if trial.phase == Phase::Fresh && trial.unit.is_multiple_of(3) && window.tested {
+            window.disturbed = Some(Disturbance::Stolen);
+            window.rate *= 0.5;
+        }
+    };
+    let result = run().ends(0.1, stolen);
+    assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
+    assert!((result.estimate.get().unwrap().estimate.point - 0.1).abs() < 0.01);
+    assert!(result.details.unwrap().dropped[&Disturbance::Stolen] > 4);
+}
+
+/// Search blocks, a disturbed one and the long one show other figures than those that count.
+#[test]
+fn the_table_of_levels_is_of_the_windows_that_the_verdict_is_of() {
+    let mut run = run();
+    run.comparison.find_worst = true;
+    run.plan.points = [1, 2].map(|streams| Point { streams, level: 1 }).to_vec();
+    run.pace.search_units = 4;
+    run.pace.long_s = Some(1.0);
+    let of_others = |trial: &Trial, window: &mut Window| {
+        let is_disturbed = trial.phase == Phase::Fresh && trial.number % 8 == 3;
+        if is_disturbed {
+            window.disturbed = Some(Disturbance::Stolen);
+        }
+        if is_disturbed || trial.phase != Phase::Fresh {
+            window.rate *= 0.5;
+        }
+        let busy = if trial.phase == Phase::Fresh && !is_disturbed { 1.0 } else { 9.0 };
+        let metric = gauge::CPU_USER_MS.name.into();
+        window.observations = vec![Observation { metric, of: "workers".into(), value: busy }];
+        // Two streams lose more: theirs is the point that is reported.
+        if trial.streams == 2 && trial.level > 0 && window.tested {
+            window.rate *= 0.9;
+        }
+        window.latency = calls((f64::from(trial.streams) * 1e9 / window.rate) as u64);
+    };
+    let result = run.ends(0.1, of_others);
+    assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
+    let details = result.details.unwrap();
+    assert!(details.dropped[&Disturbance::Stolen] > 0 && details.blocks["long"] == 1);
+    let of_two: Vec<_> = details.arms.iter().filter(|arm| arm.streams == 2).collect();
+    let [baseline, tested] = &of_two[..] else { panic!("{of_two:?}") };
+    for (arm, rate) in [(baseline, 500.0), (tested, 405.0)] {
+        assert!((arm.response / rate - 1.0).abs() < 0.01, "{arm:?}");
+        let [mean, .., p99] = arm.latency_ms.unwrap();
+        assert!((mean * rate / 2000.0 - 1.0).abs() < 0.01, "{arm:?}");
+        assert!(p99 < 1.1 * 2000.0 / rate, "{arm:?}");
+        assert!((arm.observed[0].value - 1.0).abs() < 1e-9, "{arm:?}");
+        // Two windows of each arm in a block, two bindings.
+        assert_eq!(arm.windows, 4 * result.estimate.get().unwrap().estimate.n, "{arm:?}");
+        assert_eq!(arm.calls, 100 * arm.windows);
+    }
+    // What was only searched has nothing but the search's windows.
+    let searched = details.arms.iter().filter(|arm| arm.streams == 1);
+    assert!(searched.map(|arm| arm.windows).eq([16, 16]), "{:?}", details.arms);
+}
+
+/// Nothing counts: then the table says what there was.
+#[test]
+fn where_all_was_disturbed_the_table_of_levels_is_of_what_there_was() {
+    let stolen = |_: &Trial, window: &mut Window| window.disturbed = Some(Disturbance::Stolen);
+    let result = run().ends(0.1, stolen);
+    assert_eq!(result.verdict, Verdict::Disturbed, "{}", result.reason);
+    assert_eq!(result.reason.code(), Code::OthersAtWork);
+    assert!(result.details.unwrap().arms.iter().all(|arm| arm.windows > 0));
+}
+
+/// The same as a score: one level, compared with itself at 1 and 2 streams.
+fn score() -> Run {
+    let mut run = run();
+    run.comparison.levels = vec![Level { name: "whole".into(), ..Level::default() }];
+    run.comparison.claims =
+        vec![Claim { metric: Metric::RightAnswers, least: 1.0, level: "whole".into() }];
+    run.plan.levels = vec!["whole".into()];
+    run.plan.placements.iter_mut().for_each(|levels| levels.truncate(1));
+    run.plan.points = [1, 2].map(|streams| Point { streams, level: 0 }).to_vec();
+    run.pace.placebo_every = u64::MAX;
+    run
+}
+
+/// Each stream makes this share of its 500 calls a second, one after the other.
+fn scales(trial: &Trial, window: &mut Window, share: f64) {
+    window.rate *= share * f64::from(trial.streams);
+    window.latency = calls((f64::from(trial.streams) * 1e9 / window.rate) as u64);
+}
+
+#[test]
+fn a_score_is_the_best_throughput_with_its_spread() {
+    let result = score().ends(0.0, |trial, window| scales(trial, window, 0.75));
+    assert_eq!(result.verdict, Verdict::Measured, "{}", result.reason);
+    let headline = result.estimate.get().unwrap();
+    assert!((headline.estimate.point - 750.0).abs() < 1.0, "{headline:?}");
+    assert!(headline.estimate.low <= 750.0 && 750.0 <= headline.estimate.high, "{headline:?}");
+    assert_eq!(headline.of, "calls at 2 streams");
+    assert!(result.proof[0].holds() && result.proof.len() == 1);
+    // Both crews are the level.
+    let arms = result.details.unwrap().arms;
+    assert_eq!(arms.iter().map(|arm| arm.windows).collect::<Vec<_>>(), [80, 80]);
+}
+
+#[test]
+fn a_score_whose_two_crews_differ_is_refused() {
+    let result = score().ends(0.0, |trial, window| {
+        scales(trial, window, if window.tested { 0.9 } else { 1.0 });
+    });
+    refused(&result, Code::SelfCheckFailed, "two equal crews differ");
+}
+
+/// The same, asked how it grows from 1 to 12 streams on eight cores.
+fn scaling() -> Run {
+    let mut run = score();
+    run.comparison.find_scaling = true;
+    run.plan.points = [1, 2, 4, 6, 8, 12].map(|streams| Point { streams, level: 0 }).to_vec();
+    run.plan.boundaries = vec![vec![Boundary { streams: 8, of: "cores".into() }]];
+    run
+}
+
+/// Blocks differ: without any error nothing weighs more than anything else.
+fn restless(trial: &Trial) -> f64 {
+    1.0 + 3e-3 * (trial.number as f64 * 1.7).sin()
+}
+
+#[test]
+fn a_law_that_was_planted_is_found_with_where_it_turns_down() {
+    let by_law = |trial: &Trial| {
+        let others = f64::from(trial.streams) - 1.0;
+        1.0 / (1.0 + 0.05 * others + 0.02 * f64::from(trial.streams) * others)
+    };
+    let result = scaling().ends(0.0, |trial, window| {
+        scales(trial, window, by_law(trial) * restless(trial));
+    });
+    assert_eq!(result.verdict, Verdict::Measured, "{}", result.reason);
+    let law = result.details.unwrap().scaling[0].law.clone().ok().unwrap();
+    let [lambda, sigma, kappa, peak] =
+        [law.lambda, law.sigma, law.kappa, law.peak.clone().ok().unwrap()];
+    for (found, planted) in [(lambda, 500.0), (sigma, 0.05), (kappa, 0.02), (peak, 6.892)] {
+        let near = (found.point - planted).abs() < 0.05 * planted;
+        assert!(near && found.low < found.high, "{found:?} instead of {planted}");
+    }
+    assert_eq!(result.reason.as_str(), law.to_string());
+}
+
+#[test]
+fn a_curve_that_ends_with_the_cores_has_no_place_where_it_turns_down() {
+    let full = |trial: &Trial| f64::from(trial.streams.min(8)) / f64::from(trial.streams);
+    let result = scaling().ends(0.0, |trial, window| {
+        scales(trial, window, full(trial) * restless(trial));
+    });
+    assert_eq!(result.verdict, Verdict::Measured, "{}", result.reason);
+    let words = "not told, because the curve bends at 8 streams, where the cores end";
+    assert!(result.reason.as_str().contains(words), "{}", result.reason);
+}
+
+#[test]
+fn of_two_levels_each_has_its_law_beside_the_comparison() {
+    let mut run = run();
+    run.comparison.find_scaling = true;
+    run.plan.points = [1, 2, 3, 4, 6, 8].map(|streams| Point { streams, level: 1 }).to_vec();
+    let result = run.ends(0.1, |trial, window| scales(trial, window, restless(trial)));
+    assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
+    let found: Vec<(String, f64)> = result
+        .details
+        .unwrap()
+        .scaling
+        .into_iter()
+        .map(|of| (of.level, of.law.ok().unwrap().lambda.point))
+        .collect();
+    let [(local, one), (remote, other)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!([local, remote], ["local", "remote"]);
+    assert!((one - 500.0).abs() < 5.0 && (other - 450.0).abs() < 5.0, "{found:?}");
+}
+
+#[test]
+fn what_a_target_proves_is_a_claim_like_any_other() {
+    let mut run = run();
+    run.comparison.claims =
+        vec![Claim { metric: Metric::LogWriterInPlace, least: 0.99, level: "remote".into() }];
+    let proves = |held: u64| {
+        move |_: &Trial, window: &mut Window| {
+            window.proved = BTreeMap::from([(Metric::LogWriterInPlace, [held, 100])]);
+        }
+    };
+    let result = run.ends(0.1, proves(100));
+    assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
+    assert!(result.proof[0].holds() && result.proof.len() == 1);
+    refused(&run.ends(0.1, proves(98)), Code::ClaimUnmet, "98.0 %, where 99 % were asked for");
+    refused(&run.ends(0.1, as_it_is), Code::ClaimUnverified, "cannot tell log_writer_in_place");
+}
