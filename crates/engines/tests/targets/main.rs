@@ -2,6 +2,7 @@
 //! not ours, and clear words when something breaks.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
+mod counts;
 mod hashtable;
 mod mariadb;
 mod mariadb_rest;

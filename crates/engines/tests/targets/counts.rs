@@ -1,0 +1,67 @@
+//! What is counted around a window, by sessions and by the whole database: the same as ever.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use hopcost_core::{
+    Counted, Home, Instance, Metric, Policy, Requests, Seat, Session, Setup, Stream,
+};
+use hopcost_testkit::named::{dataset, home, open, seat, shared_setup, workload};
+
+const STREAMS: u32 = 2;
+
+/// Engine, data, what is asked, and how large the data is.
+const ASKED: [(&str, &str, &str, u64); 3] = [
+    ("hashtable", "big_table_im", "memory_inserts", 40_000),
+    ("sqlite", "tran_stats", "reporting_p1", 20_000),
+    ("sqlite", "big_table_im", "memory_insert", 1_000),
+];
+
+#[test]
+fn the_same_is_counted_around_a_window() {
+    let mut text = String::new();
+    for (target, data, name, rows) in ASKED {
+        let is_placed = target == "sqlite" && data == "tran_stats";
+        let place = Home { policy: is_placed.then_some(Policy::Bind), ..home().into() };
+        let setup = shared_setup(dataset(data), workload(name), rows, "");
+        let setup = Setup { homes: vec![place], ..setup };
+        let instance = open(target, &setup).unwrap();
+        let seat = |stream| Seat { home: Some(place), stream, worker: None, ..seat() };
+        let client = |number| {
+            let stream = Stream { number, of: STREAMS, seed: 7 };
+            let requests = setup.workload.requests(setup.shape, stream);
+            (instance.session(seat(number)).unwrap(), requests)
+        };
+        let mut clients: Vec<_> = (0..STREAMS).map(client).collect();
+        for window in 1..=2 {
+            let counted = window_of(&*instance, &mut clients);
+            let Counted { lookups, mut proved, .. } = counted;
+            // How much memory that is, is the kernel's business; whether it is in place, is not.
+            if let Some([held, of]) = proved.get_mut(&Metric::PagesInPlace) {
+                (*held, *of) = (u64::from(held == of), 1);
+            }
+            let _ = writeln!(text, "{target} {name}, window {window}: {proved:?} {lookups:?}");
+        }
+    }
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(PathBuf::from("../../../../fixtures/goldens"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!("counts-around-a-window", text));
+}
+
+type Client = (Box<dyn Session>, Box<dyn Requests>);
+
+/// A window as a worker pool goes through it: 20 calls of each client that do not count, and 50 that do.
+fn window_of(_instance: &dyn Instance, clients: &mut [Client]) -> Counted {
+    clients.iter_mut().for_each(|(session, _)| session.begin_window());
+    for (calls, counts) in [(20, false), (50, true)] {
+        for (session, requests) in &mut *clients {
+            if counts {
+                session.begin_counting();
+            }
+            (0..calls).for_each(|_| drop(session.execute(&requests.next()).unwrap()));
+        }
+    }
+    Counted::sum(clients.iter_mut().map(|(session, _)| session.counted()))
+}
