@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use hopcost_app::catalogue;
 use hopcost_core::{Comparison, Experiment, Known, Machine, Subject};
 use hopcost_engines::TARGETS;
+use hopcost_method::plan::Plan;
 use hopcost_sys::{Root, topology};
 
 use super::comparison::Prepared;
@@ -84,6 +85,8 @@ fn planned(
     let mut args = ExperimentArgs::quick(&experiment.name);
     args.target = Some(target.to_owned());
     args.emulate = emulate.map(ToOwned::to_owned);
+    // What the disk has to hold depends on what is there already.
+    args.cache_dir = Some("/nowhere".into());
     let prepared = match Prepared::new(experiment, comparison, machine, &args) {
         Ok(prepared) => prepared,
         Err(failure) => return (format!("{}: {failure}", failure.code), String::new()),
@@ -91,8 +94,13 @@ fn planned(
     match prepared.plan() {
         Ok(plan) => {
             let (memory, disk) = prepared.takes(&plan);
-            (serde_json::to_string(&plan).unwrap(), format!(" ({memory} bytes, {disk} of disk)"))
+            (written(&plan), format!(" ({memory} bytes, {disk} of disk)"))
         }
         Err(reason) => (format!("refused, {}: {reason}", reason.code()), String::new()),
     }
+}
+
+/// By sorted keys: in which order a plan has them is nobody's business.
+fn written(plan: &Plan) -> String {
+    serde_json::to_value(plan).unwrap().to_string()
 }
