@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::distance::DistanceClass;
 use crate::metric::Metric;
 use crate::probe::Effort;
-use crate::proof::PageSize;
+use crate::variant::{CopyChoice, SessionChoice};
 
 /// One experiment, as its file states it: names are known ones, but nothing is bound to a machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -104,12 +104,9 @@ pub struct Level {
     pub name: String,
     /// The data's memory.
     pub data: Option<Spot>,
-    /// Who decides on which node each page of it lies; none leaves it to the target.
-    pub policy: Option<Policy>,
-    /// Which of several copies of the data, or servers, where levels are to have different ones.
-    pub instance: Option<u32>,
-    /// On which pages the data lies; the target's choice where none says it.
-    pub pages: Option<PageSize>,
+    /// The copy of it.
+    #[serde(flatten, serialize_with = "CopyChoice::with_all_keys")]
+    pub copy: CopyChoice,
     /// The threads that work on requests.
     pub workers: Option<Spot>,
     /// The log writer.
@@ -122,8 +119,9 @@ pub struct Level {
     pub postmaster: Option<Spot>,
     /// Where parallel workers are pinned to once they run.
     pub parallel_workers: Option<Spot>,
-    /// What is written down of each statement.
-    pub audit: Option<Audit>,
+    /// What is set in sessions.
+    #[serde(flatten, serialize_with = "SessionChoice::with_all_keys")]
+    pub session: SessionChoice,
     /// May both threads of a core work? Else one of each; whatever there is where none says it.
     pub siblings: Option<bool>,
     /// How far apart the workers stand: half of them in one place, and half of them so far away.

@@ -32,6 +32,7 @@ mod published;
 mod result;
 mod scaling;
 mod target;
+mod variant;
 mod verdict;
 mod whereabouts;
 mod workload;
@@ -74,8 +75,11 @@ pub use result::{
 };
 pub use scaling::{Contention, ScalingLaw};
 pub use target::{
-    CallError, Counted, Home, Instance, Loading, Look, Lookups, Mail, Needs, Parallel, Remote,
-    Seat, Session, Setup, Spoken, Target, TargetError,
+    CallError, Counted, Instance, Loading, Look, Lookups, Mail, Needs, Remote, Session, Setup,
+    Spoken, Target, TargetError,
+};
+pub use variant::{
+    CopyChoice, DataPlacement, Parallel, SessionChoice, SessionPlacement, VariantSettings,
 };
 pub use verdict::Verdict;
 pub use whereabouts::{BytesByNode, Host, Located, SharedBytes, Standing, Threads, Whereabouts};

@@ -13,13 +13,14 @@ use crate::answer::Answer;
 use crate::code::Code;
 use crate::dataset::Dataset;
 use crate::emulation::Emulation;
-use crate::experiment::{Audit, Comparison, Policy};
-use crate::ids::{CpuId, CpuSet, NodeId};
+use crate::experiment::Comparison;
+use crate::ids::{CpuSet, NodeId};
 use crate::known::{Known, Reason};
 use crate::machine::Machine;
 use crate::metric::{Checks, Metric};
 use crate::observer::Reading;
-use crate::proof::{Locality, PageSize};
+use crate::proof::Locality;
+use crate::variant::{DataPlacement, SessionPlacement, VariantSettings};
 use crate::workload::{Request, Shape, Workload, WorkloadSpec};
 
 /// What a target is to bring up.
@@ -36,7 +37,7 @@ pub struct Setup<'a> {
     /// How large the data is.
     pub shape: Shape,
     /// Where data has to live: a copy of all of it in each of these places.
-    pub homes: Vec<Home>,
+    pub homes: Vec<DataPlacement>,
     /// Planted distance.
     pub emulation: Option<Emulation>,
     /// Where generated data is kept for the next run.
@@ -58,25 +59,6 @@ impl Setup<'_> {
     /// What is to be known of what will be asked.
     pub fn spec(&self) -> WorkloadSpec {
         self.workload.spec(self.shape)
-    }
-}
-
-/// A copy of the data: where, and by whose decision.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Home {
-    /// The node that all of it is on; none where it is on several, or anywhere.
-    pub node: Option<NodeId>,
-    /// Who decides on that; none leaves it to the target.
-    pub policy: Option<Policy>,
-    /// Copies with different numbers are different ones, wherever they are.
-    pub instance: u32,
-    /// The pages that it lies on; the target's choice, if none are named.
-    pub pages: Option<PageSize>,
-}
-
-impl From<NodeId> for Home {
-    fn from(node: NodeId) -> Self {
-        Self { node: Some(node), ..Self::default() }
     }
 }
 
@@ -113,38 +95,6 @@ pub struct Loading<'a> {
     pub what: &'a str,
     /// The share of it that is done.
     pub done: f64,
-}
-
-/// A query on which several processes work, where these are a database's own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parallel {
-    /// How many: the session's own, and the parallel workers that it asks for.
-    pub dop: u32,
-    /// The node of the process that starts the workers; anywhere, if none is named.
-    pub postmaster: Option<NodeId>,
-    /// The node that the workers are pinned to once they run.
-    pub workers: Option<NodeId>,
-}
-
-/// Where a session's thread stands, and which copy of the data it is to use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seat {
-    /// The copy of the data; none leaves it to the target.
-    pub home: Option<Home>,
-    /// The node of the thread, where it is on one.
-    pub at: Option<NodeId>,
-    /// The CPU on which a database that is another process is to work for it.
-    pub worker: Option<CpuId>,
-    /// The CPU of the log writer, where the experiment places one.
-    pub log_writer: Option<CpuId>,
-    /// Who works on its queries, where the experiment says it.
-    pub parallel: Option<Parallel>,
-    /// What is written down of its statements, where the experiment says it.
-    pub audit: Option<Audit>,
-    /// The stream's number.
-    pub stream: u32,
-    /// The seed of anything random.
-    pub seed: u64,
 }
 
 /// What a session looked up.
@@ -309,8 +259,23 @@ pub trait Instance: Sync {
     /// What it is, in the words and version numbers that a result needs.
     fn identity(&self) -> String;
 
-    /// A connection for the calling thread, which stands in this seat and stays there.
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError>;
+    /// A connection for the calling thread, for sessions of this variant.
+    fn session(
+        &self,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError>;
+
+    /// Once before each window: what the variant asks of the whole database is set up, which may take a while.
+    fn enter_variant(&self, _variant: &VariantSettings) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    /// Once after each window, before its sessions are asked what they counted: what the whole database
+    /// counted since it was entered.
+    fn leave_variant(&self, _variant: &VariantSettings) -> Counted {
+        Counted::default()
+    }
 
     /// Reads back where the data lies, home by home; missing where it cannot be told.
     fn prove(&self, look: Look) -> Known<Vec<Locality>>;
@@ -338,13 +303,20 @@ pub trait Instance: Sync {
     }
 }
 
+impl dyn Instance + '_ {
+    /// The session of a variant's first stream.
+    pub fn first_session(
+        &self,
+        variant: &VariantSettings,
+    ) -> Result<Box<dyn Session>, TargetError> {
+        self.session(variant, variant.of_stream(0, 0))
+    }
+}
+
 /// A connection. It belongs to the thread that asked for it.
 pub trait Session {
     /// One call, from its beginning to the last row of its answer.
     fn execute(&mut self, request: &Request) -> Result<Answer, CallError>;
-
-    /// Right before a window: what its level asks of the database is set up, which may take a while.
-    fn begin_window(&mut self) {}
 
     /// What was counted since the last reading.
     fn counted(&mut self) -> Counted;

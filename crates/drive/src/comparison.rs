@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use hopcost_core::{
     BlockRecord, Comparison, CpuId, CpuSet, Disturbance, Histogram, Instance, Known, Load,
     Locality, Look, Machine, Metric, Nature, Observation, Observer, Phase, Reading, Reason, Scope,
-    Seeming, Shape, TargetError, Trial, Watching, Window, Workload,
+    Seeming, Shape, TargetError, Trial, VariantSettings, Watching, Window, Workload,
 };
 use hopcost_sys::clock;
 use hopcost_sys::hotplug::Hotplug;
@@ -72,14 +72,8 @@ impl<'a> Bench<'a> {
         thread::scope(|scope| {
             let start = |(placement, workload): (&Placement, &&'a dyn Workload)| {
                 let muster = Muster {
-                    cpus: placement.workers.clone(),
+                    settings: placement.settings.clone(),
                     clients: placement.client.as_ref().map(|cpus| cpus.iter().collect()),
-                    at: placement.at,
-                    nodes: placement.nodes.clone(),
-                    home: placement.copy(),
-                    log_writer: placement.log_writer.as_ref().and_then(CpuSet::first),
-                    parallel: placement.parallel,
-                    audit: placement.audit,
                     streams: self.plan.most_streams(),
                 };
                 Crew::start(scope, self.work(*workload), &muster)
@@ -383,8 +377,8 @@ pub fn harness_ns_per_call(
     let unchecked = Unchecked(workload);
     let (load, planted) = (Load::default(), None);
     let work = Work { instance: null, workload: &unchecked, shape, load, planted, seed: 1 };
-    let cpus = placement.workers[..1].to_vec();
-    let muster = Muster { cpus, streams: 1, ..Muster::default() };
+    let settings = VariantSettings::on_cpus(placement.settings.workers[..1].to_vec());
+    let muster = Muster { settings, clients: None, streams: 1 };
     let ask = Ask {
         guard: Duration::from_millis(5),
         length: Duration::from_millis(50),

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use hopcost_core::{
     Answer, Binding, CallError, Code, Comparison, Counted, CpuId, CpuSet, Effort, Histogram,
-    Instance, Known, Load, Locality, Look, Open, Reason, Request, Requests, Response, Scale, Seat,
-    Session, Shape, Stream, TargetError, Workload, WorkloadInfo, WorkloadSpec,
+    Instance, Known, Load, Locality, Look, Open, Reason, Request, Requests, Response, Scale,
+    Session, SessionPlacement, Shape, Stream, TargetError, VariantSettings, Workload, WorkloadInfo,
+    WorkloadSpec,
 };
 use hopcost_drive::Silent;
 use hopcost_drive::comparison::Bench;
@@ -30,7 +31,11 @@ impl Instance for Sleepy {
         "sleepy".into()
     }
 
-    fn session(&self, _seat: Seat) -> Result<Box<dyn Session>, TargetError> {
+    fn session(
+        &self,
+        _variant: &VariantSettings,
+        _at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError> {
         Ok(Box::new(Nap { call: self.call, stall: self.stall, calls: 0 }))
     }
 
@@ -110,7 +115,8 @@ fn window(instance: &Sleepy, failing: bool, load: Load, streams: u32, length: Du
     let workload = Numbers { failing };
     let shape = Shape { rows: 1, sliced: false };
     let work = Work { instance, workload: &workload, shape, load, planted: None, seed: 1 };
-    let muster = Muster { cpus: vec![first_cpu()], streams, ..Muster::default() };
+    let muster =
+        Muster { settings: VariantSettings::on_cpus(vec![first_cpu()]), clients: None, streams };
     let ask = Ask {
         guard: Duration::from_millis(5),
         length,
@@ -243,7 +249,8 @@ fn a_cpu_that_is_not_there_is_told() {
         planted: None,
         seed: 1,
     };
-    let muster = Muster { cpus: vec![CpuId(4711)], streams: 1, ..Muster::default() };
+    let muster =
+        Muster { settings: VariantSettings::on_cpus(vec![CpuId(4711)]), clients: None, streams: 1 };
     let error =
         std::thread::scope(|scope| Crew::start(scope, work, &muster).err()).unwrap().to_string();
     assert!(error.contains("CPU 4711"), "{error}");
@@ -266,7 +273,8 @@ fn growing() -> (Comparison, Plan) {
         find_scaling: true,
         claims: Vec::new(),
     };
-    let placement = Placement { workers: vec![first_cpu()], ..Placement::default() };
+    let placement =
+        Placement { settings: VariantSettings::on_cpus(vec![first_cpu()]), ..Placement::default() };
     let plan = Plan {
         bindings: vec![Binding::default()],
         placements: vec![vec![placement]],

@@ -16,8 +16,8 @@ use std::thread::JoinHandle;
 
 use hopcost_core::{
     Answer, CallError, Code, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
-    Machine, Metric, Needs, NodeId, Reason, Request, Row, Seat, Session, Setup, Target,
-    TargetError,
+    Machine, Metric, Needs, NodeId, Reason, Request, Row, Session, SessionPlacement, Setup, Target,
+    TargetError, VariantSettings,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::kernels::commit_log::{CommitLog, Inserted, Sink};
@@ -71,8 +71,12 @@ impl Instance for Logs {
         "commitlog: a log writer of hopcost's own that flushes to memory; no database".to_owned()
     }
 
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
-        let cpu = log_writer_of(seat)?;
+    fn session(
+        &self,
+        variant: &VariantSettings,
+        _at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError> {
+        let cpu = log_writer_of(variant)?;
         let node = self.ground.cpu(cpu).and_then(|cpu| cpu.node.get().copied());
         let log = CommitLog::new(buffer(&self.ground, node)?, Sink::Memory);
         Ok(Box::new(Committer::start(Arc::new(log), cpu)?))

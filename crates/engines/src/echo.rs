@@ -15,7 +15,8 @@ use std::thread::JoinHandle;
 
 use hopcost_core::{
     Answer, CallError, Code, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
-    Metric, Needs, Reason, Request, Row, Seat, Session, Setup, Target, TargetError,
+    Metric, Needs, Reason, Request, Row, Session, SessionPlacement, Setup, Target, TargetError,
+    VariantSettings,
 };
 use hopcost_sys::affinity;
 
@@ -63,7 +64,11 @@ impl Instance for Servers {
             .to_owned()
     }
 
-    fn session(&self, _seat: Seat) -> Result<Box<dyn Session>, TargetError> {
+    fn session(
+        &self,
+        _variant: &VariantSettings,
+        _at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError> {
         let failed =
             |error: std::io::Error| TargetError::Failed(format!("a pair of sockets: {error}"));
         let (socket, other_end) = UnixStream::pair().map_err(failed)?;
@@ -141,7 +146,9 @@ mod tests {
     fn a_pinned_worker_is_answered_on_its_own_cpu() {
         let cpu = affinity::mask().unwrap().last().unwrap();
         let proved = affinity::on_cpu(cpu, || {
-            let mut session = Servers { statements: 1 }.session(Seat::default()).unwrap();
+            let mut session = Servers { statements: 1 }
+                .session(&VariantSettings::default(), SessionPlacement::default())
+                .unwrap();
             let request = Request { statement: 0, arguments: [0; 4] };
             for _ in 0..100 {
                 assert_eq!(session.execute(&request).unwrap().rows, 1);

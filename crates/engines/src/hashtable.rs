@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 use hopcost_core::{
-    Answer, CallError, Code, Comparison, Counted, CpuSet, Filling, Home, Instance, Known, Loading,
-    Locality, Look, Metric, Needs, Policy, Reason, Request, Row, Seat, Session, Setup, Target,
-    TargetError,
+    Answer, CallError, Code, Comparison, Counted, CpuSet, DataPlacement, Filling, Instance, Known,
+    Loading, Locality, Look, Metric, Needs, Policy, Reason, Request, Row, Session,
+    SessionPlacement, Setup, Target, TargetError, VariantSettings,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::memory::Arena;
@@ -41,7 +41,8 @@ impl Target for HashTable {
     }
 
     fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        let of_each = comparison.levels.iter().find(|level| level.policy == Some(Policy::PerNode));
+        let of_each =
+            comparison.levels.iter().find(|level| level.copy.policy == Some(Policy::PerNode));
         let per_node = of_each.map(|level| {
             let name = &level.name;
             Code::Unsupported.because(format!(
@@ -74,7 +75,7 @@ impl Target for HashTable {
             return Err(TargetError::NotHere(Code::NotEmulated.because(words)));
         }
         let homes = super::homes_of(setup);
-        let table = |home: &Home| Table::place(setup, *home, most).map(Arc::new);
+        let table = |home: &DataPlacement| Table::place(setup, *home, most).map(Arc::new);
         let tables = homes.iter().map(table).collect::<Result<_, _>>()?;
         Ok(Box::new(Tables { tables, rows_a_call: rows }))
     }
@@ -120,7 +121,7 @@ impl Rows {
 
 /// A table, in the place that a home asks for.
 struct Table {
-    home: Home,
+    home: DataPlacement,
     parts: Box<[Part]>,
     arena: Arena,
     sessions: AtomicU32,
@@ -128,7 +129,7 @@ struct Table {
 }
 
 impl Table {
-    fn place(setup: &Setup<'_>, home: Home, rows: u64) -> Result<Self, TargetError> {
+    fn place(setup: &Setup<'_>, home: DataPlacement, rows: u64) -> Result<Self, TargetError> {
         let most = rows_of_part(rows);
         let arena = Arena::place(&super::memory_of(setup, home, room_bytes(most))?)?;
         let part = || {
@@ -148,6 +149,17 @@ impl Table {
     /// The part of a row: identifiers are random in each of their bits.
     fn part(&self, id: u128) -> MutexGuard<'_, Rows> {
         self.parts[id as usize % PARTS].0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is there of what was asked for since the last time, and where that is.
+    fn counted(&self) -> Counted {
+        let Self { arena, ledger, home, .. } = self;
+        let mut proved = BTreeMap::from([
+            (Metric::RowsCounted, ledger.settle(Some(self.rows()))),
+            (Metric::PagesInPlace, arena.locality().in_place()),
+        ]);
+        proved.extend(home.copy.pages.map(|pages| (Metric::PagesAsAsked, arena.on_pages(pages))));
+        Counted { proved, ..Counted::default() }
     }
 
     /// All rows that are in it, or were when a part of it was emptied.
@@ -170,14 +182,25 @@ impl Instance for Tables {
         format!("a hash table in hopcost's own memory, hashbrown in {PARTS} parts")
     }
 
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
-        let is_asked_for = |table: &&Arc<Table>| seat.home.is_none_or(|home| table.home == home);
+    fn session(
+        &self,
+        _variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError> {
+        let is_asked_for = |table: &&Arc<Table>| at.data.is_none_or(|home| table.home == home);
         let Some(table) = self.tables.iter().find(is_asked_for) else {
             return Err(TargetError::Failed("there is no table in that place".to_owned()));
         };
         let own = u128::from(table.sessions.fetch_add(1, Ordering::Relaxed)) << OWN_BITS;
-        let (table, rows, counts) = (Arc::clone(table), self.rows_a_call, seat.stream == 0);
-        Ok(Box::new(Filler { table, own, rows, counts }))
+        let (table, rows) = (Arc::clone(table), self.rows_a_call);
+        Ok(Box::new(Filler { table, own, rows }))
+    }
+
+    /// Rows are counted from window to window, those of the guard among them, when nobody is at work.
+    fn leave_variant(&self, variant: &VariantSettings) -> Counted {
+        let homes = variant.copies();
+        let is_used = |table: &&Arc<Table>| homes.is_empty() || homes.contains(&table.home);
+        Counted::sum(self.tables.iter().filter(is_used).map(|table| table.counted()))
     }
 
     fn prove(&self, _look: Look) -> Known<Vec<Locality>> {
@@ -196,8 +219,6 @@ struct Filler {
     own: u128,
     /// So many in a call.
     rows: u64,
-    /// Is it this one that counts the rows of all?
-    counts: bool,
 }
 
 impl Session for Filler {
@@ -213,18 +234,8 @@ impl Session for Filler {
     }
 
     fn counted(&mut self) -> Counted {
-        let mut proved = BTreeMap::new();
-        if self.counts {
-            let Table { arena, ledger, home, .. } = &*self.table;
-            proved.insert(Metric::RowsCounted, ledger.settle(Some(self.table.rows())));
-            proved.insert(Metric::PagesInPlace, arena.locality().in_place());
-            proved.extend(home.pages.map(|pages| (Metric::PagesAsAsked, arena.on_pages(pages))));
-        }
-        Counted { proved, at: CpuSet::from_iter([affinity::current_cpu()]), ..Counted::default() }
+        Counted { at: CpuSet::from_iter([affinity::current_cpu()]), ..Counted::default() }
     }
-
-    /// Rows are counted from window to window, those of the guard among them, when nobody is at work.
-    fn begin_counting(&mut self) {}
 }
 
 /// A row of the data set.

@@ -18,8 +18,8 @@ pub mod sqlserver;
 mod wal;
 
 use hopcost_core::{
-    Code, Comparison, CpuId, Dataset, Emulation, Filling, Home, Loading, Machine, Metric, NodeId,
-    NodeSet, Policy, Reason, Seat, Setup, Table, Target, TargetError,
+    Code, Comparison, CpuId, DataPlacement, Dataset, Emulation, Filling, Loading, Machine, Metric,
+    NodeId, NodeSet, Policy, Reason, Setup, Table, Target, TargetError, VariantSettings,
 };
 use hopcost_sys::memory::{Placing, Request};
 
@@ -71,13 +71,13 @@ fn tables_named(
 }
 
 /// ` on node 1`, ` on all nodes in turn`, ` on base pages`; nothing of a home that may be anywhere.
-fn words_of(home: Home) -> String {
-    let place = match (home.node, home.policy) {
+fn words_of(home: DataPlacement) -> String {
+    let place = match (home.node, home.copy.policy) {
         (_, Some(Policy::Interleave)) => " on all nodes in turn".to_owned(),
         (Some(node), _) => format!(" on node {node}"),
         (None, _) => String::new(),
     };
-    match home.pages {
+    match home.copy.pages {
         Some(pages) => format!("{place} on {pages}"),
         None => place,
     }
@@ -89,23 +89,23 @@ fn in_truth(setup: &Setup<'_>, node: NodeId) -> NodeId {
 }
 
 /// The nodes that a home's data is dealt out to; none where it is on one.
-fn spread_of(setup: &Setup<'_>, home: Home) -> Vec<NodeId> {
-    if home.policy != Some(Policy::Interleave) {
+fn spread_of(setup: &Setup<'_>, home: DataPlacement) -> Vec<NodeId> {
+    if home.copy.policy != Some(Policy::Interleave) {
         return Vec::new();
     }
     setup.machine.nodes_with_memory().map(|node| node.id).collect()
 }
 
 /// The same as nodes of the machine: emulated ones are sets of CPUs, and memory is where it is.
-fn spread_in_truth(setup: &Setup<'_>, home: Home) -> NodeSet {
+fn spread_in_truth(setup: &Setup<'_>, home: DataPlacement) -> NodeSet {
     spread_of(setup, home).into_iter().map(|node| in_truth(setup, node)).collect()
 }
 
 /// The memory of a home. Emulated ones share that of the nodes that there are: their policies are in the
 /// books alone.
-fn memory_of(setup: &Setup<'_>, home: Home, bytes: usize) -> Result<Request, TargetError> {
-    let request = Request::on(setup.ground, place_of(setup, home)?, bytes, home.pages);
-    let placing = match home.policy {
+fn memory_of(setup: &Setup<'_>, home: DataPlacement, bytes: usize) -> Result<Request, TargetError> {
+    let request = Request::on(setup.ground, place_of(setup, home)?, bytes, home.copy.pages);
+    let placing = match home.copy.policy {
         _ if setup.emulation.is_some() => Placing::Bind,
         Some(Policy::FirstTouch) => Placing::FirstTouch,
         Some(Policy::Interleave) => {
@@ -118,7 +118,7 @@ fn memory_of(setup: &Setup<'_>, home: Home, bytes: usize) -> Result<Request, Tar
 
 /// Where a home's memory is taken: of an emulated one where its CPUs are, of one that may be anywhere on
 /// the first node.
-fn place_of(setup: &Setup<'_>, home: Home) -> Result<NodeId, TargetError> {
+fn place_of(setup: &Setup<'_>, home: DataPlacement) -> Result<NodeId, TargetError> {
     if let (Some(node), None) = (home.node, setup.emulation) {
         return Ok(node);
     }
@@ -136,8 +136,8 @@ fn place_of(setup: &Setup<'_>, home: Home) -> Result<NodeId, TargetError> {
 }
 
 /// Where data is to be; one place that is anywhere, where the experiment does not say.
-fn homes_of(setup: &Setup<'_>) -> Vec<Home> {
-    if setup.homes.is_empty() { vec![Home::default()] } else { setup.homes.clone() }
+fn homes_of(setup: &Setup<'_>) -> Vec<DataPlacement> {
+    if setup.homes.is_empty() { vec![DataPlacement::default()] } else { setup.homes.clone() }
 }
 
 /// About how many bytes a setup's data takes where a table takes so many.
@@ -253,7 +253,7 @@ fn without_others(comparison: &Comparison) -> Option<Reason> {
 
 /// Why a target that writes nothing down cannot express a comparison, if it cannot.
 fn without_audit(comparison: &Comparison) -> Option<Reason> {
-    let level = comparison.levels.iter().find(|level| level.audit.is_some())?;
+    let level = comparison.levels.iter().find(|level| level.session.audit.is_some())?;
     let name = &level.name;
     Some(Code::Unsupported.because(format!(
         "the level '{name}' has statements written down, and this target has none"
@@ -269,7 +269,7 @@ fn without_extras(comparison: &Comparison) -> Option<Reason> {
 
 /// Why a target whose memory lies on pages of its own choice cannot express a comparison, if it cannot.
 fn without_pages(comparison: &Comparison) -> Option<Reason> {
-    let level = comparison.levels.iter().find(|level| level.pages.is_some())?;
+    let level = comparison.levels.iter().find(|level| level.copy.pages.is_some())?;
     let name = &level.name;
     let why = "here they are not ours to choose; sqlite and hashtable can: --target sqlite";
     Some(
@@ -292,10 +292,10 @@ fn without_procedures(filling: Filling) -> Result<(), TargetError> {
 }
 
 /// Where the log writer of a session belongs.
-fn log_writer_of(seat: Seat) -> Result<CpuId, TargetError> {
+fn log_writer_of(variant: &VariantSettings) -> Result<CpuId, TargetError> {
     let nowhere =
         || TargetError::NotHere(Code::Unsupported.because("the experiment places no log writer"));
-    seat.log_writer.ok_or_else(nowhere)
+    variant.log_writer_cpu().ok_or_else(nowhere)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use hopcost_core::{
     Answer, CallError, Code, Comparison, Counted, Instance, Known, Loading, Locality, Look, Needs,
-    Reason, Request, Row, Seat, Session, Setup, Target, TargetError,
+    Reason, Request, Row, Session, SessionPlacement, Setup, Target, TargetError, VariantSettings,
 };
 
 /// The target.
@@ -47,7 +47,11 @@ impl Instance for Nothing {
         "null: no database, every call is answered at once".to_owned()
     }
 
-    fn session(&self, _seat: Seat) -> Result<Box<dyn Session>, TargetError> {
+    fn session(
+        &self,
+        _variant: &VariantSettings,
+        _at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError> {
         Ok(Box::new(AtOnce { answer: Answer::of(Row::new().integer(1)) }))
     }
 

@@ -17,7 +17,8 @@ use std::thread::JoinHandle;
 
 use hopcost_core::{
     Answer, CallError, Code, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
-    Metric, Needs, Reason, Request, Row, Seat, Session, Setup, Target, TargetError,
+    Metric, Needs, Reason, Request, Row, Session, SessionPlacement, Setup, Target, TargetError,
+    VariantSettings,
 };
 use hopcost_sys::affinity;
 use rusqlite::{Connection, Statement};
@@ -86,8 +87,12 @@ impl Instance for Databases {
         format!("SQLite {}, WAL, synchronous = FULL, {on}", rusqlite::version())
     }
 
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
-        let cpu = log_writer_of(seat)?;
+    fn session(
+        &self,
+        variant: &VariantSettings,
+        _at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError> {
+        let cpu = log_writer_of(variant)?;
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
         let path = self.dir.path().join(format!("{number}.db"));
         Ok(Box::new(Committer::start(path, cpu)?))

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use hopcost_core::{
-    Dataset, Instance, Machine, NodeId, Seat, Setup, Shape, Target, TargetError, Workload,
+    Audit, Dataset, Instance, Machine, NodeId, SessionChoice, Setup, Shape, Target, TargetError,
+    VariantSettings, Workload,
 };
 use hopcost_data::datasets::DATASETS;
 use hopcost_data::workloads::WORKLOADS;
@@ -69,10 +70,19 @@ pub fn shared_setup<'a>(
     setup(dataset, workload, rows, address, kept())
 }
 
-/// A session that works on the machine's own node, on its last CPU.
-pub fn seat() -> Seat {
-    let cpu = affinity::mask().unwrap().last();
-    Seat { home: Some(home().into()), at: Some(home()), worker: cpu, ..Seat::default() }
+/// A variant that works on the machine's own node, on its last CPU.
+pub fn seat() -> VariantSettings {
+    VariantSettings {
+        home: Some(home()),
+        at: Some(home()),
+        workers: affinity::mask().unwrap().last().into_iter().collect(),
+        ..VariantSettings::default()
+    }
+}
+
+/// What a variant asks, with its statements written down.
+pub fn audited(audit: Audit) -> VariantSettings {
+    VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() }
 }
 
 pub fn open(name: &str, setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use hopcost_core::{
-    Answer, Dataset, Instance, Machine, NodeId, Reason, Request, Requests, Row, Seat, Setup, Shape,
-    Statement, Stream, Target, Workload, WorkloadInfo, WorkloadSpec,
+    Answer, Dataset, Instance, Machine, NodeId, Reason, Request, Requests, Row, Setup, Shape,
+    Statement, Stream, Target, VariantSettings, Workload, WorkloadInfo, WorkloadSpec,
 };
 use hopcost_data::datasets::DATASETS;
 use hopcost_data::workloads::WORKLOADS;
@@ -83,7 +83,7 @@ fn null_calls(table: &mut Table, rounds: usize) -> Result<()> {
     };
     let instance = null.open(&setup, &mut |_| true)?;
     let cpu = affinity::mask()?.last().context("no CPU to stand on")?;
-    let place = Placement { workers: vec![cpu], ..Placement::default() };
+    let place = Placement { settings: VariantSettings::on_cpus(vec![cpu]), ..Placement::default() };
     let round = || -> Result<(f64, f64)> {
         let ns = harness_ns_per_call(instance.as_ref(), workload, shape, &place)?;
         Ok((ns, ALLOWED_NS_PER_CALL))
@@ -194,8 +194,8 @@ type Rounds = Vec<(f64, f64)>;
 
 /// One round: for each query the median rates of both.
 fn compare(instance: &dyn Instance, file: &Path) -> Result<Rounds> {
-    let seat = Seat::default();
-    let mut session = instance.session(seat)?;
+    let seat = VariantSettings::default();
+    let mut session = instance.first_session(&seat)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;

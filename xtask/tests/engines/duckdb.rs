@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use hopcost_core::{
     Answer, Audit, CallError, CpuId, CpuSet, Instance, Known, Look, Metric, Node, NodeId, Parallel,
-    ProofMethod, Request, Seat, Setup, Stream,
+    ProofMethod, Request, SessionChoice, Setup, Stream, VariantSettings,
 };
 use hopcost_sys::affinity;
 
@@ -48,14 +48,14 @@ fn tables_hold_what_they_were_made_of() {
         let (everything, made) = Everything::of(dataset, rows);
         let setup = setup(dataset, &everything, rows, library());
         let instance = open("duckdb", &setup).unwrap();
-        let mut session = instance.session(seat()).unwrap();
+        let mut session = instance.first_session(&seat()).unwrap();
         everything.assert_is(&made, "duckdb", &mut *session);
     }
 }
 
 /// Forty answers, each held against the rules of the data.
 fn answers(instance: &dyn Instance, setup: &Setup<'_>) -> Vec<Answer> {
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
     let answers = (0..40).map(|_| {
         let request = requests.next();
@@ -96,7 +96,8 @@ fn every_question_is_answered_as_by_sqlite() {
 fn rows_that_are_loaded_are_counted_once() {
     let setup = setup(dataset("big_table_im"), workload("bulk_load"), 5_000, library());
     let instance = open("duckdb", &setup).unwrap();
-    let mut sessions = [0, 1].map(|stream| instance.session(Seat { stream, ..seat() }).unwrap());
+    let mut sessions =
+        [0, 1].map(|stream| instance.session(&seat(), seat().of_stream(stream, 0)).unwrap());
     let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
     for calls in [1, 3] {
         for session in &mut sessions {
@@ -118,8 +119,11 @@ fn each_call_is_written_down_once() {
     let instance = open("duckdb", &setup).unwrap();
     let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
     for audit in [Audit::Off, Audit::Statements, Audit::Trace] {
-        let [mut audited, mut beside] =
-            [Some(audit), None].map(|audit| instance.session(Seat { audit, ..seat() }).unwrap());
+        let [mut audited, mut beside] = [Some(audit), None].map(|audit| {
+            instance
+                .first_session(&VariantSettings { session: SessionChoice { audit }, ..seat() })
+                .unwrap()
+        });
         for calls in [3, 1] {
             for _ in 0..calls {
                 audited.execute(&requests.next()).unwrap();
@@ -132,7 +136,10 @@ fn each_call_is_written_down_once() {
     let plain = Setup { dataset: Some(dataset("big_table_im")), ..setup.clone() };
     let load = Setup { workload: workload("bulk_load"), ..plain };
     let instance = open("duckdb", &load).unwrap();
-    let refused = instance.session(Seat { audit: Some(Audit::Trace), ..seat() });
+    let refused = instance.first_session(&VariantSettings {
+        session: SessionChoice { audit: Some(Audit::Trace) },
+        ..seat()
+    });
     assert!(refused.err().unwrap().to_string().contains("are no statements"));
 }
 
@@ -145,7 +152,7 @@ fn the_data_is_proved_to_be_at_home() {
     assert!(homes[0].share_in_place() >= 0.98, "{homes:?}");
     // Some 20 MB of data are in it.
     assert!(homes[0].pages() > 5_000, "{homes:?}");
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     let [held, of] = session.counted().proved[&Metric::PagesInPlace];
     assert!(held == of && of > 1_000, "{held} of {of}");
 }
@@ -173,16 +180,17 @@ fn workers_run_where_they_are_begun_or_put() {
     {
         let [postmaster, workers] = [postmaster, workers].map(|node: Option<u32>| node.map(NodeId));
         let parallel = Some(Parallel { dop: 3, postmaster, workers });
-        let seat = Seat { at: Some(NodeId(0)), worker: Some(*first), parallel, ..seat() };
-        let mut session = instance.session(seat).unwrap();
-        session.begin_window();
+        let seat =
+            VariantSettings { at: Some(NodeId(0)), workers: vec![*first], parallel, ..seat() };
+        let mut session = instance.first_session(&seat).unwrap();
+        instance.enter_variant(&seat).unwrap();
         session.execute(&request).unwrap();
         session.begin_counting();
         for _ in 0..10 {
             let answer = session.execute(&request).unwrap();
             workload.check(setup.shape, &request, &answer).unwrap();
         }
-        let proved = session.counted().proved;
+        let proved = instance.leave_variant(&seat).proved;
         assert_eq!(proved[&Metric::ParallelWorkersRan], [2, 2]);
         assert_eq!(proved[&Metric::ParallelWorkersInPlace], [2, 2]);
         let readings = instance.readings();
@@ -192,10 +200,11 @@ fn workers_run_where_they_are_begun_or_put() {
     }
     // Who works alone has none.
     let parallel = Some(Parallel { dop: 1, ..Parallel::default() });
-    let mut session = instance.session(Seat { parallel, ..seat() }).unwrap();
-    session.begin_counting();
+    let alone = VariantSettings { parallel, ..seat() };
+    let mut session = instance.first_session(&alone).unwrap();
+    instance.enter_variant(&alone).unwrap();
     session.execute(&request).unwrap();
-    assert!(!session.counted().proved.contains_key(&Metric::ParallelWorkersRan));
+    assert!(!instance.leave_variant(&alone).proved.contains_key(&Metric::ParallelWorkersRan));
 }
 
 fn process_of(instance: &dyn Instance) -> String {
@@ -207,7 +216,7 @@ fn process_of(instance: &dyn Instance) -> String {
 fn killed_has_closed() {
     let setup = setup(dataset("nothing"), workload("null_call"), 1, library());
     let instance = open("duckdb", &setup).unwrap();
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     let request = Request { statement: 0, arguments: [0; 4] };
     session.execute(&request).unwrap();
     let pid = process_of(&*instance);
@@ -220,7 +229,7 @@ fn killed_has_closed() {
 fn no_process_outlives_its_instance() {
     let setup = setup(dataset("nothing"), workload("null_call"), 1, library());
     let instance = open("duckdb", &setup).unwrap();
-    let session = instance.session(seat()).unwrap();
+    let session = instance.first_session(&seat()).unwrap();
     let pid = process_of(&*instance);
     drop(session);
     instance.close().unwrap();

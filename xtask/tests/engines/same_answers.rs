@@ -1,7 +1,9 @@
 //! Same seed, same answers: what each engine holds and says to the same questions, side by side.
 #![allow(clippy::print_stdout)] // digests are worth reading
 
-use hopcost_core::{Answer, Dataset, Instance, Request, Seat, Setup, Shape, Stream, Workload};
+use hopcost_core::{
+    Answer, Dataset, Instance, Request, Setup, Shape, Stream, VariantSettings, Workload,
+};
 use hopcost_testkit::everything::{self, Everything};
 use hopcost_testkit::kept::kept;
 use hopcost_testkit::named::{self, dataset, home, workload};
@@ -44,8 +46,8 @@ fn opened(
     opened.unwrap_or_else(|why| panic!("{engine}, {}: {why}", workload.info().name))
 }
 
-fn seat() -> Seat {
-    Seat { home: Some(home().into()), at: Some(home()), ..Seat::default() }
+fn seat() -> VariantSettings {
+    VariantSettings { home: Some(home()), at: Some(home()), ..VariantSettings::default() }
 }
 
 /// What is answered to the first questions of a stream.
@@ -56,7 +58,7 @@ fn answers(
     rows: u64,
 ) -> Vec<Answer> {
     let instance = opened(engine, dataset, workload, rows);
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     let shape = Shape { rows, sliced: true };
     let mut requests = workload.requests(shape, Stream { number: 0, of: 1, seed: 7 });
     let answers = (0..QUESTIONS).map(|_| session.execute(&requests.next()).unwrap()).collect();
@@ -73,7 +75,7 @@ fn tables(
 ) -> Vec<(&'static str, Answer)> {
     let (everything, _) = Everything::of(dataset, rows);
     let instance = opened(engine, dataset, &everything, rows);
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     let statements = everything.spec(Shape { rows, sliced: true }).statements;
     let asked = statements.iter().enumerate().map(|(statement, table)| {
         let request = Request { statement, arguments: [0; 4] };

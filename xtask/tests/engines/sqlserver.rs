@@ -5,7 +5,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopcost_core::{
-    CallError, Dataset, Instance, Metric, Request, Seat, Setup, Stream, TargetError, Workload,
+    CallError, Dataset, Instance, Metric, Request, Setup, Stream, TargetError, VariantSettings,
+    Workload,
 };
 use hopcost_engines::sqlserver::{Wire, address_of};
 use hopcost_sys::affinity;
@@ -63,9 +64,13 @@ fn open(setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
     named::open("sqlserver", setup)
 }
 
-fn seat() -> Seat {
+fn seat() -> VariantSettings {
     let cpu = affinity::mask().unwrap().last();
-    Seat { at: Some(home()), worker: cpu, ..Seat::default() }
+    VariantSettings {
+        at: Some(home()),
+        workers: cpu.into_iter().collect(),
+        ..VariantSettings::default()
+    }
 }
 
 fn tables_hold_what_they_were_made_of() {
@@ -80,7 +85,7 @@ fn tables_hold_what_they_were_made_of() {
         let address = address();
         let setup = setup(dataset, &everything, rows, &address);
         let instance = open(&setup).unwrap();
-        let mut session = instance.session(seat()).unwrap();
+        let mut session = instance.first_session(&seat()).unwrap();
         everything.assert_is(&made, "sqlserver", &mut *session);
         drop(session);
         instance.close().unwrap();
@@ -103,7 +108,7 @@ fn every_question_is_answered_as_by_sqlite() {
         let (dataset, workload, address) = (dataset(data), workload(name), address());
         let setup = setup(dataset, workload, rows, &address);
         let instance = open(&setup).unwrap();
-        let mut session = instance.session(seat()).unwrap();
+        let mut session = instance.first_session(&seat()).unwrap();
         let mut requests = workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
         for _ in 0..40 {
             let request = requests.next();
@@ -121,7 +126,8 @@ fn loads_are_counted_once() {
     let (workload, address) = (workload("bulk_load"), address());
     let setup = setup(dataset("big_table_im"), workload, 1, &address);
     let instance = open(&setup).unwrap();
-    let mut sessions = [0, 1].map(|stream| instance.session(Seat { stream, ..seat() }).unwrap());
+    let mut sessions =
+        [0, 1].map(|stream| instance.session(&seat(), seat().of_stream(stream, 0)).unwrap());
     for session in &mut sessions {
         let mut requests = workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 0 });
         for _ in 0..2 {
@@ -220,7 +226,7 @@ fn whoever_hangs_up_ends_the_calls() {
     let address = address();
     let setup = setup(dataset("nothing"), workload("null_call"), 1, &address);
     let instance = open(&setup).unwrap();
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     let request = Request { statement: 0, arguments: [0; 4] };
     session.execute(&request).unwrap();
     instance.hang_up();

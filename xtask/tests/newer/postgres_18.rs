@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use hopcost_core::{Answer, Gauge, Instance, Known, Look, ProofMethod, Seat, Shape, Stream, gauge};
+use hopcost_core::{
+    Answer, Gauge, Instance, Known, Look, ProofMethod, Shape, Stream, VariantSettings, gauge,
+};
 use hopcost_sys::affinity;
 use hopcost_testkit::kept::kept;
 use hopcost_testkit::named::{self, dataset, home, workload};
@@ -32,9 +34,13 @@ impl Asked {
     fn answers(self, instance: &dyn Instance) -> Vec<Answer> {
         let workload = workload(self.workload);
         let cpu = affinity::mask().unwrap().last();
-        let seat =
-            Seat { home: Some(home().into()), at: Some(home()), worker: cpu, ..Seat::default() };
-        let mut session = instance.session(seat).unwrap();
+        let seat = VariantSettings {
+            home: Some(home()),
+            at: Some(home()),
+            workers: cpu.into_iter().collect(),
+            ..VariantSettings::default()
+        };
+        let mut session = instance.first_session(&seat).unwrap();
         let stream = Stream { number: 0, of: 1, seed: 7 };
         let mut requests = workload.requests(self.shape(), stream);
         let answers = (0..40).map(|_| {

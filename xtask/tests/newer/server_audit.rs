@@ -1,7 +1,7 @@
 //! MariaDB's plugin for audits, which the package of its server's programs alone does not have: it writes each call
 //! down, once, and nothing of sessions that are not to be written down.
 
-use hopcost_core::{Audit, Metric, Request, Seat};
+use hopcost_core::{Audit, Metric, Request, SessionChoice, VariantSettings};
 use hopcost_sys::affinity;
 use hopcost_testkit::kept::kept;
 use hopcost_testkit::named::{self, dataset, home, workload};
@@ -19,14 +19,14 @@ fn each_call_is_written_down_once_by_the_plugin() {
     assert!(instance.identity().contains("plugin_load_add = server_audit"));
     let cpu = affinity::mask().unwrap().last();
     for audit in [Audit::Off, Audit::Statements, Audit::Trace] {
-        let seat = || Seat {
-            home: Some(home().into()),
+        let seat = || VariantSettings {
+            home: Some(home()),
             at: Some(home()),
-            worker: cpu,
-            audit: Some(audit),
-            ..Seat::default()
+            workers: cpu.into_iter().collect(),
+            session: SessionChoice { audit: Some(audit) },
+            ..VariantSettings::default()
         };
-        let mut sessions = [0, 1].map(|_| instance.session(seat()).unwrap());
+        let mut sessions = [0, 1].map(|_| instance.first_session(&seat()).unwrap());
         for calls in [1, 300] {
             for session in &mut sessions {
                 (0..calls).for_each(|_| {

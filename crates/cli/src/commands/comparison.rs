@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use hopcost_app::scripts;
 use hopcost_core::{
-    Answer, Claim, Code, Comparison, CpuSet, Dataset, Effort, Emulation, Experiment, Home, Level,
-    Machine, Reason, Row, Seeming, Setup, Shape, Spoken, Target, Workload,
+    Answer, Claim, Code, Comparison, CpuSet, DataPlacement, Dataset, Effort, Emulation, Experiment,
+    Level, Machine, Reason, Row, Seeming, Setup, Shape, Spoken, Target, Workload,
 };
 use hopcost_data::datasets::DATASETS;
 use hopcost_data::workloads::{Own, WORKLOADS};
@@ -166,7 +166,7 @@ impl<'a> Prepared<'a> {
         self.setup_at(plan.homes(), sessions(plan))
     }
 
-    fn setup_at(&self, homes: Vec<Home>, sessions: u32) -> Setup<'_> {
+    fn setup_at(&self, homes: Vec<DataPlacement>, sessions: u32) -> Setup<'_> {
         Setup {
             machine: &self.machine,
             ground: self.ground,

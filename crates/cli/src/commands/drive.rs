@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use hopcost_app::scripts;
-use hopcost_core::{Code, CpuId, CpuSet, Dataset, Instance, Load, Open, Target, Workload};
+use hopcost_core::{
+    Code, CpuId, CpuSet, Dataset, Instance, Load, Open, Target, VariantSettings, Workload,
+};
 use hopcost_data::datasets::DATASETS;
 use hopcost_data::workloads::WORKLOADS;
 use hopcost_drive::load::{Driven, drive};
@@ -152,12 +154,9 @@ impl Driving<'_> {
             cpus.iter().collect::<Vec<_>>().into_iter().cycle().take(threads).collect();
         let workers = self.args.worker_cpus.iter().flat_map(CpuSet::iter).collect();
         let in_process = self.target.is_in_process();
-        Ok(Muster {
-            cpus: if in_process { clients.clone() } else { workers },
-            clients: Some(clients),
-            streams: self.args.clients,
-            ..Muster::default()
-        })
+        let workers = if in_process { clients.clone() } else { workers };
+        let settings = VariantSettings::on_cpus(workers);
+        Ok(Muster { settings, clients: Some(clients), streams: self.args.clients })
     }
 
     fn threads(&self, cpus: usize) -> usize {

@@ -154,7 +154,8 @@ fn data(prepared: &Prepared<'_>) -> String {
 /// Each level, with where it stands in each binding.
 fn arms(plan: &Plan, off_line: bool) -> Vec<(String, Vec<String>)> {
     let place = |placement: &Placement| {
-        let cpus: Vec<String> = placement.workers.iter().map(ToString::to_string).collect();
+        let cpus: Vec<String> =
+            placement.settings.workers.iter().map(ToString::to_string).collect();
         let data = data_of(placement);
         let at = |what: &str, cpus: &Option<CpuSet>| {
             cpus.as_ref().map_or(String::new(), |cpus| format!(", {what} on CPU {cpus}"))
@@ -162,10 +163,10 @@ fn arms(plan: &Plan, off_line: bool) -> Vec<(String, Vec<String>)> {
         let off_line = off_line && !placement.spare.is_empty();
         let spare =
             if off_line { format!(", CPU {} off-line", placement.spare) } else { String::new() };
-        let log_writer = at("log writer", &placement.log_writer);
+        let log_writer = at("log writer", &placement.settings.log_writer);
         let client = at("client", &placement.client);
-        let parallel = parallel(placement.parallel);
-        let audit = audit(placement.audit);
+        let parallel = parallel(placement.settings.parallel);
+        let audit = audit(placement.settings.session.audit);
         let others = format!("{spare}{log_writer}{client}{parallel}{audit}");
         format!("{data}workers on CPU {}{others}", cpus.join(","))
     };
@@ -199,16 +200,16 @@ fn parallel(parallel: Option<Parallel>) -> String {
 
 /// Where its data is, by whose decision.
 fn data_of(placement: &Placement) -> String {
-    let node = placement.home.map(|node| format!("on node {node}"));
-    let how = match placement.policy {
+    let node = placement.settings.home.map(|node| format!("on node {node}"));
+    let how = match placement.settings.copy.policy {
         None => None,
         Some(Policy::FirstTouch) => Some("by first touch".to_owned()),
         Some(Policy::Bind) => Some("bound".to_owned()),
         Some(Policy::Interleave) => Some("interleaved over all nodes".to_owned()),
         Some(Policy::PerNode) => Some("on each node, for the streams there".to_owned()),
     };
-    let which = placement.instance.map(|number| format!("of instance {number}"));
-    let pages = placement.pages.map(|pages| format!("on {pages}"));
+    let which = placement.settings.copy.instance.map(|number| format!("of instance {number}"));
+    let pages = placement.settings.copy.pages.map(|pages| format!("on {pages}"));
     let words: Vec<String> = [which, node, how, pages].into_iter().flatten().collect();
     if words.is_empty() { String::new() } else { format!("data {}, ", words.join(" ")) }
 }

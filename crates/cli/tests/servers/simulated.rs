@@ -92,7 +92,7 @@ fn window(trial: &Trial, placement: &Placement, tested: bool, gives: Gives) -> W
     let rate = gives.rate * (1.0 - cost) * jitter;
     let mut latency = Histogram::default();
     (0..CALLS).for_each(|_| latency.record((1e9 * streams / rate) as u64));
-    let looked_up = [(placement.home.unwrap(), 1_000)];
+    let looked_up = [(placement.settings.home.unwrap(), 1_000)];
     let lookups = Lookups { acquisitions: looked_up.into(), distinct_pages: looked_up.into() };
     let seconds = CALLS as f64 / rate;
     Window {

@@ -79,7 +79,7 @@ impl Stretch {
 
 fn company(post: &Post<'_>, machine: &Machine, streams: u32) -> Company {
     let threads = post.threads.min(streams as usize);
-    let at_work = &post.workers[..threads.min(post.workers.len())];
+    let at_work = &post.variant.workers[..threads.min(post.variant.workers.len())];
     let own = machine.cpu(post.cpu).map(|cpu| &cpu.siblings);
     let is_beside = |cpu: &hopcost_core::CpuId| {
         *cpu != post.cpu && own.is_some_and(|siblings| siblings.contains(*cpu))

@@ -17,8 +17,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    Audit, Counted, CpuId, Home, Instance, Load, NodeId, Parallel, Seat, Seeming, Shape,
-    TargetError, Workload,
+    Counted, CpuId, Instance, Load, Seeming, Shape, TargetError, VariantSettings, Workload,
 };
 use hopcost_sys::affinity::AffinityError;
 use hopcost_sys::clock;
@@ -28,25 +27,12 @@ use worker::{Order, Post, Report};
 pub use worker::{RawCall, Tally};
 
 /// What a crew is to be.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Muster {
-    /// The CPUs that requests are worked on, in the order in which they are used; none leaves that to a
-    /// database that is another process.
-    pub cpus: Vec<CpuId>,
-    /// The CPUs of the threads that ask, where they are others.
+    /// What the database is to know of it.
+    pub settings: VariantSettings,
+    /// The CPUs of the threads that ask, where they are others than those that work.
     pub clients: Option<Vec<CpuId>>,
-    /// The node that they stand on, where it is one.
-    pub at: Option<NodeId>,
-    /// The node of each of the CPUs, where they are on several.
-    pub nodes: Vec<NodeId>,
-    /// The copy of the data that they use.
-    pub home: Option<Home>,
-    /// The CPU of the log writer, where the experiment places one.
-    pub log_writer: Option<CpuId>,
-    /// Who works on a query, where the experiment says it.
-    pub parallel: Option<Parallel>,
-    /// What is written down of each statement, where the experiment says it.
-    pub audit: Option<Audit>,
     /// The most streams that it will be asked for.
     pub streams: u32,
 }
@@ -101,7 +87,7 @@ impl Crew {
         work: Work<'env>,
         muster: &Muster,
     ) -> Result<Self, TargetError> {
-        let cpus = muster.clients.as_ref().unwrap_or(&muster.cpus);
+        let cpus = muster.clients.as_ref().unwrap_or(&muster.settings.workers);
         let threads = cpus.len().min(muster.streams as usize);
         let (mut orders, mut reports) = (Vec::new(), Vec::new());
         for (thread, &cpu) in cpus.iter().take(threads).enumerate() {
@@ -112,19 +98,8 @@ impl Crew {
                 load: work.load,
                 planted: work.planted,
                 cpu,
-                seat: Seat {
-                    home: muster.home,
-                    at: muster.at,
-                    worker: None,
-                    log_writer: muster.log_writer,
-                    parallel: muster.parallel,
-                    audit: muster.audit,
-                    stream: 0,
-                    seed: work.seed,
-                },
+                variant: muster.settings.clone(),
                 streams: (thread as u32..muster.streams).step_by(threads).collect(),
-                workers: muster.cpus.clone(),
-                nodes: muster.nodes.clone(),
                 of: muster.streams,
                 threads,
                 seed: work.seed,
@@ -154,8 +129,11 @@ impl Crew {
     /// Works for a window: what each thread did. Where its answers do not come and nobody wants them any
     /// more, the database is hung up on.
     pub fn work(&self, ask: &Ask, patience: &mut Patience<'_>) -> Result<Vec<Tally>, TargetError> {
-        let begun = |report| matches!(report, Report::Begun).then_some(());
-        self.tell_all(Order::Begin(ask.streams), patience, begun)?;
+        let entered = |report| match report {
+            Report::Entered(entered) => Some(entered),
+            _ => None,
+        };
+        self.tell_first(Order::Enter, patience, entered)?.unwrap_or(Ok(()))?;
         let window = Window { start: clock::now() + NOTICE, ask: *ask };
         let worked = |report| match report {
             Report::Worked(tally) => Some(*tally),
@@ -175,13 +153,29 @@ impl Crew {
         all.map_err(|error| TargetError::Failed(error.to_string()))
     }
 
-    /// What all sessions counted since the last window's counted part began.
+    /// What the whole database counted in the last window, and all sessions since its counted part began.
     pub fn counted(&self) -> Result<Counted, TargetError> {
         let counted = |report| match report {
             Report::Counted(counted) => Some(counted),
             _ => None,
         };
-        Ok(Counted::sum(self.tell_all(Order::Count, &mut Patience::Endless, counted)?))
+        let left = self.tell_first(Order::Leave, &mut Patience::Endless, counted)?;
+        let all = self.tell_all(Order::Count, &mut Patience::Endless, counted)?;
+        Ok(Counted::sum(left.into_iter().chain(all)))
+    }
+
+    /// Gives the first thread an order for all of them, and takes the answer.
+    fn tell_first<T>(
+        &self,
+        order: Order,
+        patience: &mut Patience<'_>,
+        answer: impl Fn(Report) -> Option<T>,
+    ) -> Result<Option<T>, TargetError> {
+        let (Some(thread), Some(reports)) = (self.orders.first(), self.reports.first()) else {
+            return Ok(None);
+        };
+        thread.send(order).map_err(|_| lost())?;
+        patience.wait(reports).and_then(answer).ok_or_else(lost).map(Some)
     }
 
     /// Gives all threads an order, and takes the answers to it.

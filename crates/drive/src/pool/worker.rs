@@ -10,9 +10,9 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    Answer, CallError, Code, Counted, CpuId, Disturbance, Histogram, Home, Instance, Load, Metric,
-    NodeId, Policy, Reason, Request, Requests, Seat, Seeming, Session, Shape, Stream, TargetError,
-    Workload,
+    Answer, CallError, Code, Counted, CpuId, Disturbance, Histogram, Instance, Load, Metric,
+    NodeId, Reason, Request, Requests, Seeming, Session, Shape, Stream, TargetError,
+    VariantSettings, Workload,
 };
 use hopcost_sys::affinity::AffinityError;
 use hopcost_sys::quiet::Watch;
@@ -28,10 +28,12 @@ use super::pacer::Pacer;
 pub(super) enum Order {
     /// Stand on its CPU again, which has been off-line since.
     Stand,
-    /// Have the database ready for a window of so many streams.
-    Begin(u32),
+    /// Have the database ready for a window of the variant: the first thread does it for all.
+    Enter,
     /// Work for a window.
     Work(Window),
+    /// Hand in what the whole database counted since: the first thread does it for all.
+    Leave,
     /// Hand in what the sessions counted since the window's counted part began.
     Count,
 }
@@ -99,7 +101,7 @@ pub(super) enum Report {
     Ready { tid: u32 },
     Failed(TargetError),
     Stood(Result<(), AffinityError>),
-    Begun,
+    Entered(Result<(), TargetError>),
     Worked(Box<Tally>),
     Counted(Counted),
 }
@@ -112,13 +114,9 @@ pub(super) struct Post<'a> {
     pub load: Load,
     pub planted: Option<Seeming<'a>>,
     pub cpu: CpuId,
-    pub seat: Seat,
+    pub variant: VariantSettings,
     /// The streams it serves.
     pub streams: Vec<u32>,
-    /// Where a database that is another process works for them, in turn; anywhere, if nowhere is named.
-    pub workers: Vec<CpuId>,
-    /// The node of each of these, where they are on several.
-    pub nodes: Vec<NodeId>,
     /// All streams.
     pub of: u32,
     pub threads: usize,
@@ -139,10 +137,8 @@ pub(super) fn live(post: &Post<'_>, orders: &Receiver<Order>, reports: &Sender<R
     while let Ok(order) = orders.recv() {
         let report = match order {
             Order::Stand => Report::Stood(affinity::pin_to(post.cpu)),
-            Order::Begin(streams) => {
-                worker.begin(streams);
-                Report::Begun
-            }
+            Order::Enter => Report::Entered(post.instance.enter_variant(&post.variant)),
+            Order::Leave => Report::Counted(post.instance.leave_variant(&post.variant)),
             Order::Work(window) => Report::Worked(Box::new(worker.work(&window))),
             Order::Count => Report::Counted(worker.counted()),
         };
@@ -174,10 +170,12 @@ impl<'a> Worker<'a> {
         affinity::pin_to(post.cpu)
             .map_err(|error| TargetError::NotHere(Code::Misplaced.because(error.to_string())))?;
         let line = |&number: &u32| {
-            let session = post.instance.session(post.seat_of(number))?;
+            let at = post.variant.of_stream(number, post.seed);
+            let session = post.instance.session(&post.variant, at)?;
             let stream = Stream { number, of: post.of, seed: post.seed };
             let requests = post.workload.requests(post.shape, stream);
-            Ok(Line { number, node: post.node_of(number), session, requests, calls: 0 })
+            let node = post.variant.node_of(number);
+            Ok(Line { number, node, session, requests, calls: 0 })
         };
         let lines = post.streams.iter().map(line).collect::<Result<_, TargetError>>()?;
         Ok(Self { post, lines, answers: Vec::with_capacity(BATCH) })
@@ -186,12 +184,6 @@ impl<'a> Worker<'a> {
     /// How many of its streams a window of so many has.
     fn active(&self, streams: u32) -> usize {
         self.lines.iter().take_while(|line| line.number < streams).count()
-    }
-
-    /// Has the database ready for a window.
-    fn begin(&mut self, streams: u32) {
-        let active = self.active(streams);
-        self.lines[..active].iter_mut().for_each(|line| line.session.begin_window());
     }
 
     /// Works for a window.
@@ -346,27 +338,6 @@ impl Line {
 }
 
 impl Post<'_> {
-    /// Which of the workers' CPUs is a stream's.
-    fn turn_of(&self, stream: u32) -> usize {
-        stream as usize % self.workers.len().max(1)
-    }
-
-    /// The node of a stream, where they stand on several.
-    fn node_of(&self, stream: u32) -> Option<NodeId> {
-        self.nodes.get(self.turn_of(stream)).copied()
-    }
-
-    fn seat_of(&self, stream: u32) -> Seat {
-        let node = self.node_of(stream);
-        let own = |home: Home| match home.policy {
-            Some(Policy::PerNode) => Home { node, ..home },
-            _ => home,
-        };
-        let worker = self.workers.get(self.turn_of(stream)).copied();
-        let (at, home) = (self.seat.at.or(node), self.seat.home.map(own));
-        Seat { stream, worker, at, home, ..self.seat }
-    }
-
     /// Was an answer right?
     pub(super) fn check(&self, request: &Request, answer: &Answer, tally: &mut Tally) {
         if let Err(reason) = self.workload.check(self.shape, request, answer) {

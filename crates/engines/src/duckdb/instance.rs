@@ -6,12 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopcost_core::{
-    Answer, Audit, CallError, Code, Counted, CpuId, CpuSet, Filling, Home, Instance, Known,
-    Locality, Look, Lookups, Mail, Metric, Reading, Remote, Request, Seat, Session, Setup,
-    TargetError,
+    Answer, Audit, CallError, Code, Counted, CpuId, CpuSet, DataPlacement, Filling, Instance,
+    Known, Locality, Look, Lookups, Mail, Metric, Reading, Remote, Request, Session,
+    SessionPlacement, Setup, TargetError, VariantSettings,
 };
 use hopcost_sys::child::Stop;
 use hopcost_sys::memory::Foreign;
@@ -39,7 +39,7 @@ pub fn open(
     heard: &mut Heard<'_>,
 ) -> Result<Box<dyn Instance>, TargetError> {
     let homes = homes_of(setup);
-    let start = |home: &Home| Copy::start(library, setup, *home, heard);
+    let start = |home: &DataPlacement| Copy::start(library, setup, *home, heard);
     let copies = homes.iter().map(start).collect::<Result<Vec<_>, _>>()?;
     let identity =
         format!("DuckDB {}, in a process of its own; {}", copies[0].version, data_words(setup));
@@ -53,6 +53,7 @@ pub fn open(
         load: rows_of_a_call(setup),
         nodes: Nodes::of(setup.machine),
         sightings: Arc::default(),
+        pools: Mutex::default(),
         workers: Mutex::default(),
     }))
 }
@@ -63,7 +64,7 @@ struct Copy {
     socket: PathBuf,
     version: String,
     ground: Option<Ground>,
-    home: Home,
+    home: DataPlacement,
     lines: Mutex<Vec<Line>>,
     _quarters: Quarters,
 }
@@ -76,7 +77,7 @@ impl Copy {
     fn start(
         library: Option<&Path>,
         setup: &Setup<'_>,
-        home: Home,
+        home: DataPlacement,
         heard: &mut Heard<'_>,
     ) -> Result<Self, TargetError> {
         let ourselves = Account::OURSELVES;
@@ -135,7 +136,11 @@ fn rows_of_a_call(setup: &Setup<'_>) -> Option<u64> {
 }
 
 /// Waits until all is loaded: the library's version.
-fn loaded(process: &mut Process, home: Home, heard: &mut Heard<'_>) -> Result<String, TargetError> {
+fn loaded(
+    process: &mut Process,
+    home: DataPlacement,
+    heard: &mut Heard<'_>,
+) -> Result<String, TargetError> {
     let said = process.take_output().map(BufReader::new);
     for line in said.into_iter().flat_map(BufRead::lines) {
         let line = line.map_err(|error| failed(&error))?;
@@ -163,7 +168,22 @@ struct Processes {
     load: Option<u64>,
     nodes: Nodes,
     sightings: Arc<Sightings>,
+    /// Parallel workers, variant by variant that asks for some.
+    pools: Mutex<Vec<(VariantSettings, Pool)>>,
     workers: Mutex<BTreeSet<u32>>,
+}
+
+impl Processes {
+    /// The process that a session asks for; the first where it leaves it open.
+    fn copy_for(&self, at: SessionPlacement) -> Result<&Copy, TargetError> {
+        let is_meant = |copy: &&Copy| at.data.is_none_or(|home| copy.home == home);
+        let nowhere = || TargetError::Failed("there is no DuckDB for that place".to_owned());
+        self.copies.iter().find(is_meant).ok_or_else(nowhere)
+    }
+
+    fn pools(&self) -> MutexGuard<'_, Vec<(VariantSettings, Pool)>> {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Instance for Processes {
@@ -171,13 +191,16 @@ impl Instance for Processes {
         self.identity.clone()
     }
 
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
-        let is_meant = |copy: &&Copy| seat.home.is_none_or(|home| copy.home == home);
-        let nowhere = || TargetError::Failed("there is no DuckDB for that place".to_owned());
-        let copy = self.copies.iter().find(is_meant).ok_or_else(nowhere)?;
+    fn session(
+        &self,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError> {
+        let copy = self.copy_for(at)?;
         let (mut wire, thread) = copy.enter()?;
-        let audited = seat.audit.map(|tier| self.audited(&mut wire, tier)).transpose()?;
-        if let Some(cpu) = seat.worker {
+        let audited =
+            variant.session.audit.map(|tier| self.audited(&mut wire, tier)).transpose()?;
+        if let Some(cpu) = at.backend_cpu {
             affinity::pin_other(thread, &CpuSet::from_iter([cpu])).map_err(|error| {
                 TargetError::NotHere(
                     Code::NotPlaceable.because(format!("DuckDB's thread {thread}: {error}")),
@@ -188,23 +211,42 @@ impl Instance for Processes {
         let ground = copy.ground.clone();
         let tells_pages = !self.is_emulated;
         let load = self.load.map(|rows| (rows, Ledger::default()));
-        // One pool serves all streams; who works alone needs none.
-        let parallel = seat.parallel.filter(|parallel| parallel.dop > 1 && seat.stream == 0);
-        let pool = |parallel| -> Result<Pool, TargetError> {
-            let to = (copy.enter()?.0, copy.process.pid());
-            Ok(Pool::of(to, parallel, seat.at, &self.nodes, &self.sightings))
-        };
-        let pool = parallel.map(pool).transpose()?;
         Ok(Box::new(Connection {
             wire,
             thread,
-            cpu: seat.worker,
+            cpu: at.backend_cpu,
             ground,
             tells_pages,
             load,
-            pool,
             audited,
         }))
+    }
+
+    /// One pool serves all streams; who works alone needs none.
+    fn enter_variant(&self, variant: &VariantSettings) -> Result<(), TargetError> {
+        let Some(parallel) = variant.parallel.filter(|parallel| parallel.dop > 1) else {
+            return Ok(());
+        };
+        let mut pools = self.pools();
+        if !pools.iter().any(|(of, _)| of == variant) {
+            let at = variant.of_stream(0, 0);
+            let copy = self.copy_for(at)?;
+            let to = (copy.enter()?.0, copy.process.pid());
+            let pool = Pool::of(to, parallel, at.node, &self.nodes, &self.sightings);
+            pools.push((variant.clone(), pool));
+        }
+        pools.iter_mut().filter(|(of, _)| of == variant).for_each(|(_, pool)| pool.stand());
+        Ok(())
+    }
+
+    fn leave_variant(&self, variant: &VariantSettings) -> Counted {
+        let mut proved = BTreeMap::new();
+        let mut pools = self.pools();
+        let pool = pools.iter_mut().find(|(of, _)| of == variant);
+        if let Some((_, pool)) = pool {
+            pool.counted(&mut proved);
+        }
+        Counted { proved, ..Counted::default() }
     }
 
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {
@@ -303,7 +345,6 @@ struct Connection {
     /// The rows that a call appends, where it does, and what is there of them.
     load: Option<(u64, Ledger)>,
     /// The workers that it looks after.
-    pool: Option<Pool>,
     /// What is to be written down of its calls, where that is asked for.
     audited: Option<audit::Account>,
 }
@@ -401,9 +442,6 @@ impl Session for Connection {
         if let Some(ground) = &self.ground {
             proved.insert(Metric::PagesInPlace, ground.in_place());
         }
-        if let Some(pool) = &mut self.pool {
-            pool.counted(&mut proved);
-        }
         if let Some(calls) = self.calls_written() {
             proved.insert(Metric::AuditedAsAsked, calls);
         }
@@ -420,17 +458,7 @@ impl Session for Connection {
         Counted { lookups, at, proved, ..Counted::default() }
     }
 
-    fn begin_window(&mut self) {
-        if let Some(pool) = &mut self.pool {
-            pool.stand();
-        }
-    }
-
-    fn begin_counting(&mut self) {
-        if let Some(pool) = &mut self.pool {
-            pool.begin_counting();
-        }
-    }
+    fn begin_counting(&mut self) {}
 
     fn remote(&mut self) -> Option<&mut dyn Remote> {
         Some(self)

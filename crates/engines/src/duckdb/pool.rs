@@ -1,7 +1,7 @@
 //! Parallel workers of a query: where they are begun, where they are moved to, and where they ran.
 //!
 //! Method: DuckDB's workers are threads that all its sessions share, and a thread begins on the CPUs of the one that
-//! begins it. Before the first call of a window the session of stream 0 has as many begun as its level asks for, over a
+//! begins it. Before a window as many are begun as the variant asks for, over a
 //! connection of the pool's own, whose thread stands meanwhile where the level has them begun; what is to be moved
 //! is pinned at once. After the window the kernel tells which have run, for how long, and where each was last;
 //! then they are ended.
@@ -93,7 +93,8 @@ impl Pool {
                 let _ = affinity::pin_other(*thread, cpus);
             }
         }
-        self.workers = threads.into_iter().map(|thread| (thread, 0)).collect();
+        let ran = |thread| (thread, self.ran_ns(thread).unwrap_or(0));
+        self.workers = threads.into_iter().map(ran).collect();
     }
 
     /// Has so many threads work on a query: those that were begun for it.
@@ -102,12 +103,6 @@ impl Pool {
         let numbers = protocol::numbers([dop].into_iter().chain(cpus));
         let (tag, content) = self.wire.ask(POOL, &numbers).ok()?;
         (tag == POOL).then(|| protocol::numbers_in(&content))
-    }
-
-    /// Counts from here on.
-    pub fn begin_counting(&mut self) {
-        let ran = |thread| (thread, self.ran_ns(thread).unwrap_or(0));
-        self.workers = self.workers.iter().map(|(thread, _)| ran(*thread)).collect();
     }
 
     /// How many of the workers ran, and how many of those in their place. Then they are ended: whoever comes

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use hopcost_core::{Filling, Seat, Setup, Table, TargetError};
+use hopcost_core::{Filling, Setup, Table, TargetError};
 
 use super::super::ledger::Ledger;
 use super::super::remote::failed;
@@ -48,12 +48,7 @@ impl Fillings {
     }
 
     /// For a connection, whose table is made where it is its own.
-    pub fn open(
-        &self,
-        wire: &mut Wire,
-        seat: &Seat,
-        common: &Arc<Ledger>,
-    ) -> Result<Filler, TargetError> {
+    pub fn open(&self, wire: &mut Wire, common: &Arc<Ledger>) -> Result<Filler, TargetError> {
         let is_load = matches!(self.filling, Filling::Bulk(_));
         let own = || format!("job_{}", wire.number);
         let table = if is_load { own() } else { self.table.name.to_owned() };
@@ -61,13 +56,15 @@ impl Fillings {
             wire.query(&schema::create_like(&self.table, &table)).map_err(failed)?;
         }
         let ledger = if is_load { Arc::default() } else { Arc::clone(common) };
-        let empty_at = match self.filling {
-            Filling::Rows { most, .. } => most,
-            Filling::Bulk(_) => 0,
-        };
-        let counts = is_load || seat.stream == 0;
         let fillings = self.clone();
-        Ok(Filler { fillings, table, ledger, counts, empty_at, is_load, is_begun: false })
+        Ok(Filler { fillings, table, ledger, is_load, is_begun: false })
+    }
+
+    /// What is there, of all connections together, of what was asked for since the last time; none where each has a
+    /// table of its own.
+    pub fn counted(&self, wire: &mut Wire, common: &Ledger) -> Option<[u64; 2]> {
+        let Filling::Rows { most, .. } = self.filling else { return None };
+        Some(settled(wire, self.table.name, common, most))
     }
 }
 
@@ -76,9 +73,6 @@ pub struct Filler {
     fillings: Fillings,
     table: String,
     ledger: Arc<Ledger>,
-    /// Is it this connection that counts?
-    counts: bool,
-    empty_at: u64,
     is_load: bool,
     /// Has the server been asked to take rows that it does not have yet?
     is_begun: bool,
@@ -130,18 +124,19 @@ impl Filler {
         wire.send(&packets)
     }
 
-    /// What is there of what was asked for since the last time; none of a connection that does not count.
+    /// What is there of what was asked for since the last time; none of a table that others fill, too.
     pub fn counted(&self, wire: &mut Wire) -> Option<[u64; 2]> {
-        if !self.counts {
-            return None;
-        }
-        let there = self.count(wire).ok();
-        let empty = || wire.query(&format!("TRUNCATE TABLE `{}`", self.table)).is_ok();
-        Some(self.ledger.settle_and_empty(there, self.empty_at, empty))
+        self.is_load.then(|| settled(wire, &self.table, &self.ledger, 0))
     }
+}
 
-    fn count(&self, wire: &mut Wire) -> Result<u64, WireError> {
-        let there = wire.value(&format!("SELECT count(*) FROM `{}`", self.table))?;
-        Ok(there.and_then(|there| there.parse().ok()).unwrap_or(0))
-    }
+fn settled(wire: &mut Wire, table: &str, ledger: &Ledger, empty_at: u64) -> [u64; 2] {
+    let there = count(wire, table).ok();
+    let empty = || wire.query(&format!("TRUNCATE TABLE `{table}`")).is_ok();
+    ledger.settle_and_empty(there, empty_at, empty)
+}
+
+fn count(wire: &mut Wire, table: &str) -> Result<u64, WireError> {
+    let there = wire.value(&format!("SELECT count(*) FROM `{table}`"))?;
+    Ok(there.and_then(|there| there.parse().ok()).unwrap_or(0))
 }

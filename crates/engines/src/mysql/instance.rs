@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hopcost_core::{
-    Code, Dataset, Gauge, Home, Instance, Known, Locality, Look, Reading, Seat, Session, Setup,
-    Statement, TargetError, gauge,
+    Code, Counted, CpuSet, DataPlacement, Dataset, Gauge, Instance, Known, Locality, Look, Metric,
+    Reading, Session, SessionPlacement, Setup, Statement, TargetError, VariantSettings, gauge,
 };
 use hopcost_sys::memory::Foreign;
+
+use hopcost_sys::affinity;
 
 use super::super::ledger::Ledger;
 use super::super::remote::address::Address;
@@ -42,7 +44,7 @@ pub struct Copy {
     lines: Lines,
     ground: Option<Ground>,
     address: Address,
-    home: Home,
+    home: DataPlacement,
     /// The threads that write its log, where it has some.
     log_writers: Vec<u32>,
     /// The rows of the table that all of its connections fill.
@@ -95,7 +97,7 @@ impl Copy {
         address: Address,
         server: (Process, Quarters),
         logs: [PathBuf; 2],
-        home: Home,
+        home: DataPlacement,
         setup: &Setup<'_>,
     ) -> Result<Self, TargetError> {
         let warden = Wire::connect(&address).map_err(failed)?;
@@ -109,7 +111,7 @@ impl Copy {
     pub fn of(
         address: Address,
         mut warden: Wire,
-        home: Home,
+        home: DataPlacement,
         setup: &Setup<'_>,
     ) -> Result<Self, TargetError> {
         let thread = threads::of_connection(&mut warden).map_err(failed)?;
@@ -121,7 +123,7 @@ impl Copy {
     fn of_process(
         address: Address,
         mut warden: Wire,
-        home: Home,
+        home: DataPlacement,
         setup: &Setup<'_>,
         process: Option<u32>,
     ) -> Result<Self, TargetError> {
@@ -234,10 +236,17 @@ impl Cluster {
     }
 
     /// The server that a seat asks for; the first where it leaves it open.
-    fn copy_for(&self, seat: Seat) -> Result<&Copy, TargetError> {
-        let is_meant = |copy: &&Copy| seat.home.is_none_or(|home| copy.home == home);
+    fn copy_for(&self, at: SessionPlacement) -> Result<&Copy, TargetError> {
+        let is_meant = |copy: &&Copy| at.data.is_none_or(|home| copy.home == home);
         let nowhere = || TargetError::Failed("there is no server for that place".to_owned());
         self.copies.iter().find(is_meant).ok_or_else(nowhere)
+    }
+
+    /// The servers of a variant; all, where it leaves that open, and the only one.
+    fn copies_of(&self, variant: &VariantSettings) -> impl Iterator<Item = &Copy> {
+        let homes = variant.copies();
+        let is_any = homes.is_empty() || self.copies.len() == 1;
+        self.copies.iter().filter(move |copy| is_any || homes.contains(&copy.home))
     }
 
     /// The first server, or the only one.
@@ -289,23 +298,27 @@ impl Instance for Cluster {
         self.identity.clone()
     }
 
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
-        let copy = self.copy_for(seat)?;
+    fn session(
+        &self,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError> {
+        let copy = self.copy_for(at)?;
         let is_placed = copy.process.is_some();
         // Where the log has no threads of its own, who commits writes it: its place is the log writer's.
-        let cpu =
-            if copy.log_writers.is_empty() { seat.log_writer.or(seat.worker) } else { seat.worker };
-        let audited = seat.audit.map(|audit| copy.trail().map(|by| (audit, by))).transpose()?;
+        let of_log = variant.log_writer_cpu().filter(|_| copy.log_writers.is_empty());
+        let cpu = of_log.or(at.backend_cpu);
+        let audited =
+            variant.session.audit.map(|audit| copy.trail().map(|by| (audit, by))).transpose()?;
         let session = Connection::open(Opening {
             address: &copy.address,
             lines: &copy.lines,
             statements: &self.statements,
             dataset: self.dataset,
-            seat: &seat,
             cpu: cpu.filter(|_| is_placed),
             audited,
-            log_writer: seat
-                .log_writer
+            log_writer: variant
+                .log_writer_cpu()
                 .filter(|_| is_placed)
                 .map(|cpu| (copy.log_writers.clone(), cpu)),
             ground: copy.ground.as_ref(),
@@ -316,6 +329,28 @@ impl Instance for Cluster {
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         workers.extend(session.thread().filter(|_| is_placed));
         Ok(Box::new(session))
+    }
+
+    fn enter_variant(&self, variant: &VariantSettings) -> Result<(), TargetError> {
+        let Some(cpu) = variant.log_writer_cpu() else { return Ok(()) };
+        let cpus = CpuSet::from_iter([cpu]);
+        let is_there = |thread: u32| affinity::mask_of(thread).is_ok_and(|mask| mask == cpus);
+        let ours = self.copies_of(variant).filter(|copy| copy.process.is_some());
+        // Log writers of its own serve all arms in turn: where they cannot be moved, the proof will tell.
+        for thread in ours.flat_map(|copy| &copy.log_writers).filter(|thread| !is_there(**thread)) {
+            let _ = affinity::pin_other(*thread, &cpus);
+        }
+        Ok(())
+    }
+
+    fn leave_variant(&self, variant: &VariantSettings) -> Counted {
+        let Some(fillings) = &self.fillings else { return Counted::default() };
+        let counted = |copy: &Copy| {
+            let rows = fillings.counted(&mut copy.warden(), &copy.filled);
+            let proved = rows.map(|rows| (Metric::RowsCounted, rows)).into_iter().collect();
+            Counted { proved, ..Counted::default() }
+        };
+        Counted::sum(self.copies_of(variant).map(counted))
     }
 
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {

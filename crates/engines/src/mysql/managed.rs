@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hopcost_core::{Home, Instance, Policy, Setup, TargetError};
+use hopcost_core::{DataPlacement, Instance, Policy, Setup, TargetError};
 use hopcost_sys::child::{self, Stop};
 
 use super::super::remote::address::{Address, Managed, PATIENCE, Place, Tls};
@@ -42,7 +42,7 @@ pub fn open(
         say(heard, &format!("starting a server{at}"), n as f64 / homes.len() as f64)?;
         copies.push(loading.start(&kept, *home)?);
     }
-    let pool = with_commas(loading.pool_mib(Home::default()));
+    let pool = with_commas(loading.pool_mib(DataPlacement::default()));
     let identity = format!(
         "{} {}, a server of hopcost's own, {pool} MiB of buffer pool{}; {}",
         flavour.name(),
@@ -85,7 +85,7 @@ impl Loading<'_> {
         quarters.create_database(&self.programs.account, &empty, &data, create)?;
         let place = child::Place::default();
         let (process, address) =
-            self.serve(&data, &quarters, Home::default(), WHILE_LOADING, &place)?;
+            self.serve(&data, &quarters, DataPlacement::default(), WHILE_LOADING, &place)?;
         let mut wire = Wire::connect(&Address { database: String::new(), ..address.clone() })
             .map_err(failed)?;
         wire.query(&format!("CREATE DATABASE IF NOT EXISTS {DATABASE}")).map_err(failed)?;
@@ -101,7 +101,7 @@ impl Loading<'_> {
     }
 
     /// A server on a copy of the data, in its home.
-    fn start(&self, kept: &Path, home: Home) -> Result<Copy, TargetError> {
+    fn start(&self, kept: &Path, home: DataPlacement) -> Result<Copy, TargetError> {
         let quarters = Quarters::take_for_sockets(&self.programs.account, self.home)?;
         let data = quarters.path().join("data");
         self.programs.account.copy(kept, &data)?;
@@ -116,7 +116,7 @@ impl Loading<'_> {
         &self,
         data: &Path,
         quarters: &Quarters,
-        home: Home,
+        home: DataPlacement,
         more: &[Setting<'_>],
         place: &child::Place,
     ) -> Result<(Process, Address), TargetError> {
@@ -166,7 +166,7 @@ impl Loading<'_> {
     }
 
     /// What all of our servers have. What only one of the two knows is loose.
-    fn settings(&self, home: Home) -> Vec<(&'static str, String)> {
+    fn settings(&self, home: DataPlacement) -> Vec<(&'static str, String)> {
         let pool = format!("{}M", self.pool_mib(home));
         let connections = (self.setup.sessions + OWN_SESSIONS).to_string();
         let heap = (2 * super::data_bytes(self.setup)).max(64 << 20).to_string();
@@ -211,15 +211,15 @@ impl Loading<'_> {
         settings.map(|(name, value)| format!(", {name} = {value}")).collect()
     }
 
-    fn pool_mib(&self, home: Home) -> u64 {
+    fn pool_mib(&self, home: DataPlacement) -> u64 {
         let bytes = super::data_bytes(self.setup);
         self.shared_of(home) * ((bytes + bytes / 4 + (128 << 20)) >> 20).next_multiple_of(64)
     }
 
     /// The one server that is compared with one on each node has the memory of all of these.
-    fn shared_of(&self, home: Home) -> u64 {
-        let is_on_one = |home: &&Home| home.policy == Some(Policy::PerNode);
-        match home.policy {
+    fn shared_of(&self, home: DataPlacement) -> u64 {
+        let is_on_one = |home: &&DataPlacement| home.copy.policy == Some(Policy::PerNode);
+        match home.copy.policy {
             Some(Policy::Interleave) => {
                 self.setup.homes.iter().filter(is_on_one).count().max(1) as u64
             }

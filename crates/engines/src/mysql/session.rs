@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hopcost_core::{
     Answer, Audit, CallError, Code, Counted, CpuId, CpuSet, Dataset, Look, Lookups, Mail, Metric,
-    Remote, Request, Row, Seat, Session, Statement, TargetError,
+    Remote, Request, Row, Session, Statement, TargetError,
 };
 use hopcost_sys::affinity;
 
@@ -44,8 +44,6 @@ pub struct Opening<'a> {
     pub statements: &'a [Statement],
     /// Of what data.
     pub dataset: Option<&'static str>,
-    /// For whom.
-    pub seat: &'a Seat,
     /// Where its thread belongs; none leaves it to the server.
     pub cpu: Option<CpuId>,
     /// Who writes the log, and where: nobody where the connection's thread does.
@@ -110,9 +108,7 @@ impl Connection {
                 )
             })?;
         }
-        let open = |(fillings, common): (&Fillings, &Arc<Ledger>)| {
-            fillings.open(&mut wire, opening.seat, common)
-        };
+        let open = |(fillings, common): (&Fillings, &Arc<Ledger>)| fillings.open(&mut wire, common);
         let filler = opening.filling.map(open).transpose()?;
         let dataset = opening.dataset.and_then(dataset_named);
         let prepare = |statement| Call::prepare(&mut wire, statement, dataset, filler.as_ref());
@@ -350,16 +346,8 @@ impl Session for Connection {
         Counted { lookups: self.looked_up(), at, proved, ..Counted::default() }
     }
 
-    fn begin_counting(&mut self) {
-        // A log writer of its own serves all arms in turn: where it cannot be moved, the proof will tell.
-        if let Some((threads, cpu)) = &self.log_writer {
-            let cpus = CpuSet::from_iter([*cpu]);
-            let is_there = |thread: u32| affinity::mask_of(thread).is_ok_and(|mask| mask == cpus);
-            for thread in threads.iter().filter(|thread| !is_there(**thread)) {
-                let _ = affinity::pin_other(*thread, &cpus);
-            }
-        }
-    }
+    // Places are read, and what the server wrote down is, at a window's end.
+    fn begin_counting(&mut self) {}
 
     fn remote(&mut self) -> Option<&mut dyn Remote> {
         Some(self)

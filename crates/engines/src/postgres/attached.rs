@@ -12,7 +12,8 @@
 use std::time::Duration;
 
 use hopcost_core::{
-    Code, Instance, Known, Locality, Look, Reading, Reason, Seat, Session, Setup, TargetError,
+    Code, Counted, Instance, Known, Locality, Look, Reading, Reason, Session, SessionPlacement,
+    Setup, TargetError, VariantSettings,
 };
 
 use super::super::remote::address::Address;
@@ -36,7 +37,9 @@ pub fn open(
     heard: &mut Heard<'_>,
 ) -> Result<Box<dyn Instance>, TargetError> {
     let home = setup.homes.first().copied().unwrap_or_default();
-    if setup.homes.iter().any(|home| home.policy.is_some() || home.instance > 0) {
+    if setup.homes.iter().any(|home| {
+        home.copy.policy.is_some() || home.copy.instance.is_some_and(|instance| instance > 0)
+    }) {
         let words = "a server that runs is one, and has its memory policy already: take \
                      --target postgres:managed, which starts a server for each level";
         return Err(TargetError::NotHere(Code::Unsupported.because(words)));
@@ -234,9 +237,21 @@ impl Instance for Attached {
         self.cluster.identity()
     }
 
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
+    fn session(
+        &self,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError> {
         // There is one server, wherever its data is to be: the proof tells where it is.
-        self.cluster.session(Seat { home: None, ..seat })
+        self.cluster.session(variant, SessionPlacement { data: None, ..at })
+    }
+
+    fn enter_variant(&self, variant: &VariantSettings) -> Result<(), TargetError> {
+        self.cluster.enter_variant(variant)
+    }
+
+    fn leave_variant(&self, variant: &VariantSettings) -> Counted {
+        self.cluster.leave_variant(variant)
     }
 
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {

@@ -3,12 +3,12 @@
 //! Method: rows come one by one into a table of all connections, or many at once by COPY into a table of the
 //! connection's own, which it makes. A load is one question: the statement, all rows packed beforehand as
 //! binary, and their end. After each window the rows that are there are counted, of a common table
-//! by the connection of stream 0, when nobody is at work, and a table that is full is emptied.
+//! by the connection that looks after the server, when nobody is at work, and a table that is full is emptied.
 
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use hopcost_core::{Filling, Seat, Setup, TargetError};
+use hopcost_core::{Filling, Setup, TargetError};
 use postgres_protocol::message::frontend;
 
 use super::super::ledger::Ledger;
@@ -41,25 +41,25 @@ impl Fillings {
     }
 
     /// For a connection, whose table is made where it is its own.
-    pub fn open(
-        &self,
-        wire: &mut Wire,
-        seat: &Seat,
-        common: &Arc<Ledger>,
-    ) -> Result<Filler, TargetError> {
+    pub fn open(&self, wire: &mut Wire, common: &Arc<Ledger>) -> Result<Filler, TargetError> {
         let own = || format!("job_{}", wire.pid);
-        let (table, ledger, counts, empty_at) = match self.filling {
-            Filling::Rows { most, .. } => {
-                (self.table.to_owned(), Arc::clone(common), seat.stream == 0, most)
-            }
-            Filling::Bulk(_) => (own(), Arc::default(), true, 0),
+        let (table, ledger) = match self.filling {
+            Filling::Rows { .. } => (self.table.to_owned(), Arc::clone(common)),
+            Filling::Bulk(_) => (own(), Arc::default()),
         };
         if matches!(self.filling, Filling::Bulk(_)) {
             let like = format!("CREATE UNLOGGED TABLE \"{table}\" (LIKE \"{}\")", self.table);
             wire.query(&like).map_err(failed)?;
         }
         let rows_a_call = self.filling.rows_a_call();
-        Ok(Filler { table, ledger, counts, empty_at, rows_a_call, fillings: self.clone() })
+        Ok(Filler { table, ledger, rows_a_call, fillings: self.clone() })
+    }
+
+    /// What is there, of all connections together, of what was asked for since the last time; none where each has a
+    /// table of its own.
+    pub fn counted(&self, wire: &mut Wire, common: &Ledger) -> Option<[u64; 2]> {
+        let Filling::Rows { most, .. } = self.filling else { return None };
+        Some(settled(wire, self.table, common, most))
     }
 }
 
@@ -68,9 +68,6 @@ pub struct Filler {
     fillings: Fillings,
     table: String,
     ledger: Arc<Ledger>,
-    /// Is it this connection that counts?
-    counts: bool,
-    empty_at: u64,
     rows_a_call: u64,
 }
 
@@ -92,18 +89,20 @@ impl Filler {
         self.ledger.ask(self.rows_a_call);
     }
 
-    /// What is there of what was asked for since the last time; none of a connection that does not count.
+    /// What is there of what was asked for since the last time; none of a table that others fill, too.
     pub fn counted(&self, wire: &mut Wire) -> Option<[u64; 2]> {
-        if !self.counts {
-            return None;
-        }
-        let there = self.count(wire).ok();
-        let empty = || wire.query(&format!("TRUNCATE \"{}\"", self.table)).is_ok();
-        Some(self.ledger.settle_and_empty(there, self.empty_at, empty))
+        let is_own = matches!(self.fillings.filling, Filling::Bulk(_));
+        is_own.then(|| settled(wire, &self.table, &self.ledger, 0))
     }
+}
 
-    fn count(&self, wire: &mut Wire) -> Result<u64, WireError> {
-        let there = wire.value(&format!("SELECT count(*) FROM \"{}\"", self.table))?;
-        Ok(there.and_then(|there| there.parse().ok()).unwrap_or(0))
-    }
+fn settled(wire: &mut Wire, table: &str, ledger: &Ledger, empty_at: u64) -> [u64; 2] {
+    let there = count(wire, table).ok();
+    let empty = || wire.query(&format!("TRUNCATE \"{table}\"")).is_ok();
+    ledger.settle_and_empty(there, empty_at, empty)
+}
+
+fn count(wire: &mut Wire, table: &str) -> Result<u64, WireError> {
+    let there = wire.value(&format!("SELECT count(*) FROM \"{table}\""))?;
+    Ok(there.and_then(|there| there.parse().ok()).unwrap_or(0))
 }

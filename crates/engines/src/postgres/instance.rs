@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hopcost_core::{
-    Code, CpuSet, Home, Instance, Known, Locality, Look, PageSize, Parallel, ProofMethod, Reading,
-    Reason, Seat, Session, Setup, Statement, TargetError,
+    Code, Counted, CpuSet, DataPlacement, Instance, Known, Locality, Look, Metric, PageSize,
+    Parallel, ProofMethod, Reading, Reason, Session, SessionPlacement, Setup, Statement,
+    TargetError, VariantSettings,
 };
 use hopcost_sys::memory::Foreign;
 use hopcost_sys::{Root, affinity, processes};
@@ -54,7 +55,7 @@ pub struct Copy {
     /// What each connection says first.
     pub greeting: &'static str,
     /// Where its memory is to be.
-    home: Home,
+    home: DataPlacement,
     log_writer: Option<u32>,
     /// The rows of the table that all of its connections fill.
     filled: Arc<Ledger>,
@@ -78,7 +79,7 @@ impl Copy {
     pub fn own(
         server: Server,
         quarters: Quarters,
-        home: Home,
+        home: DataPlacement,
         setup: &Setup<'_>,
     ) -> Result<Self, TargetError> {
         let mut warden = Wire::connect(&server.address).map_err(failed)?;
@@ -94,7 +95,7 @@ impl Copy {
         address: Address,
         mut warden: Wire,
         greeting: &'static str,
-        home: Home,
+        home: DataPlacement,
     ) -> Result<Self, TargetError> {
         if !greeting.is_empty() {
             warden.query(greeting).map_err(failed)?;
@@ -280,10 +281,17 @@ impl Cluster {
     }
 
     /// The server that a seat asks for; the first where it leaves it open.
-    fn copy_for(&self, seat: Seat) -> Result<&Copy, TargetError> {
-        let is_meant = |copy: &&Copy| seat.home.is_none_or(|home| copy.home == home);
+    fn copy_for(&self, at: SessionPlacement) -> Result<&Copy, TargetError> {
+        let is_meant = |copy: &&Copy| at.data.is_none_or(|home| copy.home == home);
         let nowhere = || TargetError::Failed("there is no server for that place".to_owned());
         self.copies.iter().find(is_meant).ok_or_else(nowhere)
+    }
+
+    /// The servers of a variant; all, where it leaves that open, and the only one.
+    fn copies_of(&self, variant: &VariantSettings) -> impl Iterator<Item = &Copy> {
+        let homes = variant.copies();
+        let is_any = homes.is_empty() || self.copies.len() == 1;
+        self.copies.iter().filter(move |copy| is_any || homes.contains(&copy.home))
     }
 
     /// What a reader of the result should know of what these servers told, and did not.
@@ -335,40 +343,48 @@ impl Instance for Cluster {
         self.identity.clone()
     }
 
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
-        let copy = self.copy_for(seat)?;
-        if let Some(Parallel { dop, postmaster, .. }) = seat.parallel {
+    fn session(
+        &self,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError> {
+        let copy = self.copy_for(at)?;
+        if let Some(Parallel { dop, postmaster, .. }) = variant.parallel {
             self.dop.fetch_max(dop, Ordering::Relaxed);
             if postmaster.is_some() && copy.own.is_none() {
                 return Err(TargetError::NotHere(Code::Unsupported.because(NOT_OURS)));
             }
         }
-        let audited =
-            seat.audit.map(|audit| copy.trail().map(|trail| (audit, trail))).transpose()?;
+        let audited = variant
+            .session
+            .audit
+            .map(|audit| copy.trail().map(|trail| (audit, trail)))
+            .transpose()?;
         // Who commits at once writes the log itself: its place is the log writer's.
-        let (cpu, log_writer) = match (seat.log_writer, copy.log_writer) {
+        let (cpu, log_writer) = match (variant.log_writer_cpu(), copy.log_writer) {
             (Some(log_writer), Some(pid)) if self.commits_later => {
-                (seat.worker, Some(LogWriter { pid, cpu: log_writer }))
+                (at.backend_cpu, Some(LogWriter { pid, cpu: log_writer }))
             }
             (Some(log_writer), _) => {
                 (Some(log_writer), Some(LogWriter { pid: 0, cpu: log_writer }))
             }
-            (None, _) => (seat.worker, None),
+            (None, _) => (at.backend_cpu, None),
         };
         let session = Connection::open(&Opening {
             address: &copy.address,
             lines: &copy.lines,
             greeting: copy.greeting,
             statements: &self.statements,
-            seat: &seat,
+            variant,
+            at,
             scale: self.scale,
             cpu: cpu.filter(|_| copy.is_placed),
             log_writer: log_writer.filter(|_| copy.is_placed),
-            watch: copy.watch(&self.nodes).map(|watch| (watch, copy.own.is_some())),
+            watch: copy.watch(&self.nodes),
             audited,
             tells_pages: !self.is_emulated,
             // Where a policy is what varies, each connection proves that of its server.
-            ground: copy.ground.as_ref().filter(|_| copy.home.policy.is_some()),
+            ground: copy.ground.as_ref().filter(|_| copy.home.copy.policy.is_some()),
             filling: self.fillings.as_ref().map(|fillings| (fillings, &copy.filled)),
             is_served: &self.are_served,
         })?;
@@ -376,6 +392,32 @@ impl Instance for Cluster {
             self.workers.lock().unwrap_or_else(PoisonError::into_inner).insert(session.pid());
         }
         Ok(Box::new(session))
+    }
+
+    fn enter_variant(&self, variant: &VariantSettings) -> Result<(), TargetError> {
+        for copy in self.copies_of(variant) {
+            // A log writer of its own serves all arms in turn: where it cannot be moved, the proof will tell.
+            let log_writer = copy.log_writer.filter(|_| copy.is_placed && self.commits_later);
+            if let (Some(pid), Some(cpu)) = (log_writer, variant.log_writer_cpu()) {
+                place(pid, &CpuSet::from_iter([cpu]));
+            }
+            if let (Some(parallel), Some(_)) = (variant.parallel, &copy.own)
+                && let Some(watch) = copy.watch(&self.nodes)
+            {
+                watch.begin_workers_on(parallel.postmaster);
+            }
+        }
+        Ok(())
+    }
+
+    fn leave_variant(&self, variant: &VariantSettings) -> Counted {
+        let Some(fillings) = &self.fillings else { return Counted::default() };
+        let counted = |copy: &Copy| {
+            let rows = fillings.counted(&mut copy.warden(), &copy.filled);
+            let proved = rows.map(|rows| (Metric::RowsCounted, rows)).into_iter().collect();
+            Counted { proved, ..Counted::default() }
+        };
+        Counted::sum(self.copies_of(variant).map(counted))
     }
 
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hopcost_core::{Code, Home, Instance, Policy, Setup, TargetError};
+use hopcost_core::{Code, DataPlacement, Instance, Policy, Setup, TargetError};
 use hopcost_sys::child::Place;
 
 use super::super::remote::address::Managed;
@@ -41,7 +41,7 @@ pub fn open(
         say(heard, &format!("starting a server{at}"), n as f64 / homes.len() as f64)?;
         copies.push(loading.start(&kept, *home)?);
     }
-    let shared_buffers = with_commas(loading.shared_buffers_mib(Home::default()));
+    let shared_buffers = with_commas(loading.shared_buffers_mib(DataPlacement::default()));
     let all_nodes = homes.iter().map(|home| loading.shared_of(*home)).max().unwrap_or(1);
     let more = if all_nodes > 1 {
         format!(" ({all_nodes} times as much of the one on all nodes)")
@@ -113,7 +113,7 @@ impl Loading<'_> {
     }
 
     /// A server on a copy of the data, in its home.
-    fn start(&self, kept: &Path, home: Home) -> Result<Copy, TargetError> {
+    fn start(&self, kept: &Path, home: DataPlacement) -> Result<Copy, TargetError> {
         let quarters = Quarters::take_for_sockets(&self.programs.account, self.home)?;
         let data = quarters.path().join("data");
         self.programs.account.copy(kept, &data)?;
@@ -172,15 +172,15 @@ impl Loading<'_> {
         settings.map(|(name, value)| format!(", {name} = {value}")).collect()
     }
 
-    fn shared_buffers_mib(&self, home: Home) -> u64 {
+    fn shared_buffers_mib(&self, home: DataPlacement) -> u64 {
         let bytes = super::data_bytes(self.setup);
         self.shared_of(home) * ((bytes + bytes / 4 + (128 << 20)) >> 20)
     }
 
     /// The one server that is compared with one on each node has the memory of all of these.
-    fn shared_of(&self, home: Home) -> u64 {
-        let is_on_one = |home: &&Home| home.policy == Some(Policy::PerNode);
-        match home.policy {
+    fn shared_of(&self, home: DataPlacement) -> u64 {
+        let is_on_one = |home: &&DataPlacement| home.copy.policy == Some(Policy::PerNode);
+        match home.copy.policy {
             Some(Policy::Interleave) => {
                 self.setup.homes.iter().filter(is_on_one).count().max(1) as u64
             }

@@ -89,6 +89,15 @@ impl Watch {
         self.leaders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Before a window: a postmaster of ours is put where workers are to begin, anywhere if no node is named.
+    pub fn begin_workers_on(&self, node: Option<NodeId>) {
+        let free = || Some(self.nodes.all());
+        if let Some(cpus) = node.map_or_else(free, |node| self.nodes.cpus_of(node)) {
+            // Where it cannot be moved the proof will tell.
+            place(self.postmaster, &cpus);
+        }
+    }
+
     /// How often workers were seen on which node and CPU since their sessions began to count, by the node
     /// of the session. They count no longer, until they begin again.
     pub fn readings(&self) -> Vec<Reading> {
@@ -200,43 +209,29 @@ pub struct Team {
     watch: Arc<Watch>,
     leader: u32,
     dop: u32,
-    /// Where the postmaster belongs meanwhile, where that is for us to say.
-    postmaster: Option<CpuSet>,
     /// Where the workers belong: where they are put, or with their leader.
     place: Option<CpuSet>,
     calls: u64,
 }
 
 impl Team {
-    /// Of the process that leads, which stands on node `at`. The postmaster `is_ours` to place, or is not.
+    /// Of the process that leads, which stands on node `at`.
     pub fn of(
         watch: &Arc<Watch>,
         leader: u32,
         at: Option<NodeId>,
         parallel: Option<Parallel>,
-        is_ours: bool,
     ) -> Self {
         let Parallel { dop, postmaster, workers } = parallel.unwrap_or_default();
         let moves_to = workers.and_then(|node| watch.nodes.cpus_of(node));
         let told = Leader { node: at, moves_to, is_parallel: dop > 1, ..Leader::default() };
         watch.leaders().insert(leader, told);
-        let free = || Some(watch.nodes.all());
-        let begins = postmaster.map_or_else(free, |node| watch.nodes.cpus_of(node));
         Self {
             watch: Arc::clone(watch),
             leader,
             dop,
-            postmaster: begins.filter(|_| dop > 0 && is_ours),
             place: workers.or(postmaster).or(at).and_then(|node| watch.nodes.cpus_of(node)),
             calls: 0,
-        }
-    }
-
-    /// Before a window: the postmaster is put in its place.
-    pub fn stand(&self) {
-        if let Some(cpus) = &self.postmaster {
-            // Where it cannot be moved the proof will tell.
-            place(self.watch.postmaster, cpus);
         }
     }
 
@@ -322,7 +317,7 @@ mod tests {
             (Some(NodeId(1)), Some(NodeId(0)), 30),
         ] {
             let parallel = Parallel { dop: 3, postmaster, workers };
-            let mut team = Team::of(&watch, 7, Some(NodeId(0)), Some(parallel), false);
+            let mut team = Team::of(&watch, 7, Some(NodeId(0)), Some(parallel));
             team.begin_counting();
             see(&watch, 7, &[(0, 10), (1, 20), (3, 10)], &[100, 101, 102]);
             team.answered();
@@ -357,7 +352,7 @@ mod tests {
         let watch = watch();
         let alone = Parallel { dop: 1, ..Parallel::default() };
         for parallel in [None, Some(alone)] {
-            let mut team = Team::of(&watch, 7, Some(NodeId(0)), parallel, false);
+            let mut team = Team::of(&watch, 7, Some(NodeId(0)), parallel);
             team.begin_counting();
             team.answered();
             assert!(proved(&mut team).is_empty());
@@ -369,8 +364,8 @@ mod tests {
     fn looks_are_told_by_node_and_by_the_leaders_node_and_only_of_what_counts() {
         let watch = watch();
         let parallel = Some(Parallel { dop: 2, ..Parallel::default() });
-        let mut teams = [(7, 0), (8, 1)]
-            .map(|(pid, node)| Team::of(&watch, pid, Some(NodeId(node)), parallel, false));
+        let mut teams =
+            [(7, 0), (8, 1)].map(|(pid, node)| Team::of(&watch, pid, Some(NodeId(node)), parallel));
         teams[1].begin_counting();
         see(&watch, 7, &[(0, 5)], &[100]);
         see(&watch, 8, &[(0, 1), (2, 2), (3, 4)], &[101]);

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
-use hopcost_core::{CallError, Seat, TargetError};
+use hopcost_core::{CallError, SessionPlacement, TargetError};
 use postgres_protocol::message::frontend;
 
 use super::session::called;
@@ -138,14 +138,14 @@ impl Course {
 }
 
 impl Client {
-    /// The client of a seat, which will go through these scripts.
+    /// The client of a session, which will go through these scripts.
     pub fn new(
-        seat: &Seat,
+        at: SessionPlacement,
         scale: u32,
         mut scripts: impl Iterator<Item = &'static Script>,
     ) -> Result<Self, TargetError> {
-        let presets = presets(seat.seed, seat.stream, scale);
-        let seed = seat.seed.wrapping_add(u64::from(seat.stream) << 32);
+        let presets = presets(at.seed, at.stream, scale);
+        let seed = at.seed.wrapping_add(u64::from(at.stream) << 32);
         let mut variables = pgbench::Session::new(seed, &presets);
         // What the user says counts more than what a client knows by itself.
         let prepared = scripts.try_for_each(|script| script.prepare(&mut variables));

@@ -17,7 +17,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use hopcost_core::{
     Answer, Audit, CallError, Code, Counted, CpuId, CpuSet, Lookups, Mail, Metric, Parallel,
-    Remote, Request, Row, Seat, Session, Statement, TargetError,
+    Remote, Request, Row, Session, SessionPlacement, Statement, TargetError, VariantSettings,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::memory::Foreign;
@@ -48,16 +48,18 @@ pub struct Opening<'a> {
     pub greeting: &'a str,
     /// What will be asked.
     pub statements: &'a [Ready],
-    /// For whom.
-    pub seat: &'a Seat,
+    /// For sessions of which variant.
+    pub variant: &'a VariantSettings,
+    /// Where it belongs.
+    pub at: SessionPlacement,
     /// What scripts find in their variable `scale`.
     pub scale: u32,
     /// Where its process belongs; none leaves it to the server.
     pub cpu: Option<CpuId>,
     /// Who writes the log, and where.
     pub log_writer: Option<LogWriter>,
-    /// Who looks after its parallel workers, and is the postmaster ours to place?
-    pub watch: Option<(&'a Arc<Watch>, bool)>,
+    /// Who looks after its parallel workers.
+    pub watch: Option<&'a Arc<Watch>>,
     /// What is written down of its statements, and where.
     pub audited: Option<(Audit, &'a Arc<Trail>)>,
     /// Can it be told on which nodes the pages are that it looks at?
@@ -159,16 +161,14 @@ impl Connection {
         if !opening.greeting.is_empty() {
             wire.query(opening.greeting).map_err(failed)?;
         }
-        let Seat { at, parallel, .. } = *opening.seat;
+        let (at, parallel) = (opening.at.node, opening.variant.parallel);
         if let Some(Parallel { dop, .. }) = parallel {
             wire.query(&parallel::settings(dop)).map_err(failed)?;
         }
         if let Some((audit, _)) = opening.audited {
             wire.query(audit::settings(audit)).map_err(failed)?;
         }
-        let open = |(fillings, common): (&Fillings, &Arc<Ledger>)| {
-            fillings.open(&mut wire, opening.seat, common)
-        };
+        let open = |(fillings, common): (&Fillings, &Arc<Ledger>)| fillings.open(&mut wire, common);
         let filler = opening.filling.map(open).transpose()?;
         let statements = opening.statements.iter().enumerate();
         let calls = statements.map(|(n, ready)| match ready {
@@ -179,7 +179,7 @@ impl Connection {
         });
         let calls = calls.collect::<Result<_, _>>()?;
         let scripts = opening.statements.iter().filter_map(Ready::script);
-        let client = Client::new(opening.seat, opening.scale, scripts)?;
+        let client = Client::new(opening.at, opening.scale, scripts)?;
         // A call takes as long as it takes.
         wire.limit(None).map_err(failed)?;
         opening.lines.add(wire.line(), wire.pid);
@@ -187,8 +187,7 @@ impl Connection {
         let told = opening.cpu.filter(|_| opening.tells_pages);
         let memory = told.and_then(|_| Foreign::largest_shared(wire.pid).ok().flatten());
         let pid = wire.pid;
-        let team =
-            opening.watch.map(|(watch, is_ours)| Team::of(watch, pid, at, parallel, is_ours));
+        let team = opening.watch.map(|watch| Team::of(watch, pid, at, parallel));
         let audited = opening.audited.map(|(audit, trail)| Audited::new(audit, trail, pid));
         let Opening { log_writer, cpu, .. } = *opening;
         let ground = opening.ground.cloned();
@@ -463,16 +462,6 @@ impl Session for Connection {
         }
         let at = self.cpu.and_then(|_| affinity::last_cpu_of(self.wire.pid)).into_iter().collect();
         Counted { lookups: self.looked_up(), at, proved, ..Counted::default() }
-    }
-
-    fn begin_window(&mut self) {
-        // A log writer of its own serves all arms in turn: where it cannot be moved, the proof will tell.
-        if let Some(LogWriter { pid, cpu }) = self.log_writer.filter(|writer| writer.pid != 0) {
-            super::instance::place(pid, &CpuSet::from_iter([cpu]));
-        }
-        if let Some(team) = &self.team {
-            team.stand();
-        }
     }
 
     // Pages are counted from the connection's beginning, and places at a window's end.

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hopcost_core::{CpuSet, Home, Locality, Look, NodeId, PageSize, Policy, ProofMethod, Setup};
+use hopcost_core::{
+    CpuSet, DataPlacement, Locality, Look, NodeId, PageSize, Policy, ProofMethod, Setup,
+};
 use hopcost_sys::child::{Memory, Place};
 use hopcost_sys::memory::Foreign;
 
@@ -29,9 +31,9 @@ impl Ground {
     }
 
     /// Of one that was started so that it is there.
-    pub fn at(self, setup: &Setup<'_>, home: Home) -> Self {
+    pub fn at(self, setup: &Setup<'_>, home: DataPlacement) -> Self {
         let cpus = home.node.and_then(|node| setup.machine.node(node)).map(|node| &node.cpus);
-        let bound = match home.policy {
+        let bound = match home.copy.policy {
             Some(policy) => policy != Policy::FirstTouch,
             None => cpus.is_some_and(CpuSet::is_empty),
         };
@@ -99,15 +101,15 @@ const FULL: usize = 1 << 18;
 /// Beginning on a node's CPUs, a server touches its memory first from there. All memory is bound to a
 /// node without any, and where the experiment says so. What it says holds for every process of the
 /// server, as it does where somebody starts one by numactl.
-pub fn place_of(setup: &Setup<'_>, home: Home) -> Place {
-    if home.policy == Some(Policy::Interleave) {
+pub fn place_of(setup: &Setup<'_>, home: DataPlacement) -> Place {
+    if home.copy.policy == Some(Policy::Interleave) {
         let nodes = spread_in_truth(setup, home);
         return Place { cpus: None, memory: Some(Memory::Interleaved(nodes)) };
     }
     let Some(node) = home.node else { return Place::default() };
     let cpus = setup.machine.node(node).map(|node| node.cpus.clone()).unwrap_or_default();
     let usable: CpuSet = cpus.intersection(&setup.ground.limits.cpus);
-    let is_bound = matches!(home.policy, Some(Policy::Bind | Policy::PerNode));
+    let is_bound = matches!(home.copy.policy, Some(Policy::Bind | Policy::PerNode));
     Place {
         memory: (is_bound || usable.is_empty()).then(|| Memory::Bound(in_truth(setup, node))),
         cpus: Some(usable).filter(|cpus| !cpus.is_empty()),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use hopcost_core::{
     Answer, CallError, Code, Counted, CpuSet, Filling, Instance, Known, Locality, Look, Metric,
-    Request, Row, Seat, Session, Setup, Statement, TargetError,
+    Request, Row, Session, SessionPlacement, Setup, Statement, TargetError, VariantSettings,
 };
 use hopcost_sys::affinity;
 
@@ -79,7 +79,11 @@ impl Instance for Databases {
         self.identity.clone()
     }
 
-    fn session(&self, _seat: Seat) -> Result<Box<dyn Session>, TargetError> {
+    fn session(
+        &self,
+        _variant: &VariantSettings,
+        _at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError> {
         let failed = |error: SqliteError| TargetError::Failed(format!("a database: {error}"));
         Ok(Box::new(Filler::open(self).map_err(failed)?))
     }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use hopcost_core::{Code, Home, Locality, Look, NodeId, ProofMethod, Setup, TargetError};
+use hopcost_core::{Code, DataPlacement, Locality, Look, NodeId, ProofMethod, Setup, TargetError};
 use hopcost_sys::memory::{PIECE, Region};
 use thiserror::Error;
 
@@ -47,7 +47,7 @@ pub struct Image {
     region: Region,
     length: usize,
     /// The home's name in the experiment: another than its place where nodes are emulated.
-    home: Home,
+    home: DataPlacement,
     /// The nodes that it is dealt out to; none where it is on one.
     spread: Vec<NodeId>,
     is_emulated: bool,
@@ -68,7 +68,11 @@ pub struct Image {
 
 impl Image {
     /// Reads the file into memory of this home.
-    pub fn read(setup: &Setup<'_>, home: Home, cached: &Cached) -> Result<Self, ImageError> {
+    pub fn read(
+        setup: &Setup<'_>,
+        home: DataPlacement,
+        cached: &Cached,
+    ) -> Result<Self, ImageError> {
         let length = usize::try_from(cached.length).unwrap_or(usize::MAX);
         let request = memory_of(setup, home, length.saturating_add(SLACK))?;
         let mut region = Region::place(&request).map_err(TargetError::from)?;
@@ -147,7 +151,7 @@ impl Image {
     }
 
     /// The home that it is a copy for.
-    pub fn home(&self) -> Home {
+    pub fn home(&self) -> DataPlacement {
         self.home
     }
 
@@ -165,7 +169,7 @@ impl Image {
     pub fn prove(&self, look: Look) -> Locality {
         let found = self.find(look);
         *self.on_pages.lock().unwrap_or_else(PoisonError::into_inner) =
-            self.home.pages.map(|pages| self.region.on_pages(pages));
+            self.home.copy.pages.map(|pages| self.region.on_pages(pages));
         *self.in_place.lock().unwrap_or_else(PoisonError::into_inner) = found.in_place();
         found
     }

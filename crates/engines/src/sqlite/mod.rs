@@ -23,8 +23,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use hopcost_core::{
-    Code, Comparison, Emulation, Home, Instance, Known, Loading, Locality, Look, Needs, Reason,
-    Seat, Session, Setup, Statement, Target, TargetError,
+    Code, Comparison, DataPlacement, Emulation, Instance, Known, Loading, Locality, Look, Needs,
+    Reason, Session, SessionPlacement, Setup, Statement, Target, TargetError, VariantSettings,
 };
 
 use super::{Heard, say, wanted, words_of};
@@ -88,7 +88,7 @@ impl Target for Sqlite {
         }
         if let Some(filling) = setup.spec().effect.filling() {
             super::without_procedures(filling)?;
-            if setup.homes.iter().any(|home| home.pages.is_some()) {
+            if setup.homes.iter().any(|home| home.copy.pages.is_some()) {
                 let words = "pages cannot be chosen for databases that are filled: take --target hashtable and \
                              workload = \"memory_inserts\"";
                 return Err(TargetError::NotHere(Code::Unsupported.because(words)));
@@ -179,15 +179,15 @@ struct Database {
 }
 
 impl Database {
-    /// The copy that a seat asks for; the nearest where it leaves it open.
-    fn copy_for(&self, seat: Seat) -> Result<&Copy, TargetError> {
-        let of = |home: Home| self.copies.iter().find(|copy| copy.image.home() == home);
-        let copy = match seat.home {
+    /// The copy that a at asks for; the nearest where it leaves it open.
+    fn copy_for(&self, at: SessionPlacement) -> Result<&Copy, TargetError> {
+        let of = |home: DataPlacement| self.copies.iter().find(|copy| copy.image.home() == home);
+        let copy = match at.data {
             Some(home) => of(home),
-            None => seat.at.and_then(|node| of(node.into())).or_else(|| self.copies.first()),
+            None => at.node.and_then(|node| of(node.into())).or_else(|| self.copies.first()),
         };
         copy.ok_or_else(|| {
-            let wanted = seat.home.map_or(" on any node".to_owned(), words_of);
+            let wanted = at.data.map_or(" on any node".to_owned(), words_of);
             TargetError::Failed(format!("there is no copy of the data{wanted}"))
         })
     }
@@ -220,8 +220,12 @@ impl Instance for Database {
         self.identity.clone()
     }
 
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
-        let copy = self.copy_for(seat)?;
+    fn session(
+        &self,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError> {
+        let copy = self.copy_for(at)?;
         let opening = Opening {
             number: copy.number,
             image: &copy.image,
@@ -231,7 +235,7 @@ impl Instance for Database {
             bimodal: self.emulation.and_then(|emulation| emulation.bimodal),
             audits: (&self.audits, &self.scribe),
         };
-        Ok(Box::new(ImageSession::open(&opening, seat)?))
+        Ok(Box::new(ImageSession::open(&opening, variant, at)?))
     }
 
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hopcost_core::{
-    Answer, Bimodal, CallError, Counted, CpuId, CpuSet, Metric, NodeId, Request, Row, Seat,
-    Session, Statement, TargetError,
+    Answer, Bimodal, CallError, Counted, CpuId, CpuSet, Metric, NodeId, Request, Row, Session,
+    SessionPlacement, Statement, TargetError, VariantSettings,
 };
 use hopcost_sys::{affinity, clock};
 
@@ -80,7 +80,11 @@ pub struct Opening<'a> {
 
 impl ImageSession {
     /// A session for a thread in this seat.
-    pub fn open(opening: &Opening<'_>, seat: Seat) -> Result<Self, TargetError> {
+    pub fn open(
+        opening: &Opening<'_>,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Self, TargetError> {
         let home = opening.image.home();
         let failed = |error: SqliteError| {
             TargetError::Failed(format!("a session{}: {error}", words_of(home)))
@@ -93,18 +97,18 @@ impl ImageSession {
         if let Some(table) = opening.table {
             require_fetches(&connection, table)?;
         }
-        let remote_from = |node: NodeId| seat.at.is_some_and(|at| at != node);
+        let remote_from = |node: NodeId| at.node.is_some_and(|at| at != node);
         connection.begin_counting(|node| if remote_from(node) { opening.remote_ns } else { 0.0 });
         let bimodal = opening.bimodal.filter(|_| home.node.is_some_and(remote_from));
-        let slow = bimodal.map(|how| Slow { how, dice: dice(seat) });
-        let is_placed = home.policy.is_some() || home.pages.is_some();
-        let placed = is_placed.then(|| (Arc::clone(opening.image), seat.worker));
+        let slow = bimodal.map(|how| Slow { how, dice: dice(at) });
+        let is_placed = home.copy.policy.is_some() || home.copy.pages.is_some();
+        let placed = is_placed.then(|| (Arc::clone(opening.image), at.backend_cpu));
         let (dir, scribe) = opening.audits;
         let audited = |audit| {
             let scribe = scribe.get_or_init(Scribe::start);
             Audited::new(audit, &connection, dir, scribe).map_err(TargetError::Failed)
         };
-        let audited = seat.audit.map(audited).transpose()?;
+        let audited = variant.session.audit.map(audited).transpose()?;
         Ok(Self { connection, statements, slow, planted: Duration::ZERO, placed, audited })
     }
 
@@ -140,8 +144,8 @@ pub fn connect(image: u64) -> Result<Connection, SqliteError> {
 }
 
 /// Streams draw from different series of one seed.
-fn dice(seat: Seat) -> Rng {
-    Rng::with_seed(seat.seed.wrapping_add(u64::from(seat.stream) << 32))
+fn dice(at: SessionPlacement) -> Rng {
+    Rng::with_seed(at.seed.wrapping_add(u64::from(at.stream) << 32))
 }
 
 /// Pages have to come as pointers: a copied page is in the wrong place.

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use hopcost_core::{
-    Answer, Audit, Bimodal, Level, Machine, Metric, NodeId, Policy, Request, Requests, Row, Shape,
-    Spot, Statement, Stream, Workload, WorkloadInfo, WorkloadSpec,
+    Answer, Audit, Bimodal, Level, Machine, Metric, NodeId, Policy, Request, Requests, Row,
+    SessionChoice, Shape, Spot, Statement, Stream, Workload, WorkloadInfo, WorkloadSpec,
 };
 use hopcost_sys::{Root, topology};
 
@@ -133,21 +133,14 @@ impl Bench {
     }
 }
 
-fn seat(home: u32, at: u32) -> Seat {
-    Seat { home: Some(NodeId(home).into()), at: Some(NodeId(at)), ..ANYWHERE }
+fn seat(home: u32, at: u32) -> VariantSettings {
+    VariantSettings { home: Some(NodeId(home)), at: Some(NodeId(at)), ..anywhere() }
 }
 
-/// A seat that leaves the copy to the target.
-const ANYWHERE: Seat = Seat {
-    home: None,
-    at: None,
-    worker: None,
-    log_writer: None,
-    parallel: None,
-    audit: None,
-    stream: 0,
-    seed: 7,
-};
+/// What leaves the copy to the target.
+fn anywhere() -> VariantSettings {
+    VariantSettings::default()
+}
 
 fn ask(session: &mut dyn Session, statement: usize, arguments: [i64; 2]) -> Answer {
     let [a, b] = arguments;
@@ -186,7 +179,7 @@ fn answers_are_those_of_plain_sqlite_on_the_same_file() {
         Questions { info: reads(&["tran_stats", "dimension"]), statements: &[SCAN, ONE, JOIN] };
     let mut bench = Bench::new(None);
     let instance = bench.open(&joined, 2000);
-    let mut session = instance.session(ANYWHERE).unwrap();
+    let mut session = instance.first_session(&anywhere()).unwrap();
     let file = bench.file();
     let range = [begin_us(100), begin_us(1299)];
     for (n, statement) in [SCAN, ONE, JOIN].into_iter().enumerate() {
@@ -210,7 +203,7 @@ fn look_ups_are_counted_by_node_and_each_page_once() {
     let mut bench = Bench::new(Some(Emulation::default()));
     let instance = bench.open(&PLAIN, 20_000);
     let pages = fs::metadata(bench.file()).unwrap().len() / u64::from(PAGE_BYTES);
-    let mut session = instance.session(seat(1, 0)).unwrap();
+    let mut session = instance.first_session(&seat(1, 0)).unwrap();
     for times in 1..3 {
         ask(session.as_mut(), 0, [0, 0]);
         let counted = session.counted();
@@ -233,7 +226,7 @@ fn what_was_planted_is_what_was_asked_for() {
     let mut bench = Bench::new(Some(Emulation { remote_ns: NS, ..Emulation::default() }));
     let instance = bench.open(&PLAIN, 20_000);
     for (at, planted) in [(0, true), (1, false)] {
-        let mut session = instance.session(seat(1, at)).unwrap();
+        let mut session = instance.first_session(&seat(1, at)).unwrap();
         let (mut asked, mut paid) = (0.0, Duration::ZERO);
         for _ in 0..5 {
             ask(session.as_mut(), 0, [0, 0]);
@@ -255,7 +248,7 @@ fn a_share_of_remote_calls_is_slow() {
     let mut bench = Bench::new(Some(Emulation { bimodal, ..Emulation::default() }));
     let instance = bench.open(&PLAIN, 1000);
     let slow_calls = |at| {
-        let mut session = instance.session(seat(0, at)).unwrap();
+        let mut session = instance.first_session(&seat(0, at)).unwrap();
         let mut slow = |_: &u32| {
             ask(session.as_mut(), 0, [0, 0]);
             session.counted().planted > Duration::ZERO
@@ -284,8 +277,7 @@ fn proofs_name_the_home_and_look_everywhere() {
             }
         }
         for home in bench.homes() {
-            let mut session =
-                instance.session(Seat { home: Some(home.into()), ..ANYWHERE }).unwrap();
+            let mut session = instance.first_session(&anywhere().on(home.into())).unwrap();
             ask(session.as_mut(), 0, [0, 0]);
             let lookups = session.counted().lookups.unwrap();
             assert_eq!(lookups.acquisitions.keys().collect::<Vec<_>>(), [&home]);
@@ -294,14 +286,14 @@ fn proofs_name_the_home_and_look_everywhere() {
 }
 
 /// A copy for each policy, and a seat for each.
-fn policies(bench: &Bench) -> Vec<(Home, Seat)> {
+fn policies(bench: &Bench) -> Vec<(DataPlacement, VariantSettings)> {
     let first = bench.homes()[0];
     let (one, per_node) = (Some(first), Policy::PerNode);
     [(one, Policy::FirstTouch), (one, Policy::Bind), (one, per_node), (None, Policy::Interleave)]
         .into_iter()
         .map(|(node, policy)| {
-            let home = Home { node, policy: Some(policy), ..Home::default() };
-            (home, Seat { home: Some(home), at: Some(first), ..ANYWHERE })
+            let home = DataPlacement { node, ..DataPlacement::default() }.by(policy);
+            (home, VariantSettings { at: Some(first), ..anywhere() }.on(home))
         })
         .collect()
 }
@@ -318,7 +310,7 @@ fn each_policy_puts_the_data_where_it_says_and_proves_it() {
             assert_eq!(locality.objection(), None, "{locality:?}");
         }
         for (home, seat) in all {
-            let mut session = instance.session(seat).unwrap();
+            let mut session = instance.first_session(&seat).unwrap();
             ask(session.as_mut(), 0, [0, 0]);
             let counted = session.counted();
             let [there, pages] = counted.proved[&Metric::PagesInPlace];
@@ -340,8 +332,14 @@ fn each_call_is_written_down_once_where_that_is_asked_for() {
     let mut bench = Bench::new(None);
     let instance = bench.open(&PLAIN, 3000);
     for audit in [Audit::Off, Audit::Statements, Audit::Trace] {
-        let mut sessions =
-            [0, 1].map(|_| instance.session(Seat { audit: Some(audit), ..ANYWHERE }).unwrap());
+        let mut sessions = [0, 1].map(|_| {
+            instance
+                .first_session(&VariantSettings {
+                    session: SessionChoice { audit: Some(audit) },
+                    ..anywhere()
+                })
+                .unwrap()
+        });
         for calls in [1, 300] {
             for session in &mut sessions {
                 for _ in 0..calls {
@@ -352,7 +350,7 @@ fn each_call_is_written_down_once_where_that_is_asked_for() {
             }
         }
     }
-    let mut silent = instance.session(ANYWHERE).unwrap();
+    let mut silent = instance.first_session(&anywhere()).unwrap();
     assert!(!silent.counted().proved.contains_key(&Metric::AuditedAsAsked));
 }
 
@@ -360,12 +358,12 @@ fn each_call_is_written_down_once_where_that_is_asked_for() {
 fn instances_of_different_numbers_have_copies_of_their_own() {
     let bench = Bench::new(None);
     let mut setup = bench.setup(&PLAIN, 3000);
-    let twins = [1, 2].map(|instance| Home { instance, ..Home::default() });
+    let twins = [1, 2].map(|instance| DataPlacement::default().numbered(instance));
     setup.homes = twins.to_vec();
     let instance = Sqlite.open(&setup, &mut |_| true).unwrap();
     assert_eq!(instance.prove(Look::Full).get().unwrap().len(), 2);
     let answers = twins.map(|home| {
-        let mut session = instance.session(Seat { home: Some(home), ..ANYWHERE }).unwrap();
+        let mut session = instance.first_session(&anywhere().on(home)).unwrap();
         ask(session.as_mut(), 0, [0, 0])
     });
     assert_eq!(answers[0], answers[1]);
@@ -387,7 +385,7 @@ fn a_damaged_file_is_built_anew_and_a_good_one_used_again() {
         let instance = bench.open(&PLAIN, 3000);
         let told = bench.heard.iter().find(|what| what.contains("building it anew"));
         assert!(told.is_some_and(|what| what.contains(how)), "{:?}", bench.heard);
-        assert_eq!(ask(instance.session(ANYWHERE).unwrap().as_mut(), 0, [0, 0]).rows, 1);
+        assert_eq!(ask(instance.first_session(&anywhere()).unwrap().as_mut(), 0, [0, 0]).rows, 1);
         assert_eq!(fs::read(bench.file()).unwrap().len(), whole.len());
     }
 }
@@ -423,7 +421,7 @@ fn threads_share_an_image() {
     let answers = std::thread::scope(|scope| {
         let threads = [0, 1].map(|_| {
             scope.spawn(|| {
-                let mut session = instance.session(ANYWHERE).unwrap();
+                let mut session = instance.first_session(&anywhere()).unwrap();
                 let answer = ask(session.as_mut(), 0, [0, 0]);
                 (answer, session.counted().lookups.unwrap())
             })
@@ -439,7 +437,7 @@ fn writes_fractions_and_unknown_statements_are_refused_in_words() {
     let writing = Questions { info: reads(&["tran_stats"]), statements: &[WRITE, MEAN] };
     let mut bench = Bench::new(None);
     let instance = bench.open(&writing, 1000);
-    let mut session = instance.session(ANYWHERE).unwrap();
+    let mut session = instance.first_session(&anywhere()).unwrap();
     for (statement, words) in [
         (0, "write: attempt to write a readonly database"),
         (1, "mean: answers are whole numbers and text, but column 1 is a floating-point number"),
@@ -448,8 +446,8 @@ fn writes_fractions_and_unknown_statements_are_refused_in_words() {
         let error = session.execute(&Request { statement, arguments: [0; 4] }).unwrap_err();
         assert_eq!(error.to_string(), words);
     }
-    let missing = Seat { home: Some(NodeId(4711).into()), ..ANYWHERE };
-    let error = instance.session(missing).err().unwrap().to_string();
+    let missing = anywhere().on(NodeId(4711).into());
+    let error = instance.first_session(&missing).err().unwrap().to_string();
     assert_eq!(error, "there is no copy of the data on node 4711");
 }
 
@@ -458,13 +456,13 @@ fn a_statement_can_be_compiled_for_each_call_and_its_arguments_are_checked() {
     let fresh = &[Statement { recompile: true, ..ONE }];
     let mut bench = Bench::new(None);
     let instance = bench.open(&Questions { info: reads(&["tran_stats"]), statements: fresh }, 1000);
-    let mut session = instance.session(ANYWHERE).unwrap();
+    let mut session = instance.first_session(&anywhere()).unwrap();
     for number in 0..3 {
         assert_eq!(ask(session.as_mut(), 0, [begin_us(number), 0]).rows, 1);
     }
     let wrong = &[Statement { arguments: 2, ..ONE }];
     let instance = bench.open(&Questions { info: reads(&["tran_stats"]), statements: wrong }, 1000);
-    let error = instance.session(ANYWHERE).err().unwrap().to_string();
+    let error = instance.first_session(&anywhere()).err().unwrap().to_string();
     assert!(error.contains("announced with 2 arguments, and its text takes 1"), "{error}");
 }
 
@@ -487,7 +485,7 @@ fn shipped_workloads_are_answered_right_and_their_data_has_the_expected_size() {
         let instance = Sqlite.open(&setup, &mut |_| true).unwrap();
         let plans = instance.plans().unwrap().join("\n");
         assert_eq!(plans.matches(step).count(), times, "{plans}");
-        let mut session = instance.session(ANYWHERE).unwrap();
+        let mut session = instance.first_session(&anywhere()).unwrap();
         let stream = Stream { number: 0, of: 1, seed: 7 };
         let mut requests = workload.requests(setup.shape, stream);
         for _ in 0..200 {
@@ -506,7 +504,7 @@ fn a_workload_without_data_needs_no_data() {
     const NOTHING: &[Statement] = &[statement("nothing", "SELECT 1", 0)];
     let mut bench = Bench::new(None);
     let instance = bench.open(&Questions { info: reads(&[]), statements: NOTHING }, 1000);
-    let mut session = instance.session(ANYWHERE).unwrap();
+    let mut session = instance.first_session(&anywhere()).unwrap();
     assert_eq!(ask(session.as_mut(), 0, [0, 0]).rows, 1);
     assert_eq!(session.counted().lookups.unwrap().acquisitions, BTreeMap::new());
 }

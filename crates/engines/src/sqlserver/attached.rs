@@ -9,8 +9,8 @@
 use std::time::Duration;
 
 use hopcost_core::{
-    Code, Filling, Instance, Known, Locality, Look, Reading, Reason, Seat, Session, Setup,
-    TargetError,
+    Code, Counted, Filling, Instance, Known, Locality, Look, Reading, Reason, Session,
+    SessionPlacement, Setup, TargetError, VariantSettings,
 };
 
 use super::super::remote::address::Address;
@@ -48,7 +48,9 @@ pub fn open(
     setup: &Setup<'_>,
     heard: &mut Heard<'_>,
 ) -> Result<Box<dyn Instance>, TargetError> {
-    if setup.homes.iter().any(|home| home.policy.is_some() || home.instance > 0) {
+    if setup.homes.iter().any(|home| {
+        home.copy.policy.is_some() || home.copy.instance.is_some_and(|instance| instance > 0)
+    }) {
         let words =
             "a server that runs is one, and has its memory policy already: this asks for others";
         return Err(TargetError::NotHere(Code::Unsupported.because(words)));
@@ -297,8 +299,20 @@ impl Instance for Attached {
         self.server.identity()
     }
 
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
-        self.server.session(seat)
+    fn session(
+        &self,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError> {
+        self.server.session(variant, at)
+    }
+
+    fn enter_variant(&self, variant: &VariantSettings) -> Result<(), TargetError> {
+        self.server.enter_variant(variant)
+    }
+
+    fn leave_variant(&self, variant: &VariantSettings) -> Counted {
+        self.server.leave_variant(variant)
     }
 
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {

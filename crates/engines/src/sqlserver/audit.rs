@@ -114,6 +114,14 @@ impl Auditing {
         Ok(Self(Mutex::new(desk)))
     }
 
+    /// Has this written from here on.
+    pub fn begin(&self, audit: Audit) {
+        let mut desk = self.desk();
+        if let Err(error) = desk.turn_to(audit) {
+            desk.trouble.get_or_insert(error.to_string());
+        }
+    }
+
     fn desk(&self) -> MutexGuard<'_, Desk> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -220,14 +228,6 @@ impl Audited {
         let mut account = Account::new(audit);
         account.settle(desk.written.get(&number).copied().unwrap_or_default());
         Ok(Self { account, auditing: Arc::clone(auditing), number })
-    }
-
-    /// Before a window.
-    pub fn begin(&self) {
-        let mut desk = self.auditing.desk();
-        if let Err(error) = desk.turn_to(self.account.audit) {
-            desk.trouble.get_or_insert(error.to_string());
-        }
     }
 
     /// One more was asked.

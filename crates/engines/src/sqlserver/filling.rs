@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use hopcost_core::{Filling, Row, Seat, Setup, Table, TargetError};
+use hopcost_core::{Filling, Row, Setup, Table, TargetError};
 
 use super::super::ledger::Ledger;
 use super::super::remote::failed;
@@ -64,12 +64,7 @@ impl Fillings {
     }
 
     /// For a connection, whose table is made where it is its own.
-    pub fn open(
-        &self,
-        wire: &mut Wire,
-        seat: &Seat,
-        common: &Arc<Ledger>,
-    ) -> Result<Filler, TargetError> {
+    pub fn open(&self, wire: &mut Wire, common: &Arc<Ledger>) -> Result<Filler, TargetError> {
         let is_load = self.is_load();
         let own = || format!("job_{}", wire.number);
         let table = if is_load { own() } else { self.table.name.to_owned() };
@@ -84,20 +79,14 @@ impl Fillings {
             }
         }
         let ledger = if is_load { Arc::default() } else { Arc::clone(common) };
-        let empty_at = match self.filling {
-            Filling::Rows { most, .. } => most,
-            Filling::Bulk(_) => 0,
-        };
-        let counts = is_load || seat.stream == 0;
-        Ok(Filler {
-            fillings: self.clone(),
-            table,
-            ledger,
-            counts,
-            empty_at,
-            is_load,
-            is_begun: false,
-        })
+        Ok(Filler { fillings: self.clone(), table, ledger, is_load, is_begun: false })
+    }
+
+    /// What is there, of all connections together, of what was asked for since the last time; none where each has a
+    /// table of its own.
+    pub fn counted(&self, wire: &mut Wire, common: &Ledger) -> Option<[u64; 2]> {
+        let Filling::Rows { most, .. } = self.filling else { return None };
+        Some(settled(wire, self.table.name, common, most, "DELETE FROM"))
     }
 }
 
@@ -106,9 +95,6 @@ pub struct Filler {
     fillings: Fillings,
     table: String,
     ledger: Arc<Ledger>,
-    /// Is it this connection that counts?
-    counts: bool,
-    empty_at: u64,
     is_load: bool,
     /// Has the server been asked to take rows that it does not have yet?
     is_begun: bool,
@@ -156,20 +142,26 @@ impl Filler {
         wire.ask(&packets, None)
     }
 
-    /// What is there of what was asked for since the last time; none of a connection that does not count.
+    /// What is there of what was asked for since the last time; none of a table that others fill, too.
     pub fn counted(&self, wire: &mut Wire) -> Option<[u64; 2]> {
-        if !self.counts {
-            return None;
-        }
-        let there = self.count(wire).ok();
-        // A table in memory knows no TRUNCATE, and a columnstore keeps what was deleted.
-        let words = if self.is_load { "TRUNCATE TABLE" } else { "DELETE FROM" };
-        let empty = || wire.query(&format!("{words} [{}]", self.table)).is_ok();
-        Some(self.ledger.settle_and_empty(there, self.empty_at, empty))
+        self.is_load.then(|| settled(wire, &self.table, &self.ledger, 0, "TRUNCATE TABLE"))
     }
+}
 
-    fn count(&self, wire: &mut Wire) -> Result<u64, WireError> {
-        let there = wire.value(&format!("SELECT count_big(*) FROM [{}]", self.table))?;
-        Ok(there.and_then(|there| there.parse().ok()).unwrap_or(0))
-    }
+/// A table in memory knows no TRUNCATE, and a columnstore keeps what was deleted: the words that empty it differ.
+fn settled(
+    wire: &mut Wire,
+    table: &str,
+    ledger: &Ledger,
+    empty_at: u64,
+    empty_by: &str,
+) -> [u64; 2] {
+    let there = count(wire, table).ok();
+    let empty = || wire.query(&format!("{empty_by} [{table}]")).is_ok();
+    ledger.settle_and_empty(there, empty_at, empty)
+}
+
+fn count(wire: &mut Wire, table: &str) -> Result<u64, WireError> {
+    let there = wire.value(&format!("SELECT count_big(*) FROM [{table}]"))?;
+    Ok(there.and_then(|there| there.parse().ok()).unwrap_or(0))
 }

@@ -1,13 +1,15 @@
 //! A server that is up: sessions, proof, plans, and what it counts itself.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hopcost_core::{
-    Code, CpuSet, Dataset, Gauge, Instance, Known, Locality, Look, Machine, NodeId, Reading, Seat,
-    Session, Setup, Statement, TargetError, gauge,
+    Audit, Code, Counted, CpuSet, Dataset, Gauge, Instance, Known, Locality, Look, Machine, Metric,
+    NodeId, Reading, Session, SessionPlacement, Setup, Statement, TargetError, VariantSettings,
+    gauge,
 };
 
 use super::super::UNAUDITED_LOADS;
@@ -36,6 +38,8 @@ pub struct Server {
     may_audit: bool,
     /// Who has statements written down, from when a session is first to be audited.
     auditing: Mutex<Option<Arc<Auditing>>>,
+    /// Who tells what was looked up from a node.
+    watches: Mutex<BTreeMap<NodeId, Watch>>,
     statements: Vec<Statement>,
     dataset: Option<&'static dyn Dataset>,
     machine: Machine,
@@ -112,6 +116,7 @@ impl Server {
             affinity: affinity.map(Arc::new),
             may_audit,
             auditing: Mutex::default(),
+            watches: Mutex::default(),
             statements: setup.spec().statements,
             dataset,
             machine: setup.machine.clone(),
@@ -139,18 +144,50 @@ impl Server {
         self.told.push(words.to_owned());
     }
 
-    /// Who tells what was looked up: the server counts for all at once, and one session tells it.
-    fn watch(&self, seat: &Seat) -> Result<Option<Watch>, TargetError> {
-        let Some(at) = seat.at.filter(|_| seat.stream == 0) else { return Ok(None) };
-        let wire = Wire::connect(&self.address).map_err(failed)?;
-        wire.limit(Some(AT_ONCE)).map_err(failed)?;
-        self.lines.add(wire.line(), wire.number);
-        Ok(Some(Watch::new(wire, at, self.home)))
+    /// The port that leads to a session's node, and not to one of its CPUs.
+    fn port_of(&self, variant: &VariantSettings, at: SessionPlacement) -> Option<u16> {
+        let port = at.node.and_then(|node| self.own.ports.get(&node.0)).copied();
+        port.filter(|_| variant.log_writer.is_none() || at.backend_cpu.is_none())
+    }
+
+    /// Where the whole server belongs for a variant, if that is known.
+    fn cpus_of(
+        &self,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Option<CpuSet>, TargetError> {
+        if let Some(post) = self.post(variant, at)? {
+            return Ok(Some(CpuSet::from_iter([post.cpu])));
+        }
+        let nodes = variant.at.iter().chain(&variant.nodes);
+        let cpus: CpuSet =
+            nodes.filter_map(|node| self.nodes.get(node)).flat_map(CpuSet::iter).collect();
+        Ok(Some(cpus).filter(|cpus| !cpus.is_empty()))
+    }
+
+    /// From here on the look-ups of a node's workers count. The server counts for all sessions at once.
+    fn watch(&self, node: NodeId) -> Result<(), TargetError> {
+        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+        let watch = match watches.entry(node) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let wire = Wire::connect(&self.address).map_err(failed)?;
+                wire.limit(Some(AT_ONCE)).map_err(failed)?;
+                self.lines.add(wire.line(), wire.number);
+                new.insert(Watch::new(wire, node, self.home))
+            }
+        };
+        watch.begin();
+        Ok(())
     }
 
     /// Where a session works whose distance from the log writers is asked for.
-    fn post(&self, seat: &Seat) -> Result<Option<Post>, TargetError> {
-        let (Some(worker), Some(log_writer)) = (seat.worker, seat.log_writer) else {
+    fn post(
+        &self,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Option<Post>, TargetError> {
+        let (Some(worker), Some(log_writer)) = (at.backend_cpu, variant.log_writer_cpu()) else {
             return Ok(None);
         };
         if self.affinity.is_none() {
@@ -239,32 +276,62 @@ impl Instance for Server {
         self.identity.clone()
     }
 
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, TargetError> {
-        let post = self.post(&seat)?;
-        let port = seat.at.and_then(|node| self.own.ports.get(&node.0)).copied();
-        // A port leads to a node, and not to one of its CPUs.
-        let port = port.filter(|_| post.is_none());
+    fn session(
+        &self,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Box<dyn Session>, TargetError> {
+        let post = self.post(variant, at)?;
+        let port = self.port_of(variant, at);
         let address = Address { port: port.unwrap_or(self.address.port), ..self.address.clone() };
         let is_placed = port.is_some() || self.affinity.is_some();
-        let of_node = seat.at.and_then(|node| self.nodes.get(&node)).filter(|_| is_placed);
+        let of_node = at.node.and_then(|node| self.nodes.get(&node)).filter(|_| is_placed);
         let of_post = post.as_ref().map(|post| CpuSet::from_iter([post.cpu]));
+        let audit = variant.session.audit;
         let session = Connection::open(Opening {
             address: &address,
             lines: &self.lines,
             statements: &self.statements,
             dataset: self.dataset,
-            seat: &seat,
+            dop: variant.parallel.map_or(1, |parallel| parallel.dop),
             cpus: of_post.or_else(|| of_node.cloned()),
             post,
-            // The server counts for all at once: one session tells it.
-            watch: self.watch(&seat)?,
-            // A port that leads to a node needs no more.
-            affinity: self.affinity.as_ref().filter(|_| port.is_none()),
-            auditing: seat.audit.map(|audit| self.auditing().map(|by| (audit, by))).transpose()?,
+            auditing: audit.map(|audit| self.auditing().map(|by| (audit, by))).transpose()?,
             filling: self.fillings.as_ref().map(|fillings| (fillings, &self.filled)),
             is_served: &self.are_served,
         })?;
         Ok(Box::new(session))
+    }
+
+    /// The server is bound to where the variant works, writes down what it asks for, and its look-ups count from here.
+    fn enter_variant(&self, variant: &VariantSettings) -> Result<(), TargetError> {
+        let at = variant.of_stream(0, 0);
+        // A port that leads to a node needs no more. Where the server cannot be bound, the proof will tell.
+        let affinity = self.affinity.as_ref().filter(|_| self.port_of(variant, at).is_none());
+        if let (Some(affinity), Some(cpus)) = (affinity, self.cpus_of(variant, at)?) {
+            let _ = affinity.bind(&cpus);
+        }
+        if let Some(audit) = variant.session.audit {
+            self.auditing()?.begin(audit);
+        }
+        if let Some(node) = at.node {
+            self.watch(node)?;
+        }
+        Ok(())
+    }
+
+    fn leave_variant(&self, variant: &VariantSettings) -> Counted {
+        // First of all: what we ask besides is not to be written down.
+        if let Some(auditing) = &*self.auditing.lock().unwrap_or_else(PoisonError::into_inner) {
+            auditing.begin(Audit::Off);
+        }
+        let node = variant.of_stream(0, 0).node;
+        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+        let lookups = node.and_then(|node| watches.get_mut(&node)?.counted());
+        let rows = |fillings: &Fillings| fillings.counted(&mut self.warden(), &self.filled);
+        let rows = self.fillings.as_ref().and_then(rows);
+        let proved = rows.map(|rows| (Metric::RowsCounted, rows)).into_iter().collect();
+        Counted { lookups, proved, ..Counted::default() }
     }
 
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {

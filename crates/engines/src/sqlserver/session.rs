@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hopcost_core::{
-    Answer, Audit, CallError, Counted, CpuSet, Dataset, Mail, Metric, Remote, Request, Row, Seat,
+    Answer, Audit, CallError, Counted, CpuSet, Dataset, Mail, Metric, Remote, Request, Row,
     Session, Statement, TargetError,
 };
 
@@ -22,10 +22,8 @@ use super::super::ledger::Ledger;
 use super::super::remote::address::Address;
 use super::super::remote::lines::Lines;
 use super::super::remote::{compared_with, failed};
-use super::affinity::Affinity;
 use super::audit::{Audited, Auditing};
 use super::filling::{Filler, Fillings};
-use super::layout::Watch;
 use super::packet::{HEAD, kind, put_wide};
 use super::scripts;
 use super::tokens::Piece;
@@ -43,16 +41,12 @@ pub struct Opening<'a> {
     pub statements: &'a [Statement],
     /// Of what data.
     pub dataset: Option<&'a dyn Dataset>,
-    /// For whom.
-    pub seat: &'a Seat,
+    /// How many workers may answer it.
+    pub dop: u32,
     /// The CPUs that are to answer, where it can be told whether they do.
     pub cpus: Option<CpuSet>,
     /// Where it works, and where the log writers do, where that is asked for.
     pub post: Option<Post>,
-    /// Who tells what was looked up where, where it is this session.
-    pub watch: Option<Watch>,
-    /// How the server is bound to them before each window, where it is ours to bind.
-    pub affinity: Option<&'a Arc<Affinity>>,
     /// Who has its statements written down, where that is asked for.
     pub auditing: Option<(Audit, Arc<Auditing>)>,
     /// What it fills, and the rows of what all fill together.
@@ -69,8 +63,6 @@ pub struct Connection {
     asked: usize,
     cpus: Option<CpuSet>,
     post: Option<Post>,
-    watch: Option<Watch>,
-    affinity: Option<Arc<Affinity>>,
     audited: Option<Audited>,
     filler: Option<Filler>,
     is_served: Option<Arc<AtomicBool>>,
@@ -127,16 +119,13 @@ impl Connection {
     pub fn open(opening: Opening<'_>) -> Result<Self, TargetError> {
         let mut wire = Wire::connect(opening.address).map_err(failed)?;
         wire.limit(Some(opening.address.patience)).map_err(failed)?;
-        let open = |(fillings, common): (&Fillings, &Arc<Ledger>)| {
-            fillings.open(&mut wire, opening.seat, common)
-        };
+        let open = |(fillings, common): (&Fillings, &Arc<Ledger>)| fillings.open(&mut wire, common);
         let filler = opening.filling.map(open).transpose()?;
-        let dop = opening.seat.parallel.map_or(1, |parallel| parallel.dop);
         let prepare = |statement: &Statement| {
             let of_filler = filler.as_ref().and_then(Filler::statement);
             let spoken = match of_filler {
                 Some((sql, arguments)) => Spoken::with(&sql, arguments),
-                None => Spoken::of(statement, opening.dataset, dop),
+                None => Spoken::of(statement, opening.dataset, opening.dop),
             };
             match filler.as_ref().filter(|filler| filler.is_load()) {
                 Some(filler) => Ok(Call::batch(&wire, statement.name, &filler.load())),
@@ -155,8 +144,6 @@ impl Connection {
             asked: 0,
             cpus: opening.cpus,
             post: opening.post,
-            watch: opening.watch,
-            affinity: opening.affinity.cloned(),
             audited,
             filler,
             is_served: Some(Arc::clone(opening.is_served)),
@@ -297,26 +284,10 @@ impl Session for Connection {
         if let Some(rows) = self.filler.as_ref().and_then(|filler| filler.counted(&mut self.wire)) {
             proved.insert(Metric::RowsCounted, rows);
         }
-        let lookups = self.watch.as_mut().and_then(Watch::counted);
-        Counted { proved, lookups, ..Counted::default() }
+        Counted { proved, ..Counted::default() }
     }
 
-    /// The server is bound to where this level works, and writes down what it asks for.
-    fn begin_window(&mut self) {
-        // Where the server cannot be bound, the proof will tell.
-        if let (Some(affinity), Some(cpus)) = (&self.affinity, &self.cpus) {
-            let _ = affinity.bind(cpus);
-        }
-        if let Some(audited) = &self.audited {
-            audited.begin();
-        }
-    }
-
-    fn begin_counting(&mut self) {
-        if let Some(watch) = &mut self.watch {
-            watch.begin();
-        }
-    }
+    fn begin_counting(&mut self) {}
 
     fn remote(&mut self) -> Option<&mut dyn Remote> {
         Some(self)

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Audit, Code, CpuId, Home, Instance, Known, Look, Metric, NodeId, Request, Seat, Setup, Shape,
-    TargetError,
+    Audit, Code, CpuId, CpuSet, DataPlacement, Instance, Known, Look, Metric, NodeId, Request,
+    SessionChoice, Setup, Shape, TargetError, VariantSettings,
 };
 use hopcost_sys::{Root, topology};
 
@@ -51,7 +51,7 @@ pub fn open_for(
             .find(|workload| workload.info().name == workload_named)
             .unwrap(),
         shape: Shape { rows: 1, sliced: true },
-        homes: vec![Home::from(node)],
+        homes: vec![DataPlacement::from(node)],
         emulation: None,
         cache_dir: std::env::temp_dir(),
         address,
@@ -65,8 +65,8 @@ pub fn open_for(
 
 const REQUEST: Request = Request { statement: 0, arguments: [1, 0, 0, 0] };
 
-pub fn seat() -> Seat {
-    Seat { at: Some(NodeId(0)), ..Seat::default() }
+pub fn seat() -> VariantSettings {
+    VariantSettings { at: Some(NodeId(0)), ..VariantSettings::default() }
 }
 
 /// The server's words, where it does not open.
@@ -79,14 +79,18 @@ fn the_binding_is_changed_where_that_is_allowed_and_put_back() {
     let server = StandIn::start();
     for is_allowed in [false, true] {
         let instance = open(&server.url("me"), is_allowed).unwrap();
-        let mut session = instance.session(seat()).unwrap();
-        session.begin_window();
+        let mut session = instance.first_session(&seat()).unwrap();
+        instance.enter_variant(&seat()).unwrap();
         session.execute(&REQUEST).unwrap();
         assert_eq!(server.state().affinity != BOUND, is_allowed);
         if !is_allowed {
             // A worker's place can be told only where it was bound.
-            let far = Seat { worker: Some(CpuId(0)), log_writer: Some(CpuId(0)), ..seat() };
-            assert_eq!(instance.session(far).err().unwrap().code(), Code::NotPlaceable);
+            let far = VariantSettings {
+                workers: vec![CpuId(0)],
+                log_writer: Some(CpuSet::from_iter([CpuId(0)])),
+                ..seat()
+            };
+            assert_eq!(instance.first_session(&far).err().unwrap().code(), Code::NotPlaceable);
         }
         let written = server.state().database.clone().unwrap();
         assert_eq!(written.contains(&format!("affinity {BOUND}")), is_allowed);
@@ -119,8 +123,8 @@ fn a_connection_that_is_lost_while_the_binding_is_changed_leaves_it_as_it_was() 
 fn who_cannot_reach_the_server_at_the_end_says_so_and_restore_does_it() {
     let server = StandIn::start();
     let instance = open(&server.url("me"), true).unwrap();
-    let mut session = instance.session(seat()).unwrap();
-    session.begin_window();
+    let mut session = instance.first_session(&seat()).unwrap();
+    instance.enter_variant(&seat()).unwrap();
     session.execute(&REQUEST).unwrap();
     drop(session);
     server.state().is_down = true;
@@ -154,8 +158,8 @@ fn data_that_was_kept_is_found_and_the_server_is_left_unbound() {
     server.state().affinity = "7".to_owned();
     server.state().database.as_mut().unwrap().push(format!("affinity {BOUND}"));
     let instance = open(&server.url("me"), true).unwrap();
-    let mut session = instance.session(seat()).unwrap();
-    session.begin_window();
+    let mut session = instance.first_session(&seat()).unwrap();
+    instance.enter_variant(&seat()).unwrap();
     session.execute(&REQUEST).unwrap();
     assert_eq!(server.state().affinity, BOUND);
     drop(session);
@@ -195,12 +199,11 @@ fn look_ups_and_homes_are_as_the_server_counts_them() {
     let Known::Is(homes) = instance.prove(Look::Full) else { panic!("it can be told") };
     assert_eq!(homes[0].pages(), 1234);
     assert!(homes[0].share_in_place() >= 1.0);
-    let mut session = instance.session(seat()).unwrap();
-    session.begin_counting();
-    let lookups = session.counted().lookups.unwrap().acquisitions;
+    let mut session = instance.first_session(&seat()).unwrap();
+    instance.enter_variant(&seat()).unwrap();
+    assert!(session.counted().lookups.is_none(), "it is counted for all at once");
+    let lookups = instance.leave_variant(&seat()).lookups.unwrap().acquisitions;
     assert_eq!(lookups.into_iter().collect::<Vec<_>>(), [(NodeId(0), 5), (NodeId(1), 95)]);
-    let others = instance.session(Seat { stream: 1, ..seat() }).unwrap().counted();
-    assert!(others.lookups.is_none(), "it is counted for all at once");
 }
 
 #[test]
@@ -209,7 +212,7 @@ fn a_login_that_may_not_look_is_told_what_is_missing() {
     server.state().may_look = false;
     let instance = open(&server.url("me"), false).unwrap();
     assert!(instance.readings().is_empty());
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     assert!(session.counted().lookups.is_none());
     drop(session);
     let notes = instance.close().unwrap().join("\n");
@@ -225,10 +228,10 @@ fn calls_that_are_written_down_are_counted_and_what_was_set_up_is_taken_away() {
         (Audit::Statements, [Some(true), Some(false), None]),
         (Audit::Trace, [Some(false), Some(true), None]),
     ] {
-        let seat = Seat { audit: Some(audit), ..seat() };
-        let mut session = instance.session(seat).unwrap();
+        let seat = VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() };
+        let mut session = instance.first_session(&seat).unwrap();
         for calls in [3, 1] {
-            session.begin_window();
+            instance.enter_variant(&seat).unwrap();
             for _ in 0..calls {
                 session.execute(&REQUEST).unwrap();
                 assert_eq!(server.state().audits, is_on);
@@ -253,10 +256,10 @@ fn sql_trace_traces_where_it_is_asked_for() {
     let server = StandIn::start();
     let address = server.url_with("me:secret", "sslmode=disable&trace=sql-trace");
     let instance = open(&address, true).unwrap();
-    let seat = |audit| Seat { audit: Some(audit), ..seat() };
-    let mut traced = instance.session(seat(Audit::Trace)).unwrap();
+    let seat = |audit| VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() };
+    let mut traced = instance.first_session(&seat(Audit::Trace)).unwrap();
     for calls in [3, 1] {
-        traced.begin_window();
+        instance.enter_variant(&seat(Audit::Trace)).unwrap();
         for _ in 0..calls {
             traced.execute(&REQUEST).unwrap();
             assert_eq!(server.state().audits, [Some(false), None, Some(true)]);
@@ -267,8 +270,8 @@ fn sql_trace_traces_where_it_is_asked_for() {
     // Each time it is another file.
     let begun = |n: u32| server.state().said.iter().any(|sql| sql.contains(&format!("_0A1B_{n}'")));
     assert!(begun(2) && begun(3), "{:?}", server.state().said);
-    let mut off = instance.session(seat(Audit::Off)).unwrap();
-    off.begin_window();
+    let mut off = instance.first_session(&seat(Audit::Off)).unwrap();
+    instance.enter_variant(&seat(Audit::Off)).unwrap();
     off.execute(&REQUEST).unwrap();
     server.state().audits[2] = Some(true);
     assert_eq!(off.counted().proved[&Metric::AuditedAsAsked], [0, 1]);
@@ -284,9 +287,10 @@ fn sql_trace_traces_where_it_is_asked_for() {
 fn a_call_that_is_not_written_down_is_missed() {
     let server = StandIn::start();
     let instance = open(&server.url("me"), true).unwrap();
-    let seat = Seat { audit: Some(Audit::Statements), ..seat() };
-    let mut session = instance.session(seat).unwrap();
-    session.begin_window();
+    let seat =
+        VariantSettings { session: SessionChoice { audit: Some(Audit::Statements) }, ..seat() };
+    let mut session = instance.first_session(&seat).unwrap();
+    instance.enter_variant(&seat).unwrap();
     server.state().forgets = 1;
     for _ in 0..3 {
         session.execute(&REQUEST).unwrap();
@@ -298,9 +302,10 @@ fn a_call_that_is_not_written_down_is_missed() {
 fn what_goes_on_though_it_was_ended_or_cannot_be_counted_is_no_proof() {
     let server = StandIn::start();
     let instance = open(&server.url("me"), true).unwrap();
-    let audited = |audit| Seat { audit: Some(audit), ..seat() };
-    let mut off = instance.session(audited(Audit::Off)).unwrap();
-    off.begin_window();
+    let audited =
+        |audit| VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() };
+    let mut off = instance.first_session(&audited(Audit::Off)).unwrap();
+    instance.enter_variant(&audited(Audit::Off)).unwrap();
     off.execute(&REQUEST).unwrap();
     server.state().audits[1] = Some(true);
     assert_eq!(off.counted().proved[&Metric::AuditedAsAsked], [0, 1]);
@@ -310,13 +315,13 @@ fn what_goes_on_though_it_was_ended_or_cannot_be_counted_is_no_proof() {
     // Who may set it up and not read it is told at once.
     server.state().refuses = Some("SELECT session_id, COUNT");
     let instance = open(&server.url("me"), true).unwrap();
-    let words = instance.session(audited(Audit::Statements)).err().unwrap().to_string();
+    let words = instance.first_session(&audited(Audit::Statements)).err().unwrap().to_string();
     assert!(words.contains("in use"), "{words}");
     instance.close().unwrap();
     assert_eq!(server.state().audits, [None; 3]);
     // What a load brings is no statement.
     let instance = open_for(("big_table_im", "bulk_load"), &server.url("me"), true, false).unwrap();
-    let words = instance.session(audited(Audit::Statements)).err().unwrap().to_string();
+    let words = instance.first_session(&audited(Audit::Statements)).err().unwrap().to_string();
     assert!(words.contains("are no statements"), "{words}");
 }
 
@@ -325,9 +330,9 @@ fn audits_of_a_killed_run_are_ended_and_files_that_stay_are_named() {
     let server = StandIn::start();
     server.state().version = "14.0.3456.2";
     let instance = open(&server.url("me"), true).unwrap();
-    let seat = Seat { audit: Some(Audit::Trace), ..seat() };
-    let mut session = instance.session(seat).unwrap();
-    session.begin_window();
+    let seat = VariantSettings { session: SessionChoice { audit: Some(Audit::Trace) }, ..seat() };
+    let mut session = instance.first_session(&seat).unwrap();
+    instance.enter_variant(&seat).unwrap();
     session.execute(&REQUEST).unwrap();
     // Nobody closes it, as after kill -9; its connections end with their process.
     std::mem::forget(instance);
@@ -342,14 +347,15 @@ fn audits_of_a_killed_run_are_ended_and_files_that_stay_are_named() {
 fn nothing_is_written_down_where_the_server_may_not_be_changed_or_is_too_old() {
     let server = StandIn::start();
     let instance = open(&server.url("me"), false).unwrap();
-    let seat = || Seat { audit: Some(Audit::Statements), ..seat() };
-    let refused = instance.session(seat()).err().unwrap();
+    let seat =
+        || VariantSettings { session: SessionChoice { audit: Some(Audit::Statements) }, ..seat() };
+    let refused = instance.first_session(&seat()).err().unwrap();
     assert_eq!(refused.code(), Code::RightsMissing, "{refused}");
     assert_eq!(server.state().audits, [None; 3]);
     instance.close().unwrap();
     server.state().version = "12.0.6024.0";
     let instance = open(&server.url("me"), true).unwrap();
-    let refused = instance.session(seat()).err().unwrap();
+    let refused = instance.first_session(&seat()).err().unwrap();
     assert_eq!(refused.code(), Code::WrongVersion, "{refused}");
     assert!(refused.to_string().contains("no statement 'begin_audit' for version 12"));
     instance.close().unwrap();
@@ -362,7 +368,11 @@ fn who_inserts_is_as_far_from_the_log_writers_as_is_asked_for() {
     let instance = open(&server.url("me"), true).unwrap();
     let cpus: Vec<CpuId> = topology::read(&Root::live()).limits.cpus.iter().take(2).collect();
     let [first, second] = cpus[..] else { panic!("this test needs two CPUs") };
-    let seat = |log_writer| Seat { worker: Some(first), log_writer: Some(log_writer), ..seat() };
+    let seat = |log_writer| VariantSettings {
+        workers: vec![first],
+        log_writer: Some(CpuSet::from_iter([log_writer])),
+        ..seat()
+    };
     for (writer, asked, belongs) in [
         (first, first, first),
         (second, first, second),
@@ -370,8 +380,8 @@ fn who_inserts_is_as_far_from_the_log_writers_as_is_asked_for() {
         (first, second, second),
     ] {
         server.state().log_writers = vec![writer.0];
-        let mut session = instance.session(seat(asked)).unwrap();
-        session.begin_window();
+        let mut session = instance.first_session(&seat(asked)).unwrap();
+        instance.enter_variant(&seat(asked)).unwrap();
         session.execute(&REQUEST).unwrap();
         assert_eq!(server.state().affinity, belongs.to_string(), "{writer} {asked}");
         let proved = session.counted().proved;
@@ -383,12 +393,12 @@ fn who_inserts_is_as_far_from_the_log_writers_as_is_asked_for() {
         server.state().log_writers = vec![writer.0, if writer == first { second } else { first }.0];
         assert_eq!(session.counted().proved[&Metric::LogWriterInPlace], [1, 2]);
     }
-    let words = instance.session(seat(first)).err().unwrap().to_string();
+    let words = instance.first_session(&seat(first)).err().unwrap().to_string();
     assert!(words.contains("same-cpu: no CPU here is that far"), "{words}");
     instance.close().unwrap();
     assert_eq!(server.state().affinity, BOUND);
     let instance = open(&server.url("me"), false).unwrap();
-    let words = instance.session(seat(first)).err().unwrap().to_string();
+    let words = instance.first_session(&seat(first)).err().unwrap().to_string();
     assert!(words.contains("--allow-server-changes"), "{words}");
 }
 
@@ -399,8 +409,8 @@ fn azure_is_bound_to_nothing() {
     assert!(refusal(&server, "me").contains("Azure SQL Database"));
     server.state().engine = 8;
     let instance = open(&server.url("me"), true).unwrap();
-    let mut session = instance.session(seat()).unwrap();
-    session.begin_window();
+    let mut session = instance.first_session(&seat()).unwrap();
+    instance.enter_variant(&seat()).unwrap();
     session.execute(&REQUEST).unwrap();
     drop(session);
     let notes = instance.close().unwrap().join("\n");

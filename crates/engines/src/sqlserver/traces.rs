@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{Audit, Seat};
+use hopcost_core::{Audit, SessionChoice, VariantSettings};
 use hopcost_testkit::transcript::transcript;
 
 use super::standin::StandIn;
@@ -16,12 +16,17 @@ const ASKED: [(&str, &str); 3] =
 fn a_session_sends_sql_server_what_it_always_sent() {
     let mut all = String::new();
     for asked in ASKED {
-        trace(&mut all, asked, "", seat());
+        trace(&mut all, asked, "", &seat());
     }
     for (how, audit) in
         [("off", Audit::Off), ("statements", Audit::Statements), ("trace", Audit::Trace)]
     {
-        trace(&mut all, ASKED[0], how, Seat { audit: Some(audit), ..seat() });
+        trace(
+            &mut all,
+            ASKED[0],
+            how,
+            &VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() },
+        );
     }
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("../../../../fixtures/goldens");
@@ -30,13 +35,14 @@ fn a_session_sends_sql_server_what_it_always_sent() {
     settings.bind(|| insta::assert_snapshot!("sent-to-sqlserver", all));
 }
 
-fn trace(all: &mut String, asked: (&str, &str), how: &str, seat: Seat) {
+fn trace(all: &mut String, asked: (&str, &str), how: &str, seat: &VariantSettings) {
     let server = StandIn::start();
     let _ = writeln!(all, "# {} {how}", asked.1);
     let instance = open_for(asked, &server.url("me"), true, false).unwrap();
-    let before = server.state().sent.len();
-    let mut session = instance.session(seat).unwrap();
-    session.begin_window();
+    let mut session = instance.first_session(seat).unwrap();
+    // Others may have been opened for it: its own comes last.
+    let own = server.state().sent.len() - 1;
+    instance.enter_variant(seat).unwrap();
     let workload = WORKLOADS.iter().find(|workload| workload.info().name == asked.1).unwrap();
     let shape = hopcost_core::Shape { rows: 1, sliced: true };
     let stream = hopcost_core::Stream { number: 0, of: 1, seed: 7 };
@@ -46,7 +52,7 @@ fn trace(all: &mut String, asked: (&str, &str), how: &str, seat: Seat) {
     }
     session.counted();
     drop(session);
-    let sent = server.state().sent.values().nth(before).cloned().unwrap_or_default();
+    let sent = server.state().sent.values().nth(own).cloned().unwrap_or_default();
     let _ = writeln!(all, "{}", transcript(&sent));
     instance.close().unwrap();
 }

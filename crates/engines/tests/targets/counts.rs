@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use hopcost_core::{
-    Counted, Home, Instance, Metric, Policy, Requests, Seat, Session, Setup, Stream,
+    Counted, DataPlacement, Instance, Metric, Policy, Requests, Session, Setup, Stream,
+    VariantSettings,
 };
 use hopcost_testkit::named::{dataset, home, open, seat, shared_setup, workload};
 
@@ -22,19 +23,20 @@ fn the_same_is_counted_around_a_window() {
     let mut text = String::new();
     for (target, data, name, rows) in ASKED {
         let is_placed = target == "sqlite" && data == "tran_stats";
-        let place = Home { policy: is_placed.then_some(Policy::Bind), ..home().into() };
+        let place = DataPlacement::from(home());
+        let place = if is_placed { place.by(Policy::Bind) } else { place };
         let setup = shared_setup(dataset(data), workload(name), rows, "");
         let setup = Setup { homes: vec![place], ..setup };
         let instance = open(target, &setup).unwrap();
-        let seat = |stream| Seat { home: Some(place), stream, worker: None, ..seat() };
+        let variant = VariantSettings { workers: Vec::new(), ..seat() }.on(place);
         let client = |number| {
             let stream = Stream { number, of: STREAMS, seed: 7 };
             let requests = setup.workload.requests(setup.shape, stream);
-            (instance.session(seat(number)).unwrap(), requests)
+            (instance.session(&variant, variant.of_stream(number, 0)).unwrap(), requests)
         };
         let mut clients: Vec<_> = (0..STREAMS).map(client).collect();
         for window in 1..=2 {
-            let counted = window_of(&*instance, &mut clients);
+            let counted = window_of(&*instance, &variant, &mut clients);
             let Counted { lookups, mut proved, .. } = counted;
             // How much memory that is, is the kernel's business; whether it is in place, is not.
             if let Some([held, of]) = proved.get_mut(&Metric::PagesInPlace) {
@@ -53,15 +55,23 @@ fn the_same_is_counted_around_a_window() {
 type Client = (Box<dyn Session>, Box<dyn Requests>);
 
 /// A window as a worker pool goes through it: 20 calls of each client that do not count, and 50 that do.
-fn window_of(_instance: &dyn Instance, clients: &mut [Client]) -> Counted {
-    clients.iter_mut().for_each(|(session, _)| session.begin_window());
+fn window_of(
+    instance: &dyn Instance,
+    variant: &VariantSettings,
+    clients: &mut [Client],
+) -> Counted {
+    instance.enter_variant(variant).unwrap();
     for (calls, counts) in [(20, false), (50, true)] {
         for (session, requests) in &mut *clients {
             if counts {
                 session.begin_counting();
             }
-            (0..calls).for_each(|_| drop(session.execute(&requests.next()).unwrap()));
+            for _ in 0..calls {
+                session.execute(&requests.next()).unwrap();
+            }
         }
     }
-    Counted::sum(clients.iter_mut().map(|(session, _)| session.counted()))
+    let left = instance.leave_variant(variant);
+    let sessions = clients.iter_mut().map(|(session, _)| session.counted());
+    Counted::sum([left].into_iter().chain(sessions))
 }

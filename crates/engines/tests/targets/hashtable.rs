@@ -1,8 +1,8 @@
 //! The table that is only filled: all rows are there, of all levels' streams, on the pages asked for.
 
 use hopcost_core::{
-    Code, Counted, Emulation, Home, Instance, Metric, PageSize, Seat, Session, Setup, Shape,
-    Stream, TargetError,
+    Code, Counted, DataPlacement, Emulation, Instance, Metric, PageSize, Session, Setup, Shape,
+    Stream, TargetError, VariantSettings,
 };
 use hopcost_sys::memory::{Region, Request};
 use hopcost_sys::{Root, topology};
@@ -10,7 +10,7 @@ use hopcost_testkit::named::{self, dataset, home, workload};
 
 const SHAPE: Shape = Shape { rows: 40_000, sliced: true };
 
-fn setup(homes: Vec<Home>) -> Setup<'static> {
+fn setup(homes: Vec<DataPlacement>) -> Setup<'static> {
     let (data, workload) = (dataset("big_table_im"), workload("memory_inserts"));
     let setup = named::setup(data, workload, SHAPE.rows, "", &std::env::temp_dir());
     Setup { homes, ..setup }
@@ -37,24 +37,22 @@ fn share(counted: &Counted, metric: Metric) -> Option<[u64; 2]> {
 
 #[test]
 fn rows_of_all_streams_and_levels_are_counted_however_often_the_table_is_full() {
-    let place = Home::from(home());
+    let place = DataPlacement::from(home());
     let instance = open(&setup(vec![place])).unwrap();
-    let seat = |stream| Seat { stream, home: Some(place), ..Seat::default() };
+    let variant = VariantSettings::default().on(place);
     // Levels of two streams each, which ask for the same rows; what they bring is half of the table.
     for round in 0..6 {
-        let mut level = [0, 1].map(|stream| instance.session(seat(stream)).unwrap());
+        let mut level =
+            [0, 1].map(|stream| instance.session(&variant, variant.of_stream(stream, 0)).unwrap());
         for (number, session) in (0..).zip(&mut level) {
             fill(&mut **session, number, 90);
         }
-        let counted = level[0].counted();
+        let counted = instance.leave_variant(&variant);
         assert_eq!(share(&counted, Metric::RowsCounted), Some([18_000, 18_000]), "round {round}");
         let [there, of] = share(&counted, Metric::PagesInPlace).unwrap();
         assert!(there == of && of > 100, "{there} of {of}");
-        assert_eq!(
-            share(&level[1].counted(), Metric::RowsCounted),
-            None,
-            "one of them counts for all"
-        );
+        let of_one = share(&level[0].counted(), Metric::RowsCounted);
+        assert_eq!(of_one, None, "they are counted for all at once");
     }
 }
 
@@ -69,12 +67,12 @@ fn kernel_has_large_pages() -> bool {
 #[test]
 fn its_memory_is_on_the_pages_asked_for() {
     let share_on = |pages| {
-        let place = Home { pages: Some(pages), ..Home::from(home()) };
+        let place = DataPlacement::from(home()).on_pages(pages);
         let instance = open(&setup(vec![place])).unwrap();
-        let seat = Seat { home: Some(place), ..Seat::default() };
-        let mut session = instance.session(seat).unwrap();
+        let seat = VariantSettings::default().on(place);
+        let mut session = instance.first_session(&seat).unwrap();
         fill(&mut *session, 0, 3000);
-        let [held, of] = share(&session.counted(), Metric::PagesAsAsked).unwrap();
+        let [held, of] = share(&instance.leave_variant(&seat), Metric::PagesAsAsked).unwrap();
         held as f64 / of as f64
     };
     assert!(share_on(PageSize::Base) > 0.99);

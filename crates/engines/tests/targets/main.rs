@@ -35,7 +35,7 @@ fn asks_and_is_answered(target: &str, address: &str, asked: &[(&str, &str, u64)]
         let (dataset, workload) = (dataset(data), workload(name));
         let setup = setup(dataset, workload, *rows, address);
         let instance = open(target, &setup).unwrap();
-        let mut session = instance.session(seat()).unwrap();
+        let mut session = instance.first_session(&seat()).unwrap();
         let stream = Stream { number: 0, of: 1, seed: 7 };
         let mut requests = workload.requests(setup.shape, stream);
         for _ in 0..40 {

@@ -42,7 +42,7 @@ fn the_buffer_pool_is_proved_to_be_at_home_and_nothing_is_read_from_disk() {
         let readings = instance.readings();
         readings.iter().find(|reading| reading.gauge == gauge::BUFFER_READS).unwrap().value
     };
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     let mut requests = workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 3 });
     let mut calls = |calls: usize| {
         for _ in 0..calls {

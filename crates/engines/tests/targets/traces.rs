@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use hopcost_core::{Audit, Parallel, Seat, Stream};
+use hopcost_core::{Audit, Parallel, SessionChoice, Stream, VariantSettings};
 
 use hopcost_testkit::named::{dataset, open, workload};
 use hopcost_testkit::proxy::Proxy;
@@ -32,7 +32,7 @@ fn a_session_sends_postgresql_what_it_always_sent() {
     let url = format!("//me@localhost:{}/postgres?sslmode=disable", network.port());
     let parallel = Some(Parallel { dop: 2, ..Parallel::default() });
     let mut all = traces("postgres", &url, &network);
-    let two = Seat { parallel, ..seat() };
+    let two = VariantSettings { parallel, ..seat() };
     trace(&mut all, "postgres", &url, &network, ASKED[0], ("two processes", two));
     assert_golden("postgres", &all);
 }
@@ -54,7 +54,7 @@ fn traces(target: &str, url: &str, network: &Proxy) -> String {
     for (name, audit) in
         [("off", Audit::Off), ("statements", Audit::Statements), ("trace", Audit::Trace)]
     {
-        let audited = Seat { audit: Some(audit), ..seat() };
+        let audited = VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() };
         trace(&mut all, target, url, network, ASKED[4], (name, audited));
     }
     all
@@ -66,21 +66,21 @@ fn trace(
     url: &str,
     network: &Proxy,
     (data, name, rows): (&str, &str, u64),
-    (how, seat): (&str, Seat),
+    (how, seat): (&str, VariantSettings),
 ) {
     let (dataset, workload) = (dataset(data), workload(name));
     let setup = setup(dataset, workload, rows, url);
     let _ = writeln!(all, "# {name} {how}");
     let instance = open(target, &setup).unwrap();
     let client = network.clients();
-    let mut session = match instance.session(seat) {
+    let mut session = match instance.first_session(&seat) {
         Ok(session) => session,
         Err(refusal) => {
             let _ = writeln!(all, "refused: {refusal}");
             return;
         }
     };
-    session.begin_window();
+    instance.enter_variant(&seat).unwrap();
     let mut requests = workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
     for _ in 0..CALLS {
         session.execute(&requests.next()).unwrap();

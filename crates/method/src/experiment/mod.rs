@@ -12,7 +12,8 @@ pub use format::KEYS;
 use std::fmt;
 
 use hopcost_core::{
-    Claim, Comparison, Experiment, Level, Load, Metric, Open, Response, Scale, Spot, Subject,
+    Claim, Comparison, CopyChoice, Experiment, Level, Load, Metric, Open, Response, Scale,
+    SessionChoice, Spot, Subject,
 };
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -405,16 +406,18 @@ fn level(
     let level = Level {
         name: name.get_ref().clone(),
         data: spot(&table.data)?,
-        policy: policy::of(table)?,
-        instance: table.instance.as_ref().map(|instance| *instance.get_ref()),
-        pages: policy::pages_of(table)?,
+        copy: CopyChoice {
+            policy: policy::of(table)?,
+            instance: table.instance.as_ref().map(|instance| *instance.get_ref()),
+            pages: policy::pages_of(table)?,
+        },
         workers: spot(&table.workers)?,
         log_writer: spot(&table.log_writer)?,
         client: spot(&table.client)?,
         dop: table.dop.as_ref().map(|dop| *dop.get_ref()),
         postmaster: spot(&table.postmaster)?,
         parallel_workers: spot(&table.parallel_workers)?,
-        audit: audit::of(table)?,
+        session: SessionChoice { audit: audit::of(table)? },
         siblings: table.siblings,
         apart: table.apart.as_ref().map(apart).transpose()?,
         cores: table.cores.as_ref().map(|cores| *cores.get_ref()),

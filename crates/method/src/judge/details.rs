@@ -245,7 +245,7 @@ impl Case<'_> {
         });
         let varies = self.comparison.levels.iter().any(|level| level.siblings.is_some());
         let hands = |block: &BlockRecord, level: usize| {
-            let workers = &self.plan.placements[block.trial.binding][level].workers;
+            let workers = &self.plan.placements[block.trial.binding][level].settings.workers;
             workers.len().min(point.streams as usize) as f64
         };
         let log_left = |block: &BlockRecord| -> f64 {

@@ -64,7 +64,7 @@ impl Case<'_> {
 
     /// Do all workers of a level stand on one node?
     pub(super) fn stands_on_one_node(&self, level: usize) -> bool {
-        self.plan.placements.iter().all(|levels| levels[level].at.is_some())
+        self.plan.placements.iter().all(|levels| levels[level].settings.at.is_some())
     }
 
     /// So many of so many, of a level in a binding.
@@ -102,7 +102,7 @@ impl Case<'_> {
         let mut sides = Sides::default();
         let mut pages = BTreeMap::new();
         for (block, window) in self.windows_of(level, None).filter(|(block, _)| wanted(block)) {
-            let at = self.plan.placements[block.trial.binding][level].at;
+            let at = self.plan.placements[block.trial.binding][level].settings.at;
             let Some(lookups) = &window.lookups else { continue };
             add_sides(&mut sides.acquisitions, &lookups.acquisitions, at);
             // Different pages are counted from the session's begin: the last window knows all.

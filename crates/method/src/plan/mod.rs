@@ -14,74 +14,29 @@ mod cores;
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    Audit, Avoided, Binding, Code, Comparison, CpuId, CpuSet, DistanceClass, Effort, Home, Known,
-    Level, Machine, NodeId, PageSize, Parallel, Policy, Reason, Spot,
+    Avoided, Binding, Code, Comparison, CpuId, CpuSet, DataPlacement, DistanceClass, Effort, Known,
+    Level, Machine, NodeId, Parallel, Reason, Spot, VariantSettings,
 };
 use serde::{Deserialize, Serialize};
 
 /// Where one level stands in one binding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
-    /// The node of the data; none leaves it to the target.
-    pub home: Option<NodeId>,
-    /// Who decides on the node of each page of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<Policy>,
-    /// Which of several copies of the data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instance: Option<u32>,
-    /// The pages that it lies on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pages: Option<PageSize>,
-    /// The CPUs of the workers, in the order in which they are used: one per core first.
-    pub workers: Vec<CpuId>,
+    /// What the database is to know of it.
+    #[serde(flatten)]
+    pub settings: VariantSettings,
     /// The CPUs that the level could have used, and leaves unused by what it says of siblings and cores.
     #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
     pub spare: CpuSet,
-    /// The node that they stand on, where it is one.
-    pub at: Option<NodeId>,
-    /// The node of each worker, where they stand on several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub nodes: Vec<NodeId>,
-    /// The CPUs of the log writer.
-    pub log_writer: Option<CpuSet>,
     /// The CPUs of the client.
     pub client: Option<CpuSet>,
-    /// Who works on a query, where several processes do.
-    pub parallel: Option<Parallel>,
-    /// What is written down of each statement.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub audit: Option<Audit>,
 }
 
 impl Placement {
-    /// The copy of the data that is used; none leaves it to the target. Of a copy for each node, which
-    /// of them is the stream's business.
-    pub fn copy(&self) -> Option<Home> {
-        let copy = Home {
-            node: self.home,
-            policy: self.policy,
-            instance: self.instance.unwrap_or(0),
-            pages: self.pages,
-        };
-        let is_said = self.instance.is_some() || copy != Home::default();
-        is_said.then_some(copy)
-    }
-
     /// The CPUs from which so many streams call.
     pub fn callers(&self, streams: u32) -> CpuSet {
-        let workers = || self.workers.iter().take(streams as usize).copied().collect();
-        self.client.clone().unwrap_or_else(workers)
-    }
-
-    /// All copies of the data that its streams use.
-    fn copies(&self) -> Vec<Home> {
-        match self.copy() {
-            Some(copy) if copy.policy == Some(Policy::PerNode) => {
-                self.nodes.iter().map(|node| Home { node: Some(*node), ..copy }).collect()
-            }
-            copy => copy.into_iter().collect(),
-        }
+        let workers = self.settings.workers.iter().take(streams as usize);
+        self.client.clone().unwrap_or_else(|| workers.copied().collect())
     }
 }
 
@@ -134,8 +89,8 @@ pub struct Boundary {
 
 impl Plan {
     /// The copies of the data that there have to be.
-    pub fn homes(&self) -> Vec<Home> {
-        let homes = self.placements.iter().flatten().flat_map(Placement::copies);
+    pub fn homes(&self) -> Vec<DataPlacement> {
+        let homes = self.placements.iter().flatten().flat_map(|placed| placed.settings.copies());
         homes.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
@@ -206,7 +161,8 @@ pub fn plan(comparison: &Comparison, machine: &Machine, effort: Effort) -> Resul
     if levels.iter().all(|level| !says_how_many(level)) {
         equal_hands(&mut placements);
     }
-    let cpus = placements.iter().flatten().map(|placed| placed.workers.len()).max().unwrap_or(0);
+    let cpus =
+        placements.iter().flatten().map(|placed| placed.settings.workers.len()).max().unwrap_or(0);
     let streams = if comparison.find_scaling {
         // What streams without a CPU of their own do is a part of the question.
         comparison.streams.clone()
@@ -215,7 +171,7 @@ pub fn plan(comparison: &Comparison, machine: &Machine, effort: Effort) -> Resul
     };
     let boundaries = match placements.first() {
         Some(levels) if comparison.find_scaling => {
-            levels.iter().map(|placed| boundaries::of(&placed.workers, machine)).collect()
+            levels.iter().map(|placed| boundaries::of(&placed.settings.workers, machine)).collect()
         }
         _ => Vec::new(),
     };
@@ -236,10 +192,10 @@ fn says_how_many(level: &Level) -> bool {
 
 /// All arms get as many CPUs as the smallest has: more hands are another experiment.
 fn equal_hands(placements: &mut [Vec<Placement>]) {
-    let sizes = placements.iter().flatten().map(|placement| placement.workers.len());
+    let sizes = placements.iter().flatten().map(|placement| placement.settings.workers.len());
     let least = sizes.min().unwrap_or(0);
     for placement in placements.iter_mut().flatten() {
-        placement.workers.truncate(least);
+        placement.settings.workers.truncate(least);
     }
 }
 
@@ -343,7 +299,7 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
     };
     let mut workers = match at.and_then(|node| machine.node(node)) {
         Some(node) => machine.in_order_of_use(&node.cpus.intersection(&machine.limits.cpus)),
-        None if level.policy.is_some() => on_all_nodes(machine)?,
+        None if level.copy.policy.is_some() => on_all_nodes(machine)?,
         None => machine.in_order_of_use(&machine.limits.cpus),
     };
     let mut spare = CpuSet::new();
@@ -388,20 +344,17 @@ fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placemen
     let at = at.filter(|at| workers.iter().all(|cpu| of_worker(cpu) == Some(*at)));
     let parallel = parallel(level, binding, machine)?;
     let nodes = if at.is_none() { workers.iter().map(of_worker).collect() } else { None };
-    Ok(Placement {
+    let settings = VariantSettings {
         home,
-        policy: level.policy,
-        instance: level.instance,
-        pages: level.pages,
+        copy: level.copy,
         workers,
-        spare,
         at,
         nodes: nodes.unwrap_or_default(),
         log_writer,
-        client,
         parallel,
-        audit: level.audit,
-    })
+        session: level.session,
+    };
+    Ok(Placement { settings, spare, client })
 }
 
 /// Who works on a query of a level. More processes than CPUs would only wait for each other.

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    BlockRecord, Code, Comparison, CpuId, CpuSet, DistanceClass, Disturbance, Effort, Home, Known,
-    Level, Load, Machine, NodeId, Phase, Policy, Response, Scale, Spot, Trial, Window,
+    BlockRecord, Code, Comparison, CopyChoice, CpuId, CpuSet, DataPlacement, DistanceClass,
+    Disturbance, Effort, Known, Level, Load, Machine, NodeId, Phase, Policy, Response, Scale, Spot,
+    Trial, Window,
 };
 use hopcost_method::plan::{Plan, Point, plan};
 use hopcost_method::schedule::{Pace, Schedule};
@@ -92,13 +93,17 @@ fn arms_differ_in_place_and_in_nothing_else() {
     for name in ["vm-n4", "vm-n4s2", "vm-n8", "hand-8-sockets", "hand-epyc-nps4", "hand-sparse"] {
         let machine = machine(name);
         let plan = planned(name, Effort::Normal);
-        let hands = plan.placements[0][0].workers.len();
+        let hands = plan.placements[0][0].settings.workers.len();
         for (binding, levels) in plan.bindings.iter().zip(&plan.placements) {
             let (a, b) = (binding.nodes[&'A'], binding.nodes[&'B']);
-            assert_eq!([levels[0].home, levels[1].home], [Some(a), Some(a)], "{name}");
+            assert_eq!(
+                [levels[0].settings.home, levels[1].settings.home],
+                [Some(a), Some(a)],
+                "{name}"
+            );
             for (placement, node) in levels.iter().zip([a, b]) {
-                let workers: CpuSet = placement.workers.iter().copied().collect();
-                assert_eq!(placement.workers.len(), hands, "{name}");
+                let workers: CpuSet = placement.settings.workers.iter().copied().collect();
+                assert_eq!(placement.settings.workers.len(), hands, "{name}");
                 assert!(workers.is_subset(&machine.node(node).unwrap().cpus), "{name}");
             }
         }
@@ -109,7 +114,7 @@ fn arms_differ_in_place_and_in_nothing_else() {
 fn one_core_is_used_before_its_sibling() {
     let machine = machine("hand-8-sockets");
     let plan = planned("hand-8-sockets", Effort::Quick);
-    let workers = &plan.placements[0][0].workers;
+    let workers = &plan.placements[0][0].settings.workers;
     let first: Vec<bool> = workers
         .iter()
         .map(|cpu| machine.cpu(*cpu).unwrap().siblings.first() == Some(*cpu))
@@ -315,7 +320,8 @@ fn levels_may_differ_in_how_many_cpus_they_have() {
         |name: &str, cpus| Level { name: name.into(), cpus: Some(cpus), ..Level::default() };
     let levels = vec![cores("one", 1), cores("two", 2), cores("many", 4711)];
     let plan = plan(&comparison(levels, &[200]), &machine("vm-n4"), Effort::Quick).unwrap();
-    let hands: Vec<usize> = plan.placements[0].iter().map(|placed| placed.workers.len()).collect();
+    let hands: Vec<usize> =
+        plan.placements[0].iter().map(|placed| placed.settings.workers.len()).collect();
     assert_eq!(hands, [1, 2]);
     assert_eq!(plan.left_out[0].what, "many");
     assert!(plan.left_out[0].reason.as_str().contains("4711 CPUs"), "{:?}", plan.left_out);
@@ -329,7 +335,7 @@ fn a_score_is_its_only_level_against_itself() {
     let plan = plan(&score, &machine("vm-n1"), Effort::Quick).unwrap();
     assert!(plan.is_score());
     assert_eq!(plan.points, [1, 2].map(|streams| Point { streams, level: 0 }));
-    assert_eq!(plan.placements[0][0].at, Some(NodeId(0)), "there is no other");
+    assert_eq!(plan.placements[0][0].settings.at, Some(NodeId(0)), "there is no other");
 }
 
 #[test]
@@ -378,8 +384,8 @@ fn parallel_workers_stand_by_node_and_take_no_more_cpus_than_there_are() {
     for (binding, placements) in planned.bindings.iter().zip(&planned.placements) {
         let (a, b) = (binding.nodes[&'A'], binding.nodes[&'B']);
         let told = |n: usize| {
-            let parallel = placements[n].parallel.unwrap();
-            assert_eq!((parallel.dop, placements[n].at), (2, Some(a)));
+            let parallel = placements[n].settings.parallel.unwrap();
+            assert_eq!((parallel.dop, placements[n].settings.at), (2, Some(a)));
             (parallel.postmaster, parallel.workers)
         };
         let expected = [(Some(a), None), (None, None), (None, Some(a)), (Some(b), None)];
@@ -392,7 +398,8 @@ fn parallel_workers_stand_by_node_and_take_no_more_cpus_than_there_are() {
 fn by_policy(name: &str, policy: Policy) -> Level {
     let is_of_one_node = matches!(policy, Policy::FirstTouch | Policy::Bind);
     let data = is_of_one_node.then_some(Spot::Node('A'));
-    Level { name: name.into(), data, policy: Some(policy), ..Level::default() }
+    let copy = CopyChoice { policy: Some(policy), ..CopyChoice::default() };
+    Level { name: name.into(), data, copy, ..Level::default() }
 }
 
 #[test]
@@ -409,12 +416,15 @@ fn policies_differ_in_where_the_data_is_and_not_in_who_works() {
     assert_eq!(plan.homes().len(), 4 + 4 + 1);
     for (binding, levels) in plan.bindings.iter().zip(&plan.placements) {
         let a = Some(binding.nodes[&'A']);
-        assert_eq!(levels.iter().map(|level| level.home).collect::<Vec<_>>(), [a, None, a]);
+        assert_eq!(
+            levels.iter().map(|level| level.settings.home).collect::<Vec<_>>(),
+            [a, None, a]
+        );
         for level in levels {
-            assert_eq!(level.workers, levels[0].workers);
-            assert_eq!((level.workers.len(), level.at), (8, None));
+            assert_eq!(level.settings.workers, levels[0].settings.workers);
+            assert_eq!((level.settings.workers.len(), level.settings.at), (8, None));
             // Few streams stand on all nodes, too.
-            let nodes: Vec<u32> = level.nodes.iter().map(|node| node.0).collect();
+            let nodes: Vec<u32> = level.settings.nodes.iter().map(|node| node.0).collect();
             assert_eq!(nodes, [0, 1, 2, 3, 0, 1, 2, 3]);
         }
     }
@@ -424,9 +434,8 @@ fn policies_differ_in_where_the_data_is_and_not_in_who_works() {
 fn an_instance_per_node_is_one_on_each() {
     let levels = vec![by_policy("one", Policy::Interleave), by_policy("per_node", Policy::PerNode)];
     let plan = plan(&comparison(levels, &[2]), &machine("vm-n4"), Effort::Quick).unwrap();
-    let on =
-        |node| Home { node: Some(NodeId(node)), policy: Some(Policy::PerNode), ..Home::default() };
-    let one = Home { policy: Some(Policy::Interleave), ..Home::default() };
+    let on = |node| DataPlacement::from(NodeId(node)).by(Policy::PerNode);
+    let one = DataPlacement::default().by(Policy::Interleave);
     assert_eq!(plan.homes(), [one, on(0), on(1), on(2), on(3)]);
 }
 
@@ -446,15 +455,19 @@ fn on_one_node_all_policies_are_the_same_and_that_is_said() {
 fn instances_of_different_numbers_are_different_ones_in_the_same_place() {
     let twin = |name: &str, number| Level {
         name: name.into(),
-        instance: Some(number),
+        copy: CopyChoice { instance: Some(number), ..CopyChoice::default() },
         cpus: Some(1),
         ..Level::default()
     };
     let levels = vec![twin("one", 1), twin("other", 2), twin("same", 2)];
     let plan = plan(&comparison(levels, &[1]), &machine("vm-n1"), Effort::Quick).unwrap();
-    let numbers: Vec<u32> = plan.homes().iter().map(|home| home.instance).collect();
+    let numbers: Vec<u32> = plan.homes().iter().filter_map(|home| home.copy.instance).collect();
     assert_eq!(numbers, [1, 2]);
-    assert!(plan.placements[0].iter().all(|level| level.workers == plan.placements[0][0].workers));
+    assert!(
+        plan.placements[0]
+            .iter()
+            .all(|level| level.settings.workers == plan.placements[0][0].settings.workers)
+    );
 }
 
 #[test]
@@ -475,7 +488,7 @@ fn siblings_work_or_stay_idle_and_a_share_of_the_cores_is_one_of_each_node() {
         let machine = machine(name);
         let plan = plan(&comparison, &machine, Effort::Full).unwrap();
         let threads = |level: usize| -> CpuSet {
-            plan.placements[0][level].workers.iter().copied().collect()
+            plan.placements[0][level].settings.workers.iter().copied().collect()
         };
         let of_its_core =
             |cpu, among: &CpuSet| machine.cpu(cpu).unwrap().siblings.intersection(among).len();
@@ -497,7 +510,7 @@ fn siblings_work_or_stay_idle_and_a_share_of_the_cores_is_one_of_each_node() {
         }
         // What one way of binding uses of a node, the other leaves unused.
         let [one, other] = [0, 1].map(|binding| &plan.placements[binding][2]);
-        assert!(one.workers.iter().all(|cpu| other.spare.contains(*cpu)), "{name}");
+        assert!(one.settings.workers.iter().all(|cpu| other.spare.contains(*cpu)), "{name}");
         let half = threads(2);
         assert!(half.iter().all(|cpu| of_its_core(cpu, &half) == 2), "{name}: {half}");
         for node in &machine.nodes {
@@ -523,9 +536,12 @@ fn half_the_workers_stand_under_another_cache_and_as_many_in_all_levels() {
     let machine = machine("hand-epyc-nps4");
     let plan = plan(&comparison, &machine, Effort::Quick).unwrap();
     for levels in &plan.placements {
-        let [near, far] = [0, 1].map(|level: usize| &levels[level].workers);
+        let [near, far] = [0, 1].map(|level: usize| &levels[level].settings.workers);
         assert!(near.len() == far.len() && near.len() >= 2, "{near:?} {far:?}");
-        assert!(levels.iter().all(|level| level.at == levels[0].home), "all stand on node A");
+        assert!(
+            levels.iter().all(|level| level.settings.at == levels[0].settings.home),
+            "all stand on node A"
+        );
         let distances = |workers: &[CpuId]| -> Vec<DistanceClass> {
             let from = workers[0];
             let to = workers[1..].iter().map(|cpu| machine.cpu_distance(from, *cpu));
@@ -538,7 +554,11 @@ fn half_the_workers_stand_under_another_cache_and_as_many_in_all_levels() {
     let comparison = self::comparison(vec![apart(same), apart(DistanceClass::OtherSocket)], &[2]);
     let two = self::plan(&comparison, &self::machine("hand-8-sockets"), Effort::Quick).unwrap();
     for levels in &two.placements {
-        assert_eq!(levels[1].at, None);
-        assert!(levels[1].nodes[0] != levels[1].nodes[1], "{:?}", levels[1].nodes);
+        assert_eq!(levels[1].settings.at, None);
+        assert!(
+            levels[1].settings.nodes[0] != levels[1].settings.nodes[1],
+            "{:?}",
+            levels[1].settings.nodes
+        );
     }
 }

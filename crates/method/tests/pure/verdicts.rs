@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hopcost_core::{
     Binding, BlockRecord, Claim, Code, Comparison, CpuId, Disturbance, Experiment,
     ExperimentResult, Histogram, Known, Level, Load, Lookups, Metric, NodeId, Observation, Phase,
-    Response, Scale, Subject, Trial, Verdict, Window, gauge,
+    Response, Scale, Subject, Trial, VariantSettings, Verdict, Window, gauge,
 };
 use hopcost_method::judge::{Case, Circumstances, conclude};
 use hopcost_method::plan::{Boundary, Placement, Plan, Point};
@@ -23,9 +23,12 @@ struct Run {
 
 fn run() -> Run {
     let placement = |home, at| Placement {
-        home: Some(NodeId(home)),
-        workers: vec![CpuId(at)],
-        at: Some(NodeId(at)),
+        settings: VariantSettings {
+            home: Some(NodeId(home)),
+            workers: vec![CpuId(at)],
+            at: Some(NodeId(at)),
+            ..VariantSettings::default()
+        },
         ..Placement::default()
     };
     let binding = |a, b| Binding {

@@ -54,7 +54,7 @@ fn one_hopcost_at_a_time() {
     let url = server.url("");
     let setup = setup(dataset, workload, 1_000, &url);
     let instance = open(engine().0, &setup).unwrap();
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     let refused = open(engine().0, &setup).err().unwrap();
     assert_eq!(refused.code(), Code::ServerInUse, "{refused}");
     let request = hopcost_core::Request { statement: 0, arguments: [0; 4] };
@@ -72,7 +72,7 @@ fn a_password_lets_in_and_a_wrong_one_is_told_without_it() {
     let null = (dataset("nothing"), workload("null_call"));
     let url = server.url_of("me:right%20one");
     let instance = open(engine().0, &setup(null.0, null.1, 1, &url)).unwrap();
-    instance.session(seat()).unwrap();
+    instance.first_session(&seat()).unwrap();
     instance.close().unwrap();
     for wrong in ["me:wrong", "me", "nobody:right%20one"] {
         let url = server.url_of(wrong);

@@ -31,7 +31,7 @@ fn what_breaks_is_told() {
     let instance = open("mariadb", &setup).unwrap();
 
     let there = server.rows(OURS_AT_WORK);
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     let now = server.rows(OURS_AT_WORK);
     let number = now.iter().find(|number| !there.contains(number)).unwrap();
     server.ask(&format!("KILL {number}"));
@@ -40,7 +40,7 @@ fn what_breaks_is_told() {
 
     let mut sessions = Vec::new();
     let error = loop {
-        match instance.session(seat()) {
+        match instance.first_session(&seat()) {
             Ok(session) => sessions.push(session),
             Err(error) => break error.to_string(),
         }
@@ -52,7 +52,7 @@ fn what_breaks_is_told() {
     // The server takes its time to let them go.
     let let_in = || {
         std::thread::sleep(std::time::Duration::from_millis(50));
-        instance.session(seat()).ok()
+        instance.first_session(&seat()).ok()
     };
     let mut session = (0..200).find_map(|_| let_in()).expect("there is room again");
     server.ask("DROP TABLE hopcost.insert_test");
@@ -73,7 +73,7 @@ fn a_statement_that_takes_too_long_fails_and_the_next_goes_on() {
     let instance = open("mariadb", &setup).unwrap();
     // It binds those who come after it.
     server.ask("SET GLOBAL max_statement_time = 1");
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     let mut other = server.connect().unwrap();
     other.query("LOCK TABLES hopcost.txn_2020 WRITE").unwrap();
     let words = failed(&mut *session);
@@ -83,7 +83,7 @@ fn a_statement_that_takes_too_long_fails_and_the_next_goes_on() {
     assert!(words.contains("max_statement_time exceeded"), "still the same session: {words}");
     other.query("UNLOCK TABLES").unwrap();
     session.execute(&REQUEST).unwrap();
-    instance.session(seat()).unwrap().execute(&REQUEST).unwrap();
+    instance.first_session(&seat()).unwrap().execute(&REQUEST).unwrap();
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn tls_is_spoken_and_certificates_are_looked_at() {
         let address = format!("{address}?{options}");
         let setup = setup(dataset("nothing"), workload("null_call"), 1, &address);
         let instance = open("mariadb", &setup).map_err(|error| error.to_string())?;
-        instance.session(seat()).unwrap().execute(&REQUEST).unwrap();
+        instance.first_session(&seat()).unwrap().execute(&REQUEST).unwrap();
         instance.close().map(drop).map_err(|error| error.to_string())
     };
     asked("sslmode=require").unwrap();
@@ -163,7 +163,7 @@ fn other_peoples_tables_stay_as_they_are() {
     let setup = setup(dataset, workload, 1, &address);
     let work = || {
         let instance = open("mariadb", &setup).unwrap();
-        let mut session = instance.session(seat()).unwrap();
+        let mut session = instance.first_session(&seat()).unwrap();
         let mut requests = workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 1 });
         for _ in 0..20 {
             session.execute(&requests.next()).unwrap();

@@ -6,7 +6,9 @@ mod faults;
 
 use std::sync::OnceLock;
 
-use hopcost_core::{Audit, CallError, Metric, Request, Seat, Session, Stream, gauge};
+use hopcost_core::{
+    Audit, CallError, Metric, Request, Session, SessionChoice, Stream, VariantSettings, gauge,
+};
 
 pub use attached::OURS;
 use hopcost_testkit::certificate::certificate;
@@ -27,7 +29,7 @@ pub fn tables_hold_what_they_were_made_of(sets: &[(&str, u64)]) {
         let (everything, made) = Everything::of(dataset, *rows);
         let setup = setup(dataset, &everything, *rows, managed());
         let instance = open(engine().0, &setup).unwrap();
-        let mut session = instance.session(seat()).unwrap();
+        let mut session = instance.first_session(&seat()).unwrap();
         everything.assert_is(&made, engine().0, &mut *session);
     }
 }
@@ -57,8 +59,9 @@ fn rows_of_all_streams_are_counted_once() {
         let workload = workload(name);
         let setup = setup(dataset("big_table_im"), workload, 1_000_000, managed());
         let instance = open(engine().0, &setup).unwrap();
-        let mut sessions: Vec<Box<dyn Session>> =
-            (0..2).map(|stream| instance.session(Seat { stream, ..seat() }).unwrap()).collect();
+        let mut sessions: Vec<Box<dyn Session>> = (0..2)
+            .map(|stream| instance.session(&seat(), seat().of_stream(stream, 0)).unwrap())
+            .collect();
         for (number, session) in sessions.iter_mut().enumerate() {
             session.begin_counting();
             let stream = Stream { number: number as u32, of: 2, seed: 0 };
@@ -67,9 +70,12 @@ fn rows_of_all_streams_are_counted_once() {
                 session.execute(&requests.next()).unwrap();
             }
         }
-        let counted: Vec<[u64; 2]> = sessions
-            .iter_mut()
-            .filter_map(|session| session.counted().proved.get(&Metric::RowsCounted).copied())
+        let of_all = instance.leave_variant(&seat());
+        let of_sessions = sessions.iter_mut().map(|session| session.counted());
+        let counted: Vec<[u64; 2]> = [of_all]
+            .into_iter()
+            .chain(of_sessions)
+            .filter_map(|counted| counted.proved.get(&Metric::RowsCounted).copied())
             .collect();
         let all = counted.iter().fold([0, 0], |sum, [held, of]| [sum[0] + held, sum[1] + of]);
         assert_eq!(all, [2 * calls * rows; 2], "{name}: {counted:?}");
@@ -86,7 +92,7 @@ fn what_its_threads_wait_for_is_seen() {
         of_threads.map(|reading| reading.value).sum::<f64>()
     };
     seen();
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 1 });
     // Somebody who works all the time is soon seen at it.
     let is_seen = (0..2_000).any(|_| {
@@ -100,7 +106,7 @@ fn what_its_threads_wait_for_is_seen() {
 fn a_server_that_is_killed_has_closed_the_connection() {
     let setup = setup(dataset("nothing"), workload("null_call"), 1, managed());
     let instance = open(engine().0, &setup).unwrap();
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     let thread = instance.workers()[0];
     let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap();
     let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")).unwrap().trim().to_owned();
@@ -132,8 +138,8 @@ fn each_call_is_written_down_once_where_that_is_asked_for() {
     let instance = open(engine().0, &setup).unwrap();
     let request = Request { statement: 0, arguments: [0; 4] };
     for audit in [Audit::Off, Audit::Statements, Audit::Trace] {
-        let seat = || Seat { audit: Some(audit), ..seat() };
-        let mut sessions = [0, 1].map(|_| instance.session(seat()).unwrap());
+        let seat = || VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() };
+        let mut sessions = [0, 1].map(|_| instance.first_session(&seat()).unwrap());
         for calls in [1, 300] {
             for session in &mut sessions {
                 (0..calls).for_each(|_| {

@@ -1,13 +1,13 @@
 //! What a server writes down of each statement.
 
-use hopcost_core::{Audit, Metric, Request, Seat, Session, TargetError};
+use hopcost_core::{Audit, Metric, Request, Session, SessionChoice, TargetError, VariantSettings};
 
 use super::{managed, open, seat, setup};
 use hopcost_testkit::named::{dataset, workload};
 use hopcost_testkit::postgresql::PostgreSql;
 
-fn audited(audit: Audit) -> Seat {
-    Seat { audit: Some(audit), ..seat() }
+fn audited(audit: Audit) -> VariantSettings {
+    VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() }
 }
 
 fn ask(session: &mut dyn Session, calls: u64) {
@@ -22,7 +22,7 @@ fn each_call_is_written_down_once_where_that_is_asked_for() {
     let setup = setup(dataset("nothing"), workload("null_call"), 1, managed());
     let instance = open("postgres", &setup).unwrap();
     for audit in [Audit::Off, Audit::Statements, Audit::Trace] {
-        let [mut one, mut other] = [0, 1].map(|_| instance.session(audited(audit)).unwrap());
+        let [mut one, mut other] = [0, 1].map(|_| instance.first_session(&audited(audit)).unwrap());
         for calls in [1, 300] {
             ask(one.as_mut(), calls);
             ask(other.as_mut(), 2);
@@ -39,7 +39,8 @@ fn the_log_of_a_server_that_runs_is_left_alone() {
     let address = server.url("postgres");
     let setup = setup(dataset("nothing"), workload("null_call"), 1, &address);
     let instance = open("postgres", &setup).unwrap();
-    let Err(TargetError::NotHere(reason)) = instance.session(audited(Audit::Statements)) else {
+    let Err(TargetError::NotHere(reason)) = instance.first_session(&audited(Audit::Statements))
+    else {
         panic!("its log is not ours")
     };
     assert!(reason.to_string().contains("take postgres:managed"), "{reason}");

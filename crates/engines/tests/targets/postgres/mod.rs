@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hopcost_core::{
-    CallError, Code, Home, Known, Look, Metric, NodeSet, Policy, Request, Seat, Session, Setup,
+    CallError, Code, DataPlacement, Known, Look, Metric, NodeSet, Policy, Request, Session, Setup,
     TargetError,
 };
 use hopcost_sys::{Root, processes};
@@ -44,7 +44,7 @@ pub fn tables_hold_what_they_were_made_of(sets: &[(&str, u64)]) {
         for (target, address) in [("sqlite", ""), ("postgres", managed())] {
             let setup = setup(dataset, &everything, *rows, address);
             let instance = open(target, &setup).unwrap();
-            let mut session = instance.session(seat()).unwrap();
+            let mut session = instance.first_session(&seat()).unwrap();
             everything.assert_is(&made, target, &mut *session);
         }
     }
@@ -65,12 +65,10 @@ fn each_server_has_the_memory_policy_of_its_home() {
         (node, Policy::PerNode, format!("bind:{}", home())),
         (None, Policy::Interleave, format!("interleave:{nodes}")),
     ];
-    let homes = policies.iter().map(|(node, policy, _)| Home {
-        node: *node,
-        policy: Some(*policy),
-        ..Home::default()
+    let homes = policies.iter().map(|(node, policy, _)| {
+        DataPlacement { node: *node, ..DataPlacement::default() }.by(*policy)
     });
-    let homes: Vec<Home> = homes.collect();
+    let homes: Vec<DataPlacement> = homes.collect();
     let setup = setup(dataset("nothing"), workload("null_call"), 1, "managed");
     let setup = Setup { homes: homes.clone(), ..setup };
     let instance = open("postgres", &setup).unwrap();
@@ -78,7 +76,7 @@ fn each_server_has_the_memory_policy_of_its_home() {
     assert!(placed.get().unwrap().iter().all(|locality| locality.objection().is_none()));
     for (home, (_, policy, told)) in homes.into_iter().zip(policies) {
         let before = instance.workers();
-        let mut session = instance.session(Seat { home: Some(home), ..seat() }).unwrap();
+        let mut session = instance.first_session(&seat().on(home)).unwrap();
         let pid = instance.workers().into_iter().find(|pid| !before.contains(pid)).unwrap();
         let maps = std::fs::read_to_string(format!("/proc/{pid}/numa_maps")).unwrap();
         let heap = maps.lines().find(|line| line.contains(" heap ")).unwrap();
@@ -90,14 +88,12 @@ fn each_server_has_the_memory_policy_of_its_home() {
 
 #[test]
 fn a_server_for_each_number_and_none_of_a_server_that_runs() {
-    let twins = [1, 2].map(|instance| Home { instance, ..Home::default() }).to_vec();
+    let twins = [1, 2].map(|instance| DataPlacement::default().numbered(instance)).to_vec();
     let setup = setup(dataset("nothing"), workload("null_call"), 1, "managed");
     let setup = Setup { homes: twins.clone(), ..setup };
     let instance = open("postgres", &setup).unwrap();
-    let sessions: Vec<_> = twins
-        .iter()
-        .map(|home| instance.session(Seat { home: Some(*home), ..seat() }).unwrap())
-        .collect();
+    let sessions: Vec<_> =
+        twins.iter().map(|home| instance.first_session(&seat().on(*home)).unwrap()).collect();
     let servers = instance.workers().into_iter().map(parent_of).collect::<BTreeSet<u32>>();
     assert_eq!((sessions.len(), servers.len()), (2, 2), "{servers:?}");
     let server = PostgreSql::start(&[]);
@@ -119,7 +115,7 @@ fn nothing_is_left_of_a_server_of_our_own() {
     let alone = kept().join("alone");
     let setup = Setup { cache_dir: alone.clone(), ..setup };
     let instance = open("postgres", &setup).unwrap();
-    let session = instance.session(seat()).unwrap();
+    let session = instance.first_session(&seat()).unwrap();
     let pids = instance.workers();
     assert_eq!(pids.len(), 1);
     drop((session, instance));
@@ -200,14 +196,14 @@ fn what_breaks_is_told() {
     let instance = open("postgres", &setup).unwrap();
     let request = Request { statement: 0, arguments: [1, 0, 0, 0] };
 
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     server.ask(&format!("SELECT pg_terminate_backend({})", instance.workers()[0]));
     let Err(CallError::Lost(words)) = session.execute(&request) else { panic!("it is gone") };
     assert!(words.contains("terminating connection due to administrator command"), "{words}");
 
     let mut sessions = Vec::new();
     let error = loop {
-        match instance.session(seat()) {
+        match instance.first_session(&seat()) {
             Ok(session) => sessions.push(session),
             Err(error) => break error.to_string(),
         }
@@ -216,7 +212,7 @@ fn what_breaks_is_told() {
     assert!(error.contains("too many clients") || error.contains("reserved"), "{error}");
     drop(sessions);
 
-    let mut session = once_there_is_room(|| instance.session(seat()));
+    let mut session = once_there_is_room(|| instance.first_session(&seat()));
     server.ask("DROP TABLE hopcost.insert_test");
     let Err(CallError::Failed(words)) = session.execute(&request) else { panic!("no table") };
     assert!(words.contains("\"insert_test\" does not exist (SQLSTATE 42P01)"), "{words}");
@@ -239,7 +235,7 @@ fn a_statement_that_takes_too_long_fails_and_the_next_goes_on() {
     let address = server.url("postgres");
     let setup = setup(dataset("archive_view"), workload("newest_unbounded"), 20_000, &address);
     let instance = open("postgres", &setup).unwrap();
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     // Only those that are there already are bound by it.
     server.ask("ALTER ROLE me SET statement_timeout = 0");
     server.ask("ALTER SYSTEM SET statement_timeout = '1ms'");
@@ -290,7 +286,7 @@ fn tls_is_spoken_and_certificates_are_looked_at() {
         let address = server.tcp("me:right", &options);
         let instance = open("postgres", &setup(dataset, workload, 1, &address));
         let instance = instance.unwrap_or_else(|error| panic!("{options}: {error}"));
-        let mut session = instance.session(seat()).unwrap();
+        let mut session = instance.first_session(&seat()).unwrap();
         let request = Request { statement: 0, arguments: [0; 4] };
         assert_eq!(session.execute(&request).unwrap().rows, 1);
         assert!(!session.remote().unwrap().takes_mail(), "who is not in it cannot read it");

@@ -22,7 +22,7 @@ fn an_answer_is_the_same_however_much_of_it_others_have_received() {
     let address = server.url("postgres");
     let setup = setup(dataset("archive_view"), workload("newest_bounded"), 500, &address);
     let instance = open("postgres", &setup).unwrap();
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     let stream = hopcost_core::Stream { number: 0, of: 1, seed: 7 };
     let request = setup.workload.requests(setup.shape, stream).next();
     let answer = session.execute(&request).unwrap();
@@ -58,7 +58,7 @@ fn an_end_that_others_have_seen_is_told() {
         (Ok(&[][..]), "null_call: the server has closed the connection"),
         (Err(reset), "null_call: the connection was reset"),
     ] {
-        let mut session = instance.session(seat()).unwrap();
+        let mut session = instance.first_session(&seat()).unwrap();
         let remote = session.remote().unwrap();
         let mut out = Vec::new();
         remote.send(&request, Mail { out: Some(&mut out), came: None }).unwrap();
@@ -67,7 +67,7 @@ fn an_end_that_others_have_seen_is_told() {
         assert!(lost.contains(words), "{lost}");
     }
     // Its last words say more than that it is gone.
-    let mut session = instance.session(seat()).unwrap();
+    let mut session = instance.first_session(&seat()).unwrap();
     let remote = session.remote().unwrap();
     let mut out = Vec::new();
     remote.send(&request, Mail { out: Some(&mut out), came: None }).unwrap();

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Checks, Code, Emulation, Instance, Metric, NodeId, Parallel, Request, Seat, Session, Setup,
-    Stream, gauge,
+    Checks, Code, Emulation, Instance, Metric, NodeId, Parallel, Request, Session, Setup, Stream,
+    VariantSettings, gauge,
 };
 use hopcost_sys::affinity;
 use hopcost_testkit::named::{dataset, home, machine, open, workload};
@@ -19,16 +19,22 @@ fn in_parallel(
     parallel: Parallel,
 ) -> (Checks, BTreeMap<String, u64>) {
     let cpu = setup.machine.node(NodeId(0)).unwrap().cpus.first();
-    let (home, at) = (Some(NodeId(0).into()), Some(NodeId(0)));
-    let seat = Seat { home, at, worker: cpu, parallel: Some(parallel), ..Seat::default() };
-    let mut session = instance.session(seat).unwrap();
+    let node = Some(NodeId(0));
+    let seat = VariantSettings {
+        home: node,
+        at: node,
+        workers: cpu.into_iter().collect(),
+        parallel: Some(parallel),
+        ..VariantSettings::default()
+    };
+    let mut session = instance.first_session(&seat).unwrap();
     let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
     let mut ask = |session: &mut dyn Session| {
         let request = requests.next();
         let answer = session.execute(&request).unwrap();
         setup.workload.check(setup.shape, &request, &answer).unwrap();
     };
-    session.begin_window();
+    instance.enter_variant(&seat).unwrap();
     ask(session.as_mut());
     session.begin_counting();
     for _ in 0..10 {
@@ -90,10 +96,12 @@ fn the_postmaster_of_a_server_that_runs_stays_where_it_is() {
     let instance = open("postgres", &setup).unwrap();
     let parallel = |postmaster| Some(Parallel { dop: 2, postmaster, workers: None });
     let request = Request { statement: 0, arguments: [0; 4] };
-    let mut session = instance.session(Seat { parallel: parallel(None), ..seat() }).unwrap();
-    session.begin_window();
+    let alone = VariantSettings { parallel: parallel(None), ..seat() };
+    let mut session = instance.first_session(&alone).unwrap();
+    instance.enter_variant(&alone).unwrap();
     assert_eq!(session.execute(&request).unwrap().rows, 1);
-    let refused = instance.session(Seat { parallel: parallel(Some(home())), ..seat() });
+    let refused =
+        instance.first_session(&VariantSettings { parallel: parallel(Some(home())), ..seat() });
     let words = refused.err().unwrap().to_string();
     assert!(words.contains("take postgres:managed"), "{words}");
     assert_eq!(affinity::mask_of(server.pid()).unwrap(), before);
