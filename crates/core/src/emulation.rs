@@ -57,8 +57,13 @@ impl Emulation {
     pub fn is_of_calls(&self) -> bool {
         self.remote_ns > 0.0
             || self.bimodal.is_some()
-            || self.siblings.is_some_and(|gain| gain < THREADS_OF_A_CORE)
+            || self.slows_siblings()
             || self.usl.is_some()
+    }
+
+    /// Do two threads of a core do less together than on cores of their own?
+    pub fn slows_siblings(&self) -> bool {
+        self.siblings.is_some_and(|gain| gain < THREADS_OF_A_CORE)
     }
 
     /// How many times as long a thread's calls take for what works beside it.

@@ -11,6 +11,7 @@ mod against;
 mod answer;
 mod between;
 mod block;
+mod capability;
 mod code;
 mod console;
 mod dataset;
@@ -43,6 +44,7 @@ pub use between::{
     Between, CellPair, EffectPair, Lacking, Likeness, ScorePair, Side, SideRun, Trait,
 };
 pub use block::{Binding, BlockRecord, Phase, Trial, Window};
+pub use capability::{Capabilities, Demand, Restriction, Setting, Support, When};
 pub use code::{Class, Code};
 pub use console::{Console, Rows};
 pub use dataset::{Column, Dataset, Kind, RowSink, Table, hyphenated};

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::answer::Answer;
+use crate::capability::{Capabilities, Demand};
 use crate::code::Code;
 use crate::dataset::Dataset;
 use crate::emulation::Emulation;
-use crate::experiment::Comparison;
+use crate::experiment::Level;
 use crate::ids::{CpuSet, NodeId};
 use crate::known::{Known, Reason};
 use crate::machine::Machine;
@@ -36,6 +37,8 @@ pub struct Setup<'a> {
     pub workload: &'a dyn Workload,
     /// How large the data is.
     pub shape: Shape,
+    /// What the experiment asks for, level by level; empty where there is none.
+    pub levels: &'a [Level],
     /// Where data has to live: a copy of all of it in each of these places.
     pub homes: Vec<DataPlacement>,
     /// Planted distance.
@@ -59,6 +62,16 @@ impl Setup<'_> {
     /// What is to be known of what will be asked.
     pub fn spec(&self) -> WorkloadSpec {
         self.workload.spec(self.shape)
+    }
+
+    /// Why a target refuses what is asked, if it does, whatever the machine and the server are.
+    pub fn refusal(&self, target: &dyn Target) -> Option<Reason> {
+        target.capabilities(self.address).refusal(&Demand::of(self))
+    }
+
+    /// The same as an error, for `open`.
+    pub fn accepted_by(&self, target: &dyn Target) -> Result<(), TargetError> {
+        self.refusal(target).map_or(Ok(()), |reason| Err(TargetError::NotHere(reason)))
     }
 }
 
@@ -229,8 +242,13 @@ pub trait Target: Sync {
         Ok("nothing is left".to_owned())
     }
 
-    /// Why it cannot express this, if it cannot.
-    fn objection(&self, comparison: &Comparison) -> Option<Reason>;
+    /// An address of each form that it can do different things with.
+    fn forms(&self) -> &'static [&'static str] {
+        &[""]
+    }
+
+    /// What it can do at an address. Who plans asks for it, and so does `open`, before anything is touched.
+    fn capabilities(&self, address: &str) -> Capabilities;
 
     /// Why it can never tell this metric, on such a machine, if it cannot.
     fn untold(&self, _metric: Metric, _emulation: Option<&Emulation>) -> Option<Reason> {

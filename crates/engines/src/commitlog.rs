@@ -15,8 +15,8 @@ use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
 use hopcost_core::{
-    Answer, CallError, Code, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
-    Machine, Metric, Needs, NodeId, Reason, Request, Row, Session, SessionPlacement, Setup, Target,
+    Answer, CallError, Capabilities, Code, Counted, CpuId, Instance, Known, Loading, Locality,
+    Look, Machine, Metric, Needs, NodeId, Request, Row, Session, SessionPlacement, Setup, Target,
     TargetError, VariantSettings,
 };
 use hopcost_sys::affinity;
@@ -24,6 +24,7 @@ use hopcost_sys::kernels::commit_log::{CommitLog, Inserted, Sink};
 use hopcost_sys::memory::{Region, Request as Place};
 
 use super::log_writer_of;
+use super::restrictions::{NO_AUDIT, NO_PAGES, NO_PARALLEL, NOTHING_ELSE};
 
 /// The target.
 pub struct CommitLogTarget;
@@ -43,8 +44,8 @@ impl Target for CommitLogTarget {
         true
     }
 
-    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_log_writer(comparison).or_else(|| super::without_extras(comparison))
+    fn capabilities(&self, _address: &str) -> Capabilities {
+        Capabilities(&[NOTHING_ELSE, NO_PARALLEL, NO_AUDIT, NO_PAGES])
     }
 
     fn needs(&self, _setup: &Setup<'_>) -> Needs {
@@ -56,6 +57,7 @@ impl Target for CommitLogTarget {
         setup: &Setup<'_>,
         _heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
+        setup.accepted_by(self)?;
         let statements = setup.spec().statements.len();
         Ok(Box::new(Logs { ground: setup.ground.clone(), statements }))
     }

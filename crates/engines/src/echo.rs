@@ -14,11 +14,13 @@ use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
 use hopcost_core::{
-    Answer, CallError, Code, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
-    Metric, Needs, Reason, Request, Row, Session, SessionPlacement, Setup, Target, TargetError,
+    Answer, CallError, Capabilities, Code, Counted, CpuId, Instance, Known, Loading, Locality,
+    Look, Metric, Needs, Request, Row, Session, SessionPlacement, Setup, Target, TargetError,
     VariantSettings,
 };
 use hopcost_sys::affinity;
+
+use super::restrictions::{NO_AUDIT, NO_PAGES, NO_PARALLEL};
 
 /// The target.
 pub struct Echo;
@@ -36,8 +38,8 @@ impl Target for Echo {
         true
     }
 
-    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_extras(comparison)
+    fn capabilities(&self, _address: &str) -> Capabilities {
+        Capabilities(&[NO_PARALLEL, NO_AUDIT, NO_PAGES])
     }
 
     fn needs(&self, _setup: &Setup<'_>) -> Needs {
@@ -50,6 +52,7 @@ impl Target for Echo {
         setup: &Setup<'_>,
         _heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
+        setup.accepted_by(self)?;
         Ok(Box::new(Servers { statements: setup.spec().statements.len() }))
     }
 }

@@ -13,23 +13,49 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 use hopcost_core::{
-    Answer, CallError, Code, Comparison, Counted, CpuSet, DataPlacement, Filling, Instance, Known,
-    Loading, Locality, Look, Metric, Needs, Policy, Reason, Request, Row, Session,
-    SessionPlacement, Setup, Target, TargetError, VariantSettings,
+    Answer, CallError, Capabilities, Code, Counted, CpuSet, DataPlacement, Filling, Instance,
+    Known, Loading, Locality, Look, Metric, Needs, Request, Restriction, Row, Session,
+    SessionPlacement, Setting, Setup, Target, TargetError, VariantSettings,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::memory::Arena;
 
 use super::ledger::Ledger;
+use super::restrictions::{NO_AUDIT, NO_CLIENT, NO_LOG, NO_PARALLEL};
 use hopcost_data::datasets::big_table_im;
 
 /// The target.
 pub struct HashTable;
 
+const ONLY_FILLED: &str =
+    "a hash table is only filled, by 100 rows a call: take workload = \"memory_inserts\"";
 /// Parts of the index, each with a lock.
 const PARTS: usize = 64;
 /// The bits of an identifier from here on lie above a UUID's version.
 const OWN_BITS: u32 = 80;
+
+const CAPABILITIES: Capabilities = Capabilities(&[
+    Restriction::of(
+        &[Setting::PerNode],
+        Code::Unsupported,
+        "{level} has a copy on each node, and this is one table of all",
+    ),
+    NO_LOG,
+    NO_CLIENT,
+    NO_PARALLEL,
+    NO_AUDIT,
+    Restriction::of(
+        &[Setting::Statements, Setting::Scripts, Setting::Inserts, Setting::Loads],
+        Code::WorkloadUnsupported,
+        ONLY_FILLED,
+    ),
+    Restriction::of(
+        &[Setting::EmulatedDistance],
+        Code::NotEmulated,
+        "distance is planted in hopcost's own SQLite, and cannot be in a hash table: leave out --target, or \
+         remote_ns",
+    ),
+]);
 
 impl Target for HashTable {
     fn name(&self) -> &'static str {
@@ -40,19 +66,8 @@ impl Target for HashTable {
         "a table under a hash index in our own memory, to be filled: on chosen pages and nodes"
     }
 
-    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        let of_each =
-            comparison.levels.iter().find(|level| level.copy.policy == Some(Policy::PerNode));
-        let per_node = of_each.map(|level| {
-            let name = &level.name;
-            Code::Unsupported.because(format!(
-                "the level '{name}' has a copy on each node, and this is one table of all"
-            ))
-        });
-        per_node
-            .or_else(|| super::without_others(comparison))
-            .or_else(|| super::without_workers(comparison))
-            .or_else(|| super::without_audit(comparison))
+    fn capabilities(&self, _address: &str) -> Capabilities {
+        CAPABILITIES
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs {
@@ -65,15 +80,10 @@ impl Target for HashTable {
         setup: &Setup<'_>,
         _heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        let Some(Filling::Rows { a_call: rows @ 2.., most }) = setup.spec().effect.filling() else {
-            let words = "a hash table is only filled, by 100 rows a call: take workload = \"memory_inserts\"";
-            return Err(TargetError::NotHere(Code::WorkloadUnsupported.because(words)));
+        setup.accepted_by(self)?;
+        let Some(Filling::Rows { a_call: rows, most }) = setup.spec().effect.filling() else {
+            return Err(TargetError::NotHere(Code::WorkloadUnsupported.because(ONLY_FILLED)));
         };
-        if setup.emulation.is_some_and(|emulation| emulation.remote_ns > 0.0) {
-            let words = "distance is planted in hopcost's own SQLite, and cannot be in a hash table: \
-                         leave out --target, or remote_ns";
-            return Err(TargetError::NotHere(Code::NotEmulated.because(words)));
-        }
         let homes = super::homes_of(setup);
         let table = |home: &DataPlacement| Table::place(setup, *home, most).map(Arc::new);
         let tables = homes.iter().map(table).collect::<Result<_, _>>()?;

@@ -13,13 +13,14 @@ pub mod mysql;
 mod null;
 pub mod postgres;
 mod remote;
+mod restrictions;
 pub mod sqlite;
 pub mod sqlserver;
 mod wal;
 
 use hopcost_core::{
-    Code, Comparison, CpuId, DataPlacement, Dataset, Emulation, Filling, Loading, Machine, Metric,
-    NodeId, NodeSet, Policy, Reason, Setup, Table, Target, TargetError, VariantSettings,
+    Capabilities, Code, CpuId, DataPlacement, Dataset, Emulation, Loading, Machine, Metric, NodeId,
+    NodeSet, Policy, Reason, Setup, Table, Target, TargetError, VariantSettings,
 };
 use hopcost_sys::memory::{Placing, Request};
 
@@ -37,6 +38,18 @@ pub const TARGETS: &[&dyn Target] = &[
     &echo::Echo,
     &null::Null,
 ];
+
+/// What all targets can do: by URL, one of each form of it.
+pub fn capabilities() -> impl Iterator<Item = (String, Capabilities)> {
+    let of_target = |target: &'static dyn Target| {
+        let url = move |form: &str| match form {
+            "" => target.name().to_owned(),
+            form => format!("{}:{form}", target.name()),
+        };
+        target.forms().iter().map(move |form| (url(form), target.capabilities(form)))
+    };
+    TARGETS.iter().copied().flat_map(of_target)
+}
 
 /// What is told while data is loaded.
 type Heard<'a> = dyn FnMut(Loading<'_>) -> bool + 'a;
@@ -156,16 +169,6 @@ fn samples(table: &Table) -> impl Iterator<Item = u64> + use<> {
     (0..count).map(move |n| n * step)
 }
 
-/// Why distance or calls cannot be planted in what is not hopcost's own.
-fn without_planting(setup: &Setup<'_>, name: &str) -> Result<(), TargetError> {
-    let words = format!(
-        "distance is planted in hopcost's own SQLite, and cannot be in {name}: leave out --target, or write \
-         --emulate nodes=N alone, where nodes are sets of CPUs at no distance"
-    );
-    let is_of_calls = setup.emulation.is_some_and(|emulation| emulation.is_of_calls());
-    if is_of_calls { Err(TargetError::NotHere(Code::NotEmulated.because(words))) } else { Ok(()) }
-}
-
 /// Why a database that keeps all memory in one place tells nothing of emulated nodes, of which a claim speaks.
 fn untold_of_nodes(metric: Metric, emulation: Option<&Emulation>, memory: &str) -> Option<Reason> {
     (metric.is_of_nodes() && emulation.is_some()).then(|| {
@@ -175,16 +178,6 @@ fn untold_of_nodes(metric: Metric, emulation: Option<&Emulation>, memory: &str) 
              emulated"
         ))
     })
-}
-
-/// Why scripts in pgbench's format are not for a target.
-fn without_scripts(setup: &Setup<'_>) -> Result<(), TargetError> {
-    let statements = setup.spec().statements;
-    if statements.iter().all(|statement| statement.script.is_none()) {
-        return Ok(());
-    }
-    let words = "pgbench's scripts are for PostgreSQL: take postgres:managed or postgres://…";
-    Err(TargetError::NotHere(Code::WorkloadUnsupported.because(words)))
 }
 
 /// What a setup's data is: `tran_stats, 2,000,000 rows`.
@@ -209,86 +202,6 @@ fn with_commas(number: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// Why a target that is all log writer cannot express a comparison, if it cannot.
-fn without_log_writer(comparison: &Comparison) -> Option<Reason> {
-    let level = comparison.levels.iter().find(|level| level.log_writer.is_none())?;
-    let name = &level.name;
-    Some(Code::Unsupported.because(format!(
-        "the level '{name}' places no log writer, and this target is nothing else"
-    )))
-}
-
-/// Why a target whose calls are worked on by one thread each cannot express a comparison, if it cannot.
-fn without_workers(comparison: &Comparison) -> Option<Reason> {
-    let level = comparison.levels.iter().find(|level| level.dop > Some(1))?;
-    let name = &level.name;
-    let why =
-        "here each call is worked on by one thread; PostgreSQL has such: --target postgres:managed";
-    Some(
-        Code::Unsupported
-            .because(format!("the level '{name}' asks for parallel workers, and {why}")),
-    )
-}
-
-/// Why a target without a log cannot express a comparison, if it cannot.
-fn without_log(comparison: &Comparison) -> Option<Reason> {
-    let level = comparison.levels.iter().find(|level| level.log_writer.is_some())?;
-    let name = &level.name;
-    let why = "here is no log writer: whoever commits writes the log, if there is one";
-    Some(Code::Unsupported.because(format!("the level '{name}' places a log writer, and {why}")))
-}
-
-/// Why a target that works in the threads that ask it cannot express a comparison, if it cannot.
-fn without_others(comparison: &Comparison) -> Option<Reason> {
-    let of_client = || {
-        let level = comparison.levels.iter().find(|level| level.client.is_some())?;
-        let name = &level.name;
-        let why = "here is no client: it all runs in the thread that asks";
-        Some(Code::Unsupported.because(format!("the level '{name}' places clients, and {why}")))
-    };
-    without_log(comparison).or_else(of_client)
-}
-
-/// Why a target that writes nothing down cannot express a comparison, if it cannot.
-fn without_audit(comparison: &Comparison) -> Option<Reason> {
-    let level = comparison.levels.iter().find(|level| level.session.audit.is_some())?;
-    let name = &level.name;
-    Some(Code::Unsupported.because(format!(
-        "the level '{name}' has statements written down, and this target has none"
-    )))
-}
-
-/// The same of one that has neither workers nor anything written down, nor a choice of pages.
-fn without_extras(comparison: &Comparison) -> Option<Reason> {
-    without_workers(comparison)
-        .or_else(|| without_audit(comparison))
-        .or_else(|| without_pages(comparison))
-}
-
-/// Why a target whose memory lies on pages of its own choice cannot express a comparison, if it cannot.
-fn without_pages(comparison: &Comparison) -> Option<Reason> {
-    let level = comparison.levels.iter().find(|level| level.copy.pages.is_some())?;
-    let name = &level.name;
-    let why = "here they are not ours to choose; sqlite and hashtable can: --target sqlite";
-    Some(
-        Code::Unsupported
-            .because(format!("the level '{name}' chooses the pages of its data, and {why}")),
-    )
-}
-
-/// Why a load is not audited.
-const UNAUDITED_LOADS: &str = "rows that a load brings are no statements, and nothing of them is written down: leave 'audit' out";
-
-/// An error where a call is to do what takes a procedure of the database's own.
-fn without_procedures(filling: Filling) -> Result<(), TargetError> {
-    if matches!(filling, Filling::Bulk(_) | Filling::Rows { a_call: 1, .. }) {
-        return Ok(());
-    }
-    let words =
-        "many rows one by one in a call are for hashtable: take workload = \"memory_insert\"";
-    Err(TargetError::NotHere(Code::WorkloadUnsupported.because(words)))
 }
 
 /// Where the log writer of a session belongs.

@@ -4,9 +4,11 @@
 //! only a workload without data takes for right.
 
 use hopcost_core::{
-    Answer, CallError, Code, Comparison, Counted, Instance, Known, Loading, Locality, Look, Needs,
-    Reason, Request, Row, Session, SessionPlacement, Setup, Target, TargetError, VariantSettings,
+    Answer, CallError, Capabilities, Code, Counted, Instance, Known, Loading, Locality, Look,
+    Needs, Request, Row, Session, SessionPlacement, Setup, Target, TargetError, VariantSettings,
 };
+
+use super::restrictions::{NO_AUDIT, NO_PAGES, NO_PARALLEL};
 
 /// The target.
 pub struct Null;
@@ -20,8 +22,8 @@ impl Target for Null {
         "answers at once and holds no data: what a call costs the driver itself"
     }
 
-    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_extras(comparison)
+    fn capabilities(&self, _address: &str) -> Capabilities {
+        Capabilities(&[NO_PARALLEL, NO_AUDIT, NO_PAGES])
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs {
@@ -34,6 +36,7 @@ impl Target for Null {
         setup: &Setup<'_>,
         _heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
+        setup.accepted_by(self)?;
         Ok(Box::new(Nothing { statements: setup.spec().statements.len() }))
     }
 }

@@ -16,14 +16,15 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use hopcost_core::{
-    Answer, CallError, Code, Comparison, Counted, CpuId, Instance, Known, Loading, Locality, Look,
-    Metric, Needs, Reason, Request, Row, Session, SessionPlacement, Setup, Target, TargetError,
+    Answer, CallError, Capabilities, Code, Counted, CpuId, Instance, Known, Loading, Locality,
+    Look, Metric, Needs, Request, Row, Session, SessionPlacement, Setup, Target, TargetError,
     VariantSettings,
 };
 use hopcost_sys::affinity;
 use rusqlite::{Connection, Statement};
 
 use super::log_writer_of;
+use super::restrictions::{NO_AUDIT, NO_PAGES, NO_PARALLEL, NOTHING_ELSE};
 
 /// The target.
 pub struct Wal;
@@ -45,8 +46,8 @@ impl Target for Wal {
         true
     }
 
-    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_log_writer(comparison).or_else(|| super::without_extras(comparison))
+    fn capabilities(&self, _address: &str) -> Capabilities {
+        Capabilities(&[NOTHING_ELSE, NO_PARALLEL, NO_AUDIT, NO_PAGES])
     }
 
     fn needs(&self, _setup: &Setup<'_>) -> Needs {
@@ -58,6 +59,7 @@ impl Target for Wal {
         setup: &Setup<'_>,
         _heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
+        setup.accepted_by(self)?;
         let statements = setup.spec().statements.len();
         let dir = &setup.cache_dir;
         std::fs::create_dir_all(dir)

@@ -49,6 +49,7 @@ pub fn setup<'a>(
         dataset: Some(dataset),
         workload,
         shape: Shape { rows, sliced: true },
+        levels: &[],
         homes: vec![home().into()],
         emulation: None,
         cache_dir: cache.to_owned(),

@@ -1,8 +1,20 @@
 //! What to do about an experiment that does not apply here, by what was missing.
 
+const OTHER_TARGET: &str =
+    "Take a target that can do this, with --target: docs/MATRIX.md says which can.";
+
 /// Words of a reason, and what follows from them. The first that fit count. The reasons are those of the
 /// planner, of the distance classes and of the targets; a test of the command line holds them against these.
-const ADVICE: [(&str, &str); 17] = [
+const ADVICE: [(&str, &str); 23] = [
+    (
+        "distance is planted",
+        "Leave out --target, or emulate nodes at no distance: --emulate nodes=2.",
+    ),
+    ("--allow-server-changes", "Allow it to change the server, with --allow-server-changes."),
+    ("take workload", OTHER_TARGET),
+    ("one by one", OTHER_TARGET),
+    ("scripts are for", OTHER_TARGET),
+    ("a server that runs", OTHER_TARGET),
     (
         "memory node",
         "Run it on a machine with more than one memory node, or try the method on an emulated one with \
@@ -41,10 +53,7 @@ const ADVICE: [(&str, &str); 17] = [
         "is emulated",
         "Leave out --emulate, or take --target sqlite, where each page looked up is counted.",
     ),
-    (
-        "the level '",
-        "Take a target that can do this, with --target: docs/MATRIX.md says which can.",
-    ),
+    ("the level '", OTHER_TARGET),
     ("may be used", "Allow it more CPUs, or run it on a machine with more of them."),
     (
         "it has too few",

@@ -121,8 +121,8 @@ impl<'a> Prepared<'a> {
     pub fn plan(&self) -> Result<Plan, Reason> {
         let untold = |claim: &Claim| self.target.untold(claim.metric, self.emulation.as_ref());
         let untold = || self.comparison.claims.iter().find_map(untold);
-        if let Some(objection) = self.target.objection(&self.comparison).or_else(untold) {
-            return Err(objection);
+        if let Some(refusal) = self.refusal().or_else(untold) {
+            return Err(refusal);
         }
         let mut plan = plan(&self.comparison, &self.machine, self.effort)?;
         if self.allow_machine_changes {
@@ -130,6 +130,16 @@ impl<'a> Prepared<'a> {
         }
         self.room_for(&plan)?;
         Ok(plan)
+    }
+
+    /// Why the target refuses this, if it does, whatever the machine is: what opening it would say.
+    pub fn refusal(&self) -> Option<Reason> {
+        self.unplaced().refusal(self.target)
+    }
+
+    /// What the target is to bring up, wherever it comes to stand.
+    pub fn unplaced(&self) -> Setup<'_> {
+        self.setup_at(Vec::new(), 1)
     }
 
     /// The machine as it seems, where it is another than it is.
@@ -153,7 +163,7 @@ impl<'a> Prepared<'a> {
     pub fn spoken(&self) -> Vec<Spoken> {
         let mut all: Vec<Spoken> = Vec::new();
         for workload in &self.workloads {
-            let setup = Setup { workload, ..self.setup_at(Vec::new(), 1) };
+            let setup = Setup { workload, ..self.unplaced() };
             let spoken = self.target.spoken(&setup).into_iter();
             let new: Vec<Spoken> = spoken.filter(|spoken| !all.contains(spoken)).collect();
             all.extend(new);
@@ -173,6 +183,7 @@ impl<'a> Prepared<'a> {
             dataset: Some(self.dataset),
             workload: self.baseline(),
             shape: self.shape,
+            levels: &self.comparison.levels,
             homes,
             emulation: self.emulation,
             cache_dir: self.cache_dir.clone(),

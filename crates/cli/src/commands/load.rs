@@ -134,6 +134,7 @@ impl Base<'_> {
             dataset: Some(self.dataset),
             workload: self.workload,
             shape: self.shape(),
+            levels: &[],
             homes: if self.target.is_in_process() {
                 first.into_iter().map(Into::into).collect()
             } else {

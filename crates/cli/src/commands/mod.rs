@@ -19,6 +19,8 @@ mod off_line;
 mod page;
 pub mod plan;
 pub mod probe;
+#[cfg(test)]
+mod refusals;
 pub mod report;
 pub mod restore;
 pub mod run;

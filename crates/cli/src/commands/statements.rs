@@ -41,7 +41,7 @@ pub fn list(args: &ExperimentArgs) -> Result<Exit, Failure> {
             version: 1,
             experiment: experiment.name.clone(),
             target: prepared.url(),
-            objection: prepared.target.objection(&prepared.comparison),
+            objection: prepared.refusal(),
             statements: prepared.spoken(),
         });
     }

@@ -27,7 +27,8 @@ use super::super::remote::nodes::Nodes;
 use super::super::remote::process::{Process, is_at};
 use super::super::remote::quarters::Quarters;
 use super::super::remote::stream::{Line, words};
-use super::super::{Heard, UNAUDITED_LOADS, data_words, homes_of, say, words_of};
+use super::super::restrictions::UNAUDITED_LOADS;
+use super::super::{Heard, data_words, homes_of, say, words_of};
 use super::pool::{Pool, Sightings};
 use super::protocol::{self, ANSWER, AUDIT, BETWEEN_PLANS, COUNT, ERROR, PLANS, THREAD, Tagged};
 use super::server::{Asked, LOADING, Order, READY, WORD};
@@ -353,7 +354,7 @@ impl Processes {
     /// Has the calls of a session written down.
     fn audited(&self, wire: &mut Wire, tier: Audit) -> Result<audit::Account, TargetError> {
         if self.load.is_some() {
-            return Err(TargetError::NotHere(Code::Unsupported.because(UNAUDITED_LOADS)));
+            return Err(TargetError::NotHere(Code::Unsupported.because(UNAUDITED_LOADS.words)));
         }
         match wire.ask(AUDIT, &protocol::audit_word(tier)).map_err(|error| failed(&error))? {
             (AUDIT, _) => Ok(audit::Account::new(tier)),

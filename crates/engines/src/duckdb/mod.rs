@@ -23,9 +23,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use hopcost_core::{
-    Code, Comparison, Emulation, Filling, Instance, Loading, Metric, Needs, Reason, Setup, Target,
-    TargetError,
+    Capabilities, Code, Emulation, Instance, Loading, Metric, Needs, Reason, Restriction, Setting,
+    Setup, Target, TargetError,
 };
+
+use super::restrictions::{NO_LOG, NO_PAGES, NO_SCRIPTS, UNAUDITED_LOADS, no_planting};
 
 /// The target.
 pub struct DuckDb;
@@ -39,6 +41,19 @@ const PROCESS_BYTES: u64 = 256 << 20;
 pub fn serve_if_asked() -> Option<ExitCode> {
     server::serve_if_asked()
 }
+
+const CAPABILITIES: Capabilities = Capabilities(&[
+    NO_LOG,
+    NO_PAGES,
+    no_planting!("DuckDB"),
+    NO_SCRIPTS,
+    Restriction::of(
+        &[Setting::Inserts, Setting::BatchInserts],
+        Code::WorkloadUnsupported,
+        "a columnar engine is not made for rows that come one by one: take postgres:managed",
+    ),
+    UNAUDITED_LOADS,
+]);
 
 impl Target for DuckDb {
     fn name(&self) -> &'static str {
@@ -57,8 +72,8 @@ impl Target for DuckDb {
         library_in(given).map(|_| given.to_owned()).map_err(|words| Code::BadUrl.because(words))
     }
 
-    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_log(comparison).or_else(|| super::without_pages(comparison))
+    fn capabilities(&self, _address: &str) -> Capabilities {
+        CAPABILITIES
     }
 
     fn untold(&self, metric: Metric, emulation: Option<&Emulation>) -> Option<Reason> {
@@ -79,18 +94,11 @@ impl Target for DuckDb {
         setup: &Setup<'_>,
         heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        super::without_planting(setup, "DuckDB")?;
-        super::without_scripts(setup)?;
-        if let Some(Filling::Rows { .. }) = setup.spec().effect.filling() {
-            return Err(TargetError::NotHere(Code::WorkloadUnsupported.because(ROW_BY_ROW)));
-        }
+        setup.accepted_by(self)?;
         let library = library_in(setup.address).map_err(TargetError::Failed)?;
         instance::open(library.as_deref(), setup, heard)
     }
 }
-
-const ROW_BY_ROW: &str =
-    "a columnar engine is not made for rows that come one by one: take postgres:managed";
 
 /// `lib=FILE`, or nothing.
 fn library_in(address: &str) -> Result<Option<PathBuf>, String> {

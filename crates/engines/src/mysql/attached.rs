@@ -41,16 +41,6 @@ pub fn open(
     heard: &mut Heard<'_>,
 ) -> Result<Box<dyn Instance>, TargetError> {
     let home = setup.homes.first().copied().unwrap_or_default();
-    if setup.homes.iter().any(|home| {
-        home.copy.policy.is_some() || home.copy.instance.is_some_and(|instance| instance > 0)
-    }) {
-        let words = format!(
-            "a server that runs is one, and has its memory policy already: take --target {}:managed, which \
-             starts a server for each level",
-            flavour.scheme()
-        );
-        return Err(TargetError::NotHere(Code::Unsupported.because(words)));
-    }
     let mut wire = Wire::connect(&address).map_err(failed)?;
     wire.limit(Some(SHORTLY)).map_err(failed)?;
     is_fit(flavour, &mut wire, setup)?;

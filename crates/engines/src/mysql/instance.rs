@@ -84,7 +84,7 @@ fn hang_up(lines: &Lines, address: &Address) {
 const PROGRAMS: [&str; 2] = ["mysqld", "mariadbd"];
 /// What MariaDB's plugin writes, beside those.
 const AUDIT_LOG: &str = "audited";
-const NOT_AUDITED: &str = "\
+pub const NOT_AUDITED: &str = "\
     this level has each statement written down, and the logs of a server that runs are not ours to fill or to \
     read: take mysql:managed or mariadb:managed";
 

@@ -29,14 +29,32 @@ mod waits;
 mod wire;
 
 use hopcost_core::{
-    Code, Comparison, Emulation, Instance, Loading, Metric, Needs, Reason, Setup, Target,
-    TargetError,
+    Capabilities, Code, Emulation, Instance, Loading, Metric, Needs, Reason, Restriction, Setting,
+    Setup, Target, TargetError,
 };
 
+use super::remote::address::is_of_running;
 pub use super::remote::address::{Address, Asked};
+use super::restrictions::{NO_BATCHES, NO_PAGES, NO_PARALLEL, NO_SCRIPTS, no_planting, one_server};
 pub use address::read;
 pub use programs::Flavour;
 pub use wire::{Wire, WireError};
+
+/// What a server can do that runs.
+macro_rules! running {
+    ($name:literal) => {
+        Capabilities(&[
+            NO_PARALLEL,
+            NO_PAGES,
+            NO_PLANTING,
+            NO_SCRIPTS,
+            NO_BATCHES,
+            NO_NODES,
+            one_server!($name),
+            NO_TRAIL,
+        ])
+    };
+}
 
 /// The target, one for each of the two.
 pub struct MySql(pub Flavour);
@@ -70,8 +88,18 @@ impl Target for MySql {
         self.asked(given).map(|asked| asked.to_string())
     }
 
-    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_workers(comparison).or_else(|| super::without_pages(comparison))
+    fn forms(&self) -> &'static [&'static str] {
+        &["managed", "//user@host/"]
+    }
+
+    fn capabilities(&self, address: &str) -> Capabilities {
+        match self.0 {
+            Flavour::MariaDb if is_of_running(address) => RUNNING_MARIADB,
+            Flavour::MySql if is_of_running(address) => RUNNING_MYSQL,
+            Flavour::MariaDb | Flavour::MySql => {
+                Capabilities(&[NO_PARALLEL, NO_PAGES, NO_PLANTING, NO_SCRIPTS, NO_BATCHES])
+            }
+        }
     }
 
     fn untold(&self, metric: Metric, emulation: Option<&Emulation>) -> Option<Reason> {
@@ -102,14 +130,9 @@ impl Target for MySql {
     ) -> Result<Box<dyn Instance>, TargetError> {
         let asked =
             self.asked(setup.address).map_err(|reason| TargetError::Failed(reason.to_string()))?;
-        super::without_planting(setup, "a server")?;
-        super::without_scripts(setup)?;
-        setup.spec().effect.filling().map_or(Ok(()), super::without_procedures)?;
+        setup.accepted_by(self)?;
         match asked {
             Asked::Managed(managed) => managed::open(self.0, &managed, setup, heard),
-            Asked::Running(_) if setup.emulation.is_some() => {
-                Err(TargetError::NotHere(Code::NotPlaceable.because(NODES)))
-            }
             Asked::Running(address) => attached::open(self.0, *address, setup, heard),
         }
     }
@@ -121,9 +144,17 @@ impl MySql {
     }
 }
 
-const NODES: &str = "\
-    the buffer pool of a server that runs cannot be on emulated nodes: leave out --emulate, or take \
-    mysql:managed or mariadb:managed";
+const RUNNING_MARIADB: Capabilities = running!("mariadb");
+const RUNNING_MYSQL: Capabilities = running!("mysql");
+const NO_PLANTING: Restriction = no_planting!("a server");
+const NO_NODES: Restriction = Restriction::of(
+    &[Setting::EmulatedNodes],
+    Code::NotPlaceable,
+    "the buffer pool of a server that runs cannot be on emulated nodes: leave out --emulate, or take mysql:managed or \
+     mariadb:managed",
+);
+const NO_TRAIL: Restriction =
+    Restriction::of(&[Setting::Audit], Code::Unsupported, instance::NOT_AUDITED);
 /// The database that is ours in a server.
 const DATABASE: &str = "hopcost";
 

@@ -64,11 +64,11 @@ pub struct Copy {
     own: Option<(Server, Quarters)>,
 }
 
-const NOT_OURS: &str = "\
+pub const NOT_OURS: &str = "\
     this level pins the postmaster, and that of a server that runs would stay where it was put for all of its \
     users: take postgres:managed, or leave the level out";
 
-const NOT_AUDITED: &str = "\
+pub const NOT_AUDITED: &str = "\
     this level has each statement written down, and the log of a server that runs is not ours to fill or to \
     read: take postgres:managed";
 

@@ -29,12 +29,14 @@ mod waits;
 mod wire;
 
 use hopcost_core::{
-    Code, Comparison, Dataset, Emulation, Instance, Loading, Metric, Needs, Reason, Setup, Table,
-    Target, TargetError,
+    Capabilities, Code, Dataset, Emulation, Instance, Loading, Metric, Needs, Reason, Restriction,
+    Setting, Setup, Table, Target, TargetError,
 };
 
 use super::Wanted;
+use super::remote::address::is_of_running;
 pub use super::remote::address::{Address, Asked};
+use super::restrictions::{NO_BATCHES, NO_PAGES, no_planting, one_server};
 pub use address::read;
 pub use wire::{Wire, WireError};
 
@@ -63,8 +65,12 @@ impl Target for Postgres {
         asked(given).map(|asked| asked.to_string())
     }
 
-    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_pages(comparison)
+    fn forms(&self) -> &'static [&'static str] {
+        &["managed", "//user@host/"]
+    }
+
+    fn capabilities(&self, address: &str) -> Capabilities {
+        if is_of_running(address) { RUNNING } else { MANAGED }
     }
 
     fn untold(&self, metric: Metric, emulation: Option<&Emulation>) -> Option<Reason> {
@@ -96,11 +102,7 @@ impl Target for Postgres {
     ) -> Result<Box<dyn Instance>, TargetError> {
         let asked =
             asked(setup.address).map_err(|reason| TargetError::Failed(reason.to_string()))?;
-        super::without_planting(setup, "PostgreSQL")?;
-        if setup.emulation.is_some() && matches!(asked, Asked::Running(_)) {
-            return Err(TargetError::NotHere(Code::NotPlaceable.because(NODES)));
-        }
-        setup.spec().effect.filling().map_or(Ok(()), super::without_procedures)?;
+        setup.accepted_by(self)?;
         match asked {
             Asked::Managed(managed) => managed::open(&managed, setup, heard),
             Asked::Running(address) => attached::open(*address, setup, heard),
@@ -121,9 +123,24 @@ pub fn fill(
     loader.fill(&Wanted { index, table }, &mut |_| Ok(()))
 }
 
-const NODES: &str = "\
-    the shared buffers of a server that runs cannot be on emulated nodes: leave out --emulate, or take \
-    postgres:managed";
+const MANAGED: Capabilities = Capabilities(&[NO_PAGES, NO_PLANTING, NO_BATCHES]);
+
+const RUNNING: Capabilities = Capabilities(&[
+    NO_PAGES,
+    NO_PLANTING,
+    Restriction::of(
+        &[Setting::EmulatedNodes],
+        Code::NotPlaceable,
+        "the shared buffers of a server that runs cannot be on emulated nodes: leave out --emulate, or take \
+         postgres:managed",
+    ),
+    NO_BATCHES,
+    one_server!("postgres"),
+    Restriction::of(&[Setting::Postmaster], Code::Unsupported, instance::NOT_OURS),
+    Restriction::of(&[Setting::Audit], Code::Unsupported, instance::NOT_AUDITED),
+]);
+
+const NO_PLANTING: Restriction = no_planting!("PostgreSQL");
 
 fn asked(given: &str) -> Result<Asked, Reason> {
     read(given, &|name| std::env::var(name).ok())

@@ -151,6 +151,11 @@ pub struct Managed {
     pub wait: Wait,
 }
 
+/// Does the part of a URL after the name, right or wrong, name a server that runs?
+pub fn is_of_running(rest: &str) -> bool {
+    rest.starts_with("//")
+}
+
 /// Reads the part of a URL after the name.
 pub fn read(custom: &Custom, rest: &str, environment: Environment<'_>) -> Result<Asked, Reason> {
     parse(custom, rest, environment).map_err(|words| Code::BadUrl.because(words))

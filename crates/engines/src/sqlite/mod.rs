@@ -23,10 +23,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use hopcost_core::{
-    Code, Comparison, DataPlacement, Emulation, Instance, Known, Loading, Locality, Look, Needs,
-    Reason, Session, SessionPlacement, Setup, Statement, Target, TargetError, VariantSettings,
+    Capabilities, Code, DataPlacement, Emulation, Instance, Known, Loading, Locality, Look, Needs,
+    Restriction, Session, SessionPlacement, Setting, Setup, Statement, Target, TargetError,
+    VariantSettings, When,
 };
 
+use super::restrictions::{NO_BATCHES, NO_CLIENT, NO_LOG, NO_PARALLEL};
 use super::{Heard, say, wanted, words_of};
 use audit::Scribe;
 use ffi::{SqliteError, Value};
@@ -45,6 +47,24 @@ const CONNECTION_BYTES: u64 = 1 << 20;
 /// The target.
 pub struct Sqlite;
 
+const CAPABILITIES: Capabilities = Capabilities(&[
+    NO_LOG,
+    NO_CLIENT,
+    NO_PARALLEL,
+    Restriction::of(
+        &[Setting::Scripts],
+        Code::WorkloadUnsupported,
+        "scripts are for a database that is asked over a connection, as postgres:",
+    ),
+    NO_BATCHES,
+    Restriction {
+        when: When::Together(Setting::Pages, &[Setting::Inserts, Setting::Loads]),
+        code: Code::Unsupported,
+        words: "pages cannot be chosen for databases that are filled: take --target hashtable and workload = \
+                \"memory_inserts\"",
+    },
+]);
+
 impl Target for Sqlite {
     fn name(&self) -> &'static str {
         "sqlite"
@@ -54,8 +74,8 @@ impl Target for Sqlite {
         "SQLite, built in: its pages in placed memory, every look-up counted by node"
     }
 
-    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_others(comparison).or_else(|| super::without_workers(comparison))
+    fn capabilities(&self, _address: &str) -> Capabilities {
+        CAPABILITIES
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs {
@@ -73,10 +93,7 @@ impl Target for Sqlite {
         setup: &Setup<'_>,
         heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        if setup.spec().statements.iter().any(|statement| statement.script.is_some()) {
-            let words = "scripts are for a database that is asked over a connection, as postgres:";
-            return Err(TargetError::NotHere(Code::WorkloadUnsupported.because(words)));
-        }
+        setup.accepted_by(self)?;
         prepare();
         if !ffi::is_prepared() {
             return Err(TargetError::Failed(
@@ -87,12 +104,6 @@ impl Target for Sqlite {
             ));
         }
         if let Some(filling) = setup.spec().effect.filling() {
-            super::without_procedures(filling)?;
-            if setup.homes.iter().any(|home| home.copy.pages.is_some()) {
-                let words = "pages cannot be chosen for databases that are filled: take --target hashtable and \
-                             workload = \"memory_inserts\"";
-                return Err(TargetError::NotHere(Code::Unsupported.because(words)));
-            }
             return filling::open(setup, filling);
         }
         let copies = copies(setup, heard)?;

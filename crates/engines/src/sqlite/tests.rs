@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use hopcost_core::{
-    Answer, Audit, Bimodal, Level, Machine, Metric, NodeId, Policy, Request, Requests, Row,
-    SessionChoice, Shape, Spot, Statement, Stream, Workload, WorkloadInfo, WorkloadSpec,
+    Answer, Audit, Bimodal, Machine, Metric, NodeId, Policy, Reason, Request, Requests, Row,
+    SessionChoice, Shape, Statement, Stream, Workload, WorkloadInfo, WorkloadSpec,
 };
 use hopcost_sys::{Root, topology};
 
@@ -105,6 +105,7 @@ impl Bench {
             dataset: Some(DATASETS[0]),
             workload,
             shape: Shape { rows, sliced: false },
+            levels: &[],
             homes: self.homes().into_iter().map(Into::into).collect(),
             emulation: self.emulation,
             cache_dir: self.dir.path().to_owned(),
@@ -507,38 +508,4 @@ fn a_workload_without_data_needs_no_data() {
     let mut session = instance.first_session(&anywhere()).unwrap();
     assert_eq!(ask(session.as_mut(), 0, [0, 0]).rows, 1);
     assert_eq!(session.counted().lookups.unwrap().acquisitions, BTreeMap::new());
-}
-
-#[test]
-fn levels_with_a_log_writer_or_a_client_are_objected_to() {
-    let level =
-        |log_writer, client| Level { name: "far".into(), log_writer, client, ..Level::default() };
-    let node = Some(Spot::Node('B'));
-    for (level, word) in [
-        (level(None, None), None),
-        (level(node, None), Some("no log writer")),
-        (level(None, node), Some("no client")),
-    ] {
-        let objection = Sqlite.objection(&comparison(level));
-        assert_eq!(objection.is_some(), word.is_some());
-        assert!(objection.is_none_or(|reason| reason.as_str().contains(word.unwrap())));
-    }
-}
-
-fn comparison(level: Level) -> Comparison {
-    Comparison {
-        target: None,
-        dataset: DATASETS[0].name().into(),
-        scale: hopcost_core::Scale { quick: 1, full: 1 },
-        workload: "questions".into(),
-        factor: "place".into(),
-        levels: vec![level],
-        streams: vec![1],
-        load: hopcost_core::Load::default(),
-        response: hopcost_core::Response::CallsPerSecond,
-        find_worst: false,
-        spread: false,
-        find_scaling: false,
-        claims: Vec::new(),
-    }
 }

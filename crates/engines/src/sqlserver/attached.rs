@@ -48,13 +48,6 @@ pub fn open(
     setup: &Setup<'_>,
     heard: &mut Heard<'_>,
 ) -> Result<Box<dyn Instance>, TargetError> {
-    if setup.homes.iter().any(|home| {
-        home.copy.policy.is_some() || home.copy.instance.is_some_and(|instance| instance > 0)
-    }) {
-        let words =
-            "a server that runs is one, and has its memory policy already: this asks for others";
-        return Err(TargetError::NotHere(Code::Unsupported.because(words)));
-    }
     let mut wire = Wire::connect(&address).map_err(failed)?;
     wire.limit(Some(SHORTLY)).map_err(failed)?;
     if year_of(&wire.version).is_none() {

@@ -12,11 +12,11 @@ use hopcost_core::{
     gauge,
 };
 
-use super::super::UNAUDITED_LOADS;
 use super::super::ledger::Ledger;
 use super::super::remote::address::Address;
 use super::super::remote::lines::{FAREWELL, Lines, in_a_hurry};
 use super::super::remote::{SERVED, failed};
+use super::super::restrictions::UNAUDITED_LOADS;
 use super::address::Own;
 use super::affinity::Affinity;
 use super::audit::Auditing;
@@ -78,11 +78,11 @@ const FOR_ALL_BUFFERS: Duration = Duration::from_mins(1);
 /// And so does reading what was written down.
 const FOR_ALL_FILES: Duration = Duration::from_mins(1);
 
-const MAY_NOT_AUDIT: &str = "\
+pub const MAY_NOT_AUDIT: &str = "\
     to have statements written down the server is changed, which takes --allow-server-changes and data that comes and \
     goes with the run";
 
-const IS_NOT_BOUND: &str = "\
+pub const IS_NOT_BOUND: &str = "\
     the log writers stay where the server has them, so that it is bound to where the inserter belongs: that takes \
     --allow-server-changes, a server on this host, and data that comes and goes with the run";
 
@@ -208,7 +208,7 @@ impl Server {
             return Err(TargetError::NotHere(Code::RightsMissing.because(MAY_NOT_AUDIT)));
         }
         if self.fillings.as_ref().is_some_and(Fillings::is_load) {
-            return Err(TargetError::NotHere(Code::Unsupported.because(UNAUDITED_LOADS)));
+            return Err(TargetError::NotHere(Code::Unsupported.because(UNAUDITED_LOADS.words)));
         }
         let wire = Wire::connect(&self.address).map_err(failed)?;
         wire.limit(Some(FOR_ALL_FILES)).map_err(failed)?;

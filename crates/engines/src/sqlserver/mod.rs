@@ -34,14 +34,35 @@ mod wire;
 mod writers;
 
 use hopcost_core::{
-    Code, Comparison, Emulation, Instance, Level, Loading, Metric, Needs, Reason, Setup, Spoken,
-    Target, TargetError,
+    Capabilities, Code, Emulation, Instance, Loading, Metric, Needs, Reason, Restriction, Setting,
+    Setup, Spoken, Target, TargetError, When,
 };
 
 pub use super::remote::address::Address;
+use super::restrictions::{
+    NO_BATCHES, NO_PAGES, NO_SCRIPTS, OF_ITS_OWN, UNAUDITED_LOADS, no_planting,
+};
 use super::wanted;
 use address::Own;
 pub use wire::{Wire, WireError};
+
+/// What it can do, but for the log writer.
+macro_rules! running {
+    ($log_writer:expr) => {
+        Capabilities(&[
+            NO_PAGES,
+            NO_PLACED_WORKERS,
+            no_planting!("a server"),
+            NO_SCRIPTS,
+            NO_BATCHES,
+            NO_NODES,
+            ONE_SERVER,
+            $log_writer,
+            NO_CHANGES,
+            UNAUDITED_LOADS,
+        ])
+    };
+}
 
 /// The target.
 pub struct SqlServer;
@@ -74,8 +95,13 @@ impl Target for SqlServer {
         })
     }
 
-    fn objection(&self, comparison: &Comparison) -> Option<Reason> {
-        super::without_pages(comparison).or_else(|| without_workers_in_place(comparison))
+    fn forms(&self) -> &'static [&'static str] {
+        &["//user@localhost/", "//user@host/"]
+    }
+
+    fn capabilities(&self, address: &str) -> Capabilities {
+        let is_local = address_of(address).is_ok_and(|address| wire::is_local(&address));
+        if is_local { ON_THIS_HOST } else { ELSEWHERE }
     }
 
     fn untold(&self, metric: Metric, emulation: Option<&Emulation>) -> Option<Reason> {
@@ -121,17 +147,40 @@ impl Target for SqlServer {
     ) -> Result<Box<dyn Instance>, TargetError> {
         let (address, own) =
             asked(setup.address).map_err(|reason| TargetError::Failed(reason.to_string()))?;
-        super::without_planting(setup, "a server")?;
-        super::without_scripts(setup)?;
-        setup.spec().effect.filling().map_or(Ok(()), super::without_procedures)?;
-        if setup.emulation.is_some() {
-            let words =
-                "the memory of a server that runs cannot be on emulated nodes: leave out --emulate";
-            return Err(TargetError::NotHere(Code::NotEmulated.because(words)));
-        }
+        setup.accepted_by(self)?;
         attached::open(address, own, setup, heard)
     }
 }
+
+/// A server on this host can be bound to CPUs.
+const ON_THIS_HOST: Capabilities = running!(Restriction {
+    when: When::Unpermitted(Setting::LogWriter),
+    code: Code::NotPlaceable,
+    words: instance::IS_NOT_BOUND,
+});
+const ELSEWHERE: Capabilities =
+    running!(Restriction::of(&[Setting::LogWriter], Code::NotPlaceable, instance::IS_NOT_BOUND));
+
+const NO_PLACED_WORKERS: Restriction = Restriction::of(
+    &[Setting::Postmaster, Setting::ParallelWorkers],
+    Code::Unsupported,
+    "{level} places parallel workers, and SQL Server's are its schedulers' to choose; MAXDOP alone is ours",
+);
+const NO_NODES: Restriction = Restriction::of(
+    &[Setting::EmulatedNodes],
+    Code::NotEmulated,
+    "the memory of a server that runs cannot be on emulated nodes: leave out --emulate",
+);
+const ONE_SERVER: Restriction = Restriction::of(
+    OF_ITS_OWN,
+    Code::Unsupported,
+    "a server that runs is one, and has its memory policy already: this asks for others",
+);
+const NO_CHANGES: Restriction = Restriction {
+    when: When::Unpermitted(Setting::Audit),
+    code: Code::RightsMissing,
+    words: instance::MAY_NOT_AUDIT,
+};
 
 const TRIED: &str = "Babelfish 4.3";
 
@@ -181,14 +230,4 @@ pub fn address_of(given: &str) -> Result<Address, Reason> {
 /// The part of a URL after the name: where the server is, and what is its own.
 fn asked(given: &str) -> Result<(Address, Own), Reason> {
     address::read(given, &|name| std::env::var(name).ok())
-}
-
-fn without_workers_in_place(comparison: &Comparison) -> Option<Reason> {
-    let is_placed = |level: &&Level| level.postmaster.is_some() || level.parallel_workers.is_some();
-    let level = comparison.levels.iter().find(is_placed)?;
-    let name = &level.name;
-    let why = "SQL Server's are its schedulers' to choose; MAXDOP alone is ours";
-    Some(
-        Code::Unsupported.because(format!("the level '{name}' places parallel workers, and {why}")),
-    )
 }

@@ -51,6 +51,7 @@ pub fn open_for(
             .find(|workload| workload.info().name == workload_named)
             .unwrap(),
         shape: Shape { rows: 1, sliced: true },
+        levels: &[],
         homes: vec![DataPlacement::from(node)],
         emulation: None,
         cache_dir: std::env::temp_dir(),

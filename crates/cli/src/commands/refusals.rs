@@ -1,0 +1,237 @@
+//! What a target cannot do is refused when it is planned and when it is opened, with the same words: each target with
+//! each setting, as their data has them.
+
+use hopcost_app::catalogue;
+use hopcost_core::{
+    Audit, Capabilities, Code, Comparison, DataPlacement, DistanceClass, Level, Load, Machine,
+    PageSize, Policy, Reason, Response, Scale, Setting, Setup, Spot, Subject, Support, TargetError,
+};
+
+use super::comparison::Prepared;
+use super::goldens::machine;
+use crate::args::ExperimentArgs;
+
+/// The settings that are asked for, and whether servers may be changed.
+struct Case<'a> {
+    settings: &'a [Setting],
+    allow_server_changes: bool,
+}
+
+/// What a comparison needs to ask for a setting.
+#[derive(Default)]
+struct Asking {
+    level: Level,
+    emulate: Option<&'static str>,
+    calls: Option<(&'static str, &'static str)>,
+    script: bool,
+}
+
+impl Asking {
+    /// One more setting. A new one does not compile before it says here how it is asked for.
+    fn with(mut self, setting: Setting) -> Self {
+        let node = Some(Spot::Node('A'));
+        let level = &mut self.level;
+        match setting {
+            Setting::Data => level.data = node,
+            Setting::FirstTouch => level.copy.policy = Some(Policy::FirstTouch),
+            Setting::Interleave => level.copy.policy = Some(Policy::Interleave),
+            Setting::Bind => level.copy.policy = Some(Policy::Bind),
+            Setting::PerNode => level.copy.policy = Some(Policy::PerNode),
+            Setting::Instance => level.copy.instance = Some(1),
+            Setting::Pages => level.copy.pages = Some(PageSize::Base),
+            Setting::Workers => level.workers = node,
+            Setting::Siblings => level.siblings = Some(true),
+            Setting::Apart => level.apart = Some(DistanceClass::OtherSocket),
+            Setting::Cores => level.cores = Some(1.0),
+            Setting::Cpus => level.cpus = Some(2),
+            Setting::LogWriter => level.log_writer = node,
+            Setting::Client => level.client = node,
+            Setting::Dop => level.dop = Some(2),
+            Setting::Postmaster => (level.dop, level.postmaster) = (Some(2), node),
+            Setting::ParallelWorkers => (level.dop, level.parallel_workers) = (Some(2), node),
+            Setting::Audit => level.session.audit = Some(Audit::Statements),
+            // The same at each level, so that the calls are those of a target that can make only some.
+            Setting::Workload => level.workload = Some(String::new()),
+            Setting::Statements => self.calls = Some(("nothing", "null_call")),
+            Setting::Scripts => self.script = true,
+            Setting::Inserts => self.calls = Some(("big_table_im", "memory_insert")),
+            Setting::BatchInserts => self.calls = Some(("big_table_im", "memory_inserts")),
+            Setting::Loads => self.calls = Some(("big_table_im", "bulk_load")),
+            Setting::EmulatedNodes => self.emulate = Some("nodes=2"),
+            Setting::EmulatedDistance => self.emulate = Some("nodes=2,remote_ns=80"),
+            Setting::EmulatedModes => self.emulate = Some("nodes=2,bimodal=0.2:3x"),
+            Setting::EmulatedSiblings => self.emulate = Some("nodes=2,siblings=1.2"),
+            Setting::EmulatedContention => self.emulate = Some("nodes=2,usl=0.03:0.001"),
+        }
+        self
+    }
+
+    fn comparison(&self) -> Comparison {
+        let (dataset, workload) = self.calls.unwrap_or_default();
+        let level = |name: &str| Level {
+            name: name.to_owned(),
+            workload: self.level.workload.as_ref().map(|_| workload.to_owned()),
+            ..self.level.clone()
+        };
+        Comparison {
+            target: None,
+            dataset: dataset.to_owned(),
+            scale: Scale { quick: 5000, full: 5000 },
+            workload: workload.to_owned(),
+            factor: "setting".to_owned(),
+            levels: vec![level("baseline"), level("other")],
+            streams: vec![1],
+            load: Load::default(),
+            response: Response::CallsPerSecond,
+            find_worst: false,
+            spread: false,
+            find_scaling: false,
+            claims: Vec::new(),
+        }
+    }
+}
+
+/// A target at an address where nobody listens: whoever tries to connect fails otherwise than by a refusal.
+struct Engine {
+    url: String,
+    capabilities: Capabilities,
+}
+
+impl Engine {
+    fn all() -> Vec<Self> {
+        let nobody =
+            |url: String| url.replace("localhost", "127.0.0.1:1").replace("@host", "@127.0.0.2:1");
+        let all = hopcost_engines::capabilities();
+        all.map(|(url, capabilities)| Self { url: nobody(url), capabilities }).collect()
+    }
+
+    fn is_a_server_that_runs(&self) -> bool {
+        self.url.contains("//")
+    }
+
+    /// What it has to be asked for besides, so that a setting is all that can be refused.
+    fn besides(&self) -> impl Iterator<Item = Setting> {
+        let calls = [Setting::Statements, Setting::BatchInserts];
+        let can = |setting: &Setting| self.capabilities.support(*setting) != Support::Refused;
+        let needs = |setting: &Setting| self.capabilities.support(*setting) == Support::Required;
+        let required = Setting::ALL.iter().copied().filter(needs).collect::<Vec<_>>();
+        calls.into_iter().find(can).into_iter().chain(required)
+    }
+
+    fn ask(&self, machine: &Machine, case: &Case<'_>) -> [Result<(), Reason>; 2] {
+        let besides = self.besides().fold(Asking::default(), Asking::with);
+        self.answers(machine, case, &case.settings.iter().copied().fold(besides, Asking::with))
+    }
+
+    /// The answers of whoever plans, and of whoever opens. What is not refused is opened only where nobody listens.
+    fn answers(
+        &self,
+        machine: &Machine,
+        case: &Case<'_>,
+        asking: &Asking,
+    ) -> [Result<(), Reason>; 2] {
+        let experiment = catalogue::experiment("placebo").unwrap();
+        assert!(matches!(experiment.subject, Subject::Database(_)));
+        let script = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(script.path(), "SELECT 1;\n").unwrap();
+        let mut args = ExperimentArgs::quick("placebo");
+        args.target = Some(self.url.clone());
+        args.emulate = asking.emulate.map(str::to_owned);
+        args.allow_server_changes = case.allow_server_changes;
+        args.file =
+            asking.script.then(|| script.path().display().to_string()).into_iter().collect();
+        let prepared = Prepared::new(&experiment, &asking.comparison(), machine, &args).unwrap();
+        let planned = prepared.plan().map(drop);
+        let opened = if prepared.refusal().is_some() || self.is_a_server_that_runs() {
+            opened(&prepared, &prepared.unplaced())
+        } else {
+            Ok(())
+        };
+        [planned, opened]
+    }
+}
+
+/// Why a target does not open, unless it is that nobody listens.
+fn opened(prepared: &Prepared<'_>, setup: &Setup<'_>) -> Result<(), Reason> {
+    match prepared.target.open(setup, &mut |_| true) {
+        Err(TargetError::NotHere(reason)) => Err(reason),
+        Err(error) => {
+            assert_eq!(error.code(), Code::EngineFailed);
+            Ok(())
+        }
+        Ok(_) => panic!("{} opened, which was to be refused", prepared.url()),
+    }
+}
+
+#[test]
+fn each_target_refuses_each_setting_as_its_data_says_when_it_is_planned_and_opened() {
+    let machine = machine("vm-n4s2");
+    for engine in Engine::all() {
+        for setting in Setting::ALL {
+            let support = engine.capabilities.support(*setting);
+            for allow_server_changes in [false, true] {
+                let case = Case { settings: &[*setting], allow_server_changes };
+                let [planned, opened] = engine.ask(&machine, &case);
+                let cell = format!("{} with {setting}: {planned:?}", engine.url);
+                assert_eq!(planned, opened, "{cell}");
+                let is_refused = match support {
+                    Support::Accepted | Support::Required => false,
+                    Support::WithServerChanges => !allow_server_changes,
+                    Support::Refused => true,
+                };
+                assert_eq!(planned.is_err(), is_refused, "{cell}");
+                let advice = |why: &Reason| hopcost_view::advice(why.as_str());
+                assert!(planned.err().is_none_or(|why| advice(&why).is_some()), "{cell}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_target_needs_and_what_it_refuses_together_is_refused_in_both_places() {
+    let machine = machine("vm-n4s2");
+    let (mut lacking, mut together) = (0, 0);
+    for engine in Engine::all() {
+        for (setting, others) in engine.capabilities.not_together() {
+            for other in others {
+                let case = Case { settings: &[setting, *other], allow_server_changes: true };
+                let [planned, opened] = engine.ask(&machine, &case);
+                assert!(planned.is_err(), "{} with {setting} and {other}", engine.url);
+                assert_eq!(planned, opened);
+                together += 1;
+            }
+        }
+        let required = engine.besides().any(|it| it == Setting::LogWriter);
+        if required {
+            let asking = Asking::default().with(Setting::Statements);
+            let case = Case { settings: &[], allow_server_changes: true };
+            let [planned, opened] = engine.answers(&machine, &case, &asking);
+            assert_eq!(planned.as_ref().unwrap_err().code(), Code::Unsupported, "{}", engine.url);
+            assert_eq!(planned, opened);
+            lacking += 1;
+        }
+    }
+    assert_eq!((lacking, together), (2, 5));
+}
+
+#[test]
+fn copies_of_the_data_are_refused_without_an_experiment() {
+    let machine = machine("vm-n4s2");
+    let experiment = catalogue::experiment("placebo").unwrap();
+    let asking = Asking::default().with(Setting::Statements);
+    for engine in Engine::all().iter().filter(|engine| engine.is_a_server_that_runs()) {
+        let mut args = ExperimentArgs::quick("placebo");
+        args.target = Some(engine.url.clone());
+        let prepared = Prepared::new(&experiment, &asking.comparison(), &machine, &args).unwrap();
+        for home in [
+            DataPlacement::default().by(Policy::Bind),
+            DataPlacement::default().numbered(1),
+            DataPlacement::default().on_pages(PageSize::Base),
+        ] {
+            let setup = Setup { levels: &[], homes: vec![home], ..prepared.unplaced() };
+            let refused = opened(&prepared, &setup).unwrap_err();
+            assert_eq!(refused.code(), Code::Unsupported, "{}: {refused}", engine.url);
+            assert!(!refused.as_str().contains("{level}"), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! What an experiment can ask of an engine, and what of it each engine refuses: data, so that a plan refuses what
+//! opening the database would, in the same words, and a table of all of it can be printed.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::code::Code;
+use crate::emulation::Emulation;
+use crate::experiment::{Level, Policy};
+use crate::known::Reason;
+use crate::target::Setup;
+use crate::variant::{CopyChoice, SessionChoice};
+use crate::workload::{Effect, Filling, WorkloadSpec};
+
+macro_rules! settings {
+    ($($variant:ident = $name:literal, $about:literal;)*) => {
+        /// What a variant of an experiment can ask of an engine. A policy, a kind of call and a kind of emulation count
+        /// as one each.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Setting {
+            $(#[doc = $about] $variant,)*
+        }
+
+        impl Setting {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// As it is written.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What it asks for, in one line.
+            pub const fn about(self) -> &'static str {
+                match self { $(Self::$variant => $about,)* }
+            }
+        }
+    };
+}
+
+settings! {
+    Data = "data", "The data's memory on a node.";
+    FirstTouch = "policy.first-touch", "Pages of the data where they are first touched.";
+    Interleave = "policy.interleave", "Pages of the data on all nodes in turn.";
+    Bind = "policy.bind", "Pages of the data bound to a node.";
+    PerNode = "policy.per-node", "A copy of the data on each node.";
+    Instance = "instance", "A copy of the data, or a server, of the variant's own.";
+    Pages = "pages", "The size of the pages that the data lies on.";
+    Workers = "workers", "The threads that work on requests on a node.";
+    Siblings = "siblings", "Both threads of each core, or one.";
+    Apart = "apart", "Workers in two places that are so far apart.";
+    Cores = "cores", "A share of each node's cores.";
+    Cpus = "cpus", "A number of CPUs.";
+    LogWriter = "log_writer", "The log writer in a place.";
+    Client = "client", "The threads that send requests in a place.";
+    Dop = "dop", "Parallel workers on a query.";
+    Postmaster = "postmaster", "The process that starts parallel workers on a node.";
+    ParallelWorkers = "parallel_workers", "Parallel workers on a node.";
+    Audit = "audit", "What is logged of each statement.";
+    Workload = "workload", "A workload of the variant's own.";
+    Statements = "calls.statements", "Calls that are a statement each, on data that was loaded before.";
+    Scripts = "calls.scripts", "Calls that are a script in pgbench's format each.";
+    Inserts = "calls.inserts", "Calls that insert one row each into a table that fills.";
+    BatchInserts = "calls.batch_inserts", "Calls that insert many rows each, one by one.";
+    Loads = "calls.loads", "Calls that load many rows each in bulk.";
+    EmulatedNodes = "emulate.nodes", "Emulated nodes.";
+    EmulatedDistance = "emulate.remote_ns", "Accesses to pages of another emulated node that take longer.";
+    EmulatedModes = "emulate.bimodal", "A share of the calls to another emulated node that take longer.";
+    EmulatedSiblings = "emulate.siblings", "Calls that take longer beside work on an emulated SMT sibling.";
+    EmulatedContention = "emulate.usl", "Calls that take longer the more clients there are.";
+}
+
+impl Setting {
+    /// That of a memory policy.
+    const fn of_policy(policy: Policy) -> Self {
+        match policy {
+            Policy::FirstTouch => Self::FirstTouch,
+            Policy::Interleave => Self::Interleave,
+            Policy::Bind => Self::Bind,
+            Policy::PerNode => Self::PerNode,
+        }
+    }
+
+    /// What a variant asks for. One process on a query, and the first of several instances, are what every engine has.
+    fn of_level(level: &Level) -> BTreeSet<Self> {
+        let Level {
+            name: _,
+            data,
+            copy,
+            workers,
+            log_writer,
+            client,
+            dop,
+            postmaster,
+            parallel_workers,
+            session: SessionChoice { audit },
+            siblings,
+            apart,
+            cores,
+            cpus,
+            workload,
+        } = level;
+        let asked = [
+            (Self::Data, data.is_some()),
+            (Self::Workers, workers.is_some()),
+            (Self::Siblings, siblings.is_some()),
+            (Self::Apart, apart.is_some()),
+            (Self::Cores, cores.is_some()),
+            (Self::Cpus, cpus.is_some()),
+            (Self::LogWriter, log_writer.is_some()),
+            (Self::Client, client.is_some()),
+            (Self::Dop, *dop > Some(1)),
+            (Self::Postmaster, postmaster.is_some()),
+            (Self::ParallelWorkers, parallel_workers.is_some()),
+            (Self::Audit, audit.is_some()),
+            (Self::Workload, workload.is_some()),
+        ];
+        only_asked(asked).chain(Self::of_copy(copy)).collect()
+    }
+
+    /// What a copy of the data asks for.
+    fn of_copy(copy: &CopyChoice) -> impl Iterator<Item = Self> {
+        let CopyChoice { policy, instance, pages } = copy;
+        let asked = [(Self::Instance, *instance > Some(0)), (Self::Pages, pages.is_some())];
+        only_asked(asked).chain(policy.map(Self::of_policy))
+    }
+
+    /// What calls ask for.
+    fn of_calls(spec: &WorkloadSpec) -> impl Iterator<Item = Self> {
+        let kind = match spec.effect {
+            Effect::Reads | Effect::Writes => Self::Statements,
+            Effect::Fills(Filling::Rows { a_call: ..=1, .. }) => Self::Inserts,
+            Effect::Fills(Filling::Rows { .. }) => Self::BatchInserts,
+            Effect::Fills(Filling::Bulk(_)) => Self::Loads,
+        };
+        let has_script = spec.statements.iter().any(|statement| statement.script.is_some());
+        [kind].into_iter().chain(has_script.then_some(Self::Scripts))
+    }
+
+    /// What an emulated machine asks for.
+    fn of_emulation(emulation: &Emulation) -> impl Iterator<Item = Self> {
+        let asked = [
+            (Self::EmulatedNodes, true),
+            (Self::EmulatedDistance, emulation.remote_ns > 0.0),
+            (Self::EmulatedModes, emulation.bimodal.is_some()),
+            (Self::EmulatedSiblings, emulation.slows_siblings()),
+            (Self::EmulatedContention, emulation.usl.is_some()),
+        ];
+        only_asked(asked)
+    }
+}
+
+fn only_asked<const N: usize>(all: [(Setting, bool); N]) -> impl Iterator<Item = Setting> {
+    all.into_iter().filter(|(_, is_asked)| *is_asked).map(|(setting, _)| setting)
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for Setting {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// All that is asked of an engine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Demand {
+    /// By each variant, with its name.
+    variants: Vec<(String, BTreeSet<Setting>)>,
+    /// By all of them together.
+    common: BTreeSet<Setting>,
+    /// May a server that is not ours be changed?
+    allows_server_changes: bool,
+}
+
+impl Demand {
+    /// Of what is to be brought up.
+    pub fn of(setup: &Setup<'_>) -> Self {
+        let variants = setup.levels.iter();
+        let homes = setup.homes.iter().flat_map(|home| Setting::of_copy(&home.copy));
+        let emulated = setup.emulation.iter().flat_map(Setting::of_emulation);
+        Self {
+            variants: variants
+                .map(|level| (level.name.clone(), Setting::of_level(level)))
+                .collect(),
+            common: homes.chain(Setting::of_calls(&setup.spec())).chain(emulated).collect(),
+            allows_server_changes: setup.allow_server_changes,
+        }
+    }
+
+    /// Who asks for one of these, in words, if anybody does.
+    fn asks_for(&self, settings: &[Setting]) -> Option<String> {
+        let asks = |asked: &BTreeSet<Setting>| settings.iter().any(|one| asked.contains(one));
+        self.named(asks).or_else(|| asks(&self.common).then(|| "what is asked".to_owned()))
+    }
+
+    /// The first variant whose settings are such.
+    fn named(&self, is_such: impl Fn(&BTreeSet<Setting>) -> bool) -> Option<String> {
+        let (name, _) = self.variants.iter().find(|(_, asked)| is_such(asked))?;
+        Some(format!("the level '{name}'"))
+    }
+}
+
+/// When a restriction applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// One of these is asked for.
+    AnyOf(&'static [Setting]),
+    /// The first is asked for together with one of the others.
+    Together(Setting, &'static [Setting]),
+    /// It is asked for, and servers may not be changed.
+    Unpermitted(Setting),
+    /// A variant does not ask for it.
+    Missing(Setting),
+}
+
+/// Something that an engine refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restriction {
+    /// When.
+    pub when: When,
+    /// The code of the refusal.
+    pub code: Code,
+    /// Its words, `{level}` for who asks.
+    pub words: &'static str,
+}
+
+impl Restriction {
+    /// The usual one: one of these settings is asked for.
+    pub const fn of(settings: &'static [Setting], code: Code, words: &'static str) -> Self {
+        Self { when: When::AnyOf(settings), code, words }
+    }
+
+    fn refusal(&self, demand: &Demand) -> Option<Reason> {
+        let who = match self.when {
+            When::AnyOf(settings) => demand.asks_for(settings),
+            When::Together(first, others) => {
+                demand.asks_for(others).and_then(|_| demand.asks_for(&[first]))
+            }
+            When::Unpermitted(_) if demand.allows_server_changes => None,
+            When::Unpermitted(setting) => demand.asks_for(&[setting]),
+            When::Missing(setting) => demand.named(|asked| !asked.contains(&setting)),
+        }?;
+        Some(self.code.because(self.words.replace("{level}", &who)))
+    }
+}
+
+/// How an engine takes a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Support {
+    /// It does it.
+    Accepted,
+    /// It does it only where servers may be changed.
+    WithServerChanges,
+    /// It does nothing without it.
+    Required,
+    /// It refuses it.
+    Refused,
+}
+
+impl Support {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::Accepted, Self::WithServerChanges, Self::Required, Self::Refused];
+
+    /// As it stands in a table.
+    pub const fn mark(self) -> char {
+        match self {
+            Self::Accepted => '+',
+            Self::WithServerChanges => '*',
+            Self::Required => '!',
+            Self::Refused => '-',
+        }
+    }
+
+    /// What that stands for.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::WithServerChanges => "accepted with --allow-server-changes",
+            Self::Required => "needed in every variant",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// What an engine can do, where it is reached by a URL of one form: everything but what is restricted here. The first
+/// restriction that applies counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities(pub &'static [Restriction]);
+
+impl Capabilities {
+    /// Why it refuses this, if it does. Nothing is touched to find that out.
+    pub fn refusal(&self, demand: &Demand) -> Option<Reason> {
+        self.0.iter().find_map(|restriction| restriction.refusal(demand))
+    }
+
+    /// How it takes a setting that is asked for alone.
+    pub fn support(&self, setting: Setting) -> Support {
+        let of_restriction = |restriction: &Restriction| match restriction.when {
+            When::AnyOf(settings) if settings.contains(&setting) => Some(Support::Refused),
+            When::Unpermitted(one) if one == setting => Some(Support::WithServerChanges),
+            When::Missing(one) if one == setting => Some(Support::Required),
+            _ => None,
+        };
+        self.0.iter().find_map(of_restriction).unwrap_or(Support::Accepted)
+    }
+
+    /// The settings that it refuses together, though it takes each alone.
+    pub fn not_together(&self) -> impl Iterator<Item = (Setting, &'static [Setting])> {
+        self.0.iter().filter_map(|restriction| match restriction.when {
+            When::Together(first, others) => Some((first, others)),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAN: Capabilities = Capabilities(&[
+        Restriction::of(&[Setting::Client], Code::Unsupported, "{level} places clients"),
+        Restriction {
+            when: When::Together(Setting::Pages, &[Setting::Loads]),
+            code: Code::Unsupported,
+            words: "{level} chooses pages of a load",
+        },
+        Restriction {
+            when: When::Unpermitted(Setting::Audit),
+            code: Code::RightsMissing,
+            words: "{level} is audited",
+        },
+        Restriction {
+            when: When::Missing(Setting::LogWriter),
+            code: Code::NotPlaceable,
+            words: "{level} places no log writer",
+        },
+    ]);
+
+    fn demand<const N: usize>(variants: [&[Setting]; N], common: &[Setting]) -> Demand {
+        let variants = variants.iter().zip(["a", "b", "c"]);
+        Demand {
+            variants: variants
+                .map(|(asked, name)| (name.to_owned(), asked.iter().copied().collect()))
+                .collect(),
+            common: common.iter().copied().collect(),
+            allows_server_changes: false,
+        }
+    }
+
+    fn refusal(demand: &Demand) -> Option<String> {
+        CAN.refusal(demand).map(|reason| format!("{}: {reason}", reason.code()))
+    }
+
+    #[test]
+    fn the_first_limit_counts_and_names_who_asks() {
+        use Setting::{Audit, Client, Data, Loads, LogWriter, Pages};
+        let says = |demand: &Demand, words: &str| {
+            assert_eq!(refusal(demand).as_deref(), Some(words), "{demand:?}");
+        };
+        assert_eq!(refusal(&demand([], &[])), None);
+        assert_eq!(refusal(&demand([&[LogWriter, Data, Pages]], &[])), None);
+        says(
+            &demand([&[LogWriter], &[Client]], &[]),
+            "engine.setting: the level 'b' places clients",
+        );
+        says(&demand([], &[Client]), "engine.setting: what is asked places clients");
+        says(
+            &demand([&[LogWriter, Pages]], &[Loads]),
+            "engine.setting: the level 'a' chooses pages of a load",
+        );
+        says(&demand([&[LogWriter], &[]], &[]), "engine.place: the level 'b' places no log writer");
+        let audited = demand([&[LogWriter, Audit]], &[]);
+        says(&audited, "engine.rights: the level 'a' is audited");
+        assert_eq!(refusal(&Demand { allows_server_changes: true, ..audited }), None);
+    }
+
+    #[test]
+    fn support_is_what_the_limits_say() {
+        let support = [Setting::Client, Setting::Pages, Setting::Audit, Setting::LogWriter];
+        assert_eq!(
+            support.map(|setting| CAN.support(setting)),
+            [Support::Refused, Support::Accepted, Support::WithServerChanges, Support::Required]
+        );
+        assert_eq!(
+            CAN.not_together().collect::<Vec<_>>(),
+            [(Setting::Pages, &[Setting::Loads][..])]
+        );
+    }
+
+    #[test]
+    fn names_are_different_and_sentences_are_whole() {
+        let names: BTreeSet<&str> = Setting::ALL.iter().map(|setting| setting.name()).collect();
+        assert_eq!(names.len(), Setting::ALL.len());
+        assert!(Setting::ALL.iter().all(|setting| setting.about().ends_with('.')));
+    }
+}
