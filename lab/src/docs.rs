@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Context, Result, bail};
-use hopcost_core::{Class, Code, DistanceClass, Metric};
+use hopcost_core::{Capabilities, Class, Code, DistanceClass, Metric, Setting, Support};
 use hopcost_data::datasets::DATASETS;
 use hopcost_data::published;
 use hopcost_data::workloads::WORKLOADS;
-use hopcost_engines::TARGETS;
+use hopcost_engines::{TARGETS, capabilities};
 use hopcost_host::probes::PROBES;
 use hopcost_method::experiment::KEYS;
 use hopcost_method::fail_if::{FIGURES, GRAMMAR};
@@ -86,6 +86,7 @@ fn experiments() -> String {
         Metric::ALL.iter().map(|m| (m.name(), m.about())),
     );
     table(&mut out, "target", "what it is", TARGETS.iter().map(|t| (t.name(), t.about())));
+    matrix(&mut out);
     table(&mut out, "data set", "what it is", DATASETS.iter().map(|d| (d.name(), d.about())));
     table(
         &mut out,
@@ -98,6 +99,27 @@ fn experiments() -> String {
     out.push_str("What `--set KEY=VALUE` changes of a comparison, for one run:\n\n");
     table(&mut out, "setting", "what it is", SETTINGS.iter().copied());
     out
+}
+
+/// Which settings each target accepts, as `hopcost list --all` has them, too.
+fn matrix(out: &mut String) {
+    let engines: Vec<_> = capabilities().collect();
+    let row = |out: &mut String, first: &str, cells: &[String]| {
+        let _ = writeln!(out, "| {first} | {} |", cells.join(" | "));
+    };
+    let legend = Support::ALL.map(|it| format!("`{}` {}", it.mark(), it.about())).join(", ");
+    let _ = writeln!(out, "Which settings each target accepts ({legend}):\n");
+    let names: Vec<String> = engines.iter().map(|(url, _)| format!("`{url}`")).collect();
+    row(out, "setting", &names);
+    let _ = writeln!(out, "|---|{}", "---|".repeat(engines.len()));
+    for setting in Setting::ALL {
+        let mark = |can: &Capabilities| can.support(*setting).mark().to_string();
+        let marks: Vec<String> = engines.iter().map(|(_, can)| mark(can)).collect();
+        row(out, &format!("`{setting}`"), &marks);
+    }
+    out.push('\n');
+    let settings = Setting::ALL.iter().map(|setting| (setting.name(), setting.about()));
+    table(out, "setting", "what it asks for", settings);
 }
 
 fn table<'a>(

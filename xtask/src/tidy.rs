@@ -184,7 +184,7 @@ fn crates_point_one_way(house: &House) -> Vec<Complaint> {
 }
 
 /// Lines of code, without tests.
-const MOST_OF_CORE: usize = 3200;
+const MOST_OF_CORE: usize = 3400;
 
 fn the_core_stays_small_and_light(house: &House) -> Vec<Complaint> {
     let mut complaints = Vec::new();

@@ -9,10 +9,11 @@ use hopcost_data::datasets::DATASETS;
 use hopcost_data::workloads::WORKLOADS;
 use hopcost_host::probes::PROBES;
 use hopcost_method::bounds::{self, Allowance};
-use hopcost_method::fail_if::{FIGURES, FailIf, GRAMMAR};
+use hopcost_method::fail_if::FailIf;
 use hopcost_method::overrides;
 
 use crate::experiment_name::ExperimentName;
+use crate::help;
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 something failed (doctor: found something to mend), 2 wrong use,
@@ -40,7 +41,14 @@ pub enum Command {
     /// Measure the hardware: memory latency and bandwidth, core to core, switches, a commit log
     Probe(ProbeArgs),
     /// List experiments, probes and data sets, and what of them applies here
-    List,
+    List {
+        /// List, too, which settings of an experiment each database accepts
+        #[arg(long)]
+        all: bool,
+        /// Print JSON (keys: docs/JSON.md)
+        #[arg(long)]
+        json: bool,
+    },
     /// Show what a run would do: order, time, memory, and what it would leave out
     #[command(mut_arg("name", |name| name
         .required(false)
@@ -174,7 +182,7 @@ pub struct ExperimentArgs {
     #[arg(short = 'D', long, value_name = "NAME=VALUE", requires = "file")]
     pub define: Vec<String>,
     /// Change one thing about a comparison, as streams=1+2+4 or window=0.2s
-    #[arg(long, value_name = "KEY=VALUE", long_help = settings_help())]
+    #[arg(long, value_name = "KEY=VALUE", long_help = help::settings())]
     pub set: Vec<String>,
     /// Plant what is not there, as nodes=2,remote_ns=80: checks the method, not the machine
     ///
@@ -412,7 +420,7 @@ pub struct DataArgs {
 #[derive(Debug, Default, Args)]
 pub struct ChecksArgs {
     /// End with code 4 where this holds, as 'cost > 3%'; may be given again
-    #[arg(long, value_name = "EXPR", value_parser = FailIf::read, long_help = fail_if_help())]
+    #[arg(long, value_name = "EXPR", value_parser = FailIf::read, long_help = help::fail_if())]
     pub fail_if: Vec<FailIf>,
 }
 
@@ -491,9 +499,7 @@ impl ExperimentArgs {
     pub fn effort(&self) -> Effort {
         self.effort.effort()
     }
-}
 
-impl ExperimentArgs {
     /// The first option that only means something to a comparison on a database.
     pub fn of_a_comparison(&self) -> Option<&'static str> {
         [
@@ -516,19 +522,6 @@ impl ProbeArgs {
     pub fn effort(&self) -> Effort {
         self.effort.effort()
     }
-}
-
-fn settings_help() -> String {
-    let known = overrides::SETTINGS.iter().map(|(key, about)| format!("  {key:<11} {about}\n"));
-    format!("Change one thing about a comparison:\n{}", known.collect::<String>())
-}
-
-fn fail_if_help() -> String {
-    let known = FIGURES.iter().map(|(name, about)| format!("  {name:<11} {about}\n"));
-    format!(
-        "End with code 4 where this holds, and with 1 where it cannot be told:\n\n{GRAMMAR}\n{}",
-        known.collect::<String>()
-    )
 }
 
 /// The pages that can be asked for.

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod exit;
 mod experiment_name;
+mod help;
 mod interrupt;
 mod output;
 mod progress;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Where(args) => commands::whereabouts::run(&args),
         Command::Probe(args) => commands::probe::run(&args),
-        Command::List => commands::list::run(),
+        Command::List { all, json } => commands::list::run(all, json),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Survey(args) => commands::survey::run(&args),

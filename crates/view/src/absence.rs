@@ -1,7 +1,7 @@
 //! What to do about an experiment that does not apply here, by what was missing.
 
 const OTHER_TARGET: &str =
-    "Take a target that can do this, with --target: docs/MATRIX.md says which can.";
+    "Take a target that can do this, with --target: 'hopcost list --all' says which can.";
 
 /// Words of a reason, and what follows from them. The first that fit count. The reasons are those of the
 /// planner, of the distance classes and of the targets; a test of the command line holds them against these.

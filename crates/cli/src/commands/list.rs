@@ -1,9 +1,10 @@
-//! `hopcost list`: what can be run, on what, and what of it applies here.
+//! `hopcost list`: what can be run, on what, and what of it applies here; with `--all`, which settings each database
+//! accepts.
 
 use std::fmt::Write as _;
 
 use hopcost_app::catalogue;
-use hopcost_core::{Effort, Experiment, Machine, Site, Subject};
+use hopcost_core::{Effort, Experiment, Machine, Site, Subject, Workload};
 use hopcost_data::datasets::DATASETS;
 use hopcost_data::workloads::WORKLOADS;
 use hopcost_engines::TARGETS;
@@ -12,43 +13,99 @@ use hopcost_host::probes::PROBES;
 use hopcost_method::hardware;
 use hopcost_sys::{Root, topology};
 use hopcost_view::plural;
+use serde::Serialize;
 
+use super::capabilities::Matrix;
 use super::comparison::Prepared;
 use super::{experiment, run_hardware};
 use crate::args::ExperimentArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-pub fn run() -> Result<Exit, Failure> {
+/// Something with a name, and what it is.
+#[derive(Serialize)]
+pub struct Entry {
+    pub name: &'static str,
+    pub about: &'static str,
+}
+
+impl Entry {
+    fn of((name, about): (&'static str, &'static str)) -> Self {
+        Self { name, about }
+    }
+}
+
+/// An experiment, and how many parts of it are measured here, and are not.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    question: String,
+    parts: usize,
+    left_out: usize,
+}
+
+#[derive(Serialize)]
+struct Printed {
+    version: u32,
+    experiments: Vec<Listed>,
+    targets: Vec<Entry>,
+    workloads: Vec<Entry>,
+    observers: Vec<Entry>,
+    probes: Vec<Entry>,
+    data_sets: Vec<Entry>,
+    #[serde(flatten)]
+    matrix: Option<Matrix>,
+}
+
+/// With the table of engines and settings, or without it.
+pub fn run(all: bool, as_json: bool) -> Result<Exit, Failure> {
     let machine = topology::read(&Root::live());
     let site = experiment::site(&machine, Effort::Normal, 1)?;
-    let mut out = String::from("experiments\n");
-    for experiment in catalogue::experiments()? {
-        line(&mut out, &experiment.name, &experiment.question);
-        line(&mut out, "", &applies(&experiment, &site, &machine)?);
+    let of_experiment = |experiment: &Experiment| listed(experiment, &site, &machine);
+    let info = |workload: &&dyn Workload| Entry::of((workload.info().name, workload.info().about));
+    let printed = Printed {
+        version: 1,
+        experiments: catalogue::experiments()?
+            .iter()
+            .map(of_experiment)
+            .collect::<Result<_, _>>()?,
+        targets: TARGETS.iter().map(|it| Entry::of((it.name(), it.about()))).collect(),
+        workloads: WORKLOADS.iter().map(info).collect(),
+        observers: OBSERVERS.iter().map(|it| Entry::of((it.name(), it.about()))).collect(),
+        probes: PROBES.iter().map(|it| Entry::of((it.name(), it.question()))).collect(),
+        data_sets: DATASETS.iter().map(|it| Entry::of((it.name(), it.about()))).collect(),
+        matrix: all.then(Matrix::new),
+    };
+    if as_json {
+        output::print_json(&printed)?;
+    } else {
+        output::print(&text(&printed))?;
     }
-    out.push_str("\ntargets\n");
-    for target in TARGETS {
-        line(&mut out, target.name(), target.about());
-    }
-    out.push_str("\nworkloads\n");
-    for workload in WORKLOADS {
-        line(&mut out, workload.info().name, workload.info().about);
-    }
-    out.push_str("\nobservers\n");
-    for observer in OBSERVERS {
-        line(&mut out, observer.name(), observer.about());
-    }
-    out.push_str("\nprobes\n");
-    for probe in PROBES {
-        line(&mut out, probe.name(), probe.question());
-    }
-    out.push_str("\ndata sets\n");
-    for dataset in DATASETS {
-        line(&mut out, dataset.name(), dataset.about());
-    }
-    output::print(&out)?;
     Ok(Exit::Done)
+}
+
+fn text(printed: &Printed) -> String {
+    let mut out = String::from("experiments\n");
+    for experiment in &printed.experiments {
+        line(&mut out, &experiment.name, &experiment.question);
+        line(&mut out, "", &so_much_applies(experiment.parts, experiment.left_out));
+    }
+    for (heading, entries) in [
+        ("targets", &printed.targets),
+        ("workloads", &printed.workloads),
+        ("observers", &printed.observers),
+        ("probes", &printed.probes),
+        ("data sets", &printed.data_sets),
+    ] {
+        let _ = writeln!(out, "\n{heading}");
+        for Entry { name, about } in entries {
+            line(&mut out, name, about);
+        }
+    }
+    if let Some(matrix) = &printed.matrix {
+        let _ = write!(out, "\n{}", matrix.text());
+    }
+    out
 }
 
 /// Room for the longest name; a longer one is followed by its text all the same.
@@ -58,9 +115,9 @@ fn line(out: &mut String, name: &str, text: &str) {
     let _ = writeln!(out, "  {name:<NAME_WIDTH$} {text}");
 }
 
-/// Does it apply on this machine, and what of it does not?
-fn applies(experiment: &Experiment, site: &Site<'_>, machine: &Machine) -> Result<String, Failure> {
-    let (measured, left_out) = match &experiment.subject {
+/// How much of it applies on this machine.
+fn listed(experiment: &Experiment, site: &Site<'_>, machine: &Machine) -> Result<Listed, Failure> {
+    let (parts, left_out) = match &experiment.subject {
         Subject::Hardware { .. } => {
             let steps = hardware::plan(&run_hardware::probes(experiment), site, None);
             let left_out = steps.iter().flat_map(|step| &step.left_out).map(|(_, times)| times);
@@ -75,7 +132,8 @@ fn applies(experiment: &Experiment, site: &Site<'_>, machine: &Machine) -> Resul
             }
         }
     };
-    Ok(so_much_applies(measured, left_out))
+    let (name, question) = (experiment.name.clone(), experiment.question.clone());
+    Ok(Listed { name, question, parts, left_out })
 }
 
 fn so_much_applies(measured: usize, left_out: usize) -> String {

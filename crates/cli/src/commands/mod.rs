@@ -1,6 +1,7 @@
 //! One short file per command.
 
 mod baseline;
+mod capabilities;
 pub mod compare;
 mod comparison;
 pub mod completions;

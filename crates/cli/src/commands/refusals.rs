@@ -7,8 +7,9 @@ use hopcost_core::{
     PageSize, Policy, Reason, Response, Scale, Setting, Setup, Spot, Subject, Support, TargetError,
 };
 
+use super::capabilities::Matrix;
 use super::comparison::Prepared;
-use super::goldens::machine;
+use super::goldens::{assert_golden, machine};
 use crate::args::ExperimentArgs;
 
 /// The settings that are asked for, and whether servers may be changed.
@@ -234,4 +235,9 @@ fn copies_of_the_data_are_refused_without_an_experiment() {
             assert!(!refused.as_str().contains("{level}"), "{refused}");
         }
     }
+}
+
+#[test]
+fn the_table_of_engines_and_settings_is_the_one_that_was_agreed() {
+    assert_golden("capabilities", &Matrix::new().text());
 }

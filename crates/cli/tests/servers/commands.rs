@@ -140,6 +140,12 @@ fn a_plan_touches_nothing_and_says_what_it_would_do() {
     for word in ["access-cost", "latency", "tran_stats"] {
         assert!(list.contains(word), "{list}");
     }
+    assert!(!list.contains("policy.per-node"));
+    let all = String::from_utf8(run(&["list", "--all"]).stdout).unwrap();
+    assert!(all.starts_with(&list) && all.contains("policy.per-node"), "{all}");
+    let printed: Value = serde_json::from_slice(&run(&["list", "--all", "--json"]).stdout).unwrap();
+    assert_documented(&printed);
+    assert_eq!(printed["engines"][0]["target"], "sqlite");
 }
 
 #[test]

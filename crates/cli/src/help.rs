@@ -1,0 +1,19 @@
+//! The parts of the help that follow from what the code reads.
+
+use hopcost_method::fail_if::{FIGURES, GRAMMAR};
+use hopcost_method::overrides::SETTINGS;
+
+/// Of `--set`.
+pub fn settings() -> String {
+    let known = SETTINGS.iter().map(|(key, about)| format!("  {key:<11} {about}\n"));
+    format!("Change one thing about a comparison:\n{}", known.collect::<String>())
+}
+
+/// Of `--fail-if`.
+pub fn fail_if() -> String {
+    let known = FIGURES.iter().map(|(name, about)| format!("  {name:<11} {about}\n"));
+    format!(
+        "End with code 4 where this holds, and with 1 where it cannot be told:\n\n{GRAMMAR}\n{}",
+        known.collect::<String>()
+    )
+}
