@@ -62,6 +62,8 @@ pub fn probe(name: &str) -> Option<&'static dyn Probe> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use hopcost_core::{Subject, Words};
+
     use super::*;
 
     #[test]
@@ -81,6 +83,19 @@ mod tests {
             for beside in &published.beside {
                 assert!(is_known(beside), "{}: {beside}?", published.source);
             }
+        }
+    }
+
+    #[test]
+    fn every_experiment_has_words_for_people_and_so_has_each_of_its_levels() {
+        for experiment in experiments().unwrap_or_else(|wrong| panic!("{wrong}")) {
+            let Words { title, unit, why } = &experiment.words;
+            let all = [title, unit, why];
+            assert!(all.iter().all(|text| text.is_some()), "{}: {all:?}", experiment.name);
+            let Subject::Database(comparison) = &experiment.subject else { continue };
+            let labels: BTreeSet<_> = comparison.levels.iter().map(|level| &level.label).collect();
+            assert_eq!(labels.len(), comparison.levels.len(), "{}: {labels:?}", experiment.name);
+            assert!(labels.iter().all(|label| label.is_some()), "{}", experiment.name);
         }
     }
 }

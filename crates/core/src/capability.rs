@@ -87,6 +87,7 @@ impl Setting {
     fn of_level(level: &Level) -> BTreeSet<Self> {
         let Level {
             name: _,
+            label: _,
             data,
             copy,
             workers,

@@ -6,6 +6,7 @@ use crate::distance::DistanceClass;
 use crate::metric::Metric;
 use crate::probe::Effort;
 use crate::variant::{CopyChoice, SessionChoice};
+use crate::verdict::Verdict;
 
 /// One experiment, as its file states it: names are known ones, but nothing is bound to a machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,6 +21,66 @@ pub struct Experiment {
     pub beside: Vec<String>,
     /// Its place in a survey, the lowest first; none leaves it out.
     pub survey: Option<u32>,
+    /// What people call it and its figure.
+    #[serde(flatten)]
+    pub words: Words,
+    /// What to do about a result, the first rule that fits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<AdviceRule>,
+}
+
+/// What people call an experiment and its figure. Words are no part of what is asked: stored runs are found without them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Words {
+    /// A short name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What is counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// Why there may be a difference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Which recipes are for which result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AdviceRule {
+    /// For this verdict; for any, if none is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// For a headline about this level; about any, if none is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    /// For differences beyond this.
+    pub beyond: Beyond,
+    /// By name, the best first.
+    pub recipes: Vec<String>,
+    /// When one of them is not for the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unless: Option<Unless>,
+}
+
+/// What a difference has to exceed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Beyond {
+    /// The margin within which a difference does not matter.
+    #[default]
+    Margin,
+    /// Chance alone.
+    Zero,
+    /// So many times as much.
+    Factor(f64),
+}
+
+/// When a recipe is not for the user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unless {
+    /// Which.
+    pub recipe: String,
+    /// When, in words.
+    pub says: String,
 }
 
 /// What an experiment looks at.
@@ -102,6 +163,9 @@ impl Scale {
 pub struct Level {
     /// Its name.
     pub name: String,
+    /// What people call it. It is no part of what is asked.
+    #[serde(skip)]
+    pub label: Option<String>,
     /// The data's memory.
     pub data: Option<Spot>,
     /// The copy of it.

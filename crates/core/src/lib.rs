@@ -52,7 +52,8 @@ pub use distance::{DistanceClass, Distances, HmatTable, Rung, RungExample};
 pub use emulation::{Bimodal, Company, Emulation, LessBandwidth, Planted, Seeming};
 pub use estimate::{Estimate, Spread, Unit};
 pub use experiment::{
-    Audit, Claim, Comparison, Experiment, Level, Load, Open, Policy, Response, Scale, Spot, Subject,
+    AdviceRule, Audit, Beyond, Claim, Comparison, Experiment, Level, Load, Open, Policy, Response,
+    Scale, Spot, Subject, Unless, Words,
 };
 pub use finding::{Finding, Severity};
 pub use gauge::{Gauge, Nature};

@@ -178,7 +178,7 @@ fn proof<'a>(cells: impl Iterator<Item = &'a CellResult>) -> Option<Proved> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use hopcost_core::{Cell, DistanceClass, Estimate, Place, Spread, Subject, Unit};
+    use hopcost_core::{Cell, DistanceClass, Estimate, Place, Spread, Subject, Unit, Words};
 
     use super::*;
 
@@ -189,6 +189,8 @@ mod tests {
             subject: Subject::Hardware { probes: vec!["p".into()] },
             beside: Vec::new(),
             survey: None,
+            words: Words::default(),
+            advice: Vec::new(),
         }
     }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use hopcost_app::catalogue;
-use hopcost_core::{Effort, Experiment, Machine, Site, Subject, Workload};
+use hopcost_core::{Effort, Experiment, Machine, Site, Subject, Words, Workload};
 use hopcost_data::datasets::DATASETS;
 use hopcost_data::workloads::WORKLOADS;
 use hopcost_engines::TARGETS;
@@ -40,6 +40,8 @@ impl Entry {
 struct Listed {
     name: String,
     question: String,
+    #[serde(flatten)]
+    words: Words,
     parts: usize,
     left_out: usize,
 }
@@ -133,7 +135,7 @@ fn listed(experiment: &Experiment, site: &Site<'_>, machine: &Machine) -> Result
         }
     };
     let (name, question) = (experiment.name.clone(), experiment.question.clone());
-    Ok(Listed { name, question, parts, left_out })
+    Ok(Listed { name, question, words: experiment.words.clone(), parts, left_out })
 }
 
 fn so_much_applies(measured: usize, left_out: usize) -> String {

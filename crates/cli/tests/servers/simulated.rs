@@ -7,7 +7,7 @@ use std::process::{Output, Stdio};
 
 use hopcost_core::{
     BlockRecord, Cell, CellResult, Code, CpuId, Effort, Estimate, Experiment, Histogram, Known,
-    Lookups, Outcome, Phase, Place, ProbeReport, Spread, Subject, Trial, Unit, Window,
+    Lookups, Outcome, Phase, Place, ProbeReport, Spread, Subject, Trial, Unit, Window, Words,
 };
 use hopcost_method::hardware;
 use hopcost_method::plan::{Placement, Plan};
@@ -118,6 +118,8 @@ impl Bench {
             subject: Subject::Hardware { probes: vec!["switch".into()] },
             beside: Vec::new(),
             survey: None,
+            words: Words::default(),
+            advice: Vec::new(),
         };
         let store = Store::open(&self.path(store)).unwrap();
         let new = NewRun {

@@ -16,6 +16,9 @@ const fn key(path: &'static str, says: &'static str) -> Key {
 /// All of them.
 pub const KEYS: &[Key] = &[
     key("question", "what is asked, with a question mark"),
+    key("title", "a short name for people"),
+    key("unit", "what is counted, in the plural"),
+    key("why", "why there may be a difference, in a sentence"),
     key("survey", "its place in a survey, the lowest first; without it it is not part of one"),
     key("subject.probes", "an experiment on the hardware alone: these probes, in this order"),
     key("subject.target", "the kind of database; the embedded one without it"),
@@ -23,6 +26,7 @@ pub const KEYS: &[Key] = &[
     key("subject.scale", "rows of the data's main table, `{ quick = ROWS, full = ROWS }`"),
     key("subject.workload", "what it is asked"),
     key("factor.NAME", "the one factor that varies: two levels or more, the first is the baseline"),
+    key("factor.NAME.LEVEL.label", "what people call it; its name without it"),
     key(
         "factor.NAME.LEVEL.data",
         "where the data's memory is; what a level does not name stands anywhere",
@@ -101,6 +105,22 @@ pub const KEYS: &[Key] = &[
     ),
     key("measure.prove", "what has to be read back: `METRIC >= SHARE% when NAME = LEVEL`"),
     key("published.beside", "published figures to show beside"),
+    key(
+        "advice",
+        "`[[advice]]`, a rule each: which recipes are for which result; the first rule that fits counts",
+    ),
+    key("advice.verdict", "`\"COST\"`, `\"GAIN\"` or `\"MEASURED\"`; any without it"),
+    key("advice.level", "the level of the headline; any without it"),
+    key(
+        "advice.beyond",
+        "what the difference has to exceed: `\"margin\"` (so without it), `\"zero\"`, or a factor such as \
+         `\"2x\"`",
+    ),
+    key("advice.recipes", "their names, the best first"),
+    key(
+        "advice.unless",
+        "`{ recipe = \"…\", says = \"…\" }`: when one of them is not for the user",
+    ),
 ];
 
 #[cfg(test)]

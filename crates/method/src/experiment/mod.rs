@@ -1,11 +1,13 @@
 //! Reads an experiment from its file, with errors that point at the place and say what to do.
 
+mod advice;
 mod audit;
 mod find;
 mod format;
 mod parallel;
 mod places;
 mod policy;
+mod words;
 
 pub use format::KEYS;
 
@@ -13,13 +15,14 @@ use std::fmt;
 
 use hopcost_core::{
     Claim, Comparison, CopyChoice, Experiment, Level, Load, Metric, Open, Response, Scale,
-    SessionChoice, Spot, Subject,
+    SessionChoice, Spot, Subject, Words,
 };
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use toml::Spanned;
 
 use crate::overrides;
+use advice::AdviceTable;
 use find::Find;
 
 use places::{apart, spot};
@@ -103,6 +106,9 @@ pub fn read(name: &str, text: &str, known: &Vocabulary<'_>) -> Result<Experiment
 #[serde(deny_unknown_fields)]
 struct File {
     question: Spanned<String>,
+    title: Option<Spanned<String>>,
+    unit: Option<Spanned<String>>,
+    why: Option<Spanned<String>>,
     survey: Option<u32>,
     subject: Spanned<SubjectTable>,
     #[serde(default)]
@@ -113,6 +119,8 @@ struct File {
     measure: Option<Spanned<Measure>>,
     #[serde(default)]
     published: Beside,
+    #[serde(default)]
+    advice: Vec<AdviceTable>,
 }
 
 #[derive(Deserialize)]
@@ -135,6 +143,7 @@ struct ScaleTable {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LevelTable {
+    label: Option<Spanned<String>>,
     data: Option<Spanned<String>>,
     policy: Option<Spanned<String>>,
     instance: Option<Spanned<u32>>,
@@ -270,8 +279,15 @@ fn check(name: &str, file: File, known: &Vocabulary<'_>) -> Result<Experiment, F
         Some(probes) => hardware(&file, probes, known)?,
         None => Subject::Database(comparison(&file, known)?),
     };
+    let words = Words {
+        title: words::line("title", file.title.as_ref())?,
+        unit: words::line("unit", file.unit.as_ref())?,
+        why: words::line("why", file.why.as_ref())?,
+    };
+    let advice = file.advice.iter().map(|rule| advice::rule(rule, &subject));
+    let advice = advice.collect::<Result<_, _>>()?;
     let (survey, question) = (file.survey, file.question.into_inner());
-    Ok(Experiment { name: name.to_owned(), question, subject, beside, survey })
+    Ok(Experiment { name: name.to_owned(), question, subject, beside, survey, words, advice })
 }
 
 fn hardware(
@@ -405,6 +421,7 @@ fn level(
     let spot = |text: &Option<Spanned<String>>| text.as_ref().map(spot).transpose();
     let level = Level {
         name: name.get_ref().clone(),
+        label: words::line("label", table.label.as_ref())?,
         data: spot(&table.data)?,
         copy: CopyChoice {
             policy: policy::of(table)?,
@@ -424,7 +441,8 @@ fn level(
         cpus: table.cpus.as_ref().map(|cpus| *cpus.get_ref()),
         workload: table.workload.as_ref().map(|workload| workload.get_ref().clone()),
     };
-    if level == (Level { name: level.name.clone(), ..Level::default() }) {
+    let silent = Level { name: level.name.clone(), label: level.label.clone(), ..Level::default() };
+    if level == silent {
         return Err(Flaw::of(
             name,
             format!("the level '{}' says nothing", level.name),

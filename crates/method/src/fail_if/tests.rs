@@ -1,6 +1,6 @@
 //! What can be written, what it means, and where it is said to be wrong.
 
-use hopcost_core::{Against, Code, Comparison, Headline, Load, Response, Scale};
+use hopcost_core::{Against, Code, Comparison, Headline, Load, Response, Scale, Words};
 use proptest::prelude::*;
 
 use super::*;
@@ -184,6 +184,8 @@ fn experiment(name: &str, subject: Subject) -> Experiment {
         subject,
         beside: Vec::new(),
         survey: None,
+        words: Words::default(),
+        advice: Vec::new(),
     }
 }
 

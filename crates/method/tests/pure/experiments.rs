@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use hopcost_core::{Metric, Spot, Subject};
+use hopcost_core::{Beyond, Metric, Spot, Subject, Verdict};
 use hopcost_method::{Vocabulary, read_experiment};
 
 const KNOWN: Vocabulary<'_> = Vocabulary {
@@ -43,6 +43,37 @@ fn a_comparison_keeps_the_order_of_its_levels() {
     assert!(comparison.find_worst);
     assert_eq!(comparison.claims[1].metric, Metric::RemoteLookups);
     assert!((comparison.claims[1].least - 0.98).abs() < 1e-12);
+}
+
+#[test]
+fn words_and_advice_are_read_and_are_no_part_of_what_is_asked() {
+    let text = |label: &str, more: &str| {
+        format!(
+            "question = \"What?\"\ntitle = \"Remote memory\"\n[subject]\ndataset = \"tran_stats\"\n\
+             scale = {{ quick = 1, full = 2 }}\nworkload = \"null_call\"\n[factor.memory]\n\
+             local = {{ {label} data = \"node:A\" }}\nremote = {{ data = \"node:B\" }}\n[measure]\n\
+             response = \"calls_per_second\"\n{more}"
+        )
+    };
+    let advice = "[[advice]]\nverdict = \"COST\"\nlevel = \"remote\"\nbeyond = \"2x\"\n\
+                  recipes = [\"bind-to-node\", \"interleave\"]\n\
+                  unless = { recipe = \"interleave\", says = \"it is small\" }\n\
+                  [[advice]]\nrecipes = [\"fewer-calls\"]\n";
+    let read = |text: &str| read_experiment("x", text, &KNOWN).unwrap();
+    let (plain, said) = (read(&text("", "")), read(&text("label = \"near\",", advice)));
+    assert_eq!(said.words.title.as_deref(), Some("Remote memory"));
+    let [rule, any] = &said.advice[..] else { panic!("{:?}", said.advice) };
+    assert_eq!((rule.verdict, rule.level.as_deref()), (Some(Verdict::Cost), Some("remote")));
+    assert_eq!((rule.beyond, rule.recipes.len()), (Beyond::Factor(2.0), 2));
+    assert_eq!(rule.unless.as_ref().unwrap().recipe, "interleave");
+    assert_eq!((any.verdict, any.beyond, any.unless.as_ref()), (None, Beyond::Margin, None));
+    // Stored runs are found by what is asked, word for word.
+    let (Subject::Database(one), Subject::Database(other)) = (&plain.subject, &said.subject) else {
+        panic!("both are on a database");
+    };
+    assert_eq!(other.levels[0].label.as_deref(), Some("near"));
+    let written = |comparison| serde_json::to_string(comparison).unwrap();
+    assert_eq!(written(one), written(other));
 }
 
 #[test]

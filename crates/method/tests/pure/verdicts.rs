@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hopcost_core::{
     Binding, BlockRecord, Claim, Code, Comparison, CpuId, Disturbance, Experiment,
     ExperimentResult, Histogram, Known, Level, Load, Lookups, Metric, NodeId, Observation, Phase,
-    Response, Scale, Subject, Trial, VariantSettings, Verdict, Window, gauge,
+    Response, Scale, Subject, Trial, VariantSettings, Verdict, Window, Words, gauge,
 };
 use hopcost_method::judge::{Case, Circumstances, conclude};
 use hopcost_method::plan::{Boundary, Placement, Plan, Point};
@@ -145,6 +145,8 @@ impl Run {
             subject: Subject::Database(self.comparison.clone()),
             beside: Vec::new(),
             survey: None,
+            words: Words::default(),
+            advice: Vec::new(),
         };
         conclude(&Case {
             experiment: &experiment,
