@@ -313,7 +313,9 @@ fn a_killed_comparison_is_found_again_with_its_blocks() {
     store.add_block(run, &block(1), &[]).unwrap();
     std::mem::forget(store);
     let mut store = Store::open(&path).unwrap();
-    let Resumable::Here(found) = store.unfinished::<Vec<f64>>("x at seed 1", here).unwrap() else {
+    let Resumable::Here(found) =
+        store.unfinished::<Vec<f64>>(|it| it == "x at seed 1", here).unwrap()
+    else {
         panic!("it was begun here");
     };
     assert_eq!((found.id, found.preparation), (run, Some(vec![1.5, 2.5])));
@@ -326,7 +328,8 @@ fn a_killed_comparison_is_found_again_with_its_blocks() {
         (count("SELECT sum(value) FROM observation WHERE \"of\" = 'cpu 3'") - 1520.0).abs() < 1e-9
     );
     assert!((count("SELECT CAST(sum(done_ns - due_ns) AS REAL) FROM call") - 20.0).abs() < 1e-9);
-    let resumable = |identity| store.unfinished::<Vec<f64>>(identity, here).unwrap();
+    let resumable =
+        |identity: &str| store.unfinished::<Vec<f64>>(|it| it == identity, here).unwrap();
     assert!(matches!(resumable("y"), Resumable::None));
     store.finish(run, &result()).unwrap();
     assert!(matches!(resumable("x at seed 1"), Resumable::None));
@@ -338,11 +341,11 @@ fn a_run_of_another_host_is_never_gone_on_with() {
     let store = Store::open(&path).unwrap();
     let run = begin(&store);
     let elsewhere = |run: &Whose| run.host_key == Some(host_key("another"));
-    let found = store.unfinished::<Vec<f64>>("x at seed 1", elsewhere).unwrap();
+    let found = store.unfinished::<Vec<f64>>(|it| it == "x at seed 1", elsewhere).unwrap();
     assert!(matches!(found, Resumable::Elsewhere(id, Some(host)) if id == run && host == "box"));
     // Of what is finished nothing is said, wherever it was.
     store.finish(run, &result()).unwrap();
-    let found = store.unfinished::<Vec<f64>>("x at seed 1", elsewhere).unwrap();
+    let found = store.unfinished::<Vec<f64>>(|it| it == "x at seed 1", elsewhere).unwrap();
     assert!(matches!(found, Resumable::None));
 }
 

@@ -106,8 +106,9 @@ fn resumed(
         return Ok(None);
     }
     let place = || args.store.display().to_string();
+    let is_asked = |kept: &str| baseline::differing_keys(kept, identity).is_empty();
     let is_here = |run: &Whose| host.is_where(run, machine);
-    match store.unfinished(identity, is_here).with_context(place)? {
+    match store.unfinished(is_asked, is_here).with_context(place)? {
         Resumable::Here(unfinished) => Ok(Some(unfinished)),
         Resumable::Elsewhere(run, of) => {
             let name =
