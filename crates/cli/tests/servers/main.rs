@@ -16,6 +16,7 @@ mod faults;
 mod faults_mariadb;
 mod faults_postgres;
 mod mariadb;
+mod older_stores;
 mod on_mariadb;
 mod on_postgresql;
 mod postgres_rest;
