@@ -5,6 +5,7 @@
 #[path = "../servers/bench.rs"]
 mod bench;
 mod cli_rest;
+mod disturbed;
 #[path = "../servers/documented.rs"]
 mod documented;
 #[path = "../servers/expected.rs"]
