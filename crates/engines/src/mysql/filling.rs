@@ -2,7 +2,7 @@
 //!
 //! Method: rows come one by one into a table of all connections, or many at once by `LOAD DATA LOCAL` into a
 //! table of the connection's own, which it makes. After each window the rows that are there are counted, of a
-//! common table by the connection of stream 0, when nobody is at work, and a table that is full is emptied.
+//! common table by the connection that looks after the server, when nobody is at work, and a table that is full is emptied.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! Method: rows come one by one, by a compiled procedure, into a table in memory of all connections, or many at
 //! once by `INSERT BULK` into a table of the connection's own, which it makes, in columns where the server has such.
-//! After each window the rows that are there are counted, of a common table by the connection of stream 0, when
+//! After each window the rows that are there are counted, of a common table by the connection that looks after the server, when
 //! nobody is at work, and a table that is full is emptied.
 
 use std::sync::Arc;
