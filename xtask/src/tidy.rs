@@ -2,6 +2,7 @@
 //!
 //! A rule looks at all files and complains. A new one is a function here and a line in [`RULES`].
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,7 @@ const RULES: &[fn(&House) -> Vec<Complaint>] = &[
     links_lead_somewhere,
     machines_say_where_they_come_from,
     codes_are_given_tested_and_documented,
+    no_claim_is_lost,
 ];
 
 /// Checks them all; 1 if there was something to complain of.
@@ -343,6 +345,30 @@ fn codes_are_given_tested_and_documented(house: &House) -> Vec<Complaint> {
     complaints
 }
 
+/// What tests claimed when the redesign began: a name a line, or `name -> name, name` of what holds it now.
+const CLAIMS: &str = "fixtures/claims.txt";
+
+fn no_claim_is_lost(house: &House) -> Vec<Complaint> {
+    let Some(claims) = house.files.iter().find(|paper| paper.path == CLAIMS) else {
+        return Vec::new();
+    };
+    let functions: BTreeSet<&str> = house
+        .sources()
+        .flat_map(|paper| paper.text.lines())
+        .filter_map(|line| line.trim_start().strip_prefix("fn ")?.split('(').next())
+        .collect();
+    let is_claim = |(_, line): &(usize, &str)| !line.starts_with('#');
+    let mut complaints = Vec::new();
+    for (n, line) in claims.text.lines().enumerate().filter(is_claim) {
+        let held_by = line.split_once(" -> ").map_or(line, |(_, now)| now);
+        let lost = held_by.split(", ").filter(|name| !functions.contains(name));
+        complaints.extend(
+            lost.map(|name| claims.complain(n + 1, format!("no test is called '{name}' any more"))),
+        );
+    }
+    complaints
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -378,6 +404,7 @@ mod tests {
             (6, "crates/host/src/lib.rs", concat!("#[ign", "ore = \"slow\"]")),
             (7, "README.md", concat!("see /hom", "e/me/notes")),
             (8, "docs/A.md", "see [this](no-such-file.md)"),
+            (11, "fixtures/claims.txt", "# Claims\nthe_sun_rises -> it_rises_in_the_east\n"),
             (9, "fixtures/machines/vm-n9.tree", "# Written by hand, no recording"),
         ];
         let listed = "    NotHere Unused = \"machine.unused\", \"Nothing gives it.\";\n";
