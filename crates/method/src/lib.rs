@@ -15,6 +15,7 @@ pub mod mix;
 pub mod overrides;
 pub mod pace;
 pub mod plan;
+pub mod run;
 pub mod schedule;
 pub mod survey;
 

@@ -1,11 +1,10 @@
 //! `--baseline NAME`: the first finished run of that name, and how later ones stand against it.
 
-use std::collections::BTreeSet;
-
 use anyhow::Context;
 use hopcost_core::{Against, BlockRecord, Code, Experiment, ExperimentResult, Machine, Subject};
 use hopcost_method::against::{Change, caveat, compare, points};
 use hopcost_method::plan::{LeftOut, Plan};
+use hopcost_method::run::differing_options;
 use hopcost_store::{Baseline, Store, StoreError};
 use serde_json::Value;
 
@@ -47,7 +46,7 @@ pub fn asked_for(
     let Some(kept) = kept.with_context(place)? else {
         return Ok(Some(Beside { name: name.clone(), kept: None }));
     };
-    let differ = differing(&kept.identity, &prepared.identity());
+    let differ = differing_options(&kept.identity, &prepared.identity());
     if !differ.is_empty() {
         return Err(Failure::usage(
             Code::NoBaseline,
@@ -62,66 +61,6 @@ pub fn asked_for(
     }
     let blocks = store.blocks(kept.run).with_context(place)?;
     Ok(Some(Beside { name: name.clone(), kept: Some((kept, blocks)) }))
-}
-
-/// What two identities differ in, as the user knows it.
-fn differing(then: &str, now: &str) -> Vec<String> {
-    differing_keys(then, now).iter().map(|key| known_as(key).to_owned()).collect()
-}
-
-/// The keys in which two identities differ, whichever versions wrote them.
-pub fn differing_keys(then: &str, now: &str) -> Vec<String> {
-    let read = |text: &str| current(serde_json::from_str(text).unwrap_or_default());
-    let (then, now) = (read(then), read(now));
-    let keys =
-        [&then, &now].into_iter().filter_map(Value::as_object).flat_map(serde_json::Map::keys);
-    let keys: BTreeSet<&String> = keys.collect();
-    let differ = |key: &&String| match (then.get(key.as_str()), now.get(key.as_str())) {
-        // It came later: what a run had without it, its machine tells.
-        (None, _) | (_, None) if *key == "cpus" => false,
-        (then, now) => then != now,
-    };
-    keys.into_iter().filter(differ).cloned().collect()
-}
-
-/// An identity as this version would write it, less what was not asked for: an earlier version has no key for
-/// that, and none had a target with an address.
-fn current(identity: Value) -> Value {
-    let mut identity = without_nulls(identity);
-    if let Some(Value::Object(comparison)) = identity.get_mut("comparison") {
-        comparison.retain(|_, asked| *asked != Value::Bool(false));
-    }
-    if let Some(Value::String(target)) = identity.get_mut("target")
-        && !target.contains(':')
-    {
-        target.push(':');
-    }
-    identity
-}
-
-fn without_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(object) => {
-            let known = object.into_iter().filter(|(_, value)| !value.is_null());
-            known.map(|(key, value)| (key, without_nulls(value))).collect()
-        }
-        Value::Array(all) => all.into_iter().map(without_nulls).collect(),
-        value => value,
-    }
-}
-
-/// By what a user changes a key of an identity.
-pub fn known_as(key: &str) -> &str {
-    const KNOWN_AS: [(&str, &str); 7] = [
-        ("comparison", "the experiment's file or --set"),
-        ("rows", "--scale"),
-        ("sliced", "--full"),
-        ("seed", "--seed"),
-        ("emulation", "--emulate"),
-        ("wishes", "--quick, --full, --budget or --set"),
-        ("unused_off_line", "--allow-machine-changes"),
-    ];
-    KNOWN_AS.iter().find(|(known, _)| *known == key).map_or(key, |(_, option)| option)
 }
 
 /// The worst of a sweep may be elsewhere today; what is to be compared is measured where it was then.
@@ -250,31 +189,6 @@ fn other_versions(kept: &Baseline, result: &ExperimentResult) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn identities_differ_in_options() {
-        let then = r#"{"experiment": "x", "rows": 50, "seed": 1, "emulation": null}"#;
-        assert!(differing(then, then).is_empty());
-        let now = r#"{"experiment": "x", "rows": 60, "seed": 1, "emulation": {"nodes": 2}}"#;
-        assert_eq!(differing(then, now), ["--emulate", "--scale"]);
-    }
-
-    #[test]
-    fn what_an_earlier_version_had_no_key_for_was_not_asked_for() {
-        let then = r#"{"target": "sqlite", "comparison": {"levels": [{"name": "near"}]}}"#;
-        let now = |siblings: &str, spread: bool| {
-            format!(
-                r#"{{"target": "sqlite:", "cpus": [0], "comparison":
-                   {{"levels": [{{"name": "near", "siblings": {siblings}}}], "spread": {spread}}}}}"#
-            )
-        };
-        assert_eq!(differing_keys(then, &now("null", false)), [""; 0]);
-        for other in [now("false", false), now("null", true)] {
-            assert_eq!(differing_keys(then, &other), ["comparison"]);
-        }
-        assert_eq!(differing_keys(r#"{"cpus": [0]}"#, r#"{"cpus": [1]}"#), ["cpus"]);
-        assert_eq!(differing_keys(then, r#"{"target": "null:"}"#), ["comparison", "target"]);
-    }
 
     #[test]
     fn another_machine_is_no_baseline_and_another_kernel_is_told() {

@@ -8,11 +8,11 @@ use hopcost_method::between::{self, Differing};
 use hopcost_store::{Header, Kept, Listed, Store, StoreError};
 use hopcost_view::text;
 
-use super::baseline;
 use super::report::listed;
 use crate::args::CompareArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use hopcost_method::run::{differing_keys, known_as};
 
 pub fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let [a, b] = [&args.a, &args.b].map(|asked| Side::read(asked, &args.store));
@@ -166,12 +166,12 @@ fn differing(a: &Run, b: &Run) -> Differing {
     const QUESTION: [&str; 3] = ["comparison", "rows", "sliced"];
     const OWN: [&str; 2] = ["cpus", "target"];
     let identity = |run: &Run| run.header.identity.clone().unwrap_or_default();
-    let keys = baseline::differing_keys(&identity(a), &identity(b));
+    let keys = differing_keys(&identity(a), &identity(b));
     let keys = keys.into_iter().filter(|key| !OWN.contains(&key.as_str()));
     let (question, manner): (Vec<String>, Vec<String>) =
         keys.partition(|key| QUESTION.contains(&key.as_str()));
     let known = |keys: Vec<String>| -> Vec<String> {
-        keys.iter().map(|key| baseline::known_as(key).to_owned()).collect()
+        keys.iter().map(|key| known_as(key).to_owned()).collect()
     };
     let mut differing = Differing { question: known(question), manner: known(manner) };
     let kind = |run: &Run| {

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use hopcost_app::scripts;
 use hopcost_core::{
-    Answer, Claim, Code, Comparison, CpuSet, DataPlacement, Dataset, Effort, Emulation, Experiment,
-    Level, Machine, Reason, Row, Seeming, Setup, Shape, Spoken, Target, Workload,
+    Answer, Claim, Code, Comparison, DataPlacement, Dataset, Effort, Emulation, Experiment, Level,
+    Machine, Reason, Row, Seeming, Setup, Shape, Spoken, Target, Workload,
 };
 use hopcost_data::datasets::DATASETS;
 use hopcost_data::workloads::{Own, WORKLOADS};
@@ -14,8 +14,8 @@ use hopcost_method::mix::Variant;
 use hopcost_method::overrides;
 use hopcost_method::pace::Wishes;
 use hopcost_method::plan::{Plan, plan};
+use hopcost_method::run::RunIdentity;
 use hopcost_sys::promises::{Made, Promise};
-use serde::Serialize;
 
 use super::experiment;
 use crate::args::ExperimentArgs;
@@ -236,23 +236,7 @@ impl<'a> Prepared<'a> {
 
     /// All that has to be equal for a run to go on with another.
     pub fn identity(&self) -> String {
-        #[derive(Serialize)]
-        struct Identity<'a> {
-            experiment: &'a str,
-            comparison: &'a Comparison,
-            target: &'a str,
-            rows: u64,
-            sliced: bool,
-            seed: u64,
-            emulation: Option<Emulation>,
-            wishes: String,
-            /// A plan that was made for others would leave the bounds that are set now.
-            cpus: &'a CpuSet,
-            /// Left out where they stay on-line: runs of before the option go on, and stay comparable.
-            #[serde(skip_serializing_if = "std::ops::Not::not")]
-            unused_off_line: bool,
-        }
-        let identity = Identity {
+        let identity = RunIdentity {
             experiment: &self.experiment.name,
             comparison: &self.comparison,
             target: &self.url(),
@@ -264,7 +248,7 @@ impl<'a> Prepared<'a> {
             cpus: &self.ground.limits.cpus,
             unused_off_line: self.allow_machine_changes,
         };
-        serde_json::to_string(&identity).unwrap_or_default()
+        identity.key()
     }
 
     /// The target's URL, without anything secret.

@@ -13,11 +13,10 @@ use hopcost_drive::pool::RawCall;
 use hopcost_host::observers::OBSERVERS;
 use hopcost_method::judge::{Case, Circumstances, conclude};
 use hopcost_method::plan::Plan;
-use hopcost_method::schedule::Pace;
+use hopcost_method::run::{RunPreparation, differing_keys};
 use hopcost_store::{KeptCall, Resumable, Store, StoreError, Unfinished, Whose};
 use hopcost_sys::clock;
 use hopcost_sys::hotplug::Hotplug;
-use serde::{Deserialize, Serialize};
 
 use super::baseline;
 use super::comparison::{Prepared, target};
@@ -29,17 +28,6 @@ use crate::args::RunArgs;
 use crate::exit::Failure;
 use crate::output;
 use crate::progress::Progress;
-
-/// What was decided before the first block: a run that goes on must not decide it again.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Preparation {
-    plan: Plan,
-    pace: Pace,
-    circumstances: Circumstances,
-    /// The command that began it, for whoever wants to do it again.
-    #[serde(default)]
-    command: Option<String>,
-}
 
 pub fn run(
     args: &RunArgs,
@@ -101,12 +89,12 @@ fn resumed(
     store: &Store,
     identity: &str,
     (host, machine): (&Host, &Machine),
-) -> Result<Option<Unfinished<Preparation>>, Failure> {
+) -> Result<Option<Unfinished<RunPreparation>>, Failure> {
     if !args.resume {
         return Ok(None);
     }
     let place = || args.store.display().to_string();
-    let is_asked = |kept: &str| baseline::differing_keys(kept, identity).is_empty();
+    let is_asked = |kept: &str| differing_keys(kept, identity).is_empty();
     let is_here = |run: &Whose| host.is_where(run, machine);
     match store.unfinished(is_asked, is_here).with_context(place)? {
         Resumable::Here(unfinished) => Ok(Some(unfinished)),
@@ -146,7 +134,7 @@ impl Measuring<'_> {
         args: &RunArgs,
         plan: Plan,
         store: &mut Store,
-        unfinished: Option<Unfinished<Preparation>>,
+        unfinished: Option<Unfinished<RunPreparation>>,
         progress: &mut Progress,
     ) -> Result<ExperimentResult, Failure> {
         let start = clock::now();
@@ -224,10 +212,10 @@ impl Run<'_> {
     fn work(
         &self,
         store: &mut Store,
-        kept: Option<Preparation>,
+        kept: Option<RunPreparation>,
         done: Vec<BlockRecord>,
         progress: &mut Progress,
-    ) -> Result<(Preparation, Vec<BlockRecord>), Failure> {
+    ) -> Result<(RunPreparation, Vec<BlockRecord>), Failure> {
         let mut failure: Option<StoreError> = None;
         let outcome = self.bench.staff(|staff| {
             let preparation = match kept {
@@ -260,7 +248,7 @@ impl Run<'_> {
         &self,
         staff: &mut hopcost_drive::comparison::Staff<'_>,
         progress: &mut Progress,
-    ) -> Result<Preparation, TargetError> {
+    ) -> Result<RunPreparation, TargetError> {
         let (prepared, plan) = (self.prepared, self.bench.plan);
         let null = open_null(self.setup)?;
         let placement = &plan.placements[0][0];
@@ -274,7 +262,7 @@ impl Run<'_> {
         let unwatched = staff.unwatched.iter();
         let unwatched = unwatched.map(|(name, reason)| format!("{name} is not observed: {reason}"));
         let off_line = self.bench.hotplug.map(|_| off_line::told(plan));
-        Ok(Preparation {
+        Ok(RunPreparation {
             plan: plan.clone(),
             pace,
             circumstances: Circumstances {

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hopcost_app::catalogue;
-use hopcost_core::{Emulation, Experiment, Machine, Probe, ProbeError, Site, Subject};
+use hopcost_core::{Experiment, Machine, Probe, ProbeError, Site, Subject};
 use hopcost_drive::run_probe;
 use hopcost_method::hardware;
 use hopcost_method::hardware::Timing;
+use hopcost_method::run::{HardwareCircumstances, HardwareIdentity, HardwarePreparation};
 use hopcost_store::Store;
-use serde::Serialize;
 
 use super::experiment;
 use super::host::Host;
@@ -31,11 +31,15 @@ pub fn run(
     let (seen, planted) = experiment::for_probes(asked, machine)?;
     let site = Site { planted, ..experiment::site(&seen, asked.effort(), asked.seed)? };
     let wanted = (asked.effort(), asked.seed);
-    let identity = planted.map(|planted| identity(asked.seed, planted.emulation));
+    let identity = planted
+        .map(|planted| HardwareIdentity { seed: asked.seed, emulation: planted.emulation }.key());
     let host = Host::read(machine);
     let id = run::begin(store, experiment, machine, &host, wanted, (None, identity.as_deref()))?;
     if planted.is_some() {
-        store.prepare(id, &Preparation { circumstances: Circumstances { emulated: true } })?;
+        store.prepare(
+            id,
+            &HardwarePreparation { circumstances: HardwareCircumstances { emulated: true } },
+        )?;
     }
     let mut reports = Vec::new();
     let probes = probes(experiment);
@@ -61,27 +65,6 @@ pub fn run(
     let result = hardware::conclude(experiment, &reports, planted.is_some());
     store.finish(id, &result)?;
     Ok(Ran { id, result: Some(result), reports })
-}
-
-/// What is kept of a run before its first probe, in the form of a comparison's.
-#[derive(Serialize)]
-struct Preparation {
-    circumstances: Circumstances,
-}
-
-#[derive(Serialize)]
-struct Circumstances {
-    emulated: bool,
-}
-
-/// What tells an emulated run from another.
-fn identity(seed: u64, emulation: Emulation) -> String {
-    #[derive(Serialize)]
-    struct Identity {
-        seed: u64,
-        emulation: Emulation,
-    }
-    serde_json::to_string(&Identity { seed, emulation }).unwrap_or_default()
 }
 
 /// The probes that an experiment on the hardware asks for.
