@@ -4,6 +4,7 @@
 use std::sync::OnceLock;
 
 use anyhow::Result;
+use hopcost_core::gauge;
 use serde_json::Value;
 use xtask::newer_postgres::NewerPostgres;
 use xtask::vm::{Kernel, Load};
@@ -57,7 +58,9 @@ fn parallel_workers_follow_the_postmaster() {
     let looks = |level: &str, node: u32, leader: u32| {
         let arm = arms.iter().find(|arm| arm["level"] == level).unwrap();
         let of = format!("node {node}, leader on node {leader}");
-        let is = |seen: &&Value| seen["metric"] == "parallel_worker_samples" && seen["of"] == of;
+        let is = |seen: &&Value| {
+            seen["metric"] == gauge::PARALLEL_WORKER_SAMPLES.name && seen["of"] == of
+        };
         arm["observed"].as_array().unwrap().iter().find(is).unwrap()["value"].as_f64().unwrap()
     };
     let (text, page) = (step.read("text"), step.read("page.html"));

@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use hopcost_core::Metric;
 use serde_json::Value;
 use xtask::newer_mysql;
 use xtask::test::tested_hopcost;
@@ -32,7 +33,9 @@ fn its_log_writer_stands_where_it_is_put() {
         serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{why}: {said}"));
     let proof = result["proof"].as_array().unwrap();
     let of_writer = proof.iter().filter(|proved| {
-        proved["claim"].as_str().is_some_and(|claim| claim.starts_with("log_writer_in_place"))
+        proved["claim"]
+            .as_str()
+            .is_some_and(|claim| claim.starts_with(Metric::LogWriterInPlace.name()))
     });
     assert!(of_writer.count() >= 2, "{}: {proof:?}", result["reason"]);
     assert!(proof.iter().all(|proved| proved["found"].as_f64() >= Some(0.99)), "{proof:?}");
