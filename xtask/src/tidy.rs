@@ -209,7 +209,7 @@ fn unsafe_code_lives_in_sys(house: &House) -> Vec<Complaint> {
     // A C interface of a database's, or of what lets us in, where no safe binding offers what its target needs.
     const INTERFACES: [&str; 3] = [
         "crates/engines/src/duckdb/ffi/",
-        "crates/engines/src/remote/ffi/",
+        "crates/engines/src/server/ffi/",
         "crates/engines/src/sqlite/ffi/",
     ];
     let word = [format!("allow({})", "unsafe_code")];

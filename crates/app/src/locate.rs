@@ -1,7 +1,7 @@
 //! Where a running database is: by its address, by a process of it, or by its kind.
 
 use hopcost_core::{Code, Machine, Reason, TargetError, Whereabouts};
-use hopcost_engines::postgres::{self, Address, Wire};
+use hopcost_engines::{Address, console, postgres};
 use hopcost_host::server_placement as host;
 use hopcost_sys::Root;
 
@@ -21,8 +21,8 @@ pub fn read(target: &str, environment: &dyn Fn(&str) -> Option<String>) -> Resul
         return host::read(target).map(Asked::Here);
     };
     match postgres::read(rest, environment) {
-        Ok(postgres::Asked::Running(address)) => Ok(Asked::Address(address)),
-        Ok(postgres::Asked::Managed(_)) => Err(Code::BadUrl.because(format!(
+        Ok(hopcost_engines::Asked::Running(address)) => Ok(Asked::Address(address)),
+        Ok(hopcost_engines::Asked::Managed(_)) => Err(Code::BadUrl.because(format!(
             "a server of hopcost's own runs as long as its experiment does: name its process, or write \
              {scheme}://user@host:port/database for another"
         ))),
@@ -35,11 +35,7 @@ pub fn read(target: &str, environment: &dyn Fn(&str) -> Option<String>) -> Resul
 pub fn find(root: &Root, machine: &Machine, asked: &Asked) -> Result<Whereabouts, TargetError> {
     match asked {
         Asked::Here(asked) => host::find(root, machine, asked).map_err(TargetError::NotHere),
-        Asked::Address(address) => {
-            let failed = |error: postgres::WireError| TargetError::Failed(error.to_string());
-            let mut wire = Wire::connect(address).map_err(failed)?;
-            host::connected(root, machine, &mut wire)
-        }
+        Asked::Address(address) => host::connected(root, machine, &mut *console(address)?),
     }
 }
 

@@ -12,24 +12,26 @@ mod ledger;
 pub mod mysql;
 mod null;
 pub mod postgres;
-mod remote;
 mod restrictions;
+mod server;
 pub mod sqlite;
 pub mod sqlserver;
 mod wal;
 
 use hopcost_core::{
-    Capabilities, Code, CpuId, DataPlacement, Dataset, Emulation, Loading, Machine, Metric, NodeId,
-    NodeSet, Policy, Reason, Setup, Table, Target, TargetError, VariantSettings,
+    Capabilities, Code, Console, CpuId, DataPlacement, Dataset, Emulation, Loading, Machine,
+    Metric, NodeId, NodeSet, Policy, Reason, Setup, Table, Target, TargetError, VariantSettings,
 };
 use hopcost_sys::memory::{Placing, Request};
+pub use server::address::{Address, Asked};
+use server::target::{self, Server};
 
 /// All targets; the first is taken where none is named.
 pub const TARGETS: &[&dyn Target] = &[
     &sqlite::Sqlite,
-    &postgres::Postgres,
-    &mysql::MySql(mysql::Flavour::MariaDb),
-    &mysql::MySql(mysql::Flavour::MySql),
+    &Server(postgres::Postgres),
+    &Server(mysql::Flavour::MariaDb),
+    &Server(mysql::Flavour::MySql),
     &sqlserver::SqlServer,
     &duckdb::DuckDb,
     &wal::Wal,
@@ -49,6 +51,14 @@ pub fn capabilities() -> impl Iterator<Item = (String, Capabilities)> {
         target.forms().iter().map(move |form| (url(form), target.capabilities(form)))
     };
     TARGETS.iter().copied().flat_map(of_target)
+}
+
+/// Connects to a server that runs, to ask it about itself.
+pub fn console(address: &Address) -> Result<Box<dyn Console>, TargetError> {
+    match address.scheme {
+        "postgres" => target::console::<postgres::Wire>(address),
+        _ => target::console::<mysql::Wire>(address),
+    }
 }
 
 /// What is told while data is loaded.

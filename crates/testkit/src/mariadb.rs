@@ -6,7 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use hopcost_engines::mysql::{Asked, Wire, read};
+use hopcost_core::Console;
+use hopcost_engines::mysql::read;
+use hopcost_engines::{Asked, console};
 
 use crate::account;
 use crate::kept::{free_port, kept};
@@ -181,9 +183,9 @@ impl MariaDb {
     }
 
     /// A connection of its own, where it answers.
-    pub fn connect(&self) -> Option<Wire> {
+    pub fn connect(&self) -> Option<Box<dyn Console>> {
         match read(chosen().0, &self.url(""), &|_| None).unwrap() {
-            Asked::Running(address) => Wire::connect(&address).ok(),
+            Asked::Running(address) => console(&address).ok(),
             Asked::Managed(_) => None,
         }
     }
@@ -191,7 +193,7 @@ impl MariaDb {
     /// All values of an answer.
     pub fn rows(&self, sql: &str) -> Vec<String> {
         let mut wire = self.connect().expect("it answers");
-        wire.query(sql).unwrap().into_iter().flatten().flatten().collect()
+        wire.rows(sql).unwrap().into_iter().flatten().flatten().collect()
     }
 
     /// The first value of an answer, or nothing.

@@ -27,7 +27,7 @@ const NEWER: Binary = ("xtask", "newer");
 const ENGINES: Binary = ("xtask", "engines");
 const RELEASE: Binary = ("xtask", "release");
 
-const REMOTE: &str = "crates/engines/src/remote/";
+const SERVER: &str = "crates/engines/src/server/";
 const POSTGRES: &str = "crates/engines/src/postgres/";
 const MYSQL: &str = "crates/engines/src/mysql/";
 const DUCKDB: &str = "crates/engines/src/duckdb/";
@@ -63,18 +63,18 @@ pub const GROUPS: &[Group] = &[
     group("guest-shapes", &[GUESTS], &["crates/sys/src/topology", CORE, PROBES]),
     group("guest-limits", &[GUESTS], &[SYS, PROBES]),
     group("guest-sqlite", &[GUESTS], &[SQLITE, "crates/sys/src/memory", METHOD, DRIVE]),
-    group("guest-postgres", &[GUESTS], &[POSTGRES, REMOTE]),
+    group("guest-postgres", &[GUESTS], &[POSTGRES, SERVER]),
     group("guest-duckdb", &[GUESTS], &[DUCKDB]),
     group("everything", &[SERVERS], &[EXPERIMENTS, "crates/data/src/experiments.rs", APP, CLI]),
     group("survey", &[ALONE], &[EXPERIMENTS, "crates/method/src/survey", CLI, SERVERS_FILES]),
-    group("faults-postgres", &[SERVERS], &[POSTGRES, REMOTE, "crates/drive/src/pool", SYS]),
-    group("faults-mariadb", &[SERVERS], &[MYSQL, REMOTE]),
-    group("postgres-rest", &[SERVERS, TARGETS], &[POSTGRES, REMOTE, PGBENCH]),
-    group("mariadb-rest", &[TARGETS], &[MYSQL, REMOTE]),
+    group("faults-postgres", &[SERVERS], &[POSTGRES, SERVER, "crates/drive/src/pool", SYS]),
+    group("faults-mariadb", &[SERVERS], &[MYSQL, SERVER]),
+    group("postgres-rest", &[SERVERS, TARGETS], &[POSTGRES, SERVER, PGBENCH]),
+    group("mariadb-rest", &[TARGETS], &[MYSQL, SERVER]),
     group("mysql-9", &[NEWER], &[MYSQL]),
     group("postgres-18", &[NEWER], &[POSTGRES]),
     group("server-audit", &[NEWER], &["crates/engines/src/mysql/audit.rs"]),
-    group("kerberos", &[NEWER], &["crates/engines/src/remote/ffi/"]),
+    group("kerberos", &[NEWER], &["crates/engines/src/server/ffi/"]),
     group("same-answers", &[ENGINES], &[DATASETS, WORKLOADS]),
     group("duckdb-rest", &[ENGINES], &[DUCKDB, DATASETS, WORKLOADS]),
     group("cli-rest", &[SERVERS, ALONE], &[CLI, APP, STORE, METHOD, DRIVE]),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use hopcost_core::Audit;
 
 use super::super::audit::Written;
-use super::super::remote::in_quotes;
+use super::super::server::in_quotes;
 use super::ffi::{Connection, DuckDbError};
 
 /// What a session says to have each of its queries measured; versions that know no coverage measure all.

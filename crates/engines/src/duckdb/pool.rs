@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hopcost_core::{Checks, CpuSet, Metric, NodeId, Parallel, Reading};
 use hopcost_sys::affinity;
 
-use super::super::remote::nodes::{Looks, Nodes};
+use super::super::server::nodes::{Looks, Nodes};
 use super::instance::Wire;
 use super::protocol::{self, POOL};
 

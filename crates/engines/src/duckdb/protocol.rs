@@ -3,7 +3,7 @@
 use hopcost_core::{Answer, Audit, Request};
 
 use super::super::audit::Written;
-use super::super::remote::input::Framing;
+use super::super::server::input::Framing;
 
 /// A tag, and the length of what follows.
 pub struct Tagged;

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::remote::address::{self, Address, Asked, Custom, Environment, Secret};
+use super::super::server::address::{self, Address, Asked, Custom, Environment, Secret};
 use hopcost_core::Reason;
 
 /// What is MySQL's own, and MariaDB's.
@@ -50,7 +50,7 @@ fn from_option_file(address: &Address, environment: Environment<'_>) -> Option<S
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::remote::address::Place;
+    use super::super::super::server::address::Place;
     use super::*;
 
     fn with(rest: &str, home: &Path) -> Address {

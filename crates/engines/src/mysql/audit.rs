@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 
 use hopcost_core::Audit;
 
-use super::super::remote::in_quotes;
-use super::super::remote::trail::{Said, Scribe};
+use super::super::server::in_quotes;
+use super::super::server::trail::{Said, Scribe, Trail};
+use super::super::server::wire::{Wire as _, WireError};
+use super::wire::Wire;
 
 /// By what statements are written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +24,27 @@ pub enum Means {
     Plugin,
 }
 
+/// What the server writes down of statements, and of how they were done; and what its plugin writes.
+pub const GENERAL_LOG: &str = "statements";
+pub const SLOW_LOG: &str = "details";
+const AUDIT_LOG: &str = "audited";
+
+/// Has a server write into these files in its directory, from now on.
+pub fn begin(wire: &mut Wire, directory: &Path) -> Result<(Means, Trail), String> {
+    let words = |error: WireError| error.to_string();
+    let has_plugin = wire.value(HAS_PLUGIN).map_err(words)?.as_deref() == Some("1");
+    let means = if has_plugin { Means::Plugin } else { Means::Logs };
+    let [general, slow, beside] =
+        [GENERAL_LOG, SLOW_LOG, AUDIT_LOG].map(|name| directory.join(name));
+    for sql in means.begin(&beside) {
+        wire.query(&sql).map_err(words)?;
+    }
+    let trail = Trail::open(means.logs([general, slow], &beside));
+    Ok((means, trail.map_err(|error| error.to_string())?))
+}
+
 /// Is that plugin at work?
-pub const HAS_PLUGIN: &str = "SELECT COUNT(*) FROM information_schema.PLUGINS \
+const HAS_PLUGIN: &str = "SELECT COUNT(*) FROM information_schema.PLUGINS \
     WHERE PLUGIN_NAME = 'SERVER_AUDIT' AND PLUGIN_STATUS = 'ACTIVE'";
 /// The user whose statements it writes down.
 const USER: &str = "hopcost_audited";
@@ -33,7 +54,7 @@ type Read = (PathBuf, Box<dyn Scribe>);
 
 impl Means {
     /// What a server is told when its first session is to be audited: from then on it writes.
-    pub fn begin(self, beside: &Path) -> Vec<String> {
+    fn begin(self, beside: &Path) -> Vec<String> {
         let logs = [
             "SET GLOBAL long_query_time = 31536000",
             "SET GLOBAL slow_query_log = ON",
@@ -56,9 +77,9 @@ impl Means {
     }
 
     /// What is written where: the general log, that of what is slow, and the plugin's.
-    pub fn logs(self, [general, slow]: &[PathBuf; 2], beside: &Path) -> Vec<Read> {
+    fn logs(self, [general, slow]: [PathBuf; 2], beside: &Path) -> Vec<Read> {
         let mut logs: Vec<Read> =
-            vec![(general.clone(), Box::new(General)), (slow.clone(), Box::<Slow>::default())];
+            vec![(general, Box::new(General)), (slow, Box::<Slow>::default())];
         if self == Self::Plugin {
             logs.push((beside.to_owned(), Box::new(ByPlugin)));
         }
@@ -152,7 +173,7 @@ impl Scribe for ByPlugin {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::remote::trail;
+    use super::super::super::server::trail;
     use super::*;
 
     const MARIADB: &str =

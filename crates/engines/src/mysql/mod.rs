@@ -1,44 +1,51 @@
 //! **mysql** and **mariadb**: MySQL 8 and later, MariaDB 10.6 and later: a server of our own in a chosen place, or
 //! one that runs.
 //!
-//! Method: `mysql://…` and `mariadb://…` go to a server that runs (`attached`). `mysql:managed` and `mariadb:managed` start one server for each home of the data, with data that
-//! was loaded once and kept (`load`), warmed so that everything is in its buffer pool, and prove where
-//! that lies. A session is a connection of its own (`session`, `wire`) whose thread in the server is pinned
-//! where the experiment wants the work done. MySQL's log has threads of its own, which are placed, too;
-//! in MariaDB who commits writes it.
+//! Method: what all servers have in common is in `server`; here is what these two say and mean. A session is a
+//! connection of its own whose thread in the server is pinned where the experiment wants the work done. MySQL's log
+//! has threads of its own, which are placed, too; in MariaDB who commits writes it.
 //!
 //! Limits: what a query looks up is not counted page by page: all pages of the buffer pool are taken for
-//! looked at, and where these lie is known.
+//! looked at, and where these lie is known. A thread's state is what it last said of itself: MariaDB and MySQL say of
+//! most work only which part of a statement it is. The waits at InnoDB's mutexes and latches are those that ended in
+//! sleep, of which there are few.
 
 mod address;
-mod attached;
 mod audit;
 mod calendar;
-mod filling;
-mod instance;
-mod load;
-mod managed;
+mod calls;
+mod home;
+mod housing;
 mod packet;
 mod password;
-mod programs;
 mod schema;
-mod session;
-mod threads;
 mod types;
-mod waits;
 mod wire;
 
-use hopcost_core::{
-    Capabilities, Code, Emulation, Instance, Loading, Metric, Needs, Reason, Restriction, Setting,
-    Setup, Target, TargetError,
-};
+use std::sync::OnceLock;
+use std::time::Duration;
 
-use super::remote::address::is_of_running;
-pub use super::remote::address::{Address, Asked};
+use hopcost_core::{
+    Capabilities, Code, Counted, Dataset, Gauge, Lookups, Reading, Reason, Restriction,
+    SessionPlacement, Setting, Setup, Statement, TargetError, VariantSettings, gauge,
+};
+use hopcost_sys::memory::Foreign;
+
+use super::Wanted;
 use super::restrictions::{NO_BATCHES, NO_PAGES, NO_PARALLEL, NO_SCRIPTS, no_planting, one_server};
+use super::server::address::{Address, Asked, Environment};
+use super::server::copy::ServerCopy;
+use super::server::dialect::{self, Dialect, Levels, Opened, Profile, prove_pages};
+use super::server::ground::Ground;
+use super::server::target::Kind;
+use super::server::trail::Trail;
+use super::server::wire::{Wire as _, WireError};
+use super::server::{DATABASE, in_quotes};
 pub use address::read;
-pub use programs::Flavour;
-pub use wire::{Wire, WireError};
+use audit::Means;
+use calls::Call;
+use types::arguments;
+pub use wire::Wire;
 
 /// What a server can do that runs.
 macro_rules! running {
@@ -56,96 +63,94 @@ macro_rules! running {
     };
 }
 
-/// The target, one for each of the two.
-pub struct MySql(pub Flavour);
+/// Which of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    MySql,
+    MariaDb,
+}
 
-/// What a thread of the server's takes.
-const THREAD_BYTES: u64 = 4 << 20;
-/// What a server takes beside its data.
-const SERVER_BYTES: u64 = 512 << 20;
+impl Flavour {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        self.profile().name
+    }
 
-impl Target for MySql {
-    fn name(&self) -> &'static str {
-        self.0.scheme()
+    /// In URLs.
+    pub const fn scheme(self) -> &'static str {
+        self.profile().scheme
+    }
+
+    /// The server's program.
+    const fn program(self) -> &'static str {
+        self.profile().processes[0]
+    }
+
+    const fn profile(self) -> &'static Profile {
+        match self {
+            Self::MySql => &MYSQL,
+            Self::MariaDb => &MARIADB,
+        }
+    }
+}
+
+const MYSQL: Profile = Profile {
+    name: "MySQL",
+    scheme: "mysql",
+    processes: &["mysqld", "mariadbd"],
+    waits: Some(
+        "SELECT coalesce(nullif(STATE, ''), 'none') FROM information_schema.PROCESSLIST \
+         WHERE COMMAND IN ('Query', 'Execute') AND ID <> CONNECTION_ID()",
+    ),
+    patience: Some(Duration::from_secs(2)),
+};
+const MARIADB: Profile =
+    Profile { name: "MariaDB", scheme: "mariadb", processes: &["mariadbd", "mysqld"], ..MYSQL };
+
+impl Kind for Flavour {
+    type Dialect = MySqlDialect;
+    const BYTES: [u64; 2] = [4 << 20, 512 << 20];
+
+    fn profile(&self) -> &'static Profile {
+        Self::profile(*self)
     }
 
     fn about(&self) -> &'static str {
-        match self.0 {
-            Flavour::MySql => {
+        match self {
+            Self::MySql => {
                 "MySQL: mysql:managed is a server of its own, its log's threads in place; mysql://… one that runs"
             }
-            Flavour::MariaDb => {
+            Self::MariaDb => {
                 "MariaDB: mariadb:managed is a server of its own, mariadb://… one that runs"
             }
         }
     }
 
-    fn is_in_process(&self) -> bool {
-        false
+    fn read(&self, rest: &str, environment: Environment<'_>) -> Result<Asked, Reason> {
+        read(self.scheme(), rest, environment)
     }
 
-    fn address(&self, given: &str) -> Result<String, Reason> {
-        self.asked(given).map(|asked| asked.to_string())
-    }
-
-    fn forms(&self) -> &'static [&'static str] {
-        &["managed", "//user@host/"]
-    }
-
-    fn capabilities(&self, address: &str) -> Capabilities {
-        match self.0 {
-            Flavour::MariaDb if is_of_running(address) => RUNNING_MARIADB,
-            Flavour::MySql if is_of_running(address) => RUNNING_MYSQL,
-            Flavour::MariaDb | Flavour::MySql => {
-                Capabilities(&[NO_PARALLEL, NO_PAGES, NO_PLANTING, NO_SCRIPTS, NO_BATCHES])
-            }
+    fn running(&self) -> Capabilities {
+        match self {
+            Self::MySql => RUNNING_MYSQL,
+            Self::MariaDb => RUNNING_MARIADB,
         }
     }
 
-    fn untold(&self, metric: Metric, emulation: Option<&Emulation>) -> Option<Reason> {
-        super::untold_of_nodes(metric, emulation, &format!("all pages of {}'s", self.0.name()))
+    fn managed(&self) -> Capabilities {
+        Capabilities(&[NO_PARALLEL, NO_PAGES, NO_PLANTING, NO_SCRIPTS, NO_BATCHES])
     }
 
-    fn clear(&self, address: &str) -> Result<String, Reason> {
-        match self.asked(address)? {
-            Asked::Running(address) => attached::clear(&address),
-            Asked::Managed(_) => Ok("nothing".to_owned()),
-        }
-    }
-
-    fn needs(&self, setup: &Setup<'_>) -> Needs {
-        let bytes = data_bytes(setup);
-        let copies = setup.homes.len().max(1) as u64;
-        Needs {
-            home_bytes: bytes + bytes / 4 + SERVER_BYTES,
-            stream_bytes: setup.spec().scratch_bytes + THREAD_BYTES,
-            disk_bytes: (bytes + SERVER_BYTES) * (copies + 1),
-        }
-    }
-
-    fn open(
-        &self,
-        setup: &Setup<'_>,
-        heard: &mut dyn FnMut(Loading<'_>) -> bool,
-    ) -> Result<Box<dyn Instance>, TargetError> {
-        let asked =
-            self.asked(setup.address).map_err(|reason| TargetError::Failed(reason.to_string()))?;
-        setup.accepted_by(self)?;
-        match asked {
-            Asked::Managed(managed) => managed::open(self.0, &managed, setup, heard),
-            Asked::Running(address) => attached::open(self.0, *address, setup, heard),
-        }
+    fn dialect(&self, setup: Option<&Setup<'_>>) -> Result<MySqlDialect, TargetError> {
+        let dataset = setup.and_then(|setup| setup.dataset).map(Dataset::name);
+        let dataset = dataset.and_then(super::server::dataset_named);
+        let is_emulated = setup.is_some_and(|setup| setup.emulation.is_some());
+        Ok(MySqlDialect { flavour: *self, dataset, is_emulated })
     }
 }
 
-impl MySql {
-    fn asked(&self, given: &str) -> Result<Asked, Reason> {
-        read(self.0.scheme(), given, &|name| std::env::var(name).ok())
-    }
-}
-
-const RUNNING_MARIADB: Capabilities = running!("mariadb");
 const RUNNING_MYSQL: Capabilities = running!("mysql");
+const RUNNING_MARIADB: Capabilities = running!("mariadb");
 const NO_PLANTING: Restriction = no_planting!("a server");
 const NO_NODES: Restriction = Restriction::of(
     &[Setting::EmulatedNodes],
@@ -153,12 +158,210 @@ const NO_NODES: Restriction = Restriction::of(
     "the buffer pool of a server that runs cannot be on emulated nodes: leave out --emulate, or take mysql:managed or \
      mariadb:managed",
 );
-const NO_TRAIL: Restriction =
-    Restriction::of(&[Setting::Audit], Code::Unsupported, instance::NOT_AUDITED);
-/// The database that is ours in a server.
-const DATABASE: &str = "hopcost";
+const NO_TRAIL: Restriction = Restriction::of(&[Setting::Audit], Code::Unsupported, NOT_AUDITED);
+const NOT_AUDITED: &str = "\
+    this level has each statement written down, and the logs of a server that runs are not ours to fill or to \
+    read: take mysql:managed or mariadb:managed";
 
-/// About how many bytes the data takes in a server.
-fn data_bytes(setup: &Setup<'_>) -> u64 {
-    super::data_bytes(setup, |dataset, wanted| schema::bytes(dataset, wanted.index, &wanted.table))
+/// What a run says to its servers, and what of.
+pub struct MySqlDialect {
+    flavour: Flavour,
+    dataset: Option<&'static dyn Dataset>,
+    /// Are nodes sets of CPUs, whose pages are all in one place?
+    is_emulated: bool,
+}
+
+/// Who writes MySQL's log, and who has it written through.
+const LOG_THREADS: &str = "\
+    SELECT THREAD_OS_ID FROM performance_schema.threads \
+    WHERE NAME IN ('thread/innodb/log_writer_thread', 'thread/innodb/log_flusher_thread')";
+
+impl Dialect for MySqlDialect {
+    type Wire = Wire;
+    type Call = Call;
+
+    fn profile(&self) -> &'static Profile {
+        self.flavour.profile()
+    }
+
+    /// The two kinds of server tell it in different places.
+    fn worker(&self, wire: &mut Wire) -> Result<Option<u32>, WireError> {
+        let sql = if wire.is_mariadb() {
+            "SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()"
+        } else {
+            "SELECT THREAD_OS_ID FROM performance_schema.threads WHERE PROCESSLIST_ID = CONNECTION_ID()"
+        };
+        Ok(wire.value(sql)?.and_then(|number| number.parse().ok()))
+    }
+
+    fn log_writers(&self, wire: &mut Wire) -> Result<Vec<u32>, WireError> {
+        let rows = if wire.is_mariadb() { Vec::new() } else { wire.query(LOG_THREADS)? };
+        Ok(rows.into_iter().filter_map(|row| row.into_iter().next()??.parse().ok()).collect())
+    }
+
+    fn memory(&self, process: u32, _worker: u32) -> Option<Foreign> {
+        Foreign::private(process).ok().flatten()
+    }
+
+    /// All of a table and of its indexes, the pages above their leaves too, which a scan leaves out.
+    fn warm(&self, wire: &mut Wire, wanted: &[Wanted]) -> Result<(), WireError> {
+        wanted.iter().try_for_each(|wanted| {
+            wire.query(&format!("CHECK TABLE `{DATABASE}`.`{}`", wanted.table.name)).map(drop)
+        })
+    }
+
+    fn calls(
+        &self,
+        _: &ServerCopy<Self>,
+        wire: &mut Wire,
+        asked: &dialect::Asked<'_>,
+    ) -> Result<Vec<Call>, TargetError> {
+        asked.statements.iter().map(|statement| Call::of(wire, statement, asked)).collect()
+    }
+
+    /// Prepared, as the calls are: what stands in the text may be carried out in another way than an argument.
+    fn explain(
+        &self,
+        wire: &mut Wire,
+        _: usize,
+        statement: &Statement,
+        example: &[i64; 4],
+    ) -> Result<Vec<String>, WireError> {
+        let mut using = Vec::new();
+        let arguments = arguments(statement.sql, self.dataset).into_iter().zip(example);
+        for (n, (argument, number)) in arguments.enumerate() {
+            wire.query(&format!("SET @hopcost_{n} = {}", argument.literal(*number)))?;
+            using.push(format!("@hopcost_{n}"));
+        }
+        let using =
+            if using.is_empty() { String::new() } else { format!("USING {}", using.join(", ")) };
+        wire.query(&format!("PREPARE hopcost FROM 'EXPLAIN {}'", in_quotes(statement.sql)))?;
+        let rows = wire.query(&format!("EXECUTE hopcost {using}"))?;
+        wire.query("DEALLOCATE PREPARE hopcost")?;
+        let line = |row: Vec<Option<String>>| {
+            row.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join(" | ")
+        };
+        Ok(rows.into_iter().map(line).collect())
+    }
+
+    /// A server that was started anew gives the same numbers to others.
+    fn end(&self, wire: &mut Wire, numbers: &[u32]) -> Result<(), WireError> {
+        let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+        kill(wire, &format!("ID IN ({}) AND DB = '{DATABASE}'", numbers.join(", ")))
+    }
+}
+
+/// Ends these connections.
+fn kill(wire: &mut Wire, which: &str) -> Result<(), WireError> {
+    let who = format!("SELECT ID FROM information_schema.PROCESSLIST WHERE {which}");
+    for number in wire.query(&who)?.into_iter().flatten().flatten() {
+        // It may have ended meanwhile.
+        let _ = wire.query(&format!("KILL {number}"));
+    }
+    Ok(())
+}
+
+impl Levels for MySqlDialect {
+    type Witness = Witness;
+    /// By what it writes statements down, once it does.
+    type Beside = OnceLock<Means>;
+
+    fn beside(&self, _: &mut Wire, _: &Opened<'_>) -> Result<Self::Beside, TargetError> {
+        Ok(OnceLock::new())
+    }
+
+    fn address(
+        &self,
+        copy: &ServerCopy<Self>,
+        variant: &VariantSettings,
+        _: SessionPlacement,
+    ) -> Result<Option<Address>, TargetError> {
+        let user = copy.beside.get().zip(variant.session.audit);
+        let user = user.and_then(|(means, audit)| means.user(audit));
+        Ok(user.map(|user| Address { user: user.to_owned(), ..copy.address.clone() }))
+    }
+
+    fn trail(&self, copy: &ServerCopy<Self>) -> Result<Option<Trail>, TargetError> {
+        let not_ours = || TargetError::NotHere(Code::Unsupported.because(NOT_AUDITED));
+        let (_, quarters) = copy.own.as_ref().ok_or_else(not_ours)?;
+        let failed = |error: String| TargetError::Failed(format!("what it writes down: {error}"));
+        let (means, trail) = audit::begin(&mut copy.admin(), quarters.path()).map_err(failed)?;
+        let _ = copy.beside.set(means);
+        Ok(Some(trail))
+    }
+
+    fn after_calls(
+        &self,
+        copy: &ServerCopy<Self>,
+        wire: &mut Wire,
+        variant: &VariantSettings,
+    ) -> Result<(), WireError> {
+        let audit = copy.beside.get().zip(variant.session.audit);
+        let settings = audit.map(|(means, audit)| means.settings(audit));
+        settings.into_iter().flatten().try_for_each(|sql| wire.query(sql).map(drop))
+    }
+
+    fn witness(
+        &self,
+        copy: &ServerCopy<Self>,
+        _: &Wire,
+        _: &VariantSettings,
+        _: SessionPlacement,
+    ) -> Result<Witness, TargetError> {
+        Ok(Witness { ground: copy.ground.clone(), tells_pages: !self.is_emulated })
+    }
+
+    fn readings(&self, copy: &ServerCopy<Self>) -> Vec<Reading> {
+        counts(&mut copy.admin())
+    }
+}
+
+/// The server's memory, all of it: which of it a connection looks at is not known.
+pub struct Witness {
+    ground: Option<Ground>,
+    /// Can it be told on which nodes that is?
+    tells_pages: bool,
+}
+
+impl dialect::Witness<Wire> for Witness {
+    fn counted(&mut self, _: &mut Wire, counted: &mut Counted) {
+        let ground = self.ground.as_ref();
+        prove_pages(ground, counted);
+        let ground = ground.filter(|_| self.tells_pages);
+        let found = ground.and_then(|ground| ground.locality(hopcost_core::Look::Glance));
+        let lookups = |distinct_pages| Lookups { distinct_pages, ..Lookups::default() };
+        counted.lookups = found.map(|found| lookups(found.pages_by_node));
+    }
+}
+
+/// A gauge, and how the server calls it.
+const COUNTS: [(&Gauge, &str); 7] = [
+    (gauge::BUFFER_HITS, "Innodb_buffer_pool_read_requests"),
+    (gauge::BUFFER_READS, "Innodb_buffer_pool_reads"),
+    (gauge::WAL_BYTES, "Innodb_os_log_written"),
+    (gauge::LOG_WRITES, "Innodb_log_writes"),
+    (gauge::LOG_FLUSHES, "Innodb_os_log_fsyncs"),
+    (gauge::LOG_WAITS, "Innodb_log_waits"),
+    (gauge::ROW_LOCK_WAITS, "Innodb_row_lock_waits"),
+];
+
+fn counts(wire: &mut Wire) -> Vec<Reading> {
+    let names: Vec<String> = COUNTS.iter().map(|(_, name)| format!("'{name}'")).collect();
+    let sql = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({})", names.join(", "));
+    let count = |row: Vec<Option<String>>| {
+        let [name, value] = <[Option<String>; 2]>::try_from(row).ok()?;
+        let name = name?;
+        let (gauge, _) = COUNTS.iter().find(|(_, of)| *of == name)?;
+        Some(Reading { gauge, of: String::new(), value: value?.parse().ok()? })
+    };
+    // How often threads have slept at each mutex.
+    let at_mutex = |row: Vec<Option<String>>| {
+        let [_, name, status] = <[Option<String>; 3]>::try_from(row).ok()?;
+        let value = status?.strip_prefix("waits=")?.parse().ok()?;
+        Some(Reading { gauge: gauge::MUTEX_WAITS, of: name?, value })
+    };
+    let counts = wire.query(&sql).unwrap_or_default().into_iter().filter_map(count);
+    let counts: Vec<Reading> = counts.collect();
+    let mutexes = wire.query("SHOW ENGINE INNODB MUTEX").unwrap_or_default().into_iter();
+    counts.into_iter().chain(mutexes.filter_map(at_mutex)).collect()
 }

@@ -1,6 +1,6 @@
 //! Packets of MySQL's protocol, written and taken apart.
 
-use super::super::remote::input::Framing;
+use super::super::server::input::Framing;
 
 /// Three bytes of length, and the packet's number in its exchange.
 pub struct Packets;

@@ -2,7 +2,7 @@
 
 use ring::digest;
 
-use super::super::remote::address::Secret;
+use super::super::server::address::Secret;
 
 const NATIVE: &str = "mysql_native_password";
 const CACHING: &str = "caching_sha2_password";

@@ -3,38 +3,18 @@
 //! The key is the clustered index of InnoDB. A table that is loaded empty, and whose changes need not be durable,
 //! is kept in memory (`ENGINE = MEMORY`), its identifiers in a hash index.
 
-use hopcost_core::{Answer, Column, Dataset, Kind, Row, RowSink, Setup, Table};
+use std::ops::Range;
 
-use super::super::{SAMPLES, Wanted, samples, wanted};
-use super::DATABASE;
+use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
+
+use super::super::Wanted;
+use super::super::server::tables::{Bulk, Room, Tables};
+use super::super::server::wire::{Wire as _, WireError};
 use super::calendar::DateTime;
-use super::packet;
-
-/// Goes up when data is laid out differently by the same statements.
-const FORMAT: i64 = 1;
-
-/// A digest of a setup's tables: equal data has an equal one.
-pub fn digest(setup: &Setup<'_>) -> u64 {
-    let of_tables = wanted(setup).iter().map(|wanted| digest_of(setup, wanted)).collect::<Vec<_>>();
-    let row = of_tables.iter().fold(Row::new(), |row, digest| row.integer(digest.cast_signed()));
-    Answer::of(row).digest
-}
-
-/// A digest of how a table is made, and of rows from all over it.
-pub fn digest_of(setup: &Setup<'_>, Wanted { index, table }: &Wanted) -> u64 {
-    let mut digest = Answer::of(Row::new().integer(FORMAT).integer(table.rows.cast_signed()));
-    let statements = [create(table)].into_iter().chain(self::index(table));
-    statements.for_each(|statement| digest.add(Row::new().text(&statement)));
-    if let Some(dataset) = setup.dataset {
-        let mut lines = Lines::default();
-        samples(table).for_each(|row| lines.row(dataset, *index, row));
-        digest.add(lines.bytes.iter().fold(Row::new(), |row, byte| row.integer((*byte).into())));
-    }
-    digest.digest
-}
+use super::{MySqlDialect, Wire, packet};
 
 /// The statement that makes a table. The indexes of one in memory are made with it.
-pub fn create(table: &Table) -> String {
+fn create(table: &Table) -> String {
     let mut parts = columns(table);
     if !table.key.is_empty() {
         parts.push(format!("PRIMARY KEY ({})", names(table, table.key)));
@@ -44,11 +24,6 @@ pub fn create(table: &Table) -> String {
         parts.extend(table.indexes.iter().map(hash));
     }
     made(table.name, &parts, if is_in_memory(table) { "MEMORY" } else { "InnoDB" })
-}
-
-/// The statement that makes one like it for rows that come all at once: without an index, on disk.
-pub fn create_like(table: &Table, name: &str) -> String {
-    made(name, &columns(table), "InnoDB")
 }
 
 fn made(name: &str, parts: &[String], engine: &str) -> String {
@@ -85,7 +60,7 @@ fn names(table: &Table, columns: &[usize]) -> String {
 }
 
 /// The statement that indexes it further, once it is loaded.
-pub fn index(table: &Table) -> Option<String> {
+fn index(table: &Table) -> Option<String> {
     let add = |columns: &&[usize]| format!("ADD INDEX ({})", names(table, columns));
     let all: Vec<String> = table.indexes.iter().map(add).collect();
     let is_left = !is_in_memory(table) && !all.is_empty();
@@ -108,52 +83,100 @@ pub fn load_into(table: &Table, name: &str) -> String {
     )
 }
 
-/// The statement that reads all of a table and of its indexes, the pages above their leaves too, which a scan
-/// leaves out.
-pub fn read_all(table: &Table) -> String {
-    format!("CHECK TABLE `{DATABASE}`.`{}`", table.name)
+impl Tables for MySqlDialect {
+    /// Some megabytes.
+    const BATCH_ROWS: u64 = 20_000;
+    const ROOM: Room = Room {
+        // A row's head, its transaction and its place in the log of what was there before.
+        row_bytes: 20,
+        index_entry_bytes: 60,
+        key_is_index: false,
+        // Pages are left one part in sixteen empty by loading in order, and some stay half full.
+        fill: [5, 4],
+    };
+
+    fn create(table: &Table) -> String {
+        create(table)
+    }
+
+    fn index(table: &Table) -> Vec<String> {
+        index(table).into_iter().collect()
+    }
+
+    fn packed(
+        dataset: &dyn Dataset,
+        wanted: &Wanted,
+        rows: &mut dyn Iterator<Item = u64>,
+    ) -> Vec<u8> {
+        let mut lines = Lines::default();
+        rows.for_each(|row| lines.row(dataset, wanted.index, row));
+        lines.bytes
+    }
+
+    fn make(&self, wire: &mut Wire, table: &Table) -> Result<(), WireError> {
+        wire.query(&create(table)).map(drop)
+    }
+
+    fn settle(table: &Table) -> Option<String> {
+        Some(format!("ANALYZE TABLE `{}`", table.name))
+    }
+
+    fn bulk(&self, wire: Wire, table: &Table) -> Result<Box<dyn Bulk>, WireError> {
+        let statement = load_into(table, table.name);
+        Ok(Box::new(LoadData { wire, statement, lines: Lines::default(), packets: Vec::new() }))
+    }
+
+    fn load_of(&self, _: &Wire, dataset: &dyn Dataset, wanted: &Wanted, rows: u64) -> Vec<u8> {
+        Self::packed(dataset, wanted, &mut (0..rows))
+    }
+
+    /// Without an index, on disk.
+    fn make_like(&self, wire: &mut Wire, table: &Table, name: &str) -> Result<(), WireError> {
+        wire.query(&made(name, &columns(table), "InnoDB")).map(drop)
+    }
+
+    fn quoted(name: &str) -> String {
+        format!("`{name}`")
+    }
 }
 
-/// About how many bytes a table takes with its indexes.
-pub fn bytes(dataset: &dyn Dataset, index: usize, table: &Table) -> u64 {
-    let mut lines = Lines::default();
-    samples(table).for_each(|row| lines.row(dataset, index, row));
-    let row = lines.bytes.len() as u64 / SAMPLES.min(table.rows).max(1) + ROW_BYTES;
-    let further = table.indexes.len() as u64;
-    table.rows * (row + further * INDEX_ENTRY_BYTES) * FILL_NUMERATOR / FILL_DENOMINATOR
+/// Batches, each handed over by a statement of its own.
+struct LoadData {
+    wire: Wire,
+    statement: String,
+    lines: Lines,
+    packets: Vec<u8>,
 }
 
-/// A row's head, its transaction and its place in the log of what was there before.
-const ROW_BYTES: u64 = 20;
-/// An entry of an index, with the key that it leads to.
-const INDEX_ENTRY_BYTES: u64 = 60;
-/// Pages are left one part in sixteen empty by loading in order, and some stay half full.
-const FILL_NUMERATOR: u64 = 5;
-const FILL_DENOMINATOR: u64 = 4;
+impl Bulk for LoadData {
+    fn pack(&mut self, dataset: &dyn Dataset, index: usize, rows: Range<u64>) {
+        self.lines.bytes.clear();
+        rows.for_each(|row| self.lines.row(dataset, index, row));
+    }
+
+    fn send(&mut self) -> Result<(), WireError> {
+        let number = self.wire.load(&self.statement)?;
+        self.packets.clear();
+        let next = put_lines(&self.lines.bytes, &mut self.packets, number);
+        self.wire.send(&self.packets)?;
+        self.wire.load_end(next)
+    }
+}
 
 /// Rows as LOAD DATA takes them: a line each, a tab between values.
 #[derive(Default)]
-pub struct Lines {
+struct Lines {
     /// The lines.
-    pub bytes: Vec<u8>,
+    bytes: Vec<u8>,
     is_begun: bool,
 }
 
 impl Lines {
     /// One more.
-    pub fn row(&mut self, dataset: &dyn Dataset, index: usize, number: u64) {
+    fn row(&mut self, dataset: &dyn Dataset, index: usize, number: u64) {
         self.is_begun = false;
         dataset.row(index, number, self);
         self.bytes.push(b'\n');
-    }
-
-    /// Appends them as packets, numbered from here on; the number that comes next.
-    pub fn put(&self, out: &mut Vec<u8>, mut number: u8) -> u8 {
-        for piece in self.bytes.chunks(PIECE_BYTES) {
-            packet::put(out, number, |out| out.extend_from_slice(piece));
-            number = number.wrapping_add(1);
-        }
-        number
     }
 
     fn value(&mut self, bytes: &[u8]) {
@@ -163,6 +186,15 @@ impl Lines {
         self.is_begun = true;
         self.bytes.extend_from_slice(bytes);
     }
+}
+
+/// Appends lines as packets, numbered from here on; the number that comes next.
+pub fn put_lines(lines: &[u8], out: &mut Vec<u8>, mut number: u8) -> u8 {
+    for piece in lines.chunks(PIECE_BYTES) {
+        packet::put(out, number, |out| out.extend_from_slice(piece));
+        number = number.wrapping_add(1);
+    }
+    number
 }
 
 /// Far below the longest packet that servers take unless told otherwise.
@@ -223,7 +255,7 @@ mod tests {
         assert_eq!(lines.bytes, b"a\\tb\\\\\t\\N\t1970-01-01 00:00:00.000000");
         lines.bytes = vec![b'x'; PIECE_BYTES + 1];
         let mut out = Vec::new();
-        assert_eq!(lines.put(&mut out, 255), 1);
+        assert_eq!(put_lines(&lines.bytes, &mut out, 255), 1);
         assert_eq!((out[3], out[4 + PIECE_BYTES + 3]), (255, 0));
     }
 }

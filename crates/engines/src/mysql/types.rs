@@ -5,8 +5,8 @@
 
 use hopcost_core::{Column, Dataset, Kind, Row, hyphenated};
 
-use super::super::remote::compared_with;
-use super::super::remote::malformed::Malformed;
+use super::super::server::compared_with;
+use super::super::server::malformed::Malformed;
 use super::calendar::DateTime;
 use super::packet::Reader;
 use super::wire::UTF8MB4_BIN;

@@ -8,75 +8,28 @@
 //! socket. Where nothing protects the way, caching_sha2_password lets in only whom the server has in its
 //! cache.
 
-use std::fmt;
-use std::io;
-use std::os::fd::BorrowedFd;
 use std::path::Path;
-use std::time::Duration;
 
-use thiserror::Error;
+use hopcost_core::Rows;
 
-use super::super::remote::address::{Address, Place, Tls};
-use super::super::remote::channel::{self, Channel};
-use super::super::remote::malformed::Malformed;
-use super::super::remote::refused::NotConnected;
-use super::super::remote::stream::{Line, Stream, words};
+use super::super::server::address::{Address, Place, Tls};
+use super::super::server::channel::Channel;
+use super::super::server::malformed::Malformed;
+use super::super::server::stream::Stream;
+use super::super::server::wire::{self, ServerError, WireError};
 use super::packet::{self, Packets, Reader};
 use super::password::{self, Proof};
 
-/// What went wrong.
-#[derive(Debug, Error)]
-pub enum WireError {
-    /// The server says no, and goes on listening.
-    #[error("{0}")]
-    Server(ServerError),
-    /// The connection is gone, or was never there.
-    #[error("{0}")]
-    Lost(String),
+/// The server's words, which follow the byte that tells an error.
+fn said(body: &[u8]) -> ServerError {
+    let mut reader = Reader(body.get(1..).unwrap_or_default());
+    let number = reader.integer(2);
+    // `#HY000`: the same in five characters.
+    let text = reader.0.strip_prefix(b"#").map_or(reader.0, |rest| rest.get(5..).unwrap_or(&[]));
+    let code = if number == 0 { String::new() } else { format!("error {number}") };
+    let message = String::from_utf8_lossy(text).into_owned();
+    ServerError { code, message, ..ServerError::default() }
 }
-
-/// The server's words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ServerError {
-    /// Its number.
-    pub number: u16,
-    /// What happened.
-    pub message: String,
-}
-
-impl fmt::Display for ServerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.number == 0 {
-            return f.write_str(&self.message);
-        }
-        write!(f, "{} (error {})", self.message, self.number)
-    }
-}
-
-impl ServerError {
-    /// What follows the byte that tells an error.
-    fn parse(body: &[u8]) -> Self {
-        let mut reader = Reader(body.get(1..).unwrap_or_default());
-        let number = reader.integer(2) as u16;
-        // `#HY000`: the same in five characters.
-        let text =
-            reader.0.strip_prefix(b"#").map_or(reader.0, |rest| rest.get(5..).unwrap_or(&[]));
-        Self { number, message: String::from_utf8_lossy(text).into_owned() }
-    }
-
-    fn of(words: impl Into<String>) -> Self {
-        Self { number: 0, message: words.into() }
-    }
-}
-
-impl From<io::Error> for WireError {
-    fn from(error: io::Error) -> Self {
-        Self::Lost(words(&error))
-    }
-}
-
-/// The rows of an answer, as text.
-pub type Rows = Vec<Vec<Option<String>>>;
 
 /// What the server calls its capabilities, as far as we want them.
 mod capability {
@@ -163,37 +116,6 @@ pub enum Piece<'a> {
 }
 
 impl Wire {
-    /// Connects, and is let in.
-    pub fn connect(address: &Address) -> Result<Self, WireError> {
-        let told =
-            |error: NotConnected| WireError::Lost(format!("{}:{address}: {error}", address.scheme));
-        let stream = Stream::open(address, Path::to_path_buf).map_err(told)?;
-        let mut wire = Self {
-            channel: Channel::new(stream, address.wait),
-            out: Vec::new(),
-            at: At::Beginning,
-            number: 0,
-            version: String::new(),
-        };
-        wire.be_let_in(address).map_err(|error| match error {
-            WireError::Server(said) => told(said.to_string().into()),
-            lost @ WireError::Lost(_) => lost,
-        })?;
-        wire.limit(None)?;
-        Ok(wire)
-    }
-
-    /// From here on nobody waits longer than this for a word of the server's, or as long as it takes. Who has
-    /// waited so long has lost it.
-    pub fn limit(&self, most: Option<Duration>) -> Result<(), WireError> {
-        Ok(self.channel.limit(most)?)
-    }
-
-    /// What whoever hangs up has to know.
-    pub fn line(&self) -> Line {
-        self.channel.line()
-    }
-
     /// Is it MariaDB?
     pub fn is_mariadb(&self) -> bool {
         self.version.contains("MariaDB")
@@ -202,7 +124,7 @@ impl Wire {
     fn be_let_in(&mut self, address: &Address) -> Result<(), WireError> {
         let greeting = self.packet()?;
         if greeting.first() == Some(&ERROR) {
-            return Err(WireError::Server(ServerError::parse(&greeting)));
+            return Err(WireError::Server(said(&greeting)));
         }
         let Greeting { number, version, challenge, plugin, can } = Greeting::parse(&greeting);
         (self.number, self.version) = (number, version);
@@ -215,16 +137,16 @@ impl Wire {
                 wanted |= capability::TLS;
                 packet::put(&mut self.out, next, |out| hello(out, wanted));
                 self.flush()?;
-                self.secure(address)?;
+                self.channel.go_on(|stream| stream.encrypted(address))?;
                 next += 1;
             } else if address.tls > Tls::Prefer {
                 let words = "the server has no TLS, and sslmode asks for it";
-                return Err(WireError::Lost(format!("{}:{address}: {words}", address.scheme)));
+                return Err(WireError::Lost(words.to_owned()));
             }
         }
         let is_safe = !is_remote || self.channel.is_encrypted();
         let mut proof = Proof::new(address.password.as_ref(), is_safe);
-        let lost = |words: &str| WireError::Lost(format!("{}:{address}: {words}", address.scheme));
+        let lost = |words: &str| WireError::Lost(words.to_owned());
         let answer = proof.answer(&plugin, &challenge).map_err(lost)?;
         packet::put(&mut self.out, next, |out| {
             hello(out, wanted);
@@ -240,29 +162,18 @@ impl Wire {
             out.push(0);
         });
         self.flush()?;
-        self.prove_who_we_are(address, &mut proof)
-    }
-
-    /// The two ends of it begin to speak TLS.
-    fn secure(&mut self, address: &Address) -> Result<(), WireError> {
-        let told =
-            |error: NotConnected| WireError::Lost(format!("{}:{address}: {error}", address.scheme));
-        self.channel.go_on(|stream| stream.encrypted(address)).map_err(told)
+        self.prove_who_we_are(&mut proof)
     }
 
     /// Answers what the server asks, until it is content.
-    fn prove_who_we_are(
-        &mut self,
-        address: &Address,
-        proof: &mut Proof<'_>,
-    ) -> Result<(), WireError> {
-        let lost = |words: &str| WireError::Lost(format!("{}:{address}: {words}", address.scheme));
+    fn prove_who_we_are(&mut self, proof: &mut Proof<'_>) -> Result<(), WireError> {
+        let lost = |words: &str| WireError::Lost(words.to_owned());
         loop {
             let message = self.channel.next()?;
             let (number, body) = (message.tag, self.channel.body(&message).to_vec());
             let answer = match body.first() {
                 Some(&OK) => return Ok(()),
-                Some(&ERROR) => return Err(WireError::Server(ServerError::parse(&body))),
+                Some(&ERROR) => return Err(WireError::Server(said(&body))),
                 // It has the user down for another kind of proof.
                 Some(&END) => {
                     let mut reader = Reader(&body[1..]);
@@ -283,32 +194,14 @@ impl Wire {
         }
     }
 
-    /// Asks in words: the rows that come, or none.
-    pub fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
-        self.begin(QUERY, sql)?;
-        let mut rows = Rows::new();
-        self.until_done(|piece| {
-            if let Piece::Row(row) = piece {
-                rows.push(text_row(row));
-            }
-            Ok(())
-        })?;
-        Ok(rows)
-    }
-
-    /// The first value of the first row, if there is one.
-    pub fn value(&mut self, sql: &str) -> Result<Option<String>, WireError> {
-        Ok(self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
-    }
-
     /// Has a statement compiled.
     pub fn prepare(&mut self, sql: &str) -> Result<Prepared, WireError> {
         self.begin(command::PREPARE, sql)?;
         let first = self.packet()?;
         if first.first() == Some(&ERROR) {
-            return Err(WireError::Server(ServerError::parse(&first)));
+            return Err(WireError::Server(said(&first)));
         }
-        let mut reader = Reader(&first[1..]);
+        let mut reader = Reader(first.get(1..).unwrap_or_default());
         let number = reader.integer(4) as u32;
         let [columns, arguments] = [(); 2].map(|()| reader.integer(2) as usize);
         for _ in 0..columns + arguments {
@@ -329,7 +222,7 @@ impl Wire {
         let body = self.channel.body(&message);
         match body.first() {
             Some(&LOCAL_FILE) => Ok(message.tag.wrapping_add(1)),
-            Some(&ERROR) => Err(WireError::Server(ServerError::parse(body))),
+            Some(&ERROR) => Err(WireError::Server(said(body))),
             _ => Err(WireError::Lost("the server does not ask for the rows".to_owned())),
         }
     }
@@ -349,29 +242,6 @@ impl Wire {
         self.flush()
     }
 
-    /// Writes whole packets.
-    pub fn send(&mut self, packets: &[u8]) -> Result<(), WireError> {
-        let Err(error) = self.channel.write_all(packets) else { return Ok(()) };
-        // Who hung up may have said why.
-        self.until_done(|_| Ok(()))?;
-        Err(error.into())
-    }
-
-    /// Sends the packets of a call, or leaves that to who sends for many.
-    pub fn ask(&mut self, packets: &[u8], out: Option<&mut Vec<u8>>) -> Result<(), WireError> {
-        if channel::is_left(packets, out) { self.send(packets) } else { Ok(()) }
-    }
-
-    /// Others have received this for it.
-    pub fn put_in(&mut self, came: io::Result<&[u8]>) -> Result<(), WireError> {
-        Ok(self.channel.put_in(came)?)
-    }
-
-    /// Can others send and receive for it?
-    pub fn takes_mail(&self) -> bool {
-        !self.channel.is_encrypted()
-    }
-
     /// Takes an answer, to its end.
     #[inline]
     pub fn until_done(
@@ -388,7 +258,7 @@ impl Wire {
             let piece = match (self.at, body.first().copied().unwrap_or(ERROR)) {
                 (_, ERROR) => {
                     self.at = At::Beginning;
-                    let said = ServerError::parse(body);
+                    let said = said(body);
                     self.channel.lend();
                     return Err(WireError::Server(said));
                 }
@@ -420,16 +290,6 @@ impl Wire {
         }
     }
 
-    /// Waits until an answer begins to arrive, by the method that was chosen.
-    pub fn wait(&mut self) -> Result<(), WireError> {
-        Ok(self.channel.wait()?)
-    }
-
-    /// The socket, for whoever waits for several.
-    pub fn socket(&self) -> BorrowedFd<'_> {
-        self.channel.socket()
-    }
-
     fn flush(&mut self) -> Result<(), WireError> {
         let written = self.channel.write_all(&self.out);
         self.out.clear();
@@ -440,6 +300,59 @@ impl Wire {
     fn packet(&mut self) -> Result<Vec<u8>, WireError> {
         let message = self.channel.next()?;
         Ok(self.channel.body(&message).to_vec())
+    }
+}
+
+impl wire::Wire for Wire {
+    type Framing = Packets;
+
+    fn connect(address: &Address) -> Result<Self, WireError> {
+        let entered = Stream::open(address, Path::to_path_buf).map_err(WireError::from);
+        let entered = entered.and_then(|stream| {
+            let mut wire = Self {
+                channel: Channel::new(stream, address.wait),
+                out: Vec::new(),
+                at: At::Beginning,
+                number: 0,
+                version: String::new(),
+            };
+            wire.be_let_in(address)?;
+            wire::Wire::limit(&wire, None)?;
+            Ok(wire)
+        });
+        entered.map_err(|error| error.at(address))
+    }
+
+    fn channel(&self) -> &Channel<Packets> {
+        &self.channel
+    }
+
+    fn channel_mut(&mut self) -> &mut Channel<Packets> {
+        &mut self.channel
+    }
+
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
+        self.begin(QUERY, sql)?;
+        let mut rows = Rows::new();
+        self.until_done(|piece| {
+            if let Piece::Row(row) = piece {
+                rows.push(text_row(row));
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    fn drain(&mut self) -> Result<(), WireError> {
+        self.until_done(|_| Ok(()))
     }
 }
 
@@ -526,10 +439,10 @@ mod tests {
 
     #[test]
     fn the_servers_words_come_with_their_number() {
-        let error = ServerError::parse(b"\xff\x10\x04#08004Too many connections");
+        let error = said(b"\xff\x10\x04#08004Too many connections");
         assert_eq!(error.to_string(), "Too many connections (error 1040)");
-        let error = ServerError::parse(b"\xff\x10\x04no state");
-        assert_eq!((error.number, error.message.as_str()), (1040, "no state"));
+        let error = said(b"\xff\x10\x04no state");
+        assert_eq!(error.to_string(), "no state (error 1040)");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::remote::address::{self, Address, Asked, Custom, Environment, Place, Secret};
+use super::super::server::address::{self, Address, Asked, Custom, Environment, Place, Secret};
 use hopcost_core::Reason;
 
 /// What is PostgreSQL's own.
@@ -78,7 +78,7 @@ mod tests {
     use hopcost_core::Code;
 
     use super::*;
-    use crate::remote::address::{PATIENCE, Tls, Wait};
+    use crate::server::address::{PATIENCE, Tls, Wait};
 
     fn with(rest: &str, environment: &[(&str, &str)]) -> Result<Address, Reason> {
         let of = |name: &str| {

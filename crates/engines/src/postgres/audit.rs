@@ -9,7 +9,7 @@
 
 use hopcost_core::Audit;
 
-use super::super::remote::trail::{Said, Scribe};
+use super::super::server::trail::{Said, Scribe};
 
 /// What a session says to have its statements written down.
 pub fn settings(audit: Audit) -> &'static str {
@@ -49,7 +49,7 @@ fn said(line: &[u8]) -> Option<(u32, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::remote::trail;
+    use super::super::super::server::trail;
     use super::*;
 
     const STATEMENT: &str = "2026-01-31 12:00:00.000 UTC [7] LOG:  execute hopcost_0: SELECT 1\n\

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use hopcost_core::{Code, NodeId, Reason};
 use hopcost_sys::clock;
 
-use super::wire::{Wire, WireError};
+use super::super::server::wire::{Wire as _, WireError};
+use super::wire::Wire;
 
 const OLDEST: u32 = 18;
 /// Of the time that goes by, asking takes a tenth at most.

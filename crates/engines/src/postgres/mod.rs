@@ -1,130 +1,110 @@
 //! **postgres**: PostgreSQL, 13 and later: a server of our own in a chosen place, or one that runs.
 //!
-//! Method: `postgres:managed` starts one server for each home of the data (`server`), with data that was
-//! loaded once and kept (`load`), warmed so that everything is in its shared buffers, and proves where
-//! these lie. `postgres://…` goes to a server that runs (`attached`). Either way a session is a connection
-//! of its own (`session`, `wire`) whose process is pinned where the experiment wants the work done.
+//! Method: what all servers have in common is in `server`; here is what PostgreSQL says and means. A session is a
+//! connection of its own whose process is pinned where the experiment wants the work done. All that is asked for is
+//! read into the shared buffers before, and where these lie is proved.
 //!
 //! Limits: what a query looks up is not counted page by page; which pages of the shared buffers each
 //! connection has looked at, and on which node they are, is.
 
 mod address;
-mod attached;
 mod audit;
 mod buffer_view;
-mod filling;
-mod instance;
-mod lines;
-mod load;
-mod managed;
+mod calls;
+mod home;
+mod housing;
 mod parallel;
-mod programs;
 mod schema;
 mod script;
-mod server;
-mod session;
 mod statistics;
 mod types;
-mod waits;
 mod wire;
 
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
 use hopcost_core::{
-    Capabilities, Code, Dataset, Emulation, Instance, Loading, Metric, Needs, Reason, Restriction,
-    Setting, Setup, Table, Target, TargetError,
+    Capabilities, Code, Counted, Known, Locality, Look, Lookups, PageSize, Parallel, ProofMethod,
+    Reading, Reason, Restriction, SessionPlacement, Setting, Setup, Statement, TargetError,
+    VariantSettings,
 };
+use hopcost_sys::memory::Foreign;
+use hopcost_sys::{Root, processes};
 
 use super::Wanted;
-use super::remote::address::is_of_running;
-pub use super::remote::address::{Address, Asked};
 use super::restrictions::{NO_BATCHES, NO_PAGES, no_planting, one_server};
+use super::server::address::{Address, Asked, Environment};
+use super::server::copy::ServerCopy;
+use super::server::dialect::{self, Dialect, Levels, Opened, Profile, prove_pages};
+use super::server::ground::Ground;
+use super::server::nodes::Nodes;
+use super::server::target::Kind;
+use super::server::trail::{Scribe, Trail};
+use super::server::wire::{Wire as _, WireError};
 pub use address::read;
-pub use wire::{Wire, WireError};
+use audit::ServerLog;
+use buffer_view::BufferView;
+use calls::{Call, Prepared, Ready, name_of, numbered};
+use parallel::{Team, Watch};
+use script::Client;
+use statistics::Teller;
+pub use wire::Wire;
 
-/// The target.
+const PROFILE: Profile = Profile {
+    name: "PostgreSQL",
+    scheme: "postgres",
+    processes: &["postgres"],
+    waits: Some(
+        "SELECT coalesce(wait_event_type || ':' || wait_event, 'none') FROM pg_stat_activity \
+         WHERE state = 'active' AND pid <> pg_backend_pid() \
+         AND backend_type IN ('client backend', 'parallel worker')",
+    ),
+    patience: None,
+};
+
+/// The kind of server.
 pub struct Postgres;
 
-/// A process of the server's, without its share of the shared buffers.
-const BACKEND_BYTES: u64 = 8 << 20;
-/// What a server takes beside its data.
-const SERVER_BYTES: u64 = 256 << 20;
+impl Kind for Postgres {
+    type Dialect = PostgresDialect;
+    /// A process without its share of the shared buffers, and a server.
+    const BYTES: [u64; 2] = [8 << 20, 256 << 20];
 
-impl Target for Postgres {
-    fn name(&self) -> &'static str {
-        "postgres"
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn about(&self) -> &'static str {
         "PostgreSQL: postgres:managed is a server of its own, postgres://… one that runs"
     }
 
-    fn is_in_process(&self) -> bool {
-        false
+    fn read(&self, rest: &str, environment: Environment<'_>) -> Result<Asked, Reason> {
+        read(rest, environment)
     }
 
-    fn address(&self, given: &str) -> Result<String, Reason> {
-        asked(given).map(|asked| asked.to_string())
+    fn running(&self) -> Capabilities {
+        RUNNING
     }
 
-    fn forms(&self) -> &'static [&'static str] {
-        &["managed", "//user@host/"]
+    fn managed(&self) -> Capabilities {
+        MANAGED
     }
 
-    fn capabilities(&self, address: &str) -> Capabilities {
-        if is_of_running(address) { RUNNING } else { MANAGED }
+    fn dialect(&self, setup: Option<&Setup<'_>>) -> Result<PostgresDialect, TargetError> {
+        let statements = setup.map_or(Vec::new(), |setup| setup.spec().statements);
+        let ready = statements.iter().enumerate().map(|(n, statement)| Ready::of(n, statement));
+        Ok(PostgresDialect {
+            ready: ready.collect::<Result<_, _>>()?,
+            nodes: setup.map(|setup| Nodes::of(setup.machine)).unwrap_or_default(),
+            is_emulated: setup.is_some_and(|setup| setup.emulation.is_some()),
+            dop: AtomicU32::new(0),
+        })
     }
-
-    fn untold(&self, metric: Metric, emulation: Option<&Emulation>) -> Option<Reason> {
-        super::untold_of_nodes(metric, emulation, "all pages of PostgreSQL's")
-    }
-
-    fn clear(&self, address: &str) -> Result<String, Reason> {
-        match asked(address)? {
-            Asked::Running(address) => attached::clear(&address),
-            Asked::Managed(_) => Ok("nothing".to_owned()),
-        }
-    }
-
-    fn needs(&self, setup: &Setup<'_>) -> Needs {
-        let bytes = data_bytes(setup);
-        let copies = setup.homes.len().max(1) as u64;
-        Needs {
-            // Of the shared buffers what is free is touched, too, where the server tells where they are.
-            home_bytes: bytes + bytes / 4 + SERVER_BYTES,
-            stream_bytes: setup.spec().scratch_bytes + BACKEND_BYTES,
-            disk_bytes: (bytes + SERVER_BYTES) * (copies + 1),
-        }
-    }
-
-    fn open(
-        &self,
-        setup: &Setup<'_>,
-        heard: &mut dyn FnMut(Loading<'_>) -> bool,
-    ) -> Result<Box<dyn Instance>, TargetError> {
-        let asked =
-            asked(setup.address).map_err(|reason| TargetError::Failed(reason.to_string()))?;
-        setup.accepted_by(self)?;
-        match asked {
-            Asked::Managed(managed) => managed::open(&managed, setup, heard),
-            Asked::Running(address) => attached::open(*address, setup, heard),
-        }
-    }
-}
-
-/// Makes a table of a data set in a server that runs, and fills it: what loading costs alone.
-pub fn fill(
-    address: &Address,
-    dataset: &dyn Dataset,
-    index: usize,
-    table: Table,
-) -> Result<(), TargetError> {
-    let mut wire = Wire::connect(address).map_err(super::remote::failed)?;
-    wire.query(&schema::create(&table)).map_err(super::remote::failed)?;
-    let loader = load::Loader { address, greeting: "", dataset };
-    loader.fill(&Wanted { index, table }, &mut |_| Ok(()))
 }
 
 const MANAGED: Capabilities = Capabilities(&[NO_PAGES, NO_PLANTING, NO_BATCHES]);
-
 const RUNNING: Capabilities = Capabilities(&[
     NO_PAGES,
     NO_PLANTING,
@@ -136,17 +116,335 @@ const RUNNING: Capabilities = Capabilities(&[
     ),
     NO_BATCHES,
     one_server!("postgres"),
-    Restriction::of(&[Setting::Postmaster], Code::Unsupported, instance::NOT_OURS),
-    Restriction::of(&[Setting::Audit], Code::Unsupported, instance::NOT_AUDITED),
+    Restriction::of(&[Setting::Postmaster], Code::Unsupported, NOT_OURS),
+    Restriction::of(&[Setting::Audit], Code::Unsupported, NOT_AUDITED),
 ]);
-
 const NO_PLANTING: Restriction = no_planting!("PostgreSQL");
+const NOT_OURS: &str = "\
+    this level pins the postmaster, and that of a server that runs would stay where it was put for all of its \
+    users: take postgres:managed, or leave the level out";
+const NOT_AUDITED: &str = "\
+    this level has each statement written down, and the log of a server that runs is not ours to fill or to \
+    read: take postgres:managed";
+/// Why the views of a server that is not ours are left alone.
+const LEFT_ALONE: &str = "it would touch every page of a server that is not ours";
 
-fn asked(given: &str) -> Result<Asked, Reason> {
-    read(given, &|name| std::env::var(name).ok())
+/// What a run says to its servers, and what of.
+pub struct PostgresDialect {
+    ready: Vec<Ready>,
+    nodes: Nodes,
+    /// Are nodes sets of CPUs, whose pages are all in one place?
+    is_emulated: bool,
+    /// Processes that work on a query, at most; 0 if the experiment does not say it.
+    dop: AtomicU32,
 }
 
-/// About how many bytes the data takes in a server.
-fn data_bytes(setup: &Setup<'_>) -> u64 {
-    super::data_bytes(setup, |dataset, wanted| schema::bytes(dataset, wanted.index, &wanted.table))
+impl Dialect for PostgresDialect {
+    type Wire = Wire;
+    type Call = Call;
+
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn worker(&self, wire: &mut Wire) -> Result<Option<u32>, WireError> {
+        Ok(Some(wire.number()))
+    }
+
+    /// Who commits at once writes the log itself.
+    fn log_writers(&self, wire: &mut Wire) -> Result<Vec<u32>, WireError> {
+        let sql = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'";
+        let pid = wire.value(sql)?.and_then(|pid| pid.parse().ok());
+        let commits_later = wire.value("SHOW synchronous_commit")?.as_deref() == Some("off");
+        Ok(pid.filter(|_| commits_later).into_iter().collect())
+    }
+
+    /// What the worker has read is what is looked at.
+    fn memory(&self, _process: u32, worker: u32) -> Option<Foreign> {
+        Foreign::largest_shared(worker).ok().flatten()
+    }
+
+    fn enter(&self, wire: &mut Wire) -> Result<(), WireError> {
+        wire.query("SET search_path TO hopcost, public").map(drop)
+    }
+
+    fn warm(&self, wire: &mut Wire, _: &[Wanted]) -> Result<(), WireError> {
+        warm(wire)
+    }
+
+    fn before_calls(&self, wire: &mut Wire, variant: &VariantSettings) -> Result<(), WireError> {
+        let parallel = variant.parallel.map(|parallel| parallel::settings(parallel.dop));
+        let audit = variant.session.audit.map(|audit| audit::settings(audit).to_owned());
+        parallel.into_iter().chain(audit).try_for_each(|sql| wire.query(&sql).map(drop))
+    }
+
+    fn calls(
+        &self,
+        copy: &ServerCopy<Self>,
+        wire: &mut Wire,
+        asked: &dialect::Asked<'_>,
+    ) -> Result<Vec<Call>, TargetError> {
+        let scripts = self.ready.iter().filter_map(Ready::script);
+        let client = Client::new(asked.at, copy.beside.scale, scripts)?;
+        let client = Rc::new(RefCell::new(client));
+        let call = |(n, ready): (usize, &Ready)| match ready {
+            Ready::Statement(statement) => {
+                Prepared::of(wire, n, statement, asked.filler).map(Call::Statement)
+            }
+            Ready::Script(compiled) => Ok(Call::Script(compiled, Rc::clone(&client))),
+        };
+        self.ready.iter().enumerate().map(call).collect()
+    }
+
+    fn explain(
+        &self,
+        wire: &mut Wire,
+        n: usize,
+        statement: &Statement,
+        example: &[i64; 4],
+    ) -> Result<Vec<String>, WireError> {
+        // What it sends is the user's own, and may change data: it is not tried out.
+        if statement.script.is_some() {
+            return Ok(vec!["a script".to_owned()]);
+        }
+        let dop = self.dop.load(Ordering::Relaxed);
+        if dop > 0 {
+            wire.query(&parallel::settings(dop))?;
+        }
+        let prepared = format!("explained_{}", name_of(n));
+        let [types, _] = wire.prepare(&prepared, &numbered(statement.sql))?;
+        let values = types.iter().zip(&example[..statement.arguments]);
+        let values: Vec<String> = values.map(|(oid, value)| types::literal(*oid, *value)).collect();
+        let list =
+            if values.is_empty() { String::new() } else { format!("({})", values.join(", ")) };
+        let rows = wire.query(&format!("EXPLAIN (COSTS OFF) EXECUTE {prepared}{list}"));
+        wire.query(&format!("DEALLOCATE {prepared}"))?;
+        if dop > 0 {
+            wire.query(parallel::RESET)?;
+        }
+        Ok(rows?.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+    }
+
+    /// A number may be somebody else's by now.
+    fn end(&self, wire: &mut Wire, numbers: &[u32]) -> Result<(), WireError> {
+        let pids: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+        let end = format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid IN ({}) \
+             AND application_name = 'hopcost' AND usename = current_user",
+            pids.join(", ")
+        );
+        wire.query(&end).map(drop)
+    }
+}
+
+/// What there is beside a copy of the data.
+pub struct Beside {
+    /// Looks after parallel workers from the first session on.
+    watch: OnceLock<Option<Arc<Watch>>>,
+    /// What it tells of its memory itself, or why it is not asked.
+    view: Mutex<Result<BufferView, Reason>>,
+    statistics: Teller,
+    /// What scripts find in their variable `scale`.
+    scale: u32,
+}
+
+impl Levels for PostgresDialect {
+    type Witness = Witness;
+    type Beside = Beside;
+
+    fn beside(&self, admin: &mut Wire, opened: &Opened<'_>) -> Result<Beside, TargetError> {
+        let left_alone = || Err(Code::NotAsked.because(LEFT_ALONE));
+        let view = if opened.is_own { BufferView::of(admin) } else { left_alone() };
+        let has_scripts = self.ready.iter().any(|ready| ready.script().is_some());
+        Ok(Beside {
+            watch: OnceLock::new(),
+            view: Mutex::new(view),
+            statistics: Teller::of(opened.address, opened.lines),
+            scale: if has_scripts { scale(admin)? } else { 1 },
+        })
+    }
+
+    fn address(
+        &self,
+        copy: &ServerCopy<Self>,
+        variant: &VariantSettings,
+        _: SessionPlacement,
+    ) -> Result<Option<Address>, TargetError> {
+        if let Some(Parallel { dop, postmaster, .. }) = variant.parallel {
+            self.dop.fetch_max(dop, Ordering::Relaxed);
+            if postmaster.is_some() && copy.own.is_none() {
+                return Err(TargetError::NotHere(Code::Unsupported.because(NOT_OURS)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn trail(&self, copy: &ServerCopy<Self>) -> Result<Option<Trail>, TargetError> {
+        let not_ours = || TargetError::NotHere(Code::Unsupported.because(NOT_AUDITED));
+        let (process, _) = copy.own.as_ref().ok_or_else(not_ours)?;
+        let scribe: Box<dyn Scribe> = Box::new(ServerLog);
+        Trail::open([(process.log(), scribe)]).map(Some).map_err(super::server::failed)
+    }
+
+    fn witness(
+        &self,
+        copy: &ServerCopy<Self>,
+        wire: &Wire,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Witness, TargetError> {
+        let pid = wire.number();
+        let is_placed = copy.process.is_some()
+            && (at.backend_cpu.is_some() || variant.log_writer_cpu().is_some());
+        // Only a server on this host, and ours to look into, has one.
+        let memory = (is_placed && !self.is_emulated).then(|| self.memory(pid, pid)).flatten();
+        let team = self.watch(copy).map(|watch| Team::of(watch, pid, at.node, variant.parallel));
+        // Where a policy is what varies, each connection proves that of its server.
+        let ground = copy.ground.as_ref().filter(|_| copy.home.copy.policy.is_some());
+        Ok(Witness { team, memory, ground: ground.cloned() })
+    }
+
+    fn enter_level(
+        &self,
+        copy: &ServerCopy<Self>,
+        variant: &VariantSettings,
+    ) -> Result<(), TargetError> {
+        if let (Some(parallel), Some(_)) = (variant.parallel, &copy.own)
+            && let Some(watch) = self.watch(copy)
+        {
+            watch.begin_workers_on(parallel.postmaster);
+        }
+        Ok(())
+    }
+
+    fn prove(&self, copy: &ServerCopy<Self>, look: Look) -> Known<Vec<Locality>> {
+        let told = if look == Look::Full { by_its_view(copy) } else { None };
+        let not_asked = || {
+            Known::missing(Code::NotAsked, "the experiment does not say where the data is to be")
+        };
+        told.map_or_else(not_asked, |told| Known::Is(vec![told]))
+    }
+
+    fn readings(&self, copy: &ServerCopy<Self>) -> Vec<Reading> {
+        let watch = copy.beside.watch.get().and_then(Option::as_ref);
+        let told = copy.beside.statistics.read().into_iter();
+        let told = told.map(|(gauge, value)| Reading { gauge, of: String::new(), value });
+        watch.into_iter().flat_map(|watch| watch.readings()).chain(told).collect()
+    }
+
+    /// What its views said of its memory, or why they were not asked, and what it does not count.
+    fn notes(&self, copy: &ServerCopy<Self>) -> Vec<String> {
+        let version = copy.admin().major();
+        let node = copy.ground.as_ref().and_then(Ground::asked);
+        let view = copy.beside.view.lock().unwrap_or_else(PoisonError::into_inner);
+        let view = node.and_then(|node| match &*view {
+            Ok(view) => view.summary(&mut copy.admin(), node).ok()?,
+            Err(reason) => Some(format!("pg_buffercache_numa: missing, because {reason}")),
+        });
+        let missing = copy.beside.statistics.missing().iter();
+        let missing = missing.map(|words| format!("of PostgreSQL {version}, {words}"));
+        view.into_iter().chain(missing).collect()
+    }
+}
+
+impl PostgresDialect {
+    /// Who looks after a server's parallel workers, if they are on this host.
+    fn watch<'a>(&self, copy: &'a ServerCopy<Self>) -> Option<&'a Arc<Watch>> {
+        let watch = || {
+            copy.process?;
+            let pid = copy.admin().number();
+            let all = processes::read(&Root::live()).ok()?;
+            let postmaster = all.get(pid).map(|process| process.parent)?;
+            Some(Arc::new(Watch::over(postmaster, &self.nodes)))
+        };
+        copy.beside.watch.get_or_init(watch).as_ref()
+    }
+}
+
+/// What its memory is made of.
+fn pages(copy: &ServerCopy<PostgresDialect>) -> PageSize {
+    copy.ground.as_ref().map_or(PageSize::Base, Ground::page_size)
+}
+
+/// Where its memory is as the server tells it, if it can and was not asked just now.
+fn by_its_view(copy: &ServerCopy<PostgresDialect>) -> Option<Locality> {
+    let mut view = copy.beside.view.lock().unwrap_or_else(PoisonError::into_inner);
+    let pages = view.as_mut().ok()?.ask(&mut copy.admin()).ok()??;
+    copy.ground.as_ref()?.found(ProofMethod::BufferView, pages.by_node.clone(), pages.unknown)
+}
+
+/// What a session has of parallel workers and of pages.
+pub struct Witness {
+    team: Option<Team>,
+    memory: Option<Foreign>,
+    ground: Option<Ground>,
+}
+
+/// Of a server's shared memory so many pages are asked about per window.
+const PAGES_PER_LOOK: usize = 1 << 13;
+
+impl dialect::Witness<Wire> for Witness {
+    // Pages are counted from the connection's beginning.
+    fn begin_counting(&mut self) {
+        if let Some(team) = &mut self.team {
+            team.begin_counting();
+        }
+    }
+
+    fn answered(&mut self) {
+        if let Some(team) = &mut self.team {
+            team.answered();
+        }
+    }
+
+    fn counted(&mut self, wire: &mut Wire, counted: &mut Counted) {
+        statistics::hand_in(wire);
+        if let Some(team) = &mut self.team {
+            team.counted(&mut counted.proved);
+        }
+        prove_pages(self.ground.as_ref(), counted);
+        let pages = self.memory.as_ref().and_then(|memory| memory.pages(PAGES_PER_LOOK).ok());
+        let lookups = |distinct_pages| Lookups { distinct_pages, ..Lookups::default() };
+        counted.lookups = pages.map(|pages| lookups(pages.by_node));
+    }
+}
+
+/// Our tables and indexes, as SQL names them.
+const RELATIONS: &str = "\
+    SELECT relkind::text || ':' || quote_ident(nspname) || '.' || quote_ident(relname) \
+    FROM pg_class AS c, pg_namespace AS n WHERE n.oid = c.relnamespace \
+    AND nspname = current_schema() AND relkind IN ('r', 'i')";
+const HAS_PREWARM: &str = "SELECT 1 FROM pg_extension WHERE extname = 'pg_prewarm'";
+/// Has the next question answered from the table, by this connection's process alone.
+const BY_ITSELF: &str = "BEGIN; SET LOCAL max_parallel_workers_per_gather = 0; \
+                         SET LOCAL enable_indexonlyscan = off;";
+
+/// Reads everything that our search path shows into the shared buffers.
+fn warm(wire: &mut Wire) -> Result<(), WireError> {
+    let relations = wire.query(RELATIONS)?;
+    let has_prewarm = wire.value(HAS_PREWARM)?.is_some();
+    // From version 18 on, processes of the server's own may have read for us: then what they brought is
+    // touched once more, since the proof is by the pages that this connection has touched.
+    let io_method = "SELECT setting FROM pg_settings WHERE name = 'io_method'";
+    let is_read_by_others = wire.value(io_method)?.is_some_and(|method| method == "worker");
+    for name in relations.into_iter().filter_map(|row| row.into_iter().next().flatten()) {
+        let (kind, name) = name.split_once(':').unwrap_or(("r", &name));
+        if has_prewarm {
+            wire.query(&format!("SELECT pg_prewarm('{name}'::regclass)"))?;
+        }
+        // Without the extension the table is read, once; its indexes come with their first use.
+        if kind != "i" && (is_read_by_others || !has_prewarm) {
+            wire.query(&format!("{BY_ITSELF} SELECT count(*) FROM {name}; COMMIT"))?;
+        }
+    }
+    Ok(())
+}
+
+/// The scale of pgbench's own tables, as it finds it out itself; 1 if there are none.
+fn scale(wire: &mut Wire) -> Result<u32, WireError> {
+    if wire.value("SELECT to_regclass('pgbench_branches')")?.is_none() {
+        return Ok(1);
+    }
+    let count = wire.value("SELECT count(*) FROM pgbench_branches")?;
+    Ok(count.and_then(|count| count.parse().ok()).unwrap_or(1))
 }

@@ -20,8 +20,8 @@ use std::time::Duration;
 use hopcost_core::{Checks, CpuSet, Metric, NodeId, Parallel, Reading};
 use hopcost_sys::{Root, affinity, processes, titles};
 
-use super::super::remote::nodes::{Looks, Nodes, within};
-use super::instance::place;
+use super::super::server::cluster::place;
+use super::super::server::nodes::{Looks, Nodes, within};
 
 /// Between two looks where an experiment is about parallel workers.
 const SHORT: Duration = Duration::from_millis(1);

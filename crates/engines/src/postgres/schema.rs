@@ -4,32 +4,20 @@
 //! key. Unless changes of it are to be durable it is unlogged: loading writes no log, and nothing of it goes to
 //! a standby.
 
-use hopcost_core::{Answer, Column, Dataset, Kind, Row, RowSink, Setup, Table};
+use std::ops::Range;
+use std::time::Duration;
 
-use super::super::{SAMPLES, Wanted, samples, wanted};
+use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
+use hopcost_sys::readiness::Poller;
+
+use super::super::Wanted;
+use super::super::server::tables::{Bulk, Room, Tables};
+use super::super::server::wire::{Wire as _, WireError};
 use super::types::US_TO_2000;
-
-/// Goes up when data is laid out differently by the same statements.
-const FORMAT: i64 = 1;
-
-/// A digest of a setup's tables and of rows from all over them: equal data has an equal one.
-pub fn digest(setup: &Setup<'_>) -> u64 {
-    let mut digest = Answer::of(Row::new().integer(FORMAT).integer(setup.shape.rows.cast_signed()));
-    for Wanted { index, table } in &wanted(setup) {
-        let statements = [create(table)].into_iter().chain(self::index(table));
-        statements.for_each(|statement| digest.add(Row::new().text(&statement)));
-        let Some(dataset) = setup.dataset else { continue };
-        let mut packed = Packed::of(table.columns);
-        for row in samples(table) {
-            packed.row(dataset, *index, row);
-        }
-        digest.add(packed.bytes.iter().fold(Row::new(), |row, byte| row.integer((*byte).into())));
-    }
-    digest.digest
-}
+use super::{PostgresDialect, Wire};
 
 /// The statement that makes a table.
-pub fn create(table: &Table) -> String {
+fn create(table: &Table) -> String {
     let columns = table.columns.iter().map(|column| {
         let kind = match column.kind {
             Kind::Integer(0..=2) => "smallint".to_owned(),
@@ -48,7 +36,7 @@ pub fn create(table: &Table) -> String {
 }
 
 /// The statements that index it, once it is loaded.
-pub fn index(table: &Table) -> Vec<String> {
+fn index(table: &Table) -> Vec<String> {
     let name = table.name;
     let names = |columns: &[usize]| {
         let names = columns.iter().map(|at| format!("\"{}\"", table.columns[*at].name));
@@ -68,46 +56,121 @@ pub fn index(table: &Table) -> Vec<String> {
     primary.into_iter().chain(further).collect()
 }
 
-/// The statement that takes its rows.
-pub fn copy(table: &Table) -> String {
-    copy_into(table.name)
-}
-
 /// The statement that takes rows for the table of this name.
 pub fn copy_into(name: &str) -> String {
     format!("COPY \"{name}\" FROM STDIN (FORMAT binary)")
 }
 
-/// About how many bytes a table takes with its indexes.
-pub fn bytes(dataset: &dyn Dataset, index: usize, table: &Table) -> u64 {
-    let mut packed = Packed::of(table.columns);
-    samples(table).for_each(|row| packed.row(dataset, index, row));
-    let row = packed.bytes.len() as u64 / SAMPLES.min(table.rows).max(1) + ROW_BYTES;
-    let indexes = (table.indexes.len() + usize::from(!table.key.is_empty())) as u64;
-    table.rows * (row + indexes * INDEX_ENTRY_BYTES)
+impl Tables for PostgresDialect {
+    /// Some 100 KB.
+    const BATCH_ROWS: u64 = 512;
+    const ROOM: Room = Room {
+        // A row's head and its pointer on the page, less the lengths that only the wire has.
+        row_bytes: 16,
+        // Half of the pages of an index may be empty.
+        index_entry_bytes: 40,
+        key_is_index: true,
+        fill: [1, 1],
+    };
+
+    fn create(table: &Table) -> String {
+        create(table)
+    }
+
+    fn index(table: &Table) -> Vec<String> {
+        index(table)
+    }
+
+    fn packed(
+        dataset: &dyn Dataset,
+        wanted: &Wanted,
+        rows: &mut dyn Iterator<Item = u64>,
+    ) -> Vec<u8> {
+        let mut packed = Packed::of(wanted.table.columns);
+        rows.for_each(|row| packed.row(dataset, wanted.index, row));
+        packed.bytes
+    }
+
+    fn make(&self, wire: &mut Wire, table: &Table) -> Result<(), WireError> {
+        wire.query(&create(table)).map(drop)
+    }
+
+    /// Nothing about a row is left to be found out while it is measured.
+    fn settle(table: &Table) -> Option<String> {
+        Some(format!("VACUUM (FREEZE, ANALYZE) \"{}\"", table.name))
+    }
+
+    fn bulk(&self, mut wire: Wire, table: &Table) -> Result<Box<dyn Bulk>, WireError> {
+        wire.copy_in(&copy_into(table.name))?;
+        let poller = Poller::of([wire.channel().socket()])?;
+        let mut packed = Packed::of(table.columns);
+        packed.begin();
+        Ok(Box::new(Copy { wire, poller, packed }))
+    }
+
+    fn load_of(&self, _: &Wire, dataset: &dyn Dataset, wanted: &Wanted, rows: u64) -> Vec<u8> {
+        let mut packed = Packed::of(wanted.table.columns);
+        packed.begin();
+        packed.rows(dataset, wanted.index, 0..rows);
+        packed.end();
+        packed.bytes
+    }
+
+    fn make_like(&self, wire: &mut Wire, table: &Table, name: &str) -> Result<(), WireError> {
+        let like = format!("CREATE UNLOGGED TABLE \"{name}\" (LIKE \"{}\")", table.name);
+        wire.query(&like).map(drop)
+    }
+
+    fn quoted(name: &str) -> String {
+        format!("\"{name}\"")
+    }
 }
 
-/// A row's head and its pointer on the page, less the lengths that only the wire has.
-const ROW_BYTES: u64 = 16;
-/// An entry of an index, half of whose pages may be empty.
-const INDEX_ENTRY_BYTES: u64 = 40;
+/// Batches of one COPY.
+struct Copy {
+    wire: Wire,
+    poller: Poller,
+    packed: Packed,
+}
+
+impl Bulk for Copy {
+    fn pack(&mut self, dataset: &dyn Dataset, index: usize, rows: Range<u64>) {
+        self.packed.rows(dataset, index, rows);
+    }
+
+    fn send(&mut self) -> Result<(), WireError> {
+        self.wire.send(&self.packed.bytes)?;
+        self.packed.bytes.clear();
+        // A server that has no room for more would read and forget the rest.
+        if self.poller.wait(Some(Duration::ZERO))?.count() > 0 {
+            self.wire.copy_objection()?;
+        }
+        Ok(())
+    }
+
+    fn end(mut self: Box<Self>) -> Result<(), WireError> {
+        self.packed.end();
+        self.wire.send(&self.packed.bytes)?;
+        self.wire.copy_end()
+    }
+}
 
 /// Rows as COPY takes them, packed as messages.
-pub struct Packed {
+struct Packed {
     columns: &'static [Column],
     at: usize,
     /// The messages.
-    pub bytes: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 impl Packed {
     /// For rows of these columns.
-    pub fn of(columns: &'static [Column]) -> Self {
+    fn of(columns: &'static [Column]) -> Self {
         Self { columns, at: 0, bytes: Vec::new() }
     }
 
     /// What stands before all rows: eleven bytes to know it by, no flags, no more.
-    pub fn begin(&mut self) {
+    fn begin(&mut self) {
         self.message(|packed| {
             packed.bytes.extend_from_slice(b"PGCOPY\n\xff\r\n\0");
             packed.bytes.extend_from_slice(&[0; 8]);
@@ -115,12 +178,12 @@ impl Packed {
     }
 
     /// What stands after them.
-    pub fn end(&mut self) {
+    fn end(&mut self) {
         self.message(|packed| packed.bytes.extend_from_slice(&(-1_i16).to_be_bytes()));
     }
 
     /// These rows, as one message.
-    pub fn rows(&mut self, dataset: &dyn Dataset, index: usize, rows: std::ops::Range<u64>) {
+    fn rows(&mut self, dataset: &dyn Dataset, index: usize, rows: Range<u64>) {
         self.message(|packed| {
             for number in rows {
                 packed.row(dataset, index, number);

@@ -11,7 +11,7 @@ use bytes::BytesMut;
 use hopcost_core::{CallError, SessionPlacement, TargetError};
 use postgres_protocol::message::frontend;
 
-use super::session::called;
+use super::super::server::wire::Wire as _;
 use super::wire::{Wire, column_names, columns};
 use hopcost_pgbench::{
     self as pgbench, Parameter, Pipeline, RunError, Script, Step, Walk, presets,
@@ -130,7 +130,7 @@ impl Course {
             }
             Ok(())
         });
-        taken.map_err(|error| called(self.compiled.script.name(), error))?;
+        taken.map_err(|error| error.of_call(self.compiled.script.name()))?;
         self.rows += rows.len() as u64;
         let kept = self.walk.answered(variables, &names, &rows);
         kept.map_err(|error| CallError::Failed(error.to_string()))
@@ -192,7 +192,7 @@ impl Client {
                 course.rows += u64::from(tag == b'D');
                 Ok(())
             });
-            taken.map_err(|error| called(script.name(), error))
+            taken.map_err(|error| error.of_call(script.name()))
         };
         if let Err(error) = taken {
             return Err(self.give_up(wire, error));
@@ -282,7 +282,7 @@ impl Client {
             let sent = wire.ask(&self.messages, out);
             self.messages.clear();
             let name = course.compiled.script.name();
-            return sent.map(|()| None).map_err(|error| called(name, error));
+            return sent.map(|()| None).map_err(|error| error.of_call(name));
         }
     }
 }

@@ -11,15 +11,15 @@
 //! walwriter) they hand in when they wake: of windows shorter than a second it is told by the arm, not by
 //! the window.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use hopcost_core::{Gauge, Reading, gauge};
+use hopcost_core::{Gauge, gauge};
 
-use super::super::remote::address::Address;
-use super::super::remote::lines::Lines;
-use super::wire::{Wire, WireError};
+use super::super::server::address::Address;
+use super::super::server::lines::Lines;
+use super::super::server::wire::{Wire as _, WireError};
+use super::wire::Wire;
 
 /// What a server counts, as long as it tells it.
 pub struct Teller {
@@ -36,7 +36,7 @@ impl Teller {
     pub fn of(address: &Address, lines: &Lines) -> Self {
         let asked = Wire::connect(address).and_then(|mut wire| {
             wire.limit(Some(AT_ONCE))?;
-            lines.add(wire.line(), wire.pid);
+            lines.add(wire.channel().line(), wire.number());
             Ok((Statistics::of(&mut wire)?, wire))
         });
         match asked {
@@ -196,9 +196,15 @@ const TIMED: &[View] = &[
 /// From this version on a server times its log where it is told to.
 pub const TIMES_ITS_LOG: u32 = 14;
 /// From this version on a session can be told to hand its counts in.
-pub const HANDS_IN: u32 = 15;
+const HANDS_IN: u32 = 15;
+
 /// Has what a session counted known to all, once its transaction is over.
-pub const HAND_IN: &str = "SELECT pg_stat_force_next_flush()";
+pub fn hand_in(wire: &mut Wire) {
+    if wire.major() >= HANDS_IN && !wire.is_in_transaction() {
+        // If the connection is gone, the next call tells.
+        let _ = wire.query("SELECT pg_stat_force_next_flush()");
+    }
+}
 
 impl Statistics {
     /// What this server can tell; tried once.
@@ -238,15 +244,6 @@ impl Statistics {
         let values = self.gauges.iter().zip(row);
         Ok(values.filter_map(|(gauge, value)| Some((*gauge, value?.parse().ok()?))).collect())
     }
-}
-
-/// Of several servers together.
-pub fn sum(all: impl Iterator<Item = (&'static Gauge, f64)>) -> impl Iterator<Item = Reading> {
-    let mut sums: BTreeMap<&'static str, (&'static Gauge, f64)> = BTreeMap::new();
-    for (gauge, value) in all {
-        sums.entry(gauge.name).or_insert((gauge, 0.0)).1 += value;
-    }
-    sums.into_values().map(|(gauge, value)| Reading { gauge, of: String::new(), value })
 }
 
 /// What a version does not tell.

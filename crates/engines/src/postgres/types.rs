@@ -5,7 +5,7 @@
 
 use hopcost_core::{Row, hyphenated};
 
-use super::super::remote::malformed::Malformed;
+use super::super::server::malformed::Malformed;
 use super::wire::int2;
 use hopcost_data::datasets::big_table_im::uuid;
 

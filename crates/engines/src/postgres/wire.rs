@@ -6,86 +6,38 @@
 //! Limits: no COPY to us, no notifications, no cancelling; no authentication but by password
 //! (SCRAM-SHA-256, MD5, plain), a ticket of Kerberos', or trust.
 
-use std::fmt;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::path::Path;
-use std::time::Duration;
 
 use bytes::BytesMut;
-use hopcost_core::{CallError, Console, Rows};
+use hopcost_core::Rows;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256};
 use postgres_protocol::message::frontend;
-use thiserror::Error;
 
-use super::super::remote::address::{Address, Place, Secret, Tls};
-use super::super::remote::channel::{self, Channel};
-use super::super::remote::ffi::Ticket;
-use super::super::remote::input::{Framing, Message};
-use super::super::remote::malformed::Malformed;
-use super::super::remote::refused::NotConnected;
-use super::super::remote::stream::{Line, Stream, words};
+use super::super::server::address::{Address, Place, Secret, Tls};
+use super::super::server::channel::Channel;
+use super::super::server::ffi::Ticket;
+use super::super::server::input::{Framing, Message};
+use super::super::server::malformed::Malformed;
+use super::super::server::refused::NotConnected;
+use super::super::server::stream::{Stream, words};
+use super::super::server::wire::{self, ServerError, WireError};
 
-/// What went wrong.
-#[derive(Debug, Error)]
-pub enum WireError {
-    /// The server says no, and goes on listening.
-    #[error("{0}")]
-    Server(ServerError),
-    /// The connection is gone, or was never there.
-    #[error("{0}")]
-    Lost(String),
-}
-
-/// The server's words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ServerError {
-    /// Its five characters.
-    pub code: String,
-    /// What happened.
-    pub message: String,
-    /// More about it.
-    pub detail: String,
-    /// What helps.
-    pub hint: String,
-    /// Will the connection end?
-    pub is_fatal: bool,
-}
-
-impl fmt::Display for ServerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (SQLSTATE {})", self.message, self.code)?;
-        for more in [&self.detail, &self.hint].into_iter().filter(|more| !more.is_empty()) {
-            write!(f, "; {more}")?;
+/// The server's words: `S` severity, `C` code, `M` message, …, each with a zero at its end.
+fn said(body: &[u8]) -> ServerError {
+    let mut error = ServerError::default();
+    for field in body.split(|byte| *byte == 0).filter(|field| !field.is_empty()) {
+        let text = String::from_utf8_lossy(&field[1..]).into_owned();
+        match field[0] {
+            b'C' => error.code = format!("SQLSTATE {text}"),
+            b'M' => error.message = text,
+            b'D' | b'H' if !text.is_empty() => error.more.push(text),
+            b'V' => error.is_fatal = text == "FATAL" || text == "PANIC",
+            _ => {}
         }
-        Ok(())
     }
-}
-
-impl ServerError {
-    /// `S` severity, `C` code, `M` message, …, each with a zero at its end.
-    fn parse(body: &[u8]) -> Self {
-        let mut error = Self::default();
-        for field in body.split(|byte| *byte == 0).filter(|field| !field.is_empty()) {
-            let text = String::from_utf8_lossy(&field[1..]).into_owned();
-            match field[0] {
-                b'C' => error.code = text,
-                b'M' => error.message = text,
-                b'D' => error.detail = text,
-                b'H' => error.hint = text,
-                b'V' => error.is_fatal = text == "FATAL" || text == "PANIC",
-                _ => {}
-            }
-        }
-        error
-    }
-}
-
-impl From<io::Error> for WireError {
-    fn from(error: io::Error) -> Self {
-        Self::Lost(words(&error))
-    }
+    error
 }
 
 /// What proves who we are, as far as that has come.
@@ -106,10 +58,10 @@ impl Proofs {
 }
 
 /// Another process of the server's died, and all begin anew.
-const CRASH_SHUTDOWN: &str = "57P02";
+const CRASH_SHUTDOWN: &str = "SQLSTATE 57P02";
 
 /// A tag, a length that counts itself, and so much.
-struct Tagged;
+pub struct Tagged;
 
 impl Framing for Tagged {
     const HEAD: usize = 5;
@@ -127,63 +79,12 @@ pub struct Wire {
     /// What the server said last of the transaction: `I` for none.
     transaction: u8,
     /// The process that serves it.
-    pub pid: u32,
+    pid: u32,
     /// What the server said of itself: `15.18 (Debian 15.18-0+deb12u1)`.
-    pub version: String,
-}
-
-impl Console for Wire {
-    fn version(&self) -> &str {
-        &self.version
-    }
-
-    fn rows(&mut self, sql: &str) -> Result<Rows, CallError> {
-        self.query(sql).map_err(|error| match error {
-            WireError::Server(error) if !error.is_fatal => CallError::Failed(error.message),
-            error => CallError::Lost(error.to_string()),
-        })
-    }
+    version: String,
 }
 
 impl Wire {
-    /// Connects, and is let in.
-    pub fn connect(address: &Address) -> Result<Self, WireError> {
-        let stream = open(address)
-            .map_err(|words| WireError::Lost(format!("postgres:{address}: {words}")))?;
-        let mut wire = Self {
-            channel: Channel::new(stream, address.wait),
-            out: BytesMut::new(),
-            transaction: b'I',
-            pid: 0,
-            version: String::new(),
-        };
-        let parameters = [
-            ("user", address.user.as_str()),
-            ("database", &address.database),
-            ("client_encoding", "UTF8"),
-            ("application_name", "hopcost"),
-        ];
-        frontend::startup_message(parameters, &mut wire.out)?;
-        wire.flush()?;
-        wire.be_let_in(address).map_err(|error| match error {
-            WireError::Server(said) => WireError::Lost(format!("postgres:{address}: {said}")),
-            lost @ WireError::Lost(_) => lost,
-        })?;
-        wire.limit(None)?;
-        Ok(wire)
-    }
-
-    /// From here on nobody waits longer than this for a word of the server's, or as long as it takes. Who has
-    /// waited so long has lost it.
-    pub fn limit(&self, most: Option<Duration>) -> Result<(), WireError> {
-        Ok(self.channel.limit(most)?)
-    }
-
-    /// What whoever hangs up has to know.
-    pub fn line(&self) -> Line {
-        self.channel.line()
-    }
-
     fn be_let_in(&mut self, address: &Address) -> Result<(), WireError> {
         let mut proofs = Proofs::default();
         loop {
@@ -199,7 +100,7 @@ impl Wire {
                         self.version = String::from_utf8_lossy(version).into_owned();
                     }
                 }
-                b'E' => return Err(WireError::Server(ServerError::parse(&body))),
+                b'E' => return Err(WireError::Server(said(&body))),
                 b'Z' => return Ok(()),
                 _ => {}
             }
@@ -212,7 +113,7 @@ impl Wire {
         body: &[u8],
         proofs: &mut Proofs,
     ) -> Result<(), WireError> {
-        let lost = |words: &str| WireError::Lost(format!("postgres:{address}: {words}"));
+        let lost = |words: &str| WireError::Lost(words.to_owned());
         let password = || {
             let words = "the server asks for a password, and none is known: put it into the password \
                          file, PGPASSWORD or the URL";
@@ -259,27 +160,6 @@ impl Wire {
         self.flush()
     }
 
-    /// Asks by the simple protocol: any number of statements. The rows of the last one that has some.
-    pub fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
-        frontend::query(sql, &mut self.out)?;
-        self.flush()?;
-        let mut rows = Rows::new();
-        self.until_ready(|tag, body| {
-            match tag {
-                b'T' => rows.clear(),
-                b'D' => rows.push(text_row(body)),
-                _ => {}
-            }
-            Ok(())
-        })?;
-        Ok(rows)
-    }
-
-    /// The first value of the first row, if there is one.
-    pub fn value(&mut self, sql: &str) -> Result<Option<String>, WireError> {
-        Ok(self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
-    }
-
     /// Has a statement compiled under a name: the types of its arguments, and of its columns.
     pub fn prepare(&mut self, name: &str, sql: &str) -> Result<[Vec<u32>; 2], WireError> {
         frontend::parse(name, sql, [], &mut self.out)?;
@@ -321,7 +201,7 @@ impl Wire {
 
     /// The server refuses to take rows, and is ready for something else.
     fn refused(&mut self, message: &Message) -> Result<(), WireError> {
-        let error = ServerError::parse(self.body(message));
+        let error = said(self.body(message));
         self.until_ready(|_, _| Ok(()))?;
         Err(WireError::Server(error))
     }
@@ -331,29 +211,6 @@ impl Wire {
         frontend::copy_done(&mut self.out);
         self.flush()?;
         self.until_ready(|_, _| Ok(()))
-    }
-
-    /// Writes whole messages.
-    pub fn send(&mut self, messages: &[u8]) -> Result<(), WireError> {
-        let Err(error) = self.channel.write_all(messages) else { return Ok(()) };
-        // Who hung up may have said why.
-        self.until_ready(|_, _| Ok(()))?;
-        Err(error.into())
-    }
-
-    /// Sends the messages of a call, or leaves that to who sends for many.
-    pub fn ask(&mut self, messages: &[u8], out: Option<&mut Vec<u8>>) -> Result<(), WireError> {
-        if channel::is_left(messages, out) { self.send(messages) } else { Ok(()) }
-    }
-
-    /// Others have received this for it.
-    pub fn put_in(&mut self, came: io::Result<&[u8]>) -> Result<(), WireError> {
-        Ok(self.channel.put_in(came)?)
-    }
-
-    /// Can others send and receive for it?
-    pub fn takes_mail(&self) -> bool {
-        !self.channel.is_encrypted()
     }
 
     /// Takes everything until the server is ready for the next question. An error of the server's is
@@ -381,31 +238,23 @@ impl Wire {
                     return error.map_or(Ok(()), Err);
                 }
                 b'E' => {
-                    error.get_or_insert(WireError::Server(ServerError::parse(body)));
+                    error.get_or_insert(WireError::Server(said(body)));
                 }
                 // Why the connection is about to end may come as a notice.
                 b'N' => {
-                    let said = ServerError::parse(body);
+                    let said = said(body);
                     if said.code == CRASH_SHUTDOWN {
                         error.get_or_insert(WireError::Server(said));
                     }
                 }
                 tag if error.is_none() => {
                     if let Err(words) = take(tag, body) {
-                        error = Some(WireError::Server(ServerError {
-                            message: words.to_string(),
-                            ..ServerError::default()
-                        }));
+                        error = Some(WireError::Server(ServerError::of(words)));
                     }
                 }
                 _ => {}
             }
         }
-    }
-
-    /// Waits until an answer begins to arrive, by the method that was chosen.
-    pub fn wait(&mut self) -> Result<(), WireError> {
-        Ok(self.channel.wait()?)
     }
 
     /// The first number of the server's version; 0 where it names none.
@@ -419,11 +268,6 @@ impl Wire {
         self.transaction != b'I'
     }
 
-    /// The socket, for whoever waits for several.
-    pub fn socket(&self) -> BorrowedFd<'_> {
-        self.channel.socket()
-    }
-
     fn body(&self, message: &Message) -> &[u8] {
         self.channel.body(message)
     }
@@ -432,6 +276,71 @@ impl Wire {
         let written = self.channel.write_all(&self.out);
         self.out.clear();
         Ok(written?)
+    }
+}
+
+impl wire::Wire for Wire {
+    type Framing = Tagged;
+
+    fn connect(address: &Address) -> Result<Self, WireError> {
+        let entered = open(address).map_err(WireError::from).and_then(|stream| {
+            let mut wire = Self {
+                channel: Channel::new(stream, address.wait),
+                out: BytesMut::new(),
+                transaction: b'I',
+                pid: 0,
+                version: String::new(),
+            };
+            let parameters = [
+                ("user", address.user.as_str()),
+                ("database", &address.database),
+                ("client_encoding", "UTF8"),
+                ("application_name", "hopcost"),
+            ];
+            frontend::startup_message(parameters, &mut wire.out)?;
+            wire.flush()?;
+            wire.be_let_in(address)?;
+            wire::Wire::limit(&wire, None)?;
+            Ok(wire)
+        });
+        entered.map_err(|error| error.at(address))
+    }
+
+    fn channel(&self) -> &Channel<Tagged> {
+        &self.channel
+    }
+
+    fn channel_mut(&mut self) -> &mut Channel<Tagged> {
+        &mut self.channel
+    }
+
+    /// The process that serves it.
+    fn number(&self) -> u32 {
+        self.pid
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// By the simple protocol: any number of statements. The rows of the last one that has some.
+    fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
+        frontend::query(sql, &mut self.out)?;
+        self.flush()?;
+        let mut rows = Rows::new();
+        self.until_ready(|tag, body| {
+            match tag {
+                b'T' => rows.clear(),
+                b'D' => rows.push(text_row(body)),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    fn drain(&mut self) -> Result<(), WireError> {
+        self.until_ready(|_, _| Ok(()))
     }
 }
 
@@ -540,7 +449,7 @@ mod tests {
     #[test]
     fn the_servers_words_come_with_their_code_and_its_advice() {
         let body = b"SFATAL\0VFATAL\0C53300\0Msorry, too many clients already\0Htry later\0\0";
-        let error = ServerError::parse(body);
+        let error = said(body);
         assert!(error.is_fatal);
         let words = "sorry, too many clients already (SQLSTATE 53300); try later";
         assert_eq!(error.to_string(), words);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::super::remote::address::{self, Address, Asked, Custom, Environment, Place, Secret};
+use super::super::server::address::{self, Address, Asked, Custom, Environment, Place, Secret};
 use super::audit::Tracer;
 use hopcost_core::{Code, Reason};
 

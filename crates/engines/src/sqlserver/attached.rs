@@ -13,8 +13,8 @@ use hopcost_core::{
     SessionPlacement, Setup, TargetError, VariantSettings,
 };
 
-use super::super::remote::address::Address;
-use super::super::remote::{FOREIGN, failed};
+use super::super::server::address::Address;
+use super::super::server::{FOREIGN, failed};
 use super::super::{Heard, Wanted, data_words, say, wanted};
 use super::address::Own;
 use super::affinity::{self, Affinity};

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hopcost_core::{Audit, Reason, TargetError};
 
 use super::super::audit::{Account, Written};
-use super::super::remote::in_quotes;
+use super::super::server::in_quotes;
 use super::wire::{Rows, Wire, WireError};
 use super::{journal, scripts};
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use hopcost_core::{Filling, Row, Setup, Table, TargetError};
 
 use super::super::ledger::Ledger;
-use super::super::remote::failed;
+use super::super::server::failed;
 use super::super::wanted;
 use super::packet::kind;
 use super::schema::{self, Rows};

@@ -13,9 +13,9 @@ use hopcost_core::{
 };
 
 use super::super::ledger::Ledger;
-use super::super::remote::address::Address;
-use super::super::remote::lines::{FAREWELL, Lines, in_a_hurry};
-use super::super::remote::{SERVED, failed};
+use super::super::server::address::Address;
+use super::super::server::lines::{FAREWELL, Lines, in_a_hurry};
+use super::super::server::{SERVED, failed};
 use super::super::restrictions::UNAUDITED_LOADS;
 use super::address::Own;
 use super::affinity::Affinity;

@@ -1,7 +1,7 @@
 //! What was changed of the server, written down in our table before: whoever comes after a kill, from wherever,
 //! finds it there. A line has a word for what it is, and how that was.
 
-use super::super::remote::in_quotes;
+use super::super::server::in_quotes;
 use super::wire::{Wire, WireError};
 
 /// How it was, where it is written down.

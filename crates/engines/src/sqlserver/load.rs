@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopcost_core::{Dataset, TargetError};
 
-use super::super::remote::address::Address;
-use super::super::remote::errand::{self, Errand, Share, at_length, of_table};
-use super::super::remote::failed;
+use super::super::server::address::Address;
+use super::super::server::errand::{self, Errand, Share, at_length, of_table};
+use super::super::server::failed;
 use super::super::{Heard, Wanted, say, with_commas};
 use super::schema::{self, Rows};
 use super::tokens::ServerError;

@@ -1,10 +1,10 @@
 //! The first words: what is protected how, and who asks.
 
-use super::super::remote::address::{Address, Place, Secret, Tls};
-use super::super::remote::ffi::Ticket;
-use super::super::remote::input::Framing;
-use super::super::remote::refused::NotConnected;
-use super::super::remote::stream::Envelope;
+use super::super::server::address::{Address, Place, Secret, Tls};
+use super::super::server::ffi::Ticket;
+use super::super::server::input::Framing;
+use super::super::server::refused::NotConnected;
+use super::super::server::stream::Envelope;
 use super::packet::{self, Packets, Reader, put_wide};
 
 /// The options of the first message, as it numbers them.
@@ -161,7 +161,7 @@ pub const ENVELOPE: Envelope = Envelope {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::remote::address::Secret;
+    use super::super::super::server::address::Secret;
     use super::*;
 
     fn address(url: &str) -> Address {

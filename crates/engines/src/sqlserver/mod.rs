@@ -38,7 +38,7 @@ use hopcost_core::{
     Setup, Spoken, Target, TargetError, When,
 };
 
-pub use super::remote::address::Address;
+pub use super::server::address::Address;
 use super::restrictions::{
     NO_BATCHES, NO_PAGES, NO_SCRIPTS, OF_ITS_OWN, UNAUDITED_LOADS, no_planting,
 };

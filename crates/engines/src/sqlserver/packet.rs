@@ -1,6 +1,6 @@
 //! Packets of TDS, written and taken apart: eight bytes of head, and a part of a message.
 
-use super::super::remote::input::Framing;
+use super::super::server::input::Framing;
 
 /// What a message is.
 pub mod kind {

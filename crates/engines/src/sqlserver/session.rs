@@ -19,9 +19,9 @@ use hopcost_core::{
 };
 
 use super::super::ledger::Ledger;
-use super::super::remote::address::Address;
-use super::super::remote::lines::Lines;
-use super::super::remote::{compared_with, failed};
+use super::super::server::address::Address;
+use super::super::server::lines::Lines;
+use super::super::server::{compared_with, failed};
 use super::audit::{Audited, Auditing};
 use super::filling::{Filler, Fillings};
 use super::packet::{HEAD, kind, put_wide};

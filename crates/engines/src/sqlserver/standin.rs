@@ -15,7 +15,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use super::packet::{self, HEAD, LAST, Packets, kind, narrow, put_wide};
 use super::tokens::token;
 use super::types::code;
-use crate::remote::input::Framing;
+use crate::server::input::Framing;
 
 /// A server's answers are packets of this kind.
 const ANSWER: u8 = 0x04;

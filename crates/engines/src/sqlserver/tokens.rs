@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::super::remote::malformed::Malformed;
+use super::super::server::malformed::Malformed;
 use super::packet::Reader;
 use super::types::{Type, Value};
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use hopcost_core::{Column, Kind, Row, hyphenated};
 
-use super::super::remote::malformed::Malformed;
+use super::super::server::malformed::Malformed;
 use super::packet::{Reader, narrow, put_wide};
 use hopcost_data::datasets::big_table_im::{small, uuid};
 

@@ -15,11 +15,11 @@ use std::time::Duration;
 use hopcost_core::Reason;
 use thiserror::Error;
 
-use super::super::remote::address::{Address, Place};
-use super::super::remote::channel::{self, Channel};
-use super::super::remote::malformed::Malformed;
-use super::super::remote::refused::NotConnected;
-use super::super::remote::stream::{Line, Stream, words};
+use super::super::server::address::{Address, Place};
+use super::super::server::channel::{self, Channel};
+use super::super::server::malformed::Malformed;
+use super::super::server::refused::NotConnected;
+use super::super::server::stream::{Line, Stream, words};
 use super::login;
 use super::packet::{self, LAST, Packets, kind, put_wide};
 use super::scripts;

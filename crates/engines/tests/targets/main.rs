@@ -11,7 +11,7 @@ mod postgres_rest;
 mod seen;
 mod traces;
 
-use hopcost_core::{Instance, Metric, Session, Setup, Stream};
+use hopcost_core::{Code, Instance, Metric, Session, Setup, Stream};
 use hopcost_testkit::named::{dataset, open, seat, shared_setup as setup, workload};
 
 /// Data, what is asked of it, and how large it is: for each way in which an engine is asked.
@@ -47,6 +47,18 @@ fn asks_and_is_answered(target: &str, address: &str, asked: &[(&str, &str, u64)]
         says_how(instance.as_ref(), session.as_mut(), &setup, name);
         drop(session);
         instance.close().unwrap();
+    }
+}
+
+#[test]
+fn a_version_that_is_not_there_is_named_with_those_that_are() {
+    for (target, name) in [("postgres", "PostgreSQL"), ("mariadb", "MariaDB"), ("mysql", "MySQL")] {
+        let setup = setup(dataset("nothing"), workload("null_call"), 1, "managed?version=3");
+        let refused = open(target, &setup).err().unwrap();
+        assert_eq!(refused.code(), Code::ProgramMissing);
+        let words = refused.to_string();
+        assert!(words.contains(&format!("{name} 3 w")), "{words}");
+        assert!(words.contains("here") && words.contains("programs=DIR"), "{words}");
     }
 }
 

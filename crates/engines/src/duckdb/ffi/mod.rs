@@ -14,7 +14,7 @@ use std::sync::Arc;
 use libloading::Library;
 
 use super::super::interface::interface;
-use super::super::remote::with_literals;
+use super::super::server::with_literals;
 
 pub use error::DuckDbError;
 

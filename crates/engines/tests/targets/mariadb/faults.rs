@@ -75,13 +75,13 @@ fn a_statement_that_takes_too_long_fails_and_the_next_goes_on() {
     server.ask("SET GLOBAL max_statement_time = 1");
     let mut session = instance.first_session(&seat()).unwrap();
     let mut other = server.connect().unwrap();
-    other.query("LOCK TABLES hopcost.txn_2020 WRITE").unwrap();
+    other.rows("LOCK TABLES hopcost.txn_2020 WRITE").unwrap();
     let words = failed(&mut *session);
     assert!(words.contains("max_statement_time exceeded"), "{words}");
     server.ask("SET GLOBAL max_statement_time = 0");
     let words = failed(&mut *session);
     assert!(words.contains("max_statement_time exceeded"), "still the same session: {words}");
-    other.query("UNLOCK TABLES").unwrap();
+    other.rows("UNLOCK TABLES").unwrap();
     session.execute(&REQUEST).unwrap();
     instance.first_session(&seat()).unwrap().execute(&REQUEST).unwrap();
 }

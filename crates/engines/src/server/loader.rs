@@ -1,39 +1,37 @@
 //! Data on its way into a server: generated and handed over by several connections at once.
 //!
-//! Method: connection k of n makes batches k, k + n, k + 2n, … as lines of text and hands them to one `LOAD
-//! DATA LOCAL` each, so that they reach the table nearly in the order of its key. Indexes follow, then
-//! `ANALYZE TABLE`.
+//! Method: connection k of n packs batches k, k + n, k + 2n, … and sends each as it is made, so that they reach the
+//! table nearly in the order of its key. Indexes and statistics follow.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopcost_core::{Dataset, TargetError};
 
-use super::super::remote::address::Address;
-use super::super::remote::errand::{self, Errand, Share, at_length, of_table};
-use super::super::remote::failed;
 use super::super::{Heard, Wanted, say, with_commas};
-use super::schema::{self, Lines};
+use super::address::Address;
+use super::errand::{self, Errand, Share, at_length, of_table};
+use super::tables::Tables;
 use super::wire::{Wire, WireError};
 
-/// Rows of one statement: some megabytes.
-const BATCH_ROWS: u64 = 20_000;
-
 /// What is loaded, and where to.
-pub struct Loader<'a> {
+pub struct Loader<'a, D> {
+    pub dialect: &'a D,
     pub address: &'a Address,
+    /// Have tables to be looked for in a place of ours?
+    pub enters: bool,
     pub dataset: &'a dyn Dataset,
 }
 
-impl Loader<'_> {
+impl<D: Tables> Loader<'_, D> {
     /// Makes the tables, fills them, indexes them.
     pub fn load(&self, wanted: &[Wanted], heard: &mut Heard<'_>) -> Result<(), TargetError> {
-        let mut wire = Wire::connect(self.address).map_err(failed)?;
+        let mut wire = self.connect()?;
         let all: u64 = wanted.iter().map(|wanted| wanted.table.rows).sum();
         let mut before = 0;
         for wanted in wanted {
             let table = &wanted.table;
             let of_this = |error| of_table(table.name, error);
-            wire.query(&schema::create(table)).map_err(failed).map_err(of_this)?;
+            self.dialect.make(&mut wire, table).map_err(TargetError::from).map_err(of_this)?;
             let what = format!("{}: {} rows", table.name, with_commas(table.rows));
             let filled = self.fill(wanted, &mut |done| {
                 let share = (before + done) as f64 / all.max(1) as f64;
@@ -43,28 +41,33 @@ impl Loader<'_> {
             before += table.rows;
         }
         for Wanted { table, .. } in wanted {
-            let name = table.name;
-            let analyze = format!("ANALYZE TABLE `{name}`");
-            for (what, statement) in schema::index(table)
-                .map(|index| ("an index", index))
-                .into_iter()
-                .chain([("statistics", analyze)])
-            {
-                let what = format!("{name}: {what}");
-                at_length(wire.line(), &mut || say(heard, &what, 1.0), || wire.query(&statement))
-                    .map_err(|error| of_table(name, error))?;
+            let indexes = D::index(table).into_iter().map(|statement| ("an index", statement));
+            let settled = D::settle(table).map(|statement| ("statistics", statement));
+            for (what, statement) in indexes.chain(settled) {
+                let what = format!("{}: {what}", table.name);
+                let line = wire.channel().line();
+                at_length(line, &mut || say(heard, &what, 1.0), || wire.query(&statement))
+                    .map_err(|error| of_table(table.name, error))?;
             }
         }
         Ok(())
     }
 
+    fn connect(&self) -> Result<D::Wire, WireError> {
+        let mut wire = D::Wire::connect(self.address)?;
+        if self.enters {
+            self.dialect.enter(&mut wire)?;
+        }
+        Ok(wire)
+    }
+
     /// Fills a table, telling now and then how many rows are on their way.
-    fn fill(
+    pub fn fill(
         &self,
         wanted: &Wanted,
         tell: &mut dyn FnMut(u64) -> Result<(), TargetError>,
     ) -> Result<(), TargetError> {
-        let batches = wanted.table.rows.div_ceil(BATCH_ROWS);
+        let batches = wanted.table.rows.div_ceil(D::BATCH_ROWS);
         errand::deal_out(batches, tell, |share, done, errand| {
             self.send(wanted, share, done, errand)
         })
@@ -79,25 +82,20 @@ impl Loader<'_> {
         errand: &Errand,
     ) -> Result<(), WireError> {
         let table = &wanted.table;
-        let mut wire = Wire::connect(self.address)?;
-        errand.on(wire.line());
-        let statement = schema::load_into(table, table.name);
-        let (mut lines, mut packets) = (Lines::default(), Vec::new());
+        let wire = self.connect()?;
+        errand.on(wire.channel().line());
+        let mut bulk = self.dialect.bulk(wire, table)?;
         for batch in batches {
-            let rows = batch * BATCH_ROWS..table.rows.min((batch + 1) * BATCH_ROWS);
+            let rows = batch * D::BATCH_ROWS..table.rows.min((batch + 1) * D::BATCH_ROWS);
             let count = rows.end - rows.start;
-            lines.bytes.clear();
-            rows.for_each(|row| lines.row(self.dataset, wanted.index, row));
+            bulk.pack(self.dataset, wanted.index, rows);
             if errand.is_over() {
+                // What is not ended is not there.
                 return Ok(());
             }
-            let number = wire.load(&statement)?;
-            packets.clear();
-            let next = lines.put(&mut packets, number);
-            wire.send(&packets)?;
-            wire.load_end(next)?;
+            bulk.send()?;
             done.fetch_add(count, Ordering::Relaxed);
         }
-        Ok(())
+        bulk.end()
     }
 }

@@ -3,26 +3,45 @@
 
 pub mod account;
 pub mod address;
+pub mod attached;
 pub mod channel;
+pub mod cluster;
+mod connection;
+pub mod copy;
+pub mod dialect;
 pub mod errand;
 pub mod ffi;
+pub mod filling;
 pub mod ground;
 pub mod input;
 pub mod lines;
+mod loader;
 pub mod malformed;
+pub mod managed;
 pub mod nodes;
 pub mod process;
 pub mod quarters;
 pub mod refused;
 pub mod stream;
+pub mod tables;
+pub mod target;
 mod tls;
 pub mod trail;
 pub mod version;
 pub mod waits;
+pub mod wire;
 
 use std::fmt::Display;
 
 use hopcost_core::{Column, Dataset, Request, Setup, Stream, TargetError};
+
+/// The database, or the schema, that is ours in a server.
+pub const DATABASE: &str = "hopcost";
+
+/// The data set of this name.
+pub fn dataset_named(name: &str) -> Option<&'static dyn Dataset> {
+    hopcost_data::datasets::DATASETS.iter().copied().find(|dataset| dataset.name() == name)
+}
 
 /// What a result says where not each connection has sent and received for itself.
 pub const SERVED: &str = "threads with 32 or more connections sent and received through io_uring";

@@ -1,0 +1,115 @@
+//! Tables that are filled, and what is there of what was asked for.
+//!
+//! Method: rows come one by one into a table of all connections, or many at once into a table of the connection's own,
+//! which it makes. After each window the rows that are there are counted, of a common table by the connection that
+//! looks after the server, when nobody is at work, and a table that is full is emptied.
+
+use std::sync::Arc;
+
+use hopcost_core::{Filling, Setup, Table};
+
+use super::super::ledger::Ledger;
+use super::super::wanted;
+use super::tables::Tables;
+use super::wire::{Wire, WireError};
+
+/// What all connections of an experiment fill.
+#[derive(Clone)]
+pub struct Fillings {
+    filling: Filling,
+    table: Table,
+    /// The rows of a load, as they are sent.
+    rows: Arc<[u8]>,
+}
+
+/// One connection's part.
+pub struct Filler {
+    fillings: Fillings,
+    name: String,
+    ledger: Arc<Ledger>,
+}
+
+impl Fillings {
+    /// Of a setup's workload; none if it fills nothing.
+    pub fn of<D: Tables>(dialect: &D, wire: &D::Wire, setup: &Setup<'_>) -> Option<Self> {
+        let filling = setup.spec().effect.filling()?;
+        let (dataset, wanted) = (setup.dataset?, wanted(setup).into_iter().next()?);
+        let rows = match filling {
+            Filling::Bulk(rows) => dialect.load_of(wire, dataset, &wanted, rows),
+            Filling::Rows { .. } => Vec::new(),
+        };
+        Some(Self { filling, table: wanted.table, rows: rows.into() })
+    }
+
+    /// Do many rows come at once?
+    pub fn is_load(&self) -> bool {
+        matches!(self.filling, Filling::Bulk(_))
+    }
+
+    /// For a connection, whose table is made if it is its own.
+    pub fn open<D: Tables>(
+        &self,
+        dialect: &D,
+        wire: &mut D::Wire,
+        common: &Arc<Ledger>,
+    ) -> Result<Filler, WireError> {
+        let fillings = self.clone();
+        if !self.is_load() {
+            let (name, ledger) = (self.table.name.to_owned(), Arc::clone(common));
+            return Ok(Filler { fillings, name, ledger });
+        }
+        let name = format!("job_{}", wire.number());
+        dialect.make_like(wire, &self.table, &name)?;
+        Ok(Filler { fillings, name, ledger: Arc::default() })
+    }
+
+    /// What is there, of all connections together, of what was asked for since the last time; none if each has a
+    /// table of its own.
+    pub fn counted<D: Tables>(&self, wire: &mut D::Wire, common: &Ledger) -> Option<[u64; 2]> {
+        let Filling::Rows { most, .. } = self.filling else { return None };
+        Some(settled::<D>(wire, self.table.name, common, most, false))
+    }
+}
+
+impl Filler {
+    pub fn is_load(&self) -> bool {
+        self.fillings.is_load()
+    }
+
+    pub fn table(&self) -> &Table {
+        &self.fillings.table
+    }
+
+    /// The table that it fills.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The rows of a load, as they are sent.
+    pub fn rows(&self) -> &Arc<[u8]> {
+        &self.fillings.rows
+    }
+
+    /// A call was sent.
+    pub fn called(&self) {
+        self.ledger.ask(self.fillings.filling.rows_a_call());
+    }
+
+    /// What is there of what was asked for since the last time; none of a table that others fill, too.
+    pub fn counted<D: Tables>(&self, wire: &mut D::Wire) -> Option<[u64; 2]> {
+        self.is_load().then(|| settled::<D>(wire, &self.name, &self.ledger, 0, true))
+    }
+}
+
+fn settled<D: Tables>(
+    wire: &mut D::Wire,
+    table: &str,
+    ledger: &Ledger,
+    empty_at: u64,
+    is_own: bool,
+) -> [u64; 2] {
+    let count = wire.value(&D::count(table));
+    let there = count.ok().map(|count| count.and_then(|count| count.parse().ok()).unwrap_or(0));
+    let empty = || wire.query(&D::empty(table, is_own)).is_ok();
+    ledger.settle_and_empty(there, empty_at, empty)
+}

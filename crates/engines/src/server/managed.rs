@@ -1,0 +1,293 @@
+//! Servers of our own, one for each home of the data.
+//!
+//! Method: data is loaded once, by a server that writes nothing through, and kept; each server has a copy of it in a
+//! directory of its own, reachable by a Unix socket that nobody else can reach. It begins on the CPUs of the node where
+//! its data is to be, so that what it touches first lies there; a node without CPUs is bound instead.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use hopcost_core::{Code, DataPlacement, Instance, Policy, Setup, TargetError};
+use hopcost_sys::child::{self, Stop};
+
+use super::super::{Heard, data_words, homes_of, say, wanted, words_of};
+use super::account::Account;
+use super::address::{Address, Managed, PATIENCE, Place, Tls};
+use super::cluster::Cluster;
+use super::copy::{Reached, ServerCopy};
+use super::dialect::Levels;
+use super::ground::place_of;
+use super::loader::Loader;
+use super::process::Process;
+use super::quarters::{Quarters, keep};
+use super::tables::{Tables, data_bytes, digest};
+use super::version::numbers;
+use super::wire::Wire;
+
+/// The programs of one version of a server, on this host.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    pub directory: PathBuf,
+    /// Such as `15.18`.
+    pub version: String,
+    /// Whom they run as.
+    pub account: Account,
+}
+
+/// What a server is started for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be loaded, which is done again where it does not end well.
+    Load,
+    /// To be measured, with its data in this place.
+    Serve(DataPlacement),
+}
+
+/// What a server is started with.
+pub struct Start<'a> {
+    pub programs: &'a Programs,
+    pub setup: &'a Setup<'a>,
+    pub purpose: Purpose,
+    /// Its data.
+    pub data: &'a Path,
+    /// A directory for its socket and its logs.
+    pub beside: &'a Path,
+    /// MiB of the memory that holds the data.
+    pub memory_mib: u64,
+}
+
+/// A setting of a server's: its name, and its value.
+pub type ServerSetting = (&'static str, String);
+
+/// How a server of hopcost's own is made, started and stopped.
+pub trait Housing: Levels + Tables {
+    /// Whom it runs as, if hopcost is root and there is such a user.
+    const USERS: &'static [&'static str];
+    /// How it is asked to go with hopcost, and when its data is loaded.
+    const STOPS: [Stop; 2];
+    /// The user and owner of everything in it, and its database.
+    const LOGIN: [&'static str; 2];
+    /// Its memory is a multiple of so many MiB.
+    const MEMORY_STEP_MIB: u64 = 1;
+
+    /// The directories where its programs may be.
+    fn directories(&self) -> Vec<PathBuf>;
+
+    /// The version of the programs in a directory, if all that is needed is there.
+    fn version_in(&self, directory: &Path) -> Option<String>;
+
+    /// What to say if there are none: the version that is wanted, and those that are there.
+    fn missing(&self, wanted: &str, there: &str) -> String;
+
+    /// Makes an empty database.
+    fn create(&self, programs: &Programs, data: &Path) -> Result<(), TargetError>;
+
+    /// The command that starts a server, with all of hopcost's settings.
+    fn command(&self, start: &Start<'_>) -> Command;
+
+    /// Appends a setting, the last of which counts.
+    fn set(command: &mut Command, name: &str, value: &str);
+
+    /// How its Unix socket is named, in the directory beside its data.
+    fn socket(beside: &Path) -> PathBuf;
+
+    /// Makes an empty database ready to be loaded.
+    fn make_ready(&self, wire: &mut Self::Wire) -> Result<(), TargetError>;
+
+    /// What is said before a loaded server is stopped.
+    fn before_stop(&self, _wire: &mut Self::Wire) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    /// What its memory is called, and what else is to be known of it.
+    fn about_memory(&self, copy: &ServerCopy<Self>, mib: u64, times: u64) -> String;
+}
+
+/// Brings the servers up.
+pub fn open<D: Housing>(
+    dialect: D,
+    managed: &Managed,
+    setup: &Setup<'_>,
+    heard: &mut Heard<'_>,
+) -> Result<Box<dyn Instance>, TargetError> {
+    let dialect = Arc::new(dialect);
+    let profile = dialect.profile();
+    let programs = find(&*dialect, managed)?;
+    let home = programs.account.home(&setup.cache_dir, profile.scheme)?;
+    let house = House { dialect: &dialect, managed, setup, programs: &programs, home: &home };
+    let kept = house.ensure(heard)?;
+    let homes = homes_of(setup);
+    let mut copies = Vec::new();
+    for (n, home) in homes.iter().enumerate() {
+        let at = words_of(*home);
+        say(heard, &format!("starting a server{at}"), n as f64 / homes.len() as f64)?;
+        copies.push(house.start(&kept, *home)?);
+    }
+    let mib = house.memory_mib(Purpose::Load);
+    let times = homes.iter().map(|home| house.times(*home)).max().unwrap_or(1);
+    let settings = managed.settings.iter().map(|(name, value)| format!(", {name} = {value}"));
+    let identity = format!(
+        "{} {}, a server of hopcost's own, {}{}; {}",
+        profile.name,
+        copies[0].admin().version(),
+        dialect.about_memory(&copies[0], mib, times),
+        settings.collect::<String>(),
+        data_words(setup)
+    );
+    Ok(Box::new(Cluster::new(setup, dialect, copies, identity)))
+}
+
+/// The programs that are asked for; the newest if any will do.
+fn find<D: Housing>(dialect: &D, managed: &Managed) -> Result<Programs, TargetError> {
+    let directories =
+        managed.programs.clone().map_or_else(|| dialect.directories(), |directory| vec![directory]);
+    let version = |directory: PathBuf| {
+        let version = dialect.version_in(&directory)?;
+        Some((numbers(&version), version, directory))
+    };
+    let mut found: Vec<_> = directories.into_iter().filter_map(version).collect();
+    found.sort();
+    let wanted = managed.version.as_deref();
+    let is_wanted = |of: &[u32]| wanted.is_none_or(|wanted| of.starts_with(&numbers(wanted)));
+    let mut there: Vec<&str> = found.iter().map(|(_, version, _)| version.as_str()).collect();
+    there.dedup();
+    let there = match there.as_slice() {
+        [] => "none is installed here".to_owned(),
+        there => format!("here there is {}", there.join(", ")),
+    };
+    let chosen = found.iter().rev().find(|(numbers, ..)| is_wanted(numbers));
+    let Some((_, version, directory)) = chosen.cloned() else {
+        let wanted = wanted.map_or(String::new(), |version| format!(" {version}"));
+        let words = dialect.missing(&wanted, &there);
+        return Err(TargetError::NotHere(Code::ProgramMissing.because(words)));
+    };
+    let account = Account::of_server(dialect.profile().name, D::USERS)?;
+    Ok(Programs { directory, version, account })
+}
+
+struct House<'a, D> {
+    dialect: &'a Arc<D>,
+    managed: &'a Managed,
+    setup: &'a Setup<'a>,
+    programs: &'a Programs,
+    home: &'a Path,
+}
+
+impl<D: Housing> House<'_, D> {
+    /// The loaded data, from an earlier run or made now.
+    fn ensure(&self, heard: &mut Heard<'_>) -> Result<PathBuf, TargetError> {
+        let path = self.home.join(self.name());
+        if path.is_dir() {
+            return Ok(path);
+        }
+        let Programs { account, version, .. } = self.programs;
+        let quarters = Quarters::take_for_sockets(account, self.home)?;
+        let data = quarters.path().join("data");
+        say(heard, "making an empty database", 0.0)?;
+        let empty = self.home.join(format!("{version}-empty"));
+        let create = |data: &Path| self.dialect.create(self.programs, data);
+        quarters.create_database(account, &empty, &data, create)?;
+        let (process, address) =
+            self.serve(Purpose::Load, &data, &quarters, &child::Place::default())?;
+        let nowhere = Address { database: String::new(), ..address.clone() };
+        let mut wire =
+            D::Wire::connect(if D::LOGIN[1] == super::DATABASE { &nowhere } else { &address })?;
+        self.dialect.make_ready(&mut wire)?;
+        if let Some(dataset) = self.setup.dataset {
+            let loader =
+                Loader { dialect: &**self.dialect, address: &address, enters: false, dataset };
+            loader.load(&wanted(self.setup), heard)?;
+        }
+        self.dialect.before_stop(&mut wire)?;
+        drop(wire);
+        process.stop(D::STOPS[1])?;
+        keep(&data, &path)?;
+        Ok(path)
+    }
+
+    /// A server on a copy of the data, in its home.
+    fn start(&self, kept: &Path, home: DataPlacement) -> Result<ServerCopy<D>, TargetError> {
+        let quarters = Quarters::take_for_sockets(&self.programs.account, self.home)?;
+        let data = quarters.path().join("data");
+        self.programs.account.copy(kept, &data)?;
+        let place = place_of(self.setup, home);
+        let (process, address) = self.serve(Purpose::Serve(home), &data, &quarters, &place)?;
+        let admin = D::Wire::connect(&address)?;
+        let reached = Reached { address, admin, enters: false, own: Some((process, quarters)) };
+        ServerCopy::of(self.dialect, reached, home, self.setup)
+    }
+
+    /// Starts a server, and waits until it answers.
+    fn serve(
+        &self,
+        purpose: Purpose,
+        data: &Path,
+        quarters: &Quarters,
+        place: &child::Place,
+    ) -> Result<(Process, Address), TargetError> {
+        let beside = quarters.path();
+        let memory_mib = self.memory_mib(purpose);
+        let mut command = self.dialect.command(&Start {
+            programs: self.programs,
+            setup: self.setup,
+            purpose,
+            data,
+            beside,
+            memory_mib,
+        });
+        for (name, value) in &self.managed.settings {
+            D::set(&mut command, name, value);
+        }
+        command.current_dir(beside);
+        let profile = self.dialect.profile();
+        let process =
+            Process::start(profile.name, command, place, &beside.join("log"), D::STOPS[0])?;
+        let [user, database] = D::LOGIN.map(str::to_owned);
+        let address = Address {
+            scheme: profile.scheme,
+            place: Place::Unix(D::socket(beside)),
+            port: 5432,
+            user,
+            password: None,
+            database,
+            tls: Tls::Disable,
+            tls_at_once: None,
+            root_certificates: None,
+            wait: self.managed.wait,
+            patience: PATIENCE,
+        };
+        let anywhere = Address { database: String::new(), ..address.clone() };
+        let to = if D::LOGIN[1] == super::DATABASE { &anywhere } else { &address };
+        let answers = || D::Wire::connect(to).map(drop).map_err(|error| error.to_string());
+        Ok((process.be_ready(answers)?, address))
+    }
+
+    /// A quarter more than the data.
+    fn memory_mib(&self, purpose: Purpose) -> u64 {
+        let bytes = data_bytes::<D>(self.setup);
+        let mib = ((bytes + bytes / 4 + (128 << 20)) >> 20).next_multiple_of(D::MEMORY_STEP_MIB);
+        match purpose {
+            Purpose::Load => mib,
+            Purpose::Serve(home) => mib * self.times(home),
+        }
+    }
+
+    /// The one server that is compared with one on each node has the memory of all of these.
+    fn times(&self, home: DataPlacement) -> u64 {
+        let is_on_one = |home: &&DataPlacement| home.copy.policy == Some(Policy::PerNode);
+        match home.copy.policy {
+            Some(Policy::Interleave) => {
+                self.setup.homes.iter().filter(is_on_one).count().max(1) as u64
+            }
+            _ => 1,
+        }
+    }
+
+    /// Data of the same name is the same.
+    fn name(&self) -> String {
+        let dataset = self.setup.dataset.map_or("nothing", |dataset| dataset.name());
+        let (version, rows) = (&self.programs.version, self.setup.shape.rows);
+        format!("{version}-{dataset}-{rows}-{:016x}", digest::<D>(self.setup))
+    }
+}

@@ -1,0 +1,157 @@
+//! What a connection to a server can do, whatever it speaks.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use hopcost_core::{CallError, Rows, TargetError};
+use thiserror::Error;
+
+use super::address::Address;
+use super::channel::{self, Channel};
+use super::input::Framing;
+use super::refused::NotConnected;
+use super::stream::words;
+
+/// What went wrong.
+#[derive(Debug, Error)]
+pub enum WireError {
+    /// The server says no, and goes on listening.
+    #[error("{0}")]
+    Server(ServerError),
+    /// The connection is gone, or was never there.
+    #[error("{0}")]
+    Lost(String),
+}
+
+/// The server's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerError {
+    /// By which the error is known: `SQLSTATE 55P03`, `error 1040`; empty for one of ours.
+    pub code: String,
+    /// What happened.
+    pub message: String,
+    /// Details and hints.
+    pub more: Vec<String>,
+    /// Will the connection end?
+    pub is_fatal: bool,
+}
+
+impl ServerError {
+    /// What went wrong on our side of it.
+    pub fn of(words: impl Into<String>) -> Self {
+        Self { message: words.into(), ..Self::default() }
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if !self.code.is_empty() {
+            write!(f, " ({})", self.code)?;
+        }
+        self.more.iter().try_for_each(|more| write!(f, "; {more}"))
+    }
+}
+
+impl From<io::Error> for WireError {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(words(&error))
+    }
+}
+
+impl From<NotConnected> for WireError {
+    fn from(error: NotConnected) -> Self {
+        Self::Lost(error.into())
+    }
+}
+
+impl From<WireError> for TargetError {
+    fn from(error: WireError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl WireError {
+    /// Nobody was let in: which server that was, too.
+    pub fn at(self, address: &Address) -> Self {
+        Self::Lost(format!("{}:{address}: {self}", address.scheme))
+    }
+
+    /// An error of a call.
+    pub fn of_call(self, name: &str) -> CallError {
+        match self {
+            Self::Server(said) if !said.is_fatal => CallError::Failed(format!("{name}: {said}")),
+            error => CallError::Lost(format!("{name}: {error}")),
+        }
+    }
+}
+
+/// A connection, ready for questions.
+pub trait Wire: Sized + Send + 'static {
+    /// How messages are told apart.
+    type Framing: Framing + Send;
+
+    /// Connects, and is let in.
+    fn connect(address: &Address) -> Result<Self, WireError>;
+
+    fn channel(&self) -> &Channel<Self::Framing>;
+
+    fn channel_mut(&mut self) -> &mut Channel<Self::Framing>;
+
+    /// The server's own number for it.
+    fn number(&self) -> u32;
+
+    /// What the server says of itself.
+    fn version(&self) -> &str;
+
+    /// Asks in words: the rows that come, or none.
+    fn query(&mut self, sql: &str) -> Result<Rows, WireError>;
+
+    /// Takes what is left of an answer.
+    fn drain(&mut self) -> Result<(), WireError>;
+
+    /// The first value of the first row, if there is one.
+    fn value(&mut self, sql: &str) -> Result<Option<String>, WireError> {
+        Ok(self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
+    }
+
+    /// From here on nobody waits longer than this for a word of the server's, or as long as it takes. Who has
+    /// waited so long has lost it.
+    fn limit(&self, most: Option<Duration>) -> Result<(), WireError> {
+        Ok(self.channel().limit(most)?)
+    }
+
+    /// Writes whole messages.
+    fn send(&mut self, messages: &[u8]) -> Result<(), WireError> {
+        let Err(error) = self.channel_mut().write_all(messages) else { return Ok(()) };
+        // Who hung up may have said why.
+        self.drain()?;
+        Err(error.into())
+    }
+
+    /// Sends the messages of a call, or leaves that to who sends for many.
+    fn ask(&mut self, messages: &[u8], out: Option<&mut Vec<u8>>) -> Result<(), WireError> {
+        if channel::is_left(messages, out) { self.send(messages) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_servers_words_come_with_their_code_and_its_advice() {
+        let error = ServerError {
+            code: "SQLSTATE 53300".to_owned(),
+            message: "sorry, too many clients already".to_owned(),
+            more: vec!["try later".to_owned()],
+            is_fatal: true,
+        };
+        let words = "sorry, too many clients already (SQLSTATE 53300); try later";
+        assert_eq!(error.to_string(), words);
+        assert!(matches!(WireError::Server(error).of_call("one"), CallError::Lost(_)));
+        let ours = WireError::Server(ServerError::of("it is odd"));
+        assert_eq!(ours.of_call("one"), CallError::Failed("one: it is odd".to_owned()));
+    }
+}
