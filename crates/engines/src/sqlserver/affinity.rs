@@ -10,8 +10,9 @@ use std::sync::{Mutex, PoisonError};
 
 use hopcost_core::CpuSet;
 
+use super::super::server::wire::{Wire as _, WireError};
 use super::journal;
-use super::wire::{Wire, WireError};
+use super::wire::Wire;
 
 /// A server's binding, while we change it.
 pub struct Affinity {

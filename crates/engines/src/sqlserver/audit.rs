@@ -13,11 +13,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hopcost_core::{Audit, Reason, TargetError};
+use hopcost_core::{Audit, Reason, Rows, TargetError};
 
 use super::super::audit::{Account, Written};
 use super::super::server::in_quotes;
-use super::wire::{Rows, Wire, WireError};
+use super::super::server::wire::{Wire as _, WireError};
+use super::wire::Wire;
 use super::{journal, scripts};
 
 /// What our table has of it: this word, the name of what was set up, and where the files are.
@@ -161,7 +162,7 @@ impl Desk {
     /// Does this version have what a tier takes?
     fn has(&self, audit: Audit) -> Result<(), Reason> {
         let Some(needed) = self.scripts(audit) else { return Ok(()) };
-        scripts::sql(needed.begin, &self.wire.version).map(drop)
+        scripts::sql(needed.begin, self.wire.version()).map(drop)
     }
 
     /// Has this written from here on, and counts what was written before.

@@ -2,7 +2,8 @@
 //! finds it there. A line has a word for what it is, and how that was.
 
 use super::super::server::in_quotes;
-use super::wire::{Wire, WireError};
+use super::super::server::wire::{Wire as _, WireError};
+use super::wire::Wire;
 
 /// How it was, where it is written down.
 pub fn read(wire: &mut Wire, word: &str) -> Result<Option<String>, WireError> {

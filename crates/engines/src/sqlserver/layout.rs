@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{Code, CpuSet, Known, Locality, Lookups, NodeId, PageSize, ProofMethod};
+use hopcost_core::{Code, CpuSet, Known, Locality, Lookups, NodeId, PageSize, ProofMethod, Rows};
 
-use super::wire::{Rows, Wire, WireError};
+use super::super::server::wire::{Wire as _, WireError};
+use super::wire::Wire;
 use super::writers;
 
 /// May the login look at what the server counts? A server that does not say lets us try.

@@ -10,18 +10,18 @@
 
 mod address;
 mod affinity;
-mod attached;
 mod audit;
-mod filling;
-mod instance;
+mod calls;
+mod counters;
+mod home;
 mod journal;
 mod layout;
-mod load;
+mod levels;
 mod login;
 mod packet;
+mod preview;
 mod schema;
 mod scripts;
-mod session;
 #[cfg(test)]
 mod standin;
 #[cfg(test)]
@@ -33,18 +33,30 @@ mod types;
 mod wire;
 mod writers;
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
 use hopcost_core::{
-    Capabilities, Code, Emulation, Instance, Loading, Metric, Needs, Reason, Restriction, Setting,
-    Setup, Spoken, Target, TargetError, When,
+    Capabilities, Code, CpuSet, Dataset, Emulation, Filling, Instance, Loading, Machine, Metric,
+    Needs, NodeId, Reason, Restriction, Setting, Setup, Spoken, Statement, Target, TargetError,
+    When,
 };
 
-pub use super::server::address::Address;
 use super::restrictions::{
     NO_BATCHES, NO_PAGES, NO_SCRIPTS, OF_ITS_OWN, UNAUDITED_LOADS, no_planting,
 };
+use super::server::address::Address;
+use super::server::attached;
+use super::server::copy::ServerCopy;
+use super::server::dialect::{Asked, Dialect, Profile};
+use super::server::tables::data_bytes;
+use super::server::wire::{Wire as _, WireError};
 use super::wanted;
 use address::Own;
-pub use wire::{Wire, WireError};
+use calls::Call;
+use wire::Wire;
 
 /// What it can do, but for the log writer.
 macro_rules! running {
@@ -67,8 +79,6 @@ macro_rules! running {
 /// The target.
 pub struct SqlServer;
 
-/// The database that is ours in a server.
-const DATABASE: &str = "hopcost";
 /// What a worker of the server's takes.
 const WORKER_BYTES: u64 = 4 << 20;
 
@@ -109,14 +119,13 @@ impl Target for SqlServer {
     }
 
     fn clear(&self, address: &str) -> Result<String, Reason> {
-        attached::clear(&asked(address)?.0)
+        let (address, own) = asked(address)?;
+        attached::clear(&SqlServerDialect::of(&address, own, None), &address)
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs {
         Needs {
-            home_bytes: super::data_bytes(setup, |dataset, wanted| {
-                schema::bytes(dataset, wanted.index, &wanted.table)
-            }),
+            home_bytes: data_bytes::<SqlServerDialect>(setup),
             stream_bytes: setup.spec().scratch_bytes + WORKER_BYTES,
             // It is another host's, for all we know.
             disk_bytes: 0,
@@ -124,20 +133,7 @@ impl Target for SqlServer {
     }
 
     fn spoken(&self, setup: &Setup<'_>) -> Vec<Spoken> {
-        let of_scripts = scripts::SCRIPTS.iter().map(|script| Spoken {
-            name: script.name.to_owned(),
-            about: script.about().to_owned(),
-            versions: script.versions(),
-            tried: script.spoken_to().map(str::to_owned),
-            sql: script.sql().to_owned(),
-        });
-        let tables = wanted(setup).into_iter().map(|wanted| of_table(&wanted.table));
-        let said = |statement| of_workload(setup, statement);
-        // What fills tables says it in the tables' own words.
-        let fills = setup.spec().effect.filling().is_some();
-        let statements = setup.spec().statements;
-        let statements: Vec<Spoken> = statements.iter().filter(|_| !fills).map(said).collect();
-        tables.chain(statements).chain(of_scripts).collect()
+        preview::spoken(setup)
     }
 
     fn open(
@@ -148,7 +144,8 @@ impl Target for SqlServer {
         let (address, own) =
             asked(setup.address).map_err(|reason| TargetError::Failed(reason.to_string()))?;
         setup.accepted_by(self)?;
-        attached::open(address, own, setup, heard)
+        let dialect = SqlServerDialect::of(&address, own, Some(setup));
+        attached::open(dialect, address, setup, heard)
     }
 }
 
@@ -156,10 +153,10 @@ impl Target for SqlServer {
 const ON_THIS_HOST: Capabilities = running!(Restriction {
     when: When::Unpermitted(Setting::LogWriter),
     code: Code::NotPlaceable,
-    words: instance::IS_NOT_BOUND,
+    words: levels::IS_NOT_BOUND,
 });
 const ELSEWHERE: Capabilities =
-    running!(Restriction::of(&[Setting::LogWriter], Code::NotPlaceable, instance::IS_NOT_BOUND));
+    running!(Restriction::of(&[Setting::LogWriter], Code::NotPlaceable, levels::IS_NOT_BOUND));
 
 const NO_PLACED_WORKERS: Restriction = Restriction::of(
     &[Setting::Postmaster, Setting::ParallelWorkers],
@@ -179,55 +176,149 @@ const ONE_SERVER: Restriction = Restriction::of(
 const NO_CHANGES: Restriction = Restriction {
     when: When::Unpermitted(Setting::Audit),
     code: Code::RightsMissing,
-    words: instance::MAY_NOT_AUDIT,
+    words: levels::MAY_NOT_AUDIT,
 };
 
-const TRIED: &str = "Babelfish 4.3";
-
-/// The statements that make a table.
-fn of_table(table: &hopcost_core::Table) -> Spoken {
-    let in_memory = schema::is_in_memory(table);
-    let statements = if in_memory {
-        let call = filling::INSERT_ROW.to_owned();
-        vec![schema::create_in_memory(table), schema::create_procedure(table), call]
-    } else {
-        let load = schema::load_into(table, table.name);
-        [schema::create(table, table.name), load]
-            .into_iter()
-            .chain(schema::indexes(table))
-            .collect()
-    };
-    Spoken {
-        name: table.name.to_owned(),
-        about: "a table, and how its rows come into it".to_owned(),
-        versions: if in_memory { "2014 and later" } else { "2012 and later" }.to_owned(),
-        tried: (!in_memory).then(|| TRIED.to_owned()),
-        sql: statements.join(";\n"),
-    }
-}
-
-/// What is asked.
-fn of_workload(setup: &Setup<'_>, statement: &hopcost_core::Statement) -> Spoken {
-    let spoken = session::Spoken::of(statement, setup.dataset, 1);
-    let arguments = match spoken.declared.as_str() {
-        "" => "asked without arguments".to_owned(),
-        declared => format!("asked with {declared}"),
-    };
-    Spoken {
-        name: statement.name.to_owned(),
-        about: format!("{arguments}, prepared"),
-        versions: "2012 and later".to_owned(),
-        tried: Some(TRIED.to_owned()),
-        sql: spoken.sql,
-    }
-}
-
 /// Where a server is, from the part of a URL after the name.
-pub fn address_of(given: &str) -> Result<Address, Reason> {
+fn address_of(given: &str) -> Result<Address, Reason> {
     asked(given).map(|(address, _)| address)
 }
 
 /// The part of a URL after the name: where the server is, and what is its own.
 fn asked(given: &str) -> Result<(Address, Own), Reason> {
     address::read(given, &|name| std::env::var(name).ok())
+}
+
+/// Who asks between windows is in nobody's way.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+const PROFILE: Profile = Profile {
+    name: "SQL Server",
+    scheme: "sqlserver",
+    processes: &[],
+    waits: None,
+    patience: Some(AT_ONCE),
+};
+
+/// What a run says to a server, and what of.
+pub struct SqlServerDialect {
+    address: Address,
+    own: Own,
+    /// As the experiment sees it; none for who clears up.
+    machine: Option<Machine>,
+    /// The CPUs of each node, if the server is on this host.
+    nodes: BTreeMap<NodeId, CpuSet>,
+    dataset: Option<&'static dyn Dataset>,
+    /// Is what is filled a table in memory, or a load's?
+    fills_memory: bool,
+    loads: bool,
+    allows_changes: bool,
+    /// Are its CPUs nobody's to choose?
+    has_no_cpus: AtomicBool,
+    /// May it be changed, as somebody will put back what was?
+    may_change: AtomicBool,
+    /// Its edition, and its host.
+    edition: OnceLock<(String, String)>,
+    /// What is to be known of it.
+    noted: Mutex<Vec<String>>,
+}
+
+impl SqlServerDialect {
+    /// For a run, or for whoever clears up after one.
+    fn of(address: &Address, own: Own, setup: Option<&Setup<'_>>) -> Self {
+        let machine = setup.map(|setup| setup.machine.clone());
+        let nodes = machine.iter().flat_map(|machine| &machine.nodes);
+        let nodes = nodes.filter(|_| wire::is_local(address));
+        let dataset = setup.and_then(|setup| setup.dataset).map(Dataset::name);
+        let filling = setup.and_then(|setup| setup.spec().effect.filling());
+        let table = setup.and_then(|setup| wanted(setup).into_iter().next());
+        let is_in_memory = table.is_some_and(|wanted| schema::is_in_memory(&wanted.table));
+        Self {
+            address: address.clone(),
+            own,
+            nodes: nodes.map(|node| (node.id, node.cpus.clone())).collect(),
+            machine,
+            dataset: dataset.and_then(super::server::dataset_named),
+            fills_memory: filling.is_some() && is_in_memory,
+            loads: matches!(filling, Some(Filling::Bulk(_))),
+            allows_changes: setup.is_some_and(|setup| setup.allow_server_changes),
+            has_no_cpus: AtomicBool::new(false),
+            may_change: AtomicBool::new(false),
+            edition: OnceLock::new(),
+            noted: Mutex::default(),
+        }
+    }
+
+    fn may_change(&self) -> bool {
+        self.may_change.load(Ordering::Relaxed)
+    }
+
+    /// Is it bound to the CPUs that levels ask for?
+    fn binds(&self) -> bool {
+        self.may_change() && wire::is_local(&self.address)
+    }
+}
+
+impl Dialect for SqlServerDialect {
+    type Wire = Wire;
+    type Call = Call;
+
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    /// It tells on which CPU it works, and not which thread does.
+    fn worker(&self, _: &mut Wire) -> Result<Option<u32>, WireError> {
+        Ok(None)
+    }
+
+    fn calls(
+        &self,
+        _: &ServerCopy<Self>,
+        wire: &mut Wire,
+        asked: &Asked<'_>,
+    ) -> Result<Vec<Call>, TargetError> {
+        asked.statements.iter().map(|statement| Call::of(wire, statement, asked)).collect()
+    }
+
+    fn explain(
+        &self,
+        wire: &mut Wire,
+        _: usize,
+        statement: &Statement,
+        _: &[i64; 4],
+    ) -> Result<Vec<String>, WireError> {
+        let spoken = calls::Spoken::of(statement, self.dataset, 1);
+        let declared = if spoken.declared.is_empty() {
+            String::new()
+        } else {
+            format!("DECLARE {}; ", spoken.declared)
+        };
+        let (Ok(on), Ok(off)) = (wire.script("plan_on"), wire.script("plan_off")) else {
+            return Ok(Vec::new());
+        };
+        wire.query(on)?;
+        let plan = wire.query(&format!("{declared}{}", spoken.sql));
+        wire.query(off)?;
+        // What only speaks as SQL Server does may have carried it out instead.
+        let plans = plan?.into_iter().flatten().flatten().filter(|line| line.starts_with('<'));
+        let plans: Vec<String> = plans.collect();
+        let none = || vec!["  the server shows no plan as XML".to_owned()];
+        Ok(if plans.is_empty() { none() } else { plans })
+    }
+
+    fn end(&self, wire: &mut Wire, numbers: &[u32]) -> Result<(), WireError> {
+        kill(wire, |number| numbers.contains(&number))
+    }
+}
+
+/// Ends what the server still does for a hopcost, of these connections.
+fn kill(wire: &mut Wire, is_meant: impl Fn(u32) -> bool) -> Result<(), WireError> {
+    let there = wire.query(wire.script("end_stragglers")?)?.into_iter().flatten().flatten();
+    let numbers: Vec<u32> = there.filter_map(|number| number.parse().ok()).collect();
+    for number in numbers.into_iter().filter(|number| is_meant(*number)) {
+        // It may have ended meanwhile.
+        let _ = wire.query(&format!("KILL {number}"));
+    }
+    Ok(())
 }

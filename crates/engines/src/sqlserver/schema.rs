@@ -4,31 +4,21 @@
 //! datetime2(6), an identifier a uniqueidentifier. A table that is loaded empty, and whose changes need not
 //! survive, is memory-optimised under a hash index, from 2014 on.
 
-use hopcost_core::{Answer, Column, Dataset, Kind, Row, RowSink, Setup, Table};
+use std::ops::Range;
 
-use super::super::{SAMPLES, Wanted, samples};
+use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
+
+use super::super::Wanted;
+use super::super::server::tables::{Bulk, Room, Tables};
+use super::super::server::wire::{ServerError, Wire as _, WireError};
 use super::packet::put_wide;
 use super::tokens::token;
 use super::types::{code, identifier_bytes, moment_bytes};
+use super::{SqlServerDialect, Wire};
 
-/// Goes up when data is laid out differently by the same statements.
-const FORMAT: i64 = 1;
 const COLLATION: &str = "COLLATE Latin1_General_BIN2";
 /// Of a hash index, as published.
 const BUCKETS: u32 = 524_288;
-
-/// A digest of how a table is made, and of rows from all over it.
-pub fn digest_of(setup: &Setup<'_>, Wanted { index, table }: &Wanted) -> u64 {
-    let mut digest = Answer::of(Row::new().integer(FORMAT).integer(table.rows.cast_signed()));
-    let statements = [create(table, table.name)].into_iter().chain(indexes(table));
-    statements.for_each(|statement| digest.add(Row::new().text(&statement)));
-    if let Some(dataset) = setup.dataset {
-        let mut rows = Rows::new(table, [0; 5]);
-        samples(table).for_each(|row| rows.row(dataset, *index, row));
-        digest.add(rows.message.iter().fold(Row::new(), |row, byte| row.integer((*byte).into())));
-    }
-    digest.digest
-}
 
 /// Is it to be kept in memory, and no log of it written?
 pub fn is_in_memory(table: &Table) -> bool {
@@ -118,28 +108,114 @@ pub fn load_into(table: &Table, name: &str) -> String {
     format!("INSERT BULK [{name}] ({})", columns.join(", "))
 }
 
-/// About how many bytes a table takes with its indexes.
-pub fn bytes(dataset: &dyn Dataset, index: usize, table: &Table) -> u64 {
-    let mut rows = Rows::new(table, [0; 5]);
-    let head = rows.message.len();
-    samples(table).for_each(|row| rows.row(dataset, index, row));
-    let row = (rows.message.len() - head) as u64 / SAMPLES.min(table.rows).max(1) + ROW_BYTES;
-    let further = table.indexes.len() as u64;
-    table.rows * (row + further * INDEX_ENTRY_BYTES) * FILL_NUMERATOR / FILL_DENOMINATOR
+impl Tables for SqlServerDialect {
+    /// Some megabytes.
+    const BATCH_ROWS: u64 = 20_000;
+    const ROOM: Room = Room {
+        // A row's head, its place on the page, and which of its values are missing.
+        row_bytes: 11,
+        index_entry_bytes: 60,
+        key_is_index: false,
+        // Of loading in order, pages are nearly full; of anything else, less so.
+        fill: [9, 8],
+    };
+
+    fn create(table: &Table) -> String {
+        create(table, table.name)
+    }
+
+    /// Those of a table in memory are made with it.
+    fn index(table: &Table) -> Vec<String> {
+        if is_in_memory(table) { Vec::new() } else { indexes(table) }
+    }
+
+    fn packed(
+        dataset: &dyn Dataset,
+        wanted: &Wanted,
+        numbers: &mut dyn Iterator<Item = u64>,
+    ) -> Vec<u8> {
+        let mut rows = Rows::new(&wanted.table, [0; 5]);
+        numbers.for_each(|number| rows.row(dataset, wanted.index, number));
+        rows.message.split_off(rows.head)
+    }
+
+    /// In memory with its procedure, if it belongs there.
+    fn make(&self, wire: &mut Wire, table: &Table) -> Result<(), WireError> {
+        if !is_in_memory(table) {
+            return wire.query(&create(table, table.name)).map(drop);
+        }
+        let room = wire.script("memory_filegroup")?.to_owned();
+        let statements = [room, create_in_memory(table), create_procedure(table)];
+        statements.iter().try_for_each(|sql| wire.query(sql).map(drop))
+    }
+
+    fn bulk(&self, wire: Wire, table: &Table) -> Result<Box<dyn Bulk>, WireError> {
+        let rows = Rows::new(table, wire.collation());
+        Ok(Box::new(InsertBulk { wire, statement: load_into(table, table.name), rows, count: 0 }))
+    }
+
+    fn load_of(&self, wire: &Wire, dataset: &dyn Dataset, wanted: &Wanted, count: u64) -> Vec<u8> {
+        let mut rows = Rows::new(&wanted.table, wire.collation());
+        (0..count).for_each(|row| rows.row(dataset, wanted.index, row));
+        rows.end().to_vec()
+    }
+
+    fn make_like(&self, wire: &mut Wire, table: &Table, name: &str) -> Result<(), WireError> {
+        // A run before this may have left one of its name, if the database stays.
+        wire.query(&format!("IF OBJECT_ID('{name}') IS NOT NULL DROP TABLE [{name}]"))?;
+        wire.query(&create(table, name))?;
+        // Before 2014, and in what only speaks as SQL Server does, a table is rows.
+        if let Ok(sql) = wire.script("columnstore") {
+            let _ = wire.query(&sql.replace("{table}", name));
+        }
+        Ok(())
+    }
+
+    fn quoted(name: &str) -> String {
+        format!("[{name}]")
+    }
+
+    fn count(name: &str) -> String {
+        format!("SELECT count_big(*) FROM [{name}]")
+    }
+
+    /// A table in memory knows no TRUNCATE, and a columnstore keeps what was deleted.
+    fn empty(name: &str, is_own: bool) -> String {
+        format!("{} [{name}]", if is_own { "TRUNCATE TABLE" } else { "DELETE FROM" })
+    }
 }
 
-/// A row's head, its place on the page, and which of its values are missing.
-const ROW_BYTES: u64 = 11;
-/// An entry of an index, with the key that it leads to.
-const INDEX_ENTRY_BYTES: u64 = 60;
-/// Of loading in order, pages are nearly full; of anything else, less so.
-const FILL_NUMERATOR: u64 = 9;
-const FILL_DENOMINATOR: u64 = 8;
+/// Batches, each handed over by a statement of its own.
+struct InsertBulk {
+    wire: Wire,
+    statement: String,
+    rows: Rows,
+    /// The rows that are packed.
+    count: u64,
+}
+
+impl Bulk for InsertBulk {
+    fn pack(&mut self, dataset: &dyn Dataset, index: usize, rows: Range<u64>) {
+        self.count = rows.end - rows.start;
+        self.rows.message.truncate(self.rows.head);
+        rows.for_each(|row| self.rows.row(dataset, index, row));
+    }
+
+    fn send(&mut self) -> Result<(), WireError> {
+        self.wire.query(&self.statement)?;
+        let (count, taken) = (self.count, self.wire.load(self.rows.end())?);
+        if taken == count {
+            return Ok(());
+        }
+        let words = format!("of {count} rows the server took {taken}");
+        Err(WireError::Server(ServerError::of(words)))
+    }
+}
 
 /// Rows as a server takes them at once: their columns described, then row after row.
-pub struct Rows {
+struct Rows {
     /// The message so far.
-    pub message: Vec<u8>,
+    message: Vec<u8>,
     kinds: Vec<Kind>,
     at: usize,
     head: usize,
@@ -147,7 +223,7 @@ pub struct Rows {
 
 impl Rows {
     /// For a table, with the server's own way to order text.
-    pub fn new(table: &Table, collation: [u8; 5]) -> Self {
+    fn new(table: &Table, collation: [u8; 5]) -> Self {
         let mut message = vec![token::COLUMNS];
         message.extend_from_slice(&(table.columns.len() as u16).to_le_bytes());
         for column in table.columns {
@@ -164,22 +240,17 @@ impl Rows {
     }
 
     /// One more.
-    pub fn row(&mut self, dataset: &dyn Dataset, index: usize, number: u64) {
+    fn row(&mut self, dataset: &dyn Dataset, index: usize, number: u64) {
         self.at = 0;
         self.message.push(token::ROW);
         dataset.row(index, number, self);
     }
 
     /// That was all: the whole message.
-    pub fn end(&mut self) -> &[u8] {
+    fn end(&mut self) -> &[u8] {
         self.message.push(token::DONE);
         self.message.extend_from_slice(&[0; 12]);
         &self.message
-    }
-
-    /// Begins anew, with no rows.
-    pub fn clear(&mut self) {
-        self.message.truncate(self.head);
     }
 
     fn next(&mut self) -> Kind {
@@ -303,7 +374,7 @@ mod tests {
         let lengths: Vec<usize> = seen.iter().map(Vec::len).collect();
         assert_eq!(lengths, [table.columns.len(); 3]);
         assert_eq!(seen[0].last().unwrap().as_ref().unwrap().len(), 100, "it is padded");
-        rows.clear();
+        rows.message.truncate(rows.head);
         rows.row(dataset, index, 0);
         assert!(message.starts_with(&rows.message));
     }

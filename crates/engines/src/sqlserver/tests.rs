@@ -8,6 +8,7 @@ use hopcost_core::{
 };
 use hopcost_sys::{Root, topology};
 
+use super::super::server::wire::Wire as _;
 use super::standin::{BOUND, StandIn};
 use super::wire::Wire;
 use super::{SqlServer, address_of};
@@ -451,7 +452,7 @@ fn tls_is_spoken_from_the_first_byte_on_where_that_is_asked_for() {
     ] {
         let address = address_of(&server.url_with("me:secret", &options)).unwrap();
         match (Wire::connect(&address), outcome) {
-            (Ok(wire), Ok(version)) => assert_eq!(wire.version, version),
+            (Ok(wire), Ok(version)) => assert_eq!(wire.version(), version),
             (Err(error), Err(words)) => assert!(error.to_string().contains(words), "{error}"),
             (got, _) => panic!("{options}: {:?}", got.err().map(|error| error.to_string())),
         }

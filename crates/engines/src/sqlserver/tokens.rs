@@ -1,38 +1,13 @@
 //! What an answer is made of: descriptions of columns, rows, numbers of rows, errors, and what the server tells of
 //! itself beside.
 
-use std::fmt;
-
 use super::super::server::malformed::Malformed;
+use super::super::server::wire::ServerError;
 use super::packet::Reader;
 use super::types::{Type, Value};
 
-/// The server's words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ServerError {
-    /// Its number; 0 of what is no error of the server's.
-    pub number: i32,
-    /// How bad it is: from 20 on the connection is gone.
-    pub class: u8,
-    /// What happened.
-    pub message: String,
-}
-
-impl fmt::Display for ServerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.number {
-            0 => f.write_str(&self.message),
-            number => write!(f, "{} (error {number})", self.message),
-        }
-    }
-}
-
-impl ServerError {
-    /// What went wrong on our side of it.
-    pub fn of(words: impl Into<String>) -> Self {
-        Self { number: 0, class: 0, message: words.into() }
-    }
-}
+/// A class of errors from which on the server hangs up.
+const FATAL: u8 = 20;
 
 /// What an answer begins each of its parts with.
 pub mod token {
@@ -161,7 +136,9 @@ impl Told {
                 body.bytes(1);
                 let class = body.integer(1) as u8;
                 let message = body.text(2);
-                return Ok(Some(ServerError { number: number.cast_signed(), class, message }));
+                let code = format!("error {}", number.cast_signed());
+                let is_fatal = class >= FATAL;
+                return Ok(Some(ServerError { code, message, is_fatal, ..ServerError::default() }));
             }
             token::INFO => {
                 let mut body = part(reader);

@@ -7,47 +7,24 @@
 //! Limits: one statement at a time, no transactions of ours; a login by name and password, as SQL Server has
 //! them itself, or by a ticket of Kerberos'; TLS within the protocol is 1.2, around it (TDS 8) the newest.
 
-use std::io;
-use std::os::fd::BorrowedFd;
 use std::path::Path;
-use std::time::Duration;
 
-use hopcost_core::Reason;
-use thiserror::Error;
+use hopcost_core::{Reason, Rows};
 
 use super::super::server::address::{Address, Place};
-use super::super::server::channel::{self, Channel};
+use super::super::server::channel::Channel;
 use super::super::server::malformed::Malformed;
 use super::super::server::refused::NotConnected;
-use super::super::server::stream::{Line, Stream, words};
+use super::super::server::stream::Stream;
+use super::super::server::wire::{self, ServerError, Wire as _, WireError};
 use super::login;
 use super::packet::{self, LAST, Packets, kind, put_wide};
 use super::scripts;
-use super::tokens::{Piece, ServerError, Told};
+use super::tokens::{Piece, Told};
 use super::types::code;
-
-/// What went wrong.
-#[derive(Debug, Error)]
-pub enum WireError {
-    /// The server says no, and goes on listening.
-    #[error("{0}")]
-    Server(ServerError),
-    /// The connection is gone, or was never there.
-    #[error("{0}")]
-    Lost(String),
-}
-
-impl From<io::Error> for WireError {
-    fn from(error: io::Error) -> Self {
-        Self::Lost(words(&error))
-    }
-}
 
 /// What a user of the system's shows next, after what the server has shown.
 pub type Show<'a> = dyn FnMut(&[u8]) -> Result<Vec<u8>, NotConnected> + 'a;
-
-/// The rows of an answer, as text.
-pub type Rows = Vec<Vec<Option<String>>>;
 
 /// A connection, ready for questions.
 pub struct Wire {
@@ -58,13 +35,11 @@ pub struct Wire {
     told: Told,
     packet_bytes: usize,
     /// The server's own number for it.
-    pub number: u32,
+    number: u32,
     /// What the server says of itself: `16.0.4135.4`.
-    pub version: String,
+    version: String,
 }
 
-/// A class of errors from which on the server hangs up.
-const FATAL: u8 = 20;
 /// What we ask for, and what it is until the server agrees.
 const PACKET_BYTES: usize = 16 << 10;
 const FIRST_PACKET_BYTES: usize = 4096;
@@ -73,12 +48,6 @@ const HEADERS: [u8; 22] = [22, 0, 0, 0, 18, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 
 /// Text that is longer comes in pieces.
 const MOST_TEXT_BYTES: usize = 8000;
 
-impl From<NotConnected> for WireError {
-    fn from(error: NotConnected) -> Self {
-        Self::Lost(error.into())
-    }
-}
-
 /// The server's own procedures that we call, by the numbers that the protocol has for them.
 pub mod procedure {
     pub const PREPARE: u16 = 11;
@@ -86,33 +55,25 @@ pub mod procedure {
 }
 
 impl Wire {
-    /// Connects, and is let in.
-    pub fn connect(address: &Address) -> Result<Self, WireError> {
-        let mut ticket = None;
-        Self::connect_with(address, &mut |by_server| login::shown(address, &mut ticket, by_server))
-    }
-
-    /// The same, with what is to be shown.
+    /// Connects, and is let in, with what is to be shown.
     pub fn connect_with(address: &Address, show: &mut Show<'_>) -> Result<Self, WireError> {
-        let told = |words: String| WireError::Lost(format!("sqlserver:{address}: {words}"));
-        let stream =
-            Stream::open(address, Path::to_path_buf).map_err(|error| told(error.into()))?;
-        let mut wire = Self {
-            channel: Channel::new(stream, address.wait),
-            out: Vec::new(),
-            answer: Vec::new(),
-            told: Told::default(),
-            packet_bytes: FIRST_PACKET_BYTES,
-            number: 0,
-            version: String::new(),
-        };
-        let is_in = wire.agree(address).and_then(|()| wire.be_let_in(address, show));
-        is_in.map_err(|error| match error {
-            WireError::Server(said) => told(said.to_string()),
-            WireError::Lost(words) => told(words),
-        })?;
-        wire.limit(None)?;
-        Ok(wire)
+        let entered = Stream::open(address, Path::to_path_buf).map_err(WireError::from);
+        let entered = entered.and_then(|stream| {
+            let mut wire = Self {
+                channel: Channel::new(stream, address.wait),
+                out: Vec::new(),
+                answer: Vec::new(),
+                told: Told::default(),
+                packet_bytes: FIRST_PACKET_BYTES,
+                number: 0,
+                version: String::new(),
+            };
+            wire.agree(address)?;
+            wire.be_let_in(address, show)?;
+            wire.limit(None)?;
+            Ok(wire)
+        });
+        entered.map_err(|error| error.at(address))
     }
 
     /// What is encrypted.
@@ -160,42 +121,9 @@ impl Wire {
         Ok(())
     }
 
-    /// From here on nobody waits longer than this for a word of the server's, or as long as it takes. Who has
-    /// waited so long has lost it.
-    pub fn limit(&self, most: Option<Duration>) -> Result<(), WireError> {
-        Ok(self.channel.limit(most)?)
-    }
-
-    /// What whoever hangs up has to know.
-    pub fn line(&self) -> Line {
-        self.channel.line()
-    }
-
     /// How text is ordered on the server, in its words for it.
     pub fn collation(&self) -> [u8; 5] {
         self.told.collation
-    }
-
-    /// Asks in words: the rows that come, or none. Of several answers, the rows of all.
-    pub fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
-        let mut message = headers();
-        put_wide(&mut message, sql);
-        self.say(kind::BATCH, &message)?;
-        let mut rows = Rows::new();
-        self.until_done(|piece| {
-            match (piece, rows.last_mut()) {
-                (Piece::Row, _) => rows.push(Vec::new()),
-                (Piece::Value(value), Some(row)) => row.push(value.words()),
-                _ => {}
-            }
-            Ok(())
-        })?;
-        Ok(rows)
-    }
-
-    /// The first value of the first row, if there is one.
-    pub fn value(&mut self, sql: &str) -> Result<Option<String>, WireError> {
-        Ok(self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
     }
 
     /// The statement of this name, for this server's version.
@@ -254,28 +182,6 @@ impl Wire {
         sent
     }
 
-    fn send(&mut self, packets: &[u8]) -> Result<(), WireError> {
-        let Err(error) = self.channel.write_all(packets) else { return Ok(()) };
-        // Who hung up may have said why.
-        self.until_done(|_| Ok(()))?;
-        Err(error.into())
-    }
-
-    /// Sends the packets of a call, or leaves that to who sends for many.
-    pub fn ask(&mut self, packets: &[u8], out: Option<&mut Vec<u8>>) -> Result<(), WireError> {
-        if channel::is_left(packets, out) { self.send(packets) } else { Ok(()) }
-    }
-
-    /// Others have received this for it.
-    pub fn put_in(&mut self, came: io::Result<&[u8]>) -> Result<(), WireError> {
-        Ok(self.channel.put_in(came)?)
-    }
-
-    /// Can others send and receive for it?
-    pub fn takes_mail(&self) -> bool {
-        !self.channel.is_encrypted()
-    }
-
     /// Takes an answer, to its end.
     #[inline]
     pub fn until_done(
@@ -296,9 +202,12 @@ impl Wire {
             }
         };
         self.channel.lend();
-        outcome.map_err(|said| match said.class {
-            FATAL.. => WireError::Lost(format!("the server ended the connection: {said}")),
-            _ => WireError::Server(said),
+        outcome.map_err(|said| {
+            if said.is_fatal {
+                WireError::Lost(format!("the server ended the connection: {said}"))
+            } else {
+                WireError::Server(said)
+            }
         })
     }
 
@@ -313,15 +222,51 @@ impl Wire {
             }
         }
     }
+}
 
-    /// Waits until an answer begins to arrive, by the method that was chosen.
-    pub fn wait(&mut self) -> Result<(), WireError> {
-        Ok(self.channel.wait()?)
+impl wire::Wire for Wire {
+    type Framing = Packets;
+
+    fn connect(address: &Address) -> Result<Self, WireError> {
+        let mut ticket = None;
+        Self::connect_with(address, &mut |by_server| login::shown(address, &mut ticket, by_server))
     }
 
-    /// The socket, for whoever waits for several.
-    pub fn socket(&self) -> BorrowedFd<'_> {
-        self.channel.socket()
+    fn channel(&self) -> &Channel<Packets> {
+        &self.channel
+    }
+
+    fn channel_mut(&mut self) -> &mut Channel<Packets> {
+        &mut self.channel
+    }
+
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Of several answers, the rows of all.
+    fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
+        let mut message = headers();
+        put_wide(&mut message, sql);
+        self.say(kind::BATCH, &message)?;
+        let mut rows = Rows::new();
+        self.until_done(|piece| {
+            match (piece, rows.last_mut()) {
+                (Piece::Row, _) => rows.push(Vec::new()),
+                (Piece::Value(value), Some(row)) => row.push(value.words()),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    fn drain(&mut self) -> Result<(), WireError> {
+        self.until_done(|_| Ok(()))
     }
 }
 

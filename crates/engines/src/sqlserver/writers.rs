@@ -8,7 +8,8 @@
 
 use hopcost_core::{Code, CpuId, CpuSet, Known, Machine, Reason};
 
-use super::wire::{Wire, WireError};
+use super::super::server::wire::{Wire as _, WireError};
+use super::wire::Wire;
 
 /// Where a session stands that writes the log.
 #[derive(Clone, Debug)]

@@ -1,0 +1,265 @@
+//! What a level asks of SQL Server: the port of a node, CPUs that the whole server is bound to, statements written
+//! down, look-ups that are counted for all sessions at once.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hopcost_core::{
+    Audit, Code, Counted, CpuId, CpuSet, Known, Locality, Look, Metric, NodeId, Reading,
+    SessionPlacement, TargetError, VariantSettings,
+};
+
+use super::super::restrictions::UNAUDITED_LOADS;
+use super::super::server::copy::ServerCopy;
+use super::super::server::dialect::{self, Levels, Opened};
+use super::super::server::trail::Trail;
+use super::super::server::wire::Wire as _;
+use super::affinity::Affinity;
+use super::audit::{Audited, Auditing};
+use super::layout::{self, Watch};
+use super::writers::{self, Post};
+use super::{AT_ONCE, Address, SqlServerDialect, Wire, counters};
+
+/// A look at each buffer, or at all that was written down, takes longer.
+const FOR_ALL_OF_THEM: Duration = Duration::from_mins(1);
+
+pub const MAY_NOT_AUDIT: &str = "\
+    to have statements written down the server is changed, which takes --allow-server-changes and data that comes and \
+    goes with the run";
+pub const IS_NOT_BOUND: &str = "\
+    the log writers stay where the server has them, so that it is bound to where the inserter belongs: that takes \
+    --allow-server-changes, a server on this host, and data that comes and goes with the run";
+
+/// What there is beside the data.
+pub struct Beside {
+    affinity: Option<Affinity>,
+    /// Who has statements written down, from when a session is first to be audited.
+    auditing: Mutex<Option<Arc<Auditing>>>,
+    /// Who tells what was looked up from a node.
+    watches: Mutex<BTreeMap<NodeId, Watch>>,
+    /// What it tells of itself, and what it does not let us know.
+    told: Vec<String>,
+}
+
+type Copy = ServerCopy<SqlServerDialect>;
+
+impl Levels for SqlServerDialect {
+    type Witness = Witness;
+    type Beside = Beside;
+
+    fn beside(&self, admin: &mut Wire, opened: &Opened<'_>) -> Result<Beside, TargetError> {
+        let affinity = self.binds().then(|| Wire::connect(opened.address).map(Affinity::new));
+        let mut told = layout::told(admin);
+        told.extend(counters::untold(admin));
+        let (auditing, watches) = (Mutex::default(), Mutex::default());
+        Ok(Beside { affinity: affinity.transpose()?, auditing, watches, told })
+    }
+
+    fn address(
+        &self,
+        copy: &Copy,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Option<Address>, TargetError> {
+        let port = self.port_of(variant, at);
+        Ok(port.map(|port| Address { port, ..copy.address.clone() }))
+    }
+
+    /// The server's files are its own: who reads them is the witness.
+    fn trail(&self, copy: &Copy) -> Result<Option<Trail>, TargetError> {
+        self.auditing(copy).map(|_| None)
+    }
+
+    fn witness(
+        &self,
+        copy: &Copy,
+        wire: &Wire,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Witness, TargetError> {
+        let post = self.post(copy, variant, at)?;
+        let is_placed = self.port_of(variant, at).is_some() || copy.beside.affinity.is_some();
+        let of_node = at.node.and_then(|node| self.nodes.get(&node)).filter(|_| is_placed);
+        let of_post = post.as_ref().map(|post| CpuSet::from_iter([post.cpu]));
+        let audited = |audit| Audited::new(audit, &self.auditing(copy)?, wire.number());
+        let audited = variant.session.audit.map(audited).transpose()?;
+        Ok(Witness { cpus: of_post.or_else(|| of_node.cloned()), post, audited })
+    }
+
+    /// The server is bound to where the variant works, writes down what it asks for, and its look-ups count from here.
+    fn enter_level(&self, copy: &Copy, variant: &VariantSettings) -> Result<(), TargetError> {
+        let at = variant.of_stream(0, 0);
+        // A port that leads to a node needs no more. If the server cannot be bound, the proof will tell.
+        let affinity = copy.beside.affinity.as_ref();
+        let affinity = affinity.filter(|_| self.port_of(variant, at).is_none());
+        if let (Some(affinity), Some(cpus)) = (affinity, self.cpus_of(copy, variant, at)?) {
+            let _ = affinity.bind(&cpus);
+        }
+        if let Some(audit) = variant.session.audit {
+            self.auditing(copy)?.begin(audit);
+        }
+        at.node.map_or(Ok(()), |node| watch(copy, node))
+    }
+
+    fn leave_level(&self, copy: &Copy, variant: &VariantSettings) -> Counted {
+        let Beside { auditing, watches, .. } = &copy.beside;
+        // First of all: what we ask besides is not to be written down.
+        if let Some(auditing) = &*auditing.lock().unwrap_or_else(PoisonError::into_inner) {
+            auditing.begin(Audit::Off);
+        }
+        let node = variant.of_stream(0, 0).node;
+        let mut watches = watches.lock().unwrap_or_else(PoisonError::into_inner);
+        let lookups = node.and_then(|node| watches.get_mut(&node)?.counted());
+        Counted { lookups, ..Counted::default() }
+    }
+
+    fn prove(&self, copy: &Copy, look: Look) -> Known<Vec<Locality>> {
+        match (copy.home.node, look) {
+            (Some(_), Look::Full) if self.fills_memory => {
+                Known::missing(Code::NotApplicable, "a table in memory is in no buffer")
+            }
+            (Some(home), Look::Full) => {
+                let mut admin = copy.admin();
+                let _ = admin.limit(Some(FOR_ALL_OF_THEM));
+                let found = layout::locality(&mut admin, home);
+                let _ = admin.limit(Some(AT_ONCE));
+                found
+            }
+            (Some(_), Look::Glance) => Known::missing(
+                Code::NotMeasured,
+                "each look goes through all of the server's buffers",
+            ),
+            (None, _) => Known::missing(
+                Code::NotAsked,
+                "the experiment does not say where the data is to be",
+            ),
+        }
+    }
+
+    fn readings(&self, copy: &Copy) -> Vec<Reading> {
+        counters::read(&mut copy.admin())
+    }
+
+    fn notes(&self, copy: &Copy) -> Vec<String> {
+        let auditing = copy.beside.auditing.lock().unwrap_or_else(PoisonError::into_inner);
+        let trouble = auditing.as_ref().and_then(|auditing| auditing.trouble());
+        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        trouble.into_iter().chain(copy.beside.told.clone()).chain(noted).collect()
+    }
+}
+
+impl SqlServerDialect {
+    /// The port that leads to a session's node, and not to one of its CPUs.
+    fn port_of(&self, variant: &VariantSettings, at: SessionPlacement) -> Option<u16> {
+        let port = at.node.and_then(|node| self.own.ports.get(&node.0)).copied();
+        port.filter(|_| variant.log_writer.is_none() || at.backend_cpu.is_none())
+    }
+
+    /// Where the whole server belongs for a variant, if that is known.
+    fn cpus_of(
+        &self,
+        copy: &Copy,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Option<CpuSet>, TargetError> {
+        if let Some(post) = self.post(copy, variant, at)? {
+            return Ok(Some(CpuSet::from_iter([post.cpu])));
+        }
+        let nodes = variant.at.iter().chain(&variant.nodes);
+        let cpus: CpuSet =
+            nodes.filter_map(|node| self.nodes.get(node)).flat_map(CpuSet::iter).collect();
+        Ok(Some(cpus).filter(|cpus| !cpus.is_empty()))
+    }
+
+    /// Where a session works whose distance from the log writers is asked for.
+    fn post(
+        &self,
+        copy: &Copy,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Option<Post>, TargetError> {
+        let asked = at.backend_cpu.zip(variant.log_writer_cpu());
+        let Some(((worker, log_writer), machine)) = asked.zip(self.machine.as_ref()) else {
+            return Ok(None);
+        };
+        if copy.beside.affinity.is_none() {
+            return Err(TargetError::NotHere(Code::NotPlaceable.because(IS_NOT_BOUND)));
+        }
+        let writers = writers::cpus(&mut copy.admin())?;
+        let post = Post::of([worker, log_writer], machine, &writers);
+        post.map(Some).map_err(TargetError::NotHere)
+    }
+
+    /// Who has statements written down.
+    fn auditing(&self, copy: &Copy) -> Result<Arc<Auditing>, TargetError> {
+        let mut auditing = copy.beside.auditing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(auditing) = &*auditing {
+            return Ok(Arc::clone(auditing));
+        }
+        if !self.may_change() {
+            return Err(TargetError::NotHere(Code::RightsMissing.because(MAY_NOT_AUDIT)));
+        }
+        if self.loads {
+            return Err(TargetError::NotHere(Code::Unsupported.because(UNAUDITED_LOADS.words)));
+        }
+        let wire = copy.connect()?;
+        wire.limit(Some(FOR_ALL_OF_THEM))?;
+        let made = Arc::new(Auditing::new(wire, self.own.tracer)?);
+        *auditing = Some(Arc::clone(&made));
+        Ok(made)
+    }
+}
+
+/// From here on the look-ups of a node's workers count.
+fn watch(copy: &Copy, node: NodeId) -> Result<(), TargetError> {
+    let mut watches = copy.beside.watches.lock().unwrap_or_else(PoisonError::into_inner);
+    let watch = match watches.entry(node) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(new) => {
+            let wire = copy.connect()?;
+            wire.limit(Some(AT_ONCE))?;
+            new.insert(Watch::new(wire, node, copy.home.node))
+        }
+    };
+    watch.begin();
+    Ok(())
+}
+
+/// Where a session was answered, and whether its statements were written down.
+pub struct Witness {
+    /// The CPUs that are to answer, if it can be told whether they do.
+    cpus: Option<CpuSet>,
+    /// Where it works, and where the log writers do, if that is asked for.
+    post: Option<Post>,
+    audited: Option<Audited>,
+}
+
+impl dialect::Witness<Wire> for Witness {
+    fn called(&mut self) {
+        if let Some(audited) = &mut self.audited {
+            audited.called();
+        }
+    }
+
+    fn counted(&mut self, wire: &mut Wire, counted: &mut Counted) {
+        let proved = &mut counted.proved;
+        // First of all: what we ask besides is not to be written down.
+        if let Some(audited) = &mut self.audited {
+            proved.insert(Metric::AuditedAsAsked, audited.counted());
+        }
+        // It is asked over the same connection.
+        if let Some(cpus) = &self.cpus
+            && let Ok(sql) = wire.script("worker_cpu")
+        {
+            let cpu = wire.value(sql).ok().flatten().and_then(|cpu| cpu.parse().ok());
+            let is_there = cpu.is_some_and(|cpu| cpus.contains(CpuId(cpu)));
+            proved.insert(Metric::AnsweredInPlace, [u64::from(is_there), 1]);
+        }
+        if let Some(post) = &self.post {
+            let found = writers::cpus(wire).unwrap_or_default();
+            proved.insert(Metric::LogWriterInPlace, post.proved(&found));
+        }
+    }
+}
