@@ -30,6 +30,8 @@ pub enum Type {
 }
 
 const UNSIGNED: u64 = 0x20;
+/// The most characters of a column of a fixed width.
+const MOST_PADDED: usize = 255;
 /// The character set of what is no text.
 const BINARY: u64 = 63;
 
@@ -55,7 +57,9 @@ impl Type {
             7 | 10 | 12 => Self::DateTime,
             0 | 246 => Self::Digits,
             254 if character_set == BINARY && length == 16 => Self::Identifier,
-            254 if character_set == u64::from(UTF8MB4_BIN) => Self::Padded(length as usize / 4),
+            254 if character_set == u64::from(UTF8MB4_BIN) => {
+                Self::Padded((length as usize / 4).min(MOST_PADDED))
+            }
             15 | 249..=254 => Self::Text,
             other => {
                 let name = String::from_utf8_lossy(name);
@@ -202,8 +206,11 @@ pub fn arguments(sql: &str, dataset: Option<&dyn Dataset>) -> Vec<Argument> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use hopcost_data::datasets::DATASETS;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn arguments_are_what_they_are_compared_with() {
@@ -243,5 +250,19 @@ mod tests {
         let of = |value| hopcost_core::Answer::of(Row::new().integer(value));
         assert_eq!(hopcost_core::Answer::of(row(true)), of(-2));
         assert_eq!(hopcost_core::Answer::of(row(false)), of(65_534));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_value_or_refused(kind in any::<u8>(), bytes in vec(any::<u8>(), 0..24)) {
+            let described = |set: u8| {
+                let end = [0, 0, 12, set, 0, bytes.len() as u8, 0, 0, 0, kind, 0, 0];
+                [&[0; 4][..], &end].concat()
+            };
+            for kind in [46, 63].into_iter().filter_map(|set| Type::of(&described(set)).ok()) {
+                let _ = kind.add_to(Row::new(), &mut Reader(&bytes));
+            }
+            let _ = Type::of(&bytes);
+        }
     }
 }

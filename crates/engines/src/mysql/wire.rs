@@ -417,6 +417,10 @@ fn text_row(body: &[u8]) -> Vec<Option<String>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::server::dialect::{Asked, Call as _};
+    use super::super::super::server::foreign;
+    use super::super::super::server::wire::Wire as _;
+    use super::super::calls::Call;
     use super::*;
 
     #[test]
@@ -449,5 +453,77 @@ mod tests {
     fn a_row_is_its_values_and_null_is_none() {
         let row = text_row(b"\x02ab\xfb\x00");
         assert_eq!(row, [Some("ab".to_owned()), None, Some(String::new())]);
+    }
+
+    fn message(number: u8, body: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        packet::put(&mut out, number, |out| out.extend_from_slice(body));
+        out
+    }
+
+    /// Lets in, answers a question, compiles a statement, and answers a call of it.
+    fn conversation() -> Vec<u8> {
+        let greeting = [
+            &b"\x0a10.11.14-MariaDB\0"[..],
+            &[7, 0, 0, 0],
+            b"12345678\0",
+            &[0xff, 0xf7, 46, 2, 0, 0xff, 0x81, 21],
+            &[0; 10],
+            b"abcdefghijkl\0",
+            b"mysql_native_password\0",
+        ];
+        let column = [&b"\x03def\x00\x00\x00\x02id\x02id\x0c"[..], &[46, 0, 80, 0, 0, 0]].concat();
+        let padded = [&column[..], &[254, 0, 0, 0, 0, 0]].concat();
+        let number = [&column[..], &[8, 0, 0, 0, 0, 0]].concat();
+        let ended = [END, 0, 0, 2, 0, 0, 0];
+        [
+            message(0, &greeting.concat()),
+            message(2, &[OK, 0, 0, 2, 0, 0, 0]),
+            message(1, &[1]),
+            message(2, &padded),
+            message(3, b"\x02ab"),
+            message(4, &ended),
+            message(1, &[OK, 1, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0]),
+            message(2, &number),
+            message(3, &padded),
+            message(4, &number),
+            message(1, &[2]),
+            message(2, &padded),
+            message(3, &number),
+            message(4, b"\x00\x00\x02ab\x07\x00\x00\x00\x00\x00\x00\x00"),
+            message(5, &ended),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn whatever_a_server_answers_is_an_answer_or_an_error() {
+        let statement = hopcost_core::Statement {
+            name: "one",
+            sql: "SELECT a, b FROM t WHERE id = ?",
+            arguments: 1,
+            recompile: false,
+            script: None,
+        };
+        let variant = hopcost_core::VariantSettings::default();
+        let asked = Asked {
+            statements: &[],
+            dataset: None,
+            variant: &variant,
+            at: hopcost_core::SessionPlacement::default(),
+            filler: None,
+        };
+        foreign::withstands::<Wire>("socket", &conversation(), |wire| {
+            let _ = wire.query("SELECT 1");
+            if let Ok(mut call) = Call::of(wire, &statement, &asked) {
+                let _ = call.begin(wire, &[7; 4], None).and_then(|()| call.go_on(wire, None));
+            }
+            let _ = wire.load("LOAD DATA");
+        });
+    }
+
+    #[test]
+    fn who_lets_nobody_in_is_given_up_in_the_time_that_was_said() {
+        foreign::gives_up::<Wire>("socket", b"\x01\0\0\x02\x01");
     }
 }

@@ -76,7 +76,10 @@ impl Type {
         let Some(bytes) = value else { return Ok(row.null()) };
         Ok(match self {
             Self::Integer(_) => row.integer(integer(bytes)?),
-            Self::Timestamp => row.integer(integer(bytes)? + US_TO_2000),
+            Self::Timestamp => {
+                let us = integer(bytes)?.checked_add(US_TO_2000);
+                row.integer(us.ok_or("a point in time beyond all calendars")?)
+            }
             Self::Numeric => row.integer(numeric(bytes)?),
             Self::Uuid => {
                 let bytes = bytes.try_into().map_err(|_| "an identifier of an odd length")?;
@@ -119,7 +122,7 @@ fn numeric(bytes: &[u8]) -> Result<i64, Malformed> {
         return Err(no_whole_number().into());
     }
     let mut value: i64 = 0;
-    for at in 0..digits.max(weight + 1) {
+    for at in 0..digits.max(weight.saturating_add(1)) {
         let digit = if at < digits { int2(bytes, 8 + 2 * at as usize) } else { 0 };
         if at > weight {
             if digit != 0 {
@@ -135,6 +138,9 @@ fn numeric(bytes: &[u8]) -> Result<i64, Malformed> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn words(words: &[i16]) -> Vec<u8> {
@@ -169,5 +175,14 @@ mod tests {
         let mut eight = [0; 8];
         Type::Timestamp.put(US_TO_2000 + 5, &mut eight).unwrap();
         assert_eq!(integer(&eight), Ok(5));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_value_or_refused(oid in 0..3000_u32, bytes in vec(any::<u8>(), 0..24)) {
+            for kind in [oid, 20, 21, 23, 25, 1114, 1700, 2950].into_iter().filter_map(Type::of) {
+                let _ = kind.add_to(Row::new(), Some(&bytes));
+            }
+        }
     }
 }

@@ -169,7 +169,14 @@ impl Wire {
         let [mut arguments, mut columns] = [Vec::new(), Vec::new()];
         self.until_ready(|tag, body| {
             match tag {
-                b't' => arguments = body[2..].chunks_exact(4).map(|oid| oid_at(oid, 0)).collect(),
+                b't' => {
+                    arguments = body
+                        .get(2..)
+                        .unwrap_or_default()
+                        .chunks_exact(4)
+                        .map(|oid| oid_at(oid, 0))
+                        .collect();
+                }
                 b'T' => columns = column_types(body),
                 _ => {}
             }
@@ -430,6 +437,10 @@ pub fn column_names(body: &[u8]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::server::dialect::Call as _;
+    use super::super::super::server::foreign;
+    use super::super::super::server::wire::Wire as _;
+    use super::super::calls::{Call, Prepared};
     use super::*;
 
     #[test]
@@ -453,5 +464,57 @@ mod tests {
         assert!(error.is_fatal);
         let words = "sorry, too many clients already (SQLSTATE 53300); try later";
         assert_eq!(error.to_string(), words);
+    }
+
+    fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+        [&[tag][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
+    }
+
+    /// Lets in, answers a question, compiles a statement, and answers a call of it.
+    fn conversation() -> Vec<u8> {
+        let row = [&[0, 1, 0, 0, 0, 4][..], &7_i32.to_be_bytes()].concat();
+        let described = [&[0, 1][..], b"id\0", &[0; 6], &23_u32.to_be_bytes(), &[0; 8]].concat();
+        [
+            message(b'R', &[0; 4]),
+            message(b'S', b"server_version\x0015.18\0"),
+            message(b'K', &[0, 0, 0, 9, 0, 0, 0, 1]),
+            message(b'Z', b"I"),
+            message(b'T', &described),
+            message(b'D', &row),
+            message(b'C', b"SELECT 1\0"),
+            message(b'Z', b"I"),
+            message(b'1', b""),
+            message(b't', &[0, 1, 0, 0, 0, 20]),
+            message(b'T', &described),
+            message(b'Z', b"I"),
+            message(b'2', b""),
+            message(b'D', &row),
+            message(b'E', b"SERROR\0VERROR\0C22012\0Mdivision by zero\0\0"),
+            message(b'Z', b"I"),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn whatever_a_server_answers_is_an_answer_or_an_error() {
+        let statement = hopcost_core::Statement {
+            name: "one",
+            sql: "SELECT id FROM t WHERE id = ?",
+            arguments: 1,
+            recompile: false,
+            script: None,
+        };
+        foreign::withstands::<Wire>(".s.PGSQL.1", &conversation(), |wire| {
+            let _ = wire.query("SELECT 1");
+            if let Ok(prepared) = Prepared::of(wire, 0, &statement, None) {
+                let mut call = Call::Statement(prepared);
+                let _ = call.begin(wire, &[7; 4], None).and_then(|()| call.go_on(wire, None));
+            }
+        });
+    }
+
+    #[test]
+    fn who_lets_nobody_in_is_given_up_in_the_time_that_was_said() {
+        foreign::gives_up::<Wire>(".s.PGSQL.1", b"S\0\0\0\x08a\0b\0");
     }
 }

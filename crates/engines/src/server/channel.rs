@@ -25,6 +25,9 @@ pub struct Channel<F> {
 /// What is longer is sent by itself: a socket that is empty takes this much at once.
 const MOST_TAKEN_ALONG: usize = 4 << 10;
 
+/// The most that lies here of a message, as long as we are to be let in.
+const MOST_TO_ENTER: usize = 1 << 20;
+
 /// Leaves short messages to who sends for many, where there is one. Are they still to be sent?
 pub fn is_left(messages: &[u8], out: Option<&mut Vec<u8>>) -> bool {
     match out.filter(|_| messages.len() <= MOST_TAKEN_ALONG) {
@@ -63,7 +66,7 @@ impl<F: Framing> Channel<F> {
 
     /// Is it TLS? Then nobody else can send and receive for it.
     pub fn is_encrypted(&self) -> bool {
-        matches!(self.stream, Stream::Encrypted(_))
+        self.stream.is_encrypted()
     }
 
     /// The socket, for whoever waits for several.
@@ -121,6 +124,10 @@ impl<F: Framing> Channel<F> {
 
     /// Receives more, waited for if need be.
     pub fn more(&mut self) -> io::Result<()> {
+        if self.stream.is_entering() && self.input.waiting() > MOST_TO_ENTER {
+            let words = "what answers says far more than a server does before it lets anybody in";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, words));
+        }
         match self.input.receive(|room| self.stream.read(room)) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(_) => Ok(()),

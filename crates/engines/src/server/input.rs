@@ -67,6 +67,11 @@ impl<F: Framing> Input<F> {
         Some(Message { tag, body })
     }
 
+    /// Bytes that have come and are not taken.
+    pub fn waiting(&self) -> usize {
+        self.to - self.from
+    }
+
     /// What a message holds.
     #[inline]
     pub fn body(&self, message: &Message) -> &[u8] {

@@ -12,6 +12,8 @@ pub mod dialect;
 pub mod errand;
 pub mod ffi;
 pub mod filling;
+#[cfg(test)]
+pub mod foreign;
 pub mod ground;
 pub mod input;
 pub mod lines;

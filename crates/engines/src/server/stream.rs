@@ -1,21 +1,29 @@
 //! The way to a server and back: a Unix socket, TCP, or TLS over it.
 
+use std::cell::Cell;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use hopcost_sys::{liveness, readiness};
+use hopcost_sys::{clock, liveness, readiness};
 
 use super::address::{Address, Place};
 use super::refused::NotConnected;
 use super::tls::{self, Encrypted};
 
+/// The way to a server and back.
+pub struct Stream {
+    way: Way,
+    /// Until when we have to be let in, as long as we are not.
+    until: Cell<Option<Instant>>,
+}
+
 /// A connection's socket, which whoever hangs up knows, too.
-pub enum Stream {
+enum Way {
     Unix(Arc<UnixStream>),
     Tcp(Arc<TcpStream>),
     Encrypted(Box<Encrypted>),
@@ -24,6 +32,8 @@ pub enum Stream {
 /// What lies below an encrypted connection.
 pub struct Socket {
     tcp: Arc<TcpStream>,
+    /// Until when both ends have to agree on how they encrypt.
+    until: Option<Instant>,
     /// As long as both ends agree on how they encrypt, where the protocol packs that.
     envelope: Option<Packed>,
 }
@@ -69,28 +79,30 @@ impl Line {
 }
 
 impl Stream {
-    /// Goes there, in the clear; `socket_of` says which file the Unix socket is.
+    /// Goes there, in the clear; `socket_of` says which file the Unix socket is. All that is waited for from here on,
+    /// until somebody sets a limit, takes no longer together than the address allows.
     pub fn open(
         address: &Address,
         socket_of: impl FnOnce(&Path) -> PathBuf,
     ) -> Result<Self, NotConnected> {
         let said = |error: io::Error| words(&error);
-        let stream = match &address.place {
+        let until = clock::now() + address.patience;
+        let way = match &address.place {
             Place::Unix(named) => {
                 let path = socket_of(named);
                 let socket = UnixStream::connect(&path);
                 let socket = socket.map_err(|error| format!("{}: {error}", path.display()))?;
-                Self::Unix(Arc::new(socket))
+                Way::Unix(Arc::new(socket))
             }
             Place::Host(host) => {
-                let socket = reached(host, address).map_err(said)?;
+                let socket = reached(host, address.port, until).map_err(said)?;
                 socket.set_nodelay(true).map_err(said)?;
                 liveness::notice_death(socket.as_fd(), SILENCE).map_err(said)?;
-                Self::Tcp(Arc::new(socket))
+                Way::Tcp(Arc::new(socket))
             }
         };
-        stream.limit(Some(address.patience)).map_err(said)?;
-        Ok(stream)
+        way.limit(Some(address.patience)).map_err(said)?;
+        Ok(Self { way, until: Cell::new(Some(until)) })
     }
 
     /// The same way, encrypted from here on: both ends have said that they will.
@@ -104,54 +116,61 @@ impl Stream {
         address: &Address,
         envelope: Option<Envelope>,
     ) -> Result<Self, NotConnected> {
-        let (Self::Tcp(socket), Place::Host(host)) = (self, &address.place) else {
+        let (Way::Tcp(socket), Place::Host(host)) = (&self.way, &address.place) else {
             return Err("only what goes over the network is encrypted".into());
         };
         let envelope = envelope.map(|envelope| Packed { envelope, left: 0 });
-        let socket = Socket { tcp: Arc::clone(socket), envelope };
+        let socket = Socket { tcp: Arc::clone(socket), until: self.until.get(), envelope };
         let mut encrypted =
             tls::over(socket, host, address).map_err(|error| format!("TLS: {error}"))?;
-        encrypted.sock.envelope = None;
-        Ok(Self::Encrypted(Box::new(encrypted)))
+        (encrypted.sock.envelope, encrypted.sock.until) = (None, None);
+        Ok(Self { way: Way::Encrypted(Box::new(encrypted)), until: self.until.clone() })
     }
 
     /// From here on nobody waits longer than this for the other end, or as long as it takes.
     pub fn limit(&self, most: Option<Duration>) -> io::Result<()> {
-        match self {
-            Self::Unix(socket) => {
-                socket.set_read_timeout(most).and_then(|()| socket.set_write_timeout(most))
-            }
-            Self::Tcp(socket) => limit(socket, most),
-            Self::Encrypted(stream) => limit(&stream.sock.tcp, most),
-        }
+        self.until.set(None);
+        self.way.limit(most)
+    }
+
+    /// Are we still to be let in?
+    pub fn is_entering(&self) -> bool {
+        self.until.get().is_some()
+    }
+
+    pub fn is_encrypted(&self) -> bool {
+        matches!(self.way, Way::Encrypted(_))
     }
 
     /// What whoever hangs up has to know.
     pub fn line(&self) -> Line {
-        match self {
-            Self::Unix(socket) => Line::Unix(Arc::downgrade(socket)),
-            Self::Tcp(socket) => Line::Tcp(Arc::downgrade(socket)),
-            Self::Encrypted(stream) => Line::Tcp(Arc::downgrade(&stream.sock.tcp)),
+        match &self.way {
+            Way::Unix(socket) => Line::Unix(Arc::downgrade(socket)),
+            Way::Tcp(socket) => Line::Tcp(Arc::downgrade(socket)),
+            Way::Encrypted(stream) => Line::Tcp(Arc::downgrade(&stream.sock.tcp)),
         }
     }
 
     pub fn socket(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Unix(socket) => socket.as_fd(),
-            Self::Tcp(socket) => socket.as_fd(),
-            Self::Encrypted(stream) => stream.sock.tcp.as_fd(),
+        match &self.way {
+            Way::Unix(socket) => socket.as_fd(),
+            Way::Tcp(socket) => socket.as_fd(),
+            Way::Encrypted(stream) => stream.sock.tcp.as_fd(),
         }
     }
 
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Encrypted(stream) => stream.read(buffer),
-            plain => readiness::receive(plain.socket(), buffer),
+        if let Some(until) = self.until.get() {
+            self.way.limit(Some(left(until)?))?;
+        }
+        match &mut self.way {
+            Way::Encrypted(stream) => stream.read(buffer),
+            _ => readiness::receive(self.socket(), buffer),
         }
     }
 
     pub fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        if let Self::Encrypted(stream) = self {
+        if let Way::Encrypted(stream) = &mut self.way {
             return stream.write_all(bytes).and_then(|()| stream.flush());
         }
         while !bytes.is_empty() {
@@ -165,6 +184,24 @@ impl Stream {
     }
 }
 
+impl Way {
+    fn limit(&self, most: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Unix(socket) => {
+                socket.set_read_timeout(most).and_then(|()| socket.set_write_timeout(most))
+            }
+            Self::Tcp(socket) => limit(socket, most),
+            Self::Encrypted(stream) => limit(&stream.sock.tcp, most),
+        }
+    }
+}
+
+/// What is left of the time until then; an error once it is over.
+fn left(until: Instant) -> io::Result<Duration> {
+    let left = until.saturating_duration_since(clock::now());
+    if left.is_zero() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(left) }
+}
+
 impl Socket {
     /// Does the protocol pack what is said?
     pub fn is_packed(&self) -> bool {
@@ -175,6 +212,9 @@ impl Socket {
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut tcp = &*self.tcp;
+        if let Some(until) = self.until {
+            limit(tcp, Some(left(until)?))?;
+        }
         let Some(Packed { envelope, left }) = &mut self.envelope else { return tcp.read(buffer) };
         while *left == 0 {
             let mut head = [0; ENVELOPE_HEAD];
@@ -207,10 +247,10 @@ fn limit(socket: &TcpStream, most: Option<Duration>) -> io::Result<()> {
 }
 
 /// The first address of a host that answers.
-fn reached(host: &str, address: &Address) -> io::Result<TcpStream> {
+fn reached(host: &str, port: u16, until: Instant) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    for place in (host, address.port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&place, address.patience) {
+    for place in (host, port).to_socket_addrs()? {
+        match left(until).and_then(|left| TcpStream::connect_timeout(&place, left)) {
             Ok(socket) => return Ok(socket),
             Err(error) => last = error,
         }

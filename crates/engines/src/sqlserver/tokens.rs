@@ -29,6 +29,8 @@ pub mod token {
     pub const DONE_IN_PROCEDURE: u8 = 0xff;
 }
 
+/// Of what is not there nothing is made up.
+const CUT_OFF: &str = "the server's answer ends within a row";
 /// A column that no rows follow is described by this number of columns.
 const NO_COLUMNS: u16 = u16::MAX;
 /// A number of rows is told.
@@ -108,6 +110,9 @@ impl Told {
             token::ROW => self.row(reader, &[], take)?,
             token::ROW_WITH_MISSING => {
                 let missing = reader.bytes(self.columns.len().div_ceil(8));
+                if missing.len() < self.columns.len().div_ceil(8) {
+                    return Err(CUT_OFF.into());
+                }
                 self.row(reader, missing, take)?;
             }
             token::COLUMNS => {
@@ -177,6 +182,9 @@ impl Told {
         take(Piece::Row)?;
         for (n, kind) in self.columns.iter().enumerate() {
             let is_missing = missing.get(n / 8).is_some_and(|byte| byte >> (n % 8) & 1 == 1);
+            if !is_missing && reader.0.is_empty() {
+                return Err(CUT_OFF.into());
+            }
             let value = if is_missing { Value::Null } else { kind.value(reader)? };
             take(Piece::Value(value))?;
         }

@@ -63,7 +63,7 @@ impl Type {
         let (mut length, mut scale) = (0, 0);
         match code {
             // A fixed length each, and date, which has one, too.
-            0x1f | 0x28 | 0x30 | 0x32 | 0x34 | 0x38 | 0x3a..=0x3e | 0x7a | 0x7f => {}
+            0x28 | 0x30 | 0x32 | 0x34 | 0x38 | 0x3a..=0x3e | 0x7a | 0x7f => {}
             0x24 | 0x26 | 0x68 | 0x6d | 0x6e | 0x6f => length = reader.integer(1) as u16,
             0x29..=0x2b => scale = reader.integer(1) as u8,
             0x6a | 0x6c => {
@@ -94,7 +94,6 @@ impl Type {
     #[inline]
     pub fn value<'a>(self, reader: &mut Reader<'a>) -> Result<Value<'a>, Malformed> {
         let fixed = match self.code {
-            0x1f => return Ok(Value::Null),
             0x30 | 0x32 => Some(1),
             0x34 => Some(2),
             0x38 | 0x3a | 0x3b | 0x7a => Some(4),
@@ -133,7 +132,9 @@ impl Type {
         Ok(match (self.code, bytes.len()) {
             // One byte has no sign.
             (0x26 | 0x30 | 0x32 | 0x68, 1) => Value::Integer(bytes[0].into()),
-            (0x26 | 0x34 | 0x38 | 0x7f, length) => Value::Integer(signed(&mut reader, length)),
+            (0x26 | 0x34 | 0x38 | 0x7f, length @ (2 | 4 | 8)) => {
+                Value::Integer(signed(&mut reader, length))
+            }
             (0x6d | 0x3b, 4) => Value::Float(f32::from_bits(reader.integer(4) as u32).into()),
             (0x6d | 0x3e, 8) => Value::Float(f64::from_bits(reader.integer(8))),
             (0x6e | 0x7a, 4) => Value::Decimal(signed(&mut reader, 4).into(), 4),
@@ -144,24 +145,25 @@ impl Type {
             }
             (0x6f | 0x3a, 4) => {
                 let days = reader.integer(2).cast_signed() - DAYS_FROM_1900;
-                Value::Moment(days * US_PER_DAY + reader.integer(2).cast_signed() * 60_000_000)
+                moment(days, reader.integer(2).cast_signed() * 60_000_000)?
             }
             (0x6f | 0x3d, 8) => {
                 let days = signed(&mut reader, 4) - DAYS_FROM_1900;
                 let ticks = signed(&mut reader, 4);
-                Value::Moment(days * US_PER_DAY + ticks * 1_000_000 / TICKS_PER_SECOND)
+                moment(days, ticks * 1_000_000 / TICKS_PER_SECOND)?
             }
             (0x6a | 0x6c, length @ 2..=17) => {
                 let sign = if reader.integer(1) == 0 { -1 } else { 1 };
                 let mut sixteen = [0; 16];
                 sixteen[..length - 1].copy_from_slice(reader.bytes(length - 1));
-                Value::Decimal(sign * i128::from_le_bytes(sixteen), self.scale)
+                let digits = i128::from_le_bytes(sixteen).checked_mul(sign);
+                Value::Decimal(digits.ok_or("a decimal number beyond 38 digits")?, self.scale)
             }
             (0x24, 16) => Value::Identifier(identifier(bytes)),
-            (0x28, 3) => Value::Moment(days(&mut reader) * US_PER_DAY),
+            (0x28, 3) => moment(days(&mut reader), 0)?,
             (0x2a | 0x2b, _) => {
                 let units = reader.integer(time_bytes(self.scale)).cast_signed();
-                Value::Moment(days(&mut reader) * US_PER_DAY + in_us(units, self.scale))
+                moment(days(&mut reader), in_us(units, self.scale))?
             }
             (code, length) => {
                 return Err(format!(
@@ -171,6 +173,12 @@ impl Type {
             }
         })
     }
+}
+
+/// So many days and microseconds after 1970.
+fn moment<'a>(days: i64, us: i64) -> Result<Value<'a>, Malformed> {
+    let us = days.checked_mul(US_PER_DAY).and_then(|days| days.checked_add(us));
+    Ok(Value::Moment(us.ok_or("a point in time beyond all calendars")?))
 }
 
 /// Days since 1970.
@@ -279,8 +287,8 @@ impl Value<'_> {
 }
 
 fn whole(digits: i128, scale: u8) -> Result<i64, Malformed> {
-    let unit = 10_i128.pow(scale.into());
-    let number = (digits % unit == 0).then(|| i64::try_from(digits / unit).ok()).flatten();
+    let unit = 10_i128.checked_pow(scale.into()).filter(|unit| digits % unit == 0);
+    let number = unit.and_then(|unit| i64::try_from(digits / unit).ok());
     number.ok_or_else(|| format!("{digits}·10⁻{scale} is not whole, or beyond 64 bits").into())
 }
 
@@ -374,6 +382,9 @@ impl Argument {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     /// A description and a value, as they come.
@@ -445,5 +456,18 @@ mod tests {
     fn sums_are_whole_numbers() {
         assert_eq!([whole(-12, 0), whole(70_000, 3)], [Ok(-12), Ok(70)]);
         assert!(whole(75, 1).is_err() && whole(i128::MAX, 0).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_value_or_refused(code in any::<u8>(), bytes in vec(any::<u8>(), 0..48)) {
+            let bytes = [&[code][..], &bytes].concat();
+            let mut reader = Reader(&bytes);
+            if let Ok(kind) = Type::read(&mut reader)
+                && let Ok(value) = kind.value(&mut reader)
+            {
+                let _ = (value.add_to(Row::new()), value.words());
+            }
+        }
     }
 }
