@@ -216,7 +216,7 @@ impl Dialect for MySqlDialect {
         wire: &mut Wire,
         asked: &dialect::Asked<'_>,
     ) -> Result<Vec<Call>, TargetError> {
-        asked.statements.iter().map(|statement| Call::of(wire, statement, asked)).collect()
+        asked.statements.iter().map(|statement| calls::of(wire, statement, asked)).collect()
     }
 
     /// Prepared, as the calls are: what stands in the text may be carried out in another way than an argument.

@@ -1,6 +1,7 @@
 //! Packets of MySQL's protocol, written and taken apart.
 
 use super::super::server::input::Framing;
+pub use super::super::server::reader::Reader;
 
 /// Three bytes of length, and the packet's number in its exchange.
 pub struct Packets;
@@ -26,28 +27,7 @@ pub fn put(out: &mut Vec<u8>, number: u8, fill: impl FnOnce(&mut Vec<u8>)) {
     out[start..start + 3].copy_from_slice(&length.to_le_bytes()[..3]);
 }
 
-/// A packet being taken apart. Beyond its end there are zeros and empty texts, which no server sends.
-#[derive(Clone, Copy, Debug)]
-pub struct Reader<'a>(pub &'a [u8]);
-
 impl<'a> Reader<'a> {
-    /// The next bytes.
-    #[inline]
-    pub fn bytes(&mut self, count: usize) -> &'a [u8] {
-        let (head, tail) = self.0.split_at(count.min(self.0.len()));
-        self.0 = tail;
-        head
-    }
-
-    /// A whole number of so many bytes.
-    #[inline]
-    pub fn integer(&mut self, bytes: usize) -> u64 {
-        let mut eight = [0; 8];
-        let taken = self.bytes(bytes);
-        eight[..taken.len()].copy_from_slice(taken);
-        u64::from_le_bytes(eight)
-    }
-
     /// A whole number whose first byte says how long it is; none stands for NULL.
     #[inline]
     pub fn length(&mut self) -> Option<usize> {

@@ -5,8 +5,8 @@
 
 use hopcost_core::{Column, Dataset, Kind, Row, hyphenated};
 
-use super::super::server::compared_with;
-use super::super::server::malformed::Malformed;
+use super::super::server::wrong::Wrong;
+use super::super::server::{call, compared_with};
 use super::calendar::DateTime;
 use super::packet::Reader;
 use super::wire::UTF8MB4_BIN;
@@ -37,7 +37,7 @@ const BINARY: u64 = 63;
 
 impl Type {
     /// That of a column, from the packet that describes it.
-    pub fn of(description: &[u8]) -> Result<Self, Malformed> {
+    pub fn of(description: &[u8]) -> Result<Self, Wrong> {
         let mut reader = Reader(description);
         // Its catalogue, schema, table and name, each as called and as it is; then how long the rest is.
         let mut name = &b""[..];
@@ -70,7 +70,7 @@ impl Type {
 
     /// A row with one value more, taken from where the reader stands.
     #[inline]
-    pub fn add_to(self, row: Row, reader: &mut Reader<'_>) -> Result<Row, Malformed> {
+    pub fn add_to(self, row: Row, reader: &mut Reader<'_>) -> Result<Row, Wrong> {
         let text = |bytes| std::str::from_utf8(bytes).map_err(|_| "a text is no UTF-8");
         Ok(match self {
             Self::Integer { bytes, is_signed } => {
@@ -114,7 +114,7 @@ fn date_time(reader: &mut Reader<'_>) -> DateTime {
 }
 
 /// A whole number, even where the server gives it decimals.
-fn digits(text: &str) -> Result<i64, Malformed> {
+fn digits(text: &str) -> Result<i64, Wrong> {
     let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
     let number = whole.parse().ok().filter(|_| rest.bytes().all(|digit| digit == b'0'));
     number.ok_or_else(|| format!("'{text}' is not whole, or beyond 64 bits").into())
@@ -157,9 +157,21 @@ impl Argument {
         }
     }
 
-    /// Writes one to its place, which has the right length.
+    /// In SQL's words.
+    pub fn literal(self, value: i64) -> String {
+        match self {
+            Self::Integer => value.to_string(),
+            Self::Small(n) => small(value)[n].to_string(),
+            Self::DateTime => format!("'{}'", DateTime::from_us(value).words()),
+            Self::Identifier => format!("x'{:032x}'", uuid(value)),
+            Self::Digits => format!("'{value}'"),
+        }
+    }
+}
+
+impl call::Argument for Argument {
     #[inline]
-    pub fn put(self, value: i64, place: &mut [u8]) {
+    fn put(self, value: i64, place: &mut [u8]) -> Result<(), Wrong> {
         match self {
             Self::Integer => place.copy_from_slice(&value.to_le_bytes()),
             Self::Small(n) => place.copy_from_slice(&small(value)[n].to_le_bytes()),
@@ -180,17 +192,7 @@ impl Argument {
                 place[1..].copy_from_slice(&digits.format(value).as_bytes()[..DIGITS]);
             }
         }
-    }
-
-    /// In SQL's words.
-    pub fn literal(self, value: i64) -> String {
-        match self {
-            Self::Integer => value.to_string(),
-            Self::Small(n) => small(value)[n].to_string(),
-            Self::DateTime => format!("'{}'", DateTime::from_us(value).words()),
-            Self::Identifier => format!("x'{:032x}'", uuid(value)),
-            Self::Digits => format!("'{value}'"),
-        }
+        Ok(())
     }
 }
 
@@ -236,7 +238,7 @@ mod tests {
     fn a_point_in_time_is_read_as_it_is_written() {
         let us = 1_700_000_000_123_400;
         let mut place = [0; 12];
-        Argument::DateTime.put(us, &mut place);
+        call::Argument::put(Argument::DateTime, us, &mut place).unwrap();
         assert_eq!(date_time(&mut Reader(&place)).to_us(), us);
         assert_eq!(Argument::DateTime.literal(us), "'2023-11-14 22:13:20.123400'");
     }

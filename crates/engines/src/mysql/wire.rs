@@ -14,9 +14,9 @@ use hopcost_core::Rows;
 
 use super::super::server::address::{Address, Place, Tls};
 use super::super::server::channel::Channel;
-use super::super::server::malformed::Malformed;
 use super::super::server::stream::Stream;
 use super::super::server::wire::{self, ServerError, WireError};
+use super::super::server::wrong::Wrong;
 use super::packet::{self, Packets, Reader};
 use super::password::{self, Proof};
 
@@ -76,7 +76,7 @@ const ERROR: u8 = 0xff;
 
 /// A statement that the server has compiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Prepared {
+pub struct Compiled {
     /// Its number.
     pub number: u32,
     /// How many arguments it takes.
@@ -195,7 +195,7 @@ impl Wire {
     }
 
     /// Has a statement compiled.
-    pub fn prepare(&mut self, sql: &str) -> Result<Prepared, WireError> {
+    pub fn prepare(&mut self, sql: &str) -> Result<Compiled, WireError> {
         self.begin(command::PREPARE, sql)?;
         let first = self.packet()?;
         if first.first() == Some(&ERROR) {
@@ -207,7 +207,7 @@ impl Wire {
         for _ in 0..columns + arguments {
             self.packet()?;
         }
-        Ok(Prepared { number, arguments })
+        Ok(Compiled { number, arguments })
     }
 
     /// Begins to hand rows over: the number that the first packet of them bears.
@@ -246,7 +246,7 @@ impl Wire {
     #[inline]
     pub fn until_done(
         &mut self,
-        mut take: impl FnMut(Piece<'_>) -> Result<(), Malformed>,
+        mut take: impl FnMut(Piece<'_>) -> Result<(), Wrong>,
     ) -> Result<(), WireError> {
         let mut wrong = None;
         loop {
@@ -417,10 +417,9 @@ fn text_row(body: &[u8]) -> Vec<Option<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::server::dialect::{Asked, Call as _};
     use super::super::super::server::foreign;
     use super::super::super::server::wire::Wire as _;
-    use super::super::calls::Call;
+    use super::super::calls;
     use super::*;
 
     #[test]
@@ -498,26 +497,11 @@ mod tests {
 
     #[test]
     fn whatever_a_server_answers_is_an_answer_or_an_error() {
-        let statement = hopcost_core::Statement {
-            name: "one",
-            sql: "SELECT a, b FROM t WHERE id = ?",
-            arguments: 1,
-            recompile: false,
-            script: None,
-        };
         let variant = hopcost_core::VariantSettings::default();
-        let asked = Asked {
-            statements: &[],
-            dataset: None,
-            variant: &variant,
-            at: hopcost_core::SessionPlacement::default(),
-            filler: None,
-        };
         foreign::withstands::<Wire>("socket", &conversation(), |wire| {
             let _ = wire.query("SELECT 1");
-            if let Ok(mut call) = Call::of(wire, &statement, &asked) {
-                let _ = call.begin(wire, &[7; 4], None).and_then(|()| call.go_on(wire, None));
-            }
+            let call = calls::of(wire, &foreign::STATEMENT, &foreign::asked(&variant));
+            foreign::call(wire, call);
             let _ = wire.load("LOAD DATA");
         });
     }

@@ -16,9 +16,10 @@ use hopcost_core::{Answer, CallError, Row, Statement, TargetError};
 use hopcost_pgbench::Script;
 use postgres_protocol::message::frontend;
 
+use super::super::server::call::{Answers, Prepared};
 use super::super::server::dialect;
 use super::super::server::filling::Filler;
-use super::super::server::wire::{Wire as _, WireError};
+use super::super::server::wire::WireError;
 use super::super::server::with_literals;
 use super::schema;
 use super::script::{Client, Compiled};
@@ -55,72 +56,59 @@ impl Ready {
 
 /// A call of one of these.
 pub enum Call {
-    Statement(Prepared),
+    Statement(Prepared<Type, Columns>),
     /// All scripts of a connection are gone through by one client.
     Script(&'static Compiled, Rc<RefCell<Client>>),
 }
 
-/// A statement, ready to be sent.
-pub struct Prepared {
-    name: &'static str,
-    /// The messages, with room for the arguments.
-    messages: Vec<u8>,
-    arguments: Vec<(Type, Range<usize>)>,
-    columns: Vec<Type>,
+/// The columns of an answer; none of a statement that changes rows.
+pub struct Columns(Vec<Type>);
+
+/// A statement, or a load.
+pub fn prepare(
+    wire: &mut Wire,
+    n: usize,
+    statement: &Statement,
+    filler: Option<&Filler>,
+) -> Result<Call, TargetError> {
+    let Statement { name, recompile, .. } = *statement;
+    let refused = |error: &dyn std::fmt::Display| {
+        TargetError::Failed(format!("PostgreSQL does not take the statement '{name}': {error}"))
+    };
+    if let Some(filler) = filler.filter(|filler| filler.is_load()) {
+        let messages = load(filler).map_err(|error| refused(&error))?;
+        return Ok(Call::Statement(Prepared::new(name, messages, Vec::new(), Columns(Vec::new()))));
+    }
+    let sql = numbered(statement.sql);
+    let [arguments, columns] = wire.prepare(&name_of(n), &sql).map_err(|error| refused(&error))?;
+    let types = |oids: &[u32]| -> Result<Vec<Type>, TargetError> {
+        let known = |oid: &u32| {
+            Type::of(*oid).ok_or_else(|| refused(&format!("its type {oid} is not known here")))
+        };
+        oids.iter().map(known).collect()
+    };
+    if arguments.len() != statement.arguments {
+        let (count, wanted) = (arguments.len(), statement.arguments);
+        return Err(refused(&format!("it takes {count} arguments, and not {wanted}")));
+    }
+    let mut messages = BytesMut::new();
+    let compiled = if recompile { String::new() } else { name_of(n) };
+    let packed = |error: std::io::Error| refused(&error);
+    if recompile {
+        frontend::parse("", &sql, arguments.iter().copied(), &mut messages).map_err(packed)?;
+    }
+    let (kinds, columns) = (types(&arguments)?, types(&columns)?);
+    let places = bind(&compiled, &kinds, &mut messages).map_err(|error| refused(&error))?;
+    frontend::execute("", 0, &mut messages).map_err(packed)?;
+    frontend::sync(&mut messages);
+    let arguments = kinds.into_iter().zip(places).enumerate();
+    let arguments = arguments.map(|(n, (kind, place))| (kind, n, place)).collect();
+    Ok(Call::Statement(Prepared::new(name, messages.to_vec(), arguments, Columns(columns))))
 }
 
-impl Prepared {
-    pub fn of(
-        wire: &mut Wire,
-        n: usize,
-        statement: &Statement,
-        filler: Option<&Filler>,
-    ) -> Result<Self, TargetError> {
-        let Statement { name, recompile, .. } = *statement;
-        let refused = |error: &dyn std::fmt::Display| {
-            TargetError::Failed(format!("PostgreSQL does not take the statement '{name}': {error}"))
-        };
-        if let Some(filler) = filler.filter(|filler| filler.is_load()) {
-            let messages = load(filler).map_err(|error| refused(&error))?;
-            return Ok(Self { name, messages, arguments: Vec::new(), columns: Vec::new() });
-        }
-        let sql = numbered(statement.sql);
-        let [arguments, columns] =
-            wire.prepare(&name_of(n), &sql).map_err(|error| refused(&error))?;
-        let types = |oids: &[u32]| -> Result<Vec<Type>, TargetError> {
-            let known = |oid: &u32| {
-                Type::of(*oid).ok_or_else(|| refused(&format!("its type {oid} is not known here")))
-            };
-            oids.iter().map(known).collect()
-        };
-        if arguments.len() != statement.arguments {
-            let (count, wanted) = (arguments.len(), statement.arguments);
-            return Err(refused(&format!("it takes {count} arguments, and not {wanted}")));
-        }
-        let mut messages = BytesMut::new();
-        let compiled = if recompile { String::new() } else { name_of(n) };
-        let packed = |error: std::io::Error| refused(&error);
-        if recompile {
-            frontend::parse("", &sql, arguments.iter().copied(), &mut messages).map_err(packed)?;
-        }
-        let (argument_types, columns) = (types(&arguments)?, types(&columns)?);
-        let places =
-            bind(&compiled, &argument_types, &mut messages).map_err(|error| refused(&error))?;
-        frontend::execute("", 0, &mut messages).map_err(packed)?;
-        frontend::sync(&mut messages);
-        let arguments = argument_types.into_iter().zip(places).collect();
-        Ok(Self { name, messages: messages.to_vec(), arguments, columns })
-    }
-
-    fn with(&mut self, arguments: &[i64]) -> Result<&[u8], String> {
-        for ((kind, place), value) in self.arguments.iter().zip(arguments) {
-            kind.put(*value, &mut self.messages[place.clone()])?;
-        }
-        Ok(&self.messages)
-    }
-
-    fn answer(&self, wire: &mut Wire) -> Result<Answer, WireError> {
-        let types = &self.columns;
+impl Answers<Wire> for Columns {
+    fn answer(&mut self, wire: &mut Wire) -> Result<Answer, WireError> {
+        let Self(types) = self;
         let mut answer = Answer::default();
         wire.until_ready(|tag, body| {
             match tag {
@@ -139,7 +127,7 @@ impl Prepared {
 impl dialect::Call<Wire> for Call {
     fn name(&self) -> &'static str {
         match self {
-            Self::Statement(prepared) => prepared.name,
+            Self::Statement(prepared) => prepared.name(),
             Self::Script(compiled, _) => compiled.script.name(),
         }
     }
@@ -150,21 +138,17 @@ impl dialect::Call<Wire> for Call {
         arguments: &[i64; 4],
         out: Option<&mut Vec<u8>>,
     ) -> Result<(), CallError> {
-        let prepared = match self {
-            Self::Statement(prepared) => prepared,
+        match self {
+            Self::Statement(prepared) => prepared.begin(wire, arguments, out),
+            // A script without a statement has nothing to wait for.
             Self::Script(compiled, client) => {
-                // A script without a statement has nothing to wait for.
                 if client.borrow_mut().begin(wire, compiled, out)?.is_none() {
                     return Ok(());
                 }
                 let words = format!("{}: it asks nothing", compiled.script.name());
-                return Err(CallError::Failed(words));
+                Err(CallError::Failed(words))
             }
-        };
-        let name = prepared.name;
-        let messages = prepared.with(arguments);
-        let messages = messages.map_err(|why| CallError::Failed(format!("{name}: {why}")))?;
-        wire.ask(messages, out).map_err(|error| error.of_call(name))
+        }
     }
 
     fn go_on(
@@ -173,9 +157,7 @@ impl dialect::Call<Wire> for Call {
         out: Option<&mut Vec<u8>>,
     ) -> Result<Option<Answer>, CallError> {
         match self {
-            Self::Statement(prepared) => {
-                prepared.answer(wire).map(Some).map_err(|error| error.of_call(prepared.name))
-            }
+            Self::Statement(prepared) => prepared.go_on(wire, out),
             Self::Script(_, client) => {
                 let ended = client.borrow_mut().answered(wire, out)?;
                 Ok(ended.map(|rows| Answer { rows, digest: 0 }))

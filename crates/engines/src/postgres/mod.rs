@@ -46,7 +46,7 @@ use super::server::wire::{Wire as _, WireError};
 pub use address::read;
 use audit::ServerLog;
 use buffer_view::BufferView;
-use calls::{Call, Prepared, Ready, name_of, numbered};
+use calls::{Call, Ready, name_of, numbered};
 use parallel::{Team, Watch};
 use script::Client;
 use statistics::Teller;
@@ -188,9 +188,7 @@ impl Dialect for PostgresDialect {
         let client = Client::new(asked.at, copy.beside.scale, scripts)?;
         let client = Rc::new(RefCell::new(client));
         let call = |(n, ready): (usize, &Ready)| match ready {
-            Ready::Statement(statement) => {
-                Prepared::of(wire, n, statement, asked.filler).map(Call::Statement)
-            }
+            Ready::Statement(statement) => calls::prepare(wire, n, statement, asked.filler),
             Ready::Script(compiled) => Ok(Call::Script(compiled, Rc::clone(&client))),
         };
         self.ready.iter().enumerate().map(call).collect()

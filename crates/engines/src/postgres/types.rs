@@ -5,7 +5,8 @@
 
 use hopcost_core::{Row, hyphenated};
 
-use super::super::server::malformed::Malformed;
+use super::super::server::call::Argument;
+use super::super::server::wrong::Wrong;
 use super::wire::int2;
 use hopcost_data::datasets::big_table_im::uuid;
 
@@ -52,27 +53,9 @@ impl Type {
         }
     }
 
-    /// Writes an argument to its place, which has the right length.
-    #[inline]
-    pub fn put(self, value: i64, place: &mut [u8]) -> Result<(), Malformed> {
-        if self == Self::Uuid {
-            place.copy_from_slice(&uuid(value).to_be_bytes());
-            return Ok(());
-        }
-        let value = if self == Self::Timestamp { value - US_TO_2000 } else { value };
-        let bytes = value.to_be_bytes();
-        let (cut, kept) = bytes.split_at(8 - place.len());
-        let sign = if kept.first().is_some_and(|byte| byte & 0x80 != 0) { 0xff } else { 0 };
-        if cut.iter().any(|byte| *byte != sign) {
-            return Err(format!("the argument {value} does not fit {} bytes", place.len()).into());
-        }
-        place.copy_from_slice(kept);
-        Ok(())
-    }
-
     /// A row with one value more.
     #[inline]
-    pub fn add_to(self, row: Row, value: Option<&[u8]>) -> Result<Row, Malformed> {
+    pub fn add_to(self, row: Row, value: Option<&[u8]>) -> Result<Row, Wrong> {
         let Some(bytes) = value else { return Ok(row.null()) };
         Ok(match self {
             Self::Integer(_) => row.integer(integer(bytes)?),
@@ -90,6 +73,25 @@ impl Type {
     }
 }
 
+impl Argument for Type {
+    #[inline]
+    fn put(self, value: i64, place: &mut [u8]) -> Result<(), Wrong> {
+        if self == Self::Uuid {
+            place.copy_from_slice(&uuid(value).to_be_bytes());
+            return Ok(());
+        }
+        let value = if self == Self::Timestamp { value - US_TO_2000 } else { value };
+        let bytes = value.to_be_bytes();
+        let (cut, kept) = bytes.split_at(8 - place.len());
+        let sign = if kept.first().is_some_and(|byte| byte & 0x80 != 0) { 0xff } else { 0 };
+        if cut.iter().any(|byte| *byte != sign) {
+            return Err(format!("the argument {value} does not fit {} bytes", place.len()).into());
+        }
+        place.copy_from_slice(kept);
+        Ok(())
+    }
+}
+
 /// An argument in SQL's words.
 pub fn literal(oid: u32, value: i64) -> String {
     match Type::of(oid) {
@@ -101,7 +103,7 @@ pub fn literal(oid: u32, value: i64) -> String {
     }
 }
 
-fn integer(bytes: &[u8]) -> Result<i64, Malformed> {
+fn integer(bytes: &[u8]) -> Result<i64, Wrong> {
     match *bytes {
         [a, b] => Ok(i16::from_be_bytes([a, b]).into()),
         [a, b, c, d] => Ok(i32::from_be_bytes([a, b, c, d]).into()),
@@ -115,7 +117,7 @@ fn integer(bytes: &[u8]) -> Result<i64, Malformed> {
 const NEGATIVE: i16 = 0x4000;
 
 /// Digits of base 10,000, the first of which counts 10,000 to the power of the weight.
-fn numeric(bytes: &[u8]) -> Result<i64, Malformed> {
+fn numeric(bytes: &[u8]) -> Result<i64, Wrong> {
     let (digits, weight, sign) = (int2(bytes, 0), int2(bytes, 2), int2(bytes, 4));
     let no_whole_number = || "a number that is not whole, or beyond 64 bits".to_owned();
     if sign != 0 && sign != NEGATIVE {

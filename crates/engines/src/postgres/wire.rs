@@ -19,10 +19,9 @@ use super::super::server::address::{Address, Place, Secret, Tls};
 use super::super::server::channel::Channel;
 use super::super::server::ffi::Ticket;
 use super::super::server::input::{Framing, Message};
-use super::super::server::malformed::Malformed;
-use super::super::server::refused::NotConnected;
 use super::super::server::stream::{Stream, words};
 use super::super::server::wire::{self, ServerError, WireError};
+use super::super::server::wrong::Wrong;
 
 /// The server's words: `S` severity, `C` code, `M` message, …, each with a zero at its end.
 fn said(body: &[u8]) -> ServerError {
@@ -49,7 +48,7 @@ struct Proofs {
 
 impl Proofs {
     /// What a ticket shows next, after what the server has shown.
-    fn shown(&mut self, place: &Place, by_server: &[u8]) -> Result<Vec<u8>, NotConnected> {
+    fn shown(&mut self, place: &Place, by_server: &[u8]) -> Result<Vec<u8>, Wrong> {
         let Place::Host(host) = place else {
             return Err("the server asks for a ticket, which has no place on a Unix socket".into());
         };
@@ -225,7 +224,7 @@ impl Wire {
     #[inline]
     pub fn until_ready(
         &mut self,
-        mut take: impl FnMut(u8, &[u8]) -> Result<(), Malformed>,
+        mut take: impl FnMut(u8, &[u8]) -> Result<(), Wrong>,
     ) -> Result<(), WireError> {
         let mut error = None;
         loop {
@@ -352,7 +351,7 @@ impl wire::Wire for Wire {
 }
 
 /// Goes there, encrypted where that is wanted and the server has it.
-fn open(address: &Address) -> Result<Stream, NotConnected> {
+fn open(address: &Address) -> Result<Stream, Wrong> {
     let socket = |directory: &Path| directory.join(format!(".s.PGSQL.{}", address.port));
     let mut stream = Stream::open(address, socket)?;
     if address.tls == Tls::Disable || matches!(address.place, Place::Unix(_)) {
@@ -437,10 +436,9 @@ pub fn column_names(body: &[u8]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::server::dialect::Call as _;
     use super::super::super::server::foreign;
     use super::super::super::server::wire::Wire as _;
-    use super::super::calls::{Call, Prepared};
+    use super::super::calls;
     use super::*;
 
     #[test]
@@ -497,19 +495,10 @@ mod tests {
 
     #[test]
     fn whatever_a_server_answers_is_an_answer_or_an_error() {
-        let statement = hopcost_core::Statement {
-            name: "one",
-            sql: "SELECT id FROM t WHERE id = ?",
-            arguments: 1,
-            recompile: false,
-            script: None,
-        };
         foreign::withstands::<Wire>(".s.PGSQL.1", &conversation(), |wire| {
             let _ = wire.query("SELECT 1");
-            if let Ok(prepared) = Prepared::of(wire, 0, &statement, None) {
-                let mut call = Call::Statement(prepared);
-                let _ = call.begin(wire, &[7; 4], None).and_then(|()| call.go_on(wire, None));
-            }
+            let call = calls::prepare(wire, 0, &foreign::STATEMENT, None);
+            foreign::call(wire, call);
         });
     }
 

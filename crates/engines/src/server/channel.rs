@@ -10,8 +10,8 @@ use hopcost_sys::readiness::Poller;
 
 use super::address::Wait;
 use super::input::{Framing, Input, Message};
-use super::refused::NotConnected;
 use super::stream::{Line, Stream};
+use super::wrong::Wrong;
 
 /// The way to a server, and what has come from there and is not taken yet.
 pub struct Channel<F> {
@@ -48,8 +48,8 @@ impl<F: Framing> Channel<F> {
     /// Goes on over another stream, as when both ends begin to encrypt.
     pub fn go_on(
         &mut self,
-        over: impl FnOnce(&Stream) -> Result<Stream, NotConnected>,
-    ) -> Result<(), NotConnected> {
+        over: impl FnOnce(&Stream) -> Result<Stream, Wrong>,
+    ) -> Result<(), Wrong> {
         self.stream = over(&self.stream)?;
         Ok(())
     }

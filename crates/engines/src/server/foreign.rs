@@ -7,12 +7,14 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::Duration;
 
+use hopcost_core::{Statement, TargetError, VariantSettings};
 use hopcost_sys::clock;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::address::{Address, Place, Secret, Tls, Wait};
+use super::dialect::{Asked, Call};
 use super::wire::Wire;
 
 /// How a conversation is changed.
@@ -71,6 +73,30 @@ pub fn address(socket: &Path, patience: Duration) -> Address {
         root_certificates: None,
         wait: Wait::Receive,
         patience,
+    }
+}
+
+/// Something to ask, of one argument.
+pub const STATEMENT: Statement = Statement {
+    name: "one",
+    sql: "SELECT a, b FROM t WHERE id = ?",
+    arguments: 1,
+    recompile: false,
+    script: None,
+};
+
+/// The same, for nothing else.
+pub fn asked(variant: &VariantSettings) -> Asked<'_> {
+    let at = variant.of_stream(0, 0);
+    Asked { statements: &[STATEMENT], dataset: None, variant, at, filler: None }
+}
+
+/// Makes a call, whatever comes of it.
+pub fn call<W, C: Call<W>>(wire: &mut W, call: Result<C, TargetError>) {
+    if let Ok(mut call) = call
+        && call.begin(wire, &[7; 4], None).is_ok()
+    {
+        let _ = call.go_on(wire, None);
     }
 }
 

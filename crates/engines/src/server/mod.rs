@@ -4,6 +4,7 @@
 pub mod account;
 pub mod address;
 pub mod attached;
+pub mod call;
 pub mod channel;
 pub mod cluster;
 mod connection;
@@ -18,12 +19,11 @@ pub mod ground;
 pub mod input;
 pub mod lines;
 mod loader;
-pub mod malformed;
 pub mod managed;
 pub mod nodes;
 pub mod process;
 pub mod quarters;
-pub mod refused;
+pub mod reader;
 pub mod stream;
 pub mod tables;
 pub mod target;
@@ -32,6 +32,7 @@ pub mod trail;
 pub mod version;
 pub mod waits;
 pub mod wire;
+pub mod wrong;
 
 use std::fmt::Display;
 

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use hopcost_sys::{clock, liveness, readiness};
 
 use super::address::{Address, Place};
-use super::refused::NotConnected;
 use super::tls::{self, Encrypted};
+use super::wrong::Wrong;
 
 /// The way to a server and back.
 pub struct Stream {
@@ -84,7 +84,7 @@ impl Stream {
     pub fn open(
         address: &Address,
         socket_of: impl FnOnce(&Path) -> PathBuf,
-    ) -> Result<Self, NotConnected> {
+    ) -> Result<Self, Wrong> {
         let said = |error: io::Error| words(&error);
         let until = clock::now() + address.patience;
         let way = match &address.place {
@@ -106,7 +106,7 @@ impl Stream {
     }
 
     /// The same way, encrypted from here on: both ends have said that they will.
-    pub fn encrypted(&self, address: &Address) -> Result<Self, NotConnected> {
+    pub fn encrypted(&self, address: &Address) -> Result<Self, Wrong> {
         self.encrypted_in(address, None)
     }
 
@@ -115,7 +115,7 @@ impl Stream {
         &self,
         address: &Address,
         envelope: Option<Envelope>,
-    ) -> Result<Self, NotConnected> {
+    ) -> Result<Self, Wrong> {
         let (Way::Tcp(socket), Place::Host(host)) = (&self.way, &address.place) else {
             return Err("only what goes over the network is encrypted".into());
         };

@@ -16,8 +16,8 @@ use rustls::{
 };
 
 use super::address::{Address, Tls};
-use super::refused::NotConnected;
 use super::stream::{Socket, words};
+use super::wrong::Wrong;
 
 /// An encrypted connection.
 pub type Encrypted = StreamOwned<ClientConnection, Socket>;
@@ -25,7 +25,7 @@ pub type Encrypted = StreamOwned<ClientConnection, Socket>;
 const ONLY_1_2: &[&SupportedProtocolVersion] = &[&rustls::version::TLS12];
 
 /// Makes a connection an encrypted one, to `host`. The server has said that it will.
-pub fn over(socket: Socket, host: &str, address: &Address) -> Result<Encrypted, NotConnected> {
+pub fn over(socket: Socket, host: &str, address: &Address) -> Result<Encrypted, Wrong> {
     let provider = Arc::new(ring::default_provider());
     let (roots, known) = trusted(address)?;
     let verifier = Verifier { provider: Arc::clone(&provider), roots, known, wanted: address.tls };
@@ -56,9 +56,7 @@ fn told(error: &io::Error) -> String {
 }
 
 /// Whom the user trusts, where somebody has to be.
-fn trusted(
-    address: &Address,
-) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), NotConnected> {
+fn trusted(address: &Address) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), Wrong> {
     let (mut roots, mut known) = (RootCertStore::empty(), Vec::new());
     if address.tls < Tls::VerifyCa {
         return Ok((roots, known));

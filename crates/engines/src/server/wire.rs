@@ -10,8 +10,8 @@ use thiserror::Error;
 use super::address::Address;
 use super::channel::{self, Channel};
 use super::input::Framing;
-use super::refused::NotConnected;
 use super::stream::words;
+use super::wrong::Wrong;
 
 /// What went wrong.
 #[derive(Debug, Error)]
@@ -60,8 +60,8 @@ impl From<io::Error> for WireError {
     }
 }
 
-impl From<NotConnected> for WireError {
-    fn from(error: NotConnected) -> Self {
+impl From<Wrong> for WireError {
+    fn from(error: Wrong) -> Self {
         Self::Lost(error.into())
     }
 }

@@ -8,13 +8,11 @@
 //!
 //! Limits: arguments are whole numbers and points in time.
 
-use std::ops::Range;
-use std::sync::Arc;
+use hopcost_core::{Answer, Dataset, Row, Statement, TargetError};
 
-use hopcost_core::{Answer, CallError, Dataset, Row, Statement, TargetError};
-
+use super::super::server::call::{Answers, Argument as _, Prepared};
 use super::super::server::compared_with;
-use super::super::server::dialect::{self, Asked};
+use super::super::server::dialect::Asked;
 use super::super::server::filling::Filler;
 use super::super::server::wire::{Wire as _, WireError};
 use super::packet::{HEAD, kind, put_wide};
@@ -24,23 +22,10 @@ use super::types::Argument;
 use super::wire::{Wire, call, headers, procedure};
 
 /// A statement or a load.
-pub struct Call {
-    name: &'static str,
-    /// The packet, with room for the arguments.
-    packet: Vec<u8>,
-    /// What is written where, from which of the request's numbers.
-    arguments: Vec<(Argument, usize, Range<usize>)>,
-    after: After,
-}
+pub type Call = Prepared<Argument, Counted>;
 
-/// What comes of a call besides what the server counts.
-enum After {
-    Nothing,
-    /// One row: a compiled procedure counts none.
-    OneRow,
-    /// The rows of a load: does the server not have them yet?
-    Load(Arc<[u8]>, bool),
-}
+/// Does a compiled procedure change a row, which it does not count?
+pub struct Counted(bool);
 
 /// How a row comes into a table in memory.
 pub const INSERT_ROW: &str = "EXEC insert_row ?, ?, ?, ?, ?, ?";
@@ -91,63 +76,57 @@ impl Spoken {
     }
 }
 
-impl Call {
-    /// Of a statement, or of what is said instead to fill a table.
-    pub fn of(
-        wire: &mut Wire,
-        statement: &Statement,
-        asked: &Asked<'_>,
-    ) -> Result<Self, TargetError> {
-        let after = if asked.filler.is_some() { After::OneRow } else { After::Nothing };
-        let spoken = match asked.filler {
-            Some(filler) if filler.is_load() => {
-                return Ok(Self::load(wire, statement.name, filler));
-            }
-            Some(filler) if filler.table().columns.len() == OF_A_ROW.len() => {
-                Spoken::with(INSERT_ROW, OF_A_ROW.to_vec())
-            }
-            _ => {
-                let dop = asked.variant.parallel.map_or(1, |parallel| parallel.dop);
-                Spoken::of(statement, asked.dataset, dop)
-            }
-        };
-        Self::prepare(wire, statement.name, &spoken, after)
-    }
-
-    fn load(wire: &Wire, name: &'static str, filler: &Filler) -> Self {
-        let mut message = headers();
-        put_wide(&mut message, &schema::load_into(filler.table(), filler.name()));
-        let packet = wire.packets(kind::BATCH, &message);
-        let after = After::Load(Arc::clone(filler.rows()), false);
-        Self { name, packet, arguments: Vec::new(), after }
-    }
-
-    fn prepare(
-        wire: &mut Wire,
-        name: &'static str,
-        spoken: &Spoken,
-        after: After,
-    ) -> Result<Self, TargetError> {
-        let number = wire.prepare(&spoken.declared, &spoken.sql).map_err(|error| {
-            TargetError::Failed(format!("SQL Server does not take the statement '{name}': {error}"))
-        })?;
-        let mut message = call(procedure::EXECUTE);
-        message.extend_from_slice(&[0, 0]);
-        let place = Argument::Integer(4).make_room(&mut message);
-        let start = message.len() - place;
-        Argument::Integer(4).put(number.into(), &mut message[start..]);
-        let mut arguments = Vec::new();
-        for (argument, from) in &spoken.arguments {
-            message.extend_from_slice(&[0, 0]);
-            let length = argument.make_room(&mut message);
-            let end = message.len() + HEAD;
-            arguments.push((*argument, *from, end - length..end));
+/// Of a statement, or of what is said instead to fill a table.
+pub fn of(wire: &mut Wire, statement: &Statement, asked: &Asked<'_>) -> Result<Call, TargetError> {
+    let spoken = match asked.filler {
+        Some(filler) if filler.is_load() => return Ok(load(wire, statement.name, filler)),
+        Some(filler) if filler.table().columns.len() == OF_A_ROW.len() => {
+            Spoken::with(INSERT_ROW, OF_A_ROW.to_vec())
         }
-        // Four arguments are far shorter than a packet.
-        Ok(Self { name, packet: wire.packets(kind::CALL, &message), arguments, after })
-    }
+        _ => {
+            let dop = asked.variant.parallel.map_or(1, |parallel| parallel.dop);
+            Spoken::of(statement, asked.dataset, dop)
+        }
+    };
+    prepare(wire, statement.name, &spoken, Counted(asked.filler.is_some()))
+}
 
-    fn answer(&self, wire: &mut Wire) -> Result<Answer, WireError> {
+fn load(wire: &Wire, name: &'static str, filler: &Filler) -> Call {
+    let mut message = headers();
+    put_wide(&mut message, &schema::load_into(filler.table(), filler.name()));
+    let packet = wire.packets(kind::BATCH, &message);
+    Call::new(name, packet, Vec::new(), Counted(false)).loading(filler.rows())
+}
+
+fn prepare(
+    wire: &mut Wire,
+    name: &'static str,
+    spoken: &Spoken,
+    counted: Counted,
+) -> Result<Call, TargetError> {
+    let refused = |error: &dyn std::fmt::Display| {
+        TargetError::Failed(format!("SQL Server does not take the statement '{name}': {error}"))
+    };
+    let number = wire.prepare(&spoken.declared, &spoken.sql).map_err(|error| refused(&error))?;
+    let mut message = call(procedure::EXECUTE);
+    message.extend_from_slice(&[0, 0]);
+    let place = Argument::Integer(4).make_room(&mut message);
+    let start = message.len() - place;
+    let put = Argument::Integer(4).put(number.into(), &mut message[start..]);
+    put.map_err(|error| refused(&error))?;
+    let mut arguments = Vec::new();
+    for (argument, from) in &spoken.arguments {
+        message.extend_from_slice(&[0, 0]);
+        let length = argument.make_room(&mut message);
+        let end = message.len() + HEAD;
+        arguments.push((*argument, *from, end - length..end));
+    }
+    // Four arguments are far shorter than a packet.
+    Ok(Call::new(name, wire.packets(kind::CALL, &message), arguments, counted))
+}
+
+impl Answers<Wire> for Counted {
+    fn answer(&mut self, wire: &mut Wire) -> Result<Answer, WireError> {
         let (mut answer, mut row) = (Answer::default(), Row::new());
         wire.until_done(|piece| {
             match piece {
@@ -161,54 +140,17 @@ impl Call {
             }
             Ok(())
         })?;
-        if answer.rows == 0 && matches!(self.after, After::OneRow) {
+        if answer.rows == 0 && self.0 {
             answer = Answer::of(Row::new().integer(1));
         }
         Ok(answer)
     }
-}
 
-impl dialect::Call<Wire> for Call {
-    fn name(&self) -> &'static str {
-        self.name
+    fn hand_over(wire: &mut Wire, rows: &[u8]) -> Result<(), WireError> {
+        wire.drain()?;
+        let packets = wire.packets(kind::BULK, rows);
+        wire.send(&packets)
     }
-
-    fn begin(
-        &mut self,
-        wire: &mut Wire,
-        numbers: &[i64; 4],
-        out: Option<&mut Vec<u8>>,
-    ) -> Result<(), CallError> {
-        for (argument, from, place) in &self.arguments {
-            argument.put(numbers[*from], &mut self.packet[place.clone()]);
-        }
-        if let After::Load(_, is_begun) = &mut self.after {
-            *is_begun = true;
-        }
-        wire.ask(&self.packet, out).map_err(|error| error.of_call(self.name))
-    }
-
-    fn go_on(
-        &mut self,
-        wire: &mut Wire,
-        _out: Option<&mut Vec<u8>>,
-    ) -> Result<Option<Answer>, CallError> {
-        if let After::Load(rows, is_begun @ true) = &mut self.after {
-            *is_begun = false;
-            return match hand_over(wire, rows) {
-                Ok(()) => Ok(None),
-                Err(error) => Err(error.of_call(self.name)),
-            };
-        }
-        self.answer(wire).map(Some).map_err(|error| error.of_call(self.name))
-    }
-}
-
-/// Hands the rows of a load over, for which the server is ready now.
-fn hand_over(wire: &mut Wire, rows: &[u8]) -> Result<(), WireError> {
-    wire.drain()?;
-    let packets = wire.packets(kind::BULK, rows);
-    wire.send(&packets)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use super::super::server::address::{Address, Place, Secret, Tls};
 use super::super::server::ffi::Ticket;
 use super::super::server::input::Framing;
-use super::super::server::refused::NotConnected;
 use super::super::server::stream::Envelope;
+use super::super::server::wrong::Wrong;
 use super::packet::{self, Packets, Reader, put_wide};
 
 /// The options of the first message, as it numbers them.
@@ -88,7 +88,7 @@ pub fn shown(
     address: &Address,
     ticket: &mut Option<Ticket>,
     by_server: &[u8],
-) -> Result<Vec<u8>, NotConnected> {
+) -> Result<Vec<u8>, Wrong> {
     let (None, Place::Host(host)) = (&address.password, &address.place) else {
         return Ok(Vec::new());
     };

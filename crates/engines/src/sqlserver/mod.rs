@@ -278,7 +278,7 @@ impl Dialect for SqlServerDialect {
         wire: &mut Wire,
         asked: &Asked<'_>,
     ) -> Result<Vec<Call>, TargetError> {
-        asked.statements.iter().map(|statement| Call::of(wire, statement, asked)).collect()
+        asked.statements.iter().map(|statement| calls::of(wire, statement, asked)).collect()
     }
 
     fn explain(

@@ -1,6 +1,7 @@
 //! Packets of TDS, written and taken apart: eight bytes of head, and a part of a message.
 
 use super::super::server::input::Framing;
+pub use super::super::server::reader::Reader;
 
 /// What a message is.
 pub mod kind {
@@ -46,30 +47,9 @@ pub fn put(out: &mut Vec<u8>, kind: u8, most: usize, message: &[u8]) {
     }
 }
 
-/// A message being taken apart. Beyond its end there are zeros and empty texts, which no server sends.
-#[derive(Clone, Copy, Debug)]
-pub struct Reader<'a>(pub &'a [u8]);
-
-impl<'a> Reader<'a> {
-    /// The next bytes.
-    #[inline]
-    pub fn bytes(&mut self, count: usize) -> &'a [u8] {
-        let (head, tail) = self.0.split_at(count.min(self.0.len()));
-        self.0 = tail;
-        head
-    }
-
-    /// A whole number of so many bytes, the lowest first.
-    #[inline]
-    pub fn integer(&mut self, bytes: usize) -> u64 {
-        let mut eight = [0; 8];
-        let taken = self.bytes(bytes.min(8));
-        eight[..taken.len()].copy_from_slice(taken);
-        u64::from_le_bytes(eight)
-    }
-
+impl Reader<'_> {
     /// Text after the number of its characters, which takes so many bytes.
-    pub fn text(&mut self, bytes_of_length: usize) -> String {
+    pub fn wide_text(&mut self, bytes_of_length: usize) -> String {
         let characters = self.integer(bytes_of_length) as usize;
         narrow(self.bytes(2 * characters))
     }
@@ -110,6 +90,6 @@ mod tests {
     fn text_goes_there_and_back() {
         let mut out = vec![4];
         assert_eq!(put_wide(&mut out, "a–𝄞"), 4);
-        assert_eq!(Reader(&out).text(1), "a–𝄞");
+        assert_eq!(Reader(&out).wide_text(1), "a–𝄞");
     }
 }

@@ -1,8 +1,8 @@
 //! What an answer is made of: descriptions of columns, rows, numbers of rows, errors, and what the server tells of
 //! itself beside.
 
-use super::super::server::malformed::Malformed;
 use super::super::server::wire::ServerError;
+use super::super::server::wrong::Wrong;
 use super::packet::Reader;
 use super::types::{Type, Value};
 
@@ -79,7 +79,7 @@ impl Told {
     pub fn take(
         &mut self,
         answer: &[u8],
-        take: &mut impl FnMut(Piece<'_>) -> Result<(), Malformed>,
+        take: &mut impl FnMut(Piece<'_>) -> Result<(), Wrong>,
     ) -> Result<(), ServerError> {
         let mut reader = Reader(answer);
         let mut wrong = None;
@@ -104,8 +104,8 @@ impl Told {
     fn one(
         &mut self,
         reader: &mut Reader<'_>,
-        take: &mut impl FnMut(Piece<'_>) -> Result<(), Malformed>,
-    ) -> Result<Option<ServerError>, Malformed> {
+        take: &mut impl FnMut(Piece<'_>) -> Result<(), Wrong>,
+    ) -> Result<Option<ServerError>, Wrong> {
         match reader.integer(1) as u8 {
             token::ROW => self.row(reader, &[], take)?,
             token::ROW_WITH_MISSING => {
@@ -130,7 +130,7 @@ impl Told {
             token::RETURN_STATUS => _ = reader.bytes(4),
             token::RETURN_VALUE => {
                 reader.bytes(2);
-                reader.text(1);
+                reader.wide_text(1);
                 reader.bytes(1 + 4 + 2);
                 let kind = Type::read(reader)?;
                 take(Piece::Returned(kind.value(reader)?))?;
@@ -140,7 +140,7 @@ impl Told {
                 let number = body.integer(4) as u32;
                 body.bytes(1);
                 let class = body.integer(1) as u8;
-                let message = body.text(2);
+                let message = body.wide_text(2);
                 let code = format!("error {}", number.cast_signed());
                 let is_fatal = class >= FATAL;
                 return Ok(Some(ServerError { code, message, is_fatal, ..ServerError::default() }));
@@ -149,13 +149,13 @@ impl Told {
                 let mut body = part(reader);
                 body.bytes(6);
                 if self.words.len() < MOST_WORDS {
-                    self.words.push(body.text(2));
+                    self.words.push(body.wide_text(2));
                 }
             }
             token::LOGIN_ACK => {
                 let mut body = part(reader);
                 body.bytes(5);
-                self.program = body.text(1);
+                self.program = body.wide_text(1);
             }
             token::TICKET => self.ticket = Some(part(reader).0.to_vec()),
             token::ENVIRONMENT => self.environment(part(reader)),
@@ -176,8 +176,8 @@ impl Told {
         &mut self,
         reader: &mut Reader<'_>,
         missing: &[u8],
-        take: &mut impl FnMut(Piece<'_>) -> Result<(), Malformed>,
-    ) -> Result<(), Malformed> {
+        take: &mut impl FnMut(Piece<'_>) -> Result<(), Wrong>,
+    ) -> Result<(), Wrong> {
         self.has_rows = true;
         take(Piece::Row)?;
         for (n, kind) in self.columns.iter().enumerate() {
@@ -191,7 +191,7 @@ impl Told {
         take(Piece::RowEnds)
     }
 
-    fn describe(&mut self, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+    fn describe(&mut self, reader: &mut Reader<'_>) -> Result<(), Wrong> {
         let count = reader.integer(2) as u16;
         self.columns.clear();
         self.has_rows = count != NO_COLUMNS;
@@ -212,7 +212,7 @@ impl Told {
         const PACKET_BYTES: u64 = 4;
         const COLLATION: u64 = 7;
         match body.integer(1) {
-            PACKET_BYTES => self.packet_bytes = body.text(1).parse().ok(),
+            PACKET_BYTES => self.packet_bytes = body.wide_text(1).parse().ok(),
             COLLATION if body.integer(1) == 5 => {
                 if let Ok(collation) = body.bytes(5).try_into() {
                     self.collation = collation;

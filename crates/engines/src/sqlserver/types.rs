@@ -7,7 +7,8 @@ use std::borrow::Cow;
 
 use hopcost_core::{Column, Kind, Row, hyphenated};
 
-use super::super::server::malformed::Malformed;
+use super::super::server::call;
+use super::super::server::wrong::Wrong;
 use super::packet::{Reader, narrow, put_wide};
 use hopcost_data::datasets::big_table_im::{small, uuid};
 
@@ -58,7 +59,7 @@ const TICKS_PER_SECOND: i64 = 300;
 
 impl Type {
     /// The next one, from where the reader stands.
-    pub fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+    pub fn read(reader: &mut Reader<'_>) -> Result<Self, Wrong> {
         let code = reader.integer(1) as u8;
         let (mut length, mut scale) = (0, 0);
         match code {
@@ -79,9 +80,9 @@ impl Type {
             // XML: the names of a schema may follow.
             0xf1 => {
                 if reader.integer(1) != 0 {
-                    reader.text(1);
-                    reader.text(1);
-                    reader.text(2);
+                    reader.wide_text(1);
+                    reader.wide_text(1);
+                    reader.wide_text(2);
                 }
                 length = IN_PIECES;
             }
@@ -92,7 +93,7 @@ impl Type {
 
     /// A value, from where the reader stands.
     #[inline]
-    pub fn value<'a>(self, reader: &mut Reader<'a>) -> Result<Value<'a>, Malformed> {
+    pub fn value<'a>(self, reader: &mut Reader<'a>) -> Result<Value<'a>, Wrong> {
         let fixed = match self.code {
             0x30 | 0x32 => Some(1),
             0x34 => Some(2),
@@ -127,7 +128,7 @@ impl Type {
     }
 
     #[inline]
-    fn of_bytes(self, bytes: &[u8]) -> Result<Value<'_>, Malformed> {
+    fn of_bytes(self, bytes: &[u8]) -> Result<Value<'_>, Wrong> {
         let mut reader = Reader(bytes);
         Ok(match (self.code, bytes.len()) {
             // One byte has no sign.
@@ -176,7 +177,7 @@ impl Type {
 }
 
 /// So many days and microseconds after 1970.
-fn moment<'a>(days: i64, us: i64) -> Result<Value<'a>, Malformed> {
+fn moment<'a>(days: i64, us: i64) -> Result<Value<'a>, Wrong> {
     let us = days.checked_mul(US_PER_DAY).and_then(|days| days.checked_add(us));
     Ok(Value::Moment(us.ok_or("a point in time beyond all calendars")?))
 }
@@ -253,7 +254,7 @@ fn in_pieces(reader: &mut Reader<'_>) -> Option<Vec<u8>> {
 impl Value<'_> {
     /// A row with it.
     #[inline]
-    pub fn add_to(&self, row: Row) -> Result<Row, Malformed> {
+    pub fn add_to(&self, row: Row) -> Result<Row, Wrong> {
         Ok(match self {
             Self::Null => row.null(),
             Self::Integer(value) | Self::Moment(value) => row.integer(*value),
@@ -286,7 +287,7 @@ impl Value<'_> {
     }
 }
 
-fn whole(digits: i128, scale: u8) -> Result<i64, Malformed> {
+fn whole(digits: i128, scale: u8) -> Result<i64, Wrong> {
     let unit = 10_i128.checked_pow(scale.into()).filter(|unit| digits % unit == 0);
     let number = unit.and_then(|unit| i64::try_from(digits / unit).ok());
     number.ok_or_else(|| format!("{digits}·10⁻{scale} is not whole, or beyond 64 bits").into())
@@ -361,10 +362,11 @@ impl Argument {
         out.resize(out.len() + length, 0);
         length
     }
+}
 
-    /// Writes one to its place, which has the right length.
+impl call::Argument for Argument {
     #[inline]
-    pub fn put(self, value: i64, place: &mut [u8]) {
+    fn put(self, value: i64, place: &mut [u8]) -> Result<(), Wrong> {
         match self {
             Self::Integer(_) => place.copy_from_slice(&value.to_le_bytes()[..place.len()]),
             Self::Small(n) => place.copy_from_slice(&small(value)[n].to_le_bytes()),
@@ -377,6 +379,7 @@ impl Argument {
                 place.copy_from_slice(&wide);
             }
         }
+        Ok(())
     }
 }
 
@@ -385,6 +388,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
+    use super::call::Argument as _;
     use super::*;
 
     /// A description and a value, as they come.
@@ -408,13 +412,13 @@ mod tests {
             let mut out = Vec::new();
             let length = argument.make_room(&mut out);
             let start = out.len() - length;
-            argument.put(value, &mut out[start..]);
+            argument.put(value, &mut out[start..]).unwrap();
             assert_eq!(read(&out), expected);
         }
         let mut out = Vec::new();
         let length = Argument::Digits.make_room(&mut out);
         let start = out.len() - length;
-        Argument::Digits.put(12_345_678_901_234_567, &mut out[start..]);
+        Argument::Digits.put(12_345_678_901_234_567, &mut out[start..]).unwrap();
         assert_eq!(read(&out).words().as_deref(), Some("12345678901234567"));
     }
 

@@ -13,10 +13,9 @@ use hopcost_core::{Reason, Rows};
 
 use super::super::server::address::{Address, Place};
 use super::super::server::channel::Channel;
-use super::super::server::malformed::Malformed;
-use super::super::server::refused::NotConnected;
 use super::super::server::stream::Stream;
 use super::super::server::wire::{self, ServerError, Wire as _, WireError};
+use super::super::server::wrong::Wrong;
 use super::login;
 use super::packet::{self, LAST, Packets, kind, put_wide};
 use super::scripts;
@@ -24,7 +23,7 @@ use super::tokens::{Piece, Told};
 use super::types::code;
 
 /// What a user of the system's shows next, after what the server has shown.
-pub type Show<'a> = dyn FnMut(&[u8]) -> Result<Vec<u8>, NotConnected> + 'a;
+pub type Show<'a> = dyn FnMut(&[u8]) -> Result<Vec<u8>, Wrong> + 'a;
 
 /// A connection, ready for questions.
 pub struct Wire {
@@ -186,7 +185,7 @@ impl Wire {
     #[inline]
     pub fn until_done(
         &mut self,
-        mut take: impl FnMut(Piece<'_>) -> Result<(), Malformed>,
+        mut take: impl FnMut(Piece<'_>) -> Result<(), Wrong>,
     ) -> Result<(), WireError> {
         self.answer.clear();
         let outcome = loop {
@@ -313,9 +312,8 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::server::dialect::{Asked, Call as _};
     use super::super::super::server::foreign;
-    use super::super::calls::Call;
+    use super::super::calls;
     use super::super::tokens::token;
     use super::*;
 
@@ -365,26 +363,11 @@ mod tests {
 
     #[test]
     fn whatever_a_server_answers_is_an_answer_or_an_error() {
-        let statement = hopcost_core::Statement {
-            name: "one",
-            sql: "SELECT a, b FROM t WHERE id = ?",
-            arguments: 1,
-            recompile: false,
-            script: None,
-        };
         let variant = hopcost_core::VariantSettings::default();
-        let asked = Asked {
-            statements: &[],
-            dataset: None,
-            variant: &variant,
-            at: hopcost_core::SessionPlacement::default(),
-            filler: None,
-        };
         foreign::withstands::<Wire>("socket", &conversation(), |wire| {
             let _ = wire.query("SELECT 1");
-            if let Ok(mut call) = Call::of(wire, &statement, &asked) {
-                let _ = call.begin(wire, &[7; 4], None).and_then(|()| call.go_on(wire, None));
-            }
+            let call = calls::of(wire, &foreign::STATEMENT, &foreign::asked(&variant));
+            foreign::call(wire, call);
         });
     }
 

@@ -10,7 +10,7 @@ use std::ptr;
 use libloading::Library;
 
 use super::super::interface::interface;
-use super::refused::NotConnected;
+use super::wrong::Wrong;
 
 /// A handle of the library's.
 type Handle = *mut c_void;
@@ -95,7 +95,7 @@ impl Ticket {
         ticket: &mut Option<Self>,
         server: &str,
         by_server: &[u8],
-    ) -> Result<Vec<u8>, NotConnected> {
+    ) -> Result<Vec<u8>, Wrong> {
         let ticket = match ticket {
             Some(ticket) => ticket,
             none => none.insert(Self::to(server)?),
@@ -104,7 +104,7 @@ impl Ticket {
     }
 
     /// For a server that is known as `service/host:port`, or `service@host`.
-    fn to(server: &str) -> Result<Self, NotConnected> {
+    fn to(server: &str) -> Result<Self, Wrong> {
         // SAFETY: a library may do anything when it is loaded; these are the system's own.
         let found = LIBRARIES.iter().find_map(|name| unsafe { Library::new(name) }.ok());
         let api = Interface::of(found.ok_or(MISSING)?).map_err(|error| error.to_string())?;
@@ -124,7 +124,7 @@ impl Ticket {
     }
 
     /// At first the server has shown nothing, and at last there is nothing more to be shown.
-    fn shown(&mut self, by_server: &[u8]) -> Result<Vec<u8>, NotConnected> {
+    fn shown(&mut self, by_server: &[u8]) -> Result<Vec<u8>, Wrong> {
         let (mut minor, heard, mut said) = (0, lent(by_server), NONE);
         // SAFETY: all pointers are to values that outlive the call; what may be missing is null.
         let major = unsafe {

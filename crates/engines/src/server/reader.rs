@@ -1,0 +1,24 @@
+//! A message being taken apart, its numbers with the lowest byte first.
+
+/// What is left of it. Beyond its end there are zeros and empty texts, which no server sends.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a>(pub &'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// The next bytes.
+    #[inline]
+    pub fn bytes(&mut self, count: usize) -> &'a [u8] {
+        let (head, tail) = self.0.split_at(count.min(self.0.len()));
+        self.0 = tail;
+        head
+    }
+
+    /// A whole number of so many bytes.
+    #[inline]
+    pub fn integer(&mut self, bytes: usize) -> u64 {
+        let mut eight = [0; 8];
+        let taken = self.bytes(bytes.min(8));
+        eight[..taken.len()].copy_from_slice(taken);
+        u64::from_le_bytes(eight)
+    }
+}
