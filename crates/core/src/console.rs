@@ -10,6 +10,9 @@ pub trait Console {
     /// The server's version, as it says it.
     fn version(&self) -> &str;
 
+    /// Is it TLS?
+    fn is_encrypted(&self) -> bool;
+
     /// Asks, and takes all rows.
     fn rows(&mut self, sql: &str) -> Result<Rows, CallError>;
 }

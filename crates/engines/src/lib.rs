@@ -57,6 +57,7 @@ pub fn capabilities() -> impl Iterator<Item = (String, Capabilities)> {
 pub fn console(address: &Address) -> Result<Box<dyn Console>, TargetError> {
     match address.scheme {
         "postgres" => target::console::<postgres::Wire>(address),
+        "sqlserver" => target::console::<sqlserver::Wire>(address),
         _ => target::console::<mysql::Wire>(address),
     }
 }
@@ -220,6 +221,12 @@ fn log_writer_of(variant: &VariantSettings) -> Result<CpuId, TargetError> {
         || TargetError::NotHere(Code::Unsupported.because("the experiment places no log writer"));
     variant.log_writer_cpu().ok_or_else(nowhere)
 }
+
+// Engines of the tests: how much a new one takes.
+#[cfg(test)]
+mod stub;
+#[cfg(test)]
+mod toy;
 
 #[cfg(test)]
 mod tests {

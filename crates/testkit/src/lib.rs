@@ -3,6 +3,7 @@
 
 mod account;
 pub mod certificate;
+pub mod conformance;
 pub mod disk;
 pub mod everything;
 pub mod kept;

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use hopcost_core::CpuId;
 use hopcost_data::datasets::DATASETS;
-use hopcost_engines::postgres::{self, Asked};
+use hopcost_engines::{Asked, postgres};
 use hopcost_sys::{affinity, clock};
 
 use super::{Cost, Goal, Table, driven, in_release, timed};

@@ -5,10 +5,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopcost_core::{
-    CallError, Dataset, Instance, Metric, Request, Setup, Stream, TargetError, VariantSettings,
-    Workload,
+    CallError, Console, Dataset, Instance, Metric, Request, Setup, Stream, TargetError,
+    VariantSettings, Workload,
 };
-use hopcost_engines::sqlserver::{Wire, address_of};
+use hopcost_engines::console;
+use hopcost_engines::sqlserver::address_of;
 use hopcost_sys::affinity;
 
 use hopcost_testkit::everything::{self, Everything};
@@ -148,23 +149,19 @@ fn with(option: &str) -> String {
     format!("{address}{between}{option}")
 }
 
-fn connected(given: &str) -> Result<Wire, String> {
+fn connected(given: &str) -> Result<Box<dyn Console>, String> {
     let address = address_of(given).map_err(|reason| reason.to_string())?;
-    Wire::connect(&address).map_err(|error| error.to_string())
+    console(&address).map_err(|error| error.to_string())
 }
 
 fn it_is_encrypted_or_not_as_asked() {
     let _turn = turn();
     for (mode, encrypted) in [("disable", false), ("require", true)] {
         let mut wire = connected(&with(&format!("sslmode={mode}"))).unwrap();
-        assert_eq!(
-            wire.takes_mail(),
-            !encrypted,
-            "{mode}: only what is in the clear is sent by others"
-        );
+        assert_eq!(wire.is_encrypted(), encrypted, "{mode}");
         // Long enough to come in several packets.
-        let long = wire.value("SELECT REPLICATE(CAST('x' AS varchar(max)), 100000)").unwrap();
-        assert_eq!(long.unwrap().len(), 100_000, "{mode}");
+        let long = value(&mut *wire, "SELECT REPLICATE(CAST('x' AS varchar(max)), 100000)");
+        assert_eq!(long.len(), 100_000, "{mode}");
     }
     let words = connected(&with("sslmode=verify-full")).err().unwrap();
     assert!(words.contains("sslrootcert"), "{words}");
@@ -180,7 +177,11 @@ fn who_may_not_come_in_is_told_so() {
 
 fn there() -> String {
     let mut wire = connected(&address()).unwrap();
-    wire.value("SELECT count(*) FROM sys.databases WHERE name = 'hopcost'").unwrap().unwrap()
+    value(&mut *wire, "SELECT count(*) FROM sys.databases WHERE name = 'hopcost'")
+}
+
+fn value(wire: &mut dyn Console, sql: &str) -> String {
+    wire.rows(sql).unwrap().into_iter().flatten().flatten().next().unwrap()
 }
 
 fn what_is_kept_is_found_again_and_cleared() {
@@ -203,11 +204,11 @@ fn what_is_kept_is_found_again_and_cleared() {
     assert_eq!(there(), "0");
     assert!(target("sqlserver").clear(&address).unwrap().contains("no database"));
     // What is somebody else's is not touched.
-    connected(&address).unwrap().query("CREATE DATABASE hopcost").unwrap();
+    connected(&address).unwrap().rows("CREATE DATABASE hopcost").unwrap();
     let words = open(&setup).err().unwrap().to_string();
     assert!(words.contains("did not make"), "{words}");
     assert!(target("sqlserver").clear(&address).unwrap_err().as_str().contains("did not make"));
-    connected(&address).unwrap().query("DROP DATABASE hopcost").unwrap();
+    connected(&address).unwrap().rows("DROP DATABASE hopcost").unwrap();
 }
 
 fn one_hopcost_at_a_time() {

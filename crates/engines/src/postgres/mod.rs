@@ -26,9 +26,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hopcost_core::{
-    Capabilities, Code, Counted, Known, Locality, Look, Lookups, PageSize, Parallel, ProofMethod,
-    Reading, Reason, Restriction, SessionPlacement, Setting, Setup, Statement, TargetError,
-    VariantSettings,
+    Capabilities, Code, Counted, Dataset, Known, Locality, Look, Lookups, PageSize, Parallel,
+    ProofMethod, Reading, Reason, Restriction, SessionPlacement, Setting, Setup, Statement, Table,
+    TargetError, VariantSettings,
 };
 use hopcost_sys::memory::Foreign;
 use hopcost_sys::{Root, processes};
@@ -39,7 +39,9 @@ use super::server::address::{Address, Asked, Environment};
 use super::server::copy::ServerCopy;
 use super::server::dialect::{self, Dialect, Levels, Opened, Profile, prove_pages};
 use super::server::ground::Ground;
+use super::server::loader::Loader;
 use super::server::nodes::Nodes;
+use super::server::tables::Tables;
 use super::server::target::Kind;
 use super::server::trail::{Scribe, Trail};
 use super::server::wire::{Wire as _, WireError};
@@ -102,6 +104,19 @@ impl Kind for Postgres {
             dop: AtomicU32::new(0),
         })
     }
+}
+
+/// Makes a table of a data set in a server that runs, and fills it: what loading costs alone.
+pub fn fill(
+    address: &Address,
+    dataset: &dyn Dataset,
+    index: usize,
+    table: Table,
+) -> Result<(), TargetError> {
+    let dialect = &Postgres.dialect(None)?;
+    dialect.make(&mut Wire::connect(address)?, &table)?;
+    let loader = Loader { dialect, address, enters: false, dataset };
+    loader.fill(&Wanted { index, table }, &mut |_| Ok(()))
 }
 
 const MANAGED: Capabilities = Capabilities(&[NO_PAGES, NO_PLANTING, NO_BATCHES]);

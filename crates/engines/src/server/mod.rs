@@ -18,7 +18,7 @@ pub mod foreign;
 pub mod ground;
 pub mod input;
 pub mod lines;
-mod loader;
+pub mod loader;
 pub mod managed;
 pub mod nodes;
 pub mod process;

@@ -121,6 +121,10 @@ impl<W: Wire> Console for ServerConsole<W> {
         self.0.version()
     }
 
+    fn is_encrypted(&self) -> bool {
+        self.0.channel().is_encrypted()
+    }
+
     fn rows(&mut self, sql: &str) -> Result<Rows, hopcost_core::CallError> {
         self.0.query(sql).map_err(|error| match error {
             WireError::Server(said) if !said.is_fatal => {

@@ -56,7 +56,7 @@ use super::server::wire::{Wire as _, WireError};
 use super::wanted;
 use address::Own;
 use calls::Call;
-use wire::Wire;
+pub use wire::Wire;
 
 /// What it can do, but for the log writer.
 macro_rules! running {
@@ -180,7 +180,7 @@ const NO_CHANGES: Restriction = Restriction {
 };
 
 /// Where a server is, from the part of a URL after the name.
-fn address_of(given: &str) -> Result<Address, Reason> {
+pub fn address_of(given: &str) -> Result<Address, Reason> {
     asked(given).map(|(address, _)| address)
 }
 

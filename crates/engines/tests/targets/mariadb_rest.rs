@@ -6,7 +6,7 @@ use hopcost_testkit::mariadb::MariaDb;
 use hopcost_testkit::named::{dataset, open, workload};
 
 use super::mariadb::{OURS, engine, managed, tables_hold_what_they_were_made_of};
-use super::{ASKED, ASKED_OF_MUCH, asks_and_is_answered, seat, setup};
+use super::{ASKED, ASKED_OF_MUCH, seat, setup};
 
 #[test]
 fn tables_of_a_warehouse_hold_what_they_were_made_of() {
@@ -15,15 +15,15 @@ fn tables_of_a_warehouse_hold_what_they_were_made_of() {
 
 #[test]
 fn a_warehouse_is_answered_rightly_by_a_server_of_our_own() {
-    asks_and_is_answered(engine().0, managed(), &ASKED_OF_MUCH);
+    super::engine(engine().0, managed()).answers(&ASKED_OF_MUCH, &seat());
 }
 
 #[test]
 fn every_workload_is_answered_rightly_by_a_server_that_runs() {
     let server = MariaDb::start(&[]);
     let url = server.url("");
-    asks_and_is_answered(engine().0, &url, &ASKED);
-    asks_and_is_answered(engine().0, &url, &ASKED_OF_MUCH);
+    super::engine(engine().0, &url).answers(&ASKED, &seat());
+    super::engine(engine().0, &url).answers(&ASKED_OF_MUCH, &seat());
     assert_eq!(server.ask(OURS), "0");
 }
 

@@ -11,7 +11,7 @@ use hopcost_testkit::named::{dataset, open, workload};
 use hopcost_testkit::postgresql::PostgreSql;
 
 use super::postgres::{managed, tables_hold_what_they_were_made_of};
-use super::{ASKED, ASKED_OF_MUCH, asks_and_is_answered, setup};
+use super::{ASKED, ASKED_OF_MUCH, engine, seat, setup};
 
 #[test]
 fn tables_of_a_warehouse_hold_what_they_were_made_of() {
@@ -20,15 +20,15 @@ fn tables_of_a_warehouse_hold_what_they_were_made_of() {
 
 #[test]
 fn a_warehouse_is_answered_rightly_by_a_server_of_our_own() {
-    asks_and_is_answered("postgres", managed(), &ASKED_OF_MUCH);
+    engine("postgres", managed()).answers(&ASKED_OF_MUCH, &seat());
 }
 
 #[test]
 fn every_workload_is_answered_rightly_by_a_server_that_runs() {
     let server = PostgreSql::start(&[]);
     let url = server.url("postgres");
-    asks_and_is_answered("postgres", &url, &ASKED);
-    asks_and_is_answered("postgres", &url, &ASKED_OF_MUCH);
+    engine("postgres", &url).answers(&ASKED, &seat());
+    engine("postgres", &url).answers(&ASKED_OF_MUCH, &seat());
     assert_eq!(server.ask("SELECT count(*) FROM pg_namespace WHERE nspname = 'hopcost'"), "0");
 }
 

@@ -1,6 +1,7 @@
 //! A server that runs: nothing of its own is touched, and what is ours is gone at the end.
 
 use hopcost_core::{Code, Dataset, Workload};
+use hopcost_testkit::conformance::{ASKED, Engine};
 
 use super::{dataset, engine, open, seat, setup, target, workload};
 use hopcost_testkit::mariadb::MariaDb;
@@ -12,8 +13,24 @@ fn small() -> (&'static dyn Dataset, &'static dyn Workload) {
     (dataset("tran_stats"), workload("reporting_p1"))
 }
 
+/// The engine that is asked, and the server.
+fn guest(url: &str) -> Engine<'_> {
+    Engine { target: target(engine().0), address: url }
+}
+
 #[test]
-fn what_is_kept_is_found_again_and_cleared() {
+fn a_server_that_runs_is_left_as_it_was_found() {
+    let server = MariaDb::start(&[]);
+    let url = server.url("");
+    guest(&url).is_a_guest(ASKED[2], &|| server.ask(OURS) != "0");
+    server.ask("CREATE DATABASE hopcost");
+    server.ask("CREATE TABLE hopcost.theirs (n INT)");
+    guest(&url).leaves_others_alone(ASKED[2]);
+    assert_eq!(server.ask("SELECT count(*) FROM hopcost.theirs"), "0");
+}
+
+#[test]
+fn what_is_kept_serves_who_needs_less() {
     let server = MariaDb::start(&[]);
     let (dataset, workload) = small();
     let url = server.url("");
@@ -24,44 +41,9 @@ fn what_is_kept_is_found_again_and_cleared() {
     open(engine().0, &hopcost_core::Setup { keep_data: true, ..setup }).unwrap().close().unwrap();
     let first = made();
     assert!(!first.is_empty());
-    // The very same is there, and more than this workload needs: it is not loaded again, and stays.
     let less = super::workload("reporting_p2");
     open(engine().0, &super::setup(dataset, less, 1_000, &url)).unwrap().close().unwrap();
     assert_eq!(made(), first);
-    assert!(target(engine().0).clear(&url).unwrap().contains("dropped"));
-    assert_eq!(server.ask(OURS), "0");
-    assert!(target(engine().0).clear(&url).unwrap().contains("no database"));
-}
-
-#[test]
-fn what_is_somebody_elses_is_not_touched() {
-    let server = MariaDb::start(&[]);
-    server.ask("CREATE DATABASE hopcost");
-    server.ask("CREATE TABLE hopcost.theirs (n INT)");
-    let (dataset, workload) = small();
-    let url = server.url("");
-    let refused = open(engine().0, &setup(dataset, workload, 1_000, &url)).err().unwrap();
-    assert_eq!(refused.code(), Code::NotOurs, "{refused}");
-    let refused = target(engine().0).clear(&url).unwrap_err();
-    assert_eq!(refused.code(), Code::NotOurs, "{refused}");
-    assert_eq!(server.ask("SELECT count(*) FROM hopcost.theirs"), "0");
-}
-
-#[test]
-fn one_hopcost_at_a_time() {
-    let server = MariaDb::start(&[]);
-    let (dataset, workload) = small();
-    let url = server.url("");
-    let setup = setup(dataset, workload, 1_000, &url);
-    let instance = open(engine().0, &setup).unwrap();
-    let mut session = instance.first_session(&seat()).unwrap();
-    let refused = open(engine().0, &setup).err().unwrap();
-    assert_eq!(refused.code(), Code::ServerInUse, "{refused}");
-    let request = hopcost_core::Request { statement: 0, arguments: [0; 4] };
-    session.execute(&request).unwrap();
-    drop(session);
-    instance.close().unwrap();
-    assert_eq!(server.ask(OURS), "0");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use hopcost_testkit::everything::{self, Everything};
 use hopcost_testkit::mariadb;
 use hopcost_testkit::named::{dataset, open, target, workload};
 
-use super::{ASKED, asks_and_is_answered, seat, setup};
+use super::{ASKED, seat, setup};
 
 #[test]
 fn small_tables_hold_what_they_were_made_of() {
@@ -50,7 +50,7 @@ pub fn managed() -> &'static str {
 
 #[test]
 fn every_workload_is_answered_rightly_by_a_server_of_our_own() {
-    asks_and_is_answered(engine().0, managed(), &ASKED);
+    super::engine(engine().0, managed()).answers(&ASKED, &seat());
 }
 
 #[test]

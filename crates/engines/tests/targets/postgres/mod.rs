@@ -20,7 +20,7 @@ use hopcost_testkit::named::{dataset, home, machine, open, target, workload};
 use hopcost_testkit::postgresql::{self, PostgreSql};
 use hopcost_testkit::{certificate, kept::kept};
 
-use super::{ASKED, asks_and_is_answered, seat, setup};
+use super::{ASKED, engine, seat, setup};
 
 /// The address of a server of hopcost's own.
 pub fn managed() -> &'static str {
@@ -52,7 +52,7 @@ pub fn tables_hold_what_they_were_made_of(sets: &[(&str, u64)]) {
 
 #[test]
 fn every_workload_is_answered_rightly_by_a_server_of_our_own() {
-    asks_and_is_answered("postgres", managed(), &ASKED);
+    engine("postgres", managed()).answers(&ASKED, &seat());
 }
 
 #[test]
@@ -161,15 +161,14 @@ fn other_peoples_tables_stay_as_they_are() {
 const CHECKSUM: &str = "SELECT md5(string_agg(t::text, ',' ORDER BY n)) FROM theirs AS t";
 
 #[test]
-fn a_schema_of_our_name_that_is_not_ours_is_not_touched() {
+fn a_server_that_runs_is_left_as_it_was_found() {
     let server = PostgreSql::start(&[]);
-    server.ask("CREATE SCHEMA hopcost; CREATE TABLE hopcost.precious (n integer)");
     let address = server.url("postgres");
-    let setup = setup(dataset("insert_test"), workload("single_row_commit"), 1, &address);
-    let error = open("postgres", &setup).err().unwrap();
-    assert_eq!(error.code(), Code::NotOurs, "{error}");
-    let words = target("postgres").clear(&address).unwrap();
-    assert!(words.contains("no schema of hopcost's"), "{words}");
+    let guest = engine("postgres", &address);
+    let ours = "SELECT count(*) FROM pg_namespace WHERE nspname = 'hopcost'";
+    guest.is_a_guest(ASKED[2], &|| server.ask(ours) != "0");
+    server.ask("CREATE SCHEMA hopcost; CREATE TABLE hopcost.precious (n integer)");
+    guest.leaves_others_alone(ASKED[2]);
     assert_eq!(server.ask("SELECT count(*) FROM hopcost.precious"), "0");
 }
 

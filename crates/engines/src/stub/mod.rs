@@ -1,0 +1,253 @@
+//! A server that there is only in tests, with a protocol of its own: what a new kind of server takes, and no more.
+//!
+//! It is asked what every engine is asked (`hopcost_testkit::conformance`). A new server begins as a copy of this folder.
+
+mod home;
+mod schema;
+mod server;
+mod wire;
+
+use hopcost_core::{
+    Answer, Capabilities, Code, Counted, Instance, Loading, Needs, Reading, Reason, Restriction,
+    Row, SessionPlacement, Setting, Setup, Statement, Target, TargetError, VariantSettings,
+};
+
+use super::Wanted;
+use super::restrictions::{
+    NO_BATCHES, NO_LOG, NO_PAGES, NO_PARALLEL, NO_SCRIPTS, OF_ITS_OWN, no_planting,
+};
+use super::server::address::{self, Address, Asked, Custom};
+use super::server::attached;
+use super::server::call::{Answers, Argument, Prepared};
+use super::server::copy::ServerCopy;
+use super::server::dialect::{self, Dialect, Levels, Opened, Profile};
+use super::server::tables::data_bytes;
+use super::server::trail::Trail;
+use super::server::wire::{Wire as _, WireError};
+use super::server::with_literals;
+use super::server::wrong::Wrong;
+use wire::{Value, Wire};
+
+const CUSTOM: Custom = Custom {
+    name: "stub",
+    port: 1,
+    variables: &[],
+    socket: || "/run/stub".into(),
+    password: |_, _| None,
+    tls_at_once: None,
+    database_of_user: false,
+    own_business: &[],
+};
+
+const PROFILE: Profile = Profile {
+    name: "Stub",
+    scheme: "stub",
+    processes: &["hopcost_engines"],
+    waits: None,
+    patience: None,
+};
+
+const RUNNING: Capabilities = Capabilities(&[
+    NO_LOG,
+    NO_PARALLEL,
+    NO_PAGES,
+    no_planting!("a stub"),
+    NO_SCRIPTS,
+    NO_BATCHES,
+    Restriction::of(
+        &[Setting::Inserts, Setting::Audit, Setting::EmulatedNodes],
+        Code::Unsupported,
+        "{level} asks for what a stub does not do",
+    ),
+    Restriction::of(OF_ITS_OWN, Code::Unsupported, "a server that runs is one"),
+]);
+
+/// The kind of server.
+pub struct Stub;
+
+impl Target for Stub {
+    fn name(&self) -> &'static str {
+        CUSTOM.name
+    }
+
+    fn about(&self) -> &'static str {
+        "a server of the tests"
+    }
+
+    fn is_in_process(&self) -> bool {
+        false
+    }
+
+    fn address(&self, given: &str) -> Result<String, Reason> {
+        running(given).map(|address| address.to_string())
+    }
+
+    fn clear(&self, address: &str) -> Result<String, Reason> {
+        attached::clear(&StubDialect, &running(address)?)
+    }
+
+    fn capabilities(&self, _: &str) -> Capabilities {
+        RUNNING
+    }
+
+    fn needs(&self, setup: &Setup<'_>) -> Needs {
+        Needs { home_bytes: data_bytes::<StubDialect>(setup), ..Needs::default() }
+    }
+
+    fn open(
+        &self,
+        setup: &Setup<'_>,
+        heard: &mut dyn FnMut(Loading<'_>) -> bool,
+    ) -> Result<Box<dyn Instance>, TargetError> {
+        setup.accepted_by(self)?;
+        let address = running(setup.address).map_err(TargetError::NotHere)?;
+        attached::open(StubDialect, address, setup, heard)
+    }
+}
+
+fn running(given: &str) -> Result<Address, Reason> {
+    match address::read(&CUSTOM, given, &|_| None)? {
+        Asked::Running(address) => Ok(*address),
+        Asked::Managed(_) => Err(Code::BadUrl.because("write stub://user@/?host=SOCKET")),
+    }
+}
+
+/// What a run says.
+pub struct StubDialect;
+
+impl Dialect for StubDialect {
+    type Wire = Wire;
+    type Call = Prepared<Number, Rows>;
+
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn worker(&self, wire: &mut Wire) -> Result<Option<u32>, WireError> {
+        Ok(wire.value("WORKER")?.and_then(|thread| thread.parse().ok()))
+    }
+
+    fn warm(&self, wire: &mut Wire, wanted: &[Wanted]) -> Result<(), WireError> {
+        wanted.iter().try_for_each(|wanted| {
+            wire.query(&format!("SELECT count(*) FROM {}", wanted.table.name)).map(drop)
+        })
+    }
+
+    fn calls(
+        &self,
+        _: &ServerCopy<Self>,
+        wire: &mut Wire,
+        asked: &dialect::Asked<'_>,
+    ) -> Result<Vec<Self::Call>, TargetError> {
+        let call = |statement: &Statement| {
+            if let Some(filler) = asked.filler.filter(|filler| filler.is_load()) {
+                let message = schema::load_into(filler.name(), filler.rows());
+                return Ok(Prepared::new(statement.name, message, Vec::new(), Rows));
+            }
+            let number = wire.prepare(statement.sql)?;
+            let (message, places) = wire::execute(number, statement.arguments);
+            let arguments = places.into_iter().enumerate();
+            let arguments = arguments.map(|(n, place)| (Number, n, place)).collect();
+            Ok(Prepared::new(statement.name, message, arguments, Rows))
+        };
+        asked.statements.iter().map(call).collect()
+    }
+
+    fn explain(
+        &self,
+        wire: &mut Wire,
+        _: usize,
+        statement: &Statement,
+        example: &[i64; 4],
+    ) -> Result<Vec<String>, WireError> {
+        let sql = with_literals(statement.sql, example.iter().map(ToString::to_string));
+        let rows = wire.query(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+        Ok(rows.into_iter().filter_map(|row| row.into_iter().next_back().flatten()).collect())
+    }
+
+    fn end(&self, wire: &mut Wire, numbers: &[u32]) -> Result<(), WireError> {
+        numbers.iter().try_for_each(|number| wire.query(&format!("END {number}")).map(drop))
+    }
+}
+
+/// Arguments are eight bytes.
+#[derive(Clone, Copy)]
+pub struct Number;
+
+impl Argument for Number {
+    fn put(self, value: i64, place: &mut [u8]) -> Result<(), Wrong> {
+        place.copy_from_slice(&value.to_le_bytes());
+        Ok(())
+    }
+}
+
+pub struct Rows;
+
+impl Answers<Wire> for Rows {
+    fn answer(&mut self, wire: &mut Wire) -> Result<Answer, WireError> {
+        let mut answer = Answer::default();
+        let changed = wire.until_done(|values| {
+            answer.add(values.iter().fold(Row::new(), |row, value| match value {
+                Value::Integer(value) => row.integer(*value),
+                Value::Text(text) => row.text(text),
+                Value::Null => row.null(),
+            }));
+        })?;
+        Ok(changed.map_or(answer, |rows| Answer::of(Row::new().integer(rows))))
+    }
+}
+
+impl Levels for StubDialect {
+    type Witness = Nobody;
+    type Beside = ();
+
+    fn beside(&self, _: &mut Wire, _: &Opened<'_>) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn trail(&self, _: &ServerCopy<Self>) -> Result<Option<Trail>, TargetError> {
+        Ok(None)
+    }
+
+    fn witness(
+        &self,
+        _: &ServerCopy<Self>,
+        _: &Wire,
+        _: &VariantSettings,
+        _: SessionPlacement,
+    ) -> Result<Nobody, TargetError> {
+        Ok(Nobody)
+    }
+
+    fn readings(&self, _: &ServerCopy<Self>) -> Vec<Reading> {
+        Vec::new()
+    }
+}
+
+/// Nothing more is known of a session.
+pub struct Nobody;
+
+impl dialect::Witness<Wire> for Nobody {
+    fn counted(&mut self, _: &mut Wire, _: &mut Counted) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use hopcost_testkit::conformance::{ASKED, Engine};
+    use hopcost_testkit::named::seat;
+
+    use super::Stub;
+    use super::server::Server;
+
+    #[test]
+    fn a_new_kind_of_server_does_all_that_an_engine_owes() {
+        let server = Server::start();
+        let url = server.url();
+        let stub = Engine { target: &Stub, address: &url };
+        stub.answers(&ASKED[2..], &seat());
+        assert!(!server.is_home());
+        stub.is_a_guest(ASKED[2], &|| server.is_home());
+        server.has_theirs();
+        stub.leaves_others_alone(ASKED[2]);
+    }
+}

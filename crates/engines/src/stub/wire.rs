@@ -1,0 +1,163 @@
+//! The stub's protocol: four bytes of length, one that says what it is, and that.
+
+use std::ops::Range;
+use std::path::Path;
+
+use hopcost_core::Rows;
+
+use super::super::server::address::Address;
+use super::super::server::channel::Channel;
+use super::super::server::input::Framing;
+use super::super::server::reader::Reader;
+use super::super::server::stream::Stream;
+use super::super::server::wire::{self, ServerError, Wire as _, WireError};
+
+pub struct Messages;
+
+impl Framing for Messages {
+    const HEAD: usize = 5;
+
+    fn read(head: &[u8]) -> (u8, usize) {
+        (head[4], u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize)
+    }
+}
+
+/// A message.
+pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    [&(body.len() as u32).to_le_bytes()[..], &[kind], body].concat()
+}
+
+/// Has a statement carried out, with room for so many arguments, and where that is.
+pub fn execute(number: u32, arguments: usize) -> (Vec<u8>, Vec<Range<usize>>) {
+    let body = [&number.to_le_bytes()[..], &vec![0; 8 * arguments]].concat();
+    let head = Messages::HEAD + 4;
+    let places = (0..arguments).map(|n| head + 8 * n..head + 8 * (n + 1));
+    (message(b'X', &body), places.collect())
+}
+
+/// A value of a row.
+pub enum Value {
+    Integer(i64),
+    Text(String),
+    Null,
+}
+
+impl Value {
+    pub fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Integer(value) => {
+                out.push(b'i');
+                out.extend_from_slice(&value.to_le_bytes());
+            }
+            Self::Text(text) => {
+                out.push(b't');
+                out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+                out.extend_from_slice(text.as_bytes());
+            }
+            Self::Null => out.push(b'n'),
+        }
+    }
+
+    pub fn all(body: &[u8]) -> Vec<Self> {
+        let mut reader = Reader(body);
+        let mut values = Vec::new();
+        while !reader.0.is_empty() {
+            values.push(match reader.integer(1) as u8 {
+                b'i' => Self::Integer(reader.integer(8).cast_signed()),
+                b't' => {
+                    let length = reader.integer(4) as usize;
+                    Self::Text(String::from_utf8_lossy(reader.bytes(length)).into_owned())
+                }
+                _ => Self::Null,
+            });
+        }
+        values
+    }
+
+    fn words(self) -> Option<String> {
+        match self {
+            Self::Integer(value) => Some(value.to_string()),
+            Self::Text(text) => Some(text),
+            Self::Null => None,
+        }
+    }
+}
+
+/// A connection.
+pub struct Wire {
+    channel: Channel<Messages>,
+    number: u32,
+    version: String,
+}
+
+impl Wire {
+    /// Has a statement compiled: its number.
+    pub fn prepare(&mut self, sql: &str) -> Result<u32, WireError> {
+        self.send(&message(b'P', sql.as_bytes()))?;
+        let number = self.until_done(|_| {})?;
+        Ok(number.and_then(|number| number.try_into().ok()).unwrap_or(0))
+    }
+
+    /// Takes rows until the server is ready: the number that it tells, if it does.
+    pub fn until_done(
+        &mut self,
+        mut take: impl FnMut(Vec<Value>),
+    ) -> Result<Option<i64>, WireError> {
+        let (mut number, mut wrong) = (None, None);
+        loop {
+            let next = self.channel.next()?;
+            let body = self.channel.body(&next);
+            match next.tag {
+                b'R' => take(Value::all(body)),
+                b'C' => number = Some(Reader(body).integer(8).cast_signed()),
+                b'E' => wrong = Some(ServerError::of(String::from_utf8_lossy(body))),
+                _ => break,
+            }
+        }
+        self.channel.lend();
+        wrong.map_or(Ok(number), |wrong| Err(WireError::Server(wrong)))
+    }
+}
+
+impl wire::Wire for Wire {
+    type Framing = Messages;
+
+    fn connect(address: &Address) -> Result<Self, WireError> {
+        let stream = Stream::open(address, Path::to_path_buf).map_err(WireError::from);
+        let stream = stream.map_err(|error| error.at(address))?;
+        let channel = Channel::new(stream, address.wait);
+        let mut wire = Self { channel, number: 0, version: "1.0".to_owned() };
+        wire.send(&message(b'H', address.user.as_bytes()))?;
+        let number = wire.until_done(|_| {}).map_err(|error| error.at(address))?;
+        wire.number = number.and_then(|number| number.try_into().ok()).unwrap_or(0);
+        wire.limit(None)?;
+        Ok(wire)
+    }
+
+    fn channel(&self) -> &Channel<Messages> {
+        &self.channel
+    }
+
+    fn channel_mut(&mut self) -> &mut Channel<Messages> {
+        &mut self.channel
+    }
+
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
+        self.send(&message(b'Q', sql.as_bytes()))?;
+        let mut rows = Rows::new();
+        self.until_done(|row| rows.push(row.into_iter().map(Value::words).collect()))?;
+        Ok(rows)
+    }
+
+    fn drain(&mut self) -> Result<(), WireError> {
+        self.until_done(|_| {}).map(drop)
+    }
+}
