@@ -3,9 +3,8 @@
 use hopcost_core::{Estimate, ExperimentResult, Known, Severity, Verdict};
 
 use crate::absence;
-use crate::number::plural;
 use crate::page::{Page, Section};
-use crate::words::{cost_of, duration, headline, minus, percent, spoken, tenths};
+use crate::words::{cost_of, duration, headline, minus, percent, plural, spoken, tenths};
 
 /// The first thing that a reader sees.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,6 @@ mod findings;
 mod html;
 mod layout;
 mod markdown;
-mod number;
 pub mod page;
 mod parallel;
 #[cfg(test)]
@@ -26,4 +25,4 @@ pub use csv::csv;
 pub use findings::{Sentences, sentences};
 pub use html::html;
 pub use markdown::markdown;
-pub use number::{bytes, count, figure, plural};
+pub use words::{bytes, count, figure, plural};

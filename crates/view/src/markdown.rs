@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use hopcost_core::Known;
 
 use crate::findings::sentences;
-use crate::number::plural;
 use crate::page::{Page, Section};
 use crate::svg;
-use crate::words::{duration, headline, known_by, moment, share_found, stamped_verdict};
+use crate::words::{
+    cost, duration, headline, known_by, moment, plural, share_found, stamped_verdict,
+};
 
 /// The report.
 pub fn markdown(page: &Page<'_>) -> String {
@@ -67,7 +68,7 @@ fn details(section: &Section<'_>) -> String {
         let dropped: u64 = details.dropped.values().sum();
         fact(format!("{}, {dropped} dropped", plural(blocks as usize, "block")));
         if let Some(placebo) = &details.placebo {
-            fact(format!("baseline against itself: {}", crate::words::cost(placebo)));
+            fact(format!("baseline against itself: {}", cost(placebo)));
         }
         if let Some(known_by) = known_by(details) {
             fact(format!("locality: {known_by}"));

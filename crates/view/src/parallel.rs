@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopcost_core::{Arm, Details, gauge};
 
-use crate::number::plural;
+use crate::words::plural;
 
 /// Looks that found a worker: by the leader's node, then by the worker's.
 type Looks = BTreeMap<String, Vec<(String, f64)>>;

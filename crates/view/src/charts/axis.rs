@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use super::class_of;
-use crate::number::thousands;
-use crate::words::minus;
+use crate::words::{minus, thousands};
 use crate::xml::escape;
 
 /// The width of every chart, in its own units; a page scales it.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use hopcost_core::{CellResult, Code, Estimate, Known, Unit};
 
 use super::axis::{Anchor, Plot, Sheet, add_shape, add_whisker, extent};
-use crate::number::{figure, has_interval, margin};
+use crate::words::{figure, has_interval, margin};
 
 /// One series, row by row in the order of its counts.
 pub fn curve(series: &str, cells: &[&CellResult]) -> Known<String> {

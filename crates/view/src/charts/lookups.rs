@@ -7,8 +7,8 @@ use hopcost_core::{Code, Known, NodeId};
 
 use super::axis::{Anchor, LEFT, Plot, RIGHT, Scale, Sheet, add_box};
 use super::timeline::{Column, Timeline};
-use crate::number::{count, figure};
 use crate::page::Section;
+use crate::words::{count, figure};
 
 /// More nodes than this are in the store, not in the picture.
 const MOST_NODES: usize = 8;

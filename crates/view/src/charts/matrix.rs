@@ -5,8 +5,8 @@ use hopcost_core::{CellResult, Code, Known, Outcome, Place};
 
 use super::axis::{Anchor, LEFT, RIGHT, Sheet, add_box};
 use super::cpu_heat::{SHADES, shade};
-use crate::number::{figure, margin};
 use crate::series::{Grid, Heat};
+use crate::words::{figure, margin};
 
 /// With more columns the figures have no room.
 const MOST_WITH_FIGURES: usize = 8;

@@ -7,8 +7,8 @@ use hopcost_core::{Arm, Code, Known};
 
 use super::axis::{Anchor, Plot, Sheet, add_shape, add_whisker, extent};
 use super::class_of;
-use crate::number::figure;
 use crate::page::Section;
+use crate::words::figure;
 
 /// Levels stand beside each other where they have the same streams.
 const APART: f64 = 7.0;

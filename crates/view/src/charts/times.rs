@@ -6,8 +6,8 @@ use hopcost_core::{Arm, Code, Known};
 
 use super::axis::{Anchor, Plot, Sheet, add_shape, extent};
 use super::class_of;
-use crate::number::figure;
 use crate::page::Section;
+use crate::words::figure;
 
 /// The distributions at the point that the headline is of.
 pub fn times(section: &Section<'_>) -> Known<String> {

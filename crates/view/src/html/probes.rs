@@ -7,11 +7,10 @@ use hopcost_core::{CellResult, Estimate, Outcome, Warning};
 use super::table::{Column, aligned, published, table};
 use super::{figure, list};
 use crate::charts;
-use crate::number::has_interval;
 use crate::page::Probed;
 use crate::series::{Absences, OfClass, Shape, classes, is_absent_rung, relative_margins, shapes};
 use crate::text;
-use crate::words::spoken;
+use crate::words::{has_interval, spoken};
 use crate::xml::escape;
 
 /// All probes; nothing where none ran.

@@ -249,8 +249,7 @@ fn scaling(section: &Section<'_>, details: &Details) -> String {
 fn laws(all: &[Scaling]) -> String {
     let whole = |of: Option<&Estimate>, factor: f64| -> String {
         let Some(of) = of else { return "–".to_owned() };
-        let [point, low, high] =
-            [of.point, of.low, of.high].map(|it| crate::number::figure(factor * it));
+        let [point, low, high] = [of.point, of.low, of.high].map(|it| words::figure(factor * it));
         format!("{point} ({low} … {high})")
     };
     let row = |of: &Scaling| {
@@ -285,7 +284,7 @@ fn arms(details: &Details) -> String {
     let responses: Vec<Option<f64>> = arms.iter().map(|arm| Some(arm.response)).collect();
     let responses = aligned(&responses);
     let side = |arm: &Arm, n: usize| {
-        arm.acquisitions.map_or("–".to_owned(), |sides| crate::number::count(sides[n]))
+        arm.acquisitions.map_or("–".to_owned(), |sides| words::count(sides[n]))
     };
     let row = |(n, arm): (usize, &Arm)| {
         vec![
@@ -300,8 +299,8 @@ fn arms(details: &Details) -> String {
             side(arm, 0),
             side(arm, 1),
             arm.windows.to_string(),
-            crate::number::count(arm.calls),
-            crate::number::count(arm.errors),
+            words::count(arm.calls),
+            words::count(arm.errors),
         ]
     };
     let rows: Vec<Vec<String>> = arms.iter().enumerate().map(row).collect();

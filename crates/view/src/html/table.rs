@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 
 use hopcost_core::Published;
 
-use crate::number::thousands;
-use crate::words::minus;
+use crate::words::{minus, thousands};
 use crate::xml::escape;
 
 /// What a column holds.

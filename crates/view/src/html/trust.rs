@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use hopcost_core::{BlockRecord, Known, Locality};
 
-use crate::number::plural;
 use crate::page::{Page, Section};
-use crate::words::{self, cost, share_found};
+use crate::words::{self, cost, plural, share_found};
 
 /// What is known, and what it says.
 pub type Fact = (&'static str, String);

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use hopcost_core::{Cache, CpuId, CpuSet, DeviceKind, DistanceClass, Known, Machine, Node};
 
 use crate::layout::{Room, by_core, by_last_cache, others_under, rooms};
-use crate::number::{bytes, plural};
+use crate::words::{bytes, plural};
 use crate::xml::escape;
 
 const GAP: f64 = 16.0;

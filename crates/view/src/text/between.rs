@@ -9,8 +9,7 @@ use hopcost_core::{
 
 use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, labelled, pad, prose, width};
-use crate::number::{figure, margin, plural};
-use crate::words::{cost, moment};
+use crate::words::{cost, figure, margin, moment, plural};
 
 const INDENT: usize = 11;
 /// Of a probe with more figures than this only those are shown that differ.

@@ -6,7 +6,7 @@ use hopcost_core::Experiment;
 
 use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, labelled, prose};
-use crate::number::{bytes, plural};
+use crate::words::{bytes, plural};
 
 const INDENT: usize = 13;
 

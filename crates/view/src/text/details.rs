@@ -7,9 +7,8 @@ use hopcost_core::{Arm, Details, Estimate, Known, PointCost, Scaling, gauge};
 use super::ink::Ink;
 use super::times::times;
 use super::wrap::{LEAST_WIDTH, labelled, pad, pad_left};
-use crate::number::{count, figure, plural};
 use crate::parallel;
-use crate::words::known_by;
+use crate::words::{count, figure, known_by, plural};
 
 const INDENT: usize = 11;
 const BAR: usize = 20;

@@ -6,7 +6,7 @@ use hopcost_core::{Finding, Severity};
 
 use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, flow, labelled};
-use crate::number::plural;
+use crate::words::plural;
 
 const INDENT: usize = 20;
 

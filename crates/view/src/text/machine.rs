@@ -12,7 +12,7 @@ use hopcost_core::{
 use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, flow, labelled, pad, pad_left, width};
 use crate::layout::{Room, by_core, by_last_cache, others_under, rooms};
-use crate::number::{bytes, figure, plural};
+use crate::words::{bytes, figure, plural};
 
 /// The picture, `columns` wide.
 pub fn machine(machine: &Machine, columns: usize) -> String {

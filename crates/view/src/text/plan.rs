@@ -6,7 +6,7 @@ use hopcost_core::{Experiment, NodeId, Reason};
 
 use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, labelled, pad, prose};
-use crate::number::{bytes, plural};
+use crate::words::{bytes, plural};
 
 const INDENT: usize = 13;
 

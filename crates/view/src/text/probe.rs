@@ -6,10 +6,10 @@ use hopcost_core::{CellResult, Locality, Outcome, Place, ProbeReport};
 
 use super::ink::{self, Ink};
 use super::wrap::{LEAST_WIDTH, flow, labelled, pad, pad_left, width};
-use crate::number::{count, figure, margin};
 use crate::series::{
     Absences, Grid, Heat, OfClass, Shape, classes, is_absent_rung, relative_margins, shapes,
 };
+use crate::words::{count, figure, margin};
 
 const INDENT: usize = 11;
 /// More columns than this are drawn as a map of shades, with a summary by class.

@@ -6,8 +6,7 @@ use hopcost_core::{Against, Estimate, ExperimentResult, Headline, Known, Unit, V
 
 use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, labelled, pad, prose};
-use crate::number::{figure, margin};
-use crate::words::day;
+use crate::words::{day, figure, margin};
 
 const INDENT: usize = 11;
 

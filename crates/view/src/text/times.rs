@@ -6,7 +6,7 @@ use hopcost_core::{Arm, Details, Known, PointSpread};
 
 use super::ink::Ink;
 use super::wrap::{labelled, pad};
-use crate::number::figure;
+use crate::words::figure;
 
 /// From nothing to the most.
 const BARS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

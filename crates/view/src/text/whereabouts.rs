@@ -11,7 +11,7 @@ use hopcost_core::{
 
 use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, labelled, prose};
-use crate::number::{bytes, plural};
+use crate::words::{bytes, plural};
 use table::Table;
 
 /// All that was found, `columns` wide.

@@ -7,9 +7,9 @@ use hopcost_core::{
 };
 
 use super::{add, largest, of_nodes, percent, private};
-use crate::number::bytes;
 use crate::text::ink::Ink;
 use crate::text::wrap::{labelled, pad, pad_left, width};
+use crate::words::bytes;
 
 /// What stands in a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
