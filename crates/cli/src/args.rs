@@ -14,6 +14,7 @@ use hopcost_method::overrides;
 
 use crate::experiment_name::ExperimentName;
 use crate::help;
+use crate::output::FormatArgs;
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 something failed (doctor: found something to mend), 2 wrong use,
@@ -249,6 +250,8 @@ pub struct RunArgs {
     #[arg(long)]
     pub accept_gaps: bool,
     #[command(flatten)]
+    pub format: FormatArgs,
+    #[command(flatten)]
     pub checks: ChecksArgs,
     /// The file in which results are kept
     #[arg(long, value_name = "FILE", default_value = STORE)]
@@ -281,6 +284,8 @@ pub struct SurveyArgs {
     #[arg(default_missing_value = "", value_parser = bounds::read)]
     pub allow_load: Option<Allowance>,
     #[command(flatten)]
+    pub format: FormatArgs,
+    #[command(flatten)]
     pub checks: ChecksArgs,
     /// The file in which results are kept
     #[arg(long, value_name = "FILE", default_value = STORE)]
@@ -295,14 +300,16 @@ pub struct ReportArgs {
     #[arg(long, group = "form")]
     pub json: bool,
     /// Write a page into this file: complete in itself, for any browser
-    #[arg(long, value_name = "FILE", group = "form")]
+    #[arg(long, value_name = "FILE", group = "form", conflicts_with = "format")]
     pub html: Option<PathBuf>,
     /// Print a line of comma-separated values
-    #[arg(long, group = "form")]
+    #[arg(long, group = "form", conflicts_with = "format")]
     pub csv: bool,
     /// Print Markdown, as for a comment on a change
-    #[arg(long, group = "form")]
+    #[arg(long, group = "form", conflicts_with = "format")]
     pub markdown: bool,
+    #[command(flatten)]
+    pub format: FormatArgs,
     #[command(flatten)]
     pub checks: ChecksArgs,
     /// The file in which results are kept
@@ -323,6 +330,8 @@ pub struct CompareArgs {
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// The file in which runs are looked for that name none
     #[arg(long, value_name = "FILE", default_value = STORE)]
     pub store: PathBuf,

@@ -2,6 +2,7 @@
 
 use hopcost_method::fail_if::{FIGURES, GRAMMAR};
 use hopcost_method::overrides::SETTINGS;
+use hopcost_view::FORMATS;
 
 /// Of `--set`.
 pub fn settings() -> String {
@@ -14,6 +15,15 @@ pub fn fail_if() -> String {
     let known = FIGURES.iter().map(|(name, about)| format!("  {name:<11} {about}\n"));
     format!(
         "End with code 4 where this holds, and with 1 where it cannot be told:\n\n{GRAMMAR}\n{}",
+        known.collect::<String>()
+    )
+}
+
+/// Of `--format`.
+pub fn formats() -> String {
+    let known = FORMATS.iter().map(|format| format!("  {:<11} {}\n", format.name, format.about));
+    format!(
+        "Show results as NAME, here or in FILE; may be given again, for other files:\n\n{}",
         known.collect::<String>()
     )
 }

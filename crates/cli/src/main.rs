@@ -71,7 +71,10 @@ fn refuse(wrong: &clap::Error) -> ExitCode {
 
 /// Who asked for JSON gets JSON.
 fn tell(failure: &Failure) {
-    if std::env::args_os().any(|argument| argument == "--json") {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let is_asked = arguments.iter().any(|word| word == "--json" || word == "--format=json")
+        || arguments.windows(2).any(|words| words[0] == "--format" && words[1] == "json");
+    if is_asked {
         // Who is gone hears nothing.
         let _ = output::print_json(&failure.to_json());
     }

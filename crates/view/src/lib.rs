@@ -3,26 +3,21 @@
 //! Everything here turns values into text and nothing else; who prints it decides whether colours
 //! stay. RULE: no bar without its interval, no colour that carries a meaning alone.
 
-mod absence;
 mod charts;
-mod csv;
-mod findings;
-mod html;
+pub mod format;
 mod layout;
-mod markdown;
 pub mod page;
-mod parallel;
 #[cfg(test)]
 mod sample;
 mod series;
+mod story;
 pub mod svg;
 pub mod text;
 mod words;
 mod xml;
 
-pub use absence::advice;
-pub use csv::csv;
-pub use findings::{Sentences, sentences};
-pub use html::html;
-pub use markdown::markdown;
+pub use format::{Canvas, FORMATS, Format, Shown};
+pub use story::absence::advice;
+pub use story::findings::{Sentences, sentences};
 pub use words::{bytes, count, figure, plural};
+pub use xml::plain;

@@ -1,29 +1,29 @@
 //! What a page is made of: everything borrowed, nothing measured, nothing looked up.
 //!
-//! Whoever has results (a store, a survey that just ended) fills a [`Page`]; [`crate::html`] and
-//! [`crate::markdown`] show it.
+//! Whoever has results (a store, a survey that just ended) fills a [`Page`]; [`crate::FORMATS`] show it.
+
+use std::path::Path;
 
 use hopcost_core::{
     BlockRecord, ExperimentResult, Finding, Known, Machine, NodeId, PointCost, ProbeReport,
     Published,
 };
+use serde::Serialize;
 
 /// All that is shown together.
 #[derive(Clone, Debug)]
 pub struct Page<'a> {
-    /// What it is, in a few words: `hopcost survey`, `remote-memory`.
+    pub origin: Origin<'a>,
+    /// In a few words: `hopcost survey`, `remote-memory`.
     pub title: String,
-    /// The host's name.
     pub host: Known<String>,
     /// The machine as it is, without emulated nodes.
     pub machine: Known<&'a Machine>,
     /// The experiments, in the order in which they ran.
     pub sections: Vec<Section<'a>>,
-    /// What the probes found.
     pub probes: Vec<Probed<'a>>,
     /// What the doctor saw before anything was measured.
     pub findings: Known<&'a [Finding]>,
-    /// What was not measured.
     pub not_tested: Vec<NotTested>,
     /// Was it stopped before its end?
     pub interrupted: bool,
@@ -31,19 +31,32 @@ pub struct Page<'a> {
     pub changed: Vec<String>,
     /// Seconds since 1970.
     pub begun_unix_s: i64,
-    /// How long everything took.
     pub seconds: f64,
     /// The hopcost that measured.
     pub version: String,
 }
 
+/// What was done to have it.
+#[derive(Clone, Copy, Debug)]
+pub enum Origin<'a> {
+    Run,
+    /// A run that did not come to its end; why, where it did not just stop.
+    Unfinished {
+        failure: Option<&'a str>,
+    },
+    /// A survey, and the file that its page is written to.
+    Survey {
+        page: &'a Path,
+    },
+}
+
 /// One experiment.
 #[derive(Clone, Debug)]
 pub struct Section<'a> {
-    /// Its number in the store.
     pub run: i64,
-    /// Its outcome.
+    /// Its outcome; of a run that did not come to its end, what can be said of it.
     pub result: &'a ExperimentResult,
+    pub is_finished: bool,
     /// The names of the levels, the baseline first, by which blocks number them; none of the
     /// hardware alone, or where they are not known.
     pub levels: &'a [String],
@@ -62,18 +75,14 @@ pub struct Section<'a> {
 /// A probe's report, with what others published of it.
 #[derive(Clone, Debug)]
 pub struct Probed<'a> {
-    /// What it found.
     pub report: &'a ProbeReport,
-    /// What others published.
     pub published: Vec<&'a Published>,
 }
 
 /// Something that was not measured.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NotTested {
-    /// What.
     pub what: String,
-    /// Why not.
     pub why: String,
     /// How many seconds it would take, where that is known.
     pub takes_s: Option<f64>,

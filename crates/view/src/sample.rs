@@ -9,7 +9,7 @@ use hopcost_core::{
     gauge,
 };
 
-use crate::page::{Page, Section};
+use crate::page::{Origin, Page, Section};
 
 /// An experiment that was never run, and what was kept of it.
 #[derive(Clone, Debug)]
@@ -78,6 +78,7 @@ impl Sample {
         Section {
             run: 1,
             result: &self.result,
+            is_finished: true,
             levels: &self.levels,
             workers_at: &self.workers_at,
             margin: Some(0.03),
@@ -91,6 +92,7 @@ impl Sample {
 /// A page of some sections, and of nothing else.
 pub fn page(sections: Vec<Section<'_>>) -> Page<'_> {
     Page {
+        origin: Origin::Run,
         title: "sample".into(),
         host: Known::Is("box".into()),
         machine: Known::missing(Code::NotMeasured, "a test"),

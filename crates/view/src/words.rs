@@ -1,7 +1,10 @@
-//! The little phrases that every form of a report shares.
+//! The one place that words what people read: numbers, intervals, verdicts and headlines.
+//!
+//! RULE: no other file gives an estimate its sign or its per cent, or a result its sentence.
 
 use hopcost_core::{
-    Details, Estimate, ExperimentResult, Headline, Known, Metric, Tier, Unit, Witness,
+    Against, Details, Estimate, ExperimentResult, Headline, Known, Metric, PointSpread, Tier, Unit,
+    Verdict, Witness,
 };
 
 /// `12 s`, `4 min`, `1.5 h`.
@@ -36,19 +39,101 @@ pub fn cost(cost: &Estimate) -> String {
     minus(&format!("{} ({low} … {high} %)", signed_percent(cost.point)))
 }
 
+/// Tenths of a per cent with their sign, for a column of them.
+pub fn signed_tenths(share: f64) -> String {
+    minus(&format!("{:+.1}", tenths(share)))
+}
+
 /// A share that was found where another was needed: 99.96 % does not read as 100.
 pub fn share_found(share: f64) -> String {
-    format!("{:.1} %", (1000.0 * share).floor() / 10.0)
+    let floor = (1_000.0 * share).floor() / 10.0;
+    if floor >= 100.0 { "100 %".to_owned() } else { format!("{floor:.1} %") }
+}
+
+/// A share with its interval, `14.0 % (11.0 … 17.0 %)`; turned round where the sign is −1: a cost as a gain.
+pub fn share(estimate: &Estimate, sign: f64) -> String {
+    let mut ends = [sign * estimate.low, sign * estimate.high];
+    ends.sort_by(f64::total_cmp);
+    let [low, high] = ends.map(|share| format!("{:.1}", tenths(share)));
+    minus(&format!("{} ({low} … {high} %)", percent(sign * estimate.point)))
 }
 
 /// A headline's figure with its interval and unit.
 pub fn headline(headline: &Headline) -> String {
-    let e = &headline.estimate;
-    if headline.unit == Unit::Fraction {
-        let [low, high] = [e.low, e.high].map(|share| format!("{:.1}", tenths(share)));
-        return minus(&format!("{} ({low} … {high} %)", percent(e.point)));
+    match headline.unit {
+        Unit::Fraction => share(&headline.estimate, 1.0),
+        unit => format!("{} {unit}", with_margin(&headline.estimate)),
     }
-    format!("{} {} {}", figure(e.point), margin(e), headline.unit)
+}
+
+/// `812 ±3`.
+pub fn with_margin(estimate: &Estimate) -> String {
+    format!("{} {}", figure(estimate.point), margin(estimate))
+}
+
+/// What follows the verdict: the figure, what it is of, and why it ended so.
+pub fn found(result: &ExperimentResult) -> String {
+    let reason = &result.reason;
+    let words = match (&result.estimate, result.verdict) {
+        (Known::Is(figure), Verdict::Refused) => {
+            format!("{reason}. What was found does not count: {}", headline(figure))
+        }
+        (_, verdict) if verdict.is_without_figures() => reason.to_string(),
+        (Known::Is(figure), _) if figure.unit == Unit::Fraction => {
+            format!("{} of throughput: the {}; {reason}", headline(figure), figure.of)
+        }
+        (Known::Is(figure), _) if result.details.is_some() => {
+            format!("{}: {}; {reason}", headline(figure), figure.of)
+        }
+        (Known::Is(figure), _) => format!("{} at the farthest ({})", headline(figure), figure.of),
+        (Known::Missing(reason), _) => reason.to_string(),
+    };
+    format!("{}.", end_less(&words))
+}
+
+/// Without the full stop that the sentence around it brings.
+pub fn end_less(text: &str) -> &str {
+    text.trim_end_matches('.')
+}
+
+/// How far response times lie apart.
+pub fn spread(spread: &PointSpread, baseline: &str) -> String {
+    let PointSpread { streams, level, verdict, reason, ratio } = spread;
+    let found = match ratio {
+        Known::Is(times) => format!(
+            "the standard deviation of response times is {:.2} times that of {baseline} \
+             ({:.2} … {:.2}); {reason}",
+            times.point, times.low, times.high
+        ),
+        Known::Missing(reason) => format!("missing, because {reason}"),
+    };
+    format!("{verdict}  {level} at {streams}: {found}")
+}
+
+/// `against main (run 3 of 2026-11-21): throughput −3.0 % (…), cost +1.2 points (…)`.
+pub fn beside(against: &Against) -> String {
+    let Against { baseline, run, is_first, worse, dearer, .. } = against;
+    if *is_first {
+        return format!("this run is '{baseline}' from now on: it is the first of that name");
+    }
+    let since = format!("against {baseline} (run {run} of {})", day(against.begun_s));
+    if let (Known::Missing(reason), Known::Missing(_)) = (worse, dearer) {
+        return format!("{since}: nothing is compared, because {reason}");
+    }
+    let faster = worse.clone().map(|worse| Estimate {
+        point: -worse.point,
+        low: -worse.high,
+        high: -worse.low,
+        ..worse
+    });
+    let changed = |change: &Known<Estimate>, unit: &str| match change {
+        Known::Is(Estimate { point, low, high, .. }) => {
+            let [point, low, high] = [point, low, high].map(|share| signed_tenths(*share));
+            format!("{point} {unit} ({low} … {high})")
+        }
+        Known::Missing(reason) => format!("missing, because {reason}"),
+    };
+    format!("{since}: throughput {}, cost {}", changed(&faster, "%"), changed(dearer, "points"))
 }
 
 /// How closely it is known what was near and what was far.
@@ -97,15 +182,14 @@ pub fn spoken(name: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A verdict as it is read: `NOT APPLICABLE`.
-pub fn verdict(result: &ExperimentResult) -> String {
-    result.verdict.to_string().replace('_', " ")
+/// A verdict as it is read, with the stamp of what was planted: `EMULATED NOT APPLICABLE`.
+pub fn verdict_in_words(verdict: Verdict, is_emulated: bool) -> String {
+    let stamp = if is_emulated { "EMULATED " } else { "" };
+    format!("{stamp}{}", verdict.to_string().replace('_', " "))
 }
 
-/// The same with the stamp of what was planted.
 pub fn stamped_verdict(result: &ExperimentResult) -> String {
-    let stamp = if result.emulated { "EMULATED " } else { "" };
-    format!("{stamp}{}", verdict(result))
+    verdict_in_words(result.verdict, result.emulated)
 }
 
 /// With a real minus sign before figures.
@@ -226,6 +310,8 @@ pub fn thousands(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hopcost_core::Code;
+
     use super::*;
 
     /// As `date -u -d @SECONDS +%F` says.
@@ -320,5 +406,42 @@ mod tests {
         assert_eq!(margin(&lopsided), "−7 +1837");
         let thin = Estimate { level: 0.75, n_effective: 3.0, ..estimate(262.0, 4.0) };
         assert_eq!(margin(&thin), "n=3");
+    }
+
+    fn against(worse: Known<Estimate>, dearer: Known<Estimate>) -> Against {
+        Against {
+            baseline: "main".into(),
+            run: 3,
+            begun_s: 1_795_219_200,
+            is_first: false,
+            worse,
+            dearer,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_baseline_is_told_in_one_sentence() {
+        let of = |point| {
+            let (low, high) = (point - 0.004, point + 0.006);
+            Known::Is(Estimate { point, low, high, level: 0.95, n: 24, n_effective: 24.0 })
+        };
+        let missing = || Known::missing(Code::NotApplicable, "it was measured elsewhere");
+        let both = against(of(0.03), of(0.012));
+        assert_eq!(
+            beside(&both),
+            "against main (run 3 of 2026-11-21): throughput −3.0 % (−3.6 … −2.6), cost +1.2 points \
+             (+0.8 … +1.8)"
+        );
+        assert!(
+            beside(&against(of(0.03), missing()))
+                .ends_with("cost missing, because it was measured elsewhere")
+        );
+        assert!(
+            beside(&against(missing(), missing()))
+                .ends_with("nothing is compared, because it was measured elsewhere")
+        );
+        let first = Against { is_first: true, ..both };
+        assert!(beside(&first).contains("this run is 'main'"));
     }
 }

@@ -6,26 +6,27 @@ use anyhow::Context;
 use hopcost_core::{Code, Known};
 use hopcost_method::between::{self, Differing};
 use hopcost_store::{Header, Kept, Listed, Store, StoreError};
-use hopcost_view::text;
+use hopcost_view::{Shown, format};
 
 use super::report::listed;
 use crate::args::CompareArgs;
 use crate::exit::{Exit, Failure};
-use crate::output;
+use crate::output::{self, Output};
 use hopcost_method::run::{differing_keys, known_as};
 
 pub fn run(args: &CompareArgs) -> Result<Exit, Failure> {
+    let mut wanted = Output::of(&args.format.format, args.json);
+    if wanted.is_empty() {
+        wanted.push(Output::printed(&format::TERMINAL));
+    }
+    output::can_be_shown(&wanted)?;
     let [a, b] = [&args.a, &args.b].map(|asked| Side::read(asked, &args.store));
     let (a, b) = (a?, b?);
     let tell_apart = |in_a: &between::KeptRun<'_>, in_b: &between::KeptRun<'_>| {
         a.run(in_a.id).zip(b.run(in_b.id)).map_or_else(Differing::default, |(a, b)| differing(a, b))
     };
     let found = between::compare(&a.kept(), &b.kept(), &tell_apart);
-    if args.json {
-        output::print_json(&found)?;
-    } else {
-        output::print(&text::between(&found, output::columns()))?;
-    }
+    output::show(&wanted, &Shown::Between(&found))?;
     let is_nothing = found.likenesses().next().is_none();
     Ok(if is_nothing { Exit::NotHere } else { Exit::Done })
 }

@@ -1,21 +1,19 @@
 //! Stored runs as a page: what the store has, put together for those who show it.
 
-use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context;
 use hopcost_core::{
     BlockRecord, Code, CpuSet, ExperimentResult, Finding, Known, Machine, ProbeReport, Verdict,
 };
 use hopcost_data::published;
 use hopcost_store::{Header, Store, StoreError};
-use hopcost_view::Sentences;
-use hopcost_view::page::{self, NotTested, Probed, Section};
+use hopcost_view::page::{self, NotTested, Origin, Probed, Section};
+use hopcost_view::{Sentences, Shown};
 use serde_json::Value;
 
-use super::run;
-use crate::exit::{Exit, Failure};
+use super::run::Ran;
+use crate::exit::Failure;
+use crate::output::{self, Output};
 
 /// Runs with all that is shown of them.
 pub struct Page {
@@ -32,6 +30,8 @@ pub struct Survey {
     pub interrupted: bool,
     pub begun_unix_s: u64,
     pub seconds: f64,
+    /// The file that its page is written to.
+    pub html: PathBuf,
 }
 
 struct Run {
@@ -39,21 +39,21 @@ struct Run {
     header: Header,
     result: ExperimentResult,
     is_unfinished: bool,
+    failure: Option<String>,
     blocks: Vec<BlockRecord>,
     reports: Vec<ProbeReport>,
 }
 
 impl Page {
-    /// Of these runs of a store, with or without their blocks; runs that are not there are left out.
-    pub fn of(store: &Store, ids: &[i64], with_blocks: bool) -> Result<Self, StoreError> {
-        let read = |id: &i64| Run::read(store, *id, with_blocks);
-        let runs = ids.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    /// Of these runs of a store; runs that are not there are left out.
+    pub fn of(store: &Store, ids: &[i64]) -> Result<Self, StoreError> {
+        let runs = ids.iter().map(|id| Run::read(store, *id)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { runs: runs.into_iter().flatten().collect(), survey: None })
     }
 
     /// Of a survey and its runs.
     pub fn of_survey(store: &Store, ids: &[i64], survey: Survey) -> Result<Self, StoreError> {
-        Ok(Self { survey: Some(survey), ..Self::of(store, ids, true)? })
+        Ok(Self { survey: Some(survey), ..Self::of(store, ids)? })
     }
 
     /// What was found in one sentence, and what to do in another.
@@ -68,7 +68,10 @@ impl Page {
         }
         let first = self.runs.first();
         let reports = self.runs.iter().flat_map(|run| &run.reports);
+        let failure = first.and_then(|run| run.failure.as_deref());
+        let is_cut = first.is_some_and(|run| run.is_unfinished);
         let of_runs = page::Page {
+            origin: if is_cut { Origin::Unfinished { failure } } else { Origin::Run },
             title: first.map_or(String::new(), |run| run.header.experiment.clone()),
             host: first.map_or(Known::missing(Code::NotStored, "there is no run"), |run| {
                 run.header.machine.as_ref().and_then(|machine| machine.host.clone())
@@ -91,6 +94,7 @@ impl Page {
         };
         let Some(survey) = &self.survey else { return show(&of_runs) };
         show(&page::Page {
+            origin: Origin::Survey { page: &survey.html },
             title: "hopcost survey".to_owned(),
             host: survey.machine.host.clone(),
             machine: Known::Is(&survey.machine),
@@ -104,41 +108,38 @@ impl Page {
         })
     }
 
-    /// A row for each result.
-    pub fn csv(&self) -> String {
-        hopcost_view::csv(self.runs.iter().map(|run| &run.result))
+    /// As its measuring has just left it, to the last digit.
+    pub fn with(mut self, ran: &Ran) -> Self {
+        if let Some(run) = self.runs.iter_mut().find(|run| run.id == ran.id) {
+            run.reports.clone_from(&ran.reports);
+            if let Some(result) = &ran.result {
+                run.result.clone_from(result);
+            }
+        }
+        self
     }
 
-    /// As for a comment on a change.
-    pub fn markdown(&self) -> String {
-        self.show(hopcost_view::markdown)
+    /// In all forms that are asked for.
+    pub fn show_as(&self, wanted: &[Output]) -> Result<(), Failure> {
+        self.show(|page| output::show(wanted, &Shown::Report(page)))
     }
 
-    /// Writes it as HTML; how many bytes that were.
-    pub fn write(&self, path: &Path) -> Result<u64, Failure> {
-        let html = self.show(hopcost_view::html);
-        replace(path, &html).with_context(|| format!("--html {}", path.display()))?;
-        Ok(html.len() as u64)
-    }
-
-    /// The exit code that the runs' verdicts mean.
-    pub fn exit(&self) -> Exit {
-        let finished = self.runs.iter().filter(|run| !run.is_unfinished);
-        let mut exits = finished.map(|run| run::exit(run.result.verdict));
-        exits.find(|exit| *exit != Exit::Done).unwrap_or(Exit::Done)
+    /// In one of them; how many bytes that are.
+    pub fn write(&self, wanted: &Output) -> Result<u64, Failure> {
+        self.show(|page| wanted.show(&Shown::Report(page)))
     }
 }
 
 impl Run {
-    fn read(store: &Store, id: i64, with_blocks: bool) -> Result<Option<Self>, StoreError> {
+    fn read(store: &Store, id: i64) -> Result<Option<Self>, StoreError> {
         let (Some(header), Some(kept)) = (store.header(id)?, store.run(id)?) else {
             return Ok(None);
         };
         let is_unfinished = kept.result.is_none();
-        let wanted = with_blocks || is_unfinished || had_cpus_off_line(&header);
-        let blocks = if wanted { store.blocks(id)? } else { Vec::new() };
+        let blocks = store.blocks(id)?;
         let result = kept.result.unwrap_or_else(|| unfinished(&header, &blocks, &kept.reports));
-        Ok(Some(Self { id, header, result, is_unfinished, blocks, reports: kept.reports }))
+        let (failure, reports) = (kept.failure, kept.reports);
+        Ok(Some(Self { id, header, result, is_unfinished, failure, blocks, reports }))
     }
 
     /// What it changed on its host, and whether that is as before again.
@@ -175,6 +176,7 @@ impl Run {
         Section {
             run: self.id,
             result: &self.result,
+            is_finished: !self.is_unfinished,
             levels: &decided.levels,
             workers_at: &decided.workers_at,
             margin: decided.margin,
@@ -269,56 +271,16 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Can a page be put there? Nothing is left behind, and what is there stays as it is.
-pub fn can_be_written(path: &Path) -> Result<(), Failure> {
-    if path.is_dir() {
-        return Err(Failure::usage(
-            Code::BadFile,
-            format!("--html {}: this is a directory", path.display()),
-        ));
-    }
-    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        return Ok(());
-    }
-    let beside = beside(path);
-    let tried = fs::write(&beside, "").and_then(|()| fs::remove_file(&beside));
-    Ok(tried.with_context(|| format!("--html {}", path.display()))?)
-}
-
-/// A place for what is not finished yet.
-fn beside(place: &Path) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(place.file_name().unwrap_or_default());
-    name.push(format!(".{}.new", std::process::id()));
-    place.with_file_name(name)
-}
-
-/// Writes a file whole or not at all: beside its place first, then into it. What is no ordinary file,
-/// such as a pipe, is written as it is.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let place = match fs::metadata(path) {
-        Ok(there) if !there.is_file() => return fs::write(path, text),
-        // Where the name is a link, what it leads to is replaced.
-        Ok(_) => fs::canonicalize(path)?,
-        Err(_) => path.to_owned(),
-    };
-    let beside = beside(&place);
-    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &place));
-    if written.is_err() {
-        // It may never have been there.
-        let _ = fs::remove_file(&beside);
-    }
-    written
-}
-
 #[cfg(test)]
 mod tests {
     use hopcost_app::catalogue;
     use hopcost_core::{Effort, Phase, Trial};
     use hopcost_sys::{Root, topology};
+    use hopcost_view::Canvas;
 
     use super::*;
     use crate::commands::host::Host;
+    use crate::commands::run;
 
     #[test]
     fn words_reach_a_shell_whole() {
@@ -360,42 +322,31 @@ mod tests {
             let header = store.header(id).unwrap().unwrap();
             store.finish(id, &unfinished(&header, &[], &[])).unwrap();
         }
-        Page::of(&store, &[id], false).unwrap()
+        Page::of(&store, &[id]).unwrap()
     }
 
     #[test]
     fn a_page_names_the_cpus_that_a_run_took_off_line() {
+        let text = |page: &Page, name: &str| {
+            let format = hopcost_view::format::named(name).unwrap();
+            page.show(|page| (format.of)(&Shown::Report(page), Canvas { columns: 80 }))
+        };
         let took = stored(true, true, true);
         let changed = "changed on this host: run 1: CPU 2-3 off-line in windows of levels that leave \
                        them unused; on-line again after them ·";
-        assert!(took.markdown().contains(changed), "{}", took.markdown());
-        let html = took.show(hopcost_view::html);
+        assert!(text(&took, "markdown").contains(changed), "{}", text(&took, "markdown"));
+        let html = text(&took, "html");
         assert!(html.contains("<p>Changed on this host:</p>") && html.contains("CPU 2-3 off-line"));
-        let killed = stored(true, true, false).markdown();
+        let killed = text(&stored(true, true, false), "markdown");
         assert!(
             killed.contains("CPU 2-3 off-line") && killed.contains("'hopcost restore'"),
             "{killed}"
         );
-        let at_once = stored(true, false, false).markdown();
+        let at_once = text(&stored(true, false, false), "markdown");
         assert!(at_once.contains("may have been off-line"), "{at_once}");
         let left_alone = stored(false, true, true);
-        assert!(left_alone.markdown().contains("changed on this host: nothing"));
+        assert!(text(&left_alone, "markdown").contains("changed on this host: nothing"));
         let nothing = "<p>Changed on this host: nothing.</p>";
-        assert!(left_alone.show(hopcost_view::html).contains(nothing));
-    }
-
-    #[test]
-    fn a_file_is_replaced_whole_or_not_at_all() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("page.html");
-        replace(&path, "one").unwrap();
-        let link = dir.path().join("link.html");
-        std::os::unix::fs::symlink(&path, &link).unwrap();
-        replace(&link, "two").unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
-        assert!(link.is_symlink());
-        assert!(replace(&dir.path().join("no/such/page.html"), "x").is_err());
-        assert!(replace(dir.path(), "x").is_err(), "a directory is no page");
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left lying about");
+        assert!(text(&left_alone, "html").contains(nothing));
     }
 }

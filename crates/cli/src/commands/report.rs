@@ -3,29 +3,15 @@
 use std::fmt::Write as _;
 
 use anyhow::Context;
-use hopcost_core::{Code, ProbeReport};
+use hopcost_core::Code;
 use hopcost_store::{Listed, Store};
-use hopcost_view::text;
-use serde::Serialize;
+use hopcost_view::format;
 
+use super::fail_if;
 use super::page::Page;
-use super::{fail_if, run};
 use crate::args::ReportArgs;
 use crate::exit::{Exit, Failure};
-use crate::output;
-
-/// What is printed of a run that was killed.
-#[derive(Serialize)]
-struct Unfinished<'a> {
-    version: u32,
-    run: i64,
-    /// Finished blocks of a comparison.
-    blocks: u64,
-    /// Why it ended, where it did not just stop.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<&'a str>,
-    probes: &'a [ProbeReport],
-}
+use crate::output::{self, Output};
 
 pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let place = || args.store.display().to_string();
@@ -43,43 +29,34 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
             format!("{}: there is no run {id}; {}", place(), listed(&runs)),
         ));
     };
+    let wanted = wanted(args);
+    output::can_be_shown(&wanted)?;
+    if kept.result.is_none() {
+        let why = kept.failure.as_ref().map_or(String::new(), |failure| format!(" ({failure})"));
+        output::remark(&format!(
+            "run {id} was not finished{why}; what it had is shown: {}, {}",
+            hopcost_view::plural(kept.blocks as usize, "block"),
+            hopcost_view::plural(kept.reports.len(), "probe")
+        ));
+    }
+    let page = Page::of(&store, &[id]).with_context(place)?;
+    page.show_as(&wanted)?;
+    Ok(kept.result.map_or(Exit::Done, |result| fail_if::exit(&args.checks, &result)))
+}
+
+fn wanted(args: &ReportArgs) -> Vec<Output> {
+    let asked =
+        [(args.csv, &format::CSV), (args.markdown, &format::MARKDOWN), (args.json, &format::JSON)];
     if let Some(path) = &args.html {
-        let page = Page::of(&store, &[id], true).with_context(place)?;
-        let bytes = hopcost_view::bytes(page.write(path)?);
-        output::remark(&format!("wrote {} ({bytes})", path.display()));
-        return Ok(page.exit());
+        return vec![Output::written(&format::HTML, path)];
     }
-    if args.csv || args.markdown {
-        let page = Page::of(&store, &[id], false).with_context(place)?;
-        output::print(&if args.csv { page.csv() } else { page.markdown() })?;
-        return Ok(page.exit());
+    if let Some((_, format)) = asked.into_iter().find(|(is_asked, _)| *is_asked) {
+        return vec![Output::printed(format)];
     }
-    if let Some(result) = &kept.result {
-        run::show(id, result, &kept.reports, args.json)?;
-        return Ok(fail_if::exit(&args.checks, result));
+    match args.format.format.as_slice() {
+        [] => vec![Output::printed(&format::TERMINAL)],
+        formats => formats.to_vec(),
     }
-    let blocks = kept.blocks;
-    let why = kept.failure.as_ref().map_or(String::new(), |failure| format!(" ({failure})"));
-    output::remark(&format!(
-        "run {id} was not finished{why}; what it had is shown: {}, {}",
-        hopcost_view::plural(blocks as usize, "block"),
-        hopcost_view::plural(kept.reports.len(), "probe")
-    ));
-    if args.json {
-        let failure = kept.failure.as_deref();
-        output::print_json(&Unfinished {
-            version: 1,
-            run: id,
-            blocks,
-            failure,
-            probes: &kept.reports,
-        })?;
-    } else {
-        let columns = output::columns();
-        let reports = kept.reports.iter().map(|report| text::probe_report(report, columns));
-        output::print(&reports.collect::<Vec<_>>().join("\n"))?;
-    }
-    Ok(Exit::Done)
 }
 
 /// What runs there are, for who asked for another.

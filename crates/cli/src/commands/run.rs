@@ -8,29 +8,19 @@ use hopcost_app::catalogue;
 use hopcost_core::{
     Effort, Experiment, ExperimentResult, Known, Machine, ProbeReport, Subject, Verdict,
 };
-use hopcost_data::published;
 use hopcost_store::{NewRun, Store, StoreError};
-use hopcost_view::text;
-use serde::Serialize;
+use hopcost_view::format;
 
 use super::comparison::Prepared;
 use super::host::Host;
+use super::page::Page;
 use super::{baseline, fail_if, run_database, run_hardware};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
+use crate::interrupt;
+use crate::output::{self, Output};
 use crate::progress::Progress;
 use crate::safety::{self, Leave};
-use crate::{interrupt, output};
-
-/// What `run --json` and `report --json` print.
-#[derive(Serialize)]
-pub struct Printed<'a> {
-    /// The run's number in the store.
-    pub run: i64,
-    #[serde(flatten)]
-    pub result: &'a ExperimentResult,
-    pub probes: &'a [ProbeReport],
-}
 
 /// What became of a run.
 pub struct Ran {
@@ -45,6 +35,8 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let experiment = catalogue::experiment(&args.experiment.name)?;
     fail_if::can_be_checked(args, &experiment)?;
     baseline::can_be_kept(args, &experiment)?;
+    let wanted = wanted(args);
+    output::can_be_shown(&wanted)?;
     let leave = Leave::to_load(args.allow_load.as_ref())?;
     let mut store = Store::open(&args.store).with_context(|| args.store.display().to_string())?;
     let stop = interrupt::watch()?;
@@ -63,8 +55,8 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
         ));
         return Ok(Exit::Interrupted);
     };
-    show(id, result, &ran.reports, args.experiment.json)?;
-    if !args.experiment.json {
+    Page::of(&store, &[id])?.with(&ran).show_as(&wanted)?;
+    if wanted.iter().any(Output::is_for_people) {
         output::print(&format!("kept as run {id} in {path}\n"))?;
     }
     let exit = fail_if::exit(&args.checks, result);
@@ -140,28 +132,12 @@ pub fn not_applicable(
     }
 }
 
-/// Prints an outcome and the reports that it rests on.
-pub fn show(
-    run: i64,
-    result: &ExperimentResult,
-    reports: &[ProbeReport],
-    json: bool,
-) -> Result<(), Failure> {
-    if json {
-        return output::print_json(&Printed { run, result, probes: reports });
+fn wanted(args: &RunArgs) -> Vec<Output> {
+    let mut wanted = Output::of(&args.format.format, args.experiment.json);
+    if !wanted.iter().any(Output::is_printed) {
+        wanted.push(Output::printed(&format::TERMINAL));
     }
-    let columns = output::columns();
-    let mut out = text::result(result, columns);
-    if let Some(details) = &result.details {
-        out.push_str(&text::details(details, columns));
-    }
-    out.push_str(&text::published(&published::beside(&result.experiment), columns));
-    for report in reports {
-        out.push_str(&text::probe_report(report, columns));
-        out.push_str(&text::published(&published::beside(&report.probe), columns));
-        out.push('\n');
-    }
-    output::print(&out)
+    wanted
 }
 
 /// The exit code that a verdict means.

@@ -4,13 +4,12 @@
 //! can decide it; what does not fit or does not apply is named with its reason. Each is an ordinary
 //! quick run, kept in the store like any other. Time that one leaves over goes to those after it.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use hopcost_app::catalogue;
-use hopcost_core::{Code, Experiment, ExperimentResult, Machine, Subject};
+use hopcost_core::{Code, Experiment, Machine, Subject};
 use hopcost_drive::load_monitor::Guardian;
 use hopcost_host::occupancy;
 use hopcost_method::hardware;
@@ -19,8 +18,7 @@ use hopcost_method::survey::{Wish, share_out};
 use hopcost_store::Store;
 use hopcost_sys::{Root, clock, topology};
 use hopcost_view::page::NotTested;
-use hopcost_view::{Sentences, text};
-use serde::Serialize;
+use hopcost_view::{Sentences, format, text};
 
 use super::comparison::Prepared;
 use super::page::{self, Page};
@@ -28,9 +26,10 @@ use super::run::{self, Ran};
 use super::{doctor, experiment, fail_if, run_hardware};
 use crate::args::{ChecksArgs, ExperimentArgs, RunArgs, SurveyArgs};
 use crate::exit::{Exit, Failure};
+use crate::interrupt;
+use crate::output::{self, FormatArgs, Output};
 use crate::progress::Progress;
 use crate::safety::{self, Leave, Permission};
-use crate::{interrupt, output};
 
 /// Beyond this an experiment of a survey only becomes more precise than anybody asked.
 const MOST_S: f64 = 60.0;
@@ -74,7 +73,9 @@ pub fn run(args: &SurveyArgs) -> Result<Exit, Failure> {
     let begun_unix_s = clock::unix_seconds();
     checks_can_be_made(args)?;
     // Better now than in five minutes.
-    page::can_be_written(&args.html)?;
+    let html = Output::written(&format::HTML, &args.html);
+    html.can_be_written()?;
+    output::can_be_shown(&args.format.format)?;
     let root = Root::live();
     let machine = topology::read(&root);
     let findings = doctor::examine(&root, &machine);
@@ -106,9 +107,13 @@ pub fn run(args: &SurveyArgs) -> Result<Exit, Failure> {
         interrupted: surveyed.interrupted,
         begun_unix_s,
         seconds: begun.elapsed().as_secs_f64(),
+        html: args.html.clone(),
     };
-    let page = Page::of_survey(&store, &ids, facts)?;
-    let bytes = page.write(&args.html)?;
+    let mut page = Page::of_survey(&store, &ids, facts)?;
+    for (_, ran) in &surveyed.runs {
+        page = page.with(ran);
+    }
+    let bytes = page.write(&html)?;
     tell(args, &surveyed, &page, bytes, begun.elapsed())?;
     Ok(if surveyed.interrupted { Exit::Interrupted } else { checked(args, &surveyed) })
 }
@@ -152,26 +157,6 @@ fn checked(args: &SurveyArgs, surveyed: &Surveyed) -> Exit {
     exit
 }
 
-/// What `survey --json` prints.
-#[derive(Serialize)]
-struct Printed<'a> {
-    version: u32,
-    seconds: f64,
-    interrupted: bool,
-    page: &'a Path,
-    found: String,
-    action: String,
-    results: Vec<&'a ExperimentResult>,
-    not_tested: Vec<Left<'a>>,
-}
-
-#[derive(Serialize)]
-struct Left<'a> {
-    what: &'a str,
-    why: &'a str,
-    takes_s: Option<f64>,
-}
-
 /// Five lines: what was found, what to do, what was not tested, what changed, where the page is.
 fn tell(
     args: &SurveyArgs,
@@ -180,19 +165,11 @@ fn tell(
     bytes: u64,
     took: Duration,
 ) -> Result<(), Failure> {
-    let Sentences { found, action } = page.sentences();
-    if args.json {
-        return output::print_json(&Printed {
-            version: 1,
-            seconds: took.as_secs_f64(),
-            interrupted: surveyed.interrupted,
-            page: &args.html,
-            found,
-            action,
-            results: surveyed.runs.iter().filter_map(|(_, ran)| ran.result.as_ref()).collect(),
-            not_tested: surveyed.not_tested.iter().map(Left::of).collect(),
-        });
+    page.show_as(&wanted(args))?;
+    if is_for_programs(args) {
+        return Ok(());
     }
+    let Sentences { found, action } = page.sentences();
     let not_tested: Vec<&str> = surveyed.not_tested.iter().map(|it| it.what.as_str()).collect();
     let not_tested =
         if not_tested.is_empty() { "nothing".to_owned() } else { not_tested.join(", ") };
@@ -209,10 +186,13 @@ fn tell(
     ))
 }
 
-impl<'a> Left<'a> {
-    fn of(it: &'a NotTested) -> Self {
-        Self { what: &it.what, why: &it.why, takes_s: it.takes_s }
-    }
+fn wanted(args: &SurveyArgs) -> Vec<Output> {
+    Output::of(&args.format.format, args.json)
+}
+
+/// Is all that is printed a document?
+fn is_for_programs(args: &SurveyArgs) -> bool {
+    wanted(args).iter().any(Output::is_printed)
 }
 
 struct Survey<'a> {
@@ -301,7 +281,7 @@ impl Survey<'_> {
         progress.close();
         match ran {
             Ok(ran) => {
-                if let (Some(result), false) = (&ran.result, self.args.json) {
+                if let (Some(result), false) = (&ran.result, is_for_programs(self.args)) {
                     output::print(&text::outcome(result, output::columns()))?;
                 }
                 surveyed.runs.push((experiment, ran));
@@ -365,6 +345,7 @@ impl Survey<'_> {
             accept_gaps: false,
             baseline: None,
             allow_load: None,
+            format: FormatArgs::default(),
             checks: ChecksArgs::default(),
             store: self.args.store.clone(),
         }

@@ -21,6 +21,8 @@ pub enum Kind {
 pub struct Row {
     /// What it is of.
     pub label: String,
+    /// What it counts as, in words; may be empty.
+    pub role: &'static str,
     /// Where more of it is said, in this page.
     pub link: Option<String>,
     /// The cost.
@@ -29,6 +31,13 @@ pub struct Row {
     pub kind: Kind,
     /// A cost within this is no difference.
     pub margin: Option<f64>,
+}
+
+impl Row {
+    fn name(&self) -> String {
+        let comma = if self.role.is_empty() { "" } else { ", " };
+        format!("{}{comma}{}", self.label, self.role)
+    }
 }
 
 const PITCH: f64 = 50.0;
@@ -55,7 +64,7 @@ pub fn effect(title: &str, rows: &[Row]) -> Known<String> {
 
 /// The rows in words.
 fn words(rows: &[Row]) -> String {
-    let row = |row: &Row| format!("{}: {}", row.label, cost(&row.cost));
+    let row = |row: &Row| format!("{}: {}", row.name(), cost(&row.cost));
     rows.iter().map(row).collect::<Vec<_>>().join("; ")
 }
 
@@ -83,8 +92,8 @@ fn draw_row(sheet: &mut Sheet, scale: &Scale, top: f64, row: &Row) {
     let figure = cost(&row.cost);
     let ink = if row.kind == Kind::Search { "halo faint" } else { "halo" };
     match &row.link {
-        Some(place) => sheet.link((0.0, baseline), "halo strong", &row.label, place),
-        None => sheet.text((0.0, baseline), Anchor::Start, ink, &row.label),
+        Some(place) => sheet.link((0.0, baseline), "halo strong", &row.name(), place),
+        None => sheet.text((0.0, baseline), Anchor::Start, ink, &row.name()),
     }
     sheet.text((WIDTH, baseline), Anchor::End, ink, &figure);
     let y = top + 33.0;

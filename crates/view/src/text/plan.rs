@@ -13,7 +13,6 @@ const INDENT: usize = 13;
 /// One step of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedStep<'a> {
-    /// What is run.
     pub name: &'a str,
     /// How many things it measures.
     pub cells: usize,
@@ -25,6 +24,17 @@ pub struct PlannedStep<'a> {
     pub memory: &'a [(NodeId, u64)],
 }
 
+/// What it is, and what it asks.
+fn head(experiment: &Experiment, emulated: bool, columns: usize) -> String {
+    let stamp = if emulated { "EMULATED  " } else { "" };
+    let mut out = format!("{stamp}{}\n", Ink::Strong.on(&experiment.name));
+    for line in prose(&experiment.question, columns) {
+        let _ = writeln!(out, "{line}");
+    }
+    out.push('\n');
+    out
+}
+
 /// A plan, `columns` wide.
 pub fn plan(
     experiment: &Experiment,
@@ -33,12 +43,7 @@ pub fn plan(
     columns: usize,
 ) -> String {
     let columns = columns.clamp(LEAST_WIDTH, 100);
-    let stamp = if emulated { "EMULATED  " } else { "" };
-    let mut out = format!("{stamp}{}\n", Ink::Strong.on(&experiment.name));
-    for line in prose(&experiment.question, columns) {
-        let _ = writeln!(out, "{line}");
-    }
-    out.push('\n');
+    let mut out = head(experiment, emulated, columns);
     for (n, step) in steps.iter().enumerate() {
         let memory: u64 = step.memory.iter().map(|(_, bytes)| bytes).sum();
         let on = plural(step.memory.len(), "node");
@@ -57,5 +62,64 @@ pub fn plan(
     let _ =
         writeln!(out, "\nAbout {seconds:.0} s in all. Cells are measured round by round, in an");
     let _ = writeln!(out, "order shuffled anew from the seed; nothing on the machine is changed.");
+    out
+}
+
+/// A comparison that was planned.
+#[derive(Clone, Debug)]
+pub struct PlannedComparison<'a> {
+    pub experiment: &'a Experiment,
+    /// Stamped on everything where distance is planted.
+    pub emulated: bool,
+    pub target: &'a str,
+    pub data: String,
+    /// Where each level stands: a line for each way of binding it.
+    pub arms: Vec<(String, Vec<String>)>,
+    /// What is compared, in words.
+    pub points: Vec<String>,
+    /// In which order.
+    pub order: String,
+    /// Seconds that it takes at most.
+    pub seconds: f64,
+    pub memory_bytes: u64,
+    pub disk_bytes: u64,
+    /// What is left out, and why.
+    pub left_out: Vec<String>,
+    /// What would be changed on the machine, in words.
+    pub changes: &'static str,
+}
+
+/// The plan, `columns` wide.
+pub fn comparison(plan: &PlannedComparison<'_>, columns: usize) -> String {
+    let columns = columns.clamp(LEAST_WIDTH, 100);
+    let mut out = head(plan.experiment, plan.emulated, columns);
+    let mut fact = |label: &str, text: &str| {
+        out.push_str(&labelled(label, INDENT, text, columns));
+    };
+    fact("target", plan.target);
+    fact("data", &plan.data);
+    for (level, places) in &plan.arms {
+        for (n, place) in places.iter().enumerate() {
+            fact(if n == 0 { level } else { "" }, place);
+        }
+    }
+    fact("compares", &plan.points.join(", "));
+    fact("order", &plan.order);
+    let minutes = plan.seconds / 60.0;
+    let time = if minutes < 1.5 {
+        format!("{:.0} s", plan.seconds)
+    } else {
+        format!("{minutes:.0} minutes")
+    };
+    let takes = format!(
+        "at most {time} of measuring, {} of memory, {} of disk",
+        bytes(plan.memory_bytes),
+        bytes(plan.disk_bytes)
+    );
+    fact("takes", &takes);
+    for left_out in &plan.left_out {
+        fact("left out", left_out);
+    }
+    let _ = writeln!(out, "\n{}; {}.", plural(plan.points.len(), "point"), plan.changes);
     out
 }

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{Arm, Details, Known, PointSpread};
+use hopcost_core::{Arm, Details};
 
 use super::ink::Ink;
-use super::wrap::{labelled, pad};
+use super::wrap::pad;
 use crate::words::figure;
 
 /// From nothing to the most.
@@ -13,20 +13,16 @@ const BARS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', 
 /// More columns than this are put together two by two.
 const MOST_COLUMNS: usize = 48;
 
-/// Nothing where nobody asked.
-pub fn times(details: &Details, indent: usize, columns: usize) -> String {
+/// The distributions of the points whose spread was asked for.
+pub fn times(details: &Details) -> String {
     let mut out = String::new();
     for spread in &details.spreads {
         let of_point = |arm: &&Arm| arm.streams == spread.streams && !arm.times.is_empty();
         let arms: Vec<&Arm> = details.arms.iter().filter(of_point).collect();
-        let baseline = arms.first().copied();
         let tested = arms.iter().copied().find(|arm| arm.level == spread.level);
-        if let (Some(baseline), Some(tested)) = (baseline, tested) {
+        if let (Some(baseline), Some(tested)) = (arms.first(), tested) {
             out.push_str(&drawn(&[baseline, tested]));
         }
-        let text = said(spread, baseline.map_or("the baseline", |arm| &arm.level));
-        out.push_str(&labelled(&format!("  {}", Ink::Faint.on("spread")), indent, &text, columns));
-        out.push('\n');
     }
     out
 }
@@ -83,26 +79,11 @@ fn modes(arm: &Arm) -> String {
     format!("{} modes: {}", each.len(), each.join(", "))
 }
 
-/// The verdict in words.
-pub(crate) fn said(spread: &PointSpread, baseline: &str) -> String {
-    let PointSpread { streams, level, verdict, reason, ratio } = spread;
-    let found = match ratio {
-        Known::Is(times) => format!(
-            "the standard deviation of response times is {:.2} times that of {baseline} \
-             ({:.2} … {:.2}); {reason}",
-            times.point, times.low, times.high
-        ),
-        Known::Missing(reason) => format!("missing, because {reason}"),
-    };
-    format!("{verdict}  {level} at {streams}: {found}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sample::Sample;
-    use hopcost_core::Code;
-    use hopcost_core::Verdict;
+    use hopcost_core::{Code, Known, PointSpread, Verdict};
 
     #[test]
     fn both_modes_are_seen_and_named() {
@@ -122,13 +103,13 @@ mod tests {
             reason: Code::NotMeasured.because("response times lie farther apart"),
             ratio: Known::Is(crate::sample::estimate(4.0, 0.5)),
         }];
-        let text = times(&details, 11, 100);
+        let text = times(&details);
         assert!(text.contains("near       ██··\n"), "{text}");
         let far = "far        ██·▄  2 modes: 1.50 ms (80 %), 12.0 ms (20 %)";
         assert!(text.contains(far) && text.contains("1.00 ms  8.00 ms"), "{text}");
-        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = crate::words::spread(&details.spreads[0], "near");
         assert!(words.contains("4.00 times that of near (3.50 … 4.50)"), "{text}");
         details.spreads.clear();
-        assert_eq!(times(&details, 11, 100), "");
+        assert_eq!(times(&details), "");
     }
 }

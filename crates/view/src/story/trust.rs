@@ -2,23 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use hopcost_core::{BlockRecord, Known, Locality};
+use hopcost_core::{BlockRecord, Locality};
 
+use super::block::Fact;
 use crate::page::{Page, Section};
 use crate::words::{self, cost, plural, share_found};
 
-/// What is known, and what it says.
-pub type Fact = (&'static str, String);
-
 /// The facts.
 pub fn facts(page: &Page<'_>) -> Vec<Fact> {
-    vec![
+    let facts = [
         ("locality", tier(page)),
         ("placement", placement(page)),
         ("evidence", evidence(page)),
         ("baseline against itself", placebo(page)),
         ("starts", starts(page)),
-    ]
+    ];
+    facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
 }
 
 /// The placements that were read back after blocks.
@@ -103,21 +102,11 @@ fn starts(page: &Page<'_>) -> String {
     }
 }
 
-/// Was anything planted?
-pub fn is_emulated(page: &Page<'_>) -> bool {
-    page.sections.iter().any(|section| section.result.emulated)
-}
-
-/// What was read back after a run's blocks, as a claim and the shares that were found and needed.
+/// The least of what was read back after a run's blocks, as a claim and the shares that were found and needed.
 pub fn read_back(section: &Section<'_>) -> Option<(String, [f64; 2])> {
     // Data that is to be spread may be a little uneven.
     let ahead = |locality: &Locality| locality.share_in_place() - locality.required();
     let worst = localities(section.blocks).min_by(|a, b| ahead(a).total_cmp(&ahead(b)))?;
-    let told = section.blocks.iter().filter(|block| matches!(block.placement, Known::Is(_)));
-    let claim = format!(
-        "pages on their node, read back by {} after {}, the least",
-        worst.method,
-        plural(told.count(), "block")
-    );
+    let claim = format!("pages on their node, read back by {}", worst.method);
     Some((claim, [worst.share_in_place(), worst.required()]))
 }

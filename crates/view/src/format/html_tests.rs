@@ -6,9 +6,10 @@ use hopcost_core::{
 };
 use hopcost_sys::{Root, topology};
 
-use super::html;
+use super::{block, of_report};
 use crate::page::NotTested;
 use crate::sample::{Sample, page};
+use crate::story::block::{Block, Column, Table};
 use crate::xml::objection;
 
 fn machine(name: &str) -> Machine {
@@ -40,6 +41,15 @@ fn assert_good(html: &str) {
 }
 
 #[test]
+fn cells_are_text_and_nothing_else() {
+    let table = |rows| block(&Block::Table(Table { head: vec![Column::words("a<b")], rows }));
+    let html = table(vec![vec!["<script>".into()]]);
+    assert_eq!(objection(&html), None);
+    assert!(!html.contains("<script"));
+    assert_eq!(table(Vec::new()), "");
+}
+
+#[test]
 fn a_page_of_everything_is_complete_in_itself() {
     let real = Sample::compared("remote-memory", Verdict::Cost, 0.06, 0.02).with_blocks(40);
     let mut emulated = Sample::compared("remote-memory", Verdict::Cost, 0.04, 0.01).with_blocks(20);
@@ -49,7 +59,7 @@ fn a_page_of_everything_is_complete_in_itself() {
         let machine = machine(shape);
         let mut page = page(vec![real.section(), emulated.section(), absent.section()]);
         page.machine = Known::Is(&machine);
-        let html = html(&page);
+        let html = of_report(&page);
         assert_good(&html);
         assert_eq!(html.matches("<figure>").count() - html.matches("class=\"why\"").count(), 14);
         assert!(html.contains("EMULATED") && html.contains("Changed on this host: nothing."));
@@ -60,7 +70,7 @@ fn a_page_of_everything_is_complete_in_itself() {
 fn a_page_of_nothing_says_why() {
     let mut empty = page(Vec::new());
     empty.host = Known::missing(Code::NotTold, "the kernel does not say");
-    let html = html(&empty);
+    let html = of_report(&empty);
     assert_good(&html);
     for words in ["Nothing was measured.", "missing, because a test", "nobody asked the doctor"] {
         assert!(html.contains(words), "{words}");
@@ -74,18 +84,18 @@ fn every_chart_without_its_data_says_why() {
     let details = bare.result.details.as_mut().unwrap();
     details.arms.clear();
     details.points.clear();
-    let html = html(&page(vec![bare.section()]));
+    let html = of_report(&page(vec![bare.section()]));
     assert_good(&html);
     assert_eq!(html.matches("class=\"why\"").count(), 7, "six charts and the machine");
     let old = Sample::compared("x", Verdict::Cost, 0.06, 0.02);
-    assert!(super::html(&page(vec![old.section()])).contains("no blocks were kept"));
+    assert!(of_report(&page(vec![old.section()])).contains("no blocks were kept"));
 }
 
 #[test]
 fn a_refused_figure_is_no_bar_and_its_reason_stands_first() {
     let mut refused = Sample::compared("remote-memory", Verdict::Refused, 0.06, 0.02);
     refused.result.reason = Code::NotMeasured.because("12 pages were elsewhere");
-    let html = html(&page(vec![refused.section()]));
+    let html = of_report(&page(vec![refused.section()]));
     assert_good(&html);
     let (front, rest) = html.split_once("</header>").unwrap();
     assert!(front.matches("12 pages were elsewhere").count() == 2 && !front.contains("Verdicts"));
@@ -97,7 +107,7 @@ fn an_interrupted_run_is_stamped_and_nothing_measured_is_lost() {
     let cut = Sample::absent("remote-memory", "it was interrupted").with_blocks(5);
     let mut page = page(vec![cut.section()]);
     page.interrupted = true;
-    let html = html(&page);
+    let html = of_report(&page);
     assert_good(&html);
     assert!(html.contains(">INTERRUPTED<") && html.contains("what was finished counts"));
     assert!(html.contains("5 blocks, 0 of them dropped"));
@@ -125,7 +135,7 @@ fn names_cannot_become_markup() {
     page.not_tested = vec![NotTested { what: bad.into(), why: bad.into(), takes_s: Some(600.0) }];
     page.changed = vec![bad.into()];
     page.version = bad.into();
-    let html = html(&page);
+    let html = of_report(&page);
     assert_good(&html);
     assert!(html.contains("It would take 10 min."));
 }
@@ -148,7 +158,7 @@ fn how_throughput_grows_is_drawn_with_its_law_or_the_reason_for_none() {
     let untold =
         Scaling { level: "far".into(), law: Known::missing(Code::NotMeasured, "nobody knows") };
     sample.result.details.as_mut().unwrap().scaling = vec![told, untold];
-    let html = html(&page(vec![sample.section()]));
+    let html = of_report(&page(vec![sample.section()]));
     assert_good(&html);
     assert!(html.contains("Throughput and its law") && html.contains("How it grows with streams"));
     for words in ["1500 (1350 … 1650)", "2.00 (1.80 … 2.20)", "6 tell", "nobody knows"] {
@@ -159,7 +169,7 @@ fn how_throughput_grows_is_drawn_with_its_law_or_the_reason_for_none() {
 #[test]
 fn thousands_of_blocks_make_a_page_that_can_be_sent() {
     let sample = Sample::compared("remote-memory", Verdict::Cost, 0.06, 0.02).with_blocks(2_000);
-    let html = html(&page(vec![sample.section()]));
+    let html = of_report(&page(vec![sample.section()]));
     assert_good(&html);
     assert!(html.len() < 1 << 20, "{} bytes", html.len());
 }
@@ -181,6 +191,6 @@ fn hundreds_of_cpus_make_a_page_that_can_be_sent() {
         });
         window.observations = observed.collect();
     }
-    let one = html(&page(vec![sample.section()])).len();
+    let one = of_report(&page(vec![sample.section()])).len();
     assert!(one < 250_000, "{one} bytes: eight of them have to fit into 2 MB");
 }

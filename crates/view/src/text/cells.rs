@@ -1,96 +1,21 @@
-//! A probe's findings: matrices as heat maps, counts as a curve, rungs of the ladder as a list.
+//! A probe's series as letters: matrices as heat maps, counts as a curve, rungs of the ladder as a list.
 
 use std::fmt::Write as _;
 
-use hopcost_core::{CellResult, Locality, Outcome, Place, ProbeReport};
+use hopcost_core::{CellResult, Outcome, Place};
 
 use super::ink::{self, Ink};
-use super::wrap::{LEAST_WIDTH, flow, labelled, pad, pad_left, width};
-use crate::series::{
-    Absences, Grid, Heat, OfClass, Shape, classes, is_absent_rung, relative_margins, shapes,
-};
+use super::table::table;
+use super::wrap::{labelled, pad, pad_left, width};
+use crate::series::{Grid, Heat, OfClass, Shape, classes, is_absent_rung, relative_margins};
+use crate::story::block::{Column, Table};
 use crate::words::{count, figure, margin};
 
-const INDENT: usize = 11;
 /// More columns than this are drawn as a map of shades, with a summary by class.
 const MOST_COLUMNS: usize = 10;
 
-/// One probe's report, `columns` wide.
-pub fn probe_report(report: &ProbeReport, columns: usize) -> String {
-    let columns = columns.clamp(LEAST_WIDTH, 120);
-    let mut out = labelled(&Ink::Strong.on(&report.probe), INDENT, &report.question, columns);
-    let facts = flow(&facts(report), " · ", columns - INDENT);
-    for line in facts {
-        let _ = writeln!(out, "{}{}", " ".repeat(INDENT), Ink::Faint.on(&line));
-    }
-    for shape in shapes(report) {
-        out.push_str(&draw(&shape, columns));
-    }
-    out.push_str(&absences(report, columns));
-    for warning in &report.warnings {
-        let text = format!("{}: {}", warning.text, warning.advice);
-        out.push_str(&labelled(&format!("  {}", Ink::Bad.on("! note")), INDENT, &text, columns));
-    }
-    if report.interrupted {
-        out.push_str(&labelled(
-            &format!("  {}", Ink::Bad.on("stopped")),
-            INDENT,
-            "before its end; what was measured so far is shown",
-            columns,
-        ));
-    }
-    out
-}
-
-/// How it was measured: what a reader needs in order to trust the figures.
-pub fn facts(report: &ProbeReport) -> Vec<String> {
-    let mut facts = vec![format!("{} rounds in {:.1} s", report.rounds, report.seconds)];
-    let localities: Vec<&Locality> = report
-        .cells
-        .iter()
-        .filter_map(|cell| cell.proof.get())
-        .flat_map(|proofs| proofs.iter().filter_map(|proof| proof.memory.get()).flatten())
-        .collect();
-    if let Some(worst) =
-        localities.iter().min_by(|a, b| a.share_in_place().total_cmp(&b.share_in_place()))
-    {
-        facts.push(format!(
-            "pages proved {} in place ({})",
-            percent(worst.share_in_place()),
-            worst.method
-        ));
-        if let Some(unbound) = localities.iter().find(|l| !l.bound) {
-            facts.push(format!(
-                "node {}: placed by first touch, binding is forbidden here",
-                unbound.asked
-            ));
-        }
-        let mut pages: Vec<String> = localities.iter().map(|l| pages(l)).collect();
-        pages.sort();
-        pages.dedup();
-        facts.push(pages.join(", "));
-    }
-    let dropped: u64 = report.cells.iter().flat_map(|cell| cell.dropped.values()).sum();
-    let kept: u64 = report.cells.iter().filter_map(|cell| cell.estimate()).map(|e| e.n).sum();
-    facts.push(format!("{} of {} samples dropped", count(dropped), count(kept + dropped)));
-    facts.push("± = half of the 95 % interval".to_owned());
-    facts
-}
-
-fn percent(share: f64) -> String {
-    // 99.96 % must not read as 100.
-    let floor = (share * 1000.0).floor() / 10.0;
-    if floor >= 100.0 { "100 %".to_owned() } else { format!("{floor:.1} %") }
-}
-
-fn pages(locality: &Locality) -> String {
-    if locality.page_size_share >= 0.995 {
-        return locality.page_size.to_string();
-    }
-    format!("{} for {:.0} % of it", locality.page_size, locality.page_size_share * 100.0)
-}
-
-fn draw(shape: &Shape<'_>, columns: usize) -> String {
+/// What a series is as letters and shades.
+pub fn draw(shape: &Shape<'_>, columns: usize) -> String {
     match shape {
         Shape::Matrix { series, cells } => matrix(series, cells, columns),
         Shape::Curve { series, cells } => curve(series, cells, columns),
@@ -250,115 +175,53 @@ fn bar(low: f64, high: f64, room: usize) -> String {
     format!("{}{}", "█".repeat(solid), "░".repeat((whole - solid).max(1)))
 }
 
+/// A line a series, a column a rung; the CPUs between which it was measured below.
 fn list(cells: &[&CellResult], columns: usize) -> String {
     let is_here = |cell: &&CellResult| !is_absent_rung(cells.iter().copied(), cell);
-    let cells: &[&CellResult] = &cells.iter().copied().filter(is_here).collect::<Vec<_>>();
-    let mut rows: Vec<&Place> = Vec::new();
-    for cell in cells {
-        if !rows.contains(&&cell.cell.row) {
-            rows.push(&cell.cell.row);
+    let cells: Vec<&CellResult> = cells.iter().copied().filter(is_here).collect();
+    let (mut rungs, mut series): (Vec<&Place>, Vec<&str>) = (Vec::new(), Vec::new());
+    for cell in &cells {
+        if !rungs.contains(&&cell.cell.row) {
+            rungs.push(&cell.cell.row);
         }
-    }
-    let mut series: Vec<&str> = Vec::new();
-    for cell in cells {
         if !series.contains(&cell.cell.series.as_str()) {
             series.push(&cell.cell.series);
         }
     }
-    // Few rows and many series read better turned: a line a series.
-    if rows.len() == 1 {
-        return turned_list(cells);
-    }
-    let label = rows.iter().map(|row| row.to_string().chars().count()).max().unwrap_or(0) + 4;
-    let pieces = series.iter().flat_map(|name| name.split(", "));
-    let cell_width = pieces.map(|piece| piece.chars().count() + 3).max().unwrap_or(0).max(16);
-    let side_by_side = (columns.saturating_sub(label) / cell_width).max(1);
-    let parts = series.chunks(side_by_side);
-    parts.map(|part| list_part(cells, &rows, part, label, cell_width, columns)).collect()
-}
-
-/// As many series as have room side by side; a long name stands on two lines.
-fn list_part(
-    cells: &[&CellResult],
-    rows: &[&Place],
-    series: &[&str],
-    label: usize,
-    cell_width: usize,
-    columns: usize,
-) -> String {
-    let unit = Ink::Strong.on(&cells[0].cell.unit.to_string());
-    let heads = |pick: fn(&str) -> &str| -> String {
-        series.iter().map(|name| pad_left(pick(name), cell_width)).collect()
+    let Some(first) = cells.first().map(|result| &result.cell) else { return String::new() };
+    let (unit, heads): (String, Vec<String>) = match rungs[..] {
+        [_] => (String::new(), vec![format!("{} → {}, {}", first.row, first.column, first.unit)]),
+        _ => (first.unit.to_string(), rungs.iter().map(ToString::to_string).collect()),
     };
-    let mut out = String::new();
-    if series.iter().any(|name| name.contains(", ")) {
-        let first = heads(|name| name.split_once(", ").map_or("", |(head, _)| head));
-        let _ = writeln!(out, "{}{first}", " ".repeat(label));
-    }
-    let last = heads(|name| name.split_once(", ").map_or(name, |(_, rest)| rest));
-    let _ = writeln!(out, "  {}{last}", pad(&unit, label - 2));
-    for row in rows {
-        let mut line = format!("  {}", pad(&row.to_string(), label - 2));
-        let mut cpus = None;
-        for name in series {
-            let cell = cells.iter().find(|c| c.cell.row == **row && c.cell.series == *name);
-            cpus = cpus.or(cell.and_then(|c| c.cell.cpus.get()));
-            let text = cell.map_or_else(|| Ink::Faint.on("–"), |cell| shown(cell, true));
-            line.push_str(&pad_left(&text, cell_width));
-        }
-        let on = cpus.map_or(String::new(), |cpus| {
-            let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
-            format!("   cpu {}", cpus.join(" and "))
-        });
-        if width(&line) + width(&on) <= columns {
-            line.push_str(&Ink::Faint.on(&on));
-        }
-        let _ = writeln!(out, "{line}");
-    }
-    out
-}
-
-fn turned_list(cells: &[&CellResult]) -> String {
-    let label = cells.iter().map(|c| c.cell.series.chars().count()).max().unwrap_or(0) + 4;
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "  {}",
-        Ink::Strong.on(&format!(
-            "{} → {}, {}",
-            cells[0].cell.row, cells[0].cell.column, cells[0].cell.unit
-        ))
-    );
-    for cell in cells {
-        let value = match cell.estimate() {
-            Some(e) => format!("{} {}", pad_left(&figure(e.point), 8), margin(e)),
-            None => pad_left(&shown(cell, false), 8),
+    let line = |name: &str| {
+        let of = |rung: &&Place| {
+            let found = cells.iter().find(|it| it.cell.row == **rung && it.cell.series == name);
+            found.map_or_else(|| "–".to_owned(), |cell| shown(cell, true))
         };
-        let _ = writeln!(out, "  {}{value}", pad(&cell.cell.series, label - 2));
+        std::iter::once(name.to_owned()).chain(rungs.iter().map(of)).collect()
+    };
+    let mut rows: Vec<Vec<String>> = series.iter().map(|name| line(name)).collect();
+    let cpus = |rung: &&Place| {
+        let known =
+            cells.iter().filter(|it| it.cell.row == **rung).find_map(|it| it.cell.cpus.get());
+        let cpus = known.into_iter().flatten().map(ToString::to_string).collect::<Vec<_>>();
+        format!("cpu {}", cpus.join(" and "))
+    };
+    if rungs.len() > 1 {
+        rows.push(std::iter::once("on").map(str::to_owned).chain(rungs.iter().map(cpus)).collect());
     }
-    out
-}
-
-/// Every reason for a missing or void cell, once.
-fn absences(report: &ProbeReport, columns: usize) -> String {
-    let Absences { rungs, reasons } = Absences::of(report);
-    let mut out = String::new();
-    if !rungs.is_empty() {
-        let text = format!("not here: {}", rungs.join(", "));
-        out.push_str(&labelled("", 2, &Ink::Faint.on(&text), columns));
-    }
-    for (mark, text) in reasons {
-        let mark = if mark == "void" { Ink::Bad.on(mark) } else { Ink::Faint.on(mark) };
-        out.push_str(&labelled(&format!("  {mark}"), 9, &text, columns));
-    }
-    out
+    let head = heads.iter().map(|head| Column::figures(head));
+    let head = std::iter::once(Column::words(&unit)).chain(head).collect();
+    table(&Table { head, rows }, columns)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use hopcost_core::{Cell, CpuId, DistanceClass, Effort, Estimate, Known, NodeId, Spread, Unit};
+    use hopcost_core::{
+        Cell, CpuId, DistanceClass, Effort, Estimate, Known, NodeId, ProbeReport, Spread, Unit,
+    };
 
     use super::*;
     use hopcost_core::Code;
@@ -406,7 +269,7 @@ mod tests {
             cells,
             warnings: Vec::new(),
         };
-        probe_report(&report, 80)
+        crate::text::probe_report(&report, 80)
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use hopcost_core::{Estimate, ExperimentResult, Known, Severity, Verdict};
 
-use crate::absence;
+use super::absence;
 use crate::page::{Page, Section};
-use crate::words::{cost_of, duration, headline, minus, percent, plural, spoken, tenths};
+use crate::words::{cost_of, duration, end_less, headline, percent, plural, share, spoken};
 
 /// The first thing that a reader sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ fn found(section: &Section<'_>, all: &[Section<'_>]) -> String {
     }
     let (baseline, tested) = arms(section);
     let change = |verb: &str, sign: f64| {
-        let range = range(cost, sign);
+        let range = share(cost, sign);
         format!("{name}: “{tested}” instead of “{baseline}” {verb} {range} of throughput.")
     };
     match result.verdict {
@@ -93,14 +93,6 @@ fn found(section: &Section<'_>, all: &[Section<'_>]) -> String {
     }
 }
 
-/// A cost with its interval, or, turned round, a gain.
-fn range(cost: &Estimate, sign: f64) -> String {
-    let mut ends = [sign * cost.low, sign * cost.high];
-    ends.sort_by(f64::total_cmp);
-    let [low, high] = ends.map(|share| minus(&format!("{:.1}", tenths(share))));
-    format!("{} ({low} … {high} %)", percent(sign * cost.point))
-}
-
 /// What was planted, and what of it was seen: never a sentence on this machine.
 fn found_again(result: &ExperimentResult, cost: &Estimate) -> String {
     let planted = result
@@ -110,7 +102,7 @@ fn found_again(result: &ExperimentResult, cost: &Estimate) -> String {
         Verdict::Inconclusive => "is not surely found again yet:",
         _ => "was found again as",
     };
-    format!("EMULATED: {planted} planted {found} {}.", range(cost, 1.0))
+    format!("EMULATED: {planted} planted {found} {}.", share(cost, 1.0))
 }
 
 fn nothing_matters(section: &Section<'_>, all: &[Section<'_>]) -> String {
@@ -151,11 +143,6 @@ fn without_cost(result: &ExperimentResult, name: &str) -> String {
             format!("{stamp}{name} is undecided: {}.", end_less(reason.as_str()))
         }
     }
-}
-
-/// Without the full stop that the sentence around it brings.
-fn end_less(text: &str) -> &str {
-    text.trim_end_matches('.')
 }
 
 /// What to do about a section's result.

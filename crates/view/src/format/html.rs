@@ -1,0 +1,270 @@
+//! The page: one HTML file that is complete in itself. It loads nothing, runs nothing, and follows the
+//! reader's choice of light or dark.
+
+use std::fmt::Write as _;
+
+use hopcost_core::{Code, Known, Machine};
+
+use super::output::{Canvas, Format, Shown};
+use crate::charts::{SIGNS, class_of};
+use crate::page::Page;
+use crate::series::Shape;
+use crate::story::between::between;
+use crate::story::block::{Block, Column, Fact, Figure, Item, Picture, Sentence, Table, Tone};
+use crate::story::report::{self, Part, Story, story};
+use crate::svg;
+use crate::text;
+use crate::words::verdict_in_words;
+use crate::xml::{escape, plain};
+
+pub const FORMAT: Format = Format {
+    name: "html",
+    about: "a page that is complete in itself, for any browser",
+    media: "text/html",
+    of: html,
+};
+
+const STYLE: &str = include_str!("page.css");
+
+/// What the browser is told: even if something slipped in, it may load nothing.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
+/// Columns of the machine in text.
+const COLUMNS: usize = 80;
+
+fn html(shown: &Shown<'_>, _: Canvas) -> String {
+    match shown {
+        Shown::Report(page) => of_report(page),
+        Shown::Between(found) => {
+            let title = format!("{} beside {} · hopcost", found.a.name, found.b.name);
+            document(
+                &title,
+                &format!("<main><section>{}</section></main>\n", told(&between(found))),
+            )
+        }
+    }
+}
+
+fn document(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\
+         <link rel=\"icon\" href=\"data:,\"><title>{}</title>\n<style>\n{STYLE}</style></head>\n\
+         <body>\n{body}</body></html>\n",
+        escape(title)
+    )
+}
+
+fn of_report(page: &Page<'_>) -> String {
+    let story = story(page);
+    let mut out = front(page, &story);
+    let link = |part: &Part<'_>| {
+        format!("<a href=\"#{}\">{}</a>", escape(&part.place), escape(&part.title))
+    };
+    let links: String = story.parts.iter().map(link).collect();
+    let _ = write!(out, "<nav aria-label=\"Contents\">{links}</nav>\n<main>\n");
+    for part in &story.parts {
+        let (place, title) = (escape(&part.place), escape(&part.title));
+        let blocks = told(&part.blocks);
+        let _ = write!(out, "<section id=\"{place}\">\n<h2>{title}</h2>\n{blocks}</section>\n");
+    }
+    let _ = write!(
+        out,
+        "</main>\n<footer>hopcost {} · this file is complete in itself and loads nothing</footer>\n",
+        escape(&page.version)
+    );
+    let on = page.host.get().map_or(String::new(), |host| format!(" on {host}"));
+    document(&format!("{}{on} · hopcost", page.title), &out)
+}
+
+/// The first screen: what was found, what to do, this machine, the verdicts, and how far to trust them.
+fn front(page: &Page<'_>, story: &Story<'_>) -> String {
+    let masthead = report::masthead(page);
+    let stamp = |word: &&str| format!(" <span class=\"stamp\">{word}</span>");
+    let stamps: String = story.stamps.iter().map(stamp).collect();
+    let facts = masthead[1..].iter().map(|fact| format!(" · {}", escape(fact)));
+    let verdicts = report::verdicts(page).map(|(it, svg)| drawn(&it.name, &it.about, &svg));
+    let others: String = report::others(page)
+        .iter()
+        .map(|(item, verdict)| {
+            let place = item.place.as_deref().unwrap_or_default();
+            format!(
+                "<li><a href=\"#{place}\"><b>{}</b></a> <span class=\"verdict\">{verdict}</span> \
+                 <span>{}</span></li>",
+                escape(&item.name),
+                escape(&item.text)
+            )
+        })
+        .collect();
+    let others = match others.as_str() {
+        "" => others,
+        _ => format!("<ul class=\"plain others\">{others}</ul>\n"),
+    };
+    let not_tested = match list(&story.not_tested).as_str() {
+        "" => "<ul class=\"plain\"><li>Nothing was left out.</li></ul>".to_owned(),
+        all => all.to_owned(),
+    };
+    let fact = |(name, text): &Fact| format!("<div><dt>{name}</dt><dd>{}</dd></div>", prose(text));
+    format!(
+        "<header class=\"front\">\n<p class=\"mast\"><strong>{}</strong>{}{stamps}</p>\n<h1>{}</h1>\n\
+         <p class=\"action\">{}</p>\n<div class=\"split\"><div>{}{others}<div class=\"aside\"><h2>Not tested</h2>\
+         {not_tested}</div></div><div>{}<dl class=\"trust\">{}</dl>\n</div></div>\n</header>\n",
+        escape(&masthead[0]),
+        facts.collect::<String>(),
+        prose(&story.said.found),
+        prose(&story.said.action),
+        verdicts.unwrap_or_default(),
+        overview(page),
+        story.trust.iter().map(fact).collect::<String>()
+    )
+}
+
+fn overview(page: &Page<'_>) -> String {
+    let Known::Is(machine) = &page.machine else {
+        let reason = page.machine.reason().map_or("", |reason| reason.as_str());
+        return drawn("This machine", "", &Known::missing(Code::NotMeasured, reason.to_owned()));
+    };
+    let name = page.host.get().map_or("This machine", String::as_str);
+    let real = if report::is_emulated(page) { " · without its emulated nodes" } else { "" };
+    drawn(name, &(svg::subtitle(machine) + real), &Known::Is(svg::overview(machine)))
+}
+
+fn told(blocks: &[Block<'_>]) -> String {
+    blocks.iter().map(block).collect()
+}
+
+fn block(block: &Block<'_>) -> String {
+    match block {
+        Block::Heading(heading) if heading.text.is_empty() => String::new(),
+        Block::Heading(heading) => format!("<h3>{}</h3>\n", escape(&heading.text)),
+        Block::Sentence(sentence) => said(sentence),
+        Block::Aside(pieces) => format!("<p class=\"faint\">{}</p>\n", escape(&pieces.join(" · "))),
+        Block::Facts(facts) => {
+            let fact = |(name, text): &Fact| {
+                let class = if name.starts_with('!') { " class=\"bad\"" } else { "" };
+                format!("<dt{class}>{}</dt><dd>{}</dd>", escape(name), escape(text))
+            };
+            format!("<dl class=\"facts\">{}</dl>\n", facts.iter().map(fact).collect::<String>())
+        }
+        Block::Table(all) => table(all),
+        Block::List(items) => list(items),
+        Block::Figures(all) => figures(all),
+        Block::Command(command) => {
+            format!("<pre class=\"command\">{}</pre>\n", escape(command))
+        }
+    }
+}
+
+fn said(sentence: &Sentence) -> String {
+    let verdict = sentence.verdict.map_or(String::new(), |(verdict, is_emulated)| {
+        let stamp = if is_emulated { "<span class=\"stamp\">EMULATED</span> " } else { "" };
+        format!("{stamp}<span class=\"verdict\">{}</span> ", verdict_in_words(verdict, false))
+    });
+    let text = prose(&sentence.text);
+    match sentence.tone {
+        Tone::Plain => format!("<p>{verdict}{text}</p>\n"),
+        Tone::Strong => format!("<p><b>{verdict}{text}</b></p>\n"),
+        Tone::Faint => format!("<p class=\"faint\">{verdict}{text}</p>\n"),
+    }
+}
+
+/// Text whose figures stay on one line with their unit.
+fn prose(text: &str) -> String {
+    escape(text).replace(" %", "\u{a0}%")
+}
+
+/// Nothing of none.
+fn list(items: &[Item]) -> String {
+    let item = |item: &Item| {
+        let (name, text) = (escape(&item.name), escape(&item.text));
+        let name = if name.is_empty() { name } else { format!("<b>{name}</b> ") };
+        let why = item.place.as_ref().map(|place| format!(" (<a href=\"#{place}\">why</a>)"));
+        format!("<li>{name}{text}{}</li>", why.unwrap_or_default())
+    };
+    let items: String = items.iter().map(item).collect();
+    if items.is_empty() { items } else { format!("<ul class=\"plain\">{items}</ul>\n") }
+}
+
+/// As it can be copied into a spreadsheet: a figure a cell, its unit in the head; nothing without rows.
+fn table(table: &Table) -> String {
+    if table.rows.is_empty() {
+        return String::new();
+    }
+    let class = |column: &Column| if column.is_figures { " class=\"n\"" } else { "" };
+    let head = table
+        .head
+        .iter()
+        .map(|column| format!("<th scope=\"col\"{}>{}</th>", class(column), escape(&column.name)));
+    let head: String = head.collect();
+    let mut out = format!("<div class=\"scroll\"><table><thead><tr>{head}</tr></thead><tbody>");
+    for row in &table.rows {
+        let cells = row.iter().zip(&table.head);
+        let cell = |(cell, column): (&String, &Column)| {
+            format!("<td{}>{}</td>", class(column), escape(cell))
+        };
+        let _ = write!(out, "<tr>{}</tr>", cells.map(cell).collect::<String>());
+    }
+    out.push_str("</tbody></table></div>\n");
+    out
+}
+
+/// The pictures side by side; the signs of the levels above them.
+fn figures(all: &[Figure<'_>]) -> String {
+    let mut out = String::new();
+    let mut charts = String::new();
+    for figure in all {
+        match &figure.picture {
+            Picture::Key(levels) => out.push_str(&key(levels)),
+            Picture::Machine(of) => out.push_str(&machine(of)),
+            Picture::Cells(Shape::List { .. }) => {}
+            picture => charts.push_str(&drawn(&figure.name, &figure.about, &picture.svg())),
+        }
+    }
+    if !charts.is_empty() {
+        let _ = write!(out, "<div class=\"charts\">\n{charts}</div>\n");
+    }
+    out
+}
+
+/// A chart with its name and what to see in it, or why there is none.
+fn drawn(name: &str, about: &str, chart: &Known<String>) -> String {
+    let name = escape(name);
+    let about = if about.is_empty() { String::new() } else { format!(" · {}", escape(about)) };
+    match chart {
+        Known::Is(svg) => {
+            format!("<figure><figcaption><b>{name}</b>{about}</figcaption>{svg}</figure>\n")
+        }
+        Known::Missing(reason) => format!(
+            "<figure><figcaption><b>{name}</b></figcaption><p class=\"why\">missing, because {}</p>\
+             </figure>\n",
+            escape(reason.as_str())
+        ),
+    }
+}
+
+/// The levels' signs and colours.
+fn key(levels: &[String]) -> String {
+    let of_level = |(n, name): (usize, &String)| {
+        let class = class_of(n);
+        let role = if n == 0 { " (baseline)" } else { "" };
+        format!("<span><i class=\"k{class}\">{}</i> {}{role}</span>", SIGNS[class], escape(name))
+    };
+    let keys: String = levels.iter().enumerate().map(of_level).collect();
+    format!("<p class=\"key\">{keys}</p>\n")
+}
+
+/// The machine as a terminal shows it; the small drawing above has no table of distances.
+fn machine(machine: &Machine) -> String {
+    let mut out = format!("<pre>{}</pre>\n", escape(&plain(&text::machine(machine, COLUMNS))));
+    if machine.distances.nodes.len() > 1 {
+        let drawing = svg::machine(machine);
+        let _ =
+            writeln!(out, "<figure class=\"drawn\" style=\"margin-top:24px\">{drawing}</figure>");
+    }
+    out
+}
+
+#[cfg(test)]
+#[path = "html_tests.rs"]
+mod tests;

@@ -1,0 +1,85 @@
+//! Results as JSON; docs/JSON.md documents every key.
+
+use std::path::Path;
+
+use hopcost_core::{ExperimentResult, ProbeReport};
+use serde::Serialize;
+
+use super::output::{Canvas, Format, Shown};
+use crate::page::{NotTested, Origin, Page};
+use crate::story::findings::{Sentences, sentences};
+
+pub const FORMAT: Format = Format {
+    name: "json",
+    about: "everything, for programs (keys: docs/JSON.md)",
+    media: "application/json",
+    of: json,
+};
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Printed<'a> {
+    Run {
+        run: i64,
+        #[serde(flatten)]
+        result: &'a ExperimentResult,
+        probes: Vec<&'a ProbeReport>,
+    },
+    Unfinished {
+        version: u32,
+        run: i64,
+        /// Finished blocks of a comparison.
+        blocks: usize,
+        /// Why it ended, where it did not just stop.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<&'a str>,
+        probes: Vec<&'a ProbeReport>,
+    },
+    Survey {
+        version: u32,
+        seconds: f64,
+        interrupted: bool,
+        page: &'a Path,
+        found: String,
+        action: String,
+        results: Vec<&'a ExperimentResult>,
+        not_tested: &'a [NotTested],
+    },
+}
+
+fn json(shown: &Shown<'_>, _: Canvas) -> String {
+    let text = match shown {
+        Shown::Report(page) => serde_json::to_string_pretty(&of_page(page)),
+        Shown::Between(between) => serde_json::to_string_pretty(between),
+    };
+    // Only what is not text under a key's name could fail, and there is none.
+    text.map_or_else(
+        |error| format!("{{\"error\": {:?}}}\n", error.to_string()),
+        |text| text + "\n",
+    )
+}
+
+fn of_page<'a>(page: &'a Page<'_>) -> Option<Printed<'a>> {
+    let probes = || page.probes.iter().map(|probed| probed.report).collect();
+    if let Origin::Survey { page: written } = page.origin {
+        let Sentences { found, action } = sentences(page);
+        return Some(Printed::Survey {
+            version: 1,
+            seconds: page.seconds,
+            interrupted: page.interrupted,
+            page: written,
+            found,
+            action,
+            results: page.sections.iter().filter(|it| it.is_finished).map(|it| it.result).collect(),
+            not_tested: &page.not_tested,
+        });
+    }
+    let section = page.sections.first()?;
+    let (run, probes) = (section.run, probes());
+    Some(match page.origin {
+        Origin::Unfinished { failure } => {
+            Printed::Unfinished { version: 1, run, blocks: section.blocks.len(), failure, probes }
+        }
+        _ => Printed::Run { run, result: section.result, probes },
+    })
+}

@@ -1,0 +1,24 @@
+//! What results are shown as. A new output is a file here and a line in [`FORMATS`].
+
+mod csv;
+mod html;
+mod json;
+mod markdown;
+mod output;
+pub mod terminal;
+
+pub use csv::FORMAT as CSV;
+pub use html::FORMAT as HTML;
+pub use json::FORMAT as JSON;
+pub use markdown::FORMAT as MARKDOWN;
+pub use output::{Canvas, Format, Shown};
+pub use terminal::FORMAT as TERMINAL;
+
+/// A line for each.
+pub const FORMATS: &[Format] =
+    &[terminal::FORMAT, json::FORMAT, csv::FORMAT, markdown::FORMAT, html::FORMAT];
+
+/// The output of this name.
+pub fn named(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}

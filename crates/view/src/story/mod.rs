@@ -1,0 +1,13 @@
+//! What is told of a result, in which order and in which words, before anything is printed: a list of blocks
+//! that each format shows in its own way.
+
+pub mod absence;
+pub mod between;
+pub mod block;
+pub mod doctor;
+pub mod findings;
+mod observed;
+pub mod probe;
+pub mod report;
+pub mod section;
+mod trust;

@@ -1,0 +1,372 @@
+//! One experiment, always in the same order: the verdict, the effect, why, the raw evidence, the proof, what
+//! others published, how to do it again.
+
+use std::collections::BTreeSet;
+
+use hopcost_core::{
+    Arm, Details, Estimate, ExperimentResult, Known, Observation, PointCost, Published, Scaling,
+    Verdict,
+};
+
+use super::block::{
+    Block, Column, Fact, Figure, Item, Picture, Sentence, Table, Tone, aligned, all_aligned,
+};
+use super::observed::{cpu, facts_observed};
+use super::trust;
+use crate::charts::{self, Kind, Row};
+use crate::page::Section;
+use crate::words::{self, cost, count, figure, plural, share_found};
+
+/// Calls shorter than this are told in microseconds.
+const SHORT_MS: f64 = 0.1;
+
+/// All of it but its name.
+pub fn section<'a>(section: &'a Section<'a>) -> Vec<Block<'a>> {
+    let result = section.result;
+    let mut blocks = vec![
+        Block::Sentence(Sentence {
+            verdict: Some((result.verdict, result.emulated)),
+            text: words::found(result),
+            tone: Tone::Plain,
+        }),
+        Block::Facts(asked(result)),
+    ];
+    // A run that was cut short has blocks, and no details yet.
+    if result.details.is_some() || !section.blocks.is_empty() {
+        blocks.push(Block::Figures(evidence(section)));
+    }
+    if let Some(details) = &result.details {
+        blocks.extend(points(details).under(Block::detail("Costs")));
+        blocks.extend(scaling(section, details));
+        blocks.extend(arms(&details.arms).under(Block::heading("Levels")));
+        let errors = details.arms.iter().filter_map(|arm| arm.first_error.clone());
+        blocks.push(Block::list(errors));
+        blocks.extend(observed(details).under(Block::detail("Observed from the side")));
+    }
+    if result.verdict != Verdict::NotApplicable {
+        blocks.extend(proof(section));
+    }
+    if let Some(details) = &result.details {
+        blocks.push(Block::heading("How it was measured"));
+        blocks.push(Block::Facts(circumstances(details)));
+    }
+    if !section.published.is_empty() {
+        blocks.extend(published(&section.published));
+    } else if result.details.is_some() {
+        blocks.push(Block::detail("Published elsewhere"));
+        blocks.push(Block::faint(
+            "Missing, because hopcost knows of nothing that was published of this question.",
+        ));
+    }
+    blocks.push(Block::heading("Do it again"));
+    blocks.push(Block::Command(section.command.clone()));
+    blocks.retain(|block| !block.is_empty());
+    blocks
+}
+
+/// The question, and what the verdict has to be seen beside.
+fn asked(result: &ExperimentResult) -> Vec<Fact> {
+    let mut facts = vec![("asked", result.question.clone())];
+    if let Some(planted) = result.planted {
+        facts.push(("planted", format!("{:.2} % of throughput, as counted", 100.0 * planted)));
+    }
+    if let Some(against) = &result.against {
+        facts.push(("baseline", words::beside(against)));
+        facts.extend(against.notes.iter().map(|note| ("", note.clone())));
+    }
+    facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
+}
+
+/// The levels' signs and the pictures.
+fn evidence<'a>(section: &'a Section<'a>) -> Vec<Figure<'a>> {
+    type Draw = fn(&Section<'_>) -> Known<String>;
+    let no_spread = if section.blocks.is_empty() {
+        "mean over windows; their spread is missing, because no blocks were kept"
+    } else {
+        "mean over windows; nine of ten windows lie within the thin line"
+    };
+    let charts: [(&str, &str, Draw); 5] = [
+        ("Throughput against streams", no_spread, charts::streams),
+        (
+            "Evidence over time",
+            "the interval at each look; it holds at all of them together",
+            charts::looks,
+        ),
+        (
+            "Block by block",
+            "filled: the estimate; open: search and long windows; small: the baseline against itself; ×: \
+             dropped",
+            charts::contrasts,
+        ),
+        (
+            "Look-ups by node",
+            "page acquisitions, local where the workers stood on the page's node",
+            charts::lookups,
+        ),
+        (
+            "CPU time",
+            "each CPU over the run; below, which level was measured when",
+            charts::cpu_heat,
+        ),
+    ];
+    let picture = |name: &str, about: &str, picture| Figure {
+        name: name.to_owned(),
+        about: about.to_owned(),
+        picture,
+    };
+    let sweep =
+        "each point of the sweep; grey marks only looked for the worst, and are never quoted";
+    let mut all = vec![
+        picture("", "", Picture::Key(section.all_levels())),
+        picture("Effect", sweep, Picture::Costs(rows(section))),
+    ];
+    all.extend(charts.into_iter().map(|(name, about, draw)| {
+        picture(name, about, Picture::Chart(Box::new(move || draw(section))))
+    }));
+    if section.result.details.as_ref().is_some_and(|details| !details.spreads.is_empty()) {
+        let about = "which share of the calls took how long, at the headline's streams";
+        all.push(picture("Response times", about, Picture::Times(section)));
+    }
+    all
+}
+
+fn rows(section: &Section<'_>) -> Vec<Row> {
+    let is_refused = section.result.verdict == Verdict::Refused;
+    let row = |point: &PointCost| Row {
+        label: format!("{} at {}", point.level, plural(point.streams as usize, "stream")),
+        role: if is_refused { "does not count" } else { role(point) },
+        link: None,
+        cost: point.cost,
+        kind: match (point.exploratory || is_refused, section.result.emulated) {
+            // Neither a search's figure nor a refused one counts.
+            (true, _) => Kind::Search,
+            (false, true) => Kind::Emulated,
+            (false, false) => Kind::Estimate,
+        },
+        margin: section.margin,
+    };
+    section.result.details.iter().flat_map(|details| &details.points).map(row).collect()
+}
+
+fn role(point: &PointCost) -> &'static str {
+    match (point.exploratory, point.may_be_worst) {
+        (false, _) => "estimate",
+        (true, true) => "search: worst?",
+        (true, false) => "search",
+    }
+}
+
+fn points<'a>(details: &Details) -> Block<'a> {
+    let row = |point: &PointCost| {
+        let Estimate { point: at, low, high, level, n_effective, .. } = point.cost;
+        let [at, low, high] = [at, low, high].map(words::signed_tenths);
+        let streams = point.streams.to_string();
+        let (level, units) = (format!("{:.1}", 100.0 * level), format!("{n_effective:.0}"));
+        vec![point.level.clone(), streams, at, low, high, level, units, role(point).to_owned()]
+    };
+    let head = ["streams", "cost, %", "from", "to", "confidence, %", "units"].map(Column::figures);
+    let head =
+        std::iter::once(Column::words("level")).chain(head).chain([Column::words("")]).collect();
+    Block::Table(Table { head, rows: details.points.iter().map(row).collect() })
+}
+
+/// How throughput grows with streams, where that was asked.
+fn scaling<'a>(section: &'a Section<'a>, details: &Details) -> Vec<Block<'a>> {
+    if details.scaling.is_empty() {
+        return Vec::new();
+    }
+    let about = "the line is the Universal Scalability Law, X(N) = λN / (1 + σ(N−1) + κN(N−1)); nine of \
+                 ten windows lie within the thin lines";
+    let chart = Figure {
+        name: "Throughput and its law".to_owned(),
+        about: about.to_owned(),
+        picture: Picture::Chart(Box::new(|| charts::law(section))),
+    };
+    let of = |of: Option<&Estimate>, factor: f64| -> String {
+        let Some(of) = of else { return "–".to_owned() };
+        let [point, low, high] = [of.point, of.low, of.high].map(|it| figure(factor * it));
+        format!("{point} ({low} … {high})")
+    };
+    let row = |scaling: &Scaling| {
+        let law = scaling.law.get();
+        let untold = law.map_or(scaling.law.reason(), |law| law.peak.reason());
+        vec![
+            scaling.level.clone(),
+            of(law.map(|law| &law.lambda), 1.0),
+            of(law.map(|law| &law.sigma), 100.0),
+            of(law.map(|law| &law.kappa), 100.0),
+            of(law.and_then(|law| law.peak.get()), 1.0),
+            untold.map_or_else(String::new, ToString::to_string),
+        ]
+    };
+    let head = vec![
+        Column::words("level"),
+        Column::figures("one stream, λ"),
+        Column::figures("waits in line, σ, %"),
+        Column::figures("to agree, κ, %"),
+        Column::figures("turns down at, streams"),
+        Column::words("missing, because").detail(),
+    ];
+    vec![
+        Block::heading("How it grows with streams"),
+        Block::Figures(vec![chart]),
+        Block::Table(Table { head, rows: details.scaling.iter().map(row).collect() }),
+    ]
+}
+
+fn arms<'a>(arms: &[Arm]) -> Block<'a> {
+    let means = arms.iter().filter_map(|arm| Some(arm.latency_ms?[0]));
+    let is_short = means.fold(f64::MAX, f64::min) < SHORT_MS;
+    let (factor, unit) = if is_short { (1e3, "µs") } else { (1.0, "ms") };
+    let values = |arm: &Arm| {
+        let time = |n: usize| Some(factor * arm.latency_ms?[n]);
+        [Some(arm.response), time(0), time(3), time(1), time(2), time(4)]
+    };
+    let values = all_aligned(&arms.iter().map(values).collect::<Vec<_>>());
+    let side = |arm: &Arm, n: usize| arm.acquisitions.map_or("–".to_owned(), |it| count(it[n]));
+    let row = |(arm, [response, mean, p95, sd, median, p99]): (&Arm, [String; 6])| {
+        let (level, streams) = (arm.level.clone(), arm.streams.to_string());
+        let (calls, errors) = (count(arm.calls), count(arm.errors));
+        let [here, there] = [0, 1].map(|n| side(arm, n));
+        let windows = arm.windows.to_string();
+        vec![
+            level,
+            streams,
+            response,
+            mean,
+            p95,
+            here,
+            there,
+            cpu(arm),
+            sd,
+            median,
+            p99,
+            windows,
+            calls,
+            errors,
+        ]
+    };
+    let timed = |name: &str| Column::figures(&format!("{name}, {unit}"));
+    let head = vec![
+        Column::words("level"),
+        Column::figures("streams"),
+        Column::figures("response"),
+        timed("mean"),
+        timed("95 %"),
+        Column::figures("look-ups here"),
+        Column::figures("there"),
+        Column::figures("CPU").detail(),
+        timed("sd").detail(),
+        timed("median").detail(),
+        timed("99 %").detail(),
+        Column::figures("windows").detail(),
+        Column::figures("calls").detail(),
+        Column::figures("errors").detail(),
+    ];
+    Block::Table(Table { head, rows: arms.iter().zip(values).map(row).collect() })
+}
+
+/// What was observed from the side, level by level: the machine's and the nodes' sums; single CPUs and
+/// workers are in the store.
+fn observed<'a>(details: &Details) -> Block<'a> {
+    let is_sum = |of: &str| of.is_empty() || of.starts_with("node");
+    let all = details.arms.iter().flat_map(|arm| &arm.observed).filter(|it| is_sum(&it.of));
+    let metrics: BTreeSet<(&str, &str)> = all.map(|it| (&*it.metric, it.of.as_str())).collect();
+    let row = |&(metric, of): &(&str, &str)| {
+        let is = |o: &&Observation| o.metric == metric && o.of == of;
+        let value = |arm: &Arm| Some(arm.observed.iter().find(is)?.value);
+        let values: Vec<Option<f64>> = details.arms.iter().map(value).collect();
+        // What never moved says nothing.
+        values.iter().flatten().any(|value| *value != 0.0).then(|| {
+            let label = if of.is_empty() { metric.to_owned() } else { format!("{metric}, {of}") };
+            std::iter::once(label).chain(aligned(&values)).collect()
+        })
+    };
+    let levels =
+        details.arms.iter().map(|arm| Column::figures(&format!("{}, {}", arm.level, arm.streams)));
+    let head = std::iter::once(Column::words("mean of a window")).chain(levels).collect();
+    Block::Table(Table { head, rows: metrics.iter().filter_map(row).collect() })
+}
+
+/// What was claimed, and read back.
+fn proof<'a>(section: &Section<'_>) -> Vec<Block<'a>> {
+    let row = |claim: &str, [found, least]: [f64; 2]| {
+        let holds = if found >= least { "✓ holds" } else { "✗ does not hold" };
+        let least = format!("{:.0} %", 100.0 * least);
+        vec![claim.to_owned(), share_found(found), least, holds.to_owned()]
+    };
+    let claims = section.result.proof.iter().map(|it| row(&it.claim, [it.found, it.least]));
+    let placed = trust::read_back(section).map(|(claim, shares)| row(&claim, shares));
+    let rows: Vec<Vec<String>> = claims.chain(placed).collect();
+    let head = vec![
+        Column::words("claim"),
+        Column::figures("found"),
+        Column::figures("needed"),
+        Column::words(""),
+    ];
+    if rows.is_empty() {
+        let none = "Missing, because this experiment claims no placement of its own; each probe reads \
+                    its pages back.";
+        return vec![Block::detail("Proof"), Block::faint(none)];
+    }
+    Block::Table(Table { head, rows }).under(Block::heading("Proof"))
+}
+
+/// What others published: other machines' figures, never a verdict on this one.
+pub fn published<'a>(results: &[&Published]) -> Vec<Block<'a>> {
+    if results.is_empty() {
+        return Vec::new();
+    }
+    let item = |result: &&Published| {
+        // As published: no digit more, no digit less.
+        let figures = result.figures.iter().map(|f| {
+            let to = f.to.map_or(String::new(), |to| format!("–{to}"));
+            format!("{} {}{to} {}", f.of, f.value, f.unit)
+        });
+        let figures: Vec<String> = figures.collect();
+        let text = format!("{}. {}. {}", result.machine, figures.join(" · "), result.source);
+        Item { name: result.title.clone(), text, place: None }
+    };
+    vec![
+        Block::heading("Published elsewhere"),
+        Block::faint("Other machines' figures, never a verdict on this one."),
+        Block::List(results.iter().map(item).collect()),
+    ]
+}
+
+/// How it was done, and what else the reader should know.
+fn circumstances(details: &Details) -> Vec<Fact> {
+    let mut facts: Vec<(&str, String)> = vec![("target", details.identity.clone())];
+    if let Some(placebo) = &details.placebo {
+        facts.push(("placebo", format!("the baseline over itself: {}", cost(placebo))));
+    }
+    facts.push(("method", method(details)));
+    let bound: Vec<&str> =
+        details.bindings.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
+    if !bound.is_empty() {
+        facts.push(("bound", format!("each way in turn: {}", bound.join("; "))));
+    }
+    facts.extend(words::known_by(details).map(|known_by| ("locality", known_by)));
+    let baseline = details.arms.first().map_or("the baseline", |arm| &arm.level);
+    let spread = |it| ("spread", words::spread(it, baseline));
+    facts.extend(details.spreads.iter().map(spread));
+    facts.extend(facts_observed(details));
+    facts.extend(details.plans.iter().map(|plan| ("plan", plan.clone())));
+    facts.extend(details.left_out.iter().map(|text| ("left out", text.clone())));
+    facts.extend(details.notes.iter().map(|note| ("note", note.clone())));
+    facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
+}
+
+fn method(details: &Details) -> String {
+    let blocks: Vec<String> = details.blocks.iter().map(|(of, n)| format!("{n} {of}")).collect();
+    let dropped: Vec<String> =
+        details.dropped.iter().map(|(cause, n)| format!("; {n} dropped: {cause}")).collect();
+    format!(
+        "blocks of 4 windows of {:.2} s after {:.0} ms: {}{}; the harness takes {:.0} ns of a call",
+        details.window_s,
+        1e3 * details.guard_s,
+        blocks.join(", "),
+        dropped.concat(),
+        details.harness_ns_per_call
+    )
+}
