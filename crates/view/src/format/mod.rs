@@ -4,6 +4,7 @@ mod csv;
 mod html;
 mod json;
 mod markdown;
+mod openmetrics;
 mod output;
 pub mod terminal;
 
@@ -15,8 +16,14 @@ pub use output::{Canvas, Format, Shown};
 pub use terminal::FORMAT as TERMINAL;
 
 /// A line for each.
-pub const FORMATS: &[Format] =
-    &[terminal::FORMAT, json::FORMAT, csv::FORMAT, markdown::FORMAT, html::FORMAT];
+pub const FORMATS: &[Format] = &[
+    terminal::FORMAT,
+    json::FORMAT,
+    csv::FORMAT,
+    markdown::FORMAT,
+    html::FORMAT,
+    openmetrics::FORMAT,
+];
 
 /// The output of this name.
 pub fn named(name: &str) -> Option<&'static Format> {
