@@ -2,13 +2,12 @@
 
 use hopcost_core::{Cache, CpuSet, Machine, Node, NodeSet};
 
+use crate::words::bytes;
+
 /// A room of a picture: a socket, or memory that belongs to none.
 pub struct Room<'a> {
-    /// What stands over it.
     pub title: String,
-    /// The nodes in it.
     pub nodes: Vec<&'a Node>,
-    /// The CPUs in it.
     pub cpus: CpuSet,
 }
 
@@ -68,14 +67,13 @@ pub fn by_last_cache<'a>(machine: &'a Machine, cpus: &CpuSet) -> Vec<(Option<&'a
 }
 
 /// The other nodes whose CPUs share a cache with some CPUs of one node, as with sub-NUMA clusters.
-pub fn others_under(machine: &Machine, cache: &Cache, group: &CpuSet) -> String {
+fn others_under(machine: &Machine, cache: &Cache, group: &CpuSet) -> String {
     let outside = cache.cpus.difference(group);
     let own = |node: &&Node| node.cpus.intersects(group);
     let nodes = machine.nodes.iter().filter(|node| node.cpus.intersects(&outside) && !own(node));
     nodes.map(|node| node.id).collect::<NodeSet>().to_string()
 }
 
-/// Some CPUs core by core.
 pub fn by_core(machine: &Machine, cpus: &CpuSet) -> Vec<CpuSet> {
     let mut cores: Vec<CpuSet> = Vec::new();
     let mut rest = cpus.clone();
@@ -86,4 +84,12 @@ pub fn by_core(machine: &Machine, cpus: &CpuSet) -> Vec<CpuSet> {
         cores.push(core);
     }
     cores
+}
+
+/// `L3 32 MiB with node 1`.
+pub fn cache_label(machine: &Machine, cache: &Cache, group: &CpuSet) -> String {
+    let size = cache.bytes.get().copied().map_or("size unknown".to_owned(), bytes);
+    let shared = others_under(machine, cache, group);
+    let shared = if shared.is_empty() { shared } else { format!(" with node {shared}") };
+    format!("L{} {size}{shared}", cache.level)
 }

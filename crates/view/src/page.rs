@@ -10,7 +10,6 @@ use hopcost_core::{
 };
 use serde::Serialize;
 
-/// All that is shown together.
 #[derive(Clone, Debug)]
 pub struct Page<'a> {
     pub origin: Origin<'a>,
@@ -25,14 +24,11 @@ pub struct Page<'a> {
     /// What the doctor saw before anything was measured.
     pub findings: Known<&'a [Finding]>,
     pub not_tested: Vec<NotTested>,
-    /// Was it stopped before its end?
     pub interrupted: bool,
     /// What was changed on this host, a line each that says how it was put back.
     pub changed: Vec<String>,
-    /// Seconds since 1970.
     pub begun_unix_s: i64,
     pub seconds: f64,
-    /// The hopcost that measured.
     pub version: String,
 }
 
@@ -50,7 +46,6 @@ pub enum Origin<'a> {
     },
 }
 
-/// One experiment.
 #[derive(Clone, Debug)]
 pub struct Section<'a> {
     pub run: i64,
@@ -64,11 +59,8 @@ pub struct Section<'a> {
     pub workers_at: &'a [Vec<Option<NodeId>>],
     /// A cost within this is no difference; none where it is not known.
     pub margin: Option<f64>,
-    /// The finished blocks, in their order.
     pub blocks: &'a [BlockRecord],
-    /// What others published of the same question.
     pub published: Vec<&'a Published>,
-    /// The command that measures it again.
     pub command: String,
 }
 
@@ -79,7 +71,6 @@ pub struct Probed<'a> {
     pub published: Vec<&'a Published>,
 }
 
-/// Something that was not measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NotTested {
     pub what: String,

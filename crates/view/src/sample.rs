@@ -65,7 +65,6 @@ impl Sample {
         Self { result, levels, workers_at: Vec::new(), blocks, command }
     }
 
-    /// With blocks, some of them dropped.
     pub fn with_blocks(mut self, blocks: u64) -> Self {
         self.blocks = (0..blocks).map(block).collect();
         let (near, far) = (Some(NodeId(0)), Some(NodeId(1)));
@@ -73,7 +72,6 @@ impl Sample {
         self
     }
 
-    /// As a part of a page.
     pub fn section(&self) -> Section<'_> {
         Section {
             run: 1,

@@ -51,16 +51,12 @@ pub fn shapes(report: &ProbeReport) -> Vec<Shape<'_>> {
 /// How hot each figure is, 0 to 1, on a logarithmic scale between the series' extremes; near and
 /// fast is cool.
 pub struct Heat {
-    /// The least figure.
     pub low: f64,
-    /// The greatest.
     pub high: f64,
-    /// Their unit.
     pub unit: Unit,
 }
 
 impl Heat {
-    /// Of some cells, one at least.
     pub fn of(cells: &[&CellResult]) -> Self {
         let figures = || cells.iter().filter_map(|cell| cell.estimate()).map(|e| e.point);
         let low = figures().fold(f64::INFINITY, f64::min);
@@ -68,7 +64,6 @@ impl Heat {
         Self { low, high, unit: cells[0].cell.unit }
     }
 
-    /// Of one figure.
     pub fn at(&self, point: f64) -> f64 {
         // Differences under 5 % of a figure are no picture.
         if self.high < self.low * 1.05 {
@@ -79,11 +74,8 @@ impl Heat {
     }
 }
 
-/// Cells by row and column.
 pub struct Grid<'a> {
-    /// The rows, in their order.
     pub rows: Vec<&'a Place>,
-    /// The columns, in theirs.
     pub across: Vec<&'a Place>,
     cells: HashMap<(&'a Place, &'a Place), &'a CellResult>,
     /// Between CPUs the matrix is symmetric, and measured on one side of the diagonal only.
@@ -91,7 +83,6 @@ pub struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    /// The cells of one series.
     pub fn of(cells: &[&'a CellResult]) -> Self {
         let is_symmetric = cells
             .iter()
@@ -135,15 +126,10 @@ pub fn relative_margins(cells: &[&CellResult]) -> Option<(f64, f64)> {
 
 /// The figures of a large matrix that are equally far.
 pub struct OfClass {
-    /// How far.
     pub class: DistanceClass,
-    /// The one in the middle.
     pub median: f64,
-    /// The least.
     pub least: f64,
-    /// The most.
     pub most: f64,
-    /// How many.
     pub pairs: u64,
 }
 
@@ -174,7 +160,6 @@ pub fn is_absent_rung<'a>(
         && among.into_iter().filter(of_rung).all(|other| !other.cell.is_ready())
 }
 
-/// What of a report has no figure.
 pub struct Absences {
     /// Rungs of the ladder that this machine does not have.
     pub rungs: Vec<String>,
@@ -183,7 +168,6 @@ pub struct Absences {
 }
 
 impl Absences {
-    /// Of a report.
     pub fn of(report: &ProbeReport) -> Self {
         let (gone, kept): (Vec<&CellResult>, Vec<&CellResult>) =
             report.cells.iter().partition(|cell| is_absent_rung(&report.cells, cell));

@@ -3,26 +3,11 @@
 
 use hopcost_core::Machine;
 use hopcost_sys::{Root, topology};
-use hopcost_view::{svg, text};
+use hopcost_view::{plain, svg, text};
 
 fn machine(name: &str) -> Machine {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");
     topology::read(&Root::recorded(format!("{dir}/{name}.tree").as_ref()).unwrap())
-}
-
-/// Without its colours, as a pipe gets it.
-fn plain(text: &str) -> String {
-    let mut plain = String::new();
-    let mut escape = false;
-    for c in text.chars() {
-        match c {
-            '\x1b' => escape = true,
-            'm' if escape => escape = false,
-            _ if escape => {}
-            _ => plain.push(c),
-        }
-    }
-    plain
 }
 
 const SHAPES: [&str; 10] = [

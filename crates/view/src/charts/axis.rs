@@ -2,18 +2,23 @@
 
 use std::fmt::Write as _;
 
-use super::class_of;
 use crate::words::{minus, thousands};
 use crate::xml::escape;
+
+/// The signs of the levels: a shape each beside its colour, so that neither is needed.
+pub const SIGNS: [char; 6] = ['●', '■', '▲', '◆', '▼', '✚'];
+
+/// The style class and sign of a level, by its number.
+pub fn class_of(level: usize) -> usize {
+    level % SIGNS.len()
+}
 
 /// The width of every chart, in its own units; a page scales it.
 pub const WIDTH: f64 = 640.0;
 /// Room for the labels of rows and ticks.
 pub const LEFT: f64 = 84.0;
-/// The right end of what is drawn.
 pub const RIGHT: f64 = WIDTH - 14.0;
 
-/// From values to places.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     values: (f64, f64),
@@ -86,7 +91,6 @@ pub enum Anchor {
     End,
 }
 
-/// A chart as it grows.
 pub struct Sheet {
     title: String,
     words: String,

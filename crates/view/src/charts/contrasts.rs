@@ -3,11 +3,11 @@
 use hopcost_core::{BlockRecord, Code, Known, Phase};
 use hopcost_stats::{Block, cost};
 
-use super::axis::{LEFT, Plot, RIGHT, Sheet, add_box, add_cross, add_shape, extent, with_air};
-use super::class_of;
+use super::axis::{
+    LEFT, Plot, RIGHT, Sheet, add_box, add_cross, add_shape, class_of, extent, with_air,
+};
 use crate::page::Section;
 
-/// What a block says by itself.
 struct Mark {
     at_s: f64,
     percent: f64,
@@ -16,7 +16,6 @@ struct Mark {
     is_dropped: bool,
 }
 
-/// Every block.
 pub fn contrasts(section: &Section<'_>) -> Known<String> {
     let marks: Vec<Mark> = section.blocks.iter().filter_map(mark).collect();
     let point = section.headline_point();

@@ -8,26 +8,20 @@ use crate::words::cost;
 /// What a row rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An estimate.
     Estimate,
     /// A search for the worst: shown, and never quoted.
     Search,
-    /// Planted distance.
     Emulated,
 }
 
-/// One row.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What it is of.
     pub label: String,
     /// What it counts as, in words; may be empty.
     pub role: &'static str,
     /// Where more of it is said, in this page.
     pub link: Option<String>,
-    /// The cost.
     pub cost: Estimate,
-    /// What it rests on.
     pub kind: Kind,
     /// A cost within this is no difference.
     pub margin: Option<f64>,
@@ -43,7 +37,6 @@ impl Row {
 const PITCH: f64 = 50.0;
 const START: f64 = 8.0;
 
-/// All rows on a common axis.
 pub fn effect(title: &str, rows: &[Row]) -> Known<String> {
     let percents = rows.iter().flat_map(|row| {
         let margin = row.margin.unwrap_or(0.0);
@@ -62,7 +55,6 @@ pub fn effect(title: &str, rows: &[Row]) -> Known<String> {
     Known::Is(sheet.finish())
 }
 
-/// The rows in words.
 fn words(rows: &[Row]) -> String {
     let row = |row: &Row| format!("{}: {}", row.name(), cost(&row.cost));
     rows.iter().map(row).collect::<Vec<_>>().join("; ")

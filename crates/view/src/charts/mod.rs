@@ -17,6 +17,7 @@ mod streams;
 mod timeline;
 mod times;
 
+pub use axis::{SIGNS, class_of};
 pub use contrasts::contrasts;
 pub use cpu_heat::cpu_heat;
 pub use curve::curve;
@@ -27,11 +28,3 @@ pub use lookups::lookups;
 pub use matrix::matrix;
 pub use streams::streams;
 pub use times::times;
-
-/// The signs of the levels: a shape each beside its colour, so that neither is needed.
-pub const SIGNS: [char; 6] = ['●', '■', '▲', '◆', '▼', '✚'];
-
-/// The style class and sign of a level, by its number.
-pub fn class_of(level: usize) -> usize {
-    level % SIGNS.len()
-}

@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 
 use hopcost_core::{Arm, Code, Known};
 
-use super::axis::{Anchor, Plot, Sheet, add_shape, add_whisker, extent};
-use super::class_of;
+use super::axis::{Anchor, Plot, Sheet, add_shape, add_whisker, class_of, extent};
 use crate::page::Section;
 use crate::words::figure;
 

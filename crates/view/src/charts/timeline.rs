@@ -3,8 +3,7 @@
 
 use hopcost_core::{BlockRecord, NodeId, Window};
 
-use super::axis::{Anchor, LEFT, Plot, Sheet, add_box, add_cross};
-use super::class_of;
+use super::axis::{Anchor, LEFT, Plot, Sheet, add_box, add_cross, class_of};
 use crate::page::Section;
 
 /// So many columns can be told apart, and make a page that is not too long.

@@ -15,7 +15,6 @@ pub use markdown::FORMAT as MARKDOWN;
 pub use output::{Canvas, Format, Shown};
 pub use terminal::FORMAT as TERMINAL;
 
-/// A line for each.
 pub const FORMATS: &[Format] = &[
     terminal::FORMAT,
     json::FORMAT,
@@ -25,7 +24,6 @@ pub const FORMATS: &[Format] = &[
     openmetrics::FORMAT,
 ];
 
-/// The output of this name.
 pub fn named(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }

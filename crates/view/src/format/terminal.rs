@@ -39,19 +39,16 @@ fn terminal(shown: &Shown<'_>, canvas: Canvas) -> String {
     parts.map(|part| told(&part.blocks, canvas.columns) + "\n").collect()
 }
 
-/// The doctor's findings, `columns` wide.
 pub fn doctor(all: &[Finding], columns: usize) -> String {
     told(&findings::doctor(all), columns)
 }
 
-/// One probe's report, `columns` wide.
 pub fn probe_report(report: &ProbeReport, columns: usize) -> String {
     let mut blocks = vec![Block::heading(report.probe.to_string())];
     blocks.extend(probe::probe(report));
     told(&blocks, columns)
 }
 
-/// The published results that belong beside a probe, `columns` wide.
 pub fn published(results: &[&Published], columns: usize) -> String {
     let blocks = section::published(results);
     if blocks.is_empty() { String::new() } else { format!("\n{}", told(&blocks, columns)) }

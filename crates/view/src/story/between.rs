@@ -127,7 +127,6 @@ fn effect(pair: &EffectPair) -> Vec<String> {
     vec![name, a, b, String::new(), dearer, pair.likeness.to_string()]
 }
 
-/// What is missing, by the reason.
 fn missing(missing: &[Lacking]) -> impl Iterator<Item = Fact> {
     let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
     for lacking in missing {

@@ -101,12 +101,10 @@ impl Block<'_> {
         Self::Sentence(Sentence { verdict: None, text: text.into(), tone: Tone::Faint })
     }
 
-    /// Plain lines.
     pub fn list(lines: impl IntoIterator<Item = String>) -> Self {
         Self::List(lines.into_iter().map(|text| Item { text, ..Item::default() }).collect())
     }
 
-    /// Does it say nothing?
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Aside(pieces) => pieces.is_empty(),

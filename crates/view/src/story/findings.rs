@@ -9,16 +9,13 @@ use crate::words::{cost_of, duration, end_less, headline, percent, plural, share
 /// The first thing that a reader sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentences {
-    /// What was found.
     pub found: String,
-    /// What to do.
     pub action: String,
 }
 
 /// A difference below this does not matter, where an experiment does not say what does.
 const USUAL_MARGIN: f64 = 0.03;
 
-/// Both sentences.
 pub fn sentences(page: &Page<'_>) -> Sentences {
     let clearest = clearest(&page.sections);
     let found = match clearest {
@@ -145,7 +142,6 @@ fn without_cost(result: &ExperimentResult, name: &str) -> String {
     }
 }
 
-/// What to do about a section's result.
 fn action(section: &Section<'_>) -> String {
     let result = section.result;
     let (baseline, tested) = arms(section);

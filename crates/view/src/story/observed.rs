@@ -6,7 +6,6 @@ use hopcost_core::{Arm, Details, gauge};
 
 use crate::words::{figure, plural};
 
-/// Each with its name.
 pub fn facts_observed(details: &Details) -> Vec<(&'static str, String)> {
     let mut facts: Vec<_> = workers(details).into_iter().map(|text| ("workers", text)).collect();
     let found =

@@ -93,7 +93,6 @@ fn class_table<'a>(cells: &[&CellResult]) -> Block<'a> {
     Block::Table(Table { head, rows: if rows.len() < 2 { Vec::new() } else { rows } })
 }
 
-/// A line a cell.
 fn cell_table<'a>(cells: &[&CellResult]) -> Block<'a> {
     let here: Vec<&CellResult> =
         cells.iter().copied().filter(|cell| !is_absent_rung(cells.iter().copied(), cell)).collect();

@@ -13,7 +13,6 @@ use crate::page::{Page, Section};
 use crate::svg;
 use crate::words::{self, cost_of, duration, headline, moment, spoken, stamped_verdict};
 
-/// All that is told.
 pub struct Story<'a> {
     pub said: Sentences,
     /// What a reader must not overlook.
@@ -25,7 +24,6 @@ pub struct Story<'a> {
     pub parts: Vec<Part<'a>>,
 }
 
-/// What a part is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     Experiment,
@@ -36,7 +34,6 @@ pub enum Of {
 
 pub struct Part<'a> {
     pub of: Of,
-    /// What leads to it.
     pub place: String,
     pub title: String,
     pub blocks: Vec<Block<'a>>,
@@ -122,12 +119,10 @@ fn changes<'a>(changed: &[String]) -> Vec<Block<'a>> {
     ]
 }
 
-/// Where in a page a section is.
 fn place(section: &Section<'_>) -> String {
     format!("run-{}", section.run)
 }
 
-/// Was anything planted?
 pub fn is_emulated(page: &Page<'_>) -> bool {
     page.sections.iter().any(|section| section.result.emulated)
 }

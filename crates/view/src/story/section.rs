@@ -170,7 +170,6 @@ fn points<'a>(details: &Details) -> Block<'a> {
     Block::Table(Table { head, rows: details.points.iter().map(row).collect() })
 }
 
-/// How throughput grows with streams, where that was asked.
 fn scaling<'a>(section: &'a Section<'a>, details: &Details) -> Vec<Block<'a>> {
     if details.scaling.is_empty() {
         return Vec::new();
@@ -288,7 +287,6 @@ fn observed<'a>(details: &Details) -> Block<'a> {
     Block::Table(Table { head, rows: metrics.iter().filter_map(row).collect() })
 }
 
-/// What was claimed, and read back.
 fn proof<'a>(section: &Section<'_>) -> Vec<Block<'a>> {
     let row = |claim: &str, [found, least]: [f64; 2]| {
         let holds = if found >= least { "✓ holds" } else { "✗ does not hold" };

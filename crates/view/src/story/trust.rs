@@ -8,7 +8,6 @@ use super::block::Fact;
 use crate::page::{Page, Section};
 use crate::words::{self, cost, plural, share_found};
 
-/// The facts.
 pub fn facts(page: &Page<'_>) -> Vec<Fact> {
     let facts = [
         ("locality", tier(page)),

@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{Cache, CpuId, CpuSet, DeviceKind, DistanceClass, Known, Machine, Node};
+use hopcost_core::{CpuId, CpuSet, DeviceKind, DistanceClass, Known, Machine, Node};
 
-use crate::layout::{Room, by_core, by_last_cache, others_under, rooms};
+use crate::layout::{Room, by_core, by_last_cache, cache_label, rooms};
 use crate::words::{bytes, plural};
 use crate::xml::escape;
 
@@ -18,12 +18,10 @@ const LINE: f64 = 18.0;
 /// The width of a letter, as far as it can be known without a typeface.
 const LETTER: f64 = 7.6;
 
-/// How a machine is drawn.
 struct Form {
     /// Names its title and description among others in one document.
     id: &'static str,
     width: f64,
-    /// One hardware thread.
     thread: (f64, f64),
     /// Is there room for the CPUs' numbers?
     is_numbered: bool,
@@ -40,7 +38,6 @@ const MANY_CPUS: usize = 128;
 /// With more nodes in a room than this they stand side by side in a small drawing.
 const FEW_NODES: usize = 2;
 
-/// The drawing, complete in itself.
 pub fn machine(machine: &Machine) -> String {
     let form = Form {
         id: "machine",
@@ -219,7 +216,8 @@ impl Drawing<'_> {
         let mut out = String::new();
         let (mut left, mut top, mut tallest) = (0.0, 0.0, 0.0f64);
         for (cache, group) in by_last_cache(self.machine, cpus) {
-            let label = cache_label(self.machine, cache, &group);
+            let label =
+                cache.map_or(NO_CACHE.to_owned(), |it| cache_label(self.machine, it, &group));
             let frame = self.frame_width(&group, &label).min(width);
             if left > 0.0 && left + frame > width {
                 (left, top, tallest) = (0.0, top + tallest + CORE_GAP, 0.0);
@@ -367,15 +365,6 @@ fn devices(machine: &Machine, node: &Node) -> String {
     here.map(|device| format!("{} {}", name(device.kind), device.name))
         .collect::<Vec<_>>()
         .join(" · ")
-}
-
-fn cache_label(machine: &Machine, cache: Option<&Cache>, group: &CpuSet) -> String {
-    cache.map_or(NO_CACHE.to_owned(), |cache| {
-        let size = cache.bytes.get().copied().map_or("size unknown".to_owned(), bytes);
-        let shared = others_under(machine, cache, group);
-        let shared = if shared.is_empty() { shared } else { format!(" with node {shared}") };
-        format!("L{} {size}{shared}", cache.level)
-    })
 }
 
 /// Farther is darker; memory without CPUs has a colour of its own.

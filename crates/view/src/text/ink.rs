@@ -2,7 +2,6 @@
 
 use anstyle::{Ansi256Color, AnsiColor, Color, Style};
 
-/// A meaning that text can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     /// A name or a headline.
@@ -16,7 +15,6 @@ pub enum Ink {
 }
 
 impl Ink {
-    /// The text in this ink.
     pub fn on(self, text: &str) -> String {
         let style = match self {
             Self::Strong => Style::new().bold(),

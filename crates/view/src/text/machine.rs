@@ -10,11 +10,10 @@ use hopcost_core::{
 };
 
 use super::ink::Ink;
-use super::wrap::{LEAST_WIDTH, flow, labelled, pad, pad_left, width};
-use crate::layout::{Room, by_core, by_last_cache, others_under, rooms};
+use super::wrap::{LEAST_WIDTH, flow, flow_beside, labelled, pad, pad_left, width};
+use crate::layout::{Room, by_core, by_last_cache, cache_label, rooms};
 use crate::words::{bytes, figure, plural};
 
-/// The picture, `columns` wide.
 pub fn machine(machine: &Machine, columns: usize) -> String {
     let columns = columns.clamp(LEAST_WIDTH, 120);
     let mut out = headline(machine, columns);
@@ -172,14 +171,8 @@ fn node_lines(machine: &Machine, node: &Node, columns: usize) -> Vec<String> {
             parts.push(format!("{label} {}", names.join(" ")));
         }
     }
-    let label = pad(&Ink::Strong.on(&format!("node {}", node.id)), INDENT);
-    flow(&parts, " · ", columns - INDENT)
-        .into_iter()
-        .enumerate()
-        .map(|(n, line)| {
-            if n == 0 { format!("{label}{line}") } else { format!("{}{line}", " ".repeat(INDENT)) }
-        })
-        .collect()
+    let label = Ink::Strong.on(&format!("node {}", node.id));
+    flow_beside(&label, INDENT, &parts, " · ", columns)
 }
 
 /// The nodes whose CPUs the firmware rates best for a memory: those that have CPUs first.
@@ -192,24 +185,15 @@ fn nearest_initiators(node: &Node) -> Option<String> {
 fn core_lines(machine: &Machine, cpus: &CpuSet, columns: usize) -> Vec<String> {
     let groups = by_last_cache(machine, cpus);
     let label = |cache: Option<&Cache>, group: &CpuSet| {
-        let Some(cache) = cache else { return "cores".to_owned() };
-        let size = cache.bytes.get().map_or("size unknown".into(), |&b| bytes(b));
-        let shared = others_under(machine, cache, group);
-        let shared = if shared.is_empty() { shared } else { format!(" with node {shared}") };
-        format!("L{} {size}{shared}", cache.level)
+        cache.map_or("cores".to_owned(), |cache| cache_label(machine, cache, group))
     };
     let widths = groups.iter().map(|(cache, group)| label(*cache, group).chars().count());
     let indent = widths.max().unwrap_or(0) + 4;
-    let mut lines = Vec::new();
-    for (cache, group) in groups {
-        let cores = cores(machine, &group);
-        for (n, line) in flow(&cores, "  ", columns.saturating_sub(indent)).into_iter().enumerate()
-        {
-            let head = if n == 0 { format!("  {}", label(cache, &group)) } else { String::new() };
-            lines.push(format!("{}{line}", pad(&head, indent)));
-        }
-    }
-    lines
+    let lines = |(cache, group): (Option<&Cache>, CpuSet)| {
+        let head = format!("  {}", label(cache, &group));
+        flow_beside(&head, indent, &cores(machine, &group), "  ", columns)
+    };
+    groups.into_iter().flat_map(lines).collect()
 }
 
 /// Above this many cores a group is written as runs.
@@ -345,19 +329,12 @@ fn ladder(machine: &Machine, columns: usize) -> String {
         }
     }
     let mut out = String::new();
-    for (n, line) in flow(&present, " · ", columns.saturating_sub(INDENT)).iter().enumerate() {
-        let head = if n == 0 { Ink::Strong.on("ladder") } else { String::new() };
-        let _ = writeln!(out, "{}{line}", pad(&head, INDENT));
+    for line in flow_beside(&Ink::Strong.on("ladder"), INDENT, &present, " · ", columns) {
+        let _ = writeln!(out, "{line}");
     }
-    if !absent.is_empty() {
-        for line in flow(&absent, ", ", columns.saturating_sub(INDENT + 10)) {
-            let _ = writeln!(
-                out,
-                "{}{}",
-                " ".repeat(INDENT),
-                Ink::Faint.on(&format!("not here: {line}"))
-            );
-        }
+    for line in flow(&absent, ", ", columns.saturating_sub(INDENT + 10)) {
+        let absent = Ink::Faint.on(&format!("not here: {line}"));
+        let _ = writeln!(out, "{}{absent}", " ".repeat(INDENT));
     }
     out
 }
@@ -387,9 +364,8 @@ fn caches(machine: &Machine, columns: usize) -> String {
         })
         .collect();
     let mut out = String::new();
-    for (n, line) in flow(&pieces, " · ", columns.saturating_sub(INDENT)).iter().enumerate() {
-        let head = if n == 0 { Ink::Strong.on("caches") } else { String::new() };
-        let _ = writeln!(out, "{}{line}", pad(&head, INDENT));
+    for line in flow_beside(&Ink::Strong.on("caches"), INDENT, &pieces, " · ", columns) {
+        let _ = writeln!(out, "{line}");
     }
     out
 }

@@ -10,17 +10,12 @@ use crate::words::{bytes, plural};
 
 const INDENT: usize = 13;
 
-/// One step of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedStep<'a> {
     pub name: &'a str,
-    /// How many things it measures.
     pub cells: usize,
-    /// How many it leaves out, by reason.
     pub left_out: &'a [(Reason, usize)],
-    /// How long it probably takes.
     pub seconds: f64,
-    /// The memory it takes, by node.
     pub memory: &'a [(NodeId, u64)],
 }
 
@@ -35,7 +30,6 @@ fn head(experiment: &Experiment, emulated: bool, columns: usize) -> String {
     out
 }
 
-/// A plan, `columns` wide.
 pub fn plan(
     experiment: &Experiment,
     emulated: bool,
@@ -65,7 +59,6 @@ pub fn plan(
     out
 }
 
-/// A comparison that was planned.
 #[derive(Clone, Debug)]
 pub struct PlannedComparison<'a> {
     pub experiment: &'a Experiment,
@@ -75,21 +68,17 @@ pub struct PlannedComparison<'a> {
     pub data: String,
     /// Where each level stands: a line for each way of binding it.
     pub arms: Vec<(String, Vec<String>)>,
-    /// What is compared, in words.
     pub points: Vec<String>,
-    /// In which order.
     pub order: String,
     /// Seconds that it takes at most.
     pub seconds: f64,
     pub memory_bytes: u64,
     pub disk_bytes: u64,
-    /// What is left out, and why.
     pub left_out: Vec<String>,
     /// What would be changed on the machine, in words.
     pub changes: &'static str,
 }
 
-/// The plan, `columns` wide.
 pub fn comparison(plan: &PlannedComparison<'_>, columns: usize) -> String {
     let columns = columns.clamp(LEAST_WIDTH, 100);
     let mut out = head(plan.experiment, plan.emulated, columns);

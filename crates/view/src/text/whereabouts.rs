@@ -1,20 +1,19 @@
 //! Where a running database is: a sentence that answers, and its processes in one table.
 
+mod memory;
 mod table;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use hopcost_core::{
-    BytesByNode, CpuSet, Known, Located, NodeId, NodeSet, Reason, Standing, Whereabouts,
-};
+use hopcost_core::{BytesByNode, CpuSet, Known, Located, NodeSet, Reason, Whereabouts};
 
 use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, labelled, prose};
 use crate::words::{bytes, plural};
+use memory::{largest, of_nodes, percent, private};
 use table::Table;
 
-/// All that was found, `columns` wide.
 pub fn whereabouts(found: &Whereabouts, columns: usize) -> String {
     let columns = columns.clamp(LEAST_WIDTH, 120);
     let mut out = String::new();
@@ -125,16 +124,6 @@ fn stand(server: &Located) -> String {
     }
 }
 
-/// `node 0`, `nodes 0 and 1`, `nodes 0-7`
-fn of_nodes(nodes: &NodeSet) -> String {
-    match nodes.len() {
-        0 => "no node that is known".to_owned(),
-        1 => format!("node {nodes}"),
-        2 => format!("nodes {}", nodes.to_string().replace([',', '-'], " and ")),
-        _ => format!("nodes {nodes}"),
-    }
-}
-
 /// A part of the shared memory that is worth telling from all of it.
 const ALL_BUT: f64 = 0.95;
 
@@ -183,42 +172,6 @@ fn most(by_node: &BytesByNode) -> String {
                 .collect();
             format!("{}{}", named.join(", "), if parts.len() > 2 { ", …" } else { "" })
         }
-    }
-}
-
-/// The nodes that hold something, those that hold most first.
-fn largest(by_node: &BytesByNode) -> Vec<(NodeId, u64)> {
-    let held = by_node.iter().filter(|(_, bytes)| **bytes > 0);
-    let mut parts: Vec<(NodeId, u64)> = held.map(|(node, bytes)| (*node, *bytes)).collect();
-    parts.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-    parts
-}
-
-/// A share in per cent; only nothing is 0, and only all is 100.
-fn percent(part: u64, all: u64) -> u64 {
-    let rounded = (100.0 * part as f64 / all as f64).round() as u64;
-    match part {
-        0 => 0,
-        part if part == all => 100,
-        _ => rounded.clamp(1, 99),
-    }
-}
-
-/// What all of them have for themselves; missing where it is of one.
-fn private(processes: &[Standing]) -> Known<BytesByNode> {
-    let mut sum = BytesByNode::new();
-    for process in processes {
-        match &process.private_by_node {
-            Known::Is(own) => add(&mut sum, own),
-            Known::Missing(reason) => return Known::Missing(reason.clone()),
-        }
-    }
-    Known::Is(sum)
-}
-
-fn add(sum: &mut BytesByNode, more: &BytesByNode) {
-    for (node, bytes) in more {
-        *sum.entry(*node).or_default() += bytes;
     }
 }
 

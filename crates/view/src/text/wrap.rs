@@ -1,21 +1,13 @@
 //! Lines that fit.
 
+use crate::xml::plain;
+
 /// The width of the terminal that nothing exceeds unless it must.
 pub const LEAST_WIDTH: usize = 60;
 
 /// How many columns a text takes, colours not counted.
 pub fn width(text: &str) -> usize {
-    let mut columns = 0;
-    let mut escape = false;
-    for c in text.chars() {
-        match c {
-            '\x1b' => escape = true,
-            'm' if escape => escape = false,
-            _ if escape => {}
-            _ => columns += 1,
-        }
-    }
-    columns
+    plain(text).chars().count()
 }
 
 /// Pads to a width on the right, colours not counted.
@@ -41,6 +33,21 @@ pub fn flow(pieces: &[String], separator: &str, columns: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// The same below a head: it stands on the first line, the others are indented as far.
+pub fn flow_beside(
+    head: &str,
+    indent: usize,
+    pieces: &[String],
+    separator: &str,
+    columns: usize,
+) -> Vec<String> {
+    let lines = flow(pieces, separator, columns.saturating_sub(indent));
+    let beside = |(n, line): (usize, String)| {
+        format!("{}{line}", pad(if n == 0 { head } else { "" }, indent))
+    };
+    lines.into_iter().enumerate().map(beside).collect()
 }
 
 /// Breaks prose into lines of at most `columns`.

@@ -6,12 +6,11 @@ use hopcost_core::{
     BytesByNode, CpuSet, Known, Located, NodeId, NodeSet, Reason, Standing, Threads,
 };
 
-use super::{add, largest, of_nodes, percent, private};
+use super::memory::{add, largest, of_nodes, percent, private};
 use crate::text::ink::Ink;
 use crate::text::wrap::{labelled, pad, pad_left, width};
 use crate::words::bytes;
 
-/// What stands in a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Cell {
     Text(String),
@@ -41,7 +40,6 @@ type Row = [Cell; HEADS.len()];
 /// The processes of a server, and its threads where a process has several.
 pub struct Table {
     rows: Vec<Row>,
-    /// The nodes that hold anything of it.
     nodes: NodeSet,
 }
 

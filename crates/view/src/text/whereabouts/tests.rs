@@ -1,6 +1,6 @@
 //! Servers that are put together for a test, and what is read of them.
 
-use hopcost_core::{Code, CpuId, Host, NodeId, SharedBytes, Threads};
+use hopcost_core::{BytesByNode, Code, CpuId, Host, NodeId, SharedBytes, Standing, Threads};
 
 use super::*;
 
@@ -54,13 +54,20 @@ fn server(pid: u32, processes: Vec<Standing>) -> Located {
 
 fn text(servers: Vec<Located>, columns: usize) -> String {
     let host = Known::Is("db1".to_owned());
-    let out = whereabouts(&Whereabouts { version: 1, host, servers }, columns);
-    // Colours are for terminals.
-    let mut plain = String::new();
-    let mut pieces = out.split('\u{1b}');
-    plain.push_str(pieces.next().unwrap());
-    pieces.for_each(|piece| plain.push_str(piece.split_once('m').unwrap().1));
-    plain
+    crate::xml::plain(&whereabouts(&Whereabouts { version: 1, host, servers }, columns))
+}
+
+/// What is missing of some processes for one reason.
+fn missing<T>(reason: &'static str) -> Known<T> {
+    Known::missing(Code::NotMeasured, reason)
+}
+
+fn without_memory(processes: &mut [Standing], reason: &'static str) {
+    for process in processes {
+        process.policy = missing(reason);
+        process.private_by_node = missing(reason);
+        process.shared_by_node = missing(reason);
+    }
 }
 
 fn busy_server() -> Located {
@@ -119,11 +126,7 @@ fn a_narrow_terminal_has_memory_below() {
 fn what_is_refused_says_so_in_its_row() {
     let mut server = busy_server();
     let closed = "/proc/PID/maps may not be read by this user";
-    for process in &mut server.processes[1..3] {
-        process.policy = Known::missing(Code::NotMeasured, closed);
-        process.private_by_node = Known::missing(Code::NotMeasured, closed);
-        process.shared_by_node = Known::missing(Code::NotMeasured, closed);
-    }
+    without_memory(&mut server.processes[1..3], closed);
     let text = text(vec![server], 120);
     let row = text.lines().find(|line| line.contains("checkpointer")).unwrap();
     assert_eq!(row.matches("– (1)").count(), 3, "{row}");
@@ -135,12 +138,8 @@ fn what_is_refused_says_so_in_its_row() {
 fn what_is_missing_of_all_is_said_once() {
     let mut server = busy_server();
     let none = "there is no /proc/PID/numa_maps: this kernel keeps no account of memory by node";
-    for process in &mut server.processes {
-        process.policy = Known::missing(Code::NotMeasured, none);
-        process.private_by_node = Known::missing(Code::NotMeasured, none);
-        process.shared_by_node = Known::missing(Code::NotMeasured, none);
-    }
-    server.shared = Known::missing(Code::NotMeasured, none);
+    without_memory(&mut server.processes, none);
+    server.shared = missing(none);
     let text = text(vec![server], 200);
     assert!(text.contains("where its memory lies is missing, because there is no"), "{text}");
     assert!(text.contains("policy, private, shared: missing, because there is no"), "{text}");
@@ -151,15 +150,12 @@ fn what_is_missing_of_all_is_said_once() {
 fn a_server_elsewhere_is_sent_for() {
     let mut server = busy_server();
     let away = "it runs on another host";
+    without_memory(&mut server.processes, away);
     for process in &mut server.processes {
-        process.cpus = Known::missing(Code::NotMeasured, away);
-        process.last_cpu = Known::missing(Code::NotMeasured, away);
-        process.node = Known::missing(Code::NotMeasured, away);
-        process.policy = Known::missing(Code::NotMeasured, away);
-        process.private_by_node = Known::missing(Code::NotMeasured, away);
-        process.shared_by_node = Known::missing(Code::NotMeasured, away);
+        (process.cpus, process.last_cpu) = (missing(away), missing(away));
+        process.node = missing(away);
     }
-    server.shared = Known::missing(Code::NotMeasured, away);
+    server.shared = missing(away);
     server.host = Host {
         name: Known::Is("db2".to_owned()),
         known_by: Some("its /etc/hostname, by pg_read_file"),
@@ -260,12 +256,11 @@ fn shared_memory_of_unknown_size_is_what_is_touched() {
 fn what_is_not_seen_is_said_once() {
     let mut server = busy_server();
     let unseen = "its processes are not seen from here";
+    without_memory(&mut server.processes, unseen);
     for process in &mut server.processes {
-        process.cpus = Known::missing(Code::NotMeasured, unseen);
-        process.private_by_node = Known::missing(Code::NotMeasured, unseen);
-        process.shared_by_node = Known::missing(Code::NotMeasured, unseen);
+        process.cpus = missing(unseen);
     }
-    server.shared = Known::missing(Code::NotMeasured, unseen);
+    server.shared = missing(unseen);
     let text = text(vec![server], 120).replace('\n', " ");
     assert!(
         text.contains(&format!("6 processes; where they stand is missing, because {unseen}")),
