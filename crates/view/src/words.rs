@@ -58,6 +58,17 @@ pub fn share(estimate: &Estimate, sign: f64) -> String {
     minus(&format!("{} ({low} … {high} %)", percent(sign * estimate.point)))
 }
 
+/// What the planted distance really took.
+pub fn planted(share: f64) -> String {
+    format!("{:.2} % of throughput, as counted", 100.0 * share)
+}
+
+/// A figure in so many parts of its unit, with its interval: `1500 (1350 … 1650)`.
+pub fn with_ends(of: &Estimate, factor: f64) -> String {
+    let [point, low, high] = [of.point, of.low, of.high].map(|it| figure(factor * it));
+    format!("{point} ({low} … {high})")
+}
+
 /// A headline's figure with its interval and unit.
 pub fn headline(headline: &Headline) -> String {
     match headline.unit {

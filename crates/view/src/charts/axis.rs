@@ -184,6 +184,47 @@ pub fn add_whisker(path: &mut String, x: f64, (low, high): (f64, f64)) {
     }
 }
 
+/// Values of one level: a line through them, a mark for each, and intervals where they are known.
+#[derive(Default)]
+pub struct Trace {
+    line: String,
+    marks: String,
+    whiskers: String,
+}
+
+impl Trace {
+    pub fn to(&mut self, (x, y): (f64, f64)) {
+        let _ = write!(self.line, "{}{x:.1} {y:.1}", if self.line.is_empty() { 'M' } else { 'L' });
+    }
+
+    pub fn mark(&mut self, level: usize, at: (f64, f64), size: f64, ends: Option<(f64, f64)>) {
+        add_shape(&mut self.marks, level, at, size);
+        if let Some(ends) = ends {
+            add_whisker(&mut self.whiskers, at.0, ends);
+        }
+    }
+
+    pub fn draw(self, sheet: &mut Sheet, level: usize) {
+        let class = class_of(level);
+        sheet.path(&format!("line c{class}"), &self.line);
+        sheet.path(&format!("whisker c{class}"), &self.whiskers);
+        sheet.path(&format!("mark c{class}"), &self.marks);
+    }
+}
+
+/// The steps of a heat map's scale, so that its left end is here.
+pub fn draw_steps(sheet: &mut Sheet, left: f64, shades: usize) {
+    for shade in 0..shades {
+        let mut square = String::new();
+        let x = left + SHADE * shade as f64;
+        add_box(&mut square, (x, x + SHADE), (5.0, 17.0));
+        sheet.path(&format!("fill h{shade}"), &square);
+    }
+}
+
+/// How wide a step of that scale is.
+pub const SHADE: f64 = 14.0;
+
 /// Where a chart with two axes is drawn.
 pub struct Plot {
     pub x: Scale,

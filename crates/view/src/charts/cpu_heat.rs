@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{Code, Gauge, Known, gauge};
 
-use super::axis::{Anchor, LEFT, Plot, RIGHT, Sheet, add_box};
+use super::axis::{Anchor, LEFT, Plot, RIGHT, SHADE, Sheet, add_box, draw_steps};
 use super::timeline::{Column, Timeline};
 use crate::page::Section;
 
@@ -115,16 +115,10 @@ fn words(cpus: &[u32], columns: &[BTreeMap<u32, f64>]) -> String {
 
 /// What the shades mean.
 fn draw_scale(sheet: &mut Sheet) {
-    const SIZE: f64 = 14.0;
     sheet.text((0.0, 16.0), Anchor::Start, "faint", "time used, CPU by CPU");
-    let left = RIGHT - 52.0 - SIZE * SHADES as f64;
+    let left = RIGHT - 52.0 - SHADE * SHADES as f64;
     sheet.text((left - 8.0, 16.0), Anchor::End, "faint", "idle");
-    for shade in 0..SHADES {
-        let mut square = String::new();
-        let x = left + SIZE * shade as f64;
-        add_box(&mut square, (x, x + SIZE), (5.0, 17.0));
-        sheet.path(&format!("fill h{shade}"), &square);
-    }
+    draw_steps(sheet, left, SHADES);
     sheet.text((RIGHT, 16.0), Anchor::End, "faint", "busy");
 }
 

@@ -1,10 +1,8 @@
 //! A series of a probe whose columns are counts, such as parallel chains: a curve with intervals.
 
-use std::fmt::Write as _;
-
 use hopcost_core::{CellResult, Code, Estimate, Known, Unit};
 
-use super::axis::{Anchor, Plot, Sheet, add_shape, add_whisker, extent};
+use super::axis::{Anchor, Plot, Sheet, Trace, extent};
 use crate::words::{figure, has_interval, margin};
 
 /// One series, row by row in the order of its counts.
@@ -26,19 +24,15 @@ pub fn curve(series: &str, cells: &[&CellResult]) -> Known<String> {
     let better = if unit == Unit::Nanoseconds { "less is better" } else { "" };
     let what = if better.is_empty() { unit.to_string() } else { format!("{unit}, {better}") };
     plot.draw_up(&mut sheet, &what);
-    let (mut line, mut marks, mut whiskers) = (String::new(), String::new(), String::new());
+    let mut trace = Trace::default();
     for (place, (count, estimate)) in measured.iter().enumerate() {
         let (x, y) = (plot.x.at(place as f64), plot.y.at(estimate.point));
-        let _ = write!(line, "{}{x:.1} {y:.1}", if place == 0 { 'M' } else { 'L' });
-        add_shape(&mut marks, 0, (x, y), 4.5);
-        if has_interval(estimate) {
-            add_whisker(&mut whiskers, x, (plot.y.at(estimate.low), plot.y.at(estimate.high)));
-        }
+        let ends = (plot.y.at(estimate.low), plot.y.at(estimate.high));
+        trace.to((x, y));
+        trace.mark(0, (x, y), 4.5, has_interval(estimate).then_some(ends));
         sheet.text((x, plot.bottom + 21.0), Anchor::Middle, "", count);
     }
-    sheet.path("line c0", &line);
-    sheet.path("whisker c0", &whiskers);
-    sheet.path("mark c0", &marks);
+    trace.draw(&mut sheet, 0);
     sheet.height = plot.bottom + 30.0;
     Known::Is(sheet.finish())
 }

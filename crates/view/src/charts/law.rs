@@ -1,10 +1,8 @@
 //! How throughput grows with streams: what was measured, and the law that describes it as a line.
 
-use std::fmt::Write as _;
-
 use hopcost_core::{Arm, Code, Known, Scaling, ScalingLaw};
 
-use super::axis::{Anchor, Plot, Sheet, add_shape, add_whisker, class_of, extent};
+use super::axis::{Anchor, Plot, Sheet, Trace, extent};
 use super::streams::spread;
 use crate::page::Section;
 
@@ -46,13 +44,12 @@ fn words(of: &Scaling) -> String {
 }
 
 fn draw_law(sheet: &mut Sheet, plot: &Plot, level: usize, law: &ScalingLaw, widest: f64) {
-    let mut line = String::new();
+    let mut trace = Trace::default();
     for n in 0..=POINTS {
         let streams = 1.0 + (widest - 1.0) * f64::from(n) / f64::from(POINTS);
-        let (x, y) = (plot.x.at(streams), plot.y.at(law.rate(streams)).max(plot.top));
-        let _ = write!(line, "{}{x:.1} {y:.1}", if n == 0 { 'M' } else { 'L' });
+        trace.to((plot.x.at(streams), plot.y.at(law.rate(streams)).max(plot.top)));
     }
-    sheet.path(&format!("line c{}", class_of(level)), &line);
+    trace.draw(sheet, level);
     if let Known::Is(peak) = &law.peak {
         let (x, y) = (plot.x.at(peak.point), plot.y.at(law.rate(peak.point)));
         sheet.text((x, y - 14.0), Anchor::Middle, "faint", &format!("{:.1}", peak.point));
@@ -66,15 +63,12 @@ fn draw_measured<'a>(
     level: usize,
     arms: impl Iterator<Item = &'a Arm>,
 ) {
-    let (mut marks, mut whiskers) = (String::new(), String::new());
+    let mut trace = Trace::default();
     for arm in arms {
-        let x = plot.x.at(f64::from(arm.streams));
-        add_shape(&mut marks, level, (x, plot.y.at(arm.response)), 5.0);
-        if let Some((low, high)) = spread(section, level, arm) {
-            add_whisker(&mut whiskers, x, (plot.y.at(low), plot.y.at(high).max(plot.top)));
-        }
+        let at = (plot.x.at(f64::from(arm.streams)), plot.y.at(arm.response));
+        let ends = spread(section, level, arm);
+        let ends = ends.map(|(low, high)| (plot.y.at(low), plot.y.at(high).max(plot.top)));
+        trace.mark(level, at, 5.0, ends);
     }
-    let class = class_of(level);
-    sheet.path(&format!("whisker c{class}"), &whiskers);
-    sheet.path(&format!("mark c{class}"), &marks);
+    trace.draw(sheet, level);
 }

@@ -3,7 +3,7 @@
 
 use hopcost_core::{CellResult, Code, Known, Outcome, Place};
 
-use super::axis::{Anchor, LEFT, RIGHT, Sheet, add_box};
+use super::axis::{Anchor, LEFT, RIGHT, SHADE, Sheet, add_box, draw_steps};
 use super::cpu_heat::{SHADES, shade};
 use crate::series::{Grid, Heat};
 use crate::words::{figure, margin};
@@ -37,22 +37,16 @@ const TOP: f64 = 58.0;
 
 /// What the shades mean; with its ends as figures.
 fn draw_scale(sheet: &mut Sheet, heat: &Heat, unit: &str) {
-    const SIZE: f64 = 14.0;
     let (near, far) = if heat.at(heat.low) <= heat.at(heat.high) {
         (heat.low, heat.high)
     } else {
         (heat.high, heat.low)
     };
     let label = format!("{} {unit}", figure(far));
-    let left = RIGHT - 92.0 - SIZE * SHADES as f64;
+    let left = RIGHT - 92.0 - SHADE * SHADES as f64;
     sheet.text((left - 8.0, 16.0), Anchor::End, "", &format!("{} {unit}", figure(near)));
-    for shade in 0..SHADES {
-        let mut square = String::new();
-        let x = left + SIZE * shade as f64;
-        add_box(&mut square, (x, x + SIZE), (5.0, 17.0));
-        sheet.path(&format!("fill h{shade}"), &square);
-    }
-    sheet.text((left + SIZE * SHADES as f64 + 8.0, 16.0), Anchor::Start, "", &label);
+    draw_steps(sheet, left, SHADES);
+    sheet.text((left + SHADE * SHADES as f64 + 8.0, 16.0), Anchor::Start, "", &label);
     sheet.text((0.0, 16.0), Anchor::Start, "faint", "near and fast is light");
 }
 

@@ -1,11 +1,9 @@
 //! Throughput against streams: a line for each level, with the spread of its windows.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
-
 use hopcost_core::{Arm, Code, Known};
+use std::collections::BTreeSet;
 
-use super::axis::{Anchor, Plot, Sheet, add_shape, add_whisker, class_of, extent};
+use super::axis::{Anchor, Plot, Sheet, Trace, extent};
 use crate::page::Section;
 use crate::words::figure;
 
@@ -87,21 +85,16 @@ pub(super) fn spread(section: &Section<'_>, level: usize, arm: &Arm) -> Option<(
 
 fn draw_level(sheet: &mut Sheet, plot: &Plot, level: usize, all: &[Drawn], levels: usize) {
     let aside = (level as f64 - (levels as f64 - 1.0) / 2.0) * APART;
-    let (mut line, mut marks, mut whiskers) = (String::new(), String::new(), String::new());
+    let mut trace = Trace::default();
     let mut arms: Vec<&Drawn> = all.iter().filter(|arm| arm.level == level).collect();
     arms.sort_by(|a, b| a.place.total_cmp(&b.place));
     for arm in arms {
         let (x, y) = (plot.x.at(arm.place) + aside, plot.y.at(arm.response));
-        let _ = write!(line, "{}{x:.1} {y:.1}", if line.is_empty() { 'M' } else { 'L' });
-        add_shape(&mut marks, level, (x, y), 5.0);
-        if let Some((low, high)) = arm.spread {
-            add_whisker(&mut whiskers, x, (plot.y.at(low), plot.y.at(high)));
-        }
+        let ends = arm.spread.map(|(low, high)| (plot.y.at(low), plot.y.at(high)));
+        trace.to((x, y));
+        trace.mark(level, (x, y), 5.0, ends);
     }
-    let class = class_of(level);
-    sheet.path(&format!("line c{class}"), &line);
-    sheet.path(&format!("whisker c{class}"), &whiskers);
-    sheet.path(&format!("mark c{class}"), &marks);
+    trace.draw(sheet, level);
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! Response times: which share of a level's calls took how long.
 
-use std::fmt::Write as _;
-
 use hopcost_core::{Arm, Code, Known};
 
-use super::axis::{Anchor, Plot, Sheet, add_shape, class_of, extent};
+use super::axis::{Anchor, Plot, Sheet, Trace, extent};
 use crate::page::Section;
 use crate::words::figure;
 
@@ -45,15 +43,13 @@ pub fn times(section: &Section<'_>) -> Known<String> {
 }
 
 fn draw(sheet: &mut Sheet, plot: &Plot, level: usize, arm: &Arm) {
-    let (mut line, mut marks) = (String::new(), String::new());
+    let mut trace = Trace::default();
     for (ms, share) in &arm.times {
-        let (x, y) = (plot.x.at(ms.log10()), plot.y.at(100.0 * share));
-        let _ = write!(line, "{}{x:.1} {y:.1}", if line.is_empty() { 'M' } else { 'L' });
-        add_shape(&mut marks, level, (x, y), 3.0);
+        let at = (plot.x.at(ms.log10()), plot.y.at(100.0 * share));
+        trace.to(at);
+        trace.mark(level, at, 3.0, None);
     }
-    let class = class_of(level);
-    sheet.path(&format!("line c{class}"), &line);
-    sheet.path(&format!("mark c{class}"), &marks);
+    trace.draw(sheet, level);
 }
 
 fn words(arm: &Arm) -> String {

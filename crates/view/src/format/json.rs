@@ -83,3 +83,35 @@ fn of_page<'a>(page: &'a Page<'_>) -> Option<Printed<'a>> {
         _ => Printed::Run { run, result: section.result, probes },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use hopcost_core::Verdict;
+
+    use super::*;
+    use crate::sample::{Sample, page};
+
+    #[test]
+    fn a_document_is_that_of_a_run_of_one_that_was_cut_or_of_a_survey() {
+        let sample = Sample::compared("remote-memory", Verdict::Cost, 0.06, 0.02).with_blocks(3);
+        let cut = Sample::absent("log-distance", "it was interrupted");
+        let mut page = page(vec![sample.section(), cut.section()]);
+        page.sections[1].is_finished = false;
+        let mut printed = |origin| {
+            page.origin = origin;
+            json(&Shown::Report(&page), Canvas { columns: 80 })
+        };
+        let run = printed(Origin::Run);
+        assert!(
+            run.starts_with("{\n  \"run\": 1,\n  \"version\": 1,\n") && run.ends_with("]\n}\n")
+        );
+        let unfinished = printed(Origin::Unfinished { failure: Some("the disk is full") });
+        for words in ["\"blocks\": 3,\n  \"failure\": \"the disk is full\",\n", "\"probes\": []"] {
+            assert!(unfinished.contains(words), "{unfinished}");
+        }
+        assert!(!printed(Origin::Unfinished { failure: None }).contains("failure"));
+        let survey = printed(Origin::Survey { page: Path::new("hopcost.html") });
+        assert!(survey.contains("\"page\": \"hopcost.html\",\n  \"found\": \"Remote memory:"));
+        assert!(!survey.contains("log-distance"), "only what was finished: {survey}");
+    }
+}

@@ -15,7 +15,7 @@ use super::observed::{cpu, facts_observed};
 use super::trust;
 use crate::charts::{self, Kind, Row};
 use crate::page::Section;
-use crate::words::{self, cost, count, figure, plural, share_found};
+use crate::words::{self, cost, count, plural, share_found};
 
 /// Calls shorter than this are told in microseconds.
 const SHORT_MS: f64 = 0.1;
@@ -68,7 +68,7 @@ pub fn section<'a>(section: &'a Section<'a>) -> Vec<Block<'a>> {
 fn asked(result: &ExperimentResult) -> Vec<Fact> {
     let mut facts = vec![("asked", result.question.clone())];
     if let Some(planted) = result.planted {
-        facts.push(("planted", format!("{:.2} % of throughput, as counted", 100.0 * planted)));
+        facts.push(("planted", words::planted(planted)));
     }
     if let Some(against) = &result.against {
         facts.push(("baseline", words::beside(against)));
@@ -182,9 +182,7 @@ fn scaling<'a>(section: &'a Section<'a>, details: &Details) -> Vec<Block<'a>> {
         picture: Picture::Chart(Box::new(|| charts::law(section))),
     };
     let of = |of: Option<&Estimate>, factor: f64| -> String {
-        let Some(of) = of else { return "–".to_owned() };
-        let [point, low, high] = [of.point, of.low, of.high].map(|it| figure(factor * it));
-        format!("{point} ({low} … {high})")
+        of.map_or_else(|| "–".to_owned(), |of| words::with_ends(of, factor))
     };
     let row = |scaling: &Scaling| {
         let law = scaling.law.get();
