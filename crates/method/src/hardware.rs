@@ -11,6 +11,8 @@ use hopcost_core::{
 };
 use serde::{Serialize, Serializer};
 
+use crate::judge::result::ResultOf;
+
 /// How much time a probe gets.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
@@ -112,21 +114,12 @@ pub fn conclude(
         }
         (None, Known::Missing(reason)) => (Verdict::NotApplicable, reason.clone()),
     };
-    ExperimentResult {
-        version: 1,
-        experiment: experiment.name.clone(),
-        question: experiment.question.clone(),
-        target: Known::missing(Code::NotApplicable, "it looks at the hardware alone"),
-        verdict,
-        reason,
-        estimate,
-        proof: proof(cells()).into_iter().collect(),
-        emulated,
-        planted: planted(reports).filter(|_| emulated),
-        details: None,
-        against: None,
-        seconds: reports.iter().map(|report| report.seconds).sum(),
-    }
+    let target = Known::missing(Code::NotApplicable, "it looks at the hardware alone");
+    let mut result = ResultOf::of(experiment, target, emulated).ended(verdict, reason, estimate);
+    result.proof.extend(proof(cells()));
+    result.planted = planted(reports).filter(|_| emulated);
+    result.seconds = reports.iter().map(|report| report.seconds).sum();
+    result
 }
 
 /// The share of the time of all windows in which anything was planted that this really took, as counted;

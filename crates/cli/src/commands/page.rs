@@ -6,6 +6,7 @@ use hopcost_core::{
     BlockRecord, Code, CpuSet, ExperimentResult, Finding, Known, Machine, ProbeReport, Verdict,
 };
 use hopcost_data::published;
+use hopcost_method::judge::result::ResultOf;
 use hopcost_store::{Header, Store, StoreError};
 use hopcost_view::page::{self, NotTested, Origin, Probed, Section};
 use hopcost_view::{Sentences, Shown};
@@ -220,24 +221,15 @@ fn unfinished(
     );
     let of_blocks = blocks.iter().map(BlockRecord::end_s).fold(0.0, f64::max);
     let of_probes: f64 = reports.iter().map(|report| report.seconds).sum();
-    ExperimentResult {
-        version: 1,
+    let target = header.target.clone();
+    let subject = ResultOf {
         experiment: header.experiment.clone(),
         question: header.question.clone(),
-        target: header
-            .target
-            .clone()
-            .map_or(Known::missing(Code::NotApplicable, "the hardware alone"), Known::Is),
-        verdict: Verdict::Inconclusive,
-        reason: Code::NotMeasured.because(reason.clone()),
-        estimate: Known::missing(Code::NotMeasured, reason),
-        proof: Vec::new(),
+        target: target.map_or(Known::missing(Code::NotApplicable, "the hardware alone"), Known::Is),
         emulated: header.decided.is_emulated,
-        planted: None,
-        details: None,
-        against: None,
         seconds: of_blocks + of_probes,
-    }
+    };
+    subject.without_figure(Verdict::Inconclusive, &Code::NotMeasured.because(reason))
 }
 
 /// This process's command line, as a shell would take it; none where it is a survey's, which is made of

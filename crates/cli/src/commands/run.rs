@@ -8,6 +8,7 @@ use hopcost_app::catalogue;
 use hopcost_core::{
     Effort, Experiment, ExperimentResult, Known, Machine, ProbeReport, Subject, Verdict,
 };
+use hopcost_method::judge::result::ResultOf;
 use hopcost_store::{NewRun, Store, StoreError};
 use hopcost_view::format;
 
@@ -115,21 +116,7 @@ pub fn not_applicable(
     reason: &hopcost_core::Reason,
     emulated: bool,
 ) -> ExperimentResult {
-    ExperimentResult {
-        version: 1,
-        experiment: experiment.name.clone(),
-        question: experiment.question.clone(),
-        target,
-        verdict: Verdict::NotApplicable,
-        reason: reason.clone(),
-        estimate: Known::Missing(reason.clone()),
-        proof: Vec::new(),
-        emulated,
-        planted: None,
-        details: None,
-        against: None,
-        seconds: 0.0,
-    }
+    ResultOf::of(experiment, target, emulated).without_figure(Verdict::NotApplicable, reason)
 }
 
 fn wanted(args: &RunArgs) -> Vec<Output> {

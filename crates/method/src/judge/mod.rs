@@ -3,6 +3,7 @@
 mod counted;
 mod details;
 mod proof;
+pub mod result;
 mod scaling;
 mod score;
 mod spread;
@@ -14,6 +15,7 @@ use hopcost_core::{
 };
 use hopcost_stats::{Looks, Standing, consistent_with_zero, cost};
 
+use self::result::ResultOf;
 use crate::plan::{Plan, Point};
 use crate::schedule::{Pace, Schedule, contrast};
 
@@ -139,21 +141,14 @@ impl Case<'_> {
     fn result(&self, ended: Ended, details: Details) -> ExperimentResult {
         let circumstances = self.circumstances;
         let emulated = circumstances.emulated;
-        ExperimentResult {
-            version: 1,
-            experiment: self.experiment.name.clone(),
-            question: self.experiment.question.clone(),
-            target: Known::Is(circumstances.target.clone()),
-            verdict: ended.verdict,
-            reason: ended.reason,
-            estimate: ended.estimate,
-            proof: ended.proof,
-            emulated,
-            planted: ended.planted.filter(|_| emulated),
-            details: Some(details),
-            against: None,
-            seconds: circumstances.seconds,
-        }
+        let target = Known::Is(circumstances.target.clone());
+        let subject = ResultOf::of(self.experiment, target, emulated);
+        let mut result = subject.ended(ended.verdict, ended.reason, ended.estimate);
+        result.proof = ended.proof;
+        result.planted = ended.planted.filter(|_| emulated);
+        result.details = Some(details);
+        result.seconds = circumstances.seconds;
+        result
     }
 
     fn name(&self, point: Point) -> String {
