@@ -22,12 +22,12 @@ use super::super::ledger::Ledger;
 use super::super::restrictions::UNAUDITED_LOADS;
 use super::super::server::account::Account;
 use super::super::server::first_arguments;
-use super::super::server::ground::{Ground, place_of};
 use super::super::server::input::Input;
+use super::super::server::memory::{ServerMemory, place_of};
 use super::super::server::nodes::Nodes;
 use super::super::server::process::{Process, is_at};
-use super::super::server::quarters::Quarters;
-use super::super::server::stream::{Line, words};
+use super::super::server::run_directory::RunDirectory;
+use super::super::server::stream::{CloseHandle, words};
 use super::super::{Heard, data_words, homes_of, say, words_of};
 use super::pool::{Pool, Sightings};
 use super::protocol::{self, ANSWER, AUDIT, BETWEEN_PLANS, COUNT, ERROR, PLANS, THREAD, Tagged};
@@ -64,10 +64,10 @@ struct Copy {
     process: Process,
     socket: PathBuf,
     version: String,
-    ground: Option<Ground>,
+    ground: Option<ServerMemory>,
     home: DataPlacement,
-    lines: Mutex<Vec<Line>>,
-    _quarters: Quarters,
+    lines: Mutex<Vec<CloseHandle>>,
+    _quarters: RunDirectory,
 }
 
 fn failed(error: &dyn std::fmt::Display) -> TargetError {
@@ -82,8 +82,9 @@ impl Copy {
         heard: &mut Heard<'_>,
     ) -> Result<Self, TargetError> {
         let ourselves = Account::OURSELVES;
-        let quarters = Quarters::take(&ourselves, &ourselves.home(&setup.cache_dir, "duckdb")?)?;
-        let socket = quarters.path().join("socket");
+        let directory =
+            RunDirectory::take(&ourselves, &ourselves.home(&setup.cache_dir, "duckdb")?)?;
+        let socket = directory.path().join("socket");
         let order = Order {
             library: library.map(Path::to_owned),
             dataset: setup.dataset.map(|dataset| dataset.name().to_owned()),
@@ -97,20 +98,20 @@ impl Copy {
         let program = std::env::current_exe().map_err(|error| failed(&error))?;
         let mut command = Command::new(program);
         command.args([WORD, &order]).stdin(Stdio::null()).stdout(Stdio::piped());
-        let log = quarters.path().join("log");
+        let log = directory.path().join("log");
         let place = place_of(setup, home);
         let mut process = Process::start("DuckDB", command, &place, &log, Stop::Killed)?;
         let version = loaded(&mut process, home, heard)?;
         let memory = Foreign::private(process.pid()).ok().flatten();
-        let ground = memory.map(|memory| Ground::anywhere(memory, None).at(setup, home));
+        let ground = memory.map(|memory| ServerMemory::anywhere(memory, None).at(setup, home));
         let lines = Mutex::default();
-        Ok(Self { process, socket, version, ground, home, lines, _quarters: quarters })
+        Ok(Self { process, socket, version, ground, home, lines, _quarters: directory })
     }
 
     fn connect(&self) -> Result<Wire, TargetError> {
         let stream = UnixStream::connect(&self.socket).map_err(|error| failed(&error))?;
         let stream = Arc::new(stream);
-        let line = Line::Unix(Arc::downgrade(&stream));
+        let line = CloseHandle::Unix(Arc::downgrade(&stream));
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         Ok(Wire { stream, input: Input::default() })
     }
@@ -286,7 +287,7 @@ impl Instance for Processes {
         for copy in &self.copies {
             let lines =
                 std::mem::take(&mut *copy.lines.lock().unwrap_or_else(PoisonError::into_inner));
-            lines.iter().for_each(Line::hang_up);
+            lines.iter().for_each(CloseHandle::hang_up);
         }
     }
 }
@@ -341,7 +342,7 @@ struct Connection {
     wire: Wire,
     thread: u32,
     cpu: Option<CpuId>,
-    ground: Option<Ground>,
+    ground: Option<ServerMemory>,
     tells_pages: bool,
     /// The rows that a call appends, where it does, and what is there of them.
     load: Option<(u64, Ledger)>,

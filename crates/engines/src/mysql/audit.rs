@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use hopcost_core::Audit;
 
+use super::super::server::audit_log::{AuditEntry, AuditLineParser, AuditLogReader};
 use super::super::server::in_quotes;
-use super::super::server::trail::{Said, Scribe, Trail};
 use super::super::server::wire::{Wire as _, WireError};
 use super::wire::Wire;
 
@@ -30,7 +30,7 @@ pub const SLOW_LOG: &str = "details";
 const AUDIT_LOG: &str = "audited";
 
 /// Has a server write into these files in its directory, from now on.
-pub fn begin(wire: &mut Wire, directory: &Path) -> Result<(Means, Trail), String> {
+pub fn begin(wire: &mut Wire, directory: &Path) -> Result<(Means, AuditLogReader), String> {
     let words = |error: WireError| error.to_string();
     let has_plugin = wire.value(HAS_PLUGIN).map_err(words)?.as_deref() == Some("1");
     let means = if has_plugin { Means::Plugin } else { Means::Logs };
@@ -39,8 +39,8 @@ pub fn begin(wire: &mut Wire, directory: &Path) -> Result<(Means, Trail), String
     for sql in means.begin(&beside) {
         wire.query(&sql).map_err(words)?;
     }
-    let trail = Trail::open(means.logs([general, slow], &beside));
-    Ok((means, trail.map_err(|error| error.to_string())?))
+    let audit_log = AuditLogReader::open(means.logs([general, slow], &beside));
+    Ok((means, audit_log.map_err(|error| error.to_string())?))
 }
 
 /// Is that plugin at work?
@@ -50,7 +50,7 @@ const HAS_PLUGIN: &str = "SELECT COUNT(*) FROM information_schema.PLUGINS \
 const USER: &str = "hopcost_audited";
 
 /// A log, and who reads it.
-type Read = (PathBuf, Box<dyn Scribe>);
+type Read = (PathBuf, Box<dyn AuditLineParser>);
 
 impl Means {
     /// What a server is told when its first session is to be audited: from then on it writes.
@@ -115,15 +115,15 @@ impl Means {
 /// Reads the general log: when, the connection's number and what it does, and what with, between tabs.
 struct General;
 
-impl Scribe for General {
-    fn take(&mut self, line: &[u8]) -> Option<(u32, Said)> {
+impl AuditLineParser for General {
+    fn take(&mut self, line: &[u8]) -> Option<(u32, AuditEntry)> {
         // In MariaDB's there is no time where it is that of the line before.
         let who =
             line.split(|byte| *byte == b'\t').find(|field| !field.is_empty() && !is_time(field))?;
         let (number, does) = std::str::from_utf8(who).ok()?.trim_start().split_once(' ')?;
         let said = match does {
-            "Execute" => Said::Call,
-            "Query" => Said::Besides,
+            "Execute" => AuditEntry::Call,
+            "Query" => AuditEntry::Besides,
             _ => return None,
         };
         Some((number.parse().ok()?, said))
@@ -141,8 +141,8 @@ struct Slow {
     of: Option<u32>,
 }
 
-impl Scribe for Slow {
-    fn take(&mut self, line: &[u8]) -> Option<(u32, Said)> {
+impl AuditLineParser for Slow {
+    fn take(&mut self, line: &[u8]) -> Option<(u32, AuditEntry)> {
         let line = std::str::from_utf8(line).ok()?;
         if let Some(about) = line.strip_prefix("# ") {
             let number = ["Thread_id: ", "Id: "].iter().find_map(|name| about.split_once(name));
@@ -155,7 +155,10 @@ impl Scribe for Slow {
             return None;
         }
         let number = self.of.take()?;
-        Some((number, if line.starts_with("SET ") { Said::Besides } else { Said::DetailOfCall }))
+        Some((
+            number,
+            if line.starts_with("SET ") { AuditEntry::Besides } else { AuditEntry::DetailOfCall },
+        ))
     }
 }
 
@@ -163,17 +166,17 @@ impl Scribe for Slow {
 /// statement's, what it was, the database, and its text, between commas.
 struct ByPlugin;
 
-impl Scribe for ByPlugin {
-    fn take(&mut self, line: &[u8]) -> Option<(u32, Said)> {
+impl AuditLineParser for ByPlugin {
+    fn take(&mut self, line: &[u8]) -> Option<(u32, AuditEntry)> {
         let mut fields = line.split(|byte| *byte == b',').skip(4);
         let number = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
-        (fields.nth(1)? == b"QUERY").then_some((number, Said::Call))
+        (fields.nth(1)? == b"QUERY").then_some((number, AuditEntry::Call))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::server::trail;
+    use super::super::super::server::audit_log;
     use super::*;
 
     const MARIADB: &str =
@@ -191,8 +194,9 @@ mod tests {
 
     #[test]
     fn executions_are_found_in_the_general_log() {
-        let counted =
-            |calls, log: &[&str]| trail::counted(Audit::Statements, calls, Box::new(General), log);
+        let counted = |calls, log: &[&str]| {
+            audit_log::counted(Audit::Statements, calls, Box::new(General), log)
+        };
         assert_eq!(counted(2, &[MARIADB, BESIDES, MYSQL]), [2, 2]);
         assert_eq!(counted(2, &[MARIADB]), [1, 2], "missing");
         assert_eq!(counted(1, &[MARIADB, MARIADB]), [0, 1], "twice");
@@ -203,7 +207,7 @@ mod tests {
         let log = "20261123 00:55:29,here,hopcost_audited,localhost,7,42,QUERY,hopcost,'SELECT 1, 2',0\n\
             20261123 00:55:29,here,hopcost_audited,localhost,7,0,DISCONNECT,hopcost,,0\n\
             20261123 00:55:29,here,hopcost_audited,localhost,8,43,QUERY,hopcost,'SELECT 1, 2',0\n";
-        let counted = trail::counted(Audit::Statements, 1, Box::new(ByPlugin), &[log]);
+        let counted = audit_log::counted(Audit::Statements, 1, Box::new(ByPlugin), &[log]);
         assert_eq!(counted, [1, 1]);
     }
 
@@ -212,6 +216,13 @@ mod tests {
         let mut slow = Slow::default();
         let log = [SETS, SLOW, SLOW_OF_MYSQL].concat();
         let said: Vec<_> = log.lines().filter_map(|line| slow.take(line.as_bytes())).collect();
-        assert_eq!(said, [(7, Said::Besides), (7, Said::DetailOfCall), (7, Said::DetailOfCall)]);
+        assert_eq!(
+            said,
+            [
+                (7, AuditEntry::Besides),
+                (7, AuditEntry::DetailOfCall),
+                (7, AuditEntry::DetailOfCall)
+            ]
+        );
     }
 }

@@ -34,11 +34,11 @@ use hopcost_sys::memory::Foreign;
 use super::Wanted;
 use super::restrictions::{NO_BATCHES, NO_PAGES, NO_PARALLEL, NO_SCRIPTS, no_planting, one_server};
 use super::server::address::{Address, Asked, Environment};
+use super::server::audit_log::AuditLogReader;
 use super::server::copy::ServerCopy;
 use super::server::dialect::{self, Dialect, Levels, Opened, Profile, prove_pages};
-use super::server::ground::Ground;
+use super::server::memory::ServerMemory;
 use super::server::target::Kind;
-use super::server::trail::Trail;
 use super::server::wire::{Wire as _, WireError};
 use super::server::{DATABASE, in_quotes};
 pub use address::read;
@@ -281,13 +281,14 @@ impl Levels for MySqlDialect {
         Ok(user.map(|user| Address { user: user.to_owned(), ..copy.address.clone() }))
     }
 
-    fn trail(&self, copy: &ServerCopy<Self>) -> Result<Option<Trail>, TargetError> {
+    fn audit_log(&self, copy: &ServerCopy<Self>) -> Result<Option<AuditLogReader>, TargetError> {
         let not_ours = || TargetError::NotHere(Code::Unsupported.because(NOT_AUDITED));
-        let (_, quarters) = copy.own.as_ref().ok_or_else(not_ours)?;
+        let (_, directory) = copy.own.as_ref().ok_or_else(not_ours)?;
         let failed = |error: String| TargetError::Failed(format!("what it writes down: {error}"));
-        let (means, trail) = audit::begin(&mut copy.admin(), quarters.path()).map_err(failed)?;
+        let (means, audit_log) =
+            audit::begin(&mut copy.admin(), directory.path()).map_err(failed)?;
         let _ = copy.beside.set(means);
-        Ok(Some(trail))
+        Ok(Some(audit_log))
     }
 
     fn after_calls(
@@ -318,7 +319,7 @@ impl Levels for MySqlDialect {
 
 /// The server's memory, all of it: which of it a connection looks at is not known.
 pub struct Witness {
-    ground: Option<Ground>,
+    ground: Option<ServerMemory>,
     /// Can it be told on which nodes that is?
     tells_pages: bool,
 }

@@ -9,7 +9,7 @@
 
 use hopcost_core::Audit;
 
-use super::super::server::trail::{Said, Scribe};
+use super::super::server::audit_log::{AuditEntry, AuditLineParser};
 
 /// What a session says to have its statements written down.
 pub fn settings(audit: Audit) -> &'static str {
@@ -26,13 +26,15 @@ pub fn settings(audit: Audit) -> &'static str {
 /// Reads the server's log.
 pub struct ServerLog;
 
-impl Scribe for ServerLog {
-    fn take(&mut self, line: &[u8]) -> Option<(u32, Said)> {
+impl AuditLineParser for ServerLog {
+    fn take(&mut self, line: &[u8]) -> Option<(u32, AuditEntry)> {
         let (pid, said) = said(line)?;
         let said = match said {
-            said if said.starts_with(b"execute ") => Said::Call,
-            said if said.starts_with(b"statement: ") => Said::Besides,
-            said if said.starts_with(b"duration: ") && said.ends_with(b"  plan:") => Said::Detail,
+            said if said.starts_with(b"execute ") => AuditEntry::Call,
+            said if said.starts_with(b"statement: ") => AuditEntry::Besides,
+            said if said.starts_with(b"duration: ") && said.ends_with(b"  plan:") => {
+                AuditEntry::Detail
+            }
             _ => return None,
         };
         Some((pid, said))
@@ -49,7 +51,7 @@ fn said(line: &[u8]) -> Option<(u32, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::server::trail;
+    use super::super::super::server::audit_log;
     use super::*;
 
     const STATEMENT: &str = "2026-01-31 12:00:00.000 UTC [7] LOG:  execute hopcost_0: SELECT 1\n\
@@ -60,7 +62,7 @@ mod tests {
         2026-01-31 12:00:00.002 UTC [7] LOG:  statement: SELECT 2\n";
 
     fn counted(audit: Audit, calls: u64, log: &[&str]) -> [u64; 2] {
-        trail::counted(audit, calls, Box::new(ServerLog), log)
+        audit_log::counted(audit, calls, Box::new(ServerLog), log)
     }
 
     #[test]

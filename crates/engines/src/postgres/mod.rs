@@ -36,14 +36,14 @@ use hopcost_sys::{Root, processes};
 use super::Wanted;
 use super::restrictions::{NO_BATCHES, NO_PAGES, no_planting, one_server};
 use super::server::address::{Address, Asked, Environment};
+use super::server::audit_log::{AuditLineParser, AuditLogReader};
 use super::server::copy::ServerCopy;
 use super::server::dialect::{self, Dialect, Levels, Opened, Profile, prove_pages};
-use super::server::ground::Ground;
 use super::server::loader::Loader;
+use super::server::memory::ServerMemory;
 use super::server::nodes::Nodes;
 use super::server::tables::Tables;
 use super::server::target::Kind;
-use super::server::trail::{Scribe, Trail};
 use super::server::wire::{Wire as _, WireError};
 pub use address::read;
 use audit::ServerLog;
@@ -292,11 +292,11 @@ impl Levels for PostgresDialect {
         Ok(None)
     }
 
-    fn trail(&self, copy: &ServerCopy<Self>) -> Result<Option<Trail>, TargetError> {
+    fn audit_log(&self, copy: &ServerCopy<Self>) -> Result<Option<AuditLogReader>, TargetError> {
         let not_ours = || TargetError::NotHere(Code::Unsupported.because(NOT_AUDITED));
         let (process, _) = copy.own.as_ref().ok_or_else(not_ours)?;
-        let scribe: Box<dyn Scribe> = Box::new(ServerLog);
-        Trail::open([(process.log(), scribe)]).map(Some).map_err(super::server::failed)
+        let scribe: Box<dyn AuditLineParser> = Box::new(ServerLog);
+        AuditLogReader::open([(process.log(), scribe)]).map(Some).map_err(super::server::failed)
     }
 
     fn witness(
@@ -348,7 +348,7 @@ impl Levels for PostgresDialect {
     /// What its views said of its memory, or why they were not asked, and what it does not count.
     fn notes(&self, copy: &ServerCopy<Self>) -> Vec<String> {
         let version = copy.admin().major();
-        let node = copy.ground.as_ref().and_then(Ground::asked);
+        let node = copy.ground.as_ref().and_then(ServerMemory::asked);
         let view = copy.beside.view.lock().unwrap_or_else(PoisonError::into_inner);
         let view = node.and_then(|node| match &*view {
             Ok(view) => view.summary(&mut copy.admin(), node).ok()?,
@@ -376,7 +376,7 @@ impl PostgresDialect {
 
 /// What its memory is made of.
 fn pages(copy: &ServerCopy<PostgresDialect>) -> PageSize {
-    copy.ground.as_ref().map_or(PageSize::Base, Ground::page_size)
+    copy.ground.as_ref().map_or(PageSize::Base, ServerMemory::page_size)
 }
 
 /// Where its memory is as the server tells it, if it can and was not asked just now.
@@ -390,7 +390,7 @@ fn by_its_view(copy: &ServerCopy<PostgresDialect>) -> Option<Locality> {
 pub struct Witness {
     team: Option<Team>,
     memory: Option<Foreign>,
-    ground: Option<Ground>,
+    ground: Option<ServerMemory>,
 }
 
 /// Of a server's shared memory so many pages are asked about per window.

@@ -17,7 +17,7 @@ use std::time::Duration;
 use hopcost_core::{Gauge, gauge};
 
 use super::super::server::address::Address;
-use super::super::server::lines::Lines;
+use super::super::server::open_connections::OpenConnections;
 use super::super::server::wire::{Wire as _, WireError};
 use super::wire::Wire;
 
@@ -33,7 +33,7 @@ const AT_ONCE: Duration = Duration::from_secs(2);
 
 impl Teller {
     /// Begins to ask a server.
-    pub fn of(address: &Address, lines: &Lines) -> Self {
+    pub fn of(address: &Address, lines: &OpenConnections) -> Self {
         let asked = Wire::connect(address).and_then(|mut wire| {
             wire.limit(Some(AT_ONCE))?;
             lines.add(wire.channel().line(), wire.number());

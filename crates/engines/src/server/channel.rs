@@ -10,7 +10,7 @@ use hopcost_sys::readiness::Poller;
 
 use super::address::Wait;
 use super::input::{Framing, Input, Message};
-use super::stream::{Line, Stream};
+use super::stream::{CloseHandle, Stream};
 use super::wrong::Wrong;
 
 /// The way to a server, and what has come from there and is not taken yet.
@@ -60,7 +60,7 @@ impl<F: Framing> Channel<F> {
     }
 
     /// What whoever hangs up has to know.
-    pub fn line(&self) -> Line {
+    pub fn line(&self) -> CloseHandle {
         self.stream.line()
     }
 

@@ -14,12 +14,12 @@ use hopcost_core::{
 };
 use hopcost_sys::affinity;
 
+use super::audit_log::Audited;
 use super::copy::ServerCopy;
 use super::dialect::{Asked, Call, Levels, Witness};
 use super::filling::{Filler, Fillings};
 use super::process::is_at;
 use super::tables::Tables;
-use super::trail::Audited;
 use super::wire::Wire;
 
 /// How a connection is to be opened.
@@ -65,7 +65,7 @@ impl<D: Levels + Tables> Connection<D> {
         let Opening { copy, variant, at, .. } = *opening;
         let dialect = &*copy.dialect;
         let audit = variant.session.audit;
-        let trail = audit.map(|_| copy.trail()).transpose()?.flatten();
+        let audit_log = audit.map(|_| copy.audit_log()).transpose()?.flatten();
         let address = dialect.address(copy, variant, at)?;
         let mut wire = D::Wire::connect(address.as_ref().unwrap_or(&copy.address))?;
         wire.limit(Some(copy.address.patience))?;
@@ -99,8 +99,9 @@ impl<D: Levels + Tables> Connection<D> {
         // A call takes as long as it takes.
         wire.limit(None)?;
         copy.lines.add(wire.channel().line(), wire.number());
-        let audited =
-            audit.zip(trail).map(|(audit, trail)| Audited::new(audit, &trail, wire.number()));
+        let audited = audit
+            .zip(audit_log)
+            .map(|(audit, audit_log)| Audited::new(audit, &audit_log, wire.number()));
         Ok(Self {
             witness: dialect.witness(copy, &wire, variant, at)?,
             wire,

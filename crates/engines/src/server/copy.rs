@@ -7,12 +7,12 @@ use hopcost_core::{DataPlacement, Setup, TargetError};
 use super::super::ledger::Ledger;
 use super::super::wanted;
 use super::address::Address;
+use super::audit_log::AuditLogReader;
 use super::dialect::{Dialect, Levels, Opened};
-use super::ground::Ground;
-use super::lines::{FAREWELL, Lines, in_a_hurry};
+use super::memory::ServerMemory;
+use super::open_connections::{ABORT_TIMEOUT, OpenConnections, with_short_timeout};
 use super::process::{Process, is_here};
-use super::quarters::Quarters;
-use super::trail::Trail;
+use super::run_directory::RunDirectory;
 use super::waits::Waits;
 use super::wire::{Wire, WireError};
 
@@ -24,12 +24,12 @@ pub struct ServerCopy<D: Levels> {
     /// What those at work in it wait for, from when that is first asked.
     waits: OnceLock<Option<Waits>>,
     /// What it has written down of statements, from when a session is first to be audited.
-    trail: Mutex<Option<Arc<Trail>>>,
+    audit_log: Mutex<Option<Arc<AuditLogReader>>>,
     /// The connection that looks after it. It has read all that is measured.
     admin: Mutex<D::Wire>,
     /// All connections to it.
-    pub lines: Lines,
-    pub ground: Option<Ground>,
+    pub lines: OpenConnections,
+    pub ground: Option<ServerMemory>,
     pub address: Address,
     /// Have tables to be looked for in a place of ours?
     pub enters: bool,
@@ -42,7 +42,7 @@ pub struct ServerCopy<D: Levels> {
     /// Its process, if it is on this host and ours to place.
     pub process: Option<u32>,
     /// The same of one that hopcost has started, and where it lives.
-    pub own: Option<(Process, Quarters)>,
+    pub own: Option<(Process, RunDirectory)>,
 }
 
 /// A server that answers.
@@ -50,7 +50,7 @@ pub struct Reached<D: Dialect> {
     pub address: Address,
     pub admin: D::Wire,
     pub enters: bool,
-    pub own: Option<(Process, Quarters)>,
+    pub own: Option<(Process, RunDirectory)>,
 }
 
 impl<D: Levels> ServerCopy<D> {
@@ -75,11 +75,11 @@ impl<D: Levels> ServerCopy<D> {
             None => worker.and_then(|worker| is_here(&address, worker, names)),
         };
         let memory = process.zip(worker).and_then(|(pid, worker)| dialect.memory(pid, worker));
-        let mut ground = memory.map(|memory| Ground::anywhere(memory, home.node));
+        let mut ground = memory.map(|memory| ServerMemory::anywhere(memory, home.node));
         if own.is_some() {
             ground = ground.map(|ground| ground.at(setup, home));
         }
-        let lines = Lines::default();
+        let lines = OpenConnections::default();
         lines.add(admin.channel().line(), admin.number());
         let is_own = own.is_some();
         let opened = Opened { address: &address, lines: &lines, is_own };
@@ -90,7 +90,7 @@ impl<D: Levels> ServerCopy<D> {
             dialect: Arc::clone(dialect),
             beside,
             waits: OnceLock::new(),
-            trail: Mutex::default(),
+            audit_log: Mutex::default(),
             admin: Mutex::new(admin),
             lines,
             ground,
@@ -114,12 +114,12 @@ impl<D: Levels> ServerCopy<D> {
     }
 
     /// What it writes down, from now on; none if its witness knows.
-    pub fn trail(&self) -> Result<Option<Arc<Trail>>, TargetError> {
-        let mut trail = self.trail.lock().unwrap_or_else(PoisonError::into_inner);
-        if trail.is_none() {
-            *trail = self.dialect.trail(self)?.map(Arc::new);
+    pub fn audit_log(&self) -> Result<Option<Arc<AuditLogReader>>, TargetError> {
+        let mut audit_log = self.audit_log.lock().unwrap_or_else(PoisonError::into_inner);
+        if audit_log.is_none() {
+            *audit_log = self.dialect.audit_log(self)?.map(Arc::new);
         }
-        Ok(trail.clone())
+        Ok(audit_log.clone())
     }
 
     /// Who looks at what those at work in it wait for, if it tells.
@@ -148,7 +148,8 @@ impl<D: Levels> ServerCopy<D> {
     /// Ends all connections, on our side and on the server's, which would only notice when it has an answer.
     pub fn hang_up(&self) {
         let numbers = self.lines.hang_up();
-        let Ok(mut wire) = D::Wire::connect(&in_a_hurry(&self.address)) else { return };
-        let _ = wire.limit(Some(FAREWELL)).and_then(|()| self.dialect.end(&mut wire, &numbers));
+        let Ok(mut wire) = D::Wire::connect(&with_short_timeout(&self.address)) else { return };
+        let _ =
+            wire.limit(Some(ABORT_TIMEOUT)).and_then(|()| self.dialect.end(&mut wire, &numbers));
     }
 }

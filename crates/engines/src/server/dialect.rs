@@ -13,11 +13,11 @@ use hopcost_sys::memory::Foreign;
 
 use super::super::Wanted;
 use super::address::Address;
+use super::audit_log::AuditLogReader;
 use super::copy::ServerCopy;
 use super::filling::Filler;
-use super::ground::Ground;
-use super::lines::Lines;
-use super::trail::Trail;
+use super::memory::ServerMemory;
+use super::open_connections::OpenConnections;
 use super::wire::{Wire, WireError};
 
 /// What a kind of server is, as far as that is data.
@@ -87,7 +87,7 @@ pub trait Witness<W> {
 /// What is known of a server when its dialect may look at it.
 pub struct Opened<'a> {
     pub address: &'a Address,
-    pub lines: &'a Lines,
+    pub lines: &'a OpenConnections,
     /// Was it started by hopcost?
     pub is_own: bool,
 }
@@ -177,7 +177,7 @@ pub trait Levels: Dialect {
     }
 
     /// What it writes down of statements, from now on; none if its witness knows.
-    fn trail(&self, copy: &ServerCopy<Self>) -> Result<Option<Trail>, TargetError>;
+    fn audit_log(&self, copy: &ServerCopy<Self>) -> Result<Option<AuditLogReader>, TargetError>;
 
     /// What a session says once its statements are compiled.
     fn after_calls(
@@ -226,7 +226,7 @@ pub trait Levels: Dialect {
 }
 
 /// What a session proves of pages in their place, of a server whose memory is known.
-pub fn prove_pages(ground: Option<&Ground>, counted: &mut Counted) {
+pub fn prove_pages(ground: Option<&ServerMemory>, counted: &mut Counted) {
     if let Some(ground) = ground {
         counted.proved.insert(hopcost_core::Metric::PagesInPlace, ground.in_place());
     }

@@ -9,7 +9,7 @@ use hopcost_core::{Dataset, TargetError};
 
 use super::super::{Heard, Wanted, say, with_commas};
 use super::address::Address;
-use super::errand::{self, Errand, Share, at_length, of_table};
+use super::parallel_load::{self, BatchShare, ParallelLoad, at_length, of_table};
 use super::tables::Tables;
 use super::wire::{Wire, WireError};
 
@@ -68,8 +68,8 @@ impl<D: Tables> Loader<'_, D> {
         tell: &mut dyn FnMut(u64) -> Result<(), TargetError>,
     ) -> Result<(), TargetError> {
         let batches = wanted.table.rows.div_ceil(D::BATCH_ROWS);
-        errand::deal_out(batches, tell, |share, done, errand| {
-            self.send(wanted, share, done, errand)
+        parallel_load::split_batches(batches, tell, |share, done, load| {
+            self.send(wanted, share, done, load)
         })
     }
 
@@ -77,19 +77,19 @@ impl<D: Tables> Loader<'_, D> {
     fn send(
         &self,
         wanted: &Wanted,
-        batches: Share,
+        batches: BatchShare,
         done: &AtomicU64,
-        errand: &Errand,
+        load: &ParallelLoad,
     ) -> Result<(), WireError> {
         let table = &wanted.table;
         let wire = self.connect()?;
-        errand.on(wire.channel().line());
+        load.on(wire.channel().line());
         let mut bulk = self.dialect.bulk(wire, table)?;
         for batch in batches {
             let rows = batch * D::BATCH_ROWS..table.rows.min((batch + 1) * D::BATCH_ROWS);
             let count = rows.end - rows.start;
             bulk.pack(self.dataset, wanted.index, rows);
-            if errand.is_over() {
+            if load.is_over() {
                 // What is not ended is not there.
                 return Ok(());
             }

@@ -17,10 +17,10 @@ use super::address::{Address, Managed, PATIENCE, Place, Tls};
 use super::cluster::Cluster;
 use super::copy::{Reached, ServerCopy};
 use super::dialect::Levels;
-use super::ground::place_of;
 use super::loader::Loader;
+use super::memory::place_of;
 use super::process::Process;
-use super::quarters::{Quarters, keep};
+use super::run_directory::{RunDirectory, keep};
 use super::tables::{Tables, data_bytes, digest};
 use super::version::numbers;
 use super::wire::Wire;
@@ -182,14 +182,14 @@ impl<D: Housing> House<'_, D> {
             return Ok(path);
         }
         let Programs { account, version, .. } = self.programs;
-        let quarters = Quarters::take_for_sockets(account, self.home)?;
-        let data = quarters.path().join("data");
+        let directory = RunDirectory::take_for_sockets(account, self.home)?;
+        let data = directory.path().join("data");
         say(heard, "making an empty database", 0.0)?;
         let empty = self.home.join(format!("{version}-empty"));
         let create = |data: &Path| self.dialect.create(self.programs, data);
-        quarters.create_database(account, &empty, &data, create)?;
+        directory.create_database(account, &empty, &data, create)?;
         let (process, address) =
-            self.serve(Purpose::Load, &data, &quarters, &child::Place::default())?;
+            self.serve(Purpose::Load, &data, &directory, &child::Place::default())?;
         let nowhere = Address { database: String::new(), ..address.clone() };
         let mut wire =
             D::Wire::connect(if D::LOGIN[1] == super::DATABASE { &nowhere } else { &address })?;
@@ -208,13 +208,13 @@ impl<D: Housing> House<'_, D> {
 
     /// A server on a copy of the data, in its home.
     fn start(&self, kept: &Path, home: DataPlacement) -> Result<ServerCopy<D>, TargetError> {
-        let quarters = Quarters::take_for_sockets(&self.programs.account, self.home)?;
-        let data = quarters.path().join("data");
+        let directory = RunDirectory::take_for_sockets(&self.programs.account, self.home)?;
+        let data = directory.path().join("data");
         self.programs.account.copy(kept, &data)?;
         let place = place_of(self.setup, home);
-        let (process, address) = self.serve(Purpose::Serve(home), &data, &quarters, &place)?;
+        let (process, address) = self.serve(Purpose::Serve(home), &data, &directory, &place)?;
         let admin = D::Wire::connect(&address)?;
-        let reached = Reached { address, admin, enters: false, own: Some((process, quarters)) };
+        let reached = Reached { address, admin, enters: false, own: Some((process, directory)) };
         ServerCopy::of(self.dialect, reached, home, self.setup)
     }
 
@@ -223,10 +223,10 @@ impl<D: Housing> House<'_, D> {
         &self,
         purpose: Purpose,
         data: &Path,
-        quarters: &Quarters,
+        directory: &RunDirectory,
         place: &child::Place,
     ) -> Result<(Process, Address), TargetError> {
-        let beside = quarters.path();
+        let beside = directory.path();
         let memory_mib = self.memory_mib(purpose);
         let mut command = self.dialect.command(&Start {
             programs: self.programs,

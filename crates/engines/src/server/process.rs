@@ -13,7 +13,7 @@ use super::address::{Address, Place};
 
 const STARTING: Duration = Duration::from_mins(1);
 const STOPPING: Duration = Duration::from_secs(30);
-/// Lines of the server's log that are shown when it fails.
+/// OpenConnections of the server's log that are shown when it fails.
 const LAST_WORDS: usize = 5;
 
 /// A process that runs.

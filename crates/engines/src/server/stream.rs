@@ -40,7 +40,7 @@ pub struct Socket {
 
 /// How a protocol packs what TLS says while both ends agree on it.
 #[derive(Clone, Copy)]
-pub struct Envelope {
+pub struct TlsFraming {
     /// What stands before so many bytes.
     pub head: fn(usize) -> [u8; ENVELOPE_HEAD],
     /// How many bytes come after it.
@@ -54,7 +54,7 @@ pub const ENVELOPE_HEAD: usize = 8;
 
 /// An envelope, and what is left to read of the one that has come.
 struct Packed {
-    envelope: Envelope,
+    envelope: TlsFraming,
     left: usize,
 }
 
@@ -62,12 +62,12 @@ struct Packed {
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// A connection, as long as it is there: what whoever hangs up has to know.
-pub enum Line {
+pub enum CloseHandle {
     Unix(Weak<UnixStream>),
     Tcp(Weak<TcpStream>),
 }
 
-impl Line {
+impl CloseHandle {
     /// Who waits at our end has lost it.
     pub fn hang_up(&self) {
         // One that is gone already needs no farewell.
@@ -114,7 +114,7 @@ impl Stream {
     pub fn encrypted_in(
         &self,
         address: &Address,
-        envelope: Option<Envelope>,
+        envelope: Option<TlsFraming>,
     ) -> Result<Self, Wrong> {
         let (Way::Tcp(socket), Place::Host(host)) = (&self.way, &address.place) else {
             return Err("only what goes over the network is encrypted".into());
@@ -143,11 +143,11 @@ impl Stream {
     }
 
     /// What whoever hangs up has to know.
-    pub fn line(&self) -> Line {
+    pub fn line(&self) -> CloseHandle {
         match &self.way {
-            Way::Unix(socket) => Line::Unix(Arc::downgrade(socket)),
-            Way::Tcp(socket) => Line::Tcp(Arc::downgrade(socket)),
-            Way::Encrypted(stream) => Line::Tcp(Arc::downgrade(&stream.sock.tcp)),
+            Way::Unix(socket) => CloseHandle::Unix(Arc::downgrade(socket)),
+            Way::Tcp(socket) => CloseHandle::Tcp(Arc::downgrade(socket)),
+            Way::Encrypted(stream) => CloseHandle::Tcp(Arc::downgrade(&stream.sock.tcp)),
         }
     }
 

@@ -37,9 +37,9 @@ pub enum Tracer {
 }
 
 /// A server that can write statements down, over a connection of its own.
-pub struct Auditing(Mutex<Desk>);
+pub struct Auditing(Mutex<AuditState>);
 
-struct Desk {
+struct AuditState {
     wire: Wire,
     names: Names,
     tracer: Tracer,
@@ -104,7 +104,7 @@ impl Auditing {
             }
         }
         let (now, written, trouble) = (None, BTreeMap::new(), None);
-        let mut desk = Desk { wire, names, tracer, begun: 0, now, written, trouble };
+        let mut desk = AuditState { wire, names, tracer, begun: 0, now, written, trouble };
         // Who may not begin it or read what was written is told that now.
         for tier in [Audit::Statements, Audit::Trace] {
             if desk.has(tier).is_ok() {
@@ -123,7 +123,7 @@ impl Auditing {
         }
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
+    fn desk(&self) -> MutexGuard<'_, AuditState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -135,7 +135,7 @@ impl Auditing {
     }
 }
 
-impl Desk {
+impl AuditState {
     fn scripts(&self, audit: Audit) -> Option<Scripts> {
         let [begin, end, file, read] = match (audit, self.tracer) {
             (Audit::Off, _) => return None,

@@ -40,7 +40,7 @@ const OF_A_ROW: [(Argument, usize); 6] = [
 ];
 
 /// A statement in SQL Server's words, and what its arguments are.
-pub struct Spoken {
+pub struct RenderedStatement {
     /// Its text, its arguments @p1, @p2, …
     pub sql: String,
     /// Their declarations.
@@ -48,7 +48,7 @@ pub struct Spoken {
     arguments: Vec<(Argument, usize)>,
 }
 
-impl Spoken {
+impl RenderedStatement {
     /// A workload's statement. `dop` is how many workers may answer it.
     pub fn of(statement: &Statement, dataset: Option<&dyn Dataset>, dop: u32) -> Self {
         let columns = compared_with(statement.sql, dataset);
@@ -81,11 +81,11 @@ pub fn of(wire: &mut Wire, statement: &Statement, asked: &Asked<'_>) -> Result<C
     let spoken = match asked.filler {
         Some(filler) if filler.is_load() => return Ok(load(wire, statement.name, filler)),
         Some(filler) if filler.table().columns.len() == OF_A_ROW.len() => {
-            Spoken::with(INSERT_ROW, OF_A_ROW.to_vec())
+            RenderedStatement::with(INSERT_ROW, OF_A_ROW.to_vec())
         }
         _ => {
             let dop = asked.variant.parallel.map_or(1, |parallel| parallel.dop);
-            Spoken::of(statement, asked.dataset, dop)
+            RenderedStatement::of(statement, asked.dataset, dop)
         }
     };
     prepare(wire, statement.name, &spoken, Counted(asked.filler.is_some()))
@@ -101,7 +101,7 @@ fn load(wire: &Wire, name: &'static str, filler: &Filler) -> Call {
 fn prepare(
     wire: &mut Wire,
     name: &'static str,
-    spoken: &Spoken,
+    spoken: &RenderedStatement,
     counted: Counted,
 ) -> Result<Call, TargetError> {
     let refused = |error: &dyn std::fmt::Display| {
@@ -168,7 +168,7 @@ mod tests {
             recompile: true,
             script: None,
         };
-        let spoken = Spoken::of(&statement, tran_stats, 4);
+        let spoken = RenderedStatement::of(&statement, tran_stats, 4);
         assert!(
             spoken.sql.ends_with(">= @p1 AND users = @p2 OPTION (RECOMPILE, MAXDOP 4)"),
             "{}",
@@ -176,7 +176,7 @@ mod tests {
         );
         assert_eq!(spoken.declared, "@p1 datetime2(6), @p2 int");
         let insert = Statement { sql: "INSERT INTO t (n) VALUES (?)", arguments: 1, ..statement };
-        let spoken = Spoken::of(&insert, None, 1);
+        let spoken = RenderedStatement::of(&insert, None, 1);
         assert_eq!(spoken.sql, "INSERT INTO t (n) VALUES (@p1)");
         assert_eq!(spoken.declared, "@p1 bigint");
     }

@@ -12,14 +12,14 @@ use hopcost_core::{
 };
 
 use super::super::restrictions::UNAUDITED_LOADS;
+use super::super::server::audit_log::AuditLogReader;
 use super::super::server::copy::ServerCopy;
 use super::super::server::dialect::{self, Levels, Opened};
-use super::super::server::trail::Trail;
 use super::super::server::wire::Wire as _;
 use super::affinity::Affinity;
 use super::audit::{Audited, Auditing};
 use super::layout::{self, Watch};
-use super::writers::{self, Post};
+use super::writers::{self, LogWriterPlacement};
 use super::{AT_ONCE, Address, SqlServerDialect, Wire, counters};
 
 /// A look at each buffer, or at all that was written down, takes longer.
@@ -68,7 +68,7 @@ impl Levels for SqlServerDialect {
     }
 
     /// The server's files are its own: who reads them is the witness.
-    fn trail(&self, copy: &Copy) -> Result<Option<Trail>, TargetError> {
+    fn audit_log(&self, copy: &Copy) -> Result<Option<AuditLogReader>, TargetError> {
         self.auditing(copy).map(|_| None)
     }
 
@@ -179,7 +179,7 @@ impl SqlServerDialect {
         copy: &Copy,
         variant: &VariantSettings,
         at: SessionPlacement,
-    ) -> Result<Option<Post>, TargetError> {
+    ) -> Result<Option<LogWriterPlacement>, TargetError> {
         let asked = at.backend_cpu.zip(variant.log_writer_cpu());
         let Some(((worker, log_writer), machine)) = asked.zip(self.machine.as_ref()) else {
             return Ok(None);
@@ -188,7 +188,7 @@ impl SqlServerDialect {
             return Err(TargetError::NotHere(Code::NotPlaceable.because(IS_NOT_BOUND)));
         }
         let writers = writers::cpus(&mut copy.admin())?;
-        let post = Post::of([worker, log_writer], machine, &writers);
+        let post = LogWriterPlacement::of([worker, log_writer], machine, &writers);
         post.map(Some).map_err(TargetError::NotHere)
     }
 
@@ -232,7 +232,7 @@ pub struct Witness {
     /// The CPUs that are to answer, if it can be told whether they do.
     cpus: Option<CpuSet>,
     /// Where it works, and where the log writers do, if that is asked for.
-    post: Option<Post>,
+    post: Option<LogWriterPlacement>,
     audited: Option<Audited>,
 }
 

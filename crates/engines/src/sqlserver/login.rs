@@ -3,7 +3,7 @@
 use super::super::server::address::{Address, Place, Secret, Tls};
 use super::super::server::ffi::Ticket;
 use super::super::server::input::Framing;
-use super::super::server::stream::Envelope;
+use super::super::server::stream::TlsFraming;
 use super::super::server::wrong::Wrong;
 use super::packet::{self, Packets, Reader, put_wide};
 
@@ -153,7 +153,7 @@ pub fn login(address: &Address, ticket: &[u8], host: &str, packet_bytes: usize) 
 }
 
 /// How TLS's own messages are packed while both sides agree on it: as first messages.
-pub const ENVELOPE: Envelope = Envelope {
+pub const ENVELOPE: TlsFraming = TlsFraming {
     head: |content| packet::head(packet::kind::PRELOGIN, packet::LAST, content),
     content: |head| Packets::read(head).1,
     most_bytes: 4096 - packet::HEAD,

@@ -288,7 +288,7 @@ impl Dialect for SqlServerDialect {
         statement: &Statement,
         _: &[i64; 4],
     ) -> Result<Vec<String>, WireError> {
-        let spoken = calls::Spoken::of(statement, self.dataset, 1);
+        let spoken = calls::RenderedStatement::of(statement, self.dataset, 1);
         let declared = if spoken.declared.is_empty() {
             String::new()
         } else {

@@ -49,7 +49,7 @@ fn of_table(table: &Table) -> Spoken {
 
 /// What is asked.
 fn of_workload(setup: &Setup<'_>, statement: &Statement) -> Spoken {
-    let spoken = calls::Spoken::of(statement, setup.dataset, 1);
+    let spoken = calls::RenderedStatement::of(statement, setup.dataset, 1);
     let arguments = match spoken.declared.as_str() {
         "" => "asked without arguments".to_owned(),
         declared => format!("asked with {declared}"),

@@ -325,7 +325,7 @@ impl RowSink for Rows {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tokens::{Piece, Told};
+    use super::super::tokens::{Piece, ServerInfo};
     use super::*;
     use hopcost_data::datasets::DATASETS;
 
@@ -361,7 +361,7 @@ mod tests {
         (0..3).for_each(|row| rows.row(dataset, index, row));
         let mut seen: Vec<Vec<Option<String>>> = Vec::new();
         let message = rows.end().to_vec();
-        Told::default()
+        ServerInfo::default()
             .take(&message, &mut |piece| {
                 match (piece, seen.last_mut()) {
                     (Piece::Row, _) => seen.push(Vec::new()),

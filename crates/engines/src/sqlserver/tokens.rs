@@ -54,7 +54,7 @@ pub enum Piece<'a> {
 
 /// What the server has told of itself, and of the rows that come.
 #[derive(Default)]
-pub struct Told {
+pub struct ServerInfo {
     columns: Vec<Type>,
     /// Are these of rows that have come?
     has_rows: bool,
@@ -73,7 +73,7 @@ pub struct Told {
 /// Words of a server that nobody reads are not kept without end.
 const MOST_WORDS: usize = 64;
 
-impl Told {
+impl ServerInfo {
     /// Takes a whole answer apart. The first error of the server's, or of whoever takes it.
     #[inline]
     pub fn take(
@@ -265,7 +265,7 @@ mod tests {
 
     fn told(answer: &[u8]) -> (Vec<String>, Result<(), ServerError>) {
         let mut seen = Vec::new();
-        let outcome = Told::default().take(answer, &mut |piece| {
+        let outcome = ServerInfo::default().take(answer, &mut |piece| {
             seen.push(match piece {
                 Piece::Columns => "columns".to_owned(),
                 Piece::Row => "row".to_owned(),

@@ -19,7 +19,7 @@ use super::super::server::wrong::Wrong;
 use super::login;
 use super::packet::{self, LAST, Packets, kind, put_wide};
 use super::scripts;
-use super::tokens::{Piece, Told};
+use super::tokens::{Piece, ServerInfo};
 use super::types::code;
 
 /// What a user of the system's shows next, after what the server has shown.
@@ -31,7 +31,7 @@ pub struct Wire {
     out: Vec<u8>,
     /// An answer of several packets, put together.
     answer: Vec<u8>,
-    told: Told,
+    told: ServerInfo,
     packet_bytes: usize,
     /// The server's own number for it.
     number: u32,
@@ -62,7 +62,7 @@ impl Wire {
                 channel: Channel::new(stream, address.wait),
                 out: Vec::new(),
                 answer: Vec::new(),
-                told: Told::default(),
+                told: ServerInfo::default(),
                 packet_bytes: FIRST_PACKET_BYTES,
                 number: 0,
                 version: String::new(),

@@ -13,7 +13,7 @@ use super::wire::Wire;
 
 /// Where a session stands that writes the log.
 #[derive(Clone, Debug)]
-pub struct Post {
+pub struct LogWriterPlacement {
     /// Who inserts works there,
     pub cpu: CpuId,
     /// with the log writers on these.
@@ -27,7 +27,7 @@ pub fn cpus(wire: &mut Wire) -> Result<Vec<CpuId>, WireError> {
     Ok(rows.into_iter().filter_map(cpu).collect())
 }
 
-impl Post {
+impl LogWriterPlacement {
     /// Where a session belongs that is to be as far from the log writers, on these CPUs, as `one` is from `other`.
     pub fn of(
         [one, other]: [CpuId; 2],

@@ -18,11 +18,11 @@ use super::restrictions::{
 };
 use super::server::address::{self, Address, Asked, Custom};
 use super::server::attached;
+use super::server::audit_log::AuditLogReader;
 use super::server::call::{Answers, Argument, Prepared};
 use super::server::copy::ServerCopy;
 use super::server::dialect::{self, Dialect, Levels, Opened, Profile};
 use super::server::tables::data_bytes;
-use super::server::trail::Trail;
 use super::server::wire::{Wire as _, WireError};
 use super::server::with_literals;
 use super::server::wrong::Wrong;
@@ -205,7 +205,7 @@ impl Levels for StubDialect {
         Ok(())
     }
 
-    fn trail(&self, _: &ServerCopy<Self>) -> Result<Option<Trail>, TargetError> {
+    fn audit_log(&self, _: &ServerCopy<Self>) -> Result<Option<AuditLogReader>, TargetError> {
         Ok(None)
     }
 

@@ -13,7 +13,7 @@ use super::super::{in_truth, spread_in_truth};
 
 /// A server's memory, and where it is to be.
 #[derive(Clone, Debug)]
-pub struct Ground {
+pub struct ServerMemory {
     memory: Foreign,
     /// The node that it is on, or one of those that it is dealt out to; none where it may be anywhere.
     asked: Option<NodeId>,
@@ -24,7 +24,7 @@ pub struct Ground {
     in_place: Arc<Mutex<[u64; 2]>>,
 }
 
-impl Ground {
+impl ServerMemory {
     /// Of a server whose memory nobody has put there.
     pub fn anywhere(memory: Foreign, asked: Option<NodeId>) -> Self {
         Self { memory, asked, spread: Vec::new(), bound: false, in_place: Arc::default() }

@@ -12,19 +12,19 @@ use std::time::Duration;
 use hopcost_core::TargetError;
 
 use super::failed;
-use super::stream::Line;
+use super::stream::CloseHandle;
 
 const BETWEEN_WORDS: Duration = Duration::from_millis(50);
 
 /// A server that is spoken to from another thread: whether that has ended, and how it is broken off.
 #[derive(Default)]
-pub struct Errand {
+pub struct ParallelLoad {
     ended: AtomicUsize,
     is_over: AtomicBool,
-    lines: Mutex<Vec<Line>>,
+    lines: Mutex<Vec<CloseHandle>>,
 }
 
-impl Errand {
+impl ParallelLoad {
     /// Looks after so many threads, until they have ended or nobody wants it any more.
     pub fn watch(
         &self,
@@ -53,7 +53,7 @@ impl Errand {
     }
 
     /// Goes over this connection, too.
-    pub fn on(&self, line: Line) {
+    pub fn on(&self, line: CloseHandle) {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 
@@ -67,7 +67,7 @@ impl Errand {
 }
 
 /// Tells that a thread has ended, even where it died.
-struct Ended<'a>(&'a Errand, &'a Thread);
+struct Ended<'a>(&'a ParallelLoad, &'a Thread);
 
 impl Drop for Ended<'_> {
     fn drop(&mut self) {
@@ -80,26 +80,26 @@ impl Drop for Ended<'_> {
 const MOST_CONNECTIONS: usize = 4;
 
 /// Batches of a table, dealt out: connection k of n has k, k + n, k + 2n, …
-pub type Share = StepBy<Range<u64>>;
+pub type BatchShare = StepBy<Range<u64>>;
 
 /// Has batches sent by several connections at once, each of which adds up the rows that are on their way; tells of
 /// these now and then.
-pub fn deal_out<E: Display + Send>(
+pub fn split_batches<E: Display + Send>(
     batches: u64,
     tell: &mut dyn FnMut(u64) -> Result<(), TargetError>,
-    send: impl Fn(Share, &AtomicU64, &Errand) -> Result<(), E> + Sync,
+    send: impl Fn(BatchShare, &AtomicU64, &ParallelLoad) -> Result<(), E> + Sync,
 ) -> Result<(), TargetError> {
     let cpus = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let connections = cpus.min(MOST_CONNECTIONS).min(batches as usize);
-    let (done, errand, waiting) = (AtomicU64::new(0), Errand::default(), thread::current());
+    let (done, load, waiting) = (AtomicU64::new(0), ParallelLoad::default(), thread::current());
     thread::scope(|scope| {
         let part = |first: usize| {
-            let (done, errand, waiting, send) = (&done, &errand, &waiting, &send);
+            let (done, load, waiting, send) = (&done, &load, &waiting, &send);
             let share = (first as u64..batches).step_by(connections);
-            scope.spawn(move || errand.run(waiting, || send(share, done, errand)))
+            scope.spawn(move || load.run(waiting, || send(share, done, load)))
         };
         let parts: Vec<_> = (0..connections).map(part).collect();
-        let told = errand.watch(connections, &mut || tell(done.load(Ordering::Relaxed)));
+        let told = load.watch(connections, &mut || tell(done.load(Ordering::Relaxed)));
         let mut ends = parts.into_iter().map(|part| part.join().map_or_else(|_| died(), ended));
         let sent = ends.try_for_each(|end| end);
         told.and(sent)
@@ -108,16 +108,16 @@ pub fn deal_out<E: Display + Send>(
 
 /// Has something done that may take long over a connection, which breaks off when nobody wants it any more.
 pub fn at_length<T: Send, E: Display + Send>(
-    line: Line,
+    line: CloseHandle,
     tell: &mut dyn FnMut() -> Result<(), TargetError>,
     work: impl FnOnce() -> Result<T, E> + Send,
 ) -> Result<(), TargetError> {
     tell()?;
-    let (errand, waiting) = (Errand::default(), thread::current());
-    errand.on(line);
+    let (load, waiting) = (ParallelLoad::default(), thread::current());
+    load.on(line);
     thread::scope(|scope| {
-        let asked = scope.spawn(|| errand.run(&waiting, work));
-        let told = errand.watch(1, tell);
+        let asked = scope.spawn(|| load.run(&waiting, work));
+        let told = load.watch(1, tell);
         told.and(asked.join().map_or_else(|_| died(), ended))
     })
 }

@@ -9,13 +9,13 @@ use hopcost_core::TargetError;
 use super::account::Account;
 
 /// A directory of one run, removed at its end.
-pub struct Quarters {
+pub struct RunDirectory {
     directory: tempfile::TempDir,
     /// Held as long as we live.
     _lock: File,
 }
 
-impl Quarters {
+impl RunDirectory {
     /// Below `home`, after what killed runs left there is gone.
     pub fn take(account: &Account, home: &Path) -> Result<Self, TargetError> {
         let take = || -> io::Result<Self> {
@@ -110,9 +110,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let take = || {
             for _ in 0..2000 {
-                let quarters = Quarters::take(&Account::OURSELVES, home.path()).unwrap();
+                let directory = RunDirectory::take(&Account::OURSELVES, home.path()).unwrap();
                 std::thread::yield_now();
-                assert!(quarters.path().join(LOCK).exists());
+                assert!(directory.path().join(LOCK).exists());
             }
         };
         std::thread::scope(|scope| {
@@ -127,8 +127,8 @@ mod tests {
         let of_length = |length: usize| {
             let home = dir.path().join("x".repeat(length - 1 - dir.path().as_os_str().len()));
             fs::create_dir(&home).unwrap();
-            Quarters::take_for_sockets(&Account::OURSELVES, &home).map(|quarters| {
-                let socket = quarters.path().join(".s.PGSQL.54321");
+            RunDirectory::take_for_sockets(&Account::OURSELVES, &home).map(|directory| {
+                let socket = directory.path().join(".s.PGSQL.54321");
                 std::os::unix::net::UnixListener::bind(socket).unwrap();
             })
         };
@@ -143,14 +143,14 @@ mod tests {
         let kept = home.path().join("1.2-empty");
         let mut made = 0;
         for _ in 0..2 {
-            let quarters = Quarters::take(&Account::OURSELVES, home.path()).unwrap();
-            let data = quarters.path().join("data");
+            let directory = RunDirectory::take(&Account::OURSELVES, home.path()).unwrap();
+            let data = directory.path().join("data");
             let create = |data: &Path| {
                 made += 1;
                 fs::create_dir(data).and_then(|()| fs::write(data.join("file"), "row")).unwrap();
                 Ok(())
             };
-            quarters.create_database(&Account::OURSELVES, &kept, &data, create).unwrap();
+            directory.create_database(&Account::OURSELVES, &kept, &data, create).unwrap();
             fs::write(data.join("file"), "changed").unwrap();
         }
         assert_eq!(made, 1);

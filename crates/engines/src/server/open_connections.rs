@@ -8,18 +8,18 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::address::Address;
-use super::stream::Line;
+use super::stream::CloseHandle;
 
 /// The connections to a server, and its own numbers for them.
 #[derive(Default)]
-pub struct Lines(Mutex<Vec<(Line, u32)>>);
+pub struct OpenConnections(Mutex<Vec<(CloseHandle, u32)>>);
 
 /// A server that does not let us in so soon has other troubles.
-pub const FAREWELL: Duration = Duration::from_secs(5);
+pub const ABORT_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Lines {
+impl OpenConnections {
     /// One more.
-    pub fn add(&self, line: Line, number: u32) {
+    pub fn add(&self, line: CloseHandle, number: u32) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((line, number));
     }
 
@@ -34,6 +34,6 @@ impl Lines {
 }
 
 /// For who only comes to say that: not patient for long.
-pub fn in_a_hurry(address: &Address) -> Address {
-    Address { patience: address.patience.min(FAREWELL), ..address.clone() }
+pub fn with_short_timeout(address: &Address) -> Address {
+    Address { patience: address.patience.min(ABORT_TIMEOUT), ..address.clone() }
 }

@@ -1,7 +1,7 @@
 //! What a server writes down of each statement, and whether that is all of them, each once.
 //!
 //! Method: after each window its logs are read on from where the last reading ended. Whose words a line has, a
-//! [`Scribe`] knows, who reads that kind of log: so that a session's lines can be counted against its calls.
+//! [`AuditLineParser`] knows, who reads that kind of log: so that a session's lines can be counted against its calls.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,14 +16,14 @@ use hopcost_sys::clock;
 use super::super::audit::{Account, Written};
 
 /// Reads a kind of log, line by line.
-pub trait Scribe: Send {
+pub trait AuditLineParser: Send {
     /// What a line tells of a session, by the session's number.
-    fn take(&mut self, line: &[u8]) -> Option<(u32, Said)>;
+    fn take(&mut self, line: &[u8]) -> Option<(u32, AuditEntry)>;
 }
 
 /// What was written of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum AuditEntry {
     /// A call.
     Call,
     /// Something that hopcost asked besides.
@@ -37,17 +37,17 @@ pub enum Said {
 /// A session whose statements are written down, or are not.
 pub struct Audited {
     account: Account,
-    trail: Arc<Trail>,
+    audit_log: Arc<AuditLogReader>,
     /// The session's number.
     number: u32,
 }
 
 impl Audited {
     /// The session of this number. What is already written of it are no calls.
-    pub fn new(audit: Audit, trail: &Arc<Trail>, number: u32) -> Self {
+    pub fn new(audit: Audit, audit_log: &Arc<AuditLogReader>, number: u32) -> Self {
         let mut account = Account::new(audit);
-        account.settle(trail.written(number, Written::default()));
-        Self { account, trail: Arc::clone(trail), number }
+        account.settle(audit_log.written(number, Written::default()));
+        Self { account, audit_log: Arc::clone(audit_log), number }
     }
 
     /// One more was asked.
@@ -58,29 +58,29 @@ impl Audited {
 
     /// Of the calls since the last time: how many were written down as they should have been.
     pub fn counted(&mut self) -> [u64; 2] {
-        let written = self.trail.written(self.number, self.account.due());
+        let written = self.audit_log.written(self.number, self.account.due());
         self.account.settle(written)
     }
 }
 
 /// A server's logs.
-pub struct Trail(Mutex<Logs>);
+pub struct AuditLogReader(Mutex<Logs>);
 
 struct Logs {
     logs: Vec<Log>,
-    writers: BTreeMap<u32, Writer>,
+    writers: BTreeMap<u32, SessionEntries>,
 }
 
 struct Log {
     file: File,
     /// A line that has no end yet.
     rest: Vec<u8>,
-    scribe: Box<dyn Scribe>,
+    scribe: Box<dyn AuditLineParser>,
 }
 
 /// A session of which something is written.
 #[derive(Clone, Copy, Default)]
-struct Writer {
+struct SessionEntries {
     written: Written,
     /// Was a call the last thing that was written of it?
     is_at_a_call: bool,
@@ -90,10 +90,10 @@ struct Writer {
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(5);
 
-impl Trail {
+impl AuditLogReader {
     /// Of what a server writes into these files.
     pub fn open<P: AsRef<Path>>(
-        logs: impl IntoIterator<Item = (P, Box<dyn Scribe>)>,
+        logs: impl IntoIterator<Item = (P, Box<dyn AuditLineParser>)>,
     ) -> io::Result<Self> {
         let open = |(path, scribe): (P, _)| {
             let name = path.as_ref();
@@ -140,28 +140,33 @@ impl Logs {
     }
 }
 
-impl Writer {
-    fn take(&mut self, said: Said) {
+impl SessionEntries {
+    fn take(&mut self, said: AuditEntry) {
         match said {
-            Said::Call => {
+            AuditEntry::Call => {
                 self.is_at_a_call = true;
                 self.written.statements += 1;
             }
-            Said::Besides => self.is_at_a_call = false,
-            Said::Detail => self.written.details += u64::from(self.is_at_a_call),
-            Said::DetailOfCall => self.written.details += 1,
+            AuditEntry::Besides => self.is_at_a_call = false,
+            AuditEntry::Detail => self.written.details += u64::from(self.is_at_a_call),
+            AuditEntry::DetailOfCall => self.written.details += 1,
         }
     }
 }
 
 /// What came of so many calls of session 7, with this in a log that this scribe reads.
 #[cfg(test)]
-pub fn counted(audit: Audit, calls: u64, scribe: Box<dyn Scribe>, log: &[&str]) -> [u64; 2] {
+pub fn counted(
+    audit: Audit,
+    calls: u64,
+    scribe: Box<dyn AuditLineParser>,
+    log: &[&str],
+) -> [u64; 2] {
     use std::io::Write;
 
     let mut file = tempfile::NamedTempFile::new().expect("a file can be made");
-    let trail = Trail::open([(file.path(), scribe)]).expect("it can be opened");
-    let mut audited = Audited::new(audit, &Arc::new(trail), 7);
+    let audit_log = AuditLogReader::open([(file.path(), scribe)]).expect("it can be opened");
+    let mut audited = Audited::new(audit, &Arc::new(audit_log), 7);
     (0..calls).for_each(|_| audited.called());
     file.write_all(log.concat().as_bytes()).expect("it can be written to");
     audited.counted()
@@ -176,17 +181,19 @@ mod tests {
     /// Every line is a call of session 7's.
     struct Calls;
 
-    impl Scribe for Calls {
-        fn take(&mut self, line: &[u8]) -> Option<(u32, Said)> {
-            (!line.is_empty()).then_some((7, Said::Call))
+    impl AuditLineParser for Calls {
+        fn take(&mut self, line: &[u8]) -> Option<(u32, AuditEntry)> {
+            (!line.is_empty()).then_some((7, AuditEntry::Call))
         }
     }
 
     #[test]
     fn a_log_is_read_on_from_where_the_last_window_ended() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        let trail = Trail::open([(file.path(), Box::new(Calls) as Box<dyn Scribe>)]).unwrap();
-        let mut audited = Audited::new(Audit::Statements, &Arc::new(trail), 7);
+        let audit_log =
+            AuditLogReader::open([(file.path(), Box::new(Calls) as Box<dyn AuditLineParser>)])
+                .unwrap();
+        let mut audited = Audited::new(Audit::Statements, &Arc::new(audit_log), 7);
         for calls in [1, 3] {
             (0..calls).for_each(|_| audited.called());
             (0..calls).for_each(|_| file.write_all(b"a call\n").unwrap());
