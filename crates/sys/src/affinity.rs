@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hopcost_core::{Code, CpuId, CpuSet, ProbeError};
 use thiserror::Error;
 
+pub use crate::process::last_cpu_of;
+
 /// Why a thread is not where it was asked to be.
 #[derive(Debug, Error)]
 pub enum AffinityError {
@@ -76,14 +78,6 @@ pub fn mask_of(tid: u32) -> io::Result<CpuSet> {
         }
         words = vec![0; words.len() * 2];
     }
-}
-
-/// The CPU that a process was on when it last ran, where the kernel tells.
-pub fn last_cpu_of(pid: u32) -> Option<CpuId> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // What follows the name's last bracket is field 3; the CPU is field 39.
-    let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split_whitespace().nth(36)?.parse().ok().map(CpuId)
 }
 
 /// Pins this thread to `cpus`, waits until it runs there, and reads the mask back.

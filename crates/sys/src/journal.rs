@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::clock;
+use crate::process::start_time;
 
 /// Why a setting could not be changed or put back.
 #[derive(Debug, Error)]
@@ -290,16 +291,6 @@ fn owner(path: &Path, prefix: &str) -> Option<(u32, u64)> {
     Some((pid.parse().ok()?, started.parse().ok()?))
 }
 
-/// When a process began, in ticks since boot; with its number that names it for good. None of one that has ended,
-/// though nobody has asked yet how.
-pub(crate) fn start_time(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command's name may hold spaces and brackets; what follows its last bracket does not.
-    let (_, rest) = stat.rsplit_once(") ")?;
-    let has_ended = rest.starts_with(['Z', 'X']);
-    if has_ended { None } else { rest.split_whitespace().nth(19)?.parse().ok() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,21 +326,6 @@ mod tests {
         assert_eq!(journal.restore().unwrap().len(), 2);
         assert_eq!(held(&setting), "7");
         assert_eq!(fs::read_dir(&state).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn who_has_ended_is_gone_though_nobody_has_asked_how() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let pid = child.id();
-        assert!(start_time(pid).is_some());
-        child.kill().unwrap();
-        // Until it is waited for, the kernel keeps its number.
-        let is_gone = (0..1000).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(2));
-            start_time(pid).is_none()
-        });
-        assert!(is_gone);
-        child.wait().unwrap();
     }
 
     #[test]

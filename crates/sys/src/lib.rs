@@ -4,9 +4,7 @@
 //! `unsafe` block says why it is sound. The only crate that reads a clock.
 #![allow(unsafe_code)]
 
-pub mod activity;
 pub mod affinity;
-pub mod child;
 pub mod clock;
 pub mod counters;
 pub mod files;
@@ -15,20 +13,17 @@ pub mod journal;
 pub mod kernels;
 pub mod liveness;
 pub mod memory;
-pub mod processes;
+pub mod process;
 pub mod promises;
 pub mod quiet;
 pub mod readiness;
 pub mod ring;
 mod root;
 pub mod samples;
-pub mod sockets;
-pub mod standing;
-pub mod strain;
-pub mod titles;
 pub mod topology;
 pub mod traits;
 
+pub use process::{activity, child, processes, sockets, standing, strain, titles};
 pub use root::{Root, RootError, Tree};
 
 /// Do we run as root?

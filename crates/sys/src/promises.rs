@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::journal::{create, is_gone, start_time};
+use crate::journal::{create, is_gone};
+use crate::process::start_time;
 
 /// What was made, and where: nothing secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

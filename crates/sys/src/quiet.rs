@@ -15,7 +15,8 @@ use std::time::Instant;
 
 use hopcost_core::{CpuId, CpuSet, Disturbance};
 
-use crate::activity::{cpu_times, ms_of_ticks};
+use crate::process::activity::cpu_times;
+use crate::process::ms_of_ticks;
 use crate::{Root, affinity, clock};
 
 /// Counters of one pinned thread at one moment.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopcost_core::{Code, Cpu, CpuId, CpuSet, Known, Socket};
 
-use super::field;
+use super::text::field;
 use crate::root::Root;
 
 const CPUS: &str = "sys/devices/system/cpu";

@@ -2,7 +2,7 @@
 
 use hopcost_core::{Code, CpuSet, Id, IdSet, Known, Limit, Limits, NodeId, NodeSet};
 
-use super::field;
+use super::text::field;
 use crate::root::Root;
 
 /// The limits in force for us (or, in a recording, for whoever recorded).

@@ -10,6 +10,7 @@ mod devices;
 mod hmat;
 mod limits;
 mod nodes;
+mod text;
 mod virtualization;
 
 use std::path::PathBuf;
@@ -98,12 +99,4 @@ fn page_bytes(root: &Root) -> u64 {
     };
     let bytes = root.fact("page-bytes", live).ok().and_then(|text| text.parse().ok());
     bytes.unwrap_or(4096)
-}
-
-/// The value of `KEY: value` or `KEY = value` lines, first match.
-fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
-    text.lines().find_map(|line| {
-        let (name, value) = line.split_once([':', '='])?;
-        (name.trim() == key).then(|| value.trim())
-    })
 }

@@ -6,7 +6,7 @@ use hopcost_core::{
     Avoided, Code, Cpu, CpuSet, HugePool, Known, MemoryCache, Node, NodeId, NodeSet, Rating,
 };
 
-use super::field;
+use super::text::field;
 use crate::root::Root;
 
 const NODES: &str = "sys/devices/system/node";

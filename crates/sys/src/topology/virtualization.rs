@@ -2,7 +2,7 @@
 
 use hopcost_core::{Code, Known, Virtualization};
 
-use super::field;
+use super::text::field;
 use crate::root::Root;
 
 /// What the processor, the firmware's tables and the container managers leave behind.

@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 
 use hopcost_core::{Code, Known};
 
-use crate::{Root, processes};
+use super::processes;
+use crate::Root;
 
 /// Where servers of a kind listen unless told otherwise.
 #[derive(Clone, Copy, Debug)]

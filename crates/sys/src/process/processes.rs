@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{Code, Known};
 
+use super::stat::{Stat, ms_of_ticks};
 use crate::Root;
-use crate::activity::ms_of_ticks;
 
 /// A process at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,22 +51,16 @@ pub fn read(root: &Root) -> Known<Processes> {
     })
 }
 
-/// `7 (a name) S 1 …`, taken apart after the name: it may hold blanks and brackets, so it ends at the last one.
-pub(crate) fn fields(stat: &str) -> Option<(&str, Vec<&str>)> {
-    let (head, rest) = stat.rsplit_once(") ")?;
-    Some((head, rest.split_whitespace().collect()))
-}
-
-fn parse(stat: &str) -> Option<Process> {
-    let (head, words) = fields(stat)?;
-    let number = |n: usize| words.get(n)?.parse::<u64>().ok();
+fn parse(text: &str) -> Option<Process> {
+    let stat = Stat::parse(text)?;
+    let ticks = |number| stat.field::<u64>(number);
     Some(Process {
-        parent: words.get(1)?.parse().ok()?,
-        name: head.split_once('(')?.1.to_owned(),
-        ended: matches!(words.first(), Some(&("Z" | "X"))),
-        used_ms: ms_of_ticks(number(11)? + number(12)?),
+        parent: stat.field(4)?,
+        name: stat.name.to_owned(),
+        ended: stat.has_ended(),
+        used_ms: ms_of_ticks(ticks(14)?.saturating_add(ticks(15)?)),
         // A kernel may write −1 for a child's time that it does not keep.
-        reaped_ms: ms_of_ticks(number(13).unwrap_or(0) + number(14).unwrap_or(0)),
+        reaped_ms: ms_of_ticks(ticks(16).unwrap_or(0).saturating_add(ticks(17).unwrap_or(0))),
     })
 }
 

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use hopcost_core::Known;
 
-use crate::activity::{CpuTime, cpu_times};
-use crate::processes::{self, Processes, Turns};
+use super::activity::{CpuTime, cpu_times};
+use super::processes::{self, Processes, Turns};
 use crate::topology::machine_memory;
 use crate::{Root, clock};
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use hopcost_core::{CpuId, Known};
 use serde::Serialize;
 
-use crate::processes::{self, Processes};
+use super::processes::{self, Processes};
+use super::stat::{Stat, ms_of_ticks};
 use crate::{Root, clock};
 
 /// A while of a machine's life.
@@ -126,9 +127,9 @@ pub fn cpu_times(root: &Root) -> Known<BTreeMap<CpuId, CpuTime>> {
             return None;
         };
         let time = CpuTime {
-            user_ms: ms_of_ticks(user + nice),
-            system_ms: ms_of_ticks(system + irq + softirq),
-            idle_ms: ms_of_ticks(idle + iowait),
+            user_ms: ms_of_ticks(user.saturating_add(nice)),
+            system_ms: ms_of_ticks(system.saturating_add(irq).saturating_add(softirq)),
+            idle_ms: ms_of_ticks(idle.saturating_add(iowait)),
             steal_ms: ms_of_ticks(steal),
         };
         Some((CpuId(cpu), time))
@@ -150,24 +151,12 @@ pub struct WorkerTime {
 /// From `/proc/NUMBER/stat`; none where it has ended.
 pub fn worker_time(root: &Root, number: u32) -> Option<WorkerTime> {
     let stat = root.text(&format!("proc/{number}/stat")).ok()?;
-    let (_, fields) = processes::fields(&stat)?;
-    let field = |n: usize| fields.get(n)?.parse::<u64>().ok();
+    let stat = Stat::parse(&stat)?;
     Some(WorkerTime {
-        page_faults: field(7)? + field(9)?,
-        program_ms: ms_of_ticks(field(11)?),
-        kernel_ms: ms_of_ticks(field(12)?),
+        page_faults: stat.field::<u64>(10)?.saturating_add(stat.field(12)?),
+        program_ms: ms_of_ticks(stat.field(14)?),
+        kernel_ms: ms_of_ticks(stat.field(15)?),
     })
-}
-
-/// The kernel's ticks as milliseconds.
-pub(crate) fn ms_of_ticks(ticks: u64) -> u64 {
-    ticks * 1000 / ticks_per_second()
-}
-
-fn ticks_per_second() -> u64 {
-    // SAFETY: sysconf reads a constant of the system; it takes no pointer.
-    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    u64::try_from(ticks).ok().filter(|ticks| *ticks > 0).unwrap_or(100)
 }
 
 #[cfg(test)]
@@ -198,7 +187,7 @@ mod tests {
         let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu2 100 10 20 400 50 3 7 8 99 99\nintr 5\n";
         let root =
             Root::from_text(&format!("hopcost machine recording, version 1\n> proc/stat\n{stat}"));
-        let ms = 1000 / ticks_per_second();
+        let ms = ms_of_ticks(1);
         let time =
             CpuTime { user_ms: 110 * ms, system_ms: 30 * ms, idle_ms: 450 * ms, steal_ms: 8 * ms };
         assert_eq!(cpu_times(&root.unwrap()), Known::Is(BTreeMap::from([(CpuId(2), time)])));

@@ -10,8 +10,8 @@ use std::str::FromStr;
 
 use hopcost_core::{Code, CpuId, CpuSet, Known};
 
+use super::stat::{Stat, ms_of_ticks};
 use crate::Root;
-use crate::activity::ms_of_ticks;
 
 /// Where the files of a process are, which are those of its first thread.
 pub fn of_process(pid: u32) -> String {
@@ -86,16 +86,12 @@ fn told(root: &Root, at: &str, key: &str) -> Known<String> {
     })
 }
 
-/// A field of `stat` by its number in proc(5). The name, field 2, may hold blanks and brackets.
+/// A field of `stat` by its number in proc(5).
 fn field<T: FromStr>(root: &Root, at: &str, number: usize) -> Known<T> {
     root.text(&format!("{at}/stat")).and_then(|stat| {
-        let after_name = stat.rsplit_once(") ").map(|(_, rest)| rest);
-        let word = after_name.and_then(|rest| rest.split_whitespace().nth(number - 3));
-        let value = word.and_then(|word| word.parse().ok());
-        value.map_or(
-            Known::missing(Code::NotTold, format!("/{at}/stat has no field {number}")),
-            Known::Is,
-        )
+        let value = Stat::parse(&stat).and_then(|stat| stat.field(number));
+        let missing = || Known::missing(Code::NotTold, format!("/{at}/stat has no field {number}"));
+        value.map_or_else(missing, Known::Is)
     })
 }
 

@@ -1,0 +1,13 @@
+//! Processes of this host: what they are, where they stand, what they use, and how to start our own.
+
+pub mod activity;
+pub mod child;
+pub mod processes;
+pub mod sockets;
+pub mod standing;
+mod stat;
+pub mod strain;
+pub mod titles;
+
+pub use stat::{last_cpu_of, start_time};
+pub(crate) use stat::ms_of_ticks;
