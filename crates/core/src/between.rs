@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::distance::DistanceClass;
+use crate::distances::DistanceClass;
 use crate::estimate::{Estimate, Unit};
 use crate::known::{Known, Reason, as_missing};
 use crate::probe::Place;

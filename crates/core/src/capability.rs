@@ -8,10 +8,9 @@ use serde::{Serialize, Serializer};
 
 use crate::code::Code;
 use crate::emulation::Emulation;
-use crate::experiment::{Level, Policy};
+use crate::experiment::Level;
 use crate::known::Reason;
-use crate::target::Setup;
-use crate::variant::{CopyChoice, SessionChoice};
+use crate::variant::{CopyChoice, DataPlacement, Policy, SessionChoice};
 use crate::workload::{Effect, Filling, WorkloadSpec};
 
 macro_rules! settings {
@@ -181,17 +180,21 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Of what is to be brought up.
-    pub fn of(setup: &Setup<'_>) -> Self {
-        let variants = setup.levels.iter();
-        let homes = setup.homes.iter().flat_map(|home| Setting::of_copy(&home.copy));
-        let emulated = setup.emulation.iter().flat_map(Setting::of_emulation);
+    /// Of what is to be brought up: levels and copies of the data, calls, and a machine.
+    pub(crate) fn of(
+        levels: &[Level],
+        homes: &[DataPlacement],
+        calls: &WorkloadSpec,
+        emulation: Option<&Emulation>,
+        allows_server_changes: bool,
+    ) -> Self {
+        let variant = |level: &Level| (level.name.clone(), Setting::of_level(level));
+        let homes = homes.iter().flat_map(|home| Setting::of_copy(&home.copy));
+        let emulated = emulation.into_iter().flat_map(Setting::of_emulation);
         Self {
-            variants: variants
-                .map(|level| (level.name.clone(), Setting::of_level(level)))
-                .collect(),
-            common: homes.chain(Setting::of_calls(&setup.spec())).chain(emulated).collect(),
-            allows_server_changes: setup.allow_server_changes,
+            variants: levels.iter().map(variant).collect(),
+            common: homes.chain(Setting::of_calls(calls)).chain(emulated).collect(),
+            allows_server_changes,
         }
     }
 

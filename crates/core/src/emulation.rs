@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::code::Code;
-use crate::distance::Distances;
+use crate::distances::Distances;
 use crate::ids::{CpuSet, NodeId, NodeSet};
 use crate::known::{Known, Reason};
 use crate::machine::{Avoided, Machine, Node, Socket};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::distance::DistanceClass;
+use crate::distances::DistanceClass;
 use crate::metric::Metric;
 use crate::probe::Effort;
 use crate::variant::{CopyChoice, SessionChoice};
@@ -206,32 +206,6 @@ pub enum Spot {
     Node(char),
     /// That far from where the level's workers stand.
     Away(DistanceClass),
-}
-
-/// Who decides on which node each page of the data lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Policy {
-    /// Whoever touches it first, from its node: the kernel is told nothing.
-    FirstTouch,
-    /// The kernel: page by page on each node in turn.
-    Interleave,
-    /// The kernel: on its node and nowhere else.
-    Bind,
-    /// A copy of its own for each node, bound there; a stream uses that of the node that it stands on.
-    PerNode,
-}
-
-/// What a database writes down of each statement, for whoever has to know later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Audit {
-    /// Nothing.
-    Off,
-    /// The statement, once: who asked what, and when.
-    Statements,
-    /// Everything that it can tell: how long it took, and how it was done.
-    Trace,
 }
 
 /// How streams call.

@@ -5,7 +5,6 @@
 //!
 //! RULE: no I/O, no clock, no dependency beyond serde and thiserror. If a type needs more than
 //! that, it belongs to the crate that does the work.
-#![warn(missing_docs)]
 
 mod against;
 mod answer;
@@ -15,7 +14,7 @@ mod capability;
 mod code;
 mod console;
 mod dataset;
-mod distance;
+mod distances;
 mod emulation;
 mod estimate;
 mod experiment;
@@ -24,6 +23,7 @@ pub mod gauge;
 mod histogram;
 mod ids;
 mod known;
+mod ladder;
 mod machine;
 mod metric;
 mod observer;
@@ -48,12 +48,12 @@ pub use capability::{Capabilities, Demand, Restriction, Setting, Support, When};
 pub use code::{Class, Code};
 pub use console::{Console, Rows};
 pub use dataset::{Column, Dataset, Kind, RowSink, Table, hyphenated};
-pub use distance::{DistanceClass, Distances, HmatTable, Rung, RungExample};
+pub use distances::{DistanceClass, Distances, HmatTable, Rung, RungExample};
 pub use emulation::{Bimodal, Company, Emulation, LessBandwidth, Planted, Seeming};
 pub use estimate::{Estimate, Spread, Unit};
 pub use experiment::{
-    AdviceRule, Audit, Beyond, Claim, Comparison, Experiment, Level, Load, Open, Policy, Response,
-    Scale, Spot, Subject, Unless, Words,
+    AdviceRule, Beyond, Claim, Comparison, Experiment, Level, Load, Open, Response, Scale, Spot,
+    Subject, Unless, Words,
 };
 pub use finding::{Finding, Severity};
 pub use gauge::{Gauge, Nature};
@@ -82,7 +82,8 @@ pub use target::{
     Spoken, Target, TargetError,
 };
 pub use variant::{
-    CopyChoice, DataPlacement, Parallel, SessionChoice, SessionPlacement, VariantSettings,
+    Audit, CopyChoice, DataPlacement, Parallel, Policy, SessionChoice, SessionPlacement,
+    VariantSettings,
 };
 pub use verdict::Verdict;
 pub use whereabouts::{BytesByNode, Host, Located, SharedBytes, Standing, Threads, Whereabouts};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::distance::Distances;
+use crate::distances::Distances;
 use crate::ids::{CpuId, CpuSet, NodeId, NodeSet};
 use crate::known::Known;
 

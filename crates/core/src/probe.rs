@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::code::Code;
-use crate::distance::DistanceClass;
+use crate::distances::DistanceClass;
 use crate::emulation::Planted;
 use crate::estimate::{Estimate, Spread, Unit};
 use crate::ids::{CpuId, CpuSet, NodeId, NodeSet};

@@ -66,7 +66,10 @@ impl Setup<'_> {
 
     /// Why a target refuses what is asked, if it does, whatever the machine and the server are.
     pub fn refusal(&self, target: &dyn Target) -> Option<Reason> {
-        target.capabilities(self.address).refusal(&Demand::of(self))
+        let Self { levels, homes, emulation, allow_server_changes, .. } = self;
+        let demand =
+            Demand::of(levels, homes, &self.spec(), emulation.as_ref(), *allow_server_changes);
+        target.capabilities(self.address).refusal(&demand)
     }
 
     /// The same as an error, for `open`.
