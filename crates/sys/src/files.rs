@@ -1,4 +1,4 @@
-//! What kind of file system a directory is on.
+//! What kind of file system a directory is on, and whether all files are open to us.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -17,6 +17,12 @@ pub fn is_memory_backed(dir: &Path) -> bool {
         (libc::statfs(path.as_ptr(), &raw mut stat), stat)
     };
     result == 0 && [TMPFS, RAMFS].contains(&stat.f_type)
+}
+
+/// Do we run as root?
+pub fn is_root() -> bool {
+    // SAFETY: it takes nothing, cannot fail, and touches no memory of ours.
+    unsafe { libc::geteuid() == 0 }
 }
 
 #[cfg(test)]

@@ -23,11 +23,6 @@ pub mod samples;
 pub mod topology;
 pub mod traits;
 
+pub use files::is_root;
 pub use process::{activity, child, processes, sockets, standing, strain, titles};
 pub use root::{Root, RootError, Tree};
-
-/// Do we run as root?
-pub fn is_root() -> bool {
-    // SAFETY: it takes nothing, cannot fail, and touches no memory of ours.
-    unsafe { libc::geteuid() == 0 }
-}

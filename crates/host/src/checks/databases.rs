@@ -2,7 +2,7 @@
 
 use hopcost_sys::processes;
 
-use super::{Check, Seen, Surroundings};
+use super::check::{Check, Seen, Surroundings};
 use crate::occupancy::servers::{self, Found, Server};
 
 pub const CHECK: Check = Check {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopcost_core::{CpuSet, Known};
 
-use super::{Check, Seen, Surroundings};
+use super::check::{Check, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "governor",

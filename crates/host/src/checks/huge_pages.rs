@@ -1,6 +1,6 @@
 //! Are huge pages reserved, and evenly?
 
-use super::{Check, Seen, Surroundings};
+use super::check::{Check, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "huge-pages",

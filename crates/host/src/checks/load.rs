@@ -1,6 +1,6 @@
 //! Is the machine idle?
 
-use super::{Check, Seen, Surroundings};
+use super::check::{Check, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "load",

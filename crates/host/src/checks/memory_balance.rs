@@ -1,6 +1,6 @@
 //! Has every node with CPUs as much memory as the others?
 
-use super::{Check, Seen, Surroundings};
+use super::check::{Check, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "memory-balance",

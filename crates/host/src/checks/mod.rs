@@ -4,6 +4,7 @@
 //! is to be mended, the command that mends it.
 
 mod balancing;
+mod check;
 mod clocksource;
 mod cpuset;
 mod databases;
@@ -25,9 +26,9 @@ mod turbo;
 mod ulimits;
 mod zone_reclaim;
 
-use hopcost_core::{Finding, Known, Machine, Severity};
-use hopcost_sys::Root;
-use hopcost_sys::activity::Activity;
+use hopcost_core::Finding;
+
+pub use check::{Check, Surroundings};
 
 /// All checks, in the order in which they are reported.
 pub const CHECKS: &[Check] = &[
@@ -54,60 +55,6 @@ pub const CHECKS: &[Check] = &[
     privileges::CHECK,
 ];
 
-/// What a check may look at.
-#[derive(Debug)]
-pub struct Surroundings<'a> {
-    /// The files of the machine.
-    pub root: &'a Root,
-    /// The machine.
-    pub machine: &'a Machine,
-    /// What it was doing a moment ago.
-    pub activity: Known<Activity>,
-}
-
-/// One check.
-#[derive(Debug)]
-pub struct Check {
-    /// Its name.
-    pub name: &'static str,
-    /// Why what it looks at matters to a measurement.
-    pub why: &'static str,
-    look: fn(&Surroundings<'_>) -> Seen,
-}
-
-/// What a check saw.
-enum Seen {
-    Good(String),
-    Note(String, Option<String>),
-    Warning(String, String),
-}
-
-impl Check {
-    /// Looks, and says what was found.
-    pub fn examine(&self, surroundings: &Surroundings<'_>) -> Finding {
-        let (severity, seen, remedy) = match (self.look)(surroundings) {
-            Seen::Good(seen) => (Severity::Good, seen, None),
-            Seen::Note(seen, remedy) => (Severity::Note, seen, remedy),
-            Seen::Warning(seen, remedy) => (Severity::Warning, seen, Some(remedy)),
-        };
-        Finding { check: self.name, severity, seen, why: self.why, remedy }
-    }
-}
-
-impl Seen {
-    fn good(seen: impl Into<String>) -> Self {
-        Self::Good(seen.into())
-    }
-
-    fn note(seen: impl Into<String>) -> Self {
-        Self::Note(seen.into(), None)
-    }
-
-    fn warning(seen: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::Warning(seen.into(), remedy.into())
-    }
-}
-
 /// Looks at everything.
 pub fn examine_all(surroundings: &Surroundings<'_>) -> Vec<Finding> {
     CHECKS.iter().map(|check| check.examine(surroundings)).collect()
@@ -118,12 +65,11 @@ mod tests {
     use std::fmt::Write as _;
     use std::time::Duration;
 
-    use hopcost_core::CpuId;
-    use hopcost_sys::activity::Process;
-    use hopcost_sys::topology;
+    use hopcost_core::{Code, CpuId, Known, Severity};
+    use hopcost_sys::activity::{Activity, Process};
+    use hopcost_sys::{Root, topology};
 
     use super::*;
-    use hopcost_core::Code;
 
     /// Two sockets of two CPUs, two nodes, and whatever else a test adds.
     pub fn tree(more: &str) -> Root {

@@ -2,7 +2,7 @@
 
 use hopcost_sys::memory;
 
-use super::{Check, Seen, Surroundings};
+use super::check::{Check, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "placement",

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use super::{Check, Seen, Surroundings};
+use super::check::{Check, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "privileges",

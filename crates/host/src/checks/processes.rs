@@ -1,6 +1,6 @@
 //! Who else is at work?
 
-use super::{Check, Seen, Surroundings};
+use super::check::{Check, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "processes",

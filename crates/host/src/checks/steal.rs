@@ -1,6 +1,6 @@
 //! Does the hypervisor take CPU time?
 
-use super::{Check, Seen, Surroundings};
+use super::check::{Check, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "steal",

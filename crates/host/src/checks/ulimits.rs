@@ -2,7 +2,7 @@
 
 use hopcost_core::{Known, Limit};
 
-use super::{Check, Seen, Surroundings};
+use super::check::{Check, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "ulimits",

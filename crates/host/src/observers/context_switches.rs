@@ -6,7 +6,7 @@
 use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 
-use super::{Line, counts, counts_of_workers, some, watch};
+use super::reading::{Line, counts, counts_of_workers, some, watch};
 
 /// The observer.
 pub struct ContextSwitches;
@@ -42,7 +42,7 @@ fn read(root: &Root, workers: &[u32]) -> Known<Vec<Reading>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{root, said, this_thread};
+    use super::super::reading::testing::{root, said, this_thread};
     use super::*;
 
     #[test]

@@ -12,7 +12,7 @@ use hopcost_core::{
 use hopcost_sys::Root;
 use hopcost_sys::activity::{CpuTime, cpu_times};
 
-use super::{count, some, watch};
+use super::reading::{count, some, watch};
 
 /// The observer.
 pub struct Cpu;
@@ -71,7 +71,7 @@ fn kinds(of: &str, time: CpuTime) -> [Reading; 4] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{root, said};
+    use super::super::reading::testing::{root, said};
     use super::*;
 
     fn stat(idle: u32) -> Root {

@@ -7,7 +7,7 @@
 use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 
-use super::{Line, counts, some, watch};
+use super::reading::{Line, counts, some, watch};
 
 /// The observer.
 pub struct HintFaults;
@@ -46,7 +46,7 @@ fn read(root: &Root) -> Known<Vec<Reading>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{root, said};
+    use super::super::reading::testing::{root, said};
     use super::*;
 
     #[test]

@@ -10,7 +10,7 @@ use hopcost_core::{Code, Known, Observer, Reading, Reason, Scope, Watching, gaug
 use hopcost_sys::Root;
 use hopcost_sys::samples::{Doors, Samples};
 
-use super::count;
+use super::reading::count;
 
 /// The observer.
 pub struct KernelSamples;

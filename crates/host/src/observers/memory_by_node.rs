@@ -6,7 +6,7 @@
 use hopcost_core::{Known, NodeId, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::{Root, topology};
 
-use super::{some, watch_nodes};
+use super::reading::{some, watch_nodes};
 
 /// The observer.
 pub struct MemoryByNode;
@@ -40,7 +40,7 @@ fn read(root: &Root, nodes: &[NodeId]) -> Known<Vec<Reading>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{root, said};
+    use super::super::reading::testing::{root, said};
     use super::*;
 
     #[test]

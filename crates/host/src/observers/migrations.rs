@@ -6,7 +6,7 @@
 use hopcost_core::{Code, Known, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 
-use super::{Line, counts_of_workers, some, watch};
+use super::reading::{Line, counts_of_workers, some, watch};
 
 /// The observer.
 pub struct Migrations;
@@ -43,7 +43,7 @@ fn read(root: &Root, workers: &[u32]) -> Known<Vec<Reading>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{root, said};
+    use super::super::reading::testing::{root, said};
     use super::*;
 
     #[test]

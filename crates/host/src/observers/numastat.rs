@@ -8,7 +8,7 @@
 use hopcost_core::{Known, NodeId, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 
-use super::{Line, counts, some, watch_nodes};
+use super::reading::{Line, counts, some, watch_nodes};
 
 /// The observer.
 pub struct Numastat;
@@ -48,7 +48,7 @@ fn read(root: &Root, nodes: &[NodeId]) -> Known<Vec<Reading>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{root, said};
+    use super::super::reading::testing::{root, said};
     use super::*;
 
     #[test]

@@ -11,7 +11,7 @@ use hopcost_sys::Root;
 use hopcost_sys::activity::worker_time;
 use hopcost_sys::kernels::decommit::shoot_downs;
 
-use super::{count, some, watch, worker};
+use super::reading::{count, some, watch, worker};
 
 /// The observer.
 pub struct PageFaults;
@@ -50,7 +50,7 @@ fn read(root: &Root, workers: &[u32]) -> Known<Vec<Reading>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{root, said, this_thread};
+    use super::super::reading::testing::{root, said, this_thread};
     use super::*;
 
     #[test]

@@ -9,7 +9,7 @@
 use hopcost_core::{Code, Gauge, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::counters::{Counter, Event};
 
-use super::{count, worker};
+use super::reading::{count, worker};
 
 /// The observer.
 pub struct Perf;
@@ -68,7 +68,7 @@ impl Watching for Counters {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::this_thread;
+    use super::super::reading::testing::this_thread;
     use super::*;
 
     #[test]

@@ -7,7 +7,8 @@ use hopcost_sys::Root;
 use hopcost_sys::sockets::{self, Listening};
 
 use super::ground::Ground;
-use super::postgresql::{self, PidFile};
+use super::pid_file::PidFile;
+use super::postgresql;
 use crate::occupancy::servers::Found;
 
 /// A server among others of its kind.

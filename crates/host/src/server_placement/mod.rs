@@ -14,6 +14,7 @@
 mod ground;
 mod instance;
 mod memory;
+mod pid_file;
 mod postgresql;
 mod sameness;
 mod told;

@@ -13,7 +13,8 @@ use hopcost_core::{Code, Known};
 use hopcost_sys::standing;
 
 use super::ground::Ground;
-use super::postgresql::{self, PidFile};
+use super::pid_file::PidFile;
+use super::postgresql;
 use super::told::Told;
 use crate::occupancy::servers::Found;
 

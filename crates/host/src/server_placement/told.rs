@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hopcost_core::{CallError, Code, Console, Host, Known, Located, Machine, Reason, Standing};
 
-use super::postgresql::socket_in;
+use super::pid_file::socket_in;
 
 /// What it tells.
 #[derive(Debug)]

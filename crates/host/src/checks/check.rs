@@ -1,0 +1,59 @@
+//! What a check is, what it may look at, and what it says.
+
+use hopcost_core::{Finding, Known, Machine, Severity};
+use hopcost_sys::Root;
+use hopcost_sys::activity::Activity;
+
+/// What a check may look at.
+#[derive(Debug)]
+pub struct Surroundings<'a> {
+    /// The files of the machine.
+    pub root: &'a Root,
+    /// The machine.
+    pub machine: &'a Machine,
+    /// What it was doing a moment ago.
+    pub activity: Known<Activity>,
+}
+
+/// One check.
+#[derive(Debug)]
+pub struct Check {
+    /// Its name.
+    pub name: &'static str,
+    /// Why what it looks at matters to a measurement.
+    pub why: &'static str,
+    pub(super) look: fn(&Surroundings<'_>) -> Seen,
+}
+
+/// What a check saw.
+pub(super) enum Seen {
+    Good(String),
+    Note(String, Option<String>),
+    Warning(String, String),
+}
+
+impl Check {
+    /// Looks, and says what was found.
+    pub fn examine(&self, surroundings: &Surroundings<'_>) -> Finding {
+        let (severity, seen, remedy) = match (self.look)(surroundings) {
+            Seen::Good(seen) => (Severity::Good, seen, None),
+            Seen::Note(seen, remedy) => (Severity::Note, seen, remedy),
+            Seen::Warning(seen, remedy) => (Severity::Warning, seen, Some(remedy)),
+        };
+        Finding { check: self.name, severity, seen, why: self.why, remedy }
+    }
+}
+
+impl Seen {
+    pub(super) fn good(seen: impl Into<String>) -> Self {
+        Self::Good(seen.into())
+    }
+
+    pub(super) fn note(seen: impl Into<String>) -> Self {
+        Self::Note(seen.into(), None)
+    }
+
+    pub(super) fn warning(seen: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Warning(seen.into(), remedy.into())
+    }
+}
