@@ -8,9 +8,7 @@ use crate::known::Known;
 /// How a run stands against its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Against {
-    /// The baseline's name.
     pub baseline: String,
-    /// Its run.
     pub run: i64,
     /// When that began, in seconds since 1970.
     pub begun_s: i64,

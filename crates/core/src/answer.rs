@@ -3,21 +3,17 @@
 /// The rows of an answer, as their number and a digest in which their order does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// How many rows.
     pub rows: u64,
-    /// The sum of the rows' digests.
     pub digest: u64,
 }
 
 impl Answer {
-    /// An answer of one row.
     pub fn of(row: Row) -> Self {
         let mut answer = Self::default();
         answer.add(row);
         answer
     }
 
-    /// Adds a row.
     pub fn add(&mut self, row: Row) {
         self.rows += 1;
         self.digest = self.digest.wrapping_add(row.finish());
@@ -43,13 +39,11 @@ impl Row {
         Self(GOLDEN)
     }
 
-    /// With a whole number more.
     #[must_use]
     pub const fn integer(self, value: i64) -> Self {
         Self((self.0 ^ value.cast_unsigned()).wrapping_mul(GOLDEN).rotate_left(29))
     }
 
-    /// With a text more.
     #[must_use]
     pub fn text(self, value: &str) -> Self {
         let length = value.len() as u64;

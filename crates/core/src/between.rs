@@ -27,9 +27,7 @@ pub struct Between {
     pub explained_by: Vec<String>,
     /// What the two are.
     pub traits: Vec<Trait>,
-    /// What was measured on the hardware of both.
     pub cells: Vec<CellPair>,
-    /// What databases did on both.
     pub scores: Vec<ScorePair>,
     /// What distance, or another factor, costs on both.
     pub effects: Vec<EffectPair>,
@@ -48,23 +46,16 @@ impl Between {
     }
 }
 
-/// One of the two.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
-    /// As it was asked for.
     pub name: String,
-    /// The host's name.
     pub host: Known<String>,
-    /// The runs that count.
     pub runs: Vec<SideRun>,
 }
 
-/// A run of one of the two.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SideRun {
-    /// Its number in its store.
     pub run: i64,
-    /// The experiment's name.
     pub experiment: String,
     /// When it began, in seconds since 1970.
     pub begun_s: i64,
@@ -73,7 +64,6 @@ pub struct SideRun {
 /// Something that machines are told apart by before anything is measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trait {
-    /// Which.
     pub what: &'static str,
     /// The first machine's.
     pub a: Known<String>,
@@ -105,20 +95,13 @@ impl fmt::Display for Likeness {
     }
 }
 
-/// The same cell of a probe on both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellPair {
-    /// The probe.
     pub probe: Cow<'static, str>,
-    /// The variant measured.
     pub series: String,
-    /// Who measured.
     pub row: Place,
-    /// What was measured.
     pub column: Place,
-    /// How far the two are apart.
     pub class: Known<DistanceClass>,
-    /// The unit of the figures.
     pub unit: Unit,
     /// The first machine's.
     pub a: Estimate,
@@ -126,18 +109,14 @@ pub struct CellPair {
     pub b: Estimate,
     /// The second's over the first's.
     pub ratio: Estimate,
-    /// The verdict.
     pub likeness: Likeness,
 }
 
-/// What one database did on both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScorePair {
-    /// The experiment.
     pub experiment: String,
     /// What it is the figure of, where that is the same on both; otherwise both.
     pub of: String,
-    /// The unit of the figures.
     pub unit: Unit,
     /// The first machine's.
     pub a: Estimate,
@@ -145,7 +124,6 @@ pub struct ScorePair {
     pub b: Estimate,
     /// The second's over the first's.
     pub ratio: Estimate,
-    /// The verdict.
     pub likeness: Likeness,
     /// In what the two runs differ beside the machine.
     pub differ_in: Vec<String>,
@@ -154,11 +132,8 @@ pub struct ScorePair {
 /// One point of one experiment's sweep on both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EffectPair {
-    /// The experiment.
     pub experiment: String,
-    /// The level under test.
     pub level: String,
-    /// Streams.
     pub streams: u32,
     /// The first machine's cost, a share of throughput.
     pub a: Estimate,
@@ -166,18 +141,14 @@ pub struct EffectPair {
     pub b: Estimate,
     /// How much dearer it is on the second: the difference of the two shares.
     pub dearer: Estimate,
-    /// The verdict.
     pub likeness: Likeness,
     /// In what the two runs differ beside the machine.
     pub differ_in: Vec<String>,
 }
 
-/// What was not compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Lacking {
-    /// What of it.
     pub what: String,
-    /// Why.
     #[serde(flatten, serialize_with = "as_missing")]
     pub missing: Reason,
 }

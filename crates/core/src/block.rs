@@ -16,7 +16,6 @@ use crate::probe::Disturbance;
 use crate::proof::Locality;
 use crate::target::Lookups;
 
-/// What a block is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -43,15 +42,11 @@ pub struct Binding {
 /// What a block is to measure: decided before anything runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Its number within the run.
     pub number: u64,
-    /// What it is for.
     pub phase: Phase,
     /// Its unit within the phase: one block of each binding, of everything compared.
     pub unit: u64,
-    /// Streams.
     pub streams: u32,
-    /// Which of the plan's bindings.
     pub binding: usize,
     /// The level under test, by position. Level 0 is the baseline: tested against itself.
     pub level: usize,
@@ -67,7 +62,6 @@ impl Trial {
     }
 }
 
-/// One window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     /// Is it one of the level under test?
@@ -79,7 +73,6 @@ pub struct Window {
     /// The same of each stream, summed: one that waits for its last answer counts longer than the others.
     #[serde(default)]
     pub streams_s: f64,
-    /// Calls that ended in it.
     pub calls: u64,
     /// Calls of them that failed, or came back with a wrong answer.
     pub errors: u64,
@@ -91,7 +84,6 @@ pub struct Window {
     pub latency: Histogram,
     /// What was looked up; none where the target cannot tell.
     pub lookups: Option<Lookups>,
-    /// What else the target proved.
     #[serde(default)]
     pub proved: Checks,
     /// The share of the workers' time that planted distance really took.
@@ -100,7 +92,6 @@ pub struct Window {
     pub waited_s: f64,
     /// The CPUs that the workers were seen on, before and after.
     pub cpus: CpuSet,
-    /// What was observed from the side.
     pub observations: Vec<Observation>,
     /// Why it voids the run, if it does: something was not where it was put.
     pub objection: Option<Reason>,
@@ -108,12 +99,9 @@ pub struct Window {
     pub disturbed: Option<Disturbance>,
 }
 
-/// One block: a trial that was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BlockRecord {
-    /// What was to be measured.
     pub trial: Trial,
-    /// Its four windows.
     pub windows: Vec<Window>,
     /// Where the data was at its end, home by home.
     pub placement: Known<Vec<Locality>>,

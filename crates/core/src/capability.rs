@@ -23,15 +23,12 @@ macro_rules! settings {
         }
 
         impl Setting {
-            /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// As it is written.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it asks for, in one line.
             pub const fn about(self) -> &'static str {
                 match self { $(Self::$variant => $about,)* }
             }
@@ -72,7 +69,6 @@ settings! {
 }
 
 impl Setting {
-    /// That of a memory policy.
     const fn of_policy(policy: Policy) -> Self {
         match policy {
             Policy::FirstTouch => Self::FirstTouch,
@@ -120,14 +116,12 @@ impl Setting {
         only_asked(asked).chain(Self::of_copy(copy)).collect()
     }
 
-    /// What a copy of the data asks for.
     fn of_copy(copy: &CopyChoice) -> impl Iterator<Item = Self> {
         let CopyChoice { policy, instance, pages } = copy;
         let asked = [(Self::Instance, *instance > Some(0)), (Self::Pages, pages.is_some())];
         only_asked(asked).chain(policy.map(Self::of_policy))
     }
 
-    /// What calls ask for.
     fn of_calls(spec: &WorkloadSpec) -> impl Iterator<Item = Self> {
         let kind = match spec.effect {
             Effect::Reads | Effect::Writes => Self::Statements,
@@ -168,14 +162,12 @@ impl Serialize for Setting {
     }
 }
 
-/// All that is asked of an engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
     /// By each variant, with its name.
     variants: Vec<(String, BTreeSet<Setting>)>,
     /// By all of them together.
     common: BTreeSet<Setting>,
-    /// May a server that is not ours be changed?
     allows_server_changes: bool,
 }
 
@@ -211,7 +203,6 @@ impl Demand {
     }
 }
 
-/// When a restriction applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// One of these is asked for.
@@ -227,9 +218,7 @@ pub enum When {
 /// Something that an engine refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restriction {
-    /// When.
     pub when: When,
-    /// The code of the refusal.
     pub code: Code,
     /// Its words, `{level}` for who asks.
     pub words: &'static str,
@@ -258,22 +247,18 @@ impl Restriction {
 /// How an engine takes a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
-    /// It does it.
     Accepted,
     /// It does it only where servers may be changed.
     WithServerChanges,
     /// It does nothing without it.
     Required,
-    /// It refuses it.
     Refused,
 }
 
 impl Support {
-    /// All of them.
     pub const ALL: [Self; 4] =
         [Self::Accepted, Self::WithServerChanges, Self::Required, Self::Refused];
 
-    /// As it stands in a table.
     pub const fn mark(self) -> char {
         match self {
             Self::Accepted => '+',
@@ -283,7 +268,6 @@ impl Support {
         }
     }
 
-    /// What that stands for.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",

@@ -37,20 +37,16 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All of them, by class.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// As it is written.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it means, in one line.
             pub const fn about(self) -> &'static str {
                 match self { $(Self::$variant => $about,)* }
             }
 
-            /// What kind of ending it belongs to.
             pub const fn class(self) -> Class {
                 match self { $(Self::$variant => Class::$class,)* }
             }

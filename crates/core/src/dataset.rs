@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-/// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -18,27 +17,21 @@ pub enum Kind {
     Uuid,
 }
 
-/// A column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Column {
-    /// Its name.
     pub name: &'static str,
     /// What it holds.
     pub kind: Kind,
 }
 
-/// A table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Table {
-    /// Its name.
     pub name: &'static str,
-    /// Its columns.
     pub columns: &'static [Column],
     /// Which of them, by position, make the clustered key.
     pub key: &'static [usize],
     /// Further indexes: the columns of each, by position.
     pub indexes: &'static [&'static [usize]],
-    /// How many rows at this scale.
     pub rows: u64,
     /// Is each change of it to survive a crash? Else a database that can leave it out writes no log of it.
     pub logged: bool,
@@ -53,9 +46,7 @@ pub fn hyphenated(uuid: u128) -> String {
 
 /// Takes the values of one row, column by column.
 pub trait RowSink {
-    /// A whole number.
     fn integer(&mut self, value: i64);
-    /// Text, unpadded.
     fn text(&mut self, value: &str);
     /// Microseconds since 1970-01-01 00:00.
     fn timestamp_us(&mut self, value: i64);
@@ -72,7 +63,6 @@ pub trait Dataset: Sync {
     /// Its name in experiment files and on the command line.
     fn name(&self) -> &'static str;
 
-    /// What it is, in one line.
     fn about(&self) -> &'static str;
 
     /// What `scale` counts, the rows of its main table, by the name that people have for them.

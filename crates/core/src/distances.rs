@@ -116,7 +116,6 @@ impl Distances {
 /// One rung of this machine's ladder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rung {
-    /// Which.
     pub class: DistanceClass,
     /// Two places that far apart, the first found.
     pub example: Known<RungExample>,
@@ -126,8 +125,6 @@ pub struct Rung {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RungExample {
-    /// Two CPUs.
     Cpus(CpuId, CpuId),
-    /// A CPU and a memory node.
     Memory(CpuId, NodeId),
 }

@@ -12,7 +12,6 @@ use crate::known::{Known, Reason};
 use crate::machine::{Avoided, Machine, Node, Socket};
 use crate::scaling::Contention;
 
-/// What is planted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Emulation {
     /// How many nodes there seem to be.
@@ -39,7 +38,6 @@ pub struct Company {
     pub streams: u32,
     /// The most that the experiment will ask for.
     pub most_streams: u32,
-    /// Threads that serve them.
     pub threads: u32,
     /// Does another thread of the same core work?
     pub shares_core: bool,
@@ -89,7 +87,6 @@ impl Company {
 /// The memory of a node gives fewer bytes to those who stream.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LessBandwidth {
-    /// Which.
     pub node: NodeId,
     /// The share that is left, above 0 to 1.
     pub share: f64,
@@ -98,18 +95,14 @@ pub struct LessBandwidth {
 /// The machine as it seems, and what is planted on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Seeming<'a> {
-    /// As it seems.
     pub machine: &'a Machine,
-    /// What is planted.
     pub emulation: Emulation,
 }
 
 /// The machine under an emulated one.
 #[derive(Clone, Copy, Debug)]
 pub struct Planted<'a> {
-    /// As it is.
     pub ground: &'a Machine,
-    /// What is planted on it.
     pub emulation: Emulation,
 }
 

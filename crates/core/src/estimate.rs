@@ -4,13 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The unit of a measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Unit {
-    /// Nanoseconds.
     #[serde(rename = "ns")]
     Nanoseconds,
-    /// Microseconds.
     #[serde(rename = "us")]
     Microseconds,
     /// 10⁹ bytes per second.
@@ -43,10 +40,8 @@ impl fmt::Display for Unit {
     }
 }
 
-/// A value with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The best single value.
     pub point: f64,
     /// The interval's lower end.
     pub low: f64,
@@ -54,7 +49,6 @@ pub struct Estimate {
     pub high: f64,
     /// The confidence that was really reached, such as 0.95.
     pub level: f64,
-    /// Samples behind it.
     pub n: u64,
     /// Independent units among them (rounds, blocks): what the interval rests on.
     pub n_effective: f64,
@@ -63,7 +57,6 @@ pub struct Estimate {
 /// How the single samples lie.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// The smallest.
     pub min: f64,
     /// 5 % lie below.
     pub p5: f64,
@@ -71,6 +64,5 @@ pub struct Spread {
     pub median: f64,
     /// 95 % lie below.
     pub p95: f64,
-    /// The largest.
     pub max: f64,
 }

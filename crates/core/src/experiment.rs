@@ -11,11 +11,8 @@ use crate::verdict::Verdict;
 /// One experiment, as its file states it: names are known ones, but nothing is bound to a machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Experiment {
-    /// Its name: that of its file.
     pub name: String,
-    /// What it asks.
     pub question: String,
-    /// What is experimented on.
     pub subject: Subject,
     /// Published figures to show beside it, by name.
     pub beside: Vec<String>,
@@ -32,18 +29,14 @@ pub struct Experiment {
 /// What people call an experiment and its figure. Words are no part of what is asked: stored runs are found without them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Words {
-    /// A short name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What is counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// Why there may be a difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// Which recipes are for which result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AdviceRule {
     /// For this verdict; for any, if none is named.
@@ -56,12 +49,10 @@ pub struct AdviceRule {
     pub beyond: Beyond,
     /// By name, the best first.
     pub recipes: Vec<String>,
-    /// When one of them is not for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unless: Option<Unless>,
 }
 
-/// What a difference has to exceed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Beyond {
@@ -74,22 +65,17 @@ pub enum Beyond {
     Factor(f64),
 }
 
-/// When a recipe is not for the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unless {
-    /// Which.
     pub recipe: String,
-    /// When, in words.
     pub says: String,
 }
 
-/// What an experiment looks at.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// The hardware alone, by these probes. There is no second arm: it ends measured.
     Hardware {
-        /// Their names.
         probes: Vec<String>,
     },
     /// A database under load, compared between the levels of a factor.
@@ -101,21 +87,16 @@ pub enum Subject {
 pub struct Comparison {
     /// The kind of database, where the file names one.
     pub target: Option<String>,
-    /// Its data.
     pub dataset: String,
     /// Rows of the data's main table.
     pub scale: Scale,
-    /// What it is asked.
     pub workload: String,
-    /// The factor's name.
     pub factor: String,
     /// Its levels; the first is the baseline.
     pub levels: Vec<Level>,
     /// Concurrent streams, each swept.
     pub streams: Vec<u32>,
-    /// How each stream calls.
     pub load: Load,
-    /// What counts.
     pub response: Response,
     /// Is the worst of the sweep looked for, or every point of it reported?
     pub find_worst: bool,
@@ -133,7 +114,6 @@ impl Comparison {
         self.levels.len() == 1
     }
 
-    /// What is asked of the database at a level.
     pub fn workload_of<'a>(&'a self, level: &'a Level) -> &'a str {
         level.workload.as_deref().unwrap_or(&self.workload)
     }
@@ -149,7 +129,6 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The rows for an effort.
     pub const fn rows(self, effort: Effort) -> u64 {
         match effort {
             Effort::Quick | Effort::Normal => self.quick,
@@ -161,19 +140,15 @@ impl Scale {
 /// One level of a factor: where things stand. What it does not name stands anywhere.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Level {
-    /// Its name.
     pub name: String,
     /// What people call it. It is no part of what is asked.
     #[serde(skip)]
     pub label: Option<String>,
-    /// The data's memory.
     pub data: Option<Spot>,
-    /// The copy of it.
     #[serde(flatten, serialize_with = "CopyChoice::with_all_keys")]
     pub copy: CopyChoice,
     /// The threads that work on requests.
     pub workers: Option<Spot>,
-    /// The log writer.
     pub log_writer: Option<Spot>,
     /// The threads that send requests, of a database that is another process.
     pub client: Option<Spot>,
@@ -183,7 +158,6 @@ pub struct Level {
     pub postmaster: Option<Spot>,
     /// Where parallel workers are pinned to once they run.
     pub parallel_workers: Option<Spot>,
-    /// What is set in sessions.
     #[serde(flatten, serialize_with = "SessionChoice::with_all_keys")]
     pub session: SessionChoice,
     /// May both threads of a core work? Else one of each; whatever there is where none says it.
@@ -208,7 +182,6 @@ pub enum Spot {
     Away(DistanceClass),
 }
 
-/// How streams call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// Seconds that a stream waits after each answer.
@@ -219,7 +192,6 @@ pub struct Load {
     pub ramp_s: f64,
 }
 
-/// An open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Open {
     /// Calls a second, over all streams.
@@ -246,6 +218,5 @@ pub struct Claim {
     pub metric: Metric,
     /// The least share of it, 0 to 1.
     pub least: f64,
-    /// At which level.
     pub level: String,
 }

@@ -4,11 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// As it should be.
     Good,
     /// Worth knowing; figures stay valid.
     Note,
@@ -26,16 +24,12 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One thing the doctor looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The check's name, such as `governor`.
     pub check: &'static str,
-    /// How much it matters.
     pub severity: Severity,
-    /// What was seen.
     pub seen: String,
-    /// Why it matters to a measurement.
     pub why: &'static str,
     /// The command or step that mends it; none where nothing needs mending.
     pub remedy: Option<String>,

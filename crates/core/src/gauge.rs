@@ -35,7 +35,6 @@ macro_rules! gauges {
                 &Gauge { name: $name, about: $about, nature: Nature::$nature };
         )*
 
-        /// All of them.
         pub const ALL: &[&Gauge] = &[$($constant),*];
     };
 }

@@ -17,7 +17,6 @@ const PER_OCTAVE: u64 = 32;
 const SHIFT: u32 = PER_OCTAVE.trailing_zeros();
 
 impl Histogram {
-    /// Counts one call.
     pub fn record(&mut self, ns: u64) {
         let bucket = bucket(ns);
         if bucket >= self.counts.len() {
@@ -38,7 +37,6 @@ impl Histogram {
         self.total_ns = self.total_ns.saturating_add(other.total_ns);
     }
 
-    /// How many calls.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }

@@ -78,9 +78,7 @@ impl Visitor<'_> for Number {
     }
 }
 
-/// A set of CPUs.
 pub type CpuSet = IdSet<CpuId>;
-/// A set of memory nodes.
 pub type NodeSet = IdSet<NodeId>;
 
 /// A growing bitmap of kernel numbers, in the order of the numbers.
@@ -138,17 +136,14 @@ impl<I: Id> IdSet<I> {
         self.words.get(word).is_some_and(|w| w & bit != 0)
     }
 
-    /// How many members.
     pub fn len(&self) -> usize {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// Has it no member?
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// The members, ascending.
     pub fn iter(&self) -> impl Iterator<Item = I> + '_ {
         self.words.iter().enumerate().flat_map(|(word, &bits)| {
             (0..64)
@@ -157,17 +152,14 @@ impl<I: Id> IdSet<I> {
         })
     }
 
-    /// The smallest member.
     pub fn first(&self) -> Option<I> {
         self.iter().next()
     }
 
-    /// The largest member.
     pub fn last(&self) -> Option<I> {
         self.iter().last()
     }
 
-    /// The members of both.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         Self::from_words(self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect())
@@ -180,7 +172,6 @@ impl<I: Id> IdSet<I> {
         Self::from_words(self.words.iter().zip(theirs).map(|(a, b)| a & !b).collect())
     }
 
-    /// The members of either.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         self.iter().chain(other.iter()).collect()

@@ -25,12 +25,10 @@ impl Code {
 }
 
 impl Reason {
-    /// The words.
     pub fn as_str(&self) -> &str {
         &self.words
     }
 
-    /// The code.
     pub const fn code(&self) -> Code {
         self.code
     }
@@ -79,19 +77,16 @@ impl<'de> Deserialize<'de> for Reason {
 /// In JSON it is the value itself, or `{"missing": "because …", "code": "missing.not_told"}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Known<T> {
-    /// The value.
     Is(T),
     /// There is none, because.
     Missing(Reason),
 }
 
 impl<T> Known<T> {
-    /// Absent, because.
     pub fn missing(code: Code, words: impl Into<Cow<'static, str>>) -> Self {
         Self::Missing(code.because(words))
     }
 
-    /// The value where there is one.
     pub fn ok(self) -> Option<T> {
         match self {
             Self::Is(value) => Some(value),
@@ -99,7 +94,6 @@ impl<T> Known<T> {
         }
     }
 
-    /// A reference to the value where there is one.
     pub fn get(&self) -> Option<&T> {
         match self {
             Self::Is(value) => Some(value),
@@ -107,7 +101,6 @@ impl<T> Known<T> {
         }
     }
 
-    /// The reason where there is no value.
     pub fn reason(&self) -> Option<&Reason> {
         match self {
             Self::Is(_) => None,
@@ -140,7 +133,6 @@ impl<T> Known<T> {
         }
     }
 
-    /// A borrowed view.
     pub fn as_ref(&self) -> Known<&T> {
         match self {
             Self::Is(value) => Known::Is(value),

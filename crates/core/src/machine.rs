@@ -14,27 +14,18 @@ use crate::known::Known;
 pub struct Machine {
     /// Version of this description; grows when a key changes its meaning or goes.
     pub version: u32,
-    /// The host's name.
     pub host: Known<String>,
-    /// The kernel's release.
     pub kernel: Known<String>,
-    /// The processor's name, as it gives it.
     pub processor: Known<String>,
-    /// Bytes of an ordinary page.
     pub page_bytes: u64,
-    /// The sockets, by number.
     pub sockets: Vec<Socket>,
     /// All CPUs that are present, by number, those off-line or forbidden included.
     pub cpus: Vec<Cpu>,
     /// The caches, level by level, each once.
     pub caches: Vec<Cache>,
-    /// The memory nodes, by number.
     pub nodes: Vec<Node>,
-    /// How far apart the nodes are.
     pub distances: Distances,
-    /// What this process may use.
     pub limits: Limits,
-    /// Whether this is a guest, and of what.
     pub virtualization: Virtualization,
     /// Devices with a home node: network cards and NVMe disks.
     pub devices: Vec<Device>,
@@ -47,14 +38,12 @@ pub struct Machine {
 pub struct Socket {
     /// The kernel's number, or a running number where the kernel gives none.
     pub id: u32,
-    /// Its CPUs.
     pub cpus: CpuSet,
 }
 
 /// A logical CPU: one hardware thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cpu {
-    /// Its number.
     pub id: CpuId,
     /// Does the kernel schedule on it?
     pub online: bool,
@@ -70,7 +59,6 @@ pub struct Cpu {
     pub core: Known<u32>,
     /// All hardware threads of its core, itself included.
     pub siblings: CpuSet,
-    /// The memory node it belongs to.
     pub node: Known<NodeId>,
     /// The kind of core on a hybrid machine, such as `cpu_atom`.
     pub kind: Known<String>,
@@ -78,41 +66,28 @@ pub struct Cpu {
     pub max_mhz: Known<u32>,
 }
 
-/// What a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
-    /// Data only.
     Data,
-    /// Instructions only.
     Instruction,
-    /// Both.
     Unified,
 }
 
-/// One cache.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cache {
-    /// 1, 2, 3, 4.
     pub level: u32,
-    /// What it holds.
     pub kind: CacheKind,
-    /// Its size.
     pub bytes: Known<u64>,
-    /// The length of a line.
     pub line_bytes: Known<u32>,
     /// Associativity.
     pub ways: Known<u32>,
-    /// The CPUs that share it.
     pub cpus: CpuSet,
 }
 
-/// A memory node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Node {
-    /// Its number.
     pub id: NodeId,
-    /// May this process allocate there?
     pub usable: bool,
     /// Its CPUs; empty for memory-only nodes.
     pub cpus: CpuSet,
@@ -141,7 +116,6 @@ pub struct Node {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Avoided {
-    /// Its memory is a GPU's.
     GpuMemory,
     /// Other nodes claim CPUs of it, too: where these are near is unknown.
     SharedCpus,
@@ -153,7 +127,6 @@ impl Node {
         self.cpus.is_empty() && self.has_memory()
     }
 
-    /// Any memory at all?
     pub fn has_memory(&self) -> bool {
         self.total_bytes.get().is_some_and(|&bytes| bytes > 0)
     }
@@ -162,9 +135,7 @@ impl Node {
 /// Huge pages of one size reserved on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HugePool {
-    /// Bytes of one page.
     pub page_bytes: u64,
-    /// Pages reserved.
     pub total: u64,
     /// Pages of them free.
     pub free: u64,
@@ -173,15 +144,10 @@ pub struct HugePool {
 /// What the firmware says of a node's memory. A rating, never a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rating {
-    /// The nodes it is rated from.
     pub initiators: NodeSet,
-    /// Read latency.
     pub read_latency_ns: Known<u32>,
-    /// Write latency.
     pub write_latency_ns: Known<u32>,
-    /// Read bandwidth.
     pub read_mb_per_s: Known<u32>,
-    /// Write bandwidth.
     pub write_mb_per_s: Known<u32>,
 }
 
@@ -190,23 +156,19 @@ pub struct Rating {
 pub struct MemoryCache {
     /// Its level, 1 nearest to the memory's user.
     pub level: u32,
-    /// Its size.
     pub bytes: u64,
 }
 
 /// A bound that may be absent by design: in JSON a number or `"unlimited"`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Limit<T> {
-    /// No bound.
     #[serde(rename = "unlimited")]
     Unlimited,
-    /// This much.
     #[serde(untagged)]
     At(T),
 }
 
 impl<T> Limit<T> {
-    /// The bound where there is one.
     pub fn at(self) -> Option<T> {
         match self {
             Self::Unlimited => None,
@@ -215,12 +177,10 @@ impl<T> Limit<T> {
     }
 }
 
-/// What this process may use of the machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Limits {
     /// CPUs on-line, in the cpuset and in the affinity mask.
     pub cpus: CpuSet,
-    /// Memory nodes in the cpuset.
     pub nodes: NodeSet,
     /// The control group that bounds us.
     pub cgroup: Known<String>,
@@ -241,41 +201,30 @@ pub struct Limits {
 pub struct Virtualization {
     /// Is it a guest? Then its topology is what the hypervisor tells, not what is.
     pub guest: Known<bool>,
-    /// The hypervisor's name where it is a guest.
     pub hypervisor: Known<String>,
-    /// The container we run in.
     pub container: Known<String>,
 }
 
-/// What a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
-    /// A network card.
     Network,
-    /// An NVMe disk.
     Nvme,
 }
 
-/// A device and its home.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Device {
-    /// The kernel's name for it.
     pub name: String,
-    /// What it is.
     pub kind: DeviceKind,
-    /// The memory node it hangs on.
     pub node: Known<NodeId>,
 }
 
 impl Machine {
-    /// The CPU of this number.
     pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
         let at = self.cpus.binary_search_by_key(&id, |cpu| cpu.id).ok()?;
         Some(&self.cpus[at])
     }
 
-    /// The node of this number.
     pub fn node(&self, id: NodeId) -> Option<&Node> {
         let at = self.nodes.binary_search_by_key(&id, |node| node.id).ok()?;
         Some(&self.nodes[at])

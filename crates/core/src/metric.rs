@@ -15,10 +15,8 @@ macro_rules! metrics {
         }
 
         impl Metric {
-            /// All of them, by name.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// As it is written.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
@@ -48,12 +46,10 @@ metrics! {
 }
 
 impl Metric {
-    /// The one with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|metric| metric.name() == name)
     }
 
-    /// Does it say where something was?
     pub const fn is_of_place(self) -> bool {
         matches!(
             self,
@@ -64,7 +60,6 @@ impl Metric {
         )
     }
 
-    /// Does it tell nodes apart?
     pub const fn is_of_nodes(self) -> bool {
         matches!(self, Self::LocalLookups | Self::RemoteLookups)
     }

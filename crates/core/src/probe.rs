@@ -33,18 +33,13 @@ pub enum Effort {
     Full,
 }
 
-/// Where and how a probe is to work.
 #[derive(Clone, Debug)]
 pub struct Site<'a> {
-    /// The machine.
     pub machine: &'a Machine,
     /// What is under it, where it is emulated.
     pub planted: Option<Planted<'a>>,
-    /// How much time and detail.
     pub effort: Effort,
-    /// CPUs it may use.
     pub cpus: CpuSet,
-    /// Memory nodes it may use.
     pub nodes: NodeSet,
     /// The size of the memory to walk, where the user asked for one.
     pub size_bytes: Option<u64>,
@@ -54,23 +49,17 @@ pub struct Site<'a> {
     pub pages: Option<PageSize>,
     /// May memory be bound to a node? Where not, it can only be placed by first touch.
     pub may_bind: bool,
-    /// Where a log file may be written.
     pub log_dir: PathBuf,
-    /// The seed of everything random.
     pub seed: u64,
 }
 
-/// One coordinate of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// A CPU.
     Cpu(CpuId),
-    /// A memory node.
     Node(NodeId),
     /// All usable cores of a node.
     CoresOf(NodeId),
-    /// A distance class.
     Class(DistanceClass),
     /// A number of something, such as parallel chains: an axis for a curve.
     Count(u32),
@@ -93,20 +82,15 @@ impl fmt::Display for Place {
 pub struct Cell {
     /// The variant measured, such as `random, 64 MiB`. Cells of one series form a matrix.
     pub series: String,
-    /// Who measures.
     pub row: Place,
-    /// What is measured.
     pub column: Place,
-    /// How far the two are apart.
     pub class: Known<DistanceClass>,
-    /// The unit of the samples.
     pub unit: Unit,
     /// The CPUs taking part, or why this cell cannot be measured here.
     pub cpus: Known<Vec<CpuId>>,
 }
 
 impl Cell {
-    /// Can it be measured here?
     pub fn is_ready(&self) -> bool {
         self.cpus.get().is_some()
     }
@@ -118,9 +102,7 @@ impl Cell {
 pub enum Disturbance {
     /// A thread was not on its CPU.
     Moved,
-    /// A thread was preempted by another.
     Preempted,
-    /// A thread waited for its CPU.
     Waited,
     /// The hypervisor took CPU time.
     Stolen,
@@ -159,17 +141,14 @@ impl Recorder {
         *self.counters.entry(counter).or_default() += events;
     }
 
-    /// The samples kept.
     pub fn samples(&self) -> &[f64] {
         &self.samples
     }
 
-    /// The samples dropped, by cause.
     pub fn dropped(&self) -> &BTreeMap<Disturbance, u64> {
         &self.dropped
     }
 
-    /// The counters.
     pub fn counters(&self) -> &BTreeMap<&'static str, u64> {
         &self.counters
     }
@@ -178,7 +157,6 @@ impl Recorder {
 /// Why a probe could not go on.
 #[derive(Debug, Error)]
 pub enum ProbeError {
-    /// This machine cannot do it.
     #[error("{0}")]
     NotHere(Reason),
     /// The system refused something.
@@ -186,17 +164,14 @@ pub enum ProbeError {
     System {
         /// What was tried.
         what: String,
-        /// What the system said.
         source: std::io::Error,
     },
 }
 
 /// A hardware probe. A new one is one file in `host`.
 pub trait Probe: Sync {
-    /// Its name on the command line.
     fn name(&self) -> &'static str;
 
-    /// The question it answers, in one line.
     fn question(&self) -> &'static str;
 
     /// Is it among those that run when all are asked for? One whose question is a special one runs when it
@@ -222,7 +197,6 @@ pub trait Probe: Sync {
     }
 }
 
-/// A probe that has been opened.
 pub trait Rig {
     /// One round's samples for the ready cell of this index.
     fn measure(&mut self, cell: usize, recorder: &mut Recorder) -> Result<(), ProbeError>;
@@ -239,24 +213,19 @@ pub trait Rig {
 /// Something the reader should know, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
-    /// What is the matter.
     pub text: String,
-    /// What to do about it.
     pub advice: String,
 }
 
-/// What became of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredOutcome", into = "StoredOutcome")]
 pub enum Outcome {
-    /// A figure with its interval.
     Measured {
         /// The median over rounds, with its interval.
         estimate: Estimate,
         /// How the single samples lie.
         spread: Spread,
     },
-    /// No figure, because.
     Missing(Reason),
     /// There was one, but the placement did not hold, so it does not count.
     Void(Reason),
@@ -315,24 +284,19 @@ impl From<StoredOutcome> for Outcome {
     }
 }
 
-/// A cell with all that was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
-    /// The cell.
     #[serde(flatten)]
     pub cell: Cell,
-    /// What became of it.
     pub outcome: Outcome,
     /// Where memory was before the first sample and after the last; missing for unmeasured cells.
     pub proof: Known<[Proof; 2]>,
-    /// Samples dropped, by cause.
     pub dropped: BTreeMap<Disturbance, u64>,
     /// What the probe counted beside, such as spins.
     pub counters: BTreeMap<Cow<'static, str>, u64>,
 }
 
 impl CellResult {
-    /// The estimate where there is one.
     pub fn estimate(&self) -> Option<&Estimate> {
         match &self.outcome {
             Outcome::Measured { estimate, .. } => Some(estimate),
@@ -350,16 +314,11 @@ impl ProbeReport {
     }
 }
 
-/// All that one probe found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbeReport {
-    /// The probe's name.
     pub probe: Cow<'static, str>,
-    /// The question it answers.
     pub question: Cow<'static, str>,
-    /// How much was asked of it.
     pub effort: Effort,
-    /// The seed it ran with.
     pub seed: u64,
     /// Rounds completed over all cells.
     pub rounds: u64,
@@ -367,7 +326,6 @@ pub struct ProbeReport {
     pub seconds: f64,
     /// Was it stopped before its end?
     pub interrupted: bool,
-    /// The cells.
     pub cells: Vec<CellResult>,
     /// What the reader should know.
     pub warnings: Vec<Warning>,

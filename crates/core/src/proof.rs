@@ -9,7 +9,6 @@ use crate::code::Code;
 use crate::ids::NodeId;
 use crate::known::{Known, Reason};
 
-/// The size of the pages behind a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PageSize {
     /// 4 KiB, or whatever the machine's base page is.
@@ -65,7 +64,6 @@ pub enum ProofMethod {
 }
 
 impl ProofMethod {
-    /// As it is written.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MovePages => "move_pages",
@@ -85,18 +83,15 @@ impl fmt::Display for ProofMethod {
 /// Where the pages of some memory were asked to be, and where they are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Locality {
-    /// The node asked for.
     pub asked: NodeId,
     /// All nodes over which an even spread was asked for, where it was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spread: Vec<NodeId>,
     /// Was the wish bound by policy, or left to first touch because binding is forbidden here?
     pub bound: bool,
-    /// Pages found, by node.
     pub pages_by_node: BTreeMap<NodeId, u64>,
     /// Pages that no node answered for.
     pub pages_unknown: u64,
-    /// How it was read.
     pub method: ProofMethod,
     /// What the pages are, and the share of the memory that is really of that size.
     pub page_size: PageSize,
@@ -115,7 +110,6 @@ impl Locality {
         if self.spread.is_empty() { Self::REQUIRED } else { Self::REQUIRED_OF_SPREAD }
     }
 
-    /// Pages looked at.
     pub fn pages(&self) -> u64 {
         self.pages_by_node.values().sum::<u64>() + self.pages_unknown
     }

@@ -6,15 +6,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// What was measured, in a line.
     pub title: String,
-    /// On which machine.
     pub machine: String,
     /// Who published it, where and when, and how it was read.
     pub source: String,
     /// The probes and experiments it belongs beside.
     pub beside: Vec<String>,
-    /// The figures.
     pub figures: Vec<Figure>,
 }
 
@@ -24,10 +21,8 @@ pub struct Published {
 pub struct Figure {
     /// What it is of, such as `other-socket`.
     pub of: String,
-    /// The figure, or its lower end.
     pub value: f64,
     /// The upper end of a range.
     pub to: Option<f64>,
-    /// Its unit.
     pub unit: String,
 }

@@ -19,18 +19,13 @@ use crate::verdict::Verdict;
 pub struct ExperimentResult {
     /// Version of this form; grows when a key changes its meaning or goes.
     pub version: u32,
-    /// The experiment's name.
     pub experiment: String,
-    /// What it asked.
     pub question: String,
     /// The database under test.
     pub target: Known<String>,
-    /// How it ended.
     pub verdict: Verdict,
-    /// Why it ended so.
     #[serde(flatten)]
     pub reason: Reason,
-    /// The headline figure.
     pub estimate: Known<Headline>,
     /// What was read back from the machine.
     pub proof: Vec<Proved>,
@@ -50,7 +45,6 @@ pub struct ExperimentResult {
 /// What a comparison rests on, beside its verdict.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Details {
-    /// The database, with its version.
     pub identity: String,
     /// The nodes that the experiment's letters stood for, one way after the other.
     pub bindings: Vec<String>,
@@ -58,11 +52,9 @@ pub struct Details {
     pub window_s: f64,
     /// Seconds at a window's begin that are not counted.
     pub guard_s: f64,
-    /// Blocks, by what they were for.
     pub blocks: BTreeMap<String, u64>,
     /// Blocks dropped, by what disturbed them from outside.
     pub dropped: BTreeMap<Disturbance, u64>,
-    /// The cost of each point of the sweep.
     pub points: Vec<PointCost>,
     /// How far the response times lie apart, point by point, where that was asked.
     #[serde(default)]
@@ -70,7 +62,6 @@ pub struct Details {
     /// How throughput grows with the streams, level by level, where that was asked.
     #[serde(default)]
     pub scaling: Vec<Scaling>,
-    /// What was found of each level.
     pub arms: Vec<Arm>,
     /// How closely it is known what was near and what was far; null where nothing was placed.
     #[serde(default)]
@@ -78,13 +69,11 @@ pub struct Details {
     /// By what it is known.
     #[serde(default)]
     pub proved_by: Vec<ProvedBy>,
-    /// The baseline against itself.
     pub placebo: Option<Estimate>,
     /// Nanoseconds of a call that are our own.
     pub harness_ns_per_call: f64,
     /// How the database carries its statements out.
     pub plans: Vec<String>,
-    /// What was not measured, and why.
     pub left_out: Vec<String>,
     /// What else the reader should know.
     pub notes: Vec<String>,
@@ -102,7 +91,6 @@ pub enum Tier {
     CpuResidency,
 }
 
-/// Who tells where something was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Witness {
@@ -117,26 +105,20 @@ pub enum Witness {
     /// Pages, read back in this way.
     #[serde(untagged)]
     Pages(ProofMethod),
-    /// What the database proves.
     #[serde(untagged)]
     Metric(Metric),
 }
 
-/// A witness of where something was.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProvedBy {
-    /// Who tells.
     pub by: Witness,
     /// The share that was in place, the least of all times it was asked; null where it only counts.
     pub found: Option<f64>,
 }
 
-/// One point of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointCost {
-    /// Streams.
     pub streams: u32,
-    /// The level under test.
     pub level: String,
     /// The cost, a fraction of throughput, with its interval.
     pub cost: Estimate,
@@ -152,13 +134,10 @@ pub struct PointCost {
 /// How far response times lie apart at a point, beside the baseline's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointSpread {
-    /// Streams.
     pub streams: u32,
-    /// The level under test.
     pub level: String,
     /// COST where they lie farther apart than the baseline's.
     pub verdict: Verdict,
-    /// Why.
     #[serde(flatten)]
     pub reason: Reason,
     /// The standard deviation, as a multiple of the baseline's.
@@ -168,13 +147,11 @@ pub struct PointSpread {
 /// How the throughput of a level grows with its streams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scaling {
-    /// The level.
     pub level: String,
     /// The law that describes it, or why none does.
     pub law: Known<ScalingLaw>,
 }
 
-/// A cost as it stood at one look.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CostSoFar {
     /// Seconds from the run's begin, preparation included.
@@ -186,13 +163,9 @@ pub struct CostSoFar {
 /// What was found of a level at one number of streams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
-    /// The level.
     pub level: String,
-    /// Streams.
     pub streams: u32,
-    /// Windows.
     pub windows: u64,
-    /// Calls that ended in them.
     pub calls: u64,
     /// Calls of them that failed or came back wrong.
     pub errors: u64,
@@ -220,28 +193,21 @@ pub struct Arm {
 /// The one figure that answers the question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Headline {
-    /// What it is the figure of.
     pub of: String,
-    /// Its unit.
     pub unit: Unit,
-    /// The figure.
     #[serde(flatten)]
     pub estimate: Estimate,
 }
 
-/// A claim, and what was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proved {
-    /// What was claimed.
     pub claim: String,
     /// The least share that was to be found.
     pub least: f64,
-    /// The share that was found.
     pub found: f64,
 }
 
 impl Proved {
-    /// Does it hold?
     pub fn holds(&self) -> bool {
         self.found >= self.least
     }

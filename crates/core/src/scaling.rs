@@ -39,7 +39,6 @@ pub struct ScalingLaw {
 }
 
 impl ScalingLaw {
-    /// The throughput of so many streams.
     pub fn rate(&self, streams: f64) -> f64 {
         let [lambda, sigma, kappa] = [self.lambda, self.sigma, self.kappa].map(|of| of.point);
         lambda * streams / Contention { sigma, kappa }.slowed(streams)

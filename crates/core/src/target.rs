@@ -29,19 +29,15 @@ use crate::workload::{Request, Shape, Workload, WorkloadSpec};
 pub struct Setup<'a> {
     /// The machine as the experiment sees it: with its emulated nodes, where there are any.
     pub machine: &'a Machine,
-    /// The machine as it is.
     pub ground: &'a Machine,
     /// The data; none where the workload needs none.
     pub dataset: Option<&'a dyn Dataset>,
-    /// What will be asked.
     pub workload: &'a dyn Workload,
-    /// How large the data is.
     pub shape: Shape,
     /// What the experiment asks for, level by level; empty where there is none.
     pub levels: &'a [Level],
     /// Where data has to live: a copy of all of it in each of these places.
     pub homes: Vec<DataPlacement>,
-    /// Planted distance.
     pub emulation: Option<Emulation>,
     /// Where generated data is kept for the next run.
     pub cache_dir: PathBuf,
@@ -85,7 +81,6 @@ pub struct Needs {
     pub home_bytes: u64,
     /// Bytes of each stream.
     pub stream_bytes: u64,
-    /// Bytes of disk.
     pub disk_bytes: u64,
 }
 
@@ -94,13 +89,11 @@ pub struct Needs {
 pub struct Spoken {
     /// Its name; a statement's, a table's.
     pub name: String,
-    /// What it is for.
     pub about: String,
     /// The versions of the server that it is for.
     pub versions: String,
     /// What it was tried on; none where it is experimental.
     pub tried: Option<String>,
-    /// Its text.
     pub sql: String,
 }
 
@@ -145,12 +138,10 @@ pub struct Counted {
     pub planted: Duration,
     /// The CPUs on which its work was last seen.
     pub at: CpuSet,
-    /// What else the target proves.
     pub proved: Checks,
 }
 
 impl Counted {
-    /// Of several sessions together.
     pub fn sum(of_sessions: impl IntoIterator<Item = Self>) -> Self {
         let mut sum = Self::default();
         for counted in of_sessions {
@@ -173,26 +164,21 @@ impl Counted {
 pub enum Look {
     /// Some thousand pages of each home.
     Glance,
-    /// All pages.
     Full,
 }
 
 /// Why a target cannot go on.
 #[derive(Debug, Error)]
 pub enum TargetError {
-    /// This machine or target cannot do it.
     #[error("{0}")]
     NotHere(Reason),
-    /// Something failed.
     #[error("{0}")]
     Failed(String),
-    /// The user interrupted it.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl TargetError {
-    /// The same for scripts.
     pub fn code(&self) -> Code {
         match self {
             Self::NotHere(reason) => reason.code(),
@@ -218,7 +204,6 @@ pub trait Target: Sync {
     /// Its name: the part of a target's URL before the colon.
     fn name(&self) -> &'static str;
 
-    /// What it is, in one line.
     fn about(&self) -> &'static str;
 
     /// Does it work on the threads that ask it, within our own process?
@@ -263,7 +248,6 @@ pub trait Target: Sync {
         Vec::new()
     }
 
-    /// What it takes of the machine.
     fn needs(&self, setup: &Setup<'_>) -> Needs;
 
     /// Brings it up, with its data in place. `heard` is called now and then, and ends the loading
@@ -275,7 +259,6 @@ pub trait Target: Sync {
     ) -> Result<Box<dyn Instance>, TargetError>;
 }
 
-/// A database that is up.
 pub trait Instance: Sync {
     /// What it is, in the words and version numbers that a result needs.
     fn identity(&self) -> String;
@@ -342,7 +325,6 @@ pub trait Session {
     /// What was counted since the last reading.
     fn counted(&mut self) -> Counted;
 
-    /// Counts from here on.
     fn begin_counting(&mut self) {
         self.counted();
     }

@@ -27,7 +27,6 @@ pub enum Policy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Audit {
-    /// Nothing.
     Off,
     /// The statement, once: who asked what, and when.
     Statements,
@@ -88,19 +87,16 @@ pub struct DataPlacement {
 }
 
 impl DataPlacement {
-    /// By this policy.
     #[must_use]
     pub fn by(self, policy: Policy) -> Self {
         Self { copy: CopyChoice { policy: Some(policy), ..self.copy }, ..self }
     }
 
-    /// On these pages.
     #[must_use]
     pub fn on_pages(self, pages: PageSize) -> Self {
         Self { copy: CopyChoice { pages: Some(pages), ..self.copy }, ..self }
     }
 
-    /// The copy of this number.
     #[must_use]
     pub fn numbered(self, instance: u32) -> Self {
         Self { copy: CopyChoice { instance: Some(instance), ..self.copy }, ..self }
@@ -129,7 +125,6 @@ pub struct Parallel {
 pub struct VariantSettings {
     /// The node of the data; none leaves it to the engine.
     pub home: Option<NodeId>,
-    /// The copy of it.
     #[serde(flatten)]
     pub copy: CopyChoice,
     /// The CPUs that requests are worked on, in the order in which they are used: one per core first.
@@ -140,11 +135,9 @@ pub struct VariantSettings {
     /// The node of each of them, where they stand on several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeId>,
-    /// The CPUs of the log writer.
     pub log_writer: Option<CpuSet>,
     /// Who works on a query, where several processes do.
     pub parallel: Option<Parallel>,
-    /// What is set in sessions.
     #[serde(flatten)]
     pub session: SessionChoice,
 }
@@ -168,7 +161,6 @@ impl VariantSettings {
         Self { home: data.node, copy: data.copy, ..self }
     }
 
-    /// All copies of the data that its streams use.
     pub fn copies(&self) -> Vec<DataPlacement> {
         match self.data() {
             Some(data) if self.is_per_node() => {
@@ -188,7 +180,6 @@ impl VariantSettings {
         self.nodes.get(self.turn_of(stream)).copied()
     }
 
-    /// Where the session of a stream belongs.
     pub fn of_stream(&self, stream: u32, seed: u64) -> SessionPlacement {
         let node = self.node_of(stream);
         let own = |data: DataPlacement| match node.filter(|_| self.is_per_node()) {
@@ -223,8 +214,6 @@ pub struct SessionPlacement {
     pub node: Option<NodeId>,
     /// The CPU on which a database that is another process is to work for it.
     pub backend_cpu: Option<CpuId>,
-    /// The stream's number.
     pub stream: u32,
-    /// The seed of anything random.
     pub seed: u64,
 }

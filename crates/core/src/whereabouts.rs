@@ -7,7 +7,6 @@ use serde::Serialize;
 use crate::ids::{CpuId, CpuSet, NodeId, NodeSet};
 use crate::known::Known;
 
-/// Bytes by the node that they lie on.
 pub type BytesByNode = BTreeMap<NodeId, u64>;
 
 /// What was found of a database that was asked for: `hopcost where --json` is this value.
@@ -26,11 +25,9 @@ pub struct Whereabouts {
 pub struct Located {
     /// The kind of server, or the name of a process that is none.
     pub name: String,
-    /// Its version.
     pub version: Known<String>,
     /// Its first process.
     pub pid: Known<u32>,
-    /// Where its data is.
     pub data_directory: Known<String>,
     /// The TCP ports that it listens on; the one it is configured for, where it names that itself.
     pub ports: Known<BTreeSet<u16>>,
@@ -38,24 +35,19 @@ pub struct Located {
     pub sockets: Known<BTreeSet<String>>,
     /// When it began, in seconds since 1970.
     pub began_s: Known<i64>,
-    /// The host that it is on.
     pub host: Host,
     /// Its processes, the first one first.
     pub processes: Vec<Standing>,
-    /// The memory that its processes share.
     pub shared: Known<SharedBytes>,
 }
 
-/// The host of a server.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Host {
-    /// Its name.
     pub name: Known<String>,
     /// By which way the name is known; none where it is not.
     pub known_by: Option<&'static str>,
     /// The address that the server was reached at, as it sees it.
     pub address: Known<String>,
-    /// Is it this one?
     pub is_here: Known<bool>,
     /// Why we think so, in words; none where it was found among the processes of this host.
     pub because: Option<String>,
@@ -79,17 +71,12 @@ pub struct Standing {
     pub pid: u32,
     /// The process that a parallel worker works for; none of others.
     pub leader: Option<u32>,
-    /// The CPUs that it may use.
     pub cpus: Known<CpuSet>,
-    /// Their nodes.
     pub nodes: Known<NodeSet>,
-    /// The CPU that it was on last.
     pub last_cpu: Known<CpuId>,
-    /// The node of that CPU.
     pub node: Known<NodeId>,
     /// The memory policy of most of its mappings, in the kernel's words.
     pub policy: Known<String>,
-    /// Memory that is its own.
     pub private_by_node: Known<BytesByNode>,
     /// What it has touched of the memory that is shared.
     pub shared_by_node: Known<BytesByNode>,
@@ -102,14 +89,9 @@ pub struct Standing {
 pub struct Threads {
     /// Their name; `*` stands for a number at its end that tells them apart.
     pub name: String,
-    /// Their numbers.
     pub tids: Vec<u32>,
-    /// The CPUs that they may use.
     pub cpus: Known<CpuSet>,
-    /// Their nodes.
     pub nodes: Known<NodeSet>,
-    /// The CPUs that they were on last.
     pub last_cpus: CpuSet,
-    /// The nodes of those.
     pub last_nodes: NodeSet,
 }

@@ -18,9 +18,7 @@ pub struct Shape {
 /// One statement of a workload, in SQL that every database understands, `?` for its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// Its name in reports.
     pub name: &'static str,
-    /// Its text.
     pub sql: &'static str,
     /// How many arguments it takes; each may stand in it once.
     pub arguments: usize,
@@ -32,7 +30,6 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// One that is compiled once.
     pub const fn of(name: &'static str, sql: &'static str, arguments: usize) -> Self {
         Self { name, sql, arguments, recompile: false, script: None }
     }
@@ -54,7 +51,6 @@ pub enum Filling {
 }
 
 impl Filling {
-    /// The rows of a call.
     pub const fn rows_a_call(self) -> u64 {
         match self {
             Self::Rows { a_call: rows, .. } | Self::Bulk(rows) => rows,
@@ -71,7 +67,6 @@ pub struct Request {
     pub arguments: [i64; 4],
 }
 
-/// One of several streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
     /// Its number, from 0.
@@ -84,7 +79,6 @@ pub struct Stream {
 
 /// The requests of one stream, without end.
 pub trait Requests: Send {
-    /// The next one.
     fn next(&mut self) -> Request;
 }
 
@@ -93,7 +87,6 @@ pub trait Requests: Send {
 pub struct WorkloadInfo {
     /// Its name in experiment files and on the command line.
     pub name: &'static str,
-    /// What it is, in one line.
     pub about: &'static str,
     /// Which tables of its data set it reads, by name; none if it needs no data.
     pub tables: &'static [&'static str],
@@ -111,7 +104,6 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// How tables are filled, if they are.
     pub const fn filling(self) -> Option<Filling> {
         match self {
             Self::Fills(filling) => Some(filling),
@@ -144,13 +136,11 @@ impl WorkloadSpec {
 ///
 /// Nothing here has a default: what stands around another workload passes on all of it.
 pub trait Workload: Sync {
-    /// What it is called, and what it needs.
     fn info(&self) -> &WorkloadInfo;
 
     /// All that is to be known before the first call.
     fn spec(&self, shape: Shape) -> WorkloadSpec;
 
-    /// The requests of a stream.
     fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests>;
 
     /// Was the same work done? Else what was wrong.

@@ -14,18 +14,14 @@ pub use crate::process::last_cpu_of;
 /// Why a thread is not where it was asked to be.
 #[derive(Debug, Error)]
 pub enum AffinityError {
-    /// The system refused.
     #[error("CPU {cpus}: the system refuses to pin a thread there: {source}")]
     Refused {
-        /// The CPUs asked for.
         cpus: CpuSet,
-        /// What it said.
         source: io::Error,
     },
     /// The system agreed, but the mask reads differently.
     #[error("asked for CPU {asked}, but the thread's mask reads {got}")]
     NotKept {
-        /// The CPUs asked for.
         asked: CpuSet,
         /// The mask read back.
         got: CpuSet,
@@ -46,14 +42,12 @@ pub fn current_cpu() -> CpuId {
     CpuId(u32::try_from(cpu).unwrap_or(0))
 }
 
-/// The kernel's number of this thread.
 pub fn thread_id() -> u32 {
     // SAFETY: gettid takes nothing and cannot fail.
     let tid = unsafe { libc::gettid() };
     tid.unsigned_abs()
 }
 
-/// The CPUs that this thread may run on.
 pub fn mask() -> io::Result<CpuSet> {
     mask_of(THIS_THREAD)
 }
@@ -101,7 +95,6 @@ pub fn pin_other(tid: u32, cpus: &CpuSet) -> Result<(), AffinityError> {
     if &got == cpus { Ok(()) } else { Err(AffinityError::NotKept { asked: cpus.clone(), got }) }
 }
 
-/// Pins this thread to one CPU.
 pub fn pin_to(cpu: CpuId) -> Result<(), AffinityError> {
     pin(&CpuSet::from_iter([cpu]))
 }

@@ -6,7 +6,6 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Now, on the monotonic clock.
 #[allow(clippy::disallowed_methods)] // the one place that may
 pub fn now() -> Instant {
     Instant::now()

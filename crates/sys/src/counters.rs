@@ -17,7 +17,6 @@ use thiserror::Error;
 
 use crate::Root;
 
-/// What can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Loads that went to the memory of a node.
@@ -59,13 +58,10 @@ impl Event {
     }
 }
 
-/// Why there is no counter.
 #[derive(Debug, Error)]
 #[error("{}: {}", event.name(), why(source, paranoid))]
 pub struct CounterError {
-    /// What was to be counted.
     event: Event,
-    /// What the system said.
     source: io::Error,
     /// How much the kernel keeps from ordinary users.
     paranoid: Known<i32>,

@@ -19,7 +19,6 @@ pub fn is_memory_backed(dir: &Path) -> bool {
     result == 0 && [TMPFS, RAMFS].contains(&stat.f_type)
 }
 
-/// Do we run as root?
 pub fn is_root() -> bool {
     // SAFETY: it takes nothing, cannot fail, and touches no memory of ours.
     unsafe { libc::geteuid() == 0 }

@@ -24,9 +24,7 @@ pub enum HotplugError {
          is busy, or leave out --allow-machine-changes: then CPUs that are not used stay on-line and idle"
     )]
     Refused {
-        /// Which.
         cpu: CpuId,
-        /// What refused it.
         why: String,
     },
     /// It stays off-line.
@@ -117,7 +115,6 @@ impl Hotplug {
         Err(HotplugError::Refused { cpu, why })
     }
 
-    /// Has all on-line again.
     pub fn bring_back(&mut self) -> Result<(), HotplugError> {
         let words = |restored| match restored {
             Restored::PutBack(_) | Restored::Unchanged(_) => None,

@@ -24,34 +24,25 @@ pub enum JournalError {
     /// The journal itself cannot be kept; then nothing is changed.
     #[error("the settings journal {}: {source}; nothing was changed", path.display())]
     Journal {
-        /// Which file.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
     /// The setting cannot be read or written.
     #[error("{}: {source}", setting.display())]
     Setting {
-        /// Which.
         setting: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
-    /// Another hopcost is at it.
     #[error(
         "another hopcost has settings of this machine changed: wait until it is through \
          ({} is locked)", lock.display()
     )]
     Taken {
-        /// What it holds.
         lock: PathBuf,
     },
-    /// A line of a journal makes no sense.
     #[error("the settings journal {} is damaged at line {line}: put the settings in it back by hand, then delete it", path.display())]
     Damaged {
-        /// Which file.
         path: PathBuf,
-        /// Where.
         line: usize,
     },
 }
@@ -64,13 +55,11 @@ pub struct Change {
     pub setting: PathBuf,
     /// What it held before.
     pub old: String,
-    /// What was written.
     pub new: String,
     /// Seconds since 1970.
     pub at: u64,
 }
 
-/// A line of a journal.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
@@ -93,7 +82,6 @@ pub enum Restored {
     Failed(Change, String),
 }
 
-/// The journal of this process.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,

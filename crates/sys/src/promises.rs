@@ -17,13 +17,11 @@ use crate::process::start_time;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Made {
-    /// The kind of target.
     pub target: String,
     /// The rest of its URL.
     pub address: String,
 }
 
-/// A promise to remove something.
 #[derive(Debug)]
 #[must_use = "it is to be kept"]
 pub struct Promise {
@@ -49,7 +47,6 @@ impl Promise {
         &self.path
     }
 
-    /// It is removed.
     pub fn keep(self) -> io::Result<()> {
         fs::remove_file(&self.path)
     }

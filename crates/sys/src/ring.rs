@@ -30,7 +30,6 @@ pub struct Ring {
     rooms: Vec<[u8; ROOM_BYTES]>,
     /// Receives that the kernel has in hand.
     pending: usize,
-    /// What is to be sent next, and whose it is.
     out: Vec<u8>,
     asked: Vec<Asked>,
     /// What the kernel has been handed last.
@@ -144,7 +143,6 @@ impl Ring {
         (place, bytes, &mut self.out)
     }
 
-    /// Queues what was asked for.
     fn queue(&mut self) {
         let mut queue = self.queues.submission();
         // What the kernel has not taken yet is still to be read where it is.

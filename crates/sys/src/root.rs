@@ -21,9 +21,7 @@ pub enum RootError {
     /// It is not there, or may not be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
     /// The directory is something else.
@@ -32,15 +30,12 @@ pub enum RootError {
          such as 'hopcost machine --record DIR' makes", path.display()
     )]
     NotATree {
-        /// Which.
         path: PathBuf,
     },
     /// The single-file recording is damaged.
     #[error("line {line}: {what}")]
     Damaged {
-        /// Where.
         line: usize,
-        /// What is wrong.
         what: String,
     },
 }
@@ -60,7 +55,6 @@ enum Source {
 }
 
 impl Root {
-    /// The running system.
     pub fn live() -> Self {
         Self { source: Source::Live, notes: None }
     }
@@ -87,12 +81,10 @@ impl Root {
         Ok(Self { source: Source::Tree(Tree::parse(text)?), notes: None })
     }
 
-    /// Is this the running system?
     pub fn is_live(&self) -> bool {
         matches!(self.source, Source::Live)
     }
 
-    /// All that was read so far.
     pub fn into_notes(self) -> Tree {
         let mut tree = self.notes.map(RefCell::into_inner).unwrap_or_default();
         tree.drop_implied_directories();
@@ -123,7 +115,6 @@ impl Root {
         self.bytes(path).map(|bytes| String::from_utf8_lossy(&bytes).trim_matches(blank).to_owned())
     }
 
-    /// A file that holds one number.
     pub fn number<T: FromStr>(&self, path: &str) -> Known<T> {
         self.text(path).and_then(|text| match text.parse() {
             Ok(number) => Known::Is(number),
@@ -167,7 +158,6 @@ impl Root {
         })
     }
 
-    /// Is there such a directory?
     pub fn has_dir(&self, path: &str) -> bool {
         let here = match &self.source {
             Source::Live => Path::new("/").join(path).is_dir(),

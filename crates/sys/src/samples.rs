@@ -56,7 +56,6 @@ impl Doors {
     }
 }
 
-/// What a function is the door for.
 fn door(function: &str) -> Option<String> {
     const CALLS: [&str; 2] = ["__x64_sys_", "__arm64_sys_"];
     const FAULTS: [&str; 3] = ["exc_page_fault", "do_page_fault", "do_mem_abort"];

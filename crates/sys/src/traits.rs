@@ -24,7 +24,6 @@ const MITIGATIONS: &str = "sys/devices/system/cpu/vulnerabilities";
 const DMI: &str = "sys/class/dmi/id";
 const MEMORY_CONTROLLERS: &str = "sys/devices/system/edac/mc";
 
-/// Reads them all.
 pub fn read(root: &Root) -> Traits {
     let mut traits: Traits =
         FILES.iter().map(|(name, path)| ((*name).to_owned(), root.text(path))).collect();

@@ -4,28 +4,22 @@ use hopcost_core::{Finding, Known, Machine, Severity};
 use hopcost_sys::Root;
 use hopcost_sys::activity::Activity;
 
-/// What a check may look at.
 #[derive(Debug)]
 pub struct Surroundings<'a> {
-    /// The files of the machine.
     pub root: &'a Root,
-    /// The machine.
     pub machine: &'a Machine,
     /// What it was doing a moment ago.
     pub activity: Known<Activity>,
 }
 
-/// One check.
 #[derive(Debug)]
 pub struct Check {
-    /// Its name.
     pub name: &'static str,
     /// Why what it looks at matters to a measurement.
     pub why: &'static str,
     pub(super) look: fn(&Surroundings<'_>) -> Seen,
 }
 
-/// What a check saw.
 pub(super) enum Seen {
     Good(String),
     Note(String, Option<String>),

@@ -55,7 +55,6 @@ pub const CHECKS: &[Check] = &[
     privileges::CHECK,
 ];
 
-/// Looks at everything.
 pub fn examine_all(surroundings: &Surroundings<'_>) -> Vec<Finding> {
     CHECKS.iter().map(|check| check.examine(surroundings)).collect()
 }

@@ -8,7 +8,6 @@ use hopcost_sys::Root;
 
 use super::reading::{Line, counts, counts_of_workers, some, watch};
 
-/// The observer.
 pub struct ContextSwitches;
 
 const MACHINE: &[Line] = &[("ctxt", gauge::CONTEXT_SWITCHES)];

@@ -14,7 +14,6 @@ use hopcost_sys::activity::{CpuTime, cpu_times};
 
 use super::reading::{count, some, watch};
 
-/// The observer.
 pub struct Cpu;
 
 impl Observer for Cpu {

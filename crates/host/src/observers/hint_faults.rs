@@ -9,7 +9,6 @@ use hopcost_sys::Root;
 
 use super::reading::{Line, counts, some, watch};
 
-/// The observer.
 pub struct HintFaults;
 
 const MACHINE: &[Line] = &[

@@ -12,7 +12,6 @@ use hopcost_sys::samples::{Doors, Samples};
 
 use super::reading::count;
 
-/// The observer.
 pub struct KernelSamples;
 
 impl Observer for KernelSamples {

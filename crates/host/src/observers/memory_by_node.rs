@@ -8,7 +8,6 @@ use hopcost_sys::{Root, topology};
 
 use super::reading::{some, watch_nodes};
 
-/// The observer.
 pub struct MemoryByNode;
 
 impl Observer for MemoryByNode {

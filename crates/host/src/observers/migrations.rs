@@ -8,7 +8,6 @@ use hopcost_sys::Root;
 
 use super::reading::{Line, counts_of_workers, some, watch};
 
-/// The observer.
 pub struct Migrations;
 
 const WORKER: &[Line] = &[("se.nr_migrations", gauge::WORKER_MIGRATIONS)];

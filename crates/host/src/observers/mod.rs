@@ -21,7 +21,6 @@ mod reading;
 
 use hopcost_core::Observer;
 
-/// All observers.
 pub const OBSERVERS: &[&dyn Observer] = &[
     &cpu::Cpu,
     &context_switches::ContextSwitches,

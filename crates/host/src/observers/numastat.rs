@@ -10,7 +10,6 @@ use hopcost_sys::Root;
 
 use super::reading::{Line, counts, some, watch_nodes};
 
-/// The observer.
 pub struct Numastat;
 
 const NODE: &[Line] = &[

@@ -13,7 +13,6 @@ use hopcost_sys::kernels::decommit::shoot_downs;
 
 use super::reading::{count, some, watch, worker};
 
-/// The observer.
 pub struct PageFaults;
 
 impl Observer for PageFaults {

@@ -11,7 +11,6 @@ use hopcost_sys::counters::{Counter, Event};
 
 use super::reading::{count, worker};
 
-/// The observer.
 pub struct Perf;
 
 const EVENTS: &[(Event, &Gauge)] = &[

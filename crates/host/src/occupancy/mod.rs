@@ -21,16 +21,12 @@ use serde::Serialize;
 
 pub use servers::Server;
 
-/// Who is at work on a host, and how much.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Occupancy {
-    /// The database servers that run.
     pub servers: Vec<Server>,
-    /// The host.
     pub host: Host,
 }
 
-/// A host over a while.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Host {
     /// Its CPUs.
@@ -45,18 +41,15 @@ pub struct Host {
     pub runnable: Known<u64>,
     /// The share of all CPU time that the hypervisor took.
     pub stolen: f64,
-    /// Memory that can be had.
     pub available_bytes: Known<u64>,
     /// Are other users' processes shown to us?
     pub processes_shown: bool,
 }
 
-/// Is somebody at work?
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// Nobody whom a load would hurt.
     Idle,
-    /// Somebody, for these reasons.
     AtWork {
         /// In words, each of them enough alone.
         reasons: Vec<String>,
@@ -138,7 +131,6 @@ fn runnable(root: &Root) -> Known<u64> {
     })
 }
 
-/// Is somebody at work here?
 pub fn presence(occupancy: &Occupancy) -> Presence {
     let at_work = occupancy.servers.iter().filter(|server| server.is_at_work());
     let mut reasons: Vec<String> = at_work.map(ToString::to_string).collect();

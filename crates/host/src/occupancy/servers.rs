@@ -17,10 +17,8 @@ use hopcost_sys::sockets::{self, Doors};
 use hopcost_sys::titles;
 use serde::Serialize;
 
-/// A kind of database server.
 #[derive(Debug)]
 pub struct Kind {
-    /// What people call it.
     pub name: &'static str,
     /// The names of its processes; Linux cuts them at 15 letters. One that ends in `*` may go on.
     pub(super) processes: &'static [&'static str],
@@ -30,12 +28,10 @@ pub struct Kind {
     version: fn(&Root, u32) -> Known<String>,
 }
 
-/// How the sessions of a kind are counted.
 #[derive(Debug)]
 enum Sessions {
     /// A process for each, which says so in its title.
     Titles(fn(&str) -> bool),
-    /// Connections.
     Sockets(Doors),
 }
 
@@ -54,7 +50,6 @@ const fn in_java(name: &'static str, title: &'static str, ports: &'static [u16])
     Kind { title, ..with_doors(name, &["java"], ports, "") }
 }
 
-/// All kinds that are recognised.
 pub const KINDS: &[Kind] = &[
     Kind {
         version: version_of_postgresql,
@@ -92,24 +87,18 @@ pub const KINDS: &[Kind] = &[
 /// A running server that was recognised.
 #[derive(Debug)]
 pub struct Found {
-    /// What it is.
     pub kind: &'static Kind,
     /// Its topmost processes: one, except where a kind's processes descend from no common one.
     pub heads: BTreeSet<u32>,
-    /// All its processes.
     pub processes: BTreeSet<u32>,
 }
 
-/// A running server.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Server {
-    /// What it is.
     pub kind: &'static str,
-    /// Its version.
     pub version: Known<String>,
     /// Its first process.
     pub pid: u32,
-    /// How many processes it has.
     pub processes: usize,
     /// How many sessions it has, replicas that follow it among them.
     pub sessions: Known<usize>,

@@ -26,7 +26,6 @@ use hopcost_sys::{affinity, clock};
 
 use super::ground;
 
-/// The probe.
 pub struct Bandwidth;
 
 /// Bytes of each stream between two looks at the clock: some 20 µs.
@@ -39,10 +38,8 @@ const LEAST_BUFFER_BYTES: u64 = 16 << 20;
 /// planted, plain stores and copies lost 40 to 50 %, reads and all others 30 %.
 const PAYABLE_NS: f64 = 250e3;
 
-/// Who streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Crowd {
-    /// One thread.
     One,
     /// One thread per core.
     Cores,

@@ -24,7 +24,6 @@ use hopcost_sys::quiet::Watch;
 
 use super::ground;
 
-/// The probe.
 pub struct Cores;
 
 /// Above this many pairs, pairs are sampled by class.

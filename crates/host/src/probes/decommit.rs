@@ -18,7 +18,6 @@ use hopcost_sys::kernels::decommit::{self, Act, Crowd};
 
 use super::ground;
 
-/// The probe.
 pub struct Decommit;
 
 /// Each worker's memory: a batch of some milliseconds.

@@ -24,7 +24,6 @@ use hopcost_sys::{affinity, clock};
 use super::ground;
 use super::pace::Pace;
 
-/// The probe.
 pub struct Latency;
 
 const DEFAULT_STRIDE: usize = 256;
@@ -35,7 +34,6 @@ const SIZES_AGREE_WITHIN: f64 = 0.10;
 /// TLB-friendly order finishes one group of this size before the next.
 const GROUP_BYTES: usize = 4096;
 
-/// The variants, each a cycle of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Variant {
     /// Random over the smaller size.
@@ -62,7 +60,6 @@ impl Variant {
     }
 }
 
-/// How many chains the curve has, by effort.
 fn chain_counts(effort: Effort) -> &'static [usize] {
     match effort {
         Effort::Quick => &[1, 2, 4, 8, 16],
@@ -187,7 +184,6 @@ fn stride(site: &Site<'_>) -> usize {
     site.stride_bytes.map_or(DEFAULT_STRIDE, |bytes| bytes as usize)
 }
 
-/// The node whose memory a cell walks.
 fn data_node(cell: &Cell) -> Option<NodeId> {
     match (&cell.row, &cell.column) {
         (_, Place::Node(node)) | (Place::Node(node), Place::Count(_)) => Some(*node),

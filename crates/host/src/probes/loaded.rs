@@ -26,7 +26,6 @@ use hopcost_sys::{affinity, clock};
 use super::ground;
 use super::pace::Pace;
 
-/// The probe.
 pub struct Loaded;
 
 const STRIDE: usize = 256;
@@ -242,9 +241,7 @@ type Sample = (f64, Result<(), Disturbance>);
 /// What one ready cell asks for.
 enum Job {
     Alone,
-    /// The latency at this step.
     Latency(usize),
-    /// The bandwidth at this step.
     Bandwidth(usize),
 }
 
@@ -258,7 +255,6 @@ impl Job {
 
 struct LoadedRig {
     course: Course,
-    /// One for each load.
     buffers: Vec<Buffer>,
     steps: Vec<Step>,
     jobs: Vec<Job>,
@@ -297,7 +293,6 @@ impl Rig for LoadedRig {
     }
 }
 
-/// What came of one window.
 #[derive(Clone, Default)]
 struct Window {
     latencies: Vec<Sample>,

@@ -23,7 +23,6 @@ use hopcost_sys::quiet::Watch;
 
 use super::ground;
 
-/// The probe.
 pub struct Log;
 
 const TO_MEMORY: &str = "flushed to memory";

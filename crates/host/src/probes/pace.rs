@@ -7,7 +7,6 @@ use std::time::Duration;
 /// long enough, would drop the fast ones that follow a slow one.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Operations of the next batch.
     pub operations: usize,
     target: Duration,
     least: usize,

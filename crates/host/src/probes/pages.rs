@@ -23,7 +23,6 @@ use hopcost_sys::{Root, affinity, clock};
 use super::ground;
 use super::pace::Pace;
 
-/// The probe.
 pub struct Pages;
 
 /// From the smallest walk to more than any memory.
@@ -40,7 +39,6 @@ const TOLD_FROM: f64 = 1.1;
 /// The share of the memory that has to be on the pages asked for.
 const OBTAINED_FROM: f64 = 0.95;
 
-/// Which lines are walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Walk {
     EveryLine,
@@ -257,7 +255,6 @@ fn too_small(site: &Site<'_>) -> Vec<Warning> {
     }]
 }
 
-/// The walk and the pages of a cell.
 fn walk_of(cell: &Cell) -> Option<(Walk, PageSize)> {
     let mut all = Walk::ALL.into_iter().flat_map(|walk| ALL_PAGES.map(|pages| (walk, pages)));
     all.find(|(walk, pages)| walk.series(*pages) == cell.series)
@@ -291,7 +288,6 @@ fn dearest(results: &[CellResult]) -> Option<Warning> {
     })
 }
 
-/// All walks on pages of one size.
 struct Estate {
     pages: PageSize,
     course: Course,

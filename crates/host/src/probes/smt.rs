@@ -28,7 +28,6 @@ use hopcost_sys::{affinity, clock};
 use super::ground;
 use super::pace::Pace;
 
-/// The probe.
 pub struct Smt;
 
 /// Steps and loads of the shortest batch.
@@ -45,7 +44,6 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// Below this what is lost is no news.
 const TOLD_FROM: f64 = 1.1;
 
-/// The small kernels: what is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Small {
     /// A step of all chains of arithmetic.
@@ -96,7 +94,6 @@ impl Small {
     }
 }
 
-/// What the other CPU does meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Load {
     Nothing,
@@ -273,7 +270,6 @@ struct Stage {
     company: Company,
 }
 
-/// What loads work on.
 struct Company {
     far: Course,
     swept: Region,

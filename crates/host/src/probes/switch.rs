@@ -15,7 +15,6 @@ use hopcost_sys::quiet::Watch;
 use super::ground;
 use super::pace::Pace;
 
-/// The probe.
 pub struct Switch;
 
 const BATCH: Duration = Duration::from_millis(12);

@@ -13,19 +13,15 @@ use super::memory::{self, Memory};
 use crate::occupancy::servers::{self, Found};
 use hopcost_sys::titles::SESSION;
 
-/// This host at one moment.
 pub struct Ground<'a> {
     pub root: &'a Root,
     pub machine: &'a Machine,
-    /// Its processes.
     pub all: Processes,
-    /// The database servers among them.
     pub servers: Vec<Found>,
     online: CpuSet,
     begun: Instant,
 }
 
-/// A process and what it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     pub role: Known<String>,
@@ -64,7 +60,6 @@ impl<'a> Ground<'a> {
         ""
     }
 
-    /// The name of a process.
     pub fn name(&self, pid: u32) -> Known<String> {
         let process = self.all.get(pid).map(|process| process.name.clone());
         process.map_or(Known::missing(Code::Ended, "the process has ended"), Known::Is)

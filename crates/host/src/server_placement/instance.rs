@@ -21,7 +21,6 @@ pub struct Instance {
 /// How command lines name the directory of the data.
 const DIRECTORY: [&str; 6] =
     ["-D", "--data_directory", "--data-directory", "--datadir", "--dbpath", "--dir"];
-/// How they name the port.
 const PORT: [&str; 2] = ["-p", "--port"];
 
 impl Instance {
@@ -51,7 +50,6 @@ impl Instance {
     }
 }
 
-/// Where these processes listen.
 pub fn doors(ground: &Ground<'_>, heads: &BTreeSet<u32>) -> Known<Listening> {
     sockets::listening(ground.root, heads)
 }

@@ -6,14 +6,12 @@ use hopcost_core::{BytesByNode, Code, Known, Machine, Reason, SharedBytes};
 use hopcost_sys::memory::numa_maps::{self, Mapping, Owner};
 use hopcost_sys::{Root, is_root, standing};
 
-/// The memory of a process.
 #[derive(Debug)]
 pub struct Memory {
     /// The policy of most of its mappings.
     pub policy: Known<String>,
     /// Its own.
     pub private: Known<BytesByNode>,
-    /// What it shares, segment by segment.
     shared: Known<BTreeMap<String, SharedBytes>>,
 }
 

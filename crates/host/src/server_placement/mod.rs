@@ -40,7 +40,6 @@ pub const WHEREABOUTS_VERSION: u32 = 1;
 pub enum Asked {
     /// A process, and the server that it belongs to.
     Process(u32),
-    /// All servers of a kind on this host.
     Kind(&'static Kind),
 }
 
@@ -62,7 +61,6 @@ pub fn read(target: &str) -> Result<Asked, Reason> {
     })
 }
 
-/// Finds it, and says where it is.
 pub fn find(root: &Root, machine: &Machine, asked: &Asked) -> Result<Whereabouts, Reason> {
     let ground = Ground::look(root, machine)?;
     let servers = match asked {
@@ -106,7 +104,6 @@ fn by_number(ground: &Ground<'_>, pid: u32) -> Result<Located, Reason> {
     }
 }
 
-/// All servers of a kind.
 fn all_of(ground: &Ground<'_>, kind: &Kind) -> Result<Vec<Located>, Reason> {
     let found = ground.servers.iter().filter(|found| found.kind.name == kind.name);
     let servers: Vec<Located> = found.map(|found| located(ground, found, None)).collect();
@@ -120,7 +117,6 @@ fn all_of(ground: &Ground<'_>, kind: &Kind) -> Result<Vec<Located>, Reason> {
     Ok(servers)
 }
 
-/// A server on this host.
 fn located(ground: &Ground<'_>, found: &Found, told: Option<&Told>) -> Located {
     let parts = if postgresql::is_it(found) {
         postgresql::parts(ground, found, told)
@@ -143,7 +139,6 @@ fn located(ground: &Ground<'_>, found: &Found, told: Option<&Told>) -> Located {
     }
 }
 
-/// A process that is no server.
 fn alone(ground: &Ground<'_>, pid: u32) -> Located {
     let name = ground.name(pid);
     let doors = instance::doors(ground, &BTreeSet::from([pid]));

@@ -18,14 +18,10 @@ use super::postgresql;
 use super::told::Told;
 use crate::occupancy::servers::Found;
 
-/// Where the server is that answers.
 #[derive(Debug)]
 pub struct Sameness<'a> {
-    /// The one here that it is.
     pub server: Option<&'a Found>,
-    /// Is it on this host?
     pub is_here: Known<bool>,
-    /// Why we think so.
     pub because: String,
 }
 

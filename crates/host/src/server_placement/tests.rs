@@ -90,7 +90,6 @@ impl Recorded {
         found.map(|found| found.servers).map_err(|error| error.to_string())
     }
 
-    /// Where the server is that tells this.
     fn same(&self, told: &Told) -> (Option<u32>, Known<bool>, String) {
         let root = self.root();
         let machine = topology::read(&root);

@@ -6,7 +6,6 @@ use hopcost_core::{CallError, Code, Console, Host, Known, Located, Machine, Reas
 
 use super::pid_file::socket_in;
 
-/// What it tells.
 #[derive(Debug)]
 pub struct Told {
     pub version: String,
@@ -22,7 +21,6 @@ pub struct Told {
     pub host: Known<String>,
     /// The number of its kernel, which is another one after each start.
     pub boot_id: Known<String>,
-    /// The processes that it lists.
     pub backends: Vec<Backend>,
     /// The one that serves us, by the server's own number, and when it began.
     pub own: u32,
@@ -71,7 +69,6 @@ impl Told {
         })
     }
 
-    /// Was it reached at a Unix socket?
     pub fn is_by_socket(&self) -> bool {
         self.address.get().is_none()
     }

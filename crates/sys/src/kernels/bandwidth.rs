@@ -9,12 +9,9 @@ use std::ops::Range;
 
 use crate::memory::Region;
 
-/// What is done to the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kernel {
-    /// Load every line.
     Read,
-    /// Store every line.
     Store,
     /// Store every line past the caches.
     StoreNonTemporal,
@@ -29,7 +26,6 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Read,
         Self::Store,
@@ -40,7 +36,6 @@ impl Kernel {
         Self::Mix1To1,
     ];
 
-    /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -82,13 +77,11 @@ impl Kernel {
         }
     }
 
-    /// Can this processor do it?
     pub const fn is_here(self) -> bool {
         cfg!(target_arch = "x86_64") || !matches!(self, Self::StoreNonTemporal)
     }
 }
 
-/// The vectors in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vectors {
     /// 64-byte vectors.
@@ -100,7 +93,6 @@ pub enum Vectors {
 }
 
 impl Vectors {
-    /// The widest that this processor has.
     pub fn widest() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
@@ -114,14 +106,12 @@ impl Vectors {
         Self::Baseline
     }
 
-    /// All that this processor has.
     pub fn here() -> Vec<Self> {
         let all = [Self::Avx512, Self::Avx2, Self::Baseline];
         let widest = Self::widest();
         all.into_iter().skip_while(|&v| v != widest).collect()
     }
 
-    /// Their name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Avx512 => "AVX-512",
@@ -287,7 +277,6 @@ kernels!(
 /// Elsewhere the compiler's own vectors: a 16-byte block of words, which it turns into NEON on Arm.
 #[cfg(not(target_arch = "x86_64"))]
 mod words {
-    /// Two words.
     pub type Pair = [u64; 2];
 
     pub unsafe fn load(from: *const Pair) -> Pair {

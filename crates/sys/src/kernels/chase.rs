@@ -37,14 +37,11 @@ pub enum Order {
 pub struct Plan {
     /// Where in the region the part begins that the cycle visits: at a line.
     pub from: usize,
-    /// How long that part is.
     pub bytes: usize,
-    /// Bytes of a slot.
     pub stride: usize,
     /// Which of the lines of each slot the cycle uses, counted from a line that differs from slot
     /// to slot.
     pub line: usize,
-    /// The order.
     pub order: Order,
 }
 
@@ -57,7 +54,6 @@ pub struct Course {
     cycles: Vec<Cycle>,
 }
 
-/// One cycle of a course.
 #[derive(Debug)]
 struct Cycle {
     /// Addresses spread evenly along the cycle, for chains in parallel.
@@ -132,7 +128,6 @@ impl Course {
         black_box((0..*slots as u32).fold(0, |all, slot| all ^ read(slot)));
     }
 
-    /// Where the memory is.
     pub fn locality(&self) -> Locality {
         self.region.locality()
     }

@@ -23,7 +23,6 @@ const SPINS_BEFORE_BACKOFF: u64 = 1_000;
 /// The log file is written in a ring of this size, so that it never grows.
 const FILE_BYTES: u64 = 64 << 20;
 
-/// Where a flush goes.
 #[derive(Debug)]
 pub enum Sink {
     /// To memory: the hand-over alone.
@@ -67,10 +66,8 @@ pub struct CommitLog<B> {
     in_place: [AtomicU64; 2],
 }
 
-/// What one inserter did in a window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Inserted {
-    /// Transactions committed.
     pub commits: u64,
     /// Rounds spun on the log buffer's lock.
     pub spins: u64,
@@ -85,9 +82,7 @@ pub struct Inserted {
 /// What the log writer did in a window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Written {
-    /// Flushes.
     pub flushes: u64,
-    /// Bytes flushed.
     pub bytes: u64,
     /// Rounds spun on the log buffer's lock.
     pub spins: u64,

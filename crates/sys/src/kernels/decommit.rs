@@ -18,7 +18,6 @@ use hopcost_core::{CpuId, CpuSet, Disturbance, ProbeError};
 use crate::quiet::Watch;
 use crate::{Root, affinity, clock};
 
-/// The pages that are touched one by one.
 const PAGE_BYTES: usize = 4096;
 /// Bytes given back by one call: from here on glibc maps and unmaps each block by itself.
 pub const PIECE_BYTES: usize = 128 << 10;
@@ -36,19 +35,15 @@ pub enum Act {
     Free,
 }
 
-/// Who works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crowd {
-    /// Threads of one process.
     Threads,
-    /// Processes of one thread.
     Processes,
 }
 
 /// What one worker says of its part.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
-    /// How long it took.
     pub took: Duration,
     /// What spoilt it, if anything did.
     pub quiet: Result<(), Disturbance>,
@@ -157,7 +152,6 @@ fn wait_for(child: libc::pid_t) {
     {}
 }
 
-/// Memory of one worker.
 struct Memory {
     start: NonNull<u8>,
     bytes: usize,
@@ -166,7 +160,6 @@ struct Memory {
 }
 
 impl Memory {
-    /// Maps it on ordinary pages.
     fn map(bytes: usize) -> io::Result<Self> {
         let start = map(bytes, libc::MAP_PRIVATE | libc::MAP_NORESERVE)?;
         // SAFETY: advice about our own mapping; a kernel without huge pages refuses it, and needs none.

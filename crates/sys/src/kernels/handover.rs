@@ -9,7 +9,6 @@ use std::time::Duration;
 use super::futex;
 use crate::{clock, quiet};
 
-/// How one thread wakes the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// A futex: the road of every mutex and condition variable.
@@ -18,7 +17,6 @@ pub enum Method {
     Pipe,
 }
 
-/// What both threads share.
 #[derive(Debug)]
 pub struct Table {
     turn: AtomicU32,
@@ -29,7 +27,6 @@ pub struct Table {
 /// One side's account of its trips.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
-    /// How long they took.
     pub took: Duration,
     /// How often the kernel really switched this side off its CPU meanwhile: to sleep, or, on a
     /// shared CPU, to let the side that it woke run at once.
@@ -37,7 +34,6 @@ pub struct Account {
 }
 
 impl Table {
-    /// A table with its two pipes.
     pub fn new() -> io::Result<Self> {
         Ok(Self { turn: AtomicU32::new(0), pipes: [pipe()?, pipe()?] })
     }

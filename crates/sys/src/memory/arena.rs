@@ -15,7 +15,6 @@ use hopcost_core::{Locality, PageSize};
 
 use super::region::{PlaceError, Region, Request};
 
-/// What all pieces come from.
 #[derive(Debug)]
 struct Room {
     region: Region,
@@ -36,7 +35,6 @@ impl Arena {
         Ok(Self(Arc::new(Room { region, dealt_out })))
     }
 
-    /// Where it lies now.
     pub fn locality(&self) -> Locality {
         self.0.region.locality()
     }

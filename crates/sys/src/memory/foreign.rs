@@ -15,24 +15,20 @@ use hopcost_core::{NodeId, PageSize};
 
 use super::{locate, policy};
 
-/// Memory of another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
     pid: u32,
     ranges: Vec<Range<usize>>,
-    /// What its pages are.
     pub page_size: PageSize,
 }
 
 /// What is smaller holds no data to speak of.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// Where pages were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pages {
     /// Pages that the process has touched, by node.
     pub by_node: BTreeMap<NodeId, u64>,
-    /// Pages looked at.
     pub looked_at: usize,
 }
 

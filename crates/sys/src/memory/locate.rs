@@ -8,7 +8,6 @@ use hopcost_core::{NodeId, PageSize, ProofMethod};
 
 use super::policy;
 
-/// Pages found, by node.
 pub struct Found {
     pub by_node: BTreeMap<NodeId, u64>,
     pub unknown: u64,

@@ -20,26 +20,20 @@ use crate::Root;
 pub struct Mapping {
     /// The policy for its pages, in the kernel's words: `default`, `bind:0`, `interleave:0-1`.
     pub policy: String,
-    /// Whose memory it is.
     pub of: Owner,
-    /// How long it is.
     pub bytes: u64,
     /// What the process has touched of it.
     pub by_node: BytesByNode,
 }
 
-/// Whose memory a mapping is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The process's own.
     Private,
-    /// Shared with whoever has this segment.
     Shared(String),
     /// A file's: a program, a library, data.
     File,
 }
 
-/// The mappings of a process.
 pub fn read(root: &Root, pid: u32) -> Known<Vec<Mapping>> {
     let file = |name: &str| root.text(&format!("proc/{pid}/{name}"));
     let mappings =

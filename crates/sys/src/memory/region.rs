@@ -30,14 +30,12 @@ pub const PIECE: usize = 4096;
 const HUGE_2M: usize = 2 << 20;
 const HUGE_1G: usize = 1 << 30;
 
-/// What memory is wanted, and where.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// How much; rounded up to whole pages.
     pub bytes: usize,
     /// On which node; of interleaved memory, any of them.
     pub node: NodeId,
-    /// By what it gets there.
     pub placing: Placing,
     /// On which pages; none takes the largest that the machine has ready.
     pub pages: Option<PageSize>,
@@ -47,7 +45,6 @@ pub struct Request {
     pub touchers_are_local: bool,
 }
 
-/// By what memory gets to its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Placing {
     /// The kernel binds it; where that is forbidden, by whoever touches it first.
@@ -87,17 +84,13 @@ impl Request {
 /// Why memory is not to be had there.
 #[derive(Debug, Error)]
 pub enum PlaceError {
-    /// The node has not enough.
     #[error(
         "node {node} has {available_mib} MiB available, {wanted_mib} MiB are wanted (a tenth is kept \
          free): ask for less with --size, or free memory there"
     )]
     NotEnough {
-        /// Where.
         node: NodeId,
-        /// What is wanted.
         wanted_mib: u64,
-        /// What is there.
         available_mib: u64,
     },
     /// The pages asked for are not reserved there.
@@ -107,15 +100,10 @@ pub enum PlaceError {
          or let hopcost do so and put it back with --allow-machine-changes"
     )]
     NoHugePages {
-        /// Where.
         node: NodeId,
-        /// Which.
         pages: PageSize,
-        /// The size in KiB.
         kib: usize,
-        /// How many are free.
         free: u64,
-        /// How many are wanted.
         wanted: u64,
     },
     /// No call and no CPU can place memory there.
@@ -124,15 +112,12 @@ pub enum PlaceError {
          first: allow mbind (docker: --cap-add SYS_NICE), or leave this node out"
     )]
     NotBindable {
-        /// Where.
         node: NodeId,
-        /// What the system said.
         source: io::Error,
     },
     /// Nobody can touch memory there first.
     #[error("node {node} has no usable CPU that could touch memory first: leave this node out")]
     NoToucher {
-        /// Where.
         node: NodeId,
     },
     /// The kernel does not deal memory out.
@@ -140,22 +125,16 @@ pub enum PlaceError {
         "interleaving memory is forbidden here ({source}): allow mbind (docker: --cap-add SYS_NICE)"
     )]
     NotInterleavable {
-        /// What the system said.
         source: io::Error,
     },
-    /// No CPU to touch it from.
     #[error(transparent)]
     Affinity(#[from] AffinityError),
     /// The system refused the mapping.
     #[error("{what} of {bytes} bytes on node {node}: {source}")]
     System {
-        /// What was tried.
         what: &'static str,
-        /// How much.
         bytes: usize,
-        /// Where.
         node: NodeId,
-        /// What it said.
         source: io::Error,
     },
 }
@@ -170,7 +149,6 @@ impl From<PlaceError> for ProbeError {
     }
 }
 
-/// The same for a database.
 impl From<PlaceError> for TargetError {
     fn from(error: PlaceError) -> Self {
         match error {
@@ -180,7 +158,6 @@ impl From<PlaceError> for TargetError {
     }
 }
 
-/// Memory on one node.
 #[derive(Debug)]
 pub struct Region {
     /// The whole mapping, alignment slack included.
@@ -243,7 +220,6 @@ impl Region {
         self.node
     }
 
-    /// Its size.
     pub fn len(&self) -> usize {
         self.bytes
     }
@@ -253,19 +229,16 @@ impl Region {
         self.bytes == 0
     }
 
-    /// Its start, for the kernels.
     pub fn as_ptr(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
-    /// Its content as words.
     pub fn words_mut(&mut self) -> &mut [u64] {
         // SAFETY: start is page-aligned, the range is mapped readable and writable, its zeroes are
         // words, and the exclusive borrow of self makes the slice exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes / 8) }
     }
 
-    /// Its content as bytes.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the range is mapped readable and writable and wholly written to, and the exclusive
         // borrow of self makes the slice exclusive.

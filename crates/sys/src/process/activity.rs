@@ -13,7 +13,6 @@ use crate::{Root, clock};
 /// A while of a machine's life.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Activity {
-    /// How long it was watched.
     pub over: Duration,
     /// The share of each CPU that was busy, 0 to 1.
     pub busy: BTreeMap<CpuId, f64>,
@@ -23,10 +22,8 @@ pub struct Activity {
     pub processes: Vec<Process>,
 }
 
-/// A process and the CPU it used.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Process {
-    /// Its number.
     pub pid: u32,
     /// The name of its command.
     pub name: String,
@@ -60,12 +57,9 @@ impl CpuTime {
     }
 }
 
-/// CPU times and processes at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Moment {
-    /// The time of each CPU.
     pub cpus: BTreeMap<CpuId, CpuTime>,
-    /// All processes.
     pub processes: Processes,
 }
 

@@ -12,7 +12,6 @@ use std::process::{Child, Command};
 
 use hopcost_core::{CpuSet, NodeId, NodeSet};
 
-/// Where a process is to be.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// Its CPUs; all that we have where none are named.
@@ -21,17 +20,14 @@ pub struct Place {
     pub memory: Option<Memory>,
 }
 
-/// Where all memory of a process is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Memory {
     /// On this node and nowhere else.
     Bound(NodeId),
-    /// On each of these nodes in turn.
     Interleaved(NodeSet),
 }
 
 impl Memory {
-    /// The policy's number, and its nodes.
     fn policy(&self) -> (libc::c_int, NodeSet) {
         match self {
             Self::Bound(node) => (libc::MPOL_BIND, NodeSet::from_iter([*node])),
@@ -82,7 +78,6 @@ fn check(result: i64) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// How a server is asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// `SIGINT`.
@@ -106,7 +101,6 @@ impl Stop {
     }
 }
 
-/// Asks a child of ours to stop.
 pub fn stop(child: &Child, how: Stop) -> io::Result<()> {
     // SAFETY: it takes numbers alone; a child that was not waited for keeps its number.
     check(unsafe { libc::kill(child.id().cast_signed(), how.signal()) }.into())

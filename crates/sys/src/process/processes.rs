@@ -15,10 +15,8 @@ use hopcost_core::{Code, Known};
 use super::stat::{Stat, ms_of_ticks};
 use crate::Root;
 
-/// A process at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Whose child it is.
     pub parent: u32,
     /// The name of its command, cut at 15 letters.
     pub name: String,
@@ -30,14 +28,12 @@ pub struct Process {
     pub reaped_ms: u64,
 }
 
-/// All processes at one moment, by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Processes(BTreeMap<u32, Process>);
 
 /// The kernel's own threads are children of this one.
 const KTHREADD: u32 = 2;
 
-/// All processes that can be seen.
 pub fn read(root: &Root) -> Known<Processes> {
     root.numbered("proc", "").and_then(|pids| {
         // One that ends meanwhile is not there.
@@ -65,12 +61,10 @@ fn parse(text: &str) -> Option<Process> {
 }
 
 impl Processes {
-    /// The process of this number.
     pub fn get(&self, pid: u32) -> Option<&Process> {
         self.0.get(&pid)
     }
 
-    /// All of them, by number.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Process)> {
         self.0.iter().map(|(pid, process)| (*pid, process))
     }
@@ -90,7 +84,6 @@ impl Processes {
         tree
     }
 
-    /// The trees of all these heads together.
     pub fn trees(&self, heads: impl IntoIterator<Item = u32>) -> BTreeSet<u32> {
         heads.into_iter().flat_map(|head| self.tree(head)).collect()
     }
@@ -101,7 +94,6 @@ impl Processes {
         here.map(|process| process.used_ms + process.reaped_ms).sum()
     }
 
-    /// Is it a thread of the kernel?
     pub fn is_kernel(&self, pid: u32) -> bool {
         pid == KTHREADD || self.get(pid).is_some_and(|process| process.parent == KTHREADD)
     }
@@ -129,7 +121,6 @@ pub fn of_thread(root: &Root, thread: u32) -> Option<(u32, String)> {
     Some((pid, name.trim_end().to_owned()))
 }
 
-/// The number of a process's user.
 pub fn user(root: &Root, pid: u32) -> Option<u32> {
     let status = root.text(&format!("proc/{pid}/status")).ok()?;
     line(&status, "Uid:")?.split_whitespace().next()?.parse().ok()
@@ -166,7 +157,6 @@ fn line<'a>(status: &'a str, key: &str) -> Option<&'a str> {
 /// What a thread had of the CPUs since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turns {
-    /// It ran, ns.
     pub ran_ns: u64,
     /// It could have run, and waited for a CPU, ns.
     pub waited_ns: u64,

@@ -17,7 +17,6 @@ use crate::Root;
 /// Where servers of a kind listen unless told otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Doors {
-    /// On TCP.
     pub ports: &'static [u16],
     /// A part of the path of their Unix socket; empty where they have none.
     pub path: &'static str,
@@ -39,16 +38,13 @@ pub fn sessions(root: &Root, server: &BTreeSet<u32>, doors: &Doors) -> Known<usi
     })
 }
 
-/// Where a server listens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listening {
-    /// Its TCP ports.
     pub ports: BTreeSet<u16>,
     /// The paths of its Unix sockets; `@` stands before those that are in no file system.
     pub paths: BTreeSet<String>,
 }
 
-/// The sockets that these processes listen on.
 pub fn listening(root: &Root, server: &BTreeSet<u32>) -> Known<Listening> {
     let Some(first) = server.first() else {
         return Known::missing(Code::Ended, "the server has ended");
@@ -70,7 +66,6 @@ pub fn listening(root: &Root, server: &BTreeSet<u32>) -> Known<Listening> {
 
 /// What tells a server's sockets from those of others.
 enum Open {
-    /// The numbers of the sockets that it has open.
     Sockets(BTreeSet<u64>),
     /// Its user, where its files are closed to us.
     Of(Option<u32>),

@@ -18,12 +18,10 @@ pub fn of_process(pid: u32) -> String {
     format!("proc/{pid}")
 }
 
-/// Where the files of one of its threads are.
 pub fn of_thread(pid: u32, tid: u32) -> String {
     format!("proc/{pid}/task/{tid}")
 }
 
-/// The CPUs that it may use.
 pub fn cpus(root: &Root, at: &str) -> Known<CpuSet> {
     told(root, at, "Cpus_allowed_list:").and_then(|list| match CpuSet::parse_list(&list) {
         Ok(cpus) => Known::Is(cpus),

@@ -21,22 +21,18 @@ use crate::{Root, clock};
 /// How the others fared since the look before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Strain {
-    /// How long ago that was.
     pub over: Duration,
     /// Each server and each other process at work.
     pub others: Vec<Fare>,
     /// The share of all CPU time that the hypervisor took.
     pub stolen: f64,
-    /// Memory that can be had.
     pub available_bytes: Known<u64>,
     /// Memory that we hold ourselves, files' pages left out.
     pub own_bytes: Known<u64>,
 }
 
-/// How one of them fared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fare {
-    /// Its name and number.
     pub who: String,
     /// CPUs that it had: 1.0 is one all the time.
     pub ran_cpus: f64,
@@ -59,7 +55,6 @@ pub struct Watch {
     cpu: CpuTime,
 }
 
-/// Who there is.
 #[derive(Debug, Default)]
 struct Census {
     due: bool,

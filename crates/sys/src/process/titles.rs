@@ -1,6 +1,5 @@
 //! What a process of PostgreSQL is for, by the title that it shows.
 
-/// What a process is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
     /// In the words of `pg_stat_activity`.

@@ -20,7 +20,6 @@ pub fn online(root: &Root) -> CpuSet {
     })
 }
 
-/// The processor's name.
 pub fn processor(root: &Root) -> Known<String> {
     root.text("proc/cpuinfo").and_then(|text| {
         // x86 says "model name", Arm of old "Processor", POWER "cpu".

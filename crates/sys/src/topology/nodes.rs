@@ -117,7 +117,6 @@ fn reconcile(root: &Root, nodes: &mut [Node], notes: &mut Vec<String>) {
     notes.push(note);
 }
 
-/// Tells each CPU its node.
 pub fn settle(mut cpus: Vec<Cpu>, nodes: &[Node]) -> Vec<Cpu> {
     for cpu in &mut cpus {
         if let Some(node) = nodes.iter().find(|node| node.cpus.contains(cpu.id)) {
