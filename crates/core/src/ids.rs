@@ -98,18 +98,21 @@ pub struct ParseSetError {
     wanted: &'static str,
 }
 
-/// The largest number a set accepts: the kernel's own limit is 8,192 CPUs and 1,024 nodes, and a
-/// typo such as `0-4000000000` must not become a gigabyte of bitmap.
-const LARGEST: u32 = (1 << 20) - 1;
-
 impl<I: Id> IdSet<I> {
+    /// No set holds a larger number: the kernel's own limit is 8,192 CPUs and 1,024 nodes, and what is damaged
+    /// or mistyped, such as `0-4000000000`, must not become a gigabyte of bitmap.
+    pub const LARGEST: u32 = (1 << 16) - 1;
+
     /// The empty set.
     pub const fn new() -> Self {
         Self { words: Vec::new(), of: PhantomData }
     }
 
-    /// Adds `id`; true when it was not there.
+    /// Adds `id`; true when it was not there. One beyond the largest is in no set.
     pub fn insert(&mut self, id: I) -> bool {
+        if id.into() > Self::LARGEST {
+            return false;
+        }
         let (word, bit) = Self::locate(id);
         if self.words.len() <= word {
             self.words.resize(word + 1, 0);
@@ -193,7 +196,8 @@ impl<I: Id> IdSet<I> {
     }
 
     /// The set that a bitmap stands for.
-    pub fn from_words(words: Vec<u64>) -> Self {
+    pub fn from_words(mut words: Vec<u64>) -> Self {
+        words.truncate(Self::LARGEST as usize / 64 + 1);
         let mut set = Self { words, of: PhantomData };
         set.trim();
         set
@@ -207,7 +211,7 @@ impl<I: Id> IdSet<I> {
             wanted: "a number or a range such as 0-3",
         };
         let number =
-            |digits: &str| digits.trim().parse::<u32>().ok().filter(|&n| n <= LARGEST).ok_or(());
+            |digits: &str| digits.trim().parse::<u32>().ok().filter(|&n| n <= Self::LARGEST).ok_or(());
         let mut set = Self::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (low, high) = part.split_once('-').unwrap_or((part, part));
@@ -226,12 +230,14 @@ impl<I: Id> IdSet<I> {
     pub fn parse_mask(text: &str) -> Result<Self, ParseSetError> {
         let mut set = Self::new();
         for (group, digits) in text.trim().rsplit(',').enumerate() {
-            let bits = u32::from_str_radix(digits.trim(), 16).map_err(|_| ParseSetError {
+            let bits = u32::from_str_radix(digits.trim(), 16).ok();
+            let base = group as u32 * 32;
+            let bits = bits.filter(|bits| *bits == 0 || base <= Self::LARGEST);
+            let bits = bits.ok_or_else(|| ParseSetError {
                 text: text.trim().to_owned(),
                 part: digits.to_owned(),
                 wanted: "a hexadecimal group of a mask",
             })?;
-            let base = group as u32 * 32;
             set.extend((0..32).filter(|bit| bits >> bit & 1 == 1).map(|bit| I::from(base + bit)));
         }
         Ok(set)
@@ -307,8 +313,8 @@ impl<I: Id> Serialize for IdSet<I> {
 impl<'de, I: Id> Deserialize<'de> for IdSet<I> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let numbers = Vec::<u32>::deserialize(deserializer)?;
-        if numbers.iter().any(|&number| number > LARGEST) {
-            return Err(D::Error::custom(format!("a number beyond {LARGEST}")));
+        if numbers.iter().any(|&number| number > Self::LARGEST) {
+            return Err(D::Error::custom(format!("a number beyond {}", Self::LARGEST)));
         }
         Ok(numbers.into_iter().map(I::from).collect())
     }
@@ -347,6 +353,9 @@ mod tests {
         assert!(CpuSet::parse_list("7-3").is_err());
         assert!(CpuSet::parse_list("0-4000000000").is_err());
         assert!(CpuSet::parse_mask("zz").is_err());
+        let beyond = format!("1{}", ",0".repeat(1 << 12));
+        assert!(CpuSet::parse_mask(&beyond).is_err());
+        assert_eq!(CpuSet::from_iter([CpuId(u32::MAX)]), CpuSet::new());
     }
 
     proptest! {

@@ -87,6 +87,15 @@ impl<T> Known<T> {
         Self::Missing(code.because(words))
     }
 
+    /// What was found; or absent, because.
+    pub fn found<W: Into<Cow<'static, str>>>(
+        value: Option<T>,
+        code: Code,
+        words: impl FnOnce() -> W,
+    ) -> Self {
+        value.map_or_else(|| Self::missing(code, words()), Self::Is)
+    }
+
     pub fn ok(self) -> Option<T> {
         match self {
             Self::Is(value) => Some(value),

@@ -261,7 +261,8 @@ impl Machine {
     /// Memory that we may take: what the nodes have available, as far as it is granted to us.
     pub fn available_bytes(&self) -> u64 {
         let ours = self.nodes.iter().filter(|node| node.avoided != Some(Avoided::GpuMemory));
-        let nodes = ours.filter_map(|node| node.available_bytes.get()).sum();
+        let available = ours.filter_map(|node| node.available_bytes.get().copied());
+        let nodes = available.fold(0, u64::saturating_add);
         let granted = self.limits.memory_bytes.get().copied().and_then(Limit::at);
         let used = self.limits.memory_used_bytes.get().copied().unwrap_or(0);
         granted.map_or(nodes, |granted| granted.saturating_sub(used).min(nodes))

@@ -20,6 +20,7 @@ pub mod readiness;
 pub mod ring;
 mod root;
 pub mod samples;
+mod text;
 pub mod topology;
 pub mod traits;
 

@@ -158,6 +158,13 @@ impl Root {
         })
     }
 
+    /// The same for CPUs and nodes: one beyond those that [a set](IdSet) holds is none.
+    pub fn ids<I: hopcost_core::Id>(&self, path: &str, prefix: &str) -> Known<Vec<I>> {
+        let within = |id: &u32| *id <= IdSet::<I>::LARGEST;
+        let numbers = self.numbered(path, prefix);
+        numbers.map(|numbers| numbers.into_iter().filter(within).map(I::from).collect())
+    }
+
     pub fn has_dir(&self, path: &str) -> bool {
         let here = match &self.source {
             Source::Live => Path::new("/").join(path).is_dir(),

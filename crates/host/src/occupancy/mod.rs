@@ -124,10 +124,7 @@ fn runnable(root: &Root) -> Known<u64> {
     root.text("proc/stat").and_then(|stat| {
         let line = stat.lines().find_map(|line| line.strip_prefix("procs_running "));
         let number = line.and_then(|number| number.trim().parse().ok());
-        number.map_or(
-            Known::missing(Code::NotTold, "/proc/stat does not tell what could run"),
-            Known::Is,
-        )
+        Known::found(number, Code::NotTold, || "/proc/stat does not tell what could run")
     })
 }
 

@@ -62,7 +62,7 @@ impl<'a> Ground<'a> {
 
     pub fn name(&self, pid: u32) -> Known<String> {
         let process = self.all.get(pid).map(|process| process.name.clone());
-        process.map_or(Known::missing(Code::Ended, "the process has ended"), Known::Is)
+        Known::found(process, Code::Ended, || "the process has ended")
     }
 
     /// Where these processes stand, `head` first and sessions last, and what they share.

@@ -48,7 +48,7 @@ impl Memory {
                 Owner::Private => add(&mut private, &mapping.by_node),
                 Owner::Shared(segment) => {
                     let segment = shared.entry(segment.clone()).or_insert_with(nothing);
-                    segment.bytes = segment.bytes.clone().map(|bytes| bytes + mapping.bytes);
+                    segment.bytes = segment.bytes.clone().map(|bytes| bytes.saturating_add(mapping.bytes));
                     add(&mut segment.by_node, &mapping.by_node);
                 }
                 Owner::File => {}
@@ -57,8 +57,7 @@ impl Memory {
         let most = policies.into_iter().max_by_key(|(_, mappings)| *mappings);
         let policy = most.map(|(policy, _)| policy.to_owned());
         Self {
-            policy: policy
-                .map_or(Known::missing(Code::NotApplicable, "it has no memory"), Known::Is),
+            policy: Known::found(policy, Code::NotApplicable, || "it has no memory"),
             private: Known::Is(private),
             shared: Known::Is(shared),
         }
@@ -93,7 +92,7 @@ impl Memory {
 /// Each segment once, as the process shows it that has touched most of it; missing where no process
 /// shows any.
 pub fn shared_once(memories: &[Memory]) -> Known<SharedBytes> {
-    let touched = |segment: &SharedBytes| segment.by_node.values().sum::<u64>();
+    let touched = |segment: &SharedBytes| segment.by_node.values().copied().fold(0, u64::saturating_add);
     let mut segments: BTreeMap<&str, &SharedBytes> = BTreeMap::new();
     let shown = memories.iter().filter_map(|memory| memory.shared.get());
     for (name, segment) in shown.flatten() {
@@ -107,7 +106,7 @@ pub fn shared_once(memories: &[Memory]) -> Known<SharedBytes> {
     }
     let mut sum = nothing();
     for segment in segments.values() {
-        sum.bytes = sum.bytes.and_then(|sum| segment.bytes.clone().map(|bytes| sum + bytes));
+        sum.bytes = sum.bytes.and_then(|sum| segment.bytes.clone().map(|bytes| bytes.saturating_add(sum)));
         add(&mut sum.by_node, &segment.by_node);
     }
     let is_shown = memories.iter().any(|memory| memory.shared.get().is_some());
@@ -126,7 +125,8 @@ fn nothing() -> SharedBytes {
 
 fn add(sum: &mut BytesByNode, more: &BytesByNode) {
     for (node, bytes) in more {
-        *sum.entry(*node).or_default() += bytes;
+        let sum = sum.entry(*node).or_default();
+        *sum = sum.saturating_add(*bytes);
     }
 }
 

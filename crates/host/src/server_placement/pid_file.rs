@@ -20,10 +20,7 @@ impl PidFile {
             // One of a server that was killed may be left.
             let fresh = Some(&text).filter(|text| text.lines().next() == Some(own.as_str()));
             let file = fresh.and_then(|text| Self::parse(text));
-            file.map_or(
-                Known::missing(Code::NotApplicable, "its postmaster.pid is of another server"),
-                Known::Is,
-            )
+            Known::found(file, Code::NotApplicable, || "its postmaster.pid is of another server")
         })
     }
 

@@ -112,7 +112,7 @@ fn began(ground: &Ground<'_>, pid: u32) -> Known<i64> {
 /// Is the second moment so long after the first? Not where either is missing.
 fn is_within(range: &RangeInclusive<i64>, first: &Known<i64>, second: &Known<i64>) -> bool {
     match (first, second) {
-        (Known::Is(first), Known::Is(second)) => range.contains(&(second - first)),
+        (Known::Is(first), Known::Is(second)) => range.contains(&second.saturating_sub(*first)),
         _ => false,
     }
 }

@@ -77,7 +77,8 @@ pub fn shoot_downs(root: &Root) -> Option<u64> {
 
 fn shoot_downs_in(interrupts: &str) -> Option<u64> {
     let line = interrupts.lines().find_map(|line| line.trim_start().strip_prefix("TLB:"))?;
-    Some(line.split_whitespace().map_while(|word| word.parse::<u64>().ok()).sum())
+    let of_cpus = line.split_whitespace().map_while(|word| word.parse::<u64>().ok());
+    Some(of_cpus.fold(0, u64::saturating_add))
 }
 
 /// A worker's whole life. It takes no memory from the allocator: it may be that of a fork.

@@ -55,7 +55,7 @@ impl Foreign {
 
     /// How large it is.
     pub fn bytes(&self) -> usize {
-        self.ranges.iter().map(Range::len).sum()
+        self.ranges.iter().map(Range::len).fold(0, usize::saturating_add)
     }
 
     /// Where its pages are: of all of them, or of `most`, one of each stretch of the same length. Which

@@ -24,7 +24,10 @@ const OURSELVES: u32 = 0;
 /// Finds the pages of a range, one question per `page_bytes`.
 pub fn find(range: &Range<usize>, page_bytes: usize) -> Found {
     let step = page_bytes * range.len().div_ceil(page_bytes).div_ceil(MOST_PAGES).max(1);
-    let Ok(nodes) = nodes(range, step) else { return from_numa_maps(range) };
+    let Ok(nodes) = nodes(range, step) else {
+        let maps = std::fs::read_to_string("/proc/self/numa_maps").unwrap_or_default();
+        return from_numa_maps(&maps, range);
+    };
     let mut by_node = BTreeMap::new();
     let mut unknown = 0;
     for node in nodes {
@@ -48,8 +51,7 @@ pub fn nodes(range: &Range<usize>, step: usize) -> io::Result<Vec<Option<NodeId>
 }
 
 /// For kernels and sandboxes without move_pages: the counts that the kernel keeps per mapping.
-fn from_numa_maps(range: &Range<usize>) -> Found {
-    let maps = std::fs::read_to_string("/proc/self/numa_maps").unwrap_or_default();
+fn from_numa_maps(maps: &str, range: &Range<usize>) -> Found {
     let starts: Vec<(usize, &str)> = maps
         .lines()
         .filter_map(|line| {
@@ -59,7 +61,7 @@ fn from_numa_maps(range: &Range<usize>) -> Found {
         .filter(|(start, _)| range.contains(start))
         .collect();
     let mut by_node: BTreeMap<NodeId, u64> = BTreeMap::new();
-    let mut counted = 0;
+    let mut counted = 0_u64;
     for (_, rest) in &starts {
         let page_kib = rest.split_whitespace().find_map(|w| w.strip_prefix("kernelpagesize_kB="));
         let page_kib: u64 = page_kib.and_then(|kib| kib.parse().ok()).unwrap_or(4);
@@ -67,8 +69,9 @@ fn from_numa_maps(range: &Range<usize>) -> Found {
             // N<node>=<pages>
             let count = word.strip_prefix('N').and_then(|w| w.split_once('='));
             if let Some((Ok(node), Ok(pages))) = count.map(|(n, p)| (n.parse(), p.parse::<u64>())) {
-                *by_node.entry(NodeId(node)).or_default() += pages;
-                counted += pages * page_kib;
+                let on_node = by_node.entry(NodeId(node)).or_default();
+                *on_node = on_node.saturating_add(pages);
+                counted = counted.saturating_add(pages.saturating_mul(page_kib));
             }
         }
     }
@@ -87,7 +90,7 @@ pub fn page_size(range: &Range<usize>) -> Option<(PageSize, f64)> {
 fn page_size_in(smaps: &str, range: &Range<usize>) -> (PageSize, f64) {
     let mut inside = false;
     let mut kernel_page_kib = 4;
-    let mut transparent_kib = 0;
+    let mut transparent_kib = 0_u64;
     for line in smaps.lines() {
         let mut words = line.split_whitespace();
         let (Some(first), second) = (words.next(), words.next()) else { continue };
@@ -96,12 +99,12 @@ fn page_size_in(smaps: &str, range: &Range<usize>) -> (PageSize, f64) {
         } else if inside && let Some(kib) = second.and_then(|word| word.parse::<u64>().ok()) {
             match first {
                 "KernelPageSize:" => kernel_page_kib = kib,
-                "AnonHugePages:" => transparent_kib += kib,
+                "AnonHugePages:" => transparent_kib = kib.saturating_add(transparent_kib),
                 _ => {}
             }
         }
     }
-    let share = (transparent_kib << 10) as f64 / range.len() as f64;
+    let share = transparent_kib as f64 * 1024.0 / range.len() as f64;
     match kernel_page_kib {
         1_048_576 => (PageSize::Huge1G, 1.0),
         2048 => (PageSize::Huge2M, 1.0),
@@ -113,7 +116,8 @@ fn page_size_in(smaps: &str, range: &Range<usize>) -> (PageSize, f64) {
 /// `7f00-7fff` at the head of a mapping.
 pub fn mapping(word: &str) -> Option<(usize, usize)> {
     let (start, end) = word.split_once('-')?;
-    Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
+    let [start, end] = [start, end].map(|digits| usize::from_str_radix(digits, 16).ok());
+    Some((start?, end?)).filter(|(start, end)| start <= end)
 }
 
 #[cfg(test)]

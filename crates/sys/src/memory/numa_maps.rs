@@ -107,7 +107,7 @@ fn by_node(counts: &str) -> BytesByNode {
     let page_kib: u64 = page_kib.and_then(|(_, kib)| kib.parse().ok()).unwrap_or(4);
     let on_node = |(key, pages): (&str, &str)| {
         let node = NodeId(key.strip_prefix('N')?.parse().ok()?);
-        Some((node, (pages.parse::<u64>().ok()? * page_kib) << 10))
+        Some((node, pages.parse::<u64>().ok()?.saturating_mul(page_kib).saturating_mul(1024)))
     };
     pairs().filter_map(on_node).collect()
 }

@@ -14,6 +14,7 @@ use hopcost_core::{Code, Known};
 
 use super::stat::{Stat, ms_of_ticks};
 use crate::Root;
+use crate::text::{bytes_of_kib, field};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
@@ -103,7 +104,7 @@ impl Processes {
 pub fn ourselves(root: &Root) -> Known<u32> {
     root.text("proc/self/stat").and_then(|stat| {
         let pid = stat.split_whitespace().next().and_then(|pid| pid.parse().ok());
-        pid.map_or(Known::missing(Code::Malformed, "/proc/self/stat is odd"), Known::Is)
+        Known::found(pid, Code::Malformed, || "/proc/self/stat is odd")
     })
 }
 
@@ -116,42 +117,35 @@ pub fn title(root: &Root, pid: u32) -> Known<String> {
 /// The process that a thread belongs to: its number, and its name.
 pub fn of_thread(root: &Root, thread: u32) -> Option<(u32, String)> {
     let status = root.text(&format!("proc/{thread}/status")).ok()?;
-    let pid = line(&status, "Tgid:")?.trim().parse().ok()?;
+    let pid = field(&status, "Tgid")?.parse().ok()?;
     let name = root.text(&format!("proc/{pid}/comm")).ok()?;
     Some((pid, name.trim_end().to_owned()))
 }
 
 pub fn user(root: &Root, pid: u32) -> Option<u32> {
     let status = root.text(&format!("proc/{pid}/status")).ok()?;
-    line(&status, "Uid:")?.split_whitespace().next()?.parse().ok()
+    field(&status, "Uid")?.split_whitespace().next()?.parse().ok()
 }
 
 /// Memory of these processes that is no file's: each one's private memory, and shared memory once,
 /// as the one that has touched most of it shows it.
 pub fn memory_bytes(root: &Root, pids: &BTreeSet<u32>) -> Known<u64> {
-    let (mut private_kib, mut shared_kib, mut huge_kib, mut seen) = (0, 0, 0, false);
+    let (mut private, mut shared, mut huge, mut seen) = (0_u64, 0, 0, false);
     for pid in pids {
         let Known::Is(status) = root.text(&format!("proc/{pid}/status")) else { continue };
-        let kib = |key: &str| -> u64 {
-            let number = line(&status, key).and_then(|rest| rest.split_whitespace().next());
-            number.and_then(|number| number.parse().ok()).unwrap_or(0)
-        };
-        seen |= line(&status, "RssAnon:").is_some();
-        private_kib += kib("RssAnon:");
-        shared_kib = shared_kib.max(kib("RssShmem:"));
-        huge_kib = huge_kib.max(kib("HugetlbPages:"));
+        let bytes = |key: &str| field(&status, key).and_then(bytes_of_kib);
+        seen |= bytes("RssAnon").is_some();
+        private = private.saturating_add(bytes("RssAnon").unwrap_or(0));
+        shared = shared.max(bytes("RssShmem").unwrap_or(0));
+        huge = huge.max(bytes("HugetlbPages").unwrap_or(0));
     }
     if seen {
-        return Known::Is((private_kib + shared_kib + huge_kib) << 10);
+        return Known::Is(private.saturating_add(shared + huge));
     }
     Known::missing(
         Code::NotTold,
         "the kernel does not tell what of a process's memory is whose (Linux 4.5 does)",
     )
-}
-
-fn line<'a>(status: &'a str, key: &str) -> Option<&'a str> {
-    status.lines().find_map(|line| line.strip_prefix(key))
 }
 
 /// What a thread had of the CPUs since it began.

@@ -12,6 +12,7 @@ use hopcost_core::{Code, CpuId, CpuSet, Known};
 
 use super::stat::{Stat, ms_of_ticks};
 use crate::Root;
+use crate::text::{self, bytes_of_kib};
 
 /// Where the files of a process are, which are those of its first thread.
 pub fn of_process(pid: u32) -> String {
@@ -23,7 +24,7 @@ pub fn of_thread(pid: u32, tid: u32) -> String {
 }
 
 pub fn cpus(root: &Root, at: &str) -> Known<CpuSet> {
-    told(root, at, "Cpus_allowed_list:").and_then(|list| match CpuSet::parse_list(&list) {
+    told(root, at, "Cpus_allowed_list").and_then(|list| match CpuSet::parse_list(&list) {
         Ok(cpus) => Known::Is(cpus),
         Err(error) => Known::missing(Code::Unreadable, format!("/{at}/status: {error}")),
     })
@@ -39,13 +40,10 @@ pub fn began_s(root: &Root, at: &str) -> Known<i64> {
     let boot_s = root.text("proc/stat").and_then(|stat| {
         let line = stat.lines().find_map(|line| line.strip_prefix("btime "));
         let seconds: Option<i64> = line.and_then(|seconds| seconds.trim().parse().ok());
-        seconds.map_or(
-            Known::missing(Code::NotTold, "/proc/stat does not tell when the host began"),
-            Known::Is,
-        )
+        Known::found(seconds, Code::NotTold, || "/proc/stat does not tell when the host began")
     });
     let since_boot_s = field::<u64>(root, at, 22).map(|ticks| ms_of_ticks(ticks) / 1000);
-    boot_s.and_then(|boot_s| since_boot_s.map(|since_s| boot_s + since_s.cast_signed()))
+    boot_s.and_then(|boot_s| since_boot_s.map(|since_s| boot_s.saturating_add(since_s.cast_signed())))
 }
 
 /// The name of a process or a thread, cut at 15 letters.
@@ -55,7 +53,7 @@ pub fn name(root: &Root, at: &str) -> Known<String> {
 
 /// A process's number as it sees it itself: another one in a name space of its own, as containers have.
 pub fn own_number(root: &Root, pid: u32) -> u32 {
-    let numbers = told(root, &of_process(pid), "NSpid:").ok();
+    let numbers = told(root, &of_process(pid), "NSpid").ok();
     let innermost = numbers.and_then(|numbers| numbers.split_whitespace().last()?.parse().ok());
     // Kernels before 4.1 do not tell.
     innermost.unwrap_or(pid)
@@ -63,24 +61,21 @@ pub fn own_number(root: &Root, pid: u32) -> u32 {
 
 /// What a process holds of memory that is no file's: its own, and shared with others, in bytes.
 pub fn resident(root: &Root, pid: u32) -> Known<[u64; 2]> {
-    let kib = |key: &str| {
+    let bytes = |key: &str| {
         told(root, &of_process(pid), key).and_then(|text| {
-            let number = text.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok());
-            number.map_or(
-                Known::missing(Code::Malformed, format!("/proc/{pid}/status: {key} is odd")),
-                Known::Is,
-            )
+            Known::found(bytes_of_kib(&text), Code::Malformed, || {
+                format!("/proc/{pid}/status: {key} is odd")
+            })
         })
     };
-    kib("RssAnon:").and_then(|own| kib("RssShmem:").map(|shared| [own << 10, shared << 10]))
+    bytes("RssAnon").and_then(|own| bytes("RssShmem").map(|shared| [own, shared]))
 }
 
 /// A line of `status`.
 fn told(root: &Root, at: &str, key: &str) -> Known<String> {
     root.text(&format!("{at}/status")).and_then(|status| {
-        let line = status.lines().find_map(|line| line.strip_prefix(key));
-        let missing = || Known::missing(Code::NotTold, format!("/{at}/status has no line '{key}'"));
-        line.map_or_else(missing, |rest| Known::Is(rest.trim().to_owned()))
+        let value = text::field(&status, key).map(str::to_owned);
+        Known::found(value, Code::NotTold, || format!("/{at}/status has no line '{key}:'"))
     })
 }
 
@@ -88,8 +83,7 @@ fn told(root: &Root, at: &str, key: &str) -> Known<String> {
 fn field<T: FromStr>(root: &Root, at: &str, number: usize) -> Known<T> {
     root.text(&format!("{at}/stat")).and_then(|stat| {
         let value = Stat::parse(&stat).and_then(|stat| stat.field(number));
-        let missing = || Known::missing(Code::NotTold, format!("/{at}/stat has no field {number}"));
-        value.map_or_else(missing, Known::Is)
+        Known::found(value, Code::NotTold, || format!("/{at}/stat has no field {number}"))
     })
 }
 

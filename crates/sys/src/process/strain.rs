@@ -112,8 +112,9 @@ impl Watch {
             for (thread, turns) in pids.flat_map(|pid| processes::turns(root, pid)) {
                 // What a thread had before it was first seen is not of this while.
                 let then = before.get(&thread).unwrap_or(&turns);
-                sum.ran_ns += turns.ran_ns.saturating_sub(then.ran_ns);
-                sum.waited_ns += turns.waited_ns.saturating_sub(then.waited_ns);
+                let add = |sum: u64, now: u64, then| sum.saturating_add(now.saturating_sub(then));
+                sum.ran_ns = add(sum.ran_ns, turns.ran_ns, then.ran_ns);
+                sum.waited_ns = add(sum.waited_ns, turns.waited_ns, then.waited_ns);
                 now.insert(thread, turns);
             }
             let cpus = |ns: u64| ns as f64 / (over.as_nanos().max(1) as f64);

@@ -45,6 +45,9 @@ fn identity(root: &Root, dir: &str, cpu: CpuId) -> Option<(u32, CacheKind, hopco
     Some((level, kind, shared.unwrap_or_else(|| std::iter::once(cpu).collect())))
 }
 
+/// No cache is as large as that: a tebibyte.
+const LARGEST_BYTES: u64 = 1 << 40;
+
 /// `32K`, `4M`, or plain bytes.
 fn bytes(size: &str) -> Known<u64> {
     let (digits, factor) = match size.as_bytes().last() {
@@ -54,8 +57,8 @@ fn bytes(size: &str) -> Known<u64> {
     };
     match digits.parse::<u64>() {
         Ok(0) => Known::missing(Code::Malformed, "the kernel gives size 0"),
-        Ok(number) => Known::Is(number * factor),
-        Err(_) => Known::missing(Code::Malformed, format!("'{size}' is no cache size")),
+        Ok(number) if number <= LARGEST_BYTES / factor => Known::Is(number * factor),
+        _ => Known::missing(Code::Malformed, format!("'{size}' is no cache size")),
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hopcost_core::{Code, Cpu, CpuId, CpuSet, Known, Socket};
 
-use super::text::field;
 use crate::root::Root;
+use crate::text::field;
 
 const CPUS: &str = "sys/devices/system/cpu";
 
@@ -14,9 +14,8 @@ pub fn online(root: &Root) -> CpuSet {
     let told = root.list_of(&format!("{CPUS}/online"));
     told.ok().unwrap_or_else(|| {
         // Kernels before 2.6.30 have no such list: a CPU that is on-line has a topology.
-        let present = root.numbered(CPUS, "cpu").ok().unwrap_or_default();
-        let has_topology = |cpu: &u32| root.has_dir(&format!("{CPUS}/cpu{cpu}/topology"));
-        present.into_iter().filter(has_topology).map(CpuId).collect()
+        let has_topology = |cpu: &CpuId| root.has_dir(&format!("{CPUS}/cpu{cpu}/topology"));
+        present(root).into_iter().filter(has_topology).collect()
     })
 }
 
@@ -24,11 +23,13 @@ pub fn processor(root: &Root) -> Known<String> {
     root.text("proc/cpuinfo").and_then(|text| {
         // x86 says "model name", Arm of old "Processor", POWER "cpu".
         let name = ["model name", "Processor", "cpu"].iter().find_map(|key| field(&text, key));
-        match name {
-            Some(name) => Known::Is(name.split_whitespace().collect::<Vec<_>>().join(" ")),
-            None => Known::missing(Code::NotTold, "/proc/cpuinfo gives the processor no name"),
-        }
+        let name = name.map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "));
+        Known::found(name, Code::NotTold, || "/proc/cpuinfo gives the processor no name")
     })
+}
+
+fn present(root: &Root) -> Vec<CpuId> {
+    root.ids(CPUS, "cpu").ok().unwrap_or_default()
 }
 
 /// All CPUs that are present, and the sockets they stand in.
@@ -38,11 +39,11 @@ pub fn read(
     usable: &CpuSet,
     notes: &mut Vec<String>,
 ) -> (Vec<Socket>, Vec<Cpu>) {
-    let present = root.numbered(CPUS, "cpu").ok().unwrap_or_default();
-    let kinds = kinds(root, online);
+    let present = present(root);
+    let kinds = kinds(root, present.iter().copied().filter(|cpu| online.contains(*cpu)));
     let mut sockets = Sockets::default();
     let mut cpus = Vec::new();
-    for id in present.into_iter().map(CpuId) {
+    for &id in &present {
         let socket = if online.contains(id) { sockets.of(root, id) } else { off_line() };
         cpus.push(Cpu {
             id,
@@ -54,10 +55,9 @@ pub fn read(
             core: topology(root, online, id, "core_id"),
             siblings: siblings(root, id),
             node: Known::missing(Code::NotApplicable, "no node claims this CPU"),
-            kind: kinds.get(&id).cloned().map_or(
-                Known::missing(Code::NotTold, "the kernel tells no kinds of core apart"),
-                Known::Is,
-            ),
+            kind: Known::found(kinds.get(&id).cloned(), Code::NotTold, || {
+                "the kernel tells no kinds of core apart"
+            }),
             max_mhz: root
                 .number::<u32>(&format!("{CPUS}/cpu{id}/cpufreq/cpuinfo_max_freq"))
                 .map(|khz| khz / 1000),
@@ -94,12 +94,10 @@ fn topology(root: &Root, online: &CpuSet, id: CpuId, file: &str) -> Known<u32> {
 
 fn siblings(root: &Root, id: CpuId) -> CpuSet {
     let dir = format!("{CPUS}/cpu{id}/topology");
-    let own = || Known::Is(CpuSet::from_iter([id]));
     root.cpus(&format!("{dir}/core_cpus_list"), &format!("{dir}/core_cpus"))
         .or_else(|_| {
             root.cpus(&format!("{dir}/thread_siblings_list"), &format!("{dir}/thread_siblings"))
         })
-        .or_else(|_| own())
         .ok()
         .filter(|set| set.contains(id))
         .unwrap_or_else(|| CpuSet::from_iter([id]))
@@ -153,7 +151,7 @@ impl Sockets {
             .ok()
             .unwrap_or_else(|| CpuSet::from_iter([cpu]));
         let known = self.by_id.iter().find(|(_, cpus)| cpus.intersects(&same)).map(|(&id, _)| id);
-        known.unwrap_or_else(|| self.by_id.last_key_value().map_or(0, |(last, _)| last + 1))
+        known.or_else(|| (0..).find(|id| !self.by_id.contains_key(id))).unwrap_or_default()
     }
 
     fn finish(self) -> Vec<Socket> {
@@ -162,7 +160,7 @@ impl Sockets {
 }
 
 /// The kinds of core on a hybrid machine; empty where all are alike.
-fn kinds(root: &Root, online: &CpuSet) -> BTreeMap<CpuId, String> {
+fn kinds(root: &Root, online: impl Iterator<Item = CpuId> + Clone) -> BTreeMap<CpuId, String> {
     let mut kinds = BTreeMap::new();
     for kind in ["cpu_core", "cpu_atom", "cpu_lowpower"] {
         if let Known::Is(cpus) = root.list_of::<CpuId>(&format!("sys/devices/{kind}/cpus")) {
@@ -174,7 +172,7 @@ fn kinds(root: &Root, online: &CpuSet) -> BTreeMap<CpuId, String> {
     }
     // Arm tells the capacity, Intel without its PMU driver the base frequency.
     for (file, unit) in [("cpu_capacity", "capacity"), ("cpufreq/base_frequency", "base kHz")] {
-        for cpu in online.iter() {
+        for cpu in online.clone() {
             if let Known::Is(value) = root.text(&format!("{CPUS}/cpu{cpu}/{file}")) {
                 kinds.insert(cpu, format!("{unit} {value}"));
             }

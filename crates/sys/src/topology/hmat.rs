@@ -16,8 +16,7 @@ const MEMORY_ITSELF: u8 = 0;
 /// All locality tables of the first memory hierarchy level.
 pub fn read(root: &Root) -> Known<Vec<HmatTable>> {
     root.bytes("sys/firmware/acpi/tables/HMAT").and_then(|table| {
-        parse(&table)
-            .map_or(Known::missing(Code::Malformed, "the firmware's HMAT is damaged"), Known::Is)
+        Known::found(parse(&table), Code::Malformed, || "the firmware's HMAT is damaged")
     })
 }
 
@@ -56,7 +55,10 @@ fn locality(structure: &[u8], revision: u8) -> Option<HmatTable> {
     let entry = |row: usize, column: usize| {
         let entry = u16_at(structure, first + 2 * (row * columns + column))?;
         // 0 and 0xffff mean "not rated" and "unreachable".
-        let rated = (entry != 0 && entry != u16::MAX).then(|| u64::from(entry) * unit);
+        let rated = match entry {
+            0 | u16::MAX => None,
+            _ => Some(u64::from(entry).checked_mul(unit)?),
+        };
         // Latencies are picoseconds from revision 2 on, nanoseconds before.
         Some(rated.map(|v| if latency && revision >= 2 { v.div_ceil(1000) } else { v }))
     };

@@ -2,8 +2,8 @@
 
 use hopcost_core::{Code, CpuSet, Id, IdSet, Known, Limit, Limits, NodeId, NodeSet};
 
-use super::text::field;
 use crate::root::Root;
+use crate::text::field;
 
 /// The limits in force for us (or, in a recording, for whoever recorded).
 pub fn read(root: &Root, online: &CpuSet, notes: &mut Vec<String>) -> Limits {
@@ -11,10 +11,8 @@ pub fn read(root: &Root, online: &CpuSet, notes: &mut Vec<String>) -> Limits {
     let status = root.text("proc/self/status");
     let told = |key: &str| {
         status.as_ref().and_then(|text| {
-            field(text, key)
-                .map_or(Known::missing(Code::NotTold, "not in /proc/self/status"), |v| {
-                    Known::Is(v.to_owned())
-                })
+            let value = field(text, key).map(str::to_owned);
+            Known::found(value, Code::NotTold, || "not in /proc/self/status")
         })
     };
     let cpus = allowed(&told("Cpus_allowed_list"), || groups.cpuset(root, "cpus"));
@@ -47,8 +45,8 @@ fn allowed<I: Id>(
 }
 
 fn all_nodes(root: &Root) -> NodeSet {
-    let ids = root.numbered("sys/devices/system/node", "node").ok();
-    ids.unwrap_or_else(|| vec![0]).into_iter().map(NodeId).collect()
+    let ids = root.ids("sys/devices/system/node", "node").ok();
+    ids.unwrap_or_else(|| vec![NodeId(0)]).into_iter().collect()
 }
 
 /// The soft limit of a line of `/proc/self/limits`.
@@ -60,15 +58,17 @@ fn ulimit(root: &Root, name: &str) -> Known<Limit<u64>> {
             .and_then(|rest| rest.split_whitespace().next().map(str::to_owned));
         match soft.as_deref() {
             Some("unlimited") => Known::Is(Limit::Unlimited),
-            Some(number) => number
-                .parse()
-                .map_or(Known::missing(Code::Malformed, "/proc/self/limits is odd"), |n| {
-                    Known::Is(Limit::At(n))
-                }),
+            Some(number) => {
+                let limit = number.parse().ok().map(Limit::At);
+                Known::found(limit, Code::Malformed, || "/proc/self/limits is odd")
+            }
             None => Known::missing(Code::NotTold, format!("/proc/self/limits has no '{name}'")),
         }
     })
 }
+
+/// The kernel makes no longer one (`PATH_MAX`).
+const LONGEST_PATH: usize = 4096;
 
 /// Where our control groups' files are: one directory for version 2, one per controller for
 /// version 1, the old cpuset file system for kernels before both.
@@ -90,14 +90,16 @@ struct Mount {
 impl Groups {
     fn read(root: &Root) -> Self {
         let ours = root.text("proc/self/cgroup").ok().unwrap_or_default();
-        let cpuset = root.text("proc/self/cpuset").ok().unwrap_or_default();
+        let cpuset = root.text("proc/self/cpuset").ok();
+        let cpuset = cpuset.filter(|path| path.len() <= LONGEST_PATH).unwrap_or_default();
         // Lines are ID:CONTROLLERS:PATH; version 2 has no controllers.
         let path_of = |controller: &str| {
             ours.lines().find_map(|line| {
                 let mut parts = line.splitn(3, ':').skip(1);
                 let names = parts.next()?;
                 let path = parts.next()?;
-                names.split(',').any(|name| name == controller).then(|| path.to_owned())
+                let is_ours = names.split(',').any(|name| name == controller);
+                (is_ours && path.len() <= LONGEST_PATH).then(|| path.to_owned())
             })
         };
         let mounts = root.text("proc/mounts").ok().unwrap_or_default();
@@ -129,9 +131,8 @@ impl Groups {
 
     fn path(&self) -> Known<String> {
         let mount = self.carrying("memory").or_else(|| self.mounts.first());
-        mount.map_or(Known::missing(Code::NotApplicable, "no control group is mounted"), |m| {
-            Known::Is(m.path.clone())
-        })
+        let path = mount.map(|mount| mount.path.clone());
+        Known::found(path, Code::NotApplicable, || "no control group is mounted")
     }
 
     fn cpuset<I: Id>(&self, root: &Root, what: &str) -> Known<IdSet<I>> {
@@ -145,14 +146,15 @@ impl Groups {
 
     fn cpu_quota(&self, root: &Root) -> Known<Limit<f64>> {
         self.tightest("cpu", |mount, dir| {
-            if mount.controllers.is_empty() {
+            let [quota, period]: [u64; 2] = if mount.controllers.is_empty() {
                 let text = root.text(&format!("{dir}/cpu.max")).ok()?;
                 let (quota, period) = text.split_once(' ')?;
-                return Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?);
-            }
-            let quota: f64 = root.number(&format!("{dir}/cpu.cfs_quota_us")).ok()?;
-            let period: f64 = root.number(&format!("{dir}/cpu.cfs_period_us")).ok()?;
-            (quota > 0.0).then(|| quota / period)
+                [quota.parse().ok()?, period.parse().ok()?]
+            } else {
+                // Without a quota it is -1.
+                [root.number(&format!("{dir}/cpu.cfs_quota_us")).ok()?, root.number(&format!("{dir}/cpu.cfs_period_us")).ok()?]
+            };
+            (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
         })
     }
 

@@ -10,7 +10,6 @@ mod devices;
 mod hmat;
 mod limits;
 mod nodes;
-mod text;
 mod virtualization;
 
 use std::path::PathBuf;
@@ -98,5 +97,5 @@ fn page_bytes(root: &Root) -> u64 {
         Known::Is(bytes.to_string())
     };
     let bytes = root.fact("page-bytes", live).ok().and_then(|text| text.parse().ok());
-    bytes.unwrap_or(4096)
+    bytes.filter(|bytes: &u64| bytes.is_power_of_two() && *bytes <= 1 << 30).unwrap_or(4096)
 }

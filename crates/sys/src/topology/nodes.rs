@@ -6,8 +6,8 @@ use hopcost_core::{
     Avoided, Code, Cpu, CpuSet, HugePool, Known, MemoryCache, Node, NodeId, NodeSet, Rating,
 };
 
-use super::text::field;
 use crate::root::Root;
+use crate::text::{bytes_of_kib, field};
 
 const NODES: &str = "sys/devices/system/node";
 const GPUS: &str = "proc/driver/nvidia/gpus";
@@ -19,16 +19,15 @@ pub fn read(
     usable: &NodeSet,
     notes: &mut Vec<String>,
 ) -> Vec<Node> {
-    let ids = root.numbered(NODES, "node").ok().unwrap_or_default();
+    let ids: Vec<NodeId> = root.ids(NODES, "node").ok().unwrap_or_default();
     if ids.is_empty() {
         notes.push("the kernel knows no memory nodes: all memory is taken as node 0".into());
         return vec![only_node(root, online_cpus)];
     }
     let tiers = tiers(root);
     let gpus = gpu_nodes(root);
-    let read = |id| {
-        let dir = format!("{NODES}/node{id}");
-        let node = NodeId(id);
+    let read = |node: NodeId| {
+        let dir = format!("{NODES}/node{node}");
         let meminfo = root.text(&format!("{dir}/meminfo"));
         let cpus = root.cpus(&format!("{dir}/cpulist"), &format!("{dir}/cpumap"));
         Node {
@@ -41,10 +40,9 @@ pub fn read(
             huge_pages: huge_pools(root, &format!("{dir}/hugepages")),
             access0: rating(root, &format!("{dir}/access0/initiators")),
             access1: rating(root, &format!("{dir}/access1/initiators")),
-            tier: tiers.get(&node).copied().map_or(
-                Known::missing(Code::NotTold, "the kernel puts this node in no memory tier"),
-                Known::Is,
-            ),
+            tier: Known::found(tiers.get(&node).copied(), Code::NotTold, || {
+                "the kernel puts this node in no memory tier"
+            }),
             memory_caches: memory_caches(root, &format!("{dir}/memory_side_cache")),
             avoided: gpus.contains(node).then_some(Avoided::GpuMemory),
         }
@@ -98,7 +96,8 @@ fn reconcile(root: &Root, nodes: &mut [Node], notes: &mut Vec<String>) {
     let meminfo = root.text("proc/meminfo");
     let machine = |key| from_meminfo(&meminfo, key);
     let Known::Is(total) = machine("MemTotal") else { return };
-    let sum: u64 = nodes.iter().filter_map(|node| node.total_bytes.get()).sum();
+    let totals = nodes.iter().filter_map(|node| node.total_bytes.get().copied());
+    let sum = totals.fold(0, u64::saturating_add);
     if sum.abs_diff(total) <= total / 20 {
         return;
     }
@@ -192,11 +191,7 @@ fn from_meminfo(meminfo: &Known<String>, key: &str) -> Known<u64> {
             let (name, value) = line.split_once(':')?;
             (name.split_whitespace().last() == Some(key)).then_some(value)
         });
-        let kib =
-            line.and_then(|value| value.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-        kib.map_or(Known::missing(Code::NotTold, format!("meminfo gives no {key}")), |kib| {
-            Known::Is(kib << 10)
-        })
+        Known::found(line.and_then(bytes_of_kib), Code::NotTold, || format!("meminfo gives no {key}"))
     })
 }
 
@@ -209,9 +204,8 @@ fn available(meminfo: &Known<String>) -> Known<u64> {
 
 fn huge_pools(root: &Root, dir: &str) -> Vec<HugePool> {
     let pool = |name: &String| {
-        let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
         Some(HugePool {
-            page_bytes: kib << 10,
+            page_bytes: bytes_of_kib(name.strip_prefix("hugepages-")?.strip_suffix("kB")?)?,
             total: root.number(&format!("{dir}/{name}/nr_hugepages")).ok()?,
             free: root.number(&format!("{dir}/{name}/free_hugepages")).ok()?,
         })
@@ -229,8 +223,8 @@ fn rating(root: &Root, dir: &str) -> Known<Rating> {
             _ => Known::Is(number),
         })
     };
-    root.numbered(dir, "node").map(|nodes| Rating {
-        initiators: nodes.into_iter().map(NodeId).collect(),
+    root.ids(dir, "node").map(|nodes: Vec<NodeId>| Rating {
+        initiators: nodes.into_iter().collect(),
         read_latency_ns: figure("read_latency"),
         write_latency_ns: figure("write_latency"),
         read_mb_per_s: figure("read_bandwidth"),

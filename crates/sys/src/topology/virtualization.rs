@@ -2,8 +2,8 @@
 
 use hopcost_core::{Code, Known, Virtualization};
 
-use super::text::field;
 use crate::root::Root;
+use crate::text::field;
 
 /// What the processor, the firmware's tables and the container managers leave behind.
 pub fn read(root: &Root) -> Virtualization {
@@ -34,9 +34,8 @@ fn virtual_vendor(vendor: &str) -> Known<String> {
     let name = ["QEMU", "VMware", "Xen", "innotek", "Parallels"]
         .iter()
         .find(|name| vendor.contains(*name));
-    name.map_or(Known::missing(Code::NotTold, "the firmware's vendor is no hypervisor"), |&name| {
-        Known::Is(name.into())
-    })
+    let name = name.map(|name| (*name).to_owned());
+    Known::found(name, Code::NotTold, || "the firmware's vendor is no hypervisor")
 }
 
 /// The twelve letters that a hypervisor answers to CPUID leaf 0x4000_0000, as a name.

@@ -7,3 +7,12 @@ pub fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
         (name.trim() == key).then(|| value.trim())
     })
 }
+
+/// More than any processor can address, in KiB: 52 bits.
+const MOST_KIB: u64 = 1 << 42;
+
+/// `123 kB` in bytes; none of more than any machine has.
+pub fn bytes_of_kib(value: &str) -> Option<u64> {
+    let kib: u64 = value.split_whitespace().next()?.parse().ok()?;
+    (kib <= MOST_KIB).then_some(kib << 10)
+}
