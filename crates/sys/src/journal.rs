@@ -62,7 +62,7 @@ pub struct Change {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum JournalEntry {
     /// Written before the change.
     Change(Change),
     /// Written after it: what the setting then read, which may be less than was asked for.
@@ -111,10 +111,10 @@ impl Journal {
             at: clock::unix_seconds(),
         };
         self.take_turn()?;
-        self.append(&Line::Change(change))?;
+        self.append(&JournalEntry::Change(change))?;
         write_setting(setting, new)?;
         let became = read_setting(setting)?;
-        self.append(&Line::Became(became.clone()))?;
+        self.append(&JournalEntry::Became(became.clone()))?;
         Ok(became)
     }
 
@@ -148,7 +148,7 @@ impl Journal {
         Ok(())
     }
 
-    fn append(&mut self, line: &Line) -> Result<(), JournalError> {
+    fn append(&mut self, line: &JournalEntry) -> Result<(), JournalError> {
         let path = self.path.clone();
         let failed = |source| JournalError::Journal { path: path.clone(), source };
         let mut text = serde_json::to_string(line).map_err(|e| failed(e.into()))?;
@@ -240,8 +240,8 @@ fn read(path: &Path) -> Result<Vec<(Change, Option<String>)>, JournalError> {
     for (at, line) in whole.lines().enumerate() {
         let damaged = || JournalError::Damaged { path: path.to_owned(), line: at + 1 };
         match serde_json::from_str(line).map_err(|_| damaged())? {
-            Line::Change(change) => changes.push((change, None)),
-            Line::Became(value) => changes.last_mut().ok_or_else(damaged)?.1 = Some(value),
+            JournalEntry::Change(change) => changes.push((change, None)),
+            JournalEntry::Became(value) => changes.last_mut().ok_or_else(damaged)?.1 = Some(value),
         }
     }
     Ok(changes)
@@ -388,7 +388,7 @@ mod tests {
         let (dir, setting) = place();
         let mut journal = Journal::new(dir.path());
         let change = Change { setting: setting.clone(), old: "7".into(), new: "512".into(), at: 0 };
-        journal.append(&Line::Change(change)).unwrap();
+        journal.append(&JournalEntry::Change(change)).unwrap();
         let path = abandon(journal);
         assert!(matches!(settle(&path).unwrap()[..], [Restored::Unchanged(_)]));
         assert_eq!(held(&setting), "7");

@@ -25,35 +25,35 @@ pub const ROOM_BYTES: usize = 2 << 10;
 /// nothing.
 pub struct Ring {
     queues: IoUring,
-    lines: Vec<Line>,
+    connections: Vec<RingConnection>,
     /// Where the kernel puts what comes, by place.
     rooms: Vec<[u8; ROOM_BYTES]>,
     /// Receives that the kernel has in hand.
     pending: usize,
     out: Vec<u8>,
-    asked: Vec<Asked>,
+    asked: Vec<SendRequest>,
     /// What the kernel has been handed last.
     sent: Vec<u8>,
-    came: Vec<Came>,
+    came: Vec<Completion>,
     /// Whose send has failed: so that the receive ends, too, the connection is shut down.
     lost: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Line {
+struct RingConnection {
     is_waiting: bool,
     /// What its send failed with; 0 for nothing.
     failed: i32,
 }
 
 /// A connection whose part of what is to be sent ends at `end`.
-struct Asked {
+struct SendRequest {
     place: u32,
     end: usize,
 }
 
 /// A receive that has ended, with so many bytes or the number of an error, below zero.
-struct Came {
+struct Completion {
     place: usize,
     result: i32,
 }
@@ -89,7 +89,7 @@ impl Ring {
         queues.submitter().register_files(&sockets)?;
         Ok(Self {
             queues,
-            lines: vec![Line::default(); count],
+            connections: vec![RingConnection::default(); count],
             rooms: vec![[0; ROOM_BYTES]; count],
             pending: 0,
             out: Vec::new(),
@@ -109,10 +109,10 @@ impl Ring {
     /// What was put into `out` since is sent on the connection at this place, by the next wait; from then
     /// on what comes is received.
     pub fn expect(&mut self, place: usize) {
-        let line = &mut self.lines[place];
+        let line = &mut self.connections[place];
         assert!(!line.is_waiting, "one receive at a time for each connection");
         line.is_waiting = true;
-        self.asked.push(Asked { place: place as u32, end: self.out.len() });
+        self.asked.push(SendRequest { place: place as u32, end: self.out.len() });
     }
 
     /// Sends what is to be sent, and waits until something has come on some connection, or `most` went by;
@@ -127,8 +127,8 @@ impl Ring {
     /// The connection of the nth on which something has come; the bytes, none where its other end is gone;
     /// and what takes [what is to be sent next](Self::out).
     pub fn came(&mut self, n: usize) -> (usize, io::Result<&[u8]>, &mut Vec<u8>) {
-        let Came { place, result } = self.came[n];
-        let failed = self.lines[place].failed;
+        let Completion { place, result } = self.came[n];
+        let failed = self.connections[place].failed;
         let bytes = match usize::try_from(result) {
             // Why nothing could be sent says more than that nothing comes.
             Ok(0) if failed != 0 => Err(io::Error::from_raw_os_error(failed)),
@@ -152,7 +152,7 @@ impl Ring {
         mem::swap(&mut self.out, &mut self.sent);
         self.out.clear();
         let mut begin = 0;
-        for Asked { place, end } in self.asked.drain(..) {
+        for SendRequest { place, end } in self.asked.drain(..) {
             let bytes = self.sent.get(begin..end).unwrap_or_default();
             begin = end;
             if !bytes.is_empty() {
@@ -162,7 +162,7 @@ impl Ring {
                 // are sent.
                 unsafe { put(&mut queue, send, SEND, place) };
             }
-            // SAFETY: the place is one of `lines`, of which there are as many as rooms.
+            // SAFETY: the place is one of `connections`, of which there are as many as rooms.
             let room = unsafe { self.rooms.as_mut_ptr().add(place as usize) };
             let receive = opcode::Recv::new(Fixed(place), room.cast(), ROOM_BYTES as u32);
             // SAFETY: the room lasts until nothing is pending, and nobody looks into it before this ends.
@@ -200,14 +200,14 @@ impl Ring {
             let place = (told.user_data() >> KIND_BITS) as usize;
             match told.user_data() & ((1 << KIND_BITS) - 1) {
                 RECEIVE => {
-                    self.lines[place].is_waiting = false;
+                    self.connections[place].is_waiting = false;
                     self.pending -= 1;
-                    self.came.push(Came { place, result: told.result() });
+                    self.came.push(Completion { place, result: told.result() });
                 }
                 SEND => {
                     // A part of it is no better than nothing.
                     let error = if told.result() < 0 { -told.result() } else { libc::EAGAIN };
-                    self.lines[place].failed = error;
+                    self.connections[place].failed = error;
                     self.lost.push(place as u32);
                 }
                 _ => {}
@@ -276,10 +276,10 @@ mod tests {
     }
 
     /// A place, and what came there or the number of an error.
-    type Arrival = (usize, Result<Vec<u8>, Option<i32>>);
+    type Answer = (usize, Result<Vec<u8>, Option<i32>>);
 
     /// All that comes, by place, until so many have answered.
-    fn answers(ring: &mut Ring, count: usize) -> Vec<Arrival> {
+    fn answers(ring: &mut Ring, count: usize) -> Vec<Answer> {
         let mut all = Vec::new();
         while all.len() < count {
             for n in 0..ring.wait(None).unwrap() {

@@ -6,12 +6,12 @@
 use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 
-use super::reading::{Line, counts, counts_of_workers, some, watch};
+use super::reading::{ProcField, counts, counts_of_workers, some, watch};
 
 pub struct ContextSwitches;
 
-const MACHINE: &[Line] = &[("ctxt", gauge::CONTEXT_SWITCHES)];
-const WORKER: &[Line] = &[
+const MACHINE: &[ProcField] = &[("ctxt", gauge::CONTEXT_SWITCHES)];
+const WORKER: &[ProcField] = &[
     ("voluntary_ctxt_switches", gauge::WORKER_VOLUNTARY_SWITCHES),
     ("nonvoluntary_ctxt_switches", gauge::WORKER_INVOLUNTARY_SWITCHES),
 ];

@@ -7,11 +7,11 @@
 use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 
-use super::reading::{Line, counts, some, watch};
+use super::reading::{ProcField, counts, some, watch};
 
 pub struct HintFaults;
 
-const MACHINE: &[Line] = &[
+const MACHINE: &[ProcField] = &[
     ("numa_hint_faults", gauge::NUMA_HINT_FAULTS),
     ("numa_hint_faults_local", gauge::NUMA_HINT_LOCAL_FAULTS),
     ("numa_pages_migrated", gauge::NUMA_MIGRATED_PAGES),

@@ -6,11 +6,11 @@
 use hopcost_core::{Code, Known, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 
-use super::reading::{Line, counts_of_workers, some, watch};
+use super::reading::{ProcField, counts_of_workers, some, watch};
 
 pub struct Migrations;
 
-const WORKER: &[Line] = &[("se.nr_migrations", gauge::WORKER_MIGRATIONS)];
+const WORKER: &[ProcField] = &[("se.nr_migrations", gauge::WORKER_MIGRATIONS)];
 
 impl Observer for Migrations {
     fn name(&self) -> &'static str {

@@ -8,11 +8,11 @@
 use hopcost_core::{Known, NodeId, Observer, Reading, Reason, Scope, Watching, gauge};
 use hopcost_sys::Root;
 
-use super::reading::{Line, counts, some, watch_nodes};
+use super::reading::{ProcField, counts, some, watch_nodes};
 
 pub struct Numastat;
 
-const NODE: &[Line] = &[
+const NODE: &[ProcField] = &[
     ("numa_hit", gauge::NUMA_HIT_PAGES),
     ("numa_miss", gauge::NUMA_MISS_PAGES),
     ("numa_foreign", gauge::NUMA_FOREIGN_PAGES),

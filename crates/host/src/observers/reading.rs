@@ -6,7 +6,7 @@ use hopcost_core::{Code, Gauge, Known, NodeId, Reading, Reason, Scope, Watching}
 use hopcost_sys::Root;
 
 /// A line of a kernel's file, by its first word, and the gauge that it is.
-pub(super) type Line = (&'static str, &'static Gauge);
+pub(super) type ProcField = (&'static str, &'static Gauge);
 
 /// Watches with `read`, if it finds something to begin with.
 pub(super) fn watch(
@@ -47,7 +47,7 @@ pub(super) fn count(gauge: &'static Gauge, of: impl Into<String>, value: u64) ->
 }
 
 /// Those of `lines` that a file holds, whether it writes `name 7`, `name:  7` or `name  : 7`.
-pub(super) fn counts(text: &str, of: &str, lines: &[Line]) -> Vec<Reading> {
+pub(super) fn counts(text: &str, of: &str, lines: &[ProcField]) -> Vec<Reading> {
     let gap = [' ', '\t', ':'];
     let number = |name: &str| {
         text.lines().find_map(|line| {
@@ -59,7 +59,7 @@ pub(super) fn counts(text: &str, of: &str, lines: &[Line]) -> Vec<Reading> {
 }
 
 /// What `/proc/NUMBER/file` holds for each worker; those that have ended are left out.
-pub(super) fn counts_of_workers(root: &Root, workers: &[u32], file: &str, lines: &[Line]) -> Vec<Reading> {
+pub(super) fn counts_of_workers(root: &Root, workers: &[u32], file: &str, lines: &[ProcField]) -> Vec<Reading> {
     let of_worker = |(n, thread): (usize, &u32)| {
         let text = root.text(&format!("proc/{thread}/{file}")).ok().unwrap_or_default();
         counts(&text, &worker(n), lines)

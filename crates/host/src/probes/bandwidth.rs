@@ -120,7 +120,7 @@ impl Probe for Bandwidth {
     }
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
-        let jobs: Vec<Job> = ready.iter().filter_map(|cell| Job::of(site, cell)).collect();
+        let jobs: Vec<ReadyCell> = ready.iter().filter_map(|cell| ReadyCell::of(site, cell)).collect();
         let slots = slots(site);
         let bytes = buffer_bytes(site, slots);
         let mut estates = Vec::new();
@@ -256,7 +256,7 @@ struct Estate {
 }
 
 /// What one ready cell asks for.
-struct Job {
+struct ReadyCell {
     kernel: Kernel,
     cpus: Vec<CpuId>,
     node: NodeId,
@@ -264,7 +264,7 @@ struct Job {
     planted: f64,
 }
 
-impl Job {
+impl ReadyCell {
     fn of(site: &Site<'_>, cell: &Cell) -> Option<Self> {
         let Place::Node(node) = cell.column else { return None };
         let kernel = Kernel::ALL.into_iter().find(|k| {
@@ -279,7 +279,7 @@ impl Job {
 
 struct BandwidthRig {
     estates: Vec<Estate>,
-    jobs: Vec<Job>,
+    jobs: Vec<ReadyCell>,
     vectors: Vectors,
     window: Duration,
     warnings: Vec<Warning>,
@@ -306,8 +306,8 @@ impl Rig for BandwidthRig {
         let opening = OnceLock::new();
         let results = affinity::crew(&job.cpus, |n| {
             let mut mine = shares[n].lock().unwrap_or_else(PoisonError::into_inner);
-            let debt = Debt { of_work: job.planted, ..Debt::default() };
-            stream(&mut mine, (kernel, vectors), debt, (&opening, window), job.cpus[n])
+            let injected = InjectedWait { of_work: job.planted, ..InjectedWait::default() };
+            stream(&mut mine, (kernel, vectors), injected, (&opening, window), job.cpus[n])
         })?;
         let rate: f64 = results.iter().map(Stretch::gigabytes_per_second).sum();
         let quiet = results.iter().find_map(|stretch| stretch.quiet.err()).map_or(Ok(()), Err);
@@ -327,7 +327,7 @@ impl Rig for BandwidthRig {
             .map(|e| (e.node, e.buffers.iter().map(|buffer| buffer.region.locality()).collect()))
             .collect();
         let of = |node| localities.iter().find(|(n, _)| *n == node).map(|(_, all)| all.clone());
-        let proof = |job: &Job| Proof { memory: Known::Is(of(job.node).unwrap_or_default()) };
+        let proof = |job: &ReadyCell| Proof { memory: Known::Is(of(job.node).unwrap_or_default()) };
         Ok(self.jobs.iter().map(proof).collect())
     }
 
@@ -353,14 +353,14 @@ impl Stretch {
 
 /// Time that work on slower memory would have taken longer.
 #[derive(Default)]
-struct Debt {
+struct InjectedWait {
     /// What is owed for each nanosecond of work.
     of_work: f64,
     owed_ns: f64,
     paid: Duration,
 }
 
-impl Debt {
+impl InjectedWait {
     /// For the work since then.
     fn pay_since(&mut self, then: Instant) {
         self.owed_ns += self.of_work * then.elapsed().as_nanos() as f64;
@@ -376,7 +376,7 @@ impl Debt {
 fn stream(
     buffers: &mut [Buffer],
     (kernel, vectors): (Kernel, Vectors),
-    mut debt: Debt,
+    mut injected: InjectedWait,
     (opening, window): (&OnceLock<Instant>, Duration),
     cpu: CpuId,
 ) -> Stretch {
@@ -384,32 +384,32 @@ fn stream(
     let mut watch = Watch::new(cpu);
     watch.begin();
     let mut turn = 0;
-    let mut next = |then: Instant, debt: &mut Debt| {
+    let mut next = |then: Instant, injected: &mut InjectedWait| {
         let (bytes, ended) = buffers[turn].sweep_chunk(kernel, vectors);
         turn = if ended { (turn + 1) % buffers.len() } else { turn };
-        debt.pay_since(then);
+        injected.pay_since(then);
         (bytes, clock::now())
     };
     let mut from = clock::now();
     while from < opens {
-        from = next(from, &mut debt).1;
+        from = next(from, &mut injected).1;
     }
     // One that waited for its CPU before it came here was not seen to wait, and the others streamed alone.
     let was_late = from >= opens + RAMP;
     // What was paid until now belongs to no window.
-    debt.paid = Duration::ZERO;
+    injected.paid = Duration::ZERO;
     let (mut bytes, mut to) = (0, from);
     while to < opens + window {
-        let (moved, now) = next(to, &mut debt);
+        let (moved, now) = next(to, &mut injected);
         bytes += moved;
         to = now;
     }
-    let planted = debt.paid;
+    let planted = injected.paid;
     let quiet = if was_late { Err(Disturbance::Waited) } else { watch.end() };
     // The others' windows close at about the same time: they must not see a quieter machine.
     let mut last = clock::now();
     while last < opens + window + RAMP / 5 {
-        last = next(last, &mut debt).1;
+        last = next(last, &mut injected).1;
     }
     Stretch { bytes, took: to - from, planted, quiet }
 }
@@ -428,9 +428,9 @@ mod measured {
 
     /// Reads for a window, with so much of the bandwidth left.
     fn read(buffers: &mut [Buffer], cpu: CpuId, left: f64) -> Stretch {
-        let debt = Debt { of_work: 1.0 / left - 1.0, ..Debt::default() };
+        let injected = InjectedWait { of_work: 1.0 / left - 1.0, ..InjectedWait::default() };
         let opening = OnceLock::new();
-        stream(buffers, (Kernel::Read, Vectors::widest()), debt, (&opening, WINDOW), cpu)
+        stream(buffers, (Kernel::Read, Vectors::widest()), injected, (&opening, WINDOW), cpu)
     }
 
     #[test]

@@ -116,18 +116,18 @@ impl Probe for Cores {
     }
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
-        let jobs: Vec<Job> = ready.iter().filter_map(|cell| Job::of(site, cell)).collect();
+        let jobs: Vec<ReadyCell> = ready.iter().filter_map(|cell| ReadyCell::of(site, cell)).collect();
         // A line's page is fresh only if it is a page of its own.
         let small = Site { pages: Some(PageSize::Base), ..site.clone() };
-        let mut lands = BTreeMap::new();
+        let mut pools = BTreeMap::new();
         for job in &jobs {
-            if let Entry::Vacant(vacant) = lands.entry(job.home) {
+            if let Entry::Vacant(vacant) = pools.entry(job.home) {
                 let region = ground::region(&small, job.home, REGION_BYTES)?;
-                vacant.insert(Land { region, rng: Rng::with_seed(site.seed), page: 0 });
+                vacant.insert(LinePool { region, rng: Rng::with_seed(site.seed), page: 0 });
             }
         }
         let lines = if site.effort == Effort::Quick { 4 } else { 8 };
-        Ok(Box::new(CoresRig { lands, jobs, lines }))
+        Ok(Box::new(CoresRig { pools, jobs, lines }))
     }
 }
 
@@ -207,13 +207,13 @@ fn pairs(site: &Site<'_>) -> Vec<(CpuId, CpuId)> {
 }
 
 /// What one ready cell asks for.
-struct Job {
+struct ReadyCell {
     method: Method,
     cpus: [CpuId; 2],
     home: NodeId,
 }
 
-impl Job {
+impl ReadyCell {
     fn of(site: &Site<'_>, cell: &Cell) -> Option<Self> {
         let [a, b] = cell.cpus.get()?.as_slice() else { return None };
         let home = Home::ALL.into_iter().find(|home| cell.series.ends_with(home.name()))?;
@@ -224,13 +224,13 @@ impl Job {
 }
 
 /// Lines whose home is one node.
-struct Land {
+struct LinePool {
     region: Region,
     rng: Rng,
     page: usize,
 }
 
-impl Land {
+impl LinePool {
     /// Two words on lines of their own, on a page not used for a long while.
     fn fresh_table(&mut self) -> Table<'_> {
         let lines = PAGE_BYTES / LINE_BYTES;
@@ -246,17 +246,17 @@ impl Land {
 }
 
 struct CoresRig {
-    lands: BTreeMap<NodeId, Land>,
-    jobs: Vec<Job>,
+    pools: BTreeMap<NodeId, LinePool>,
+    jobs: Vec<ReadyCell>,
     lines: usize,
 }
 
 impl Rig for CoresRig {
     fn measure(&mut self, cell: usize, recorder: &mut Recorder) -> Result<(), ProbeError> {
         let job = &self.jobs[cell];
-        let Some(land) = self.lands.get_mut(&job.home) else { return Ok(()) };
+        let Some(pool) = self.pools.get_mut(&job.home) else { return Ok(()) };
         for _ in 0..self.lines {
-            let table = land.fresh_table();
+            let table = pool.fresh_table();
             ping_pong::lay(job.method, table);
             let sides = affinity::crew(&job.cpus, |side| {
                 let mut watch = Watch::new(job.cpus[side]);
@@ -281,8 +281,8 @@ impl Rig for CoresRig {
 
     fn prove(&mut self) -> Result<Vec<Proof>, ProbeError> {
         let localities: BTreeMap<NodeId, Locality> =
-            self.lands.iter().map(|(&node, land)| (node, land.region.locality())).collect();
-        let of = |job: &Job| localities.get(&job.home).cloned().into_iter().collect();
+            self.pools.iter().map(|(&node, pool)| (node, pool.region.locality())).collect();
+        let of = |job: &ReadyCell| localities.get(&job.home).cloned().into_iter().collect();
         Ok(self.jobs.iter().map(|job| Proof { memory: Known::Is(of(job)) }).collect())
     }
 }

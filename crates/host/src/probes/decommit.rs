@@ -67,7 +67,7 @@ impl Probe for Decommit {
     }
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
-        let jobs = ready.iter().filter_map(Job::of).collect();
+        let jobs = ready.iter().filter_map(ReadyCell::of).collect();
         let bytes = worker_bytes(site, site.machine.in_order_of_use(&site.cpus).len());
         Ok(Box::new(DecommitRig {
             jobs,
@@ -156,13 +156,13 @@ fn dearest(results: &[CellResult]) -> Option<Warning> {
 }
 
 /// What one ready cell asks for.
-struct Job {
+struct ReadyCell {
     act: Act,
     crowd: Crowd,
     cpus: Vec<CpuId>,
 }
 
-impl Job {
+impl ReadyCell {
     fn of(cell: &Cell) -> Option<Self> {
         let mut kinds = ACTS.iter().flat_map(|act| CROWDS.iter().map(move |crowd| (act, crowd)));
         let (act, crowd) = kinds.find(|(act, crowd)| series(act.1, crowd.1) == cell.series)?;
@@ -171,7 +171,7 @@ impl Job {
 }
 
 struct DecommitRig {
-    jobs: Vec<Job>,
+    jobs: Vec<ReadyCell>,
     bytes: usize,
     /// Does the kernel count shoot-downs here?
     counts: bool,

@@ -111,8 +111,8 @@ impl Probe for Latency {
         for node in nodes.iter() {
             estates.push(Estate::lay(site, node, size, stride, &mut rng)?);
         }
-        let jobs = ready.iter().map(|cell| Job::of(site, cell, size, &estates));
-        let jobs = jobs.collect::<Option<Vec<Job>>>();
+        let jobs = ready.iter().map(|cell| ReadyCell::of(site, cell, size, &estates));
+        let jobs = jobs.collect::<Option<Vec<ReadyCell>>>();
         let jobs =
             jobs.ok_or_else(|| ProbeError::NotHere(Code::TooFewNodes.because("a node went away")))?;
         let warnings = warnings(site, size);
@@ -282,7 +282,7 @@ impl Estate {
 }
 
 /// What one ready cell asks for.
-struct Job {
+struct ReadyCell {
     cpu: CpuId,
     spinners: Vec<CpuId>,
     estate: usize,
@@ -291,7 +291,7 @@ struct Job {
     pace: Pace,
 }
 
-impl Job {
+impl ReadyCell {
     fn of(site: &Site<'_>, cell: &Cell, size: usize, estates: &[Estate]) -> Option<Self> {
         let cpu = *cell.cpus.get()?.first()?;
         let node = data_node(cell)?;
@@ -313,7 +313,7 @@ impl Job {
 
 struct LatencyRig {
     estates: Vec<Estate>,
-    jobs: Vec<Job>,
+    jobs: Vec<ReadyCell>,
     batches: usize,
     lead_in: Duration,
     warnings: Vec<Warning>,
@@ -354,7 +354,7 @@ impl Rig for LatencyRig {
             .iter()
             .map(|estate| estate.courses.iter().map(Course::locality).collect())
             .collect();
-        let proof = |job: &Job| Proof { memory: Known::Is(localities[job.estate].clone()) };
+        let proof = |job: &ReadyCell| Proof { memory: Known::Is(localities[job.estate].clone()) };
         Ok(self.jobs.iter().map(proof).collect())
     }
 

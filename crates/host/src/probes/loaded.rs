@@ -52,14 +52,14 @@ fn waits(effort: Effort) -> &'static [u32] {
 }
 
 /// Who waits, who loads, and whose memory it is.
-struct Field {
+struct LoadPlacement {
     node: NodeId,
     memory: NodeId,
     cpu: CpuId,
     loads: Vec<CpuId>,
 }
 
-impl Field {
+impl LoadPlacement {
     /// On the first node: `--nodes` names another.
     fn of(site: &Site<'_>) -> Option<Self> {
         let node: &Node = ground::rows(site).first().copied()?;
@@ -96,55 +96,55 @@ impl Probe for Loaded {
     }
 
     fn cells(&self, site: &Site<'_>) -> Vec<Cell> {
-        let Some(field) = Field::of(site) else { return Vec::new() };
-        let state = ground::room_on(site, field.memory, &needed(site, &field));
-        let class = site.machine.memory_distance(field.cpu, field.memory);
+        let Some(placement) = LoadPlacement::of(site) else { return Vec::new() };
+        let state = ground::room_on(site, placement.memory, &needed(site, &placement));
+        let class = site.machine.memory_distance(placement.cpu, placement.memory);
         let cell = |series: &str, column: Place, unit: Unit, cpus: Known<Vec<CpuId>>| Cell {
             series: series.to_owned(),
-            row: Place::Node(field.node),
+            row: Place::Node(placement.node),
             column,
             class: class.clone(),
             unit,
             cpus: state.as_ref().and_then(|()| cpus),
         };
-        let own = Known::Is(vec![field.cpu]);
-        let mut cells = vec![cell(ALONE, Place::Node(field.memory), Unit::Nanoseconds, own)];
+        let own = Known::Is(vec![placement.cpu]);
+        let mut cells = vec![cell(ALONE, Place::Node(placement.memory), Unit::Nanoseconds, own)];
         for (series, unit) in [(LATENCY, Unit::Nanoseconds), (BANDWIDTH, Unit::GigabytesPerSecond)]
         {
             let steps = waits(site.effort).iter();
-            cells.extend(steps.map(|&wait| cell(series, Place::Count(wait), unit, field.cpus())));
+            cells.extend(steps.map(|&wait| cell(series, Place::Count(wait), unit, placement.cpus())));
         }
         cells
     }
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
-        let field = Field::of(site)
+        let placement = LoadPlacement::of(site)
             .ok_or_else(|| ProbeError::NotHere(Code::TooFewNodes.because("no node is usable")))?;
         let bytes = walk_bytes(site);
-        let mut course = Course::new(ground::region(site, field.memory, bytes)?);
+        let mut course = Course::new(ground::region(site, placement.memory, bytes)?);
         let (stride, order) = (STRIDE, Order::Random);
         let mut rng = Rng::with_seed(site.seed);
         course.lay(&Plan { from: 0, bytes, stride, line: 0, order }, &mut rng);
-        let bytes = buffer_bytes(site, &field);
-        let buffer = |_| ground::region(site, field.memory, bytes).map(Buffer::new);
-        let buffers = field.loads.iter().map(buffer).collect::<Result<Vec<Buffer>, _>>()?;
+        let bytes = buffer_bytes(site, &placement);
+        let buffer = |_| ground::region(site, placement.memory, bytes).map(Buffer::new);
+        let buffers = placement.loads.iter().map(buffer).collect::<Result<Vec<Buffer>, _>>()?;
         // A wait is as long as it is where it is waited.
         let calibrate = || waits(site.effort).iter().map(|&wait| Step::of(wait)).collect();
-        let steps = affinity::on_cpu(*field.loads.first().unwrap_or(&field.cpu), calibrate)?;
-        let jobs = ready.iter().filter_map(|cell| Job::of(site, cell)).collect();
+        let steps = affinity::on_cpu(*placement.loads.first().unwrap_or(&placement.cpu), calibrate)?;
+        let jobs = ready.iter().filter_map(|cell| ReadyCell::of(site, cell)).collect();
         let (milliseconds, batches) = match site.effort {
             Effort::Quick => (6, 2),
             Effort::Normal => (12, 2),
             Effort::Full => (12, 6),
         };
         let pace = Pace::new(Duration::from_millis(milliseconds), LEAST_LOADS);
-        let field = (field.cpu, field.loads);
-        Ok(Box::new(LoadedRig { course, buffers, steps, jobs, pace, batches, field }))
+        let placement = (placement.cpu, placement.loads);
+        Ok(Box::new(LoadedRig { course, buffers, steps, jobs, pace, batches, placement }))
     }
 
     fn memory_needed(&self, site: &Site<'_>) -> Vec<(NodeId, Vec<u64>)> {
-        let field = Field::of(site);
-        field.map(|field| (field.memory, needed(site, &field))).into_iter().collect()
+        let placement = LoadPlacement::of(site);
+        placement.map(|placement| (placement.memory, needed(site, &placement))).into_iter().collect()
     }
 
     fn advise(&self, site: &Site<'_>, results: &[CellResult]) -> Vec<Warning> {
@@ -153,14 +153,14 @@ impl Probe for Loaded {
 }
 
 /// The regions that the node must hold.
-fn needed(site: &Site<'_>, field: &Field) -> Vec<u64> {
+fn needed(site: &Site<'_>, placement: &LoadPlacement) -> Vec<u64> {
     let mut regions = vec![walk_bytes(site) as u64];
-    regions.extend(field.loads.iter().map(|_| buffer_bytes(site, field) as u64));
+    regions.extend(placement.loads.iter().map(|_| buffer_bytes(site, placement) as u64));
     regions
 }
 
 fn cache_bytes(site: &Site<'_>) -> u64 {
-    let cache = Field::of(site).and_then(|field| ground::cache_bytes(site, field.cpu));
+    let cache = LoadPlacement::of(site).and_then(|placement| ground::cache_bytes(site, placement.cpu));
     cache.unwrap_or(ground::ASSUMED_CACHE_BYTES)
 }
 
@@ -180,11 +180,11 @@ fn walk_bytes(site: &Site<'_>) -> usize {
 }
 
 /// Together four times the last-level cache, as far as a quarter of the memory allows.
-fn buffer_bytes(site: &Site<'_>, field: &Field) -> usize {
+fn buffer_bytes(site: &Site<'_>, placement: &LoadPlacement) -> usize {
     if let Some(bytes) = site.size_bytes {
         return bytes as usize;
     }
-    let loads = field.loads.len().max(1) as u64;
+    let loads = placement.loads.len().max(1) as u64;
     let wish = (4 * cache_bytes(site) / loads).max(LEAST_BUFFER_BYTES);
     let most = ground::most_available(site).map_or(wish, |bytes| bytes / 4 / loads);
     (wish.min(most).max(1 << 20) >> 20 << 20) as usize
@@ -239,13 +239,13 @@ impl Step {
 type Sample = (f64, Result<(), Disturbance>);
 
 /// What one ready cell asks for.
-enum Job {
+enum ReadyCell {
     Alone,
     Latency(usize),
     Bandwidth(usize),
 }
 
-impl Job {
+impl ReadyCell {
     fn of(site: &Site<'_>, cell: &Cell) -> Option<Self> {
         let Place::Count(wait) = cell.column else { return Some(Self::Alone) };
         let step = waits(site.effort).iter().position(|&step| step == wait)?;
@@ -257,25 +257,25 @@ struct LoadedRig {
     course: Course,
     buffers: Vec<Buffer>,
     steps: Vec<Step>,
-    jobs: Vec<Job>,
+    jobs: Vec<ReadyCell>,
     pace: Pace,
     batches: usize,
     /// Who waits, and who loads.
-    field: (CpuId, Vec<CpuId>),
+    placement: (CpuId, Vec<CpuId>),
 }
 
 impl Rig for LoadedRig {
     fn measure(&mut self, cell: usize, recorder: &mut Recorder) -> Result<(), ProbeError> {
         match self.jobs[cell] {
-            Job::Alone => self.window(None)?.tell_latency(recorder),
-            Job::Latency(step) => {
+            ReadyCell::Alone => self.window(None)?.tell_latency(recorder),
+            ReadyCell::Latency(step) => {
                 let window = match self.steps[step].for_latency.take() {
                     Some(window) => window,
                     None => self.look_at(step, |step| &mut step.for_bandwidth)?,
                 };
                 window.tell_latency(recorder);
             }
-            Job::Bandwidth(step) => {
+            ReadyCell::Bandwidth(step) => {
                 let window = match self.steps[step].for_bandwidth.take() {
                     Some(window) => window,
                     None => self.look_at(step, |step| &mut step.for_latency)?,
@@ -347,7 +347,7 @@ impl LoadedRig {
     }
 
     fn window(&mut self, wait: Option<Wait>) -> Result<Window, ProbeError> {
-        let Self { course, buffers, pace, batches, field: (cpu, loads), .. } = self;
+        let Self { course, buffers, pace, batches, placement: (cpu, loads), .. } = self;
         let loads = if wait.is_some() { loads.as_slice() } else { &[] };
         let cpus: Vec<CpuId> = [*cpu].into_iter().chain(loads.iter().copied()).collect();
         let state = AtomicU8::new(RAMPING);

@@ -17,7 +17,7 @@ use hopcost_core::{
     Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::affinity;
-use hopcost_sys::kernels::commit_log::{CommitLog, Inserted, Sink, Written};
+use hopcost_sys::kernels::commit_log::{CommitLog, FlushTotals, Inserted, Sink};
 use hopcost_sys::memory::Region;
 use hopcost_sys::quiet::Watch;
 
@@ -58,7 +58,7 @@ impl Probe for Log {
     }
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
-        let jobs: Vec<Job> = ready.iter().filter_map(|cell| Job::of(site, cell)).collect();
+        let jobs: Vec<ReadyCell> = ready.iter().filter_map(|cell| ReadyCell::of(site, cell)).collect();
         let small = Site { pages: Some(PageSize::Base), ..site.clone() };
         let mut buffers = BTreeMap::new();
         for job in &jobs {
@@ -88,13 +88,13 @@ fn warnings(dir: &Path) -> Vec<Warning> {
 }
 
 /// What one ready cell asks for: the log writer's CPU, then the inserter's.
-struct Job {
+struct ReadyCell {
     to_disk: bool,
     cpus: Vec<CpuId>,
     home: NodeId,
 }
 
-impl Job {
+impl ReadyCell {
     fn of(site: &Site<'_>, cell: &Cell) -> Option<Self> {
         let cpus = cell.cpus.get()?.clone();
         let home = ground::nearest_memory(site, *cpus.first()?)?;
@@ -104,7 +104,7 @@ impl Job {
 
 struct LogRig {
     buffers: BTreeMap<NodeId, Region>,
-    jobs: Vec<Job>,
+    jobs: Vec<ReadyCell>,
     window: Duration,
     dir: PathBuf,
     warnings: Vec<Warning>,
@@ -112,7 +112,7 @@ struct LogRig {
 
 /// What a member of the crew comes back with.
 enum Report {
-    Writer(std::io::Result<Written>),
+    Writer(std::io::Result<FlushTotals>),
     Inserter(Inserted),
 }
 
@@ -153,7 +153,7 @@ impl Rig for LogRig {
     fn prove(&mut self) -> Result<Vec<Proof>, ProbeError> {
         let localities: BTreeMap<NodeId, Locality> =
             self.buffers.iter().map(|(&node, region)| (node, region.locality())).collect();
-        let of = |job: &Job| localities.get(&job.home).cloned().into_iter().collect();
+        let of = |job: &ReadyCell| localities.get(&job.home).cloned().into_iter().collect();
         Ok(self.jobs.iter().map(|job| Proof { memory: Known::Is(of(job)) }).collect())
     }
 
@@ -162,7 +162,7 @@ impl Rig for LogRig {
     }
 }
 
-fn count_writer(recorder: &mut Recorder, written: Written) {
+fn count_writer(recorder: &mut Recorder, written: FlushTotals) {
     recorder.count("flushes", written.flushes);
     recorder.count("bytes", written.bytes);
     recorder.count("spins_of_writer", written.spins);

@@ -94,13 +94,13 @@ fn room(walks: &[(Walk, usize)]) -> usize {
 }
 
 /// Who walks, and where the memory is.
-struct Stand {
+struct WalkPlacement {
     row: NodeId,
     cpu: CpuId,
     memory: NodeId,
 }
 
-impl Stand {
+impl WalkPlacement {
     fn of(site: &Site<'_>) -> Option<Self> {
         let row = *ground::rows(site).first()?;
         let cpu = ground::row_cpu(site, row)?;
@@ -122,21 +122,21 @@ impl Probe for Pages {
     }
 
     fn cells(&self, site: &Site<'_>) -> Vec<Cell> {
-        let Some(stand) = Stand::of(site) else { return Vec::new() };
+        let Some(placement) = WalkPlacement::of(site) else { return Vec::new() };
         let walks = walks(largest_bytes(site), site.effort);
         let room = room(&walks) as u64;
         let mut cells = Vec::new();
         for walk in Walk::ALL {
             for pages in kinds(site) {
-                let state = state(site, stand.memory, pages, room);
+                let state = state(site, placement.memory, pages, room);
                 for &(_, bytes) in walks.iter().filter(|(of, _)| *of == walk) {
                     cells.push(Cell {
                         series: walk.series(pages),
-                        row: Place::Node(stand.row),
+                        row: Place::Node(placement.row),
                         column: Place::Count((bytes / KIB) as u32),
-                        class: site.machine.memory_distance(stand.cpu, stand.memory),
+                        class: site.machine.memory_distance(placement.cpu, placement.memory),
                         unit: Unit::Nanoseconds,
-                        cpus: state.as_ref().map(|()| vec![stand.cpu]),
+                        cpus: state.as_ref().map(|()| vec![placement.cpu]),
                     });
                 }
             }
@@ -145,7 +145,7 @@ impl Probe for Pages {
     }
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
-        let stand = Stand::of(site)
+        let placement = WalkPlacement::of(site)
             .ok_or_else(|| ProbeError::NotHere(Code::TooFewNodes.because("no node is usable")))?;
         let walks = walks(largest_bytes(site), site.effort);
         // What is free is asked before any of it is taken.
@@ -154,9 +154,9 @@ impl Probe for Pages {
             ready.iter().filter_map(walk_of).map(|(_, pages)| pages).collect();
         kinds.sort_unstable();
         kinds.dedup();
-        let lay = |pages| Estate::lay(site, &stand, pages, &walks);
+        let lay = |pages| Estate::lay(site, &placement, pages, &walks);
         let estates = kinds.into_iter().map(lay).collect::<Result<Vec<Estate>, _>>()?;
-        let job = |cell| Job::of(cell, stand.cpu, &walks, &estates, site.effort);
+        let job = |cell| ReadyCell::of(cell, placement.cpu, &walks, &estates, site.effort);
         let jobs = ready.iter().filter_map(job).collect();
         warnings.extend(estates.iter().filter_map(Estate::shortfall));
         Ok(Box::new(PagesRig { estates, jobs, warnings }))
@@ -164,7 +164,7 @@ impl Probe for Pages {
 
     fn memory_needed(&self, site: &Site<'_>) -> Vec<(NodeId, Vec<u64>)> {
         let room = room(&walks(largest_bytes(site), site.effort)) as u64;
-        Stand::of(site).map(|stand| (stand.memory, vec![room])).into_iter().collect()
+        WalkPlacement::of(site).map(|placement| (placement.memory, vec![room])).into_iter().collect()
     }
 
     fn advise(&self, _: &Site<'_>, results: &[CellResult]) -> Vec<Warning> {
@@ -178,8 +178,8 @@ fn kinds(site: &Site<'_>) -> Vec<PageSize> {
     if let Some(pages) = site.pages {
         return vec![pages];
     }
-    let reserved = Stand::of(site)
-        .is_some_and(|stand| state(site, stand.memory, PageSize::Huge2M, 1).get().is_some());
+    let reserved = WalkPlacement::of(site)
+        .is_some_and(|placement| state(site, placement.memory, PageSize::Huge2M, 1).get().is_some());
     let two_mib = if reserved { PageSize::Huge2M } else { PageSize::Transparent };
     vec![PageSize::Base, two_mib, PageSize::Huge1G]
 }
@@ -214,7 +214,7 @@ fn largest_bytes(site: &Site<'_>) -> usize {
     let share = if site.effort == Effort::Quick { 8 } else { 2 };
     let Some(most) = ground::most_available(site) else { return wish };
     let is_had = |pages: &&PageSize| {
-        Stand::of(site).is_some_and(|stand| state(site, stand.memory, **pages, 1).get().is_some())
+        WalkPlacement::of(site).is_some_and(|placement| state(site, placement.memory, **pages, 1).get().is_some())
     };
     let each = most as usize / share / kinds(site).iter().filter(is_had).count().max(1);
     let mut sizes = Walk::EveryLine.sizes(wish, site.effort);
@@ -225,7 +225,7 @@ fn largest_bytes(site: &Site<'_>) -> usize {
 }
 
 fn cache_bytes(site: &Site<'_>) -> u64 {
-    let cache = Stand::of(site).and_then(|stand| ground::cache_bytes(site, stand.cpu));
+    let cache = WalkPlacement::of(site).and_then(|placement| ground::cache_bytes(site, placement.cpu));
     cache.unwrap_or(ground::ASSUMED_CACHE_BYTES)
 }
 
@@ -297,12 +297,12 @@ impl Estate {
     /// Walk n is cycle n. Each size of page gets the same order.
     fn lay(
         site: &Site<'_>,
-        stand: &Stand,
+        placement: &WalkPlacement,
         pages: PageSize,
         walks: &[(Walk, usize)],
     ) -> Result<Self, ProbeError> {
         let on = Site { pages: Some(pages), ..site.clone() };
-        let mut course = Course::new(ground::region(&on, stand.memory, room(walks))?);
+        let mut course = Course::new(ground::region(&on, placement.memory, room(walks))?);
         let mut rng = Rng::with_seed(site.seed);
         let mut from = 0;
         for &(walk, bytes) in walks {
@@ -330,7 +330,7 @@ impl Estate {
 }
 
 /// What one ready cell asks for.
-struct Job {
+struct ReadyCell {
     cpu: CpuId,
     estate: usize,
     cycle: usize,
@@ -338,7 +338,7 @@ struct Job {
     pace: Pace,
 }
 
-impl Job {
+impl ReadyCell {
     fn of(
         cell: &Cell,
         cpu: CpuId,
@@ -357,13 +357,13 @@ impl Job {
 
 struct PagesRig {
     estates: Vec<Estate>,
-    jobs: Vec<Job>,
+    jobs: Vec<ReadyCell>,
     warnings: Vec<Warning>,
 }
 
 impl Rig for PagesRig {
     fn measure(&mut self, cell: usize, recorder: &mut Recorder) -> Result<(), ProbeError> {
-        let Job { cpu, estate, cycle, batches, pace } = &mut self.jobs[cell];
+        let ReadyCell { cpu, estate, cycle, batches, pace } = &mut self.jobs[cell];
         let course = &mut self.estates[*estate].course;
         let work = || {
             course.bring_near(*cycle);
@@ -386,7 +386,7 @@ impl Rig for PagesRig {
 
     fn prove(&mut self) -> Result<Vec<Proof>, ProbeError> {
         let localities: Vec<_> = self.estates.iter().map(|e| e.course.locality()).collect();
-        let proof = |job: &Job| Proof { memory: Known::Is(vec![localities[job.estate].clone()]) };
+        let proof = |job: &ReadyCell| Proof { memory: Known::Is(vec![localities[job.estate].clone()]) };
         Ok(self.jobs.iter().map(proof).collect())
     }
 

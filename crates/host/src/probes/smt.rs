@@ -134,13 +134,13 @@ fn series(small: Small, load: Load) -> String {
 }
 
 /// The CPU that is measured, and who stands beside it: its sibling, and another core.
-struct Cast {
+struct SmtPlacement {
     cpu: CpuId,
     sibling: Known<CpuId>,
     other: Known<CpuId>,
 }
 
-impl Cast {
+impl SmtPlacement {
     /// A core with two usable threads where there is one, and not the first where there is another.
     fn of(site: &Site<'_>) -> Option<Self> {
         let sibling_of = |cpu: CpuId| {
@@ -178,14 +178,14 @@ impl Probe for Smt {
     }
 
     fn cells(&self, site: &Site<'_>) -> Vec<Cell> {
-        let Some(cast) = Cast::of(site) else { return Vec::new() };
-        let other = cast.other.get().and_then(|&cpu| site.machine.cpu_distance(cast.cpu, cpu).ok());
+        let Some(placement) = SmtPlacement::of(site) else { return Vec::new() };
+        let other = placement.other.get().and_then(|&cpu| site.machine.cpu_distance(placement.cpu, cpu).ok());
         let far = other.unwrap_or(DistanceClass::SameNode);
         let mut cells = Vec::new();
-        for (class, partner) in [(DistanceClass::Sibling, &cast.sibling), (far, &cast.other)] {
+        for (class, partner) in [(DistanceClass::Sibling, &placement.sibling), (far, &placement.other)] {
             for small in Small::ALL {
                 for load in Load::ALL {
-                    cells.push(cell(&cast, class, partner, series(small, load), load));
+                    cells.push(cell(&placement, class, partner, series(small, load), load));
                 }
             }
         }
@@ -193,8 +193,8 @@ impl Probe for Smt {
     }
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
-        let jobs = ready.iter().filter_map(|cell| Job::of(site, cell)).collect();
-        let sibling = Cast::of(site).map(|cast| cast.sibling);
+        let jobs = ready.iter().filter_map(|cell| ReadyCell::of(site, cell)).collect();
+        let sibling = SmtPlacement::of(site).map(|placement| placement.sibling);
         let warnings =
             sibling.as_ref().and_then(|sibling| sibling.reason()).map(|reason| Warning {
                 text: format!("what a sibling costs is missing: {reason}"),
@@ -213,15 +213,15 @@ impl Probe for Smt {
 }
 
 fn cell(
-    cast: &Cast,
+    placement: &SmtPlacement,
     class: DistanceClass,
     partner: &Known<CpuId>,
     series: String,
     load: Load,
 ) -> Cell {
     let cpus = partner.as_ref().map(|&partner| match load {
-        Load::Nothing => vec![cast.cpu],
-        _ => vec![cast.cpu, partner],
+        Load::Nothing => vec![placement.cpu],
+        _ => vec![placement.cpu, partner],
     });
     let column = partner.get().map_or(Place::Class(class), |&partner| Place::Cpu(partner));
     let unit = Unit::Nanoseconds;
@@ -267,10 +267,10 @@ fn dearest(class: DistanceClass, results: &[CellResult]) -> Option<Warning> {
 struct Stage {
     /// What the small chase follows, in a quarter of the second cache.
     near: Course,
-    company: Company,
+    company: LoadMemory,
 }
 
-struct Company {
+struct LoadMemory {
     far: Course,
     swept: Region,
     vectors: Vectors,
@@ -278,7 +278,7 @@ struct Company {
     l2_bytes: usize,
 }
 
-impl Company {
+impl LoadMemory {
     /// Keeps its CPU busy until the other is done.
     fn work(&mut self, load: Load, done: &AtomicBool) {
         let bytes = match load {
@@ -308,7 +308,7 @@ impl Stage {
     fn build(site: &Site<'_>) -> Result<Self, ProbeError> {
         let nowhere =
             || ProbeError::NotHere(Code::TooFewCpus.because("no CPU and no memory is usable"));
-        let cpu = Cast::of(site).ok_or_else(nowhere)?.cpu;
+        let cpu = SmtPlacement::of(site).ok_or_else(nowhere)?.cpu;
         let node = ground::nearest_memory(site, cpu).ok_or_else(nowhere)?;
         let cache = |level| {
             let caches = site.machine.caches.iter();
@@ -335,18 +335,18 @@ impl Stage {
         };
         let (near, far) = (course(l2_bytes)?, course(far_bytes)?);
         let swept = ground::region(site, node, far_bytes.max(l2_bytes))?;
-        let company = Company { far, swept, vectors: Vectors::widest(), l1_bytes, l2_bytes };
+        let company = LoadMemory { far, swept, vectors: Vectors::widest(), l1_bytes, l2_bytes };
         Ok(Self { near, company })
     }
 
     fn locality(&self) -> Vec<Locality> {
-        let Company { far, swept, .. } = &self.company;
+        let LoadMemory { far, swept, .. } = &self.company;
         vec![self.near.locality(), far.locality(), swept.locality()]
     }
 }
 
 /// What one ready cell asks for.
-struct Job {
+struct ReadyCell {
     small: Small,
     load: Load,
     cpus: Vec<CpuId>,
@@ -354,7 +354,7 @@ struct Job {
     pace: Pace,
 }
 
-impl Job {
+impl ReadyCell {
     fn of(site: &Site<'_>, cell: &Cell) -> Option<Self> {
         let mut kinds =
             Small::ALL.into_iter().flat_map(|small| Load::ALL.map(|load| (small, load)));
@@ -370,14 +370,14 @@ impl Job {
 }
 
 struct SmtRig {
-    jobs: Vec<Job>,
+    jobs: Vec<ReadyCell>,
     stage: Stage,
     warnings: Vec<Warning>,
 }
 
 impl Rig for SmtRig {
     fn measure(&mut self, cell: usize, recorder: &mut Recorder) -> Result<(), ProbeError> {
-        let Job { small, load, cpus, batches, pace } = &mut self.jobs[cell];
+        let ReadyCell { small, load, cpus, batches, pace } = &mut self.jobs[cell];
         let Stage { near, company } = &mut self.stage;
         let (own, company) = (Mutex::new((near, pace)), Mutex::new(company));
         let done = AtomicBool::new(false);

@@ -38,18 +38,18 @@ impl Probe for Switch {
     fn open(&self, _: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
         let opened = |source| ProbeError::System { what: "opening a pipe".into(), source };
         let table = Table::new().map_err(opened)?;
-        Ok(Box::new(SwitchRig { jobs: ready.iter().filter_map(Job::of).collect(), table }))
+        Ok(Box::new(SwitchRig { jobs: ready.iter().filter_map(ReadyCell::of).collect(), table }))
     }
 }
 
 /// What one ready cell asks for.
-struct Job {
+struct ReadyCell {
     method: Method,
     cpus: Vec<CpuId>,
     pace: Pace,
 }
 
-impl Job {
+impl ReadyCell {
     fn of(cell: &Cell) -> Option<Self> {
         let (method, _) = METHODS.into_iter().find(|(_, name)| *name == cell.series)?;
         let pace = Pace::new(BATCH, LEAST_TRIPS);
@@ -58,7 +58,7 @@ impl Job {
 }
 
 struct SwitchRig {
-    jobs: Vec<Job>,
+    jobs: Vec<ReadyCell>,
     table: Table,
 }
 

@@ -81,7 +81,7 @@ pub struct Inserted {
 
 /// What the log writer did in a window.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Written {
+pub struct FlushTotals {
     pub flushes: u64,
     pub bytes: u64,
     /// Rounds spun on the log buffer's lock.
@@ -145,8 +145,8 @@ impl<B: AsRef<[AtomicU64]>> CommitLog<B> {
     }
 
     /// Writes until the inserters are done. Runs on the log writer's thread.
-    pub fn write(&self) -> io::Result<Written> {
-        let mut done = Written::default();
+    pub fn write(&self) -> io::Result<FlushTotals> {
+        let mut done = FlushTotals::default();
         let mut taken = vec![0; self.buffer.as_ref().len() * 8];
         let home = affinity::current_cpu();
         loop {
@@ -209,7 +209,7 @@ impl<B: AsRef<[AtomicU64]>> CommitLog<B> {
     }
 
     /// Copies what is pending out of the buffer: its bytes, and the number of its last record.
-    fn take(&self, into: &mut [u8], done: &mut Written) -> (usize, u64) {
+    fn take(&self, into: &mut [u8], done: &mut FlushTotals) -> (usize, u64) {
         done.spins += self.acquire().0;
         let records = self.pending.swap(0, Ordering::Relaxed) as usize;
         let words = &self.buffer.as_ref()[..records * RECORD_WORDS];
@@ -252,7 +252,7 @@ impl<B: AsRef<[AtomicU64]>> CommitLog<B> {
 mod tests {
     use super::*;
 
-    fn run(sink: Sink, inserters: usize) -> (Vec<Inserted>, Written) {
+    fn run(sink: Sink, inserters: usize) -> (Vec<Inserted>, FlushTotals) {
         let buffer: Vec<AtomicU64> = (0..4096).map(AtomicU64::new).collect();
         let log = CommitLog::new(&buffer, sink);
         std::thread::scope(|scope| {

@@ -16,14 +16,14 @@ use hopcost_core::{Locality, PageSize};
 use super::region::{PlaceError, Region, Request};
 
 #[derive(Debug)]
-struct Room {
+struct ArenaRegion {
     region: Region,
     dealt_out: AtomicUsize,
 }
 
 /// Memory that is dealt out; clones deal out the same.
 #[derive(Clone, Debug)]
-pub struct Arena(Arc<Room>);
+pub struct Arena(Arc<ArenaRegion>);
 
 /// A region begins at a multiple of it, and no piece at one of more.
 const MOST_ALIGNED: usize = 4096;
@@ -32,7 +32,7 @@ impl Arena {
     /// Takes all of the room.
     pub fn place(request: &Request) -> Result<Self, PlaceError> {
         let (region, dealt_out) = (Region::place(request)?, AtomicUsize::new(0));
-        Ok(Self(Arc::new(Room { region, dealt_out })))
+        Ok(Self(Arc::new(ArenaRegion { region, dealt_out })))
     }
 
     pub fn locality(&self) -> Locality {
@@ -49,7 +49,7 @@ impl Arena {
 // change, and none is dealt out twice: `dealt_out` only grows.
 unsafe impl Allocator for Arena {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
-        let Room { region, dealt_out } = &*self.0;
+        let ArenaRegion { region, dealt_out } = &*self.0;
         if layout.align() > MOST_ALIGNED {
             return Err(AllocError);
         }

@@ -150,19 +150,19 @@ pub fn memory_bytes(root: &Root, pids: &BTreeSet<u32>) -> Known<u64> {
 
 /// What a thread had of the CPUs since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Turns {
+pub struct CpuShare {
     pub ran_ns: u64,
     /// It could have run, and waited for a CPU, ns.
     pub waited_ns: u64,
 }
 
 /// The turns of each thread of a process, by the thread's number; empty where it has ended.
-pub fn turns(root: &Root, pid: u32) -> BTreeMap<u32, Turns> {
+pub fn turns(root: &Root, pid: u32) -> BTreeMap<u32, CpuShare> {
     let threads = root.numbered(&format!("proc/{pid}/task"), "").ok().unwrap_or_default();
     let of_thread = |thread: u32| {
         let text = root.text(&format!("proc/{pid}/task/{thread}/schedstat")).ok()?;
         let mut words = text.split_whitespace().map_while(|word| word.parse().ok());
-        Some((thread, Turns { ran_ns: words.next()?, waited_ns: words.next()? }))
+        Some((thread, CpuShare { ran_ns: words.next()?, waited_ns: words.next()? }))
     };
     threads.into_iter().filter_map(of_thread).collect()
 }
@@ -250,7 +250,7 @@ mod tests {
              > proc/self/schedstat\n0 0 0\n> proc/5/cmdline\nmysqld --port=3306\n",
         );
         let expected =
-            [(5, Turns { ran_ns: 100, waited_ns: 20 }), (6, Turns { ran_ns: 7, waited_ns: 8 })];
+            [(5, CpuShare { ran_ns: 100, waited_ns: 20 }), (6, CpuShare { ran_ns: 7, waited_ns: 8 })];
         assert_eq!(turns(&root, 5), BTreeMap::from(expected));
         assert!(turns(&root, 6).is_empty());
         assert!(turns_are_counted(&root).get().is_none());

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use hopcost_core::Known;
 
 use super::activity::{CpuTime, cpu_times};
-use super::processes::{self, Processes, Turns};
+use super::processes::{self, CpuShare, Processes};
 use crate::topology::machine_memory;
 use crate::{Root, clock};
 
@@ -51,7 +51,7 @@ pub struct Watch {
     servers: Vec<(String, u32)>,
     at: Instant,
     census: Census,
-    turns: BTreeMap<u32, Turns>,
+    turns: BTreeMap<u32, CpuShare>,
     cpu: CpuTime,
 }
 
@@ -108,7 +108,7 @@ impl Watch {
         let before = std::mem::take(&mut self.turns);
         let now = &mut self.turns;
         let mut fare = |who: &str, pids: &mut dyn Iterator<Item = u32>| {
-            let mut sum = Turns::default();
+            let mut sum = CpuShare::default();
             for (thread, turns) in pids.flat_map(|pid| processes::turns(root, pid)) {
                 // What a thread had before it was first seen is not of this while.
                 let then = before.get(&thread).unwrap_or(&turns);
