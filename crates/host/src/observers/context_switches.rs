@@ -3,12 +3,10 @@
 //! From `/proc/stat` and the workers' `status`. A worker gives its CPU up of its own will when it
 //! waits (for a reply, a lock, a disk), and against it when the kernel wants the CPU for others.
 
-use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching, gauge};
+use hopcost_core::{Known, Reading, gauge};
 use hopcost_sys::Root;
 
-use super::reading::{ProcField, counts, counts_of_workers, some, watch};
-
-pub struct ContextSwitches;
+use super::reading::{KernelObserver, ProcField, counts, counts_of_workers, some, watch};
 
 const MACHINE: &[ProcField] = &[("ctxt", gauge::CONTEXT_SWITCHES)];
 const WORKER: &[ProcField] = &[
@@ -16,20 +14,14 @@ const WORKER: &[ProcField] = &[
     ("nonvoluntary_ctxt_switches", gauge::WORKER_INVOLUNTARY_SWITCHES),
 ];
 
-impl Observer for ContextSwitches {
-    fn name(&self) -> &'static str {
-        "context_switches"
-    }
-
-    fn about(&self) -> &'static str {
-        "context switches of the machine, and those of each worker, voluntary or not"
-    }
-
-    fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
+pub const OBSERVER: KernelObserver = KernelObserver {
+    name: "context_switches",
+    about: "context switches of the machine, and those of each worker, voluntary or not",
+    open: |scope| {
         let (root, workers) = (Root::live(), scope.workers.to_vec());
         watch(move || read(&root, &workers))
-    }
-}
+    },
+};
 
 fn read(root: &Root, workers: &[u32]) -> Known<Vec<Reading>> {
     root.text("proc/stat").and_then(|stat| {

@@ -7,29 +7,21 @@
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    CpuId, Known, Machine, NodeId, Observer, Reading, Reason, Scope, Watching, gauge,
+    CpuId, Known, Machine, NodeId, Reading, gauge,
 };
 use hopcost_sys::Root;
 use hopcost_sys::activity::{CpuTime, cpu_times};
 
-use super::reading::{count, some, watch};
+use super::reading::{KernelObserver, count, some, watch};
 
-pub struct Cpu;
-
-impl Observer for Cpu {
-    fn name(&self) -> &'static str {
-        "cpu"
-    }
-
-    fn about(&self) -> &'static str {
-        "CPU time in programs, in the kernel, idle and stolen, by CPU and by node"
-    }
-
-    fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
+pub const OBSERVER: KernelObserver = KernelObserver {
+    name: "cpu",
+    about: "CPU time in programs, in the kernel, idle and stolen, by CPU and by node",
+    open: |scope| {
         let (root, homes, mut times) = (Root::live(), homes(scope.machine), BTreeMap::new());
         watch(move || read(&root, &homes, &mut times))
-    }
-}
+    },
+};
 
 fn homes(machine: &Machine) -> BTreeMap<CpuId, NodeId> {
     let home = |cpu: &hopcost_core::Cpu| Some((cpu.id, *cpu.node.get()?));

@@ -4,12 +4,10 @@
 //! follows is a hint, and may move the page. Both cost time, and a page that moves is no longer
 //! where an experiment put it. Limits: the counts are of the whole machine.
 
-use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching, gauge};
+use hopcost_core::{Known, Reading, gauge};
 use hopcost_sys::Root;
 
-use super::reading::{ProcField, counts, some, watch};
-
-pub struct HintFaults;
+use super::reading::{KernelObserver, ProcField, counts, some, watch};
 
 const MACHINE: &[ProcField] = &[
     ("numa_hint_faults", gauge::NUMA_HINT_FAULTS),
@@ -18,20 +16,14 @@ const MACHINE: &[ProcField] = &[
     ("pgmigrate_success", gauge::MIGRATED_PAGES),
 ];
 
-impl Observer for HintFaults {
-    fn name(&self) -> &'static str {
-        "hint_faults"
-    }
-
-    fn about(&self) -> &'static str {
-        "faults by which the kernel's NUMA balancing looks who uses a page, and pages it moved"
-    }
-
-    fn open(&self, _: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
+pub const OBSERVER: KernelObserver = KernelObserver {
+    name: "hint_faults",
+    about: "faults by which the kernel's NUMA balancing looks who uses a page, and pages it moved",
+    open: |_| {
         let root = Root::live();
         watch(move || read(&root))
-    }
-}
+    },
+};
 
 fn read(root: &Root) -> Known<Vec<Reading>> {
     root.text("proc/vmstat").and_then(|vmstat| {

@@ -6,24 +6,16 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{Code, Known, Observer, Reading, Reason, Scope, Watching, gauge};
+use hopcost_core::{Code, Known, Reading, Watching, gauge};
 use hopcost_sys::Root;
 use hopcost_sys::samples::{Doors, Samples};
 
-use super::reading::count;
+use super::reading::{KernelObserver, count};
 
-pub struct KernelSamples;
-
-impl Observer for KernelSamples {
-    fn name(&self) -> &'static str {
-        "kernel_samples"
-    }
-
-    fn about(&self) -> &'static str {
-        "samples of the workers in the kernel, by the call or fault that led there"
-    }
-
-    fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
+pub const OBSERVER: KernelObserver = KernelObserver {
+    name: "kernel_samples",
+    about: "samples of the workers in the kernel, by the call or fault that led there",
+    open: |scope| {
         if scope.workers.is_empty() {
             return Err(Code::NotApplicable.because("there are no workers to be sampled"));
         }
@@ -33,8 +25,8 @@ impl Observer for KernelSamples {
         };
         let samples = scope.workers.iter().map(|worker| Samples::of_thread(*worker));
         Ok(Box::new(Sampling { doors, samples: samples.collect::<Result<_, _>>()? }))
-    }
-}
+    },
+};
 
 struct Sampling {
     doors: Doors,

@@ -3,26 +3,16 @@
 //! From each node's `meminfo`, so by the node's own account. Limits: some guests whose memory grew
 //! after boot count only a part of it there. Used is all that is not free, the page cache included.
 
-use hopcost_core::{Known, NodeId, Observer, Reading, Reason, Scope, Watching, gauge};
+use hopcost_core::{Known, NodeId, Reading, gauge};
 use hopcost_sys::{Root, topology};
 
-use super::reading::{some, watch_nodes};
+use super::reading::{KernelObserver, some, watch_nodes};
 
-pub struct MemoryByNode;
-
-impl Observer for MemoryByNode {
-    fn name(&self) -> &'static str {
-        "memory_by_node"
-    }
-
-    fn about(&self) -> &'static str {
-        "memory of each node that is used, and memory that is free"
-    }
-
-    fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
-        watch_nodes(scope, read)
-    }
-}
+pub const OBSERVER: KernelObserver = KernelObserver {
+    name: "memory_by_node",
+    about: "memory of each node that is used, and memory that is free",
+    open: |scope| watch_nodes(scope, read),
+};
 
 fn read(root: &Root, nodes: &[NodeId]) -> Known<Vec<Reading>> {
     let of_node = |node: &NodeId| {

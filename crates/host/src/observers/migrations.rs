@@ -3,29 +3,21 @@
 //! From the workers' `sched`, which also knows of moves that ended where they began. A worker that
 //! is pinned to one CPU must not move at all, whatever its placement reads before and after.
 
-use hopcost_core::{Code, Known, Observer, Reading, Reason, Scope, Watching, gauge};
+use hopcost_core::{Code, Known, Reading, gauge};
 use hopcost_sys::Root;
 
-use super::reading::{ProcField, counts_of_workers, some, watch};
-
-pub struct Migrations;
+use super::reading::{KernelObserver, ProcField, counts_of_workers, some, watch};
 
 const WORKER: &[ProcField] = &[("se.nr_migrations", gauge::WORKER_MIGRATIONS)];
 
-impl Observer for Migrations {
-    fn name(&self) -> &'static str {
-        "migrations"
-    }
-
-    fn about(&self) -> &'static str {
-        "how often the kernel moved each worker from one CPU to another"
-    }
-
-    fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
+pub const OBSERVER: KernelObserver = KernelObserver {
+    name: "migrations",
+    about: "how often the kernel moved each worker from one CPU to another",
+    open: |scope| {
         let (root, workers) = (Root::live(), scope.workers.to_vec());
         watch(move || read(&root, &workers))
-    }
-}
+    },
+};
 
 fn read(root: &Root, workers: &[u32]) -> Known<Vec<Reading>> {
     let Some(first) = workers.first() else {

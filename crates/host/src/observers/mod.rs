@@ -22,15 +22,15 @@ mod reading;
 use hopcost_core::Observer;
 
 pub const OBSERVERS: &[&dyn Observer] = &[
-    &cpu::Cpu,
-    &context_switches::ContextSwitches,
-    &migrations::Migrations,
-    &numastat::Numastat,
-    &hint_faults::HintFaults,
-    &page_faults::PageFaults,
-    &kernel_samples::KernelSamples,
-    &memory_by_node::MemoryByNode,
-    &perf::Perf,
+    &cpu::OBSERVER,
+    &context_switches::OBSERVER,
+    &migrations::OBSERVER,
+    &numastat::OBSERVER,
+    &hint_faults::OBSERVER,
+    &page_faults::OBSERVER,
+    &kernel_samples::OBSERVER,
+    &memory_by_node::OBSERVER,
+    &perf::OBSERVER,
 ];
 
 #[cfg(test)]

@@ -5,12 +5,10 @@
 //! pages that were wanted elsewhere, and stand there as foreign; local and other say whether the
 //! thread that asked ran on that node. The kernel brings its sums up to date about once a second.
 
-use hopcost_core::{Known, NodeId, Observer, Reading, Reason, Scope, Watching, gauge};
+use hopcost_core::{Known, NodeId, Reading, gauge};
 use hopcost_sys::Root;
 
-use super::reading::{ProcField, counts, some, watch_nodes};
-
-pub struct Numastat;
+use super::reading::{KernelObserver, ProcField, counts, some, watch_nodes};
 
 const NODE: &[ProcField] = &[
     ("numa_hit", gauge::NUMA_HIT_PAGES),
@@ -20,19 +18,11 @@ const NODE: &[ProcField] = &[
     ("other_node", gauge::NUMA_OTHER_PAGES),
 ];
 
-impl Observer for Numastat {
-    fn name(&self) -> &'static str {
-        "numastat"
-    }
-
-    fn about(&self) -> &'static str {
-        "pages that the kernel handed out, by node: as wanted or not, to local threads or others"
-    }
-
-    fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
-        watch_nodes(scope, read)
-    }
-}
+pub const OBSERVER: KernelObserver = KernelObserver {
+    name: "numastat",
+    about: "pages that the kernel handed out, by node: as wanted or not, to local threads or others",
+    open: |scope| watch_nodes(scope, read),
+};
 
 fn read(root: &Root, nodes: &[NodeId]) -> Known<Vec<Reading>> {
     let of_node = |node: &NodeId| {

@@ -6,29 +6,21 @@
 //! shoot-down). Limits: the kernel's time for a worker is all of it, system calls and disks included, in ticks
 //! of some 10 ms; shoot-downs are those of the whole machine, as x86 counts them.
 
-use hopcost_core::{Known, Observer, Reading, Reason, Scope, Watching, gauge};
+use hopcost_core::{Known, Reading, gauge};
 use hopcost_sys::Root;
 use hopcost_sys::activity::worker_time;
 use hopcost_sys::kernels::decommit::shoot_downs;
 
-use super::reading::{count, some, watch, worker};
+use super::reading::{KernelObserver, count, some, watch, worker};
 
-pub struct PageFaults;
-
-impl Observer for PageFaults {
-    fn name(&self) -> &'static str {
-        "page_faults"
-    }
-
-    fn about(&self) -> &'static str {
-        "page faults of each worker, its time in the kernel and outside, TLB shoot-downs"
-    }
-
-    fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
+pub const OBSERVER: KernelObserver = KernelObserver {
+    name: "page_faults",
+    about: "page faults of each worker, its time in the kernel and outside, TLB shoot-downs",
+    open: |scope| {
         let (root, workers) = (Root::live(), scope.workers.to_vec());
         watch(move || read(&root, &workers))
-    }
-}
+    },
+};
 
 fn read(root: &Root, workers: &[u32]) -> Known<Vec<Reading>> {
     let of_worker = |(n, thread): (usize, &u32)| {

@@ -6,31 +6,23 @@
 //! for it; guests mostly have no counters. A worker whose counters had to take turns with others'
 //! is left out.
 
-use hopcost_core::{Code, Gauge, Observer, Reading, Reason, Scope, Watching, gauge};
+use hopcost_core::{Code, Gauge, Reading, Reason, Watching, gauge};
 use hopcost_sys::counters::{Counter, Event};
 
-use super::reading::{count, worker};
-
-pub struct Perf;
+use super::reading::{KernelObserver, count, worker};
 
 const EVENTS: &[(Event, &Gauge)] = &[
     (Event::NodeLoads, gauge::WORKER_NODE_LOADS),
     (Event::NodeLoadMisses, gauge::WORKER_NODE_LOAD_MISSES),
 ];
 
-impl Observer for Perf {
-    fn name(&self) -> &'static str {
-        "perf"
-    }
-
-    fn about(&self) -> &'static str {
-        "loads of each worker from nodes' memory, and those that went to another node"
-    }
-
-    fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
+pub const OBSERVER: KernelObserver = KernelObserver {
+    name: "perf",
+    about: "loads of each worker from nodes' memory, and those that went to another node",
+    open: |scope| {
         Ok(Box::new(Counters::open(scope.workers, EVENTS)?))
-    }
-}
+    },
+};
 
 struct Counters(Vec<(&'static Gauge, String, Counter)>);
 

@@ -2,8 +2,29 @@
 
 use std::borrow::Cow;
 
-use hopcost_core::{Code, Gauge, Known, NodeId, Reading, Reason, Scope, Watching};
+use hopcost_core::{Code, Gauge, Known, NodeId, Observer, Reading, Reason, Scope, Watching};
 use hopcost_sys::Root;
+
+/// An observer of what the kernel counts.
+pub struct KernelObserver {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) open: fn(&Scope<'_>) -> Result<Box<dyn Watching>, Reason>,
+}
+
+impl Observer for KernelObserver {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason> {
+        (self.open)(scope)
+    }
+}
 
 /// A line of a kernel's file, by its first word, and the gauge that it is.
 pub(super) type ProcField = (&'static str, &'static Gauge);
