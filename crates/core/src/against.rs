@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::Estimate;
 use crate::known::Known;
 
-/// How a run stands against its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Against {
     pub baseline: String,
@@ -18,6 +17,5 @@ pub struct Against {
     pub worse: Known<Estimate>,
     /// How much the cost rose since: the difference of two shares of throughput.
     pub dearer: Known<Estimate>,
-    /// What the reader should know about the two.
     pub notes: Vec<String>,
 }

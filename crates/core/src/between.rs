@@ -29,16 +29,13 @@ pub struct Between {
     pub traits: Vec<Trait>,
     pub cells: Vec<CellPair>,
     pub scores: Vec<ScorePair>,
-    /// What distance, or another factor, costs on both.
     pub effects: Vec<EffectPair>,
     /// What was not compared, or only one has.
     pub missing: Vec<Lacking>,
-    /// What the reader should know of the comparison.
     pub notes: Vec<String>,
 }
 
 impl Between {
-    /// The verdicts on everything that was compared.
     pub fn likenesses(&self) -> impl Iterator<Item = Likeness> + '_ {
         let cells = self.cells.iter().map(|pair| pair.likeness);
         let scores = self.scores.iter().map(|pair| pair.likeness);
@@ -73,7 +70,6 @@ pub struct Trait {
     pub same: bool,
 }
 
-/// How alike two figures are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Likeness {
@@ -129,7 +125,6 @@ pub struct ScorePair {
     pub differ_in: Vec<String>,
 }
 
-/// One point of one experiment's sweep on both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EffectPair {
     pub experiment: String,

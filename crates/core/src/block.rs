@@ -108,12 +108,10 @@ pub struct BlockRecord {
 }
 
 impl BlockRecord {
-    /// Why it voids the run, if it does.
     pub fn objection(&self) -> Option<&Reason> {
         self.windows.iter().find_map(|window| window.objection.as_ref())
     }
 
-    /// What disturbed it from outside, if anything did.
     pub fn disturbed(&self) -> Option<Disturbance> {
         self.windows.iter().find_map(|window| window.disturbed)
     }

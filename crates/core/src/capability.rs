@@ -133,7 +133,6 @@ impl Setting {
         [kind].into_iter().chain(has_script.then_some(Self::Scripts))
     }
 
-    /// What an emulated machine asks for.
     fn of_emulation(emulation: &Emulation) -> impl Iterator<Item = Self> {
         let asked = [
             (Self::EmulatedNodes, true),
@@ -166,7 +165,6 @@ impl Serialize for Setting {
 pub struct Demand {
     /// By each variant, with its name.
     variants: Vec<(String, BTreeSet<Setting>)>,
-    /// By all of them together.
     common: BTreeSet<Setting>,
     allows_server_changes: bool,
 }
@@ -190,7 +188,6 @@ impl Demand {
         }
     }
 
-    /// Who asks for one of these, in words, if anybody does.
     fn asks_for(&self, settings: &[Setting]) -> Option<String> {
         let asks = |asked: &BTreeSet<Setting>| settings.iter().any(|one| asked.contains(one));
         self.named(asks).or_else(|| asks(&self.common).then(|| "what is asked".to_owned()))
@@ -215,7 +212,6 @@ pub enum When {
     Missing(Setting),
 }
 
-/// Something that an engine refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restriction {
     pub when: When,
@@ -244,7 +240,6 @@ impl Restriction {
     }
 }
 
-/// How an engine takes a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
     Accepted,
@@ -289,7 +284,6 @@ impl Capabilities {
         self.0.iter().find_map(|restriction| restriction.refusal(demand))
     }
 
-    /// How it takes a setting that is asked for alone.
     pub fn support(&self, setting: Setting) -> Support {
         let of_restriction = |restriction: &Restriction| match restriction.when {
             When::AnyOf(settings) if settings.contains(&setting) => Some(Support::Refused),
@@ -300,7 +294,6 @@ impl Capabilities {
         self.0.iter().find_map(of_restriction).unwrap_or(Support::Accepted)
     }
 
-    /// The settings that it refuses together, though it takes each alone.
     pub fn not_together(&self) -> impl Iterator<Item = (Setting, &'static [Setting])> {
         self.0.iter().filter_map(|restriction| match restriction.when {
             When::Together(first, others) => Some((first, others)),

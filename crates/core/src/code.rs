@@ -7,7 +7,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of ending a code belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The command line, a file or a URL is wrong: exit code 2.
@@ -30,7 +29,6 @@ pub enum Class {
 
 macro_rules! codes {
     ($($class:ident $variant:ident = $name:literal, $about:literal;)*) => {
-        /// Why something was refused, failed or is missing.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum Code {
             $(#[doc = $about] #[serde(rename = $name)] $variant,)*

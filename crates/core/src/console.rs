@@ -6,7 +6,6 @@ pub type Rows = Vec<Vec<Option<String>>>;
 
 /// A connection to a server that is asked about itself.
 pub trait Console {
-    /// The server's version, as it says it.
     fn version(&self) -> &str;
 
     fn is_encrypted(&self) -> bool;

@@ -56,7 +56,6 @@ impl DistanceClass {
         }
     }
 
-    /// Why a machine may lack this rung.
     pub(crate) const fn why_absent(self) -> &'static str {
         match self {
             Self::SameCpu => "no CPU is usable here",
@@ -77,7 +76,6 @@ impl fmt::Display for DistanceClass {
     }
 }
 
-/// How far apart the nodes of a machine are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Distances {
     /// The nodes, in the order of the rows and columns.
@@ -106,14 +104,12 @@ pub struct HmatTable {
 }
 
 impl Distances {
-    /// The firmware's distance between two nodes.
     pub fn rated(&self, from: NodeId, to: NodeId) -> Option<u32> {
         let at = |id| self.nodes.iter().position(|&node| node == id);
         Some(self.firmware.get()?[at(from)?][at(to)?])
     }
 }
 
-/// One rung of this machine's ladder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rung {
     pub class: DistanceClass,
@@ -121,7 +117,6 @@ pub struct Rung {
     pub example: Known<RungExample>,
 }
 
-/// Two places a rung apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RungExample {

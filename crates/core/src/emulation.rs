@@ -84,7 +84,6 @@ impl Company {
     }
 }
 
-/// The memory of a node gives fewer bytes to those who stream.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LessBandwidth {
     pub node: NodeId,

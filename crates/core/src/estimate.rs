@@ -43,7 +43,6 @@ impl fmt::Display for Unit {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     pub point: f64,
-    /// The interval's lower end.
     pub low: f64,
     /// The interval's upper end.
     pub high: f64,

@@ -18,7 +18,6 @@ pub struct Experiment {
     pub beside: Vec<String>,
     /// Its place in a survey, the lowest first; none leaves it out.
     pub survey: Option<u32>,
-    /// What people call it and its figure.
     #[serde(flatten)]
     pub words: Words,
     /// What to do about a result, the first rule that fits.
@@ -104,7 +103,6 @@ pub struct Comparison {
     pub spread: bool,
     /// Is asked how throughput grows with the streams, level by level?
     pub find_scaling: bool,
-    /// What must be proved for a result to count.
     pub claims: Vec<Claim>,
 }
 

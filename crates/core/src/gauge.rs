@@ -11,7 +11,6 @@ pub struct Gauge {
     pub nature: Nature,
 }
 
-/// How a reading turns into an observation of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nature {
     /// It only grows: what counts is the difference over the window.

@@ -103,7 +103,6 @@ pub struct Node {
     pub access0: Known<Rating>,
     /// The same from the best initiator that is a CPU.
     pub access1: Known<Rating>,
-    /// The kernel's memory tier.
     pub tier: Known<u32>,
     /// Memory-side caches before it.
     pub memory_caches: Vec<MemoryCache>,

@@ -45,7 +45,6 @@ pub trait Observer: Sync {
 
     fn about(&self) -> &'static str;
 
-    /// Begins to watch, or says why it cannot here.
     fn open(&self, scope: &Scope<'_>) -> Result<Box<dyn Watching>, Reason>;
 }
 

@@ -21,7 +21,6 @@ use crate::known::{Known, Reason};
 use crate::machine::Machine;
 use crate::proof::{PageSize, Proof};
 
-/// How much time and detail is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
@@ -154,12 +153,10 @@ impl Recorder {
     }
 }
 
-/// Why a probe could not go on.
 #[derive(Debug, Error)]
 pub enum ProbeError {
     #[error("{0}")]
     NotHere(Reason),
-    /// The system refused something.
     #[error("{what}: {source}")]
     System {
         /// What was tried.
@@ -210,7 +207,6 @@ pub trait Rig {
     }
 }
 
-/// Something the reader should know, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     pub text: String,
@@ -327,6 +323,5 @@ pub struct ProbeReport {
     /// Was it stopped before its end?
     pub interrupted: bool,
     pub cells: Vec<CellResult>,
-    /// What the reader should know.
     pub warnings: Vec<Warning>,
 }

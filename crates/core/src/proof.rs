@@ -139,7 +139,6 @@ impl Locality {
         [(self.share_in_place() * self.pages() as f64).round() as u64, self.pages()]
     }
 
-    /// Why this placement voids a result, if it does.
     pub fn objection(&self) -> Option<Reason> {
         let share = 100.0 * self.share_in_place();
         let on = |(node, pages): (&NodeId, &u64)| format!("{pages} on node {node}");
@@ -180,7 +179,6 @@ impl Proof {
         }
     }
 
-    /// Why the placement voids a result, if it does.
     pub fn objection(&self) -> Option<Reason> {
         self.memory.get()?.iter().find_map(Locality::objection)
     }

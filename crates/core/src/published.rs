@@ -10,7 +10,6 @@ pub struct Published {
     pub machine: String,
     /// Who published it, where and when, and how it was read.
     pub source: String,
-    /// The probes and experiments it belongs beside.
     pub beside: Vec<String>,
     pub figures: Vec<Figure>,
 }

@@ -21,13 +21,11 @@ pub struct ExperimentResult {
     pub version: u32,
     pub experiment: String,
     pub question: String,
-    /// The database under test.
     pub target: Known<String>,
     pub verdict: Verdict,
     #[serde(flatten)]
     pub reason: Reason,
     pub estimate: Known<Headline>,
-    /// What was read back from the machine.
     pub proof: Vec<Proved>,
     /// Was any distance planted? Then this checks the method, and says nothing of the machine.
     pub emulated: bool,
@@ -42,7 +40,6 @@ pub struct ExperimentResult {
     pub seconds: f64,
 }
 
-/// What a comparison rests on, beside its verdict.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Details {
     pub identity: String,
@@ -75,7 +72,6 @@ pub struct Details {
     /// How the database carries its statements out.
     pub plans: Vec<String>,
     pub left_out: Vec<String>,
-    /// What else the reader should know.
     pub notes: Vec<String>,
 }
 
@@ -160,7 +156,6 @@ pub struct CostSoFar {
     pub cost: Estimate,
 }
 
-/// What was found of a level at one number of streams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
     pub level: String,
@@ -190,7 +185,6 @@ pub struct Arm {
     pub observed: Vec<Observation>,
 }
 
-/// The one figure that answers the question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Headline {
     pub of: String,

@@ -23,7 +23,6 @@ impl Contention {
     }
 }
 
-/// The law that describes how throughput grows with streams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScalingLaw {
     /// What one stream does alone, in the experiment's own unit.

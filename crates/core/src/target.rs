@@ -24,7 +24,6 @@ use crate::proof::Locality;
 use crate::variant::{DataPlacement, SessionPlacement, VariantSettings};
 use crate::workload::{Request, Shape, Workload, WorkloadSpec};
 
-/// What a target is to bring up.
 #[derive(Clone)]
 pub struct Setup<'a> {
     /// The machine as the experiment sees it: with its emulated nodes, where there are any.
@@ -55,7 +54,6 @@ pub struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    /// What is to be known of what will be asked.
     pub fn spec(&self) -> WorkloadSpec {
         self.workload.spec(self.shape)
     }
@@ -74,7 +72,6 @@ impl Setup<'_> {
     }
 }
 
-/// What a target takes of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Needs {
     /// Bytes on each home.
@@ -97,7 +94,6 @@ pub struct Spoken {
     pub sql: String,
 }
 
-/// What a target is doing while it is brought up.
 #[derive(Clone, Copy, Debug)]
 pub struct Loading<'a> {
     /// The step, such as `tran_stats: 2,000,000 rows`.
@@ -106,7 +102,6 @@ pub struct Loading<'a> {
     pub done: f64,
 }
 
-/// What a session looked up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lookups {
     /// Page acquisitions since the last reading, by the page's node.
@@ -167,7 +162,6 @@ pub enum Look {
     Full,
 }
 
-/// Why a target cannot go on.
 #[derive(Debug, Error)]
 pub enum TargetError {
     #[error("{0}")]

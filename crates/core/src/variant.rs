@@ -62,7 +62,6 @@ impl CopyChoice {
 /// What is set when a session is opened, or a variant entered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionChoice {
-    /// What the database writes down of each statement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<Audit>,
 }
@@ -199,7 +198,6 @@ impl VariantSettings {
         self.copy.policy == Some(Policy::PerNode)
     }
 
-    /// Which of the workers' CPUs is a stream's.
     fn turn_of(&self, stream: u32) -> usize {
         stream as usize % self.workers.len().max(1)
     }

@@ -14,9 +14,7 @@ pub type BytesByNode = BTreeMap<NodeId, u64>;
 pub struct Whereabouts {
     /// Version of this description; grows when a key changes its meaning or goes.
     pub version: u32,
-    /// The name of the host that was looked at: this one.
     pub host: Known<String>,
-    /// The servers that were found, or the one process.
     pub servers: Vec<Located>,
 }
 

@@ -58,7 +58,6 @@ impl Filling {
     }
 }
 
-/// One call: a statement, and its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Which of the workload's statements, by position.
@@ -92,7 +91,6 @@ pub struct WorkloadInfo {
     pub tables: &'static [&'static str],
 }
 
-/// What calls leave behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing.
@@ -121,7 +119,6 @@ pub struct WorkloadSpec {
     pub calls_per_query: u64,
     /// Bytes of scratch memory that one call takes.
     pub scratch_bytes: u64,
-    /// What its calls leave behind.
     pub effect: Effect,
 }
 
