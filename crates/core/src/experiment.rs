@@ -74,9 +74,7 @@ pub struct Unless {
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// The hardware alone, by these probes. There is no second arm: it ends measured.
-    Hardware {
-        probes: Vec<String>,
-    },
+    Hardware { probes: Vec<String> },
     /// A database under load, compared between the levels of a factor.
     Database(Comparison),
 }

@@ -210,8 +210,9 @@ impl<I: Id> IdSet<I> {
             part: part.to_owned(),
             wanted: "a number or a range such as 0-3",
         };
-        let number =
-            |digits: &str| digits.trim().parse::<u32>().ok().filter(|&n| n <= Self::LARGEST).ok_or(());
+        let number = |digits: &str| {
+            digits.trim().parse::<u32>().ok().filter(|&n| n <= Self::LARGEST).ok_or(())
+        };
         let mut set = Self::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (low, high) = part.split_once('-').unwrap_or((part, part));

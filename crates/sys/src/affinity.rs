@@ -15,10 +15,7 @@ pub use crate::process::last_cpu_of;
 #[derive(Debug, Error)]
 pub enum AffinityError {
     #[error("CPU {cpus}: the system refuses to pin a thread there: {source}")]
-    Refused {
-        cpus: CpuSet,
-        source: io::Error,
-    },
+    Refused { cpus: CpuSet, source: io::Error },
     /// The system agreed, but the mask reads differently.
     #[error("asked for CPU {asked}, but the thread's mask reads {got}")]
     NotKept {

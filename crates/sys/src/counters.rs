@@ -90,6 +90,7 @@ pub struct Counter(File);
 
 /// The first version of `struct perf_event_attr`, which every kernel takes.
 #[repr(C)]
+#[derive(Default)]
 struct Attributes {
     kind: u32,
     size: u32,
@@ -104,20 +105,10 @@ struct Attributes {
     breakpoint_address: u64,
 }
 
-impl Default for Attributes {
-    fn default() -> Self {
-        Self {
-            kind: 0,
-            size: size_of::<Self>() as u32,
-            config: 0,
-            sample_period: 0,
-            sample_type: 0,
-            read_format: 0,
-            flags: 0,
-            wakeup_events: 0,
-            breakpoint_type: 0,
-            breakpoint_address: 0,
-        }
+impl Attributes {
+    fn of(event: Event) -> Self {
+        let (kind, config) = event.type_and_config();
+        Self { kind, config, size: size_of::<Self>() as u32, ..Self::default() }
     }
 }
 
@@ -135,27 +126,21 @@ const CLOSE_ON_EXEC: libc::c_ulong = 8;
 impl Counter {
     /// Begins to count for the thread of this number, on whatever CPU it runs.
     pub fn of_thread(event: Event, thread: u32) -> Result<Self, CounterError> {
-        let (kind, config) = event.type_and_config();
         let attributes = Attributes {
-            kind,
-            config,
             read_format: WITH_TIME_ENABLED | WITH_TIME_RUNNING,
             flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
-            ..Attributes::default()
+            ..Attributes::of(event)
         };
         Self::open(event, &attributes, thread)
     }
 
     /// Begins to sample the kernel's call chains of the thread of this number, by its time on CPUs.
     pub(crate) fn sampling(thread: u32) -> Result<Self, CounterError> {
-        let (kind, config) = Event::CpuClock.type_and_config();
         let attributes = Attributes {
-            kind,
-            config,
             sample_period: SAMPLES_PER_S,
             sample_type: CALL_CHAIN,
             flags: AS_FREQUENCY | EXCLUDE_HYPERVISOR | WITHOUT_PROGRAMS_CHAIN,
-            ..Attributes::default()
+            ..Attributes::of(Event::CpuClock)
         };
         Self::open(Event::CpuClock, &attributes, thread)
     }

@@ -23,10 +23,7 @@ pub enum HotplugError {
         "CPU {cpu} cannot be taken off-line: {why}; run it as root and outside of a container, again where it \
          is busy, or leave out --allow-machine-changes: then CPUs that are not used stay on-line and idle"
     )]
-    Refused {
-        cpu: CpuId,
-        why: String,
-    },
+    Refused { cpu: CpuId, why: String },
     /// It stays off-line.
     #[error("{} not brought back; mend that and run 'hopcost restore'", .0.join("; "))]
     Stuck(

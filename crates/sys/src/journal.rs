@@ -15,36 +15,24 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::clock;
-use crate::process::start_time;
+use crate::{clock, own_files};
 
 /// Why a setting could not be changed or put back.
 #[derive(Debug, Error)]
 pub enum JournalError {
     /// The journal itself cannot be kept; then nothing is changed.
     #[error("the settings journal {}: {source}; nothing was changed", path.display())]
-    Journal {
-        path: PathBuf,
-        source: io::Error,
-    },
+    Journal { path: PathBuf, source: io::Error },
     /// The setting cannot be read or written.
     #[error("{}: {source}", setting.display())]
-    Setting {
-        setting: PathBuf,
-        source: io::Error,
-    },
+    Setting { setting: PathBuf, source: io::Error },
     #[error(
         "another hopcost has settings of this machine changed: wait until it is through \
          ({} is locked)", lock.display()
     )]
-    Taken {
-        lock: PathBuf,
-    },
+    Taken { lock: PathBuf },
     #[error("the settings journal {} is damaged at line {line}: put the settings in it back by hand, then delete it", path.display())]
-    Damaged {
-        path: PathBuf,
-        line: usize,
-    },
+    Damaged { path: PathBuf, line: usize },
 }
 
 /// One change, as it stands in a journal.
@@ -93,9 +81,7 @@ pub struct Journal {
 impl Journal {
     /// A journal in `dir`, which is made with the first change.
     pub fn new(dir: &Path) -> Self {
-        let pid = std::process::id();
-        let started = start_time(pid).unwrap_or_default();
-        Self { path: dir.join(format!("{PREFIX}{pid}-{started}.jsonl")), file: None, lock: None }
+        Self { path: own_files::path(dir, PREFIX), file: None, lock: None }
     }
 
     /// Writes down and syncs, then changes the setting. Returns what it reads afterwards.
@@ -155,7 +141,7 @@ impl Journal {
         text.push('\n');
         let file = match &mut self.file {
             Some(file) => file,
-            empty => empty.insert(create(&self.path).map_err(failed)?),
+            empty => empty.insert(own_files::create(&self.path).map_err(failed)?),
         };
         file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map_err(failed)
     }
@@ -168,30 +154,9 @@ impl Drop for Journal {
     }
 }
 
-/// A new file, whose name too survives a crash.
-pub(crate) fn create(path: &Path) -> io::Result<File> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(dir)?;
-    let file = OpenOptions::new().append(true).create_new(true).open(path)?;
-    File::open(dir)?.sync_all()?;
-    Ok(file)
-}
-
 /// The journals in `dir` whose processes are gone.
 pub fn leftovers(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let mut paths = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if is_gone(&path, PREFIX) {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    Ok(paths)
+    own_files::left_over(dir, PREFIX)
 }
 
 /// Puts back what a journal holds, last change first, whatever becomes of the others, and deletes it
@@ -266,18 +231,6 @@ fn write_setting(setting: &Path, value: &str) -> Result<(), JournalError> {
 }
 
 const PREFIX: &str = "settings-";
-
-/// Is the process gone that a file is named after?
-pub(crate) fn is_gone(path: &Path, prefix: &str) -> bool {
-    owner(path, prefix).is_some_and(|(pid, started)| start_time(pid) != Some(started))
-}
-
-/// The process number and start time in a file's name.
-fn owner(path: &Path, prefix: &str) -> Option<(u32, u64)> {
-    let name = path.file_name()?.to_str()?;
-    let (pid, started) = name.strip_prefix(prefix)?.strip_suffix(".jsonl")?.split_once('-')?;
-    Some((pid.parse().ok()?, started.parse().ok()?))
-}
 
 #[cfg(test)]
 mod tests {

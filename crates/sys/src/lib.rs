@@ -13,6 +13,7 @@ pub mod journal;
 pub mod kernels;
 pub mod liveness;
 pub mod memory;
+mod own_files;
 pub mod process;
 pub mod promises;
 pub mod quiet;

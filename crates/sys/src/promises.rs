@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::journal::{create, is_gone};
-use crate::process::start_time;
+use crate::own_files;
 
 /// What was made, and where: nothing secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,10 +32,8 @@ const PREFIX: &str = "made-";
 impl Promise {
     /// Written down, in `dir`.
     pub fn write(dir: &Path, made: &Made) -> io::Result<Self> {
-        let pid = std::process::id();
-        let started = start_time(pid).unwrap_or_default();
-        let path = dir.join(format!("{PREFIX}{pid}-{started}.jsonl"));
-        let mut file = create(&path)?;
+        let path = own_files::path(dir, PREFIX);
+        let mut file = own_files::create(&path)?;
         file.write_all(serde_json::to_string(made)?.as_bytes())?;
         file.sync_data()?;
         Ok(Self { path })
@@ -54,19 +51,12 @@ impl Promise {
 
 /// The promises in `dir` whose processes are gone.
 pub fn leftovers(dir: &Path) -> io::Result<Vec<(Promise, Made)>> {
-    let entries = match fs::read_dir(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let mut left = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if is_gone(&path, PREFIX) {
-            let made = serde_json::from_str(&fs::read_to_string(&path)?)?;
-            left.push((Promise { path }, made));
-        }
-    }
-    Ok(left)
+    let left = own_files::left_over(dir, PREFIX)?.into_iter();
+    left.map(|path| {
+        let made = serde_json::from_str(&fs::read_to_string(&path)?)?;
+        Ok((Promise { path }, made))
+    })
+    .collect()
 }
 
 #[cfg(test)]

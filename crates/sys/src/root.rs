@@ -20,24 +20,16 @@ use thiserror::Error;
 pub enum RootError {
     /// It is not there, or may not be read or written.
     #[error("{}: {source}", path.display())]
-    File {
-        path: PathBuf,
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// The directory is something else.
     #[error(
         "{}: neither sys/ nor proc/ is in it; give the root of a recorded tree, \
          such as 'hopcost machine --record DIR' makes", path.display()
     )]
-    NotATree {
-        path: PathBuf,
-    },
+    NotATree { path: PathBuf },
     /// The single-file recording is damaged.
     #[error("line {line}: {what}")]
-    Damaged {
-        line: usize,
-        what: String,
-    },
+    Damaged { line: usize, what: String },
 }
 
 /// A place to read Linux's description of a machine from.

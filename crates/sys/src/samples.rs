@@ -9,14 +9,13 @@
 //! loses samples, those of all doors alike.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopcost_core::{Code, Known, Reason};
 
 use crate::Root;
 use crate::counters::{Counter, CounterError};
+use crate::memory::mapped::Mapped;
 
 /// The doors of the kernel by the addresses of its functions, and of all functions between them.
 pub struct Doors(Vec<(u64, Option<String>)>);
@@ -73,9 +72,9 @@ fn door(function: &str) -> Option<String> {
 /// The samples of one thread, since it was opened.
 #[derive(Debug)]
 pub struct Samples {
-    _counter: Counter,
     /// As words: a page of the kernel's own, then what it writes.
-    ring: NonNull<u64>,
+    ring: Mapped,
+    _counter: Counter,
     /// Up to where it was read.
     tail: u64,
     by_door: BTreeMap<String, u64>,
@@ -98,25 +97,12 @@ impl Samples {
     pub fn of_thread(thread: u32) -> Result<Self, Reason> {
         let counter = Counter::sampling(thread)
             .map_err(|error: CounterError| Code::NoCounters.because(error.to_string()))?;
-        // SAFETY: a new mapping of the event's ring, at an address of the kernel's choice.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                (HEAD_BYTES + RING_BYTES) as usize,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                counter.as_raw_fd(),
-                0,
-            )
-        };
-        let ring = (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast())).flatten();
-        let Some(ring) = ring else {
-            let why = io::Error::last_os_error();
-            return Err(Code::NoCounters.because(format!(
-                "no memory for samples ({why}): raise kernel.perf_event_mlock_kb"
-            )));
-        };
-        Ok(Self { _counter: counter, ring, tail: 0, by_door: BTreeMap::new() })
+        let ring = Mapped::of_file((HEAD_BYTES + RING_BYTES) as usize, counter.as_raw_fd());
+        let ring = ring.map_err(|why| {
+            Code::NoCounters
+                .because(format!("no memory for samples ({why}): raise kernel.perf_event_mlock_kb"))
+        })?;
+        Ok(Self { ring, _counter: counter, tail: 0, by_door: BTreeMap::new() })
     }
 
     /// How many samples found it behind each door of the kernel, since the beginning.
@@ -150,19 +136,16 @@ impl Samples {
         let at = (HEAD_BYTES + (self.tail + ahead) % RING_BYTES) / 8;
         // SAFETY: the word is within the mapping, as records and the ring are multiples of words; the kernel
         // does not write behind the head before the tail has passed.
-        unsafe { self.ring.as_ptr().add(at as usize).read_volatile() }
+        unsafe { self.words().add(at as usize).read_volatile() }
+    }
+
+    fn words(&self) -> *mut u64 {
+        self.ring.start().as_ptr().cast()
     }
 
     fn position(&self, at: usize) -> &AtomicU64 {
         // SAFETY: a word of the kernel's page, which is mapped as long as self lives.
-        unsafe { AtomicU64::from_ptr(self.ring.as_ptr().add(at)) }
-    }
-}
-
-impl Drop for Samples {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours alone, and nothing refers to it any more.
-        unsafe { libc::munmap(self.ring.as_ptr().cast(), (HEAD_BYTES + RING_BYTES) as usize) };
+        unsafe { AtomicU64::from_ptr(self.words().add(at)) }
     }
 }
 

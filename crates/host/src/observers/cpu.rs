@@ -6,9 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{
-    CpuId, Known, Machine, NodeId, Reading, gauge,
-};
+use hopcost_core::{CpuId, Known, Machine, NodeId, Reading, gauge};
 use hopcost_sys::Root;
 use hopcost_sys::activity::{CpuTime, cpu_times};
 

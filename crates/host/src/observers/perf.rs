@@ -19,9 +19,7 @@ const EVENTS: &[(Event, &Gauge)] = &[
 pub const OBSERVER: KernelObserver = KernelObserver {
     name: "perf",
     about: "loads of each worker from nodes' memory, and those that went to another node",
-    open: |scope| {
-        Ok(Box::new(Counters::open(scope.workers, EVENTS)?))
-    },
+    open: |scope| Ok(Box::new(Counters::open(scope.workers, EVENTS)?)),
 };
 
 struct Counters(Vec<(&'static Gauge, String, Counter)>);

@@ -58,7 +58,10 @@ impl<F: FnMut() -> Known<Vec<Reading>>> Watching for Reader<F> {
 }
 
 /// The readings, if there are any.
-pub(super) fn some(readings: Vec<Reading>, or_else: impl Into<Cow<'static, str>>) -> Known<Vec<Reading>> {
+pub(super) fn some(
+    readings: Vec<Reading>,
+    or_else: impl Into<Cow<'static, str>>,
+) -> Known<Vec<Reading>> {
     if readings.is_empty() { Known::missing(Code::NotTold, or_else) } else { Known::Is(readings) }
 }
 
@@ -80,7 +83,12 @@ pub(super) fn counts(text: &str, of: &str, lines: &[ProcField]) -> Vec<Reading> 
 }
 
 /// What `/proc/NUMBER/file` holds for each worker; those that have ended are left out.
-pub(super) fn counts_of_workers(root: &Root, workers: &[u32], file: &str, lines: &[ProcField]) -> Vec<Reading> {
+pub(super) fn counts_of_workers(
+    root: &Root,
+    workers: &[u32],
+    file: &str,
+    lines: &[ProcField],
+) -> Vec<Reading> {
     let of_worker = |(n, thread): (usize, &u32)| {
         let text = root.text(&format!("proc/{thread}/{file}")).ok().unwrap_or_default();
         counts(&text, &worker(n), lines)

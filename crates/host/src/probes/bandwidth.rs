@@ -120,7 +120,8 @@ impl Probe for Bandwidth {
     }
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
-        let jobs: Vec<ReadyCell> = ready.iter().filter_map(|cell| ReadyCell::of(site, cell)).collect();
+        let jobs: Vec<ReadyCell> =
+            ready.iter().filter_map(|cell| ReadyCell::of(site, cell)).collect();
         let slots = slots(site);
         let bytes = buffer_bytes(site, slots);
         let mut estates = Vec::new();

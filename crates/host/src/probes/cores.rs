@@ -116,7 +116,8 @@ impl Probe for Cores {
     }
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
-        let jobs: Vec<ReadyCell> = ready.iter().filter_map(|cell| ReadyCell::of(site, cell)).collect();
+        let jobs: Vec<ReadyCell> =
+            ready.iter().filter_map(|cell| ReadyCell::of(site, cell)).collect();
         // A line's page is fresh only if it is a page of its own.
         let small = Site { pages: Some(PageSize::Base), ..site.clone() };
         let mut pools = BTreeMap::new();

@@ -112,7 +112,9 @@ impl Probe for Loaded {
         for (series, unit) in [(LATENCY, Unit::Nanoseconds), (BANDWIDTH, Unit::GigabytesPerSecond)]
         {
             let steps = waits(site.effort).iter();
-            cells.extend(steps.map(|&wait| cell(series, Place::Count(wait), unit, placement.cpus())));
+            cells.extend(
+                steps.map(|&wait| cell(series, Place::Count(wait), unit, placement.cpus())),
+            );
         }
         cells
     }
@@ -130,7 +132,8 @@ impl Probe for Loaded {
         let buffers = placement.loads.iter().map(buffer).collect::<Result<Vec<Buffer>, _>>()?;
         // A wait is as long as it is where it is waited.
         let calibrate = || waits(site.effort).iter().map(|&wait| Step::of(wait)).collect();
-        let steps = affinity::on_cpu(*placement.loads.first().unwrap_or(&placement.cpu), calibrate)?;
+        let steps =
+            affinity::on_cpu(*placement.loads.first().unwrap_or(&placement.cpu), calibrate)?;
         let jobs = ready.iter().filter_map(|cell| ReadyCell::of(site, cell)).collect();
         let (milliseconds, batches) = match site.effort {
             Effort::Quick => (6, 2),
@@ -144,7 +147,10 @@ impl Probe for Loaded {
 
     fn memory_needed(&self, site: &Site<'_>) -> Vec<(NodeId, Vec<u64>)> {
         let placement = LoadPlacement::of(site);
-        placement.map(|placement| (placement.memory, needed(site, &placement))).into_iter().collect()
+        placement
+            .map(|placement| (placement.memory, needed(site, &placement)))
+            .into_iter()
+            .collect()
     }
 
     fn advise(&self, site: &Site<'_>, results: &[CellResult]) -> Vec<Warning> {
@@ -160,7 +166,8 @@ fn needed(site: &Site<'_>, placement: &LoadPlacement) -> Vec<u64> {
 }
 
 fn cache_bytes(site: &Site<'_>) -> u64 {
-    let cache = LoadPlacement::of(site).and_then(|placement| ground::cache_bytes(site, placement.cpu));
+    let cache =
+        LoadPlacement::of(site).and_then(|placement| ground::cache_bytes(site, placement.cpu));
     cache.unwrap_or(ground::ASSUMED_CACHE_BYTES)
 }
 

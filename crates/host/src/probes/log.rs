@@ -58,7 +58,8 @@ impl Probe for Log {
     }
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
-        let jobs: Vec<ReadyCell> = ready.iter().filter_map(|cell| ReadyCell::of(site, cell)).collect();
+        let jobs: Vec<ReadyCell> =
+            ready.iter().filter_map(|cell| ReadyCell::of(site, cell)).collect();
         let small = Site { pages: Some(PageSize::Base), ..site.clone() };
         let mut buffers = BTreeMap::new();
         for job in &jobs {

@@ -164,7 +164,10 @@ impl Probe for Pages {
 
     fn memory_needed(&self, site: &Site<'_>) -> Vec<(NodeId, Vec<u64>)> {
         let room = room(&walks(largest_bytes(site), site.effort)) as u64;
-        WalkPlacement::of(site).map(|placement| (placement.memory, vec![room])).into_iter().collect()
+        WalkPlacement::of(site)
+            .map(|placement| (placement.memory, vec![room]))
+            .into_iter()
+            .collect()
     }
 
     fn advise(&self, _: &Site<'_>, results: &[CellResult]) -> Vec<Warning> {
@@ -178,8 +181,9 @@ fn kinds(site: &Site<'_>) -> Vec<PageSize> {
     if let Some(pages) = site.pages {
         return vec![pages];
     }
-    let reserved = WalkPlacement::of(site)
-        .is_some_and(|placement| state(site, placement.memory, PageSize::Huge2M, 1).get().is_some());
+    let reserved = WalkPlacement::of(site).is_some_and(|placement| {
+        state(site, placement.memory, PageSize::Huge2M, 1).get().is_some()
+    });
     let two_mib = if reserved { PageSize::Huge2M } else { PageSize::Transparent };
     vec![PageSize::Base, two_mib, PageSize::Huge1G]
 }
@@ -214,7 +218,8 @@ fn largest_bytes(site: &Site<'_>) -> usize {
     let share = if site.effort == Effort::Quick { 8 } else { 2 };
     let Some(most) = ground::most_available(site) else { return wish };
     let is_had = |pages: &&PageSize| {
-        WalkPlacement::of(site).is_some_and(|placement| state(site, placement.memory, **pages, 1).get().is_some())
+        WalkPlacement::of(site)
+            .is_some_and(|placement| state(site, placement.memory, **pages, 1).get().is_some())
     };
     let each = most as usize / share / kinds(site).iter().filter(is_had).count().max(1);
     let mut sizes = Walk::EveryLine.sizes(wish, site.effort);
@@ -225,7 +230,8 @@ fn largest_bytes(site: &Site<'_>) -> usize {
 }
 
 fn cache_bytes(site: &Site<'_>) -> u64 {
-    let cache = WalkPlacement::of(site).and_then(|placement| ground::cache_bytes(site, placement.cpu));
+    let cache =
+        WalkPlacement::of(site).and_then(|placement| ground::cache_bytes(site, placement.cpu));
     cache.unwrap_or(ground::ASSUMED_CACHE_BYTES)
 }
 
@@ -386,7 +392,8 @@ impl Rig for PagesRig {
 
     fn prove(&mut self) -> Result<Vec<Proof>, ProbeError> {
         let localities: Vec<_> = self.estates.iter().map(|e| e.course.locality()).collect();
-        let proof = |job: &ReadyCell| Proof { memory: Known::Is(vec![localities[job.estate].clone()]) };
+        let proof =
+            |job: &ReadyCell| Proof { memory: Known::Is(vec![localities[job.estate].clone()]) };
         Ok(self.jobs.iter().map(proof).collect())
     }
 

@@ -179,10 +179,15 @@ impl Probe for Smt {
 
     fn cells(&self, site: &Site<'_>) -> Vec<Cell> {
         let Some(placement) = SmtPlacement::of(site) else { return Vec::new() };
-        let other = placement.other.get().and_then(|&cpu| site.machine.cpu_distance(placement.cpu, cpu).ok());
+        let other = placement
+            .other
+            .get()
+            .and_then(|&cpu| site.machine.cpu_distance(placement.cpu, cpu).ok());
         let far = other.unwrap_or(DistanceClass::SameNode);
         let mut cells = Vec::new();
-        for (class, partner) in [(DistanceClass::Sibling, &placement.sibling), (far, &placement.other)] {
+        for (class, partner) in
+            [(DistanceClass::Sibling, &placement.sibling), (far, &placement.other)]
+        {
             for small in Small::ALL {
                 for load in Load::ALL {
                     cells.push(cell(&placement, class, partner, series(small, load), load));

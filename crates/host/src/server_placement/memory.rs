@@ -48,7 +48,8 @@ impl Memory {
                 Owner::Private => add(&mut private, &mapping.by_node),
                 Owner::Shared(segment) => {
                     let segment = shared.entry(segment.clone()).or_insert_with(nothing);
-                    segment.bytes = segment.bytes.clone().map(|bytes| bytes.saturating_add(mapping.bytes));
+                    segment.bytes =
+                        segment.bytes.clone().map(|bytes| bytes.saturating_add(mapping.bytes));
                     add(&mut segment.by_node, &mapping.by_node);
                 }
                 Owner::File => {}
@@ -92,7 +93,8 @@ impl Memory {
 /// Each segment once, as the process shows it that has touched most of it; missing where no process
 /// shows any.
 pub fn shared_once(memories: &[Memory]) -> Known<SharedBytes> {
-    let touched = |segment: &SharedBytes| segment.by_node.values().copied().fold(0, u64::saturating_add);
+    let touched =
+        |segment: &SharedBytes| segment.by_node.values().copied().fold(0, u64::saturating_add);
     let mut segments: BTreeMap<&str, &SharedBytes> = BTreeMap::new();
     let shown = memories.iter().filter_map(|memory| memory.shared.get());
     for (name, segment) in shown.flatten() {
@@ -106,7 +108,8 @@ pub fn shared_once(memories: &[Memory]) -> Known<SharedBytes> {
     }
     let mut sum = nothing();
     for segment in segments.values() {
-        sum.bytes = sum.bytes.and_then(|sum| segment.bytes.clone().map(|bytes| bytes.saturating_add(sum)));
+        sum.bytes =
+            sum.bytes.and_then(|sum| segment.bytes.clone().map(|bytes| bytes.saturating_add(sum)));
         add(&mut sum.by_node, &segment.by_node);
     }
     let is_shown = memories.iter().any(|memory| memory.shared.get().is_some());

@@ -36,45 +36,34 @@ impl Kernel {
         Self::Mix1To1,
     ];
 
+    /// Its name; the streams that a region is cut into; for each byte of one stream the program bytes that one
+    /// sweep moves, and those that probably cross the bus.
+    const fn table(self) -> (&'static str, usize, usize, usize) {
+        match self {
+            Self::Read => ("read", 1, 1, 1),
+            Self::Store => ("store", 1, 1, 2),
+            Self::StoreNonTemporal => ("store non-temporal", 1, 1, 1),
+            Self::Copy => ("copy", 2, 2, 3),
+            Self::Mix3To1 => ("3 reads : 1 write", 3, 4, 4),
+            Self::Mix2To1 => ("2 reads : 1 write", 2, 3, 3),
+            Self::Mix1To1 => ("1 read : 1 write", 1, 2, 2),
+        }
+    }
+
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Store => "store",
-            Self::StoreNonTemporal => "store non-temporal",
-            Self::Copy => "copy",
-            Self::Mix3To1 => "3 reads : 1 write",
-            Self::Mix2To1 => "2 reads : 1 write",
-            Self::Mix1To1 => "1 read : 1 write",
-        }
+        self.table().0
     }
 
-    /// Streams that the region is cut into.
     pub const fn streams(self) -> usize {
-        match self {
-            Self::Read | Self::Store | Self::StoreNonTemporal | Self::Mix1To1 => 1,
-            Self::Copy | Self::Mix2To1 => 2,
-            Self::Mix3To1 => 3,
-        }
+        self.table().1
     }
 
-    /// Program bytes that one sweep moves for each byte of one stream.
     pub const fn program_bytes(self) -> usize {
-        match self {
-            Self::Read | Self::Store | Self::StoreNonTemporal => 1,
-            Self::Copy | Self::Mix1To1 => 2,
-            Self::Mix2To1 => 3,
-            Self::Mix3To1 => 4,
-        }
+        self.table().2
     }
 
-    /// Bytes that probably cross the bus for each byte of one stream.
     pub const fn bus_bytes(self) -> usize {
-        match self {
-            Self::Read | Self::StoreNonTemporal => 1,
-            Self::Store | Self::Mix1To1 => 2,
-            Self::Copy | Self::Mix2To1 => 3,
-            Self::Mix3To1 => 4,
-        }
+        self.table().3
     }
 
     pub const fn is_here(self) -> bool {

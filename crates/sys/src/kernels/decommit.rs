@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use hopcost_core::{CpuId, CpuSet, Disturbance, ProbeError};
 
+use crate::memory::mapped::Mapped;
 use crate::quiet::Watch;
 use crate::{Root, affinity, clock};
 
@@ -162,7 +163,8 @@ struct Memory {
 
 impl Memory {
     fn map(bytes: usize) -> io::Result<Self> {
-        let start = map(bytes, libc::MAP_PRIVATE | libc::MAP_NORESERVE)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_NORESERVE;
+        let start = Mapped::anonymous(bytes, flags)?.into_pieces();
         // SAFETY: advice about our own mapping; a kernel without huge pages refuses it, and needs none.
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
         Ok(Self { start, bytes, gone: 0 })
@@ -214,22 +216,13 @@ impl Drop for Memory {
     }
 }
 
-/// New memory of zeroes that no file is behind.
-fn map(bytes: usize, flags: libc::c_int) -> io::Result<NonNull<u8>> {
-    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, flags | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
-    let mapped = (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast())).flatten();
-    mapped.ok_or_else(io::Error::last_os_error)
-}
-
 fn check(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// What the workers have in common, whatever they are: words of memory that forks share.
 struct Board {
-    words: NonNull<AtomicU64>,
+    words: Mapped,
     workers: usize,
     /// Who arrives at the first meeting only.
     leaders: usize,
@@ -250,14 +243,15 @@ const SPOILT: [Disturbance; 4] =
 
 impl Board {
     fn new(workers: usize, leaders: usize) -> io::Result<Self> {
-        let words = map((ACCOUNTS + workers * ACCOUNT) * 8, libc::MAP_SHARED)?.cast();
+        let words = Mapped::anonymous((ACCOUNTS + workers * ACCOUNT) * 8, libc::MAP_SHARED)?;
         Ok(Self { words, workers, leaders })
     }
 
     fn words(&self) -> &[AtomicU64] {
         // SAFETY: the mapping has so many words, its zeroes are words, and all are atomic.
         unsafe {
-            std::slice::from_raw_parts(self.words.as_ptr(), ACCOUNTS + self.workers * ACCOUNT)
+            let words = self.words.start().as_ptr().cast();
+            std::slice::from_raw_parts(words, ACCOUNTS + self.workers * ACCOUNT)
         }
     }
 
@@ -313,13 +307,6 @@ impl Board {
             if took.is_zero() { Err(died()) } else { Ok(Account { took, quiet }) }
         };
         (0..self.workers).map(|n| account(ACCOUNTS + n * ACCOUNT)).collect()
-    }
-}
-
-impl Drop for Board {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours alone, and no borrow of it outlives self.
-        unsafe { libc::munmap(self.words.as_ptr().cast(), size_of_val(self.words())) };
     }
 }
 

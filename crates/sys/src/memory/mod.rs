@@ -3,6 +3,7 @@
 mod arena;
 mod foreign;
 mod locate;
+pub(crate) mod mapped;
 pub mod numa_maps;
 mod policy;
 mod region;

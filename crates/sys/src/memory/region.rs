@@ -20,6 +20,7 @@ use hopcost_core::{
 };
 use thiserror::Error;
 
+use super::mapped::Mapped;
 use super::{locate, policy};
 use crate::affinity::{self, AffinityError};
 use crate::topology;
@@ -88,55 +89,33 @@ pub enum PlaceError {
         "node {node} has {available_mib} MiB available, {wanted_mib} MiB are wanted (a tenth is kept \
          free): ask for less with --size, or free memory there"
     )]
-    NotEnough {
-        node: NodeId,
-        wanted_mib: u64,
-        available_mib: u64,
-    },
+    NotEnough { node: NodeId, wanted_mib: u64, available_mib: u64 },
     /// The pages asked for are not reserved there.
     #[error(
         "node {node} has {free} free {pages}, {wanted} are wanted: reserve them with \
          'echo {wanted} > /sys/devices/system/node/node{node}/hugepages/hugepages-{kib}kB/nr_hugepages', \
          or let hopcost do so and put it back with --allow-machine-changes"
     )]
-    NoHugePages {
-        node: NodeId,
-        pages: PageSize,
-        kib: usize,
-        free: u64,
-        wanted: u64,
-    },
+    NoHugePages { node: NodeId, pages: PageSize, kib: usize, free: u64, wanted: u64 },
     /// No call and no CPU can place memory there.
     #[error(
         "binding memory is forbidden here ({source}) and node {node} has no usable CPU to touch it \
          first: allow mbind (docker: --cap-add SYS_NICE), or leave this node out"
     )]
-    NotBindable {
-        node: NodeId,
-        source: io::Error,
-    },
+    NotBindable { node: NodeId, source: io::Error },
     /// Nobody can touch memory there first.
     #[error("node {node} has no usable CPU that could touch memory first: leave this node out")]
-    NoToucher {
-        node: NodeId,
-    },
+    NoToucher { node: NodeId },
     /// The kernel does not deal memory out.
     #[error(
         "interleaving memory is forbidden here ({source}): allow mbind (docker: --cap-add SYS_NICE)"
     )]
-    NotInterleavable {
-        source: io::Error,
-    },
+    NotInterleavable { source: io::Error },
     #[error(transparent)]
     Affinity(#[from] AffinityError),
     /// The system refused the mapping.
     #[error("{what} of {bytes} bytes on node {node}: {source}")]
-    System {
-        what: &'static str,
-        bytes: usize,
-        node: NodeId,
-        source: io::Error,
-    },
+    System { what: &'static str, bytes: usize, node: NodeId, source: io::Error },
 }
 
 /// Memory that cannot be had is a property of the place; a refused system call is a failure.
@@ -161,7 +140,7 @@ impl From<PlaceError> for TargetError {
 #[derive(Debug)]
 pub struct Region {
     /// The whole mapping, alignment slack included.
-    mapping: (NonNull<u8>, usize),
+    _mapping: Mapped,
     /// The part in use.
     start: NonNull<u8>,
     bytes: usize,
@@ -310,29 +289,13 @@ impl Region {
             }
         }
         let length = if huge_flag == 0 { bytes + unit } else { bytes };
-        let failed = |what| PlaceError::System {
-            what,
-            bytes,
-            node: request.node,
-            source: io::Error::last_os_error(),
-        };
-        // SAFETY: a new private anonymous mapping at an address of the kernel's choice.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                length,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | huge_flag,
-                -1,
-                0,
-            )
-        };
-        let mapped =
-            (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast::<u8>())).flatten();
-        let mapping = mapped.ok_or_else(|| failed("mapping"))?;
-        let slack = mapping.as_ptr().align_offset(unit);
+        let failed =
+            |source| PlaceError::System { what: "mapping", bytes, node: request.node, source };
+        let flags = libc::MAP_PRIVATE | libc::MAP_NORESERVE | huge_flag;
+        let mapping = Mapped::anonymous(length, flags).map_err(failed)?;
+        let slack = mapping.start().align_offset(unit);
         // SAFETY: the mapping has `unit` bytes of slack where the kernel did not align it itself.
-        let start = unsafe { mapping.add(slack) };
+        let start = unsafe { mapping.start().add(slack) };
         let advice =
             if pages == PageSize::Base { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
         if huge_flag == 0 {
@@ -341,9 +304,9 @@ impl Region {
             unsafe { libc::madvise(start.as_ptr().cast(), bytes, advice) };
         }
         let page_bytes = if huge_flag == 0 { 4096 } else { unit };
-        let mapping = (mapping, length);
+        let _mapping = mapping;
         let (node, spread) = (request.node, Vec::new());
-        Ok(Self { mapping, start, bytes, node, spread, bound: false, page_bytes, unit })
+        Ok(Self { _mapping, start, bytes, node, spread, bound: false, page_bytes, unit })
     }
 
     /// Faults all pages in and writes non-zero data to them, each CPU a share of its own.
@@ -390,13 +353,6 @@ fn populate(words: &mut [u64], may_collapse: bool) -> io::Result<()> {
 impl AsRef<[AtomicU64]> for Region {
     fn as_ref(&self) -> &[AtomicU64] {
         self.atomics()
-    }
-}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours alone, and no slice of it outlives self.
-        unsafe { libc::munmap(self.mapping.0.as_ptr().cast(), self.mapping.1) };
     }
 }
 

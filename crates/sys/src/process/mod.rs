@@ -9,5 +9,5 @@ mod stat;
 pub mod strain;
 pub mod titles;
 
-pub use stat::{last_cpu_of, start_time};
 pub(crate) use stat::ms_of_ticks;
+pub use stat::{last_cpu_of, start_time};

@@ -249,8 +249,10 @@ mod tests {
             "> proc/5/task/5/schedstat\n100 20 3\n> proc/5/task/6/schedstat\n7 8 9\n\
              > proc/self/schedstat\n0 0 0\n> proc/5/cmdline\nmysqld --port=3306\n",
         );
-        let expected =
-            [(5, CpuShare { ran_ns: 100, waited_ns: 20 }), (6, CpuShare { ran_ns: 7, waited_ns: 8 })];
+        let expected = [
+            (5, CpuShare { ran_ns: 100, waited_ns: 20 }),
+            (6, CpuShare { ran_ns: 7, waited_ns: 8 }),
+        ];
         assert_eq!(turns(&root, 5), BTreeMap::from(expected));
         assert!(turns(&root, 6).is_empty());
         assert!(turns_are_counted(&root).get().is_none());

@@ -43,7 +43,8 @@ pub fn began_s(root: &Root, at: &str) -> Known<i64> {
         Known::found(seconds, Code::NotTold, || "/proc/stat does not tell when the host began")
     });
     let since_boot_s = field::<u64>(root, at, 22).map(|ticks| ms_of_ticks(ticks) / 1000);
-    boot_s.and_then(|boot_s| since_boot_s.map(|since_s| boot_s.saturating_add(since_s.cast_signed())))
+    boot_s
+        .and_then(|boot_s| since_boot_s.map(|since_s| boot_s.saturating_add(since_s.cast_signed())))
 }
 
 /// The name of a process or a thread, cut at 15 letters.

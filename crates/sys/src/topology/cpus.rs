@@ -55,9 +55,11 @@ pub fn read(
             core: topology(root, online, id, "core_id"),
             siblings: siblings(root, id),
             node: Known::missing(Code::NotApplicable, "no node claims this CPU"),
-            kind: Known::found(kinds.get(&id).cloned(), Code::NotTold, || {
-                "the kernel tells no kinds of core apart"
-            }),
+            kind: Known::found(
+                kinds.get(&id).cloned(),
+                Code::NotTold,
+                || "the kernel tells no kinds of core apart",
+            ),
             max_mhz: root
                 .number::<u32>(&format!("{CPUS}/cpu{id}/cpufreq/cpuinfo_max_freq"))
                 .map(|khz| khz / 1000),

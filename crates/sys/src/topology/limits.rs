@@ -152,7 +152,10 @@ impl Groups {
                 [quota.parse().ok()?, period.parse().ok()?]
             } else {
                 // Without a quota it is -1.
-                [root.number(&format!("{dir}/cpu.cfs_quota_us")).ok()?, root.number(&format!("{dir}/cpu.cfs_period_us")).ok()?]
+                [
+                    root.number(&format!("{dir}/cpu.cfs_quota_us")).ok()?,
+                    root.number(&format!("{dir}/cpu.cfs_period_us")).ok()?,
+                ]
             };
             (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
         })

@@ -40,9 +40,11 @@ pub fn read(
             huge_pages: huge_pools(root, &format!("{dir}/hugepages")),
             access0: rating(root, &format!("{dir}/access0/initiators")),
             access1: rating(root, &format!("{dir}/access1/initiators")),
-            tier: Known::found(tiers.get(&node).copied(), Code::NotTold, || {
-                "the kernel puts this node in no memory tier"
-            }),
+            tier: Known::found(
+                tiers.get(&node).copied(),
+                Code::NotTold,
+                || "the kernel puts this node in no memory tier",
+            ),
             memory_caches: memory_caches(root, &format!("{dir}/memory_side_cache")),
             avoided: gpus.contains(node).then_some(Avoided::GpuMemory),
         }
@@ -191,7 +193,9 @@ fn from_meminfo(meminfo: &Known<String>, key: &str) -> Known<u64> {
             let (name, value) = line.split_once(':')?;
             (name.split_whitespace().last() == Some(key)).then_some(value)
         });
-        Known::found(line.and_then(bytes_of_kib), Code::NotTold, || format!("meminfo gives no {key}"))
+        Known::found(line.and_then(bytes_of_kib), Code::NotTold, || {
+            format!("meminfo gives no {key}")
+        })
     })
 }
 

@@ -1,0 +1,49 @@
+//! Mappings of our own.
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::RawFd;
+use std::ptr::NonNull;
+
+/// A mapping that can be read and written. It goes when it is dropped, and nothing may refer to it then.
+#[derive(Debug)]
+pub struct Mapped {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+impl Mapped {
+    /// New memory of zeroes that no file is behind.
+    pub fn anonymous(bytes: usize, flags: libc::c_int) -> io::Result<Self> {
+        Self::new(bytes, flags | libc::MAP_ANONYMOUS, -1)
+    }
+
+    /// What the kernel shows of an open file.
+    pub fn of_file(bytes: usize, file: RawFd) -> io::Result<Self> {
+        Self::new(bytes, libc::MAP_SHARED, file)
+    }
+
+    fn new(bytes: usize, flags: libc::c_int, file: RawFd) -> io::Result<Self> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, file, 0) };
+        let start = (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast())).flatten();
+        start.map(|start| Self { start, bytes }).ok_or_else(io::Error::last_os_error)
+    }
+
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Its start, for one who unmaps it piece by piece.
+    pub fn into_pieces(self) -> NonNull<u8> {
+        ManuallyDrop::new(self).start
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours alone, and what was borrowed of it was borrowed of its owner.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
