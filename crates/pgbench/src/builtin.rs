@@ -3,11 +3,9 @@
 /// A script that needs no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Builtin {
-    /// Its name.
     pub name: &'static str,
     /// What it does, in one line.
     pub about: &'static str,
-    /// The script.
     pub text: &'static str,
 }
 
@@ -46,7 +44,6 @@ macro_rules! history {
     };
 }
 
-/// All of them.
 pub static BUILTINS: [Builtin; 3] = [
     Builtin {
         name: "tpcb-like",

@@ -13,7 +13,6 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning.
     pub fn new(name: &'a str, text: &'a str) -> Self {
         Self { name, text, passed: 0, at: Place { line: 1, column: 1 } }
     }
@@ -28,7 +27,6 @@ impl<'a> Cursor<'a> {
         &self.text[self.passed..]
     }
 
-    /// The next character.
     pub fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
@@ -43,7 +41,6 @@ impl<'a> Cursor<'a> {
         self.rest().starts_with(text)
     }
 
-    /// Reads one character.
     pub fn take(&mut self) -> Option<char> {
         let taken = self.peek()?;
         self.passed += taken.len_utf8();
@@ -101,7 +98,6 @@ impl<'a> Cursor<'a> {
         ["\\\n", "\\\r\n"].into_iter().find(|mark| self.is_at(mark))
     }
 
-    /// What is wrong at a place.
     pub fn wrong(&self, at: Place, says: impl Into<String>) -> ScriptError {
         ScriptError { name: self.name.to_owned(), at, says: says.into() }
     }

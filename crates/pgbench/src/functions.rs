@@ -38,9 +38,7 @@ pub enum Function {
     Power,
     /// 3.14…
     Pi,
-    /// The smallest.
     Least,
-    /// The largest.
     Greatest,
     /// FNV-1a, with its seed.
     Fnv1a,
@@ -57,55 +55,34 @@ pub enum Function {
 /// The operators that have numbers on both sides and give a number.
 #[derive(Clone, Copy, Debug)]
 pub enum Arithmetic {
-    /// `+`
     Add,
-    /// `-`
     Subtract,
-    /// `*`
     Multiply,
-    /// `/`
     Divide,
 }
 
-/// Those that give a boolean.
 #[derive(Clone, Copy, Debug)]
 pub enum Comparison {
-    /// `=`
     Equal,
-    /// `<>`
     NotEqual,
-    /// `<`
     Less,
-    /// `<=`
     LessOrEqual,
-    /// `>`
     Greater,
-    /// `>=`
     GreaterOrEqual,
 }
 
-/// Those on bits.
 #[derive(Clone, Copy, Debug)]
 pub enum Bits {
-    /// `&`
     And,
-    /// `|`
     Or,
-    /// `#`
     Xor,
-    /// `<<`
     Left,
-    /// `>>`
     Right,
 }
 
-/// A function that can be called by name.
 pub struct Known {
-    /// Its name.
     pub name: &'static str,
-    /// What it does.
     pub function: Function,
-    /// How many arguments it takes.
     pub arguments: RangeInclusive<usize>,
     /// Is its last argument `:default_seed` where it is left out?
     pub has_seed: bool,
@@ -123,7 +100,6 @@ const fn of_many(name: &'static str, function: Function) -> Known {
     Known { name, function, arguments: 1..=usize::MAX, has_seed: false }
 }
 
-/// All of them.
 pub static FUNCTIONS: [Known; 21] = [
     known("abs", Function::Absolute, 1),
     known("debug", Function::Debug, 1),

@@ -100,7 +100,6 @@ fn tokens<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<Token<'a>>, ScriptError> {
     }
 }
 
-/// Reads one token.
 fn kind(cursor: &mut Cursor<'_>) -> Result<Kind, ScriptError> {
     let (at, rest) = (cursor.at(), cursor.rest());
     let begins_number = rest.strip_prefix('.').unwrap_or(rest).starts_with(is_digit);
@@ -340,7 +339,6 @@ impl<'a> Grammar<'a> {
         }
     }
 
-    /// From behind CASE to END.
     fn case(&mut self) -> Result<Expression, ScriptError> {
         let mut branches = Vec::new();
         self.needs_word("WHEN")?;
@@ -420,53 +418,15 @@ fn wrong_number(known: &Known, found: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::corpus::{EXPRESSIONS, cases, is_so_far};
     use super::*;
 
     #[test]
     fn what_is_wrong_is_said_with_its_column() {
-        let cases = [
-            ("", 1, "a value is missing at the end"),
-            ("1 +", 4, "a value is missing at the end"),
-            ("1 + * 2", 5, "a value belongs here, not '*'"),
-            ("1 || 2", 4, "a value belongs here, not '|'"),
-            ("1 2", 3, "'2' behind a whole expression"),
-            ("1 ~ 2", 3, "'~' behind a whole expression"),
-            ("12abc", 3, "'abc' behind a whole expression"),
-            ("1e", 2, "'e' behind a whole expression"),
-            ("(1 + 2", 7, "')' is missing at the end"),
-            ("1 + 2)", 6, "')' behind a whole expression"),
-            ("2 ^ 3", 3, "write pow(x, y)"),
-            ("!true", 1, "write NOT"),
-            ("1 + 'a'", 5, "there are no texts"),
-            ("1;", 2, "the end of the line ends it"),
-            ("1 . 2", 3, "'.' does not belong"),
-            (": + 1", 1, "the name of a variable belongs behind ':'"),
-            ("1 + :1", 5, "the name of a variable belongs behind ':'"),
-            ("scale * 2", 1, "a variable is written :scale"),
-            ("1 + Rand(1, 2)", 5, "there is no function 'Rand'; known: abs, debug, double"),
-            ("random", 7, "'(' behind random is missing at the end"),
-            ("random(1)", 1, "random takes 2 arguments, not 1"),
-            ("abs()", 1, "abs takes 1 argument, not 0"),
-            ("least()", 1, "least takes at least 1 argument, not 0"),
-            ("hash(1, 2, 3)", 1, "hash takes 1 or 2 arguments, not 3"),
-            ("pi(1)", 1, "pi takes 0 arguments, not 1"),
-            ("random(1 2)", 10, "',' or ')' belongs here, not '2'"),
-            ("random(1, )", 11, "a value belongs here, not ')'"),
-            ("random(1, 2", 12, "',' or ')' is missing at the end"),
-            ("1 < 2 < 3", 7, "comparisons do not chain"),
-            ("1 is 2", 6, "NULL, TRUE or FALSE belongs here, not '2'"),
-            ("1 is not", 9, "NULL, TRUE or FALSE is missing"),
-            ("case 1 when 2 then 3 end", 6, "WHEN belongs here, not '1'"),
-            ("case when 1 else 2 end", 13, "THEN belongs here, not 'else'"),
-            ("case when 1 then 2", 19, "END is missing at the end"),
-            ("1 and or 2", 7, "a value belongs here, not 'or'"),
-            ("9223372036854775808", 1, "does not fit an integer"),
-            ("1 - 99999999999999999999", 5, "does not fit an integer"),
-            ("1e999", 1, "1e999 does not fit a double"),
-        ];
-        for (text, column, says) in cases {
-            let Err(wrong) = read(&mut Cursor::new("s", text)) else { panic!("{text} is read") };
-            assert!(wrong.at.column == column && wrong.says.contains(says), "{text}: {wrong}");
+        for (text, expected) in cases(EXPRESSIONS, "what_is_wrong_is_said_with_its_column") {
+            let Err(wrong) = read(&mut Cursor::new("s", &text)) else { panic!("{text} is read") };
+            let found = format!("{}: {}", wrong.at.column, wrong.says);
+            assert!(is_so_far(expected, &found), "{text}: {found}");
         }
     }
 

@@ -18,6 +18,7 @@
 //! - `debug()` returns its argument and prints nothing.
 //! - Random numbers have the same distributions, in another order; `permute` shuffles otherwise.
 
+mod arguments;
 mod builtin;
 mod cursor;
 mod expression;
@@ -25,6 +26,7 @@ mod functions;
 mod grammar;
 mod hashes;
 mod names;
+mod order;
 mod place;
 mod random;
 mod reader;
@@ -35,56 +37,17 @@ mod value;
 mod walk;
 mod wrong;
 
+pub use arguments::{UnreadableDefinition, UnreadableWeight, name_and_value, name_and_weight};
 pub use builtin::{BUILTINS, Builtin, builtin};
+pub use order::Pipeline;
 pub use place::{Place, RunError, ScriptError};
 pub use script::Script;
 pub use session::{Parameter, Session, presets};
 pub use value::Value;
-pub use walk::{Pipeline, Step, Walk};
+pub use walk::{Step, Walk};
 pub use wrong::ValueError;
 
-/// The largest weight that pgbench takes.
-const MOST_WEIGHT: u32 = i32::MAX.cast_unsigned();
-
-/// A weight that is none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' behind '@' is no weight: write NAME@2, with a whole number up to {most}", most = MOST_WEIGHT)]
-pub struct UnreadableWeight(String);
-
-/// The name and the weight of `NAME@WEIGHT`; the weight is 1 where there is none.
-///
-/// A name that has an `@` itself needs its weight behind it.
-pub fn name_and_weight(argument: &str) -> Result<(&str, u32), UnreadableWeight> {
-    let Some((name, weight)) = argument.rsplit_once('@') else { return Ok((argument, 1)) };
-    let digits_only = weight.bytes().all(|byte| byte.is_ascii_digit());
-    match weight.parse() {
-        Ok(number) if digits_only && number <= MOST_WEIGHT => Ok((name, number)),
-        _ => Err(UnreadableWeight(weight.to_owned())),
-    }
-}
-
-/// A definition that is none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnreadableDefinition {
-    /// It has no value.
-    #[error("write NAME=VALUE")]
-    NoValue,
-    /// No variable can be called that.
-    #[error("'{0}' is no name of a variable: {NAMES}")]
-    NoName(String),
-}
-
-/// What names variables can have.
-const NAMES: &str = "letters, digits and _, and no digit first";
-
-/// The name and the value of `NAME=VALUE`, as `pgbench -D` takes it; the value is any text.
-pub fn name_and_value(argument: &str) -> Result<(&str, &str), UnreadableDefinition> {
-    let (name, value) = argument.split_once('=').ok_or(UnreadableDefinition::NoValue)?;
-    if cursor::is_name(name) {
-        return Ok((name, value));
-    }
-    Err(UnreadableDefinition::NoName(name.to_owned()))
-}
-
+#[cfg(test)]
+mod corpus;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,6 @@ pub struct Name(usize);
 static TEXTS: RwLock<Vec<&'static str>> = RwLock::new(Vec::new());
 
 impl Name {
-    /// The name with this text.
     pub fn of(text: &str) -> Self {
         let find = |texts: &[&str]| texts.iter().position(|known| *known == text).map(Self);
         if let Some(known) = find(&TEXTS.read().unwrap_or_else(PoisonError::into_inner)) {
@@ -23,7 +22,6 @@ impl Name {
         })
     }
 
-    /// Its text.
     pub fn text(self) -> &'static str {
         TEXTS.read().unwrap_or_else(PoisonError::into_inner)[self.0]
     }

@@ -5,9 +5,7 @@ use std::fmt;
 /// A line and the character in it, both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The line.
     pub line: usize,
-    /// The character.
     pub column: usize,
 }
 
@@ -21,7 +19,6 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}:{at}: {says}")]
 pub struct ScriptError {
-    /// The script's name.
     pub name: String,
     /// Where it is wrong.
     pub at: Place,
@@ -33,7 +30,6 @@ pub struct ScriptError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}:{at}: {says}")]
 pub struct RunError {
-    /// The script's name.
     pub name: String,
     /// Where the command stands that cannot be carried out.
     pub at: Place,

@@ -4,8 +4,8 @@ use std::f64::consts::TAU;
 
 use fastrand::Rng;
 
-use super::ValueError;
 use super::hashes::murmur2;
+use super::wrong::ValueError;
 
 /// How numbers are spread that are not all equally likely.
 #[derive(Clone, Copy, Debug)]

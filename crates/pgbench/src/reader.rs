@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::UnreadableDefinition;
+use super::arguments::UnreadableDefinition;
 use super::cursor::{Cursor, is_name};
 use super::expression::Expression;
 use super::grammar;
 use super::names::Name;
+use super::order::{Amount, Command, Does, Keeps, Order, Pause, Pipeline};
 use super::place::{Place, ScriptError};
-use super::script::{Amount, Command, Does, Keeps, Order, Pause, Script};
+use super::script::Script;
 use super::sql;
-use super::walk::Pipeline;
 
 const KNOWN: &str = "\\set, \\sleep, \\if, \\elif, \\else, \\endif, \\gset, \\aset, \
                      \\startpipeline, \\syncpipeline, \\endpipeline";
@@ -18,25 +18,28 @@ const KNOWN: &str = "\\set, \\sleep, \\if, \\elif, \\else, \\endif, \\gset, \\as
 /// Variables that are there before a script begins.
 const GIVEN: [&str; 4] = ["client_id", "default_seed", "random_seed", "scale"];
 
-/// Reads it; `given` are the variables that somebody else has set before.
-pub fn read<'a>(
-    name: &'a str,
-    text: &'a str,
-    given: &[(&'a str, &'a str)],
-) -> Result<Script, ScriptError> {
-    let reader = Reader {
-        cursor: Cursor::new(name, text),
-        commands: Vec::new(),
-        orders: Vec::new(),
-        branches: Vec::new(),
-        last: None,
-        variables: GIVEN.into_iter().chain(given.iter().map(|(name, _)| *name)).collect(),
-        quoted: Vec::new(),
-    };
-    let (commands, orders) = reader.script()?;
-    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    let given = given.iter().map(owned).collect();
-    Ok(Script { name: name.to_owned(), given, commands, orders })
+impl Script {
+    /// Reads it. The name is for messages.
+    pub fn read(name: &str, text: &str) -> Result<Self, ScriptError> {
+        Self::with(name, text, &[])
+    }
+
+    /// The same with variables that are set before it begins, and their values.
+    pub fn with(name: &str, text: &str, given: &[(&str, &str)]) -> Result<Self, ScriptError> {
+        let reader = Reader {
+            cursor: Cursor::new(name, text),
+            commands: Vec::new(),
+            orders: Vec::new(),
+            branches: Vec::new(),
+            last: None,
+            variables: GIVEN.into_iter().chain(given.iter().map(|(name, _)| *name)).collect(),
+            quoted: Vec::new(),
+        };
+        let (commands, orders) = reader.script()?;
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let given = given.iter().map(owned).collect();
+        Ok(Self { name: name.to_owned(), given, commands, orders })
+    }
 }
 
 struct Reader<'a> {

@@ -2,10 +2,11 @@
 
 use fastrand::Rng;
 
+use super::arguments::UnreadableDefinition;
 use super::cursor::is_name;
 use super::names::Name;
 use super::value::Value;
-use super::{UnreadableDefinition, ValueError};
+use super::wrong::ValueError;
 
 /// The variables of one client, and its random numbers. They outlive a script: the next one finds
 /// what the last one set.
@@ -85,7 +86,6 @@ impl Session {
         Ok(())
     }
 
-    /// Gives a variable a value.
     pub(super) fn set(&mut self, name: Name, value: Value) {
         self.put(name, Variable::Value(value));
     }

@@ -10,7 +10,6 @@ use std::fmt::Write;
 use super::cursor::{Cursor, begins_name, goes_on_in_name, is_blank, is_name};
 use super::place::{Place, ScriptError};
 
-/// One command.
 pub struct Statement {
     /// Where it begins.
     pub at: Place,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::corpus::{SCRIPTS, cases, is_so_far};
 use super::*;
 
 #[track_caller]
@@ -19,7 +20,7 @@ enum Step {
 }
 
 fn next(walk: &mut Walk<'_>, session: &mut Session) -> Result<Step, RunError> {
-    let script = walk.script();
+    let script = walk.script;
     Ok(match walk.next(session)? {
         super::Step::Send(command) => {
             let parameters =
@@ -70,6 +71,15 @@ fn fails(text: &str) -> String {
             Ok(_) => {}
             Err(wrong) => return wrong.to_string(),
         }
+    }
+}
+
+/// Whether the ways through the scripts of a section end where it says.
+#[track_caller]
+fn fail(section: &str) {
+    for (text, expected) in cases(SCRIPTS, section) {
+        let wrong = fails(&text);
+        assert!(is_so_far(&format!("s.sql:{expected}"), &wrong), "{text}: {wrong}");
     }
 }
 
@@ -270,95 +280,24 @@ fn pipelines_begin_and_end() {
             send(2),
         ]
     );
-    for (text, says) in [
-        ("\\endpipeline", "s.sql:1:1: \\endpipeline outside of a pipeline"),
-        ("\\syncpipeline", "s.sql:1:1: \\syncpipeline outside of a pipeline"),
-        ("\\startpipeline\n\\startpipeline", "s.sql:2:1: \\startpipeline within a pipeline"),
-        (
-            "\\startpipeline\nSELECT 1;",
-            "s.sql:2:1: the script ends within a pipeline: \\endpipeline is missing",
-        ),
-    ] {
-        assert_eq!(fails(text), says);
-    }
-    let wrong = fails("\\startpipeline\nSELECT 1 \\gset\n\\endpipeline");
-    assert!(wrong.starts_with("s.sql:2:1: \\gset and \\aset need the answer"), "{wrong}");
+    fail("pipelines_begin_and_end");
 }
 
 #[test]
 fn what_fails_on_the_way_is_said_with_its_place() {
-    for (text, says) in [
-        ("SELECT 1;\n\n  SELECT 2,\n :a;", "s.sql:3:3: nothing has set :a; there are: :client_id"),
-        (
-            "\\set a 9223372036854775807\n \\set a :a + 1",
-            "s.sql:2:2: 9223372036854775807 + 1 does not",
-        ),
-        ("\\if 1 + true\n\\endif", "s.sql:1:1: the boolean true is no number"),
-        ("\\if false\n\\elif sqrt(:b)\n\\endif", "s.sql:2:1: nothing has set :b"),
-    ] {
-        let wrong = fails(text);
-        assert!(wrong.starts_with(says), "{wrong}");
-    }
+    fail("what_fails_on_the_way_is_said_with_its_place");
     let refused = read("SELECT 1;\n\nSELEC 2;").refused(1, "syntax error");
     assert_eq!(refused.to_string(), "s.sql:3:1: syntax error");
 }
 
 #[test]
 fn what_cannot_be_read_is_said_with_its_place() {
-    let cases = [
-        ("", 1, 1, "nothing to do in it"),
-        ("-- nothing\n\n", 1, 1, "nothing to do in it"),
-        ("\\shell rm -r x", 1, 1, "\\shell: hopcost runs no commands of the shell"),
-        ("SELECT 1;\n \\setshell a echo 1", 2, 2, "\\setshell: hopcost runs no commands"),
-        ("\\sett a 1", 1, 1, "there is no command \\sett; known: \\set, \\sleep"),
-        ("\\set", 1, 5, "the variable's name is missing here"),
-        ("\\set a", 1, 7, "a value is missing at the end"),
-        ("\\set 1a 2", 1, 6, "'1a' is no name of a variable"),
-        ("\\set a-b 2", 1, 6, "'a-b' is no name of a variable"),
-        ("SELECT 1;\n\\set a 1 +\n\\set b 2", 2, 11, "a value is missing at the end"),
-        ("\\set a \\\n  1 + \\\n  nope(3)", 3, 3, "there is no function 'nope'"),
-        ("\\sleep", 1, 7, "how long to sleep, as 10 ms, is missing here"),
-        ("\\sleep soon", 1, 8, "'soon' is no whole number"),
-        ("\\sleep 1.5 ms", 1, 8, "'.5' is no unit of time"),
-        ("\\sleep - ms", 1, 8, "'-' is no whole number"),
-        ("\\sleep :1 ms", 1, 8, "':1' is no whole number"),
-        ("\\sleep 10 days", 1, 11, "'days' is no unit of time: us, ms or s"),
-        ("\\sleep 10 ms now", 1, 14, "'now' is more than this command takes"),
-        ("\\if", 1, 4, "a value is missing at the end"),
-        ("\\if true\nSELECT 1;", 1, 1, "this \\if has no \\endif"),
-        ("\\if 1\n \\if 2\n\\endif", 1, 1, "this \\if has no \\endif"),
-        ("\\elif true", 1, 1, "\\elif without an \\if"),
-        ("SELECT 1;\n\\else", 2, 1, "\\else without an \\if"),
-        ("\\if 1\n\\endif\n\\endif", 3, 1, "\\endif without an \\if"),
-        ("\\if 1\n\\else\n\\elif 2\n\\endif", 3, 1, "\\elif behind \\else"),
-        ("\\if 1\n\\else\n\\else\n\\endif", 3, 1, "\\else behind \\else"),
-        ("\\if 1\n\\else if", 2, 7, "'if' is more than this command takes"),
-        ("\\gset", 1, 1, "\\gset belongs right behind an SQL command"),
-        ("SELECT 1;\n\\set a 1\n\\gset", 3, 1, "\\gset belongs right behind"),
-        ("SELECT 1 \\gset\n\\aset", 2, 1, "\\aset belongs right behind"),
-        ("\\if 1\nSELECT 1;\n\\endif\n\\gset", 4, 1, "\\gset belongs right behind"),
-        ("SELECT 1 \\gset a b", 1, 18, "'b' is more than this command takes"),
-        ("\\startpipeline now", 1, 16, "'now' is more"),
-        ("SELECT 1 \\; SELECT 2;", 1, 10, "'\\;' joins commands into one message"),
-        ("SELECT 1;\nSELECT 'it''s;\n", 2, 8, "this quote is not closed"),
-        ("SELECT E'\\';", 1, 9, "this quote is not closed"),
-        ("SELECT \"a;", 1, 8, "this quote is not closed"),
-        ("SELECT $x$ $$;", 1, 8, "no $x$ closes this quote"),
-        ("SELECT /* /* */ 1;", 1, 8, "this comment is not closed"),
-        ("SELECT f((1);\nSELECT 2;", 1, 9, "this parenthesis is not closed"),
-        ("SELECT (1 \\gset", 1, 8, "this parenthesis is not closed"),
-        ("SELECT * FROM t_:client_id;", 1, 17, "':client_id': a variable stands for a value"),
-        ("\\set id 1\nSELECT 'n:id', ':x';", 2, 10, "as in 'a' || :id"),
-        ("DO $$ BEGIN n := :scale; END $$;", 1, 18, "':scale': no value comes into quotes"),
-        ("SELECT ':late';\n\\set late 1", 1, 9, "':late': no value comes into quotes"),
-    ];
-    for (text, line, column, says) in cases {
-        let wrong = Script::read("s.sql", text).expect_err(text);
-        let place = Place { line, column };
-        assert!(wrong.at == place && wrong.says.contains(says), "{text}: {wrong}");
+    for (text, expected) in cases(SCRIPTS, "what_cannot_be_read_is_said_with_its_place") {
+        let wrong = Script::read("s.sql", &text).expect_err(&text);
+        let found = format!("{}: {}", wrong.at, wrong.says);
+        assert!(is_so_far(expected, &found), "{text}: {found}");
+        assert_eq!(wrong.to_string(), format!("s.sql:{found}"));
     }
-    let wrong = Script::read("s.sql", "\\sett").unwrap_err().to_string();
-    assert!(wrong.starts_with("s.sql:1:1: there is no command \\sett"), "{wrong}");
 }
 
 #[test]
@@ -370,61 +309,62 @@ fn backslash_commands_are_read_as_pgbench_reads_them() {
     assert_eq!(sql, ["SELECT 1", "SELECT $1"]);
 }
 
-#[test]
-fn reading_never_panics_and_points_into_the_text() {
-    const WORDS: [&str; 40] = [
-        "\\set", "\\if", "\\elif", "\\else", "\\endif", "\\gset", "\\sleep", "\\", "\\;", "\\\n",
-        "\n", "\r\n", " ", "a", "é", ":a", ":", "::", "1", "2.5", "e", "(", ")", "'", "\"", "$",
-        "$$", "$a$", "--", "/*", "*/", ";", "random", "case", "when", "+", "-", "not", "is",
-        "null",
-    ];
-    let mut dice = fastrand::Rng::with_seed(5);
-    let mut runs = 0;
-    for _ in 0..20_000 {
-        let words = (0..dice.usize(0..16)).map(|_| WORDS[dice.usize(0..WORDS.len())]);
-        let text: String = words.collect();
-        match Script::read("s", &text) {
-            Ok(script) => {
-                let (mut session, mut walk) = (client(), script.begin());
-                while let Ok(step) = next(&mut walk, &mut session)
-                    && step != Step::End
-                {
-                    let _ = walk.answered(&mut session, &names(&["a"]), &[row(&["1"])]);
-                    runs += 1;
-                }
-            }
-            Err(wrong) => {
-                let lines: Vec<&str> = text.split('\n').collect();
-                let columns = lines[wrong.at.line - 1].chars().count() + 1;
-                assert!((1..=columns).contains(&wrong.at.column), "{text:?}: {wrong}");
-            }
+/// How many steps a text takes as a script; where it is none, it is said where in the text that shows.
+#[track_caller]
+fn steps_or_a_place_in_the_text(text: &str) -> usize {
+    match Script::read("s", text) {
+        Ok(script) => {
+            let (mut session, mut walk) = (client(), script.begin());
+            let following = || match next(&mut walk, &mut session) {
+                Ok(Step::End) | Err(_) => None,
+                Ok(_) => Some(walk.answered(&mut session, &names(&["a"]), &[row(&["1"])])),
+            };
+            std::iter::from_fn(following).count()
+        }
+        Err(wrong) => {
+            let lines: Vec<&str> = text.split('\n').collect();
+            let columns = lines[wrong.at.line - 1].chars().count() + 1;
+            assert!((1..=columns).contains(&wrong.at.column), "{text:?}: {wrong}");
+            0
         }
     }
-    assert!(runs > 100, "hardly one of them could be read: {runs}");
+}
+
+const WORDS: [&str; 40] = [
+    "\\set", "\\if", "\\elif", "\\else", "\\endif", "\\gset", "\\sleep", "\\", "\\;", "\\\n", "\n",
+    "\r\n", " ", "a", "é", ":a", ":", "::", "1", "2.5", "e", "(", ")", "'", "\"", "$", "$$", "$a$",
+    "--", "/*", "*/", ";", "random", "case", "when", "+", "-", "not", "is", "null",
+];
+
+#[test]
+fn reading_never_panics_and_points_into_the_text() {
+    let mut dice = fastrand::Rng::with_seed(5);
+    let text = |_| (0..dice.usize(0..16)).map(|_| WORDS[dice.usize(0..WORDS.len())]).collect();
+    let texts: Vec<String> = (0..20_000).map(text).collect();
+    let steps: usize = texts.iter().map(|text| steps_or_a_place_in_the_text(text)).sum();
+    assert!(steps > 100, "hardly one of them could be read: {steps}");
 }
 
 #[test]
-fn a_name_may_have_a_weight() {
-    assert_eq!(name_and_weight("a.sql"), Ok(("a.sql", 1)));
-    assert_eq!(name_and_weight("a.sql@3"), Ok(("a.sql", 3)));
-    assert_eq!(name_and_weight("a@b.sql@0"), Ok(("a@b.sql", 0)));
-    assert_eq!(name_and_weight("x@2147483647"), Ok(("x", 2_147_483_647)));
-    for wrong in ["a@b.sql", "a@", "a@-1", "a@+1", "a@1.5", "a@2147483648"] {
-        let says = name_and_weight(wrong).unwrap_err().to_string();
-        assert!(says.contains("is no weight: write NAME@2"), "{says}");
+fn nor_does_it_of_a_script_that_was_damaged() {
+    let sections = SCRIPTS.lines().filter_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
+    let wrong = sections.flat_map(|section| cases(SCRIPTS, section)).map(|(text, _)| text);
+    let good = BUILTINS.iter().map(|builtin| builtin.text.to_owned());
+    let originals: Vec<Vec<char>> = good.chain(wrong).map(|text| text.chars().collect()).collect();
+    let mut dice = fastrand::Rng::with_seed(6);
+    let mut steps = 0;
+    for _ in 0..5000 {
+        let mut text = originals[dice.usize(0..originals.len())].clone();
+        for _ in 0..dice.usize(1..4) {
+            let from = dice.usize(0..=text.len());
+            let to = dice.usize(from..=text.len().min(from + 8));
+            let word = WORDS[dice.usize(0..WORDS.len())];
+            text.splice(from..to, word.chars().filter(|_| dice.bool()));
+        }
+        text.truncate(if dice.u8(0..4) == 0 { dice.usize(0..=text.len()) } else { text.len() });
+        steps += steps_or_a_place_in_the_text(&text.into_iter().collect::<String>());
     }
-}
-
-#[test]
-fn a_definition_is_a_name_and_any_text() {
-    assert_eq!(name_and_value("a=1"), Ok(("a", "1")));
-    assert_eq!(name_and_value("a="), Ok(("a", "")));
-    assert_eq!(name_and_value("a=b=c"), Ok(("a", "b=c")));
-    for (wrong, says) in [("a", "write NAME=VALUE"), ("1a=2", "no digit first"), ("=2", "no name")]
-    {
-        let error = name_and_value(wrong).unwrap_err().to_string();
-        assert!(error.contains(says), "{wrong}: {error}");
-    }
+    assert!(steps > 1000, "hardly one of them could be read: {steps}");
 }
 
 #[test]

@@ -1,15 +1,12 @@
 //! What a variable can be, how it is sent, and what becomes of it in an expression.
 
-use super::ValueError;
+use super::wrong::ValueError;
 
-/// A value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     /// Not known.
     Null,
-    /// True or false.
     Boolean(bool),
-    /// A whole number.
     Integer(i64),
     /// Any other number.
     Double(f64),

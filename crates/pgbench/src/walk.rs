@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::order::{Amount, Command, Does, Keeps, Pause, Pipeline};
 use super::place::{Place, RunError};
-use super::script::{Amount, Command, Does, Keeps, Pause, Script};
+use super::script::Script;
 use super::session::Session;
 use super::wrong::ValueError;
 
@@ -17,18 +18,6 @@ pub enum Step {
     Sleep(Duration),
     /// Begins, divides or ends a pipeline.
     Pipeline(Pipeline),
-    /// Is through.
-    End,
-}
-
-/// A row of commands that are sent before the first is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pipeline {
-    /// From here on commands are sent ahead.
-    Start,
-    /// The server is told to finish what it has; the pipeline goes on.
-    Sync,
-    /// The same, and all answers are waited for.
     End,
 }
 
@@ -38,7 +27,7 @@ pub enum Pipeline {
 /// step. A walk that has failed is over: the next transaction is a new one.
 #[derive(Clone, Debug)]
 pub struct Walk<'a> {
-    script: &'a Script,
+    pub(super) script: &'a Script,
     /// The order that comes next.
     next: usize,
     is_in_pipeline: bool,
@@ -46,17 +35,14 @@ pub struct Walk<'a> {
     awaits: Option<(&'a Command, &'a Keeps)>,
 }
 
-impl<'a> Walk<'a> {
-    pub(super) fn new(script: &'a Script) -> Self {
-        Self { script, next: 0, is_in_pipeline: false, awaits: None }
+impl Script {
+    /// One way through it.
+    pub fn begin(&self) -> Walk<'_> {
+        Walk { script: self, next: 0, is_in_pipeline: false, awaits: None }
     }
+}
 
-    /// The script.
-    #[cfg(test)]
-    pub(super) fn script(&self) -> &'a Script {
-        self.script
-    }
-
+impl Walk<'_> {
     /// The next step; [`Step::End`] once there is none, again and again.
     pub fn next(&mut self, session: &mut Session) -> Result<Step, RunError> {
         assert!(self.awaits.is_none(), "the answer to the last command is missing");

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::UnreadableDefinition;
+use super::arguments::UnreadableDefinition;
 
 /// Why an expression or a variable comes to nothing.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -25,7 +25,6 @@ pub enum ValueError {
     /// Beyond what a double holds.
     #[error("{0} does not fit a double")]
     BeyondDoubles(Box<str>),
-    /// By zero.
     #[error("{0} is divided by zero")]
     DividedByZero(i64),
     /// The first bound is above the second.
