@@ -304,9 +304,8 @@ impl Region {
             unsafe { libc::madvise(start.as_ptr().cast(), bytes, advice) };
         }
         let page_bytes = if huge_flag == 0 { 4096 } else { unit };
-        let _mapping = mapping;
         let (node, spread) = (request.node, Vec::new());
-        Ok(Self { _mapping, start, bytes, node, spread, bound: false, page_bytes, unit })
+        Ok(Self { _mapping: mapping, start, bytes, node, spread, bound: false, page_bytes, unit })
     }
 
     /// Faults all pages in and writes non-zero data to them, each CPU a share of its own.

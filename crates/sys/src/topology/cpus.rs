@@ -40,7 +40,7 @@ pub fn read(
     notes: &mut Vec<String>,
 ) -> (Vec<Socket>, Vec<Cpu>) {
     let present = present(root);
-    let kinds = kinds(root, present.iter().copied().filter(|cpu| online.contains(*cpu)));
+    let kinds = kinds(root, &present.iter().copied().filter(|cpu| online.contains(*cpu)));
     let mut sockets = Sockets::default();
     let mut cpus = Vec::new();
     for &id in &present {
@@ -153,7 +153,7 @@ impl Sockets {
             .ok()
             .unwrap_or_else(|| CpuSet::from_iter([cpu]));
         let known = self.by_id.iter().find(|(_, cpus)| cpus.intersects(&same)).map(|(&id, _)| id);
-        known.or_else(|| (0..).find(|id| !self.by_id.contains_key(id))).unwrap_or_default()
+        known.or_else(|| (0..=u32::MAX).find(|id| !self.by_id.contains_key(id))).unwrap_or_default()
     }
 
     fn finish(self) -> Vec<Socket> {
@@ -162,7 +162,7 @@ impl Sockets {
 }
 
 /// The kinds of core on a hybrid machine; empty where all are alike.
-fn kinds(root: &Root, online: impl Iterator<Item = CpuId> + Clone) -> BTreeMap<CpuId, String> {
+fn kinds(root: &Root, online: &(impl Iterator<Item = CpuId> + Clone)) -> BTreeMap<CpuId, String> {
     let mut kinds = BTreeMap::new();
     for kind in ["cpu_core", "cpu_atom", "cpu_lowpower"] {
         if let Known::Is(cpus) = root.list_of::<CpuId>(&format!("sys/devices/{kind}/cpus")) {

@@ -144,7 +144,7 @@ fn with_number(text: &[u8], nth: Index, number: &str) -> Vec<u8> {
         return text.to_vec();
     }
     let begin = begins[nth.index(begins.len())];
-    let end = (begin..).find(|at| !is_digit(*at)).unwrap();
+    let end = (begin..=usize::MAX).find(|at| !is_digit(*at)).unwrap();
     [&text[..begin], number.as_bytes(), &text[end..]].concat()
 }
 
