@@ -146,13 +146,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
             "sys", "view",
         ],
     ),
-    (
-        "cli",
-        &[
-            "app", "core", "data", "drive", "engines", "host", "method", "stats", "store", "sys",
-            "view",
-        ],
-    ),
+    ("cli", &["app", "core", "method", "view"]),
     ("testkit", &["core", "data", "engines", "sys"]),
 ];
 

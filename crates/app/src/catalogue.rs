@@ -18,7 +18,7 @@ pub fn experiment(name: &str) -> Result<Experiment, Reason> {
     }
     let path = Path::new(name);
     if path.extension().is_none_or(|extension| extension != "toml") {
-        let known: Vec<&str> = EXPERIMENTS.iter().map(|(name, _)| *name).collect();
+        let known: Vec<&str> = experiment_names().collect();
         let words = format!(
             "there is no experiment '{name}'; known: {} (or name a .toml file)",
             known.join(", ")
@@ -36,11 +36,35 @@ pub fn experiments() -> Result<Vec<Experiment>, Reason> {
     EXPERIMENTS.iter().map(|(name, text)| read(name, name, text)).collect()
 }
 
+/// Those that belong to a survey, in their order.
+pub fn of_a_survey() -> Result<Vec<Experiment>, Reason> {
+    let mut all = experiments()?;
+    all.retain(|experiment| experiment.survey.is_some());
+    all.sort_by_key(|experiment| experiment.survey);
+    Ok(all)
+}
+
+pub fn experiment_names() -> impl Iterator<Item = &'static str> {
+    EXPERIMENTS.iter().map(|(name, _)| *name)
+}
+
+pub fn probe_names() -> impl Iterator<Item = &'static str> {
+    PROBES.iter().map(|probe| probe.name())
+}
+
+pub fn dataset_names() -> impl Iterator<Item = &'static str> {
+    DATASETS.iter().map(|dataset| dataset.name())
+}
+
+pub fn workload_names() -> impl Iterator<Item = &'static str> {
+    WORKLOADS.iter().map(|workload| workload.info().name)
+}
+
 fn read(name: &str, place: &str, text: &str) -> Result<Experiment, Reason> {
-    let probes: Vec<&str> = PROBES.iter().map(|probe| probe.name()).collect();
-    let datasets: Vec<&str> = DATASETS.iter().map(|dataset| dataset.name()).collect();
+    let probes: Vec<&str> = probe_names().collect();
+    let datasets: Vec<&str> = dataset_names().collect();
     let targets: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
-    let workloads: Vec<&str> = WORKLOADS.iter().map(|workload| workload.info().name).collect();
+    let workloads: Vec<&str> = workload_names().collect();
     let published: Vec<&str> = published::names().collect();
     let known = Vocabulary {
         targets: &targets,

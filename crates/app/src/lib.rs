@@ -1,8 +1,78 @@
 //! What hopcost does, as a library.
 //!
-//! RULE: it returns values. It prints nothing, ends no process, and reads no variable of the environment: what it
-//! needs of it is handed to it.
+//! RULE: it returns values, and tells what happens meanwhile as events. It prints nothing, ends no process, and reads
+//! no variable of the environment: what it needs of it is handed to it.
 
 pub mod catalogue;
+mod compare;
+mod control;
+mod data;
+mod dirs;
+mod drive;
+mod failure;
+#[cfg(test)]
+mod goldens;
+mod list;
+mod load;
 pub mod locate;
-pub mod scripts;
+mod machine;
+mod on_database;
+mod permission;
+mod plan;
+mod prepared;
+mod probe;
+#[cfg(test)]
+mod refusals;
+mod report;
+mod request;
+mod restore;
+mod run;
+mod scripts;
+mod site;
+mod statements;
+mod survey;
+
+use std::process::ExitCode;
+
+pub use compare::compare;
+pub use control::{Control, Event};
+pub use dirs::Dirs;
+pub use drive::{DriveRequest, DriveResult, Latency};
+pub use failure::{Ending, Failure, InContext, Outcome};
+pub use hopcost_drive::Event as Progress;
+pub use hopcost_engines::capabilities;
+pub use hopcost_store::Store;
+pub use hopcost_sys::journal::Restored;
+pub use list::{Applicability, ListedExperiment, Listing, Named};
+pub use load::{LoadRequest, LoadResult};
+pub use machine::{examine, machine, record, recorded};
+pub use permission::{Guard, Leave};
+pub use plan::{Planned, PlannedComparison, PlannedProbes};
+pub use prepared::Prepared;
+pub use probe::{NotRun, ProbeRequest, ProbeResult, ProbesResult};
+pub use report::{Reported, report};
+pub use request::{DataRequest, Request, Scripts};
+pub use restore::PutBack;
+pub use run::{Ran, RunOptions};
+pub use statements::Statements;
+pub use survey::{Scene, SurveyRequest, Surveyed};
+
+/// Serves as the process that hosts a library, if this is one: it has been started by another that does. To be asked
+/// first of all, before there is another thread.
+pub fn hosted_process() -> Option<ExitCode> {
+    hopcost_engines::duckdb::serve_if_asked()
+}
+
+/// Everything hopcost can do here.
+#[derive(Clone, Debug)]
+pub struct App {
+    dirs: Dirs,
+}
+
+impl App {
+    /// With these directories. To be made before a store is opened: SQLite is readied only before its first use.
+    pub fn new(dirs: Dirs) -> Self {
+        hopcost_engines::sqlite::prepare();
+        Self { dirs }
+    }
+}

@@ -1,9 +1,9 @@
 //! Where a running database is: by its address, by a process of it, or by its kind.
 
-use hopcost_core::{Code, Machine, Reason, TargetError, Whereabouts};
+use hopcost_core::{Code, Reason, TargetError, Whereabouts};
 use hopcost_engines::{Address, console, postgres};
 use hopcost_host::server_placement as host;
-use hopcost_sys::Root;
+use hopcost_sys::{Root, topology};
 
 /// What is asked for.
 #[derive(Debug)]
@@ -32,10 +32,12 @@ pub fn read(target: &str, environment: &dyn Fn(&str) -> Option<String>) -> Resul
 }
 
 /// Finds it, and says where it is.
-pub fn find(root: &Root, machine: &Machine, asked: &Asked) -> Result<Whereabouts, TargetError> {
+pub fn find(asked: &Asked) -> Result<Whereabouts, TargetError> {
+    let root = Root::live();
+    let machine = topology::read(&root);
     match asked {
-        Asked::Here(asked) => host::find(root, machine, asked).map_err(TargetError::NotHere),
-        Asked::Address(address) => host::connected(root, machine, &mut *console(address)?),
+        Asked::Here(asked) => host::find(&root, &machine, asked).map_err(TargetError::NotHere),
+        Asked::Address(address) => host::connected(&root, &machine, &mut *console(address)?),
     }
 }
 

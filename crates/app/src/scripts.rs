@@ -4,19 +4,10 @@ use hopcost_core::{Code, Reason};
 use hopcost_data::workloads::Own;
 use hopcost_pgbench::{BUILTINS, Script, builtin, name_and_value, name_and_weight};
 
-/// What is asked for, each as it is written behind pgbench's option.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
-    /// `--file`
-    pub files: &'a [String],
-    /// `--builtin`
-    pub builtins: &'a [String],
-    /// `--define`
-    pub definitions: &'a [String],
-}
+use crate::Scripts;
 
 /// The scripts that are asked for, if any are.
-pub fn workload(asked: Asked<'_>) -> Result<Option<&'static Own>, Reason> {
+pub fn workload(asked: &Scripts) -> Result<Option<&'static Own>, Reason> {
     let variables = asked.definitions.iter().map(|definition| variable(definition));
     let variables = variables.collect::<Result<Vec<_>, _>>()?;
     let files = asked.files.iter().map(|file| from_file(file, &variables));

@@ -4,10 +4,8 @@ use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use hopcost_app::catalogue::{dataset_names, probe_names, workload_names};
 use hopcost_core::{CpuSet, Effort, NodeSet, PageSize};
-use hopcost_data::datasets::DATASETS;
-use hopcost_data::workloads::WORKLOADS;
-use hopcost_host::probes::PROBES;
 use hopcost_method::bounds::{self, Allowance};
 use hopcost_method::fail_if::FailIf;
 use hopcost_method::overrides;
@@ -113,10 +111,10 @@ pub struct WhereArgs {
 #[derive(Debug, Args)]
 pub struct ProbeArgs {
     /// Which probes; if none is named, those that do not have to be asked for by name
-    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(PROBES.iter().map(|p| p.name())))]
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(probe_names()))]
     pub names: Vec<String>,
     #[command(flatten)]
-    effort: EffortArgs,
+    pub effort: EffortArgs,
     /// Time that each probe may take, as 2s [default: 20s; 6s with --quick, 90s with --full]
     ///
     /// Six rounds of samples are taken however long they take: an interval needs as many.
@@ -345,7 +343,7 @@ pub struct DriveArgs {
     pub target: String,
     /// What to ask it, unless --file or --builtin says it
     #[arg(long, value_name = "NAME")]
-    #[arg(value_parser = PossibleValuesParser::new(WORKLOADS.iter().map(|w| w.info().name)))]
+    #[arg(value_parser = PossibleValuesParser::new(workload_names()))]
     pub workload: Option<String>,
     #[command(flatten)]
     pub own: OwnArgs,
@@ -396,7 +394,7 @@ pub struct LoadArgs {
     #[arg(value_name = "TARGET")]
     pub target: String,
     /// What to load
-    #[arg(value_name = "DATASET", value_parser = PossibleValuesParser::new(DATASETS.iter().map(|d| d.name())))]
+    #[arg(value_name = "DATASET", value_parser = PossibleValuesParser::new(dataset_names()))]
     pub dataset: String,
     #[command(flatten)]
     pub data: DataArgs,
@@ -468,68 +466,12 @@ pub struct EffortArgs {
 }
 
 impl EffortArgs {
-    fn effort(&self) -> Effort {
+    pub fn effort(&self) -> Effort {
         match (self.quick, self.full) {
             (true, _) => Effort::Quick,
             (_, true) => Effort::Full,
             _ => Effort::Normal,
         }
-    }
-}
-
-impl ExperimentArgs {
-    /// An experiment as it stands in its file.
-    pub fn of(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            effort: EffortArgs { quick: false, full: false },
-            target: None,
-            duckdb_lib: None,
-            scale: None,
-            budget: None,
-            file: Vec::new(),
-            define: Vec::new(),
-            set: Vec::new(),
-            emulate: None,
-            cache_dir: None,
-            keep_data: false,
-            allow_server_changes: false,
-            allow_machine_changes: false,
-            seed: 1,
-            json: false,
-        }
-    }
-
-    /// The same, at quick effort.
-    pub fn quick(name: &str) -> Self {
-        Self { effort: EffortArgs { quick: true, full: false }, ..Self::of(name) }
-    }
-
-    pub fn effort(&self) -> Effort {
-        self.effort.effort()
-    }
-
-    /// The first option that only means something to a comparison on a database.
-    pub fn of_a_comparison(&self) -> Option<&'static str> {
-        [
-            ("--target", self.target.is_some()),
-            ("--duckdb-lib", self.duckdb_lib.is_some()),
-            ("--scale", self.scale.is_some()),
-            ("--file", !self.file.is_empty()),
-            ("--set", !self.set.is_empty()),
-            ("--cache-dir", self.cache_dir.is_some()),
-            ("--keep-data", self.keep_data),
-            ("--allow-server-changes", self.allow_server_changes),
-            ("--allow-machine-changes", self.allow_machine_changes),
-        ]
-        .into_iter()
-        .find_map(|(option, is_given)| is_given.then_some(option))
-    }
-}
-
-impl ProbeArgs {
-    pub fn effort(&self) -> Effort {
-        self.effort.effort()
     }
 }
 
@@ -584,16 +526,5 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn an_experiment_on_the_hardware_takes_a_budget_and_nothing_of_a_database() {
-        let option = |words: &[&str]| {
-            let line = ["hopcost", "run", "access-cost"].iter().chain(words);
-            let Command::Run(args) = Cli::parse_from(line).command else { panic!() };
-            args.experiment.of_a_comparison()
-        };
-        assert_eq!(option(&["--budget", "2s"]), None);
-        assert_eq!(option(&["--budget", "2s", "--scale", "7"]), Some("--scale"));
     }
 }

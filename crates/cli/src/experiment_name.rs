@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
-use hopcost_data::experiments::EXPERIMENTS;
+use hopcost_app::catalogue;
 
 /// A name, or a file.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,6 @@ impl TypedValueParser for ExperimentName {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(EXPERIMENTS.iter().map(|(name, _)| PossibleValue::new(*name))))
+        Some(Box::new(catalogue::experiment_names().map(PossibleValue::new)))
     }
 }

@@ -2,46 +2,47 @@
 
 mod args;
 mod commands;
+mod environment;
 mod exit;
 mod experiment_name;
 mod help;
 mod interrupt;
 mod output;
 mod progress;
-mod safety;
+mod requests;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use hopcost_app::Failure;
 use hopcost_core::Code;
 
 use args::{Cli, Command};
-use exit::{Exit, Failure};
+use exit::Exit;
 
 fn main() -> ExitCode {
-    if let Some(code) = hopcost_engines::duckdb::serve_if_asked() {
+    if let Some(code) = hopcost_app::hosted_process() {
         return code;
     }
-    // Before the store opens: SQLite takes this only before its first use.
-    hopcost_engines::sqlite::prepare();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(wrong) => return refuse(&wrong),
     };
+    let app = environment::app();
     let outcome = match cli.command {
         Command::Machine(args) => commands::machine::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Where(args) => commands::whereabouts::run(&args),
-        Command::Probe(args) => commands::probe::run(&args),
-        Command::List { all, json } => commands::list::run(all, json),
-        Command::Plan(args) => commands::plan::run(&args),
-        Command::Run(args) => commands::run::run(&args),
-        Command::Survey(args) => commands::survey::run(&args),
+        Command::Probe(args) => commands::probe::run(&app, &args),
+        Command::List { all, json } => commands::list::run(&app, all, json),
+        Command::Plan(args) => commands::plan::run(&app, &args),
+        Command::Run(args) => commands::run::run(&app, &args),
+        Command::Survey(args) => commands::survey::run(&app, &args),
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
-        Command::Drive(args) => commands::drive::run(&args),
-        Command::Load(args) => commands::load::run(&args),
-        Command::Restore => commands::restore::run(),
+        Command::Drive(args) => commands::drive::run(&app, &args),
+        Command::Load(args) => commands::load::run(&app, &args),
+        Command::Restore => commands::restore::run(&app),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
     };
@@ -49,9 +50,9 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(failure) if failure.is_closed_pipe() => Exit::Done.into(),
         Err(failure) => {
-            output::complain(&failure);
+            output::remark(&failure.to_string());
             tell(&failure);
-            failure.exit.into()
+            Exit::from(&failure).into()
         }
     }
 }
@@ -76,6 +77,6 @@ fn tell(failure: &Failure) {
         || arguments.windows(2).any(|words| words[0] == "--format" && words[1] == "json");
     if is_asked {
         // Who is gone hears nothing.
-        let _ = output::print_json(&failure.to_json());
+        let _ = output::print_json(&exit::to_json(failure));
     }
 }

@@ -5,27 +5,26 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::Args;
+use hopcost_app::{Failure, InContext, Outcome};
 use hopcost_core::Code;
 use hopcost_view::{Canvas, FORMATS, Format, Shown, format};
 use serde::Serialize;
 
-use crate::exit::Failure;
 use crate::help;
 
 /// Columns where the terminal does not tell: a pipe, a file.
 const DEFAULT_COLUMNS: usize = 80;
 
 /// Prints text.
-pub fn print(text: &str) -> Result<(), Failure> {
+pub fn print(text: &str) -> Outcome<()> {
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
 }
 
 /// Prints a value as JSON.
-pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+pub fn print_json(value: &impl Serialize) -> Outcome<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
     writeln!(out)?;
@@ -36,11 +35,6 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 pub fn remark(text: &str) {
     // Nobody is left to tell when this fails.
     let _ = writeln!(anstream::stderr(), "hopcost: {text}");
-}
-
-/// Says why a command failed.
-pub fn complain(failure: &Failure) {
-    remark(&failure.to_string());
 }
 
 /// How wide the terminal is.
@@ -112,7 +106,7 @@ impl Output {
     }
 
     /// Can it be written there? Nothing is left behind, and what is there stays as it is.
-    pub fn can_be_written(&self) -> Result<(), Failure> {
+    pub fn can_be_written(&self) -> Outcome<()> {
         let Some(path) = &self.file else { return Ok(()) };
         if path.is_dir() {
             return Err(Failure::usage(
@@ -125,16 +119,16 @@ impl Output {
         }
         let beside = beside(path);
         let tried = fs::write(&beside, "").and_then(|()| fs::remove_file(&beside));
-        Ok(tried.with_context(|| self.option.clone())?)
+        tried.in_context(&self.option)
     }
 
     /// Prints or writes it; how many bytes that were.
-    pub fn show(&self, shown: &Shown<'_>) -> Result<u64, Failure> {
+    pub fn show(&self, shown: &Shown<'_>) -> Outcome<u64> {
         let text = (self.format.of)(shown, Canvas { columns: columns() });
         match &self.file {
             None => print(&text)?,
             Some(path) => {
-                replace(path, &hopcost_view::plain(&text)).with_context(|| self.option.clone())?;
+                replace(path, &hopcost_view::plain(&text)).in_context(&self.option)?;
             }
         }
         Ok(text.len() as u64)
@@ -142,7 +136,7 @@ impl Output {
 }
 
 /// Before anything is measured: what can be printed once is asked for once, and files can be written.
-pub fn can_be_shown(wanted: &[Output]) -> Result<(), Failure> {
+pub fn can_be_shown(wanted: &[Output]) -> Outcome<()> {
     let mut printed = wanted.iter().filter(|wanted| wanted.is_printed());
     if let (Some(one), Some(other)) = (printed.next(), printed.next()) {
         return Err(Failure::usage(
@@ -154,7 +148,7 @@ pub fn can_be_shown(wanted: &[Output]) -> Result<(), Failure> {
 }
 
 /// Shows all that was asked for, and says what was written where.
-pub fn show(wanted: &[Output], shown: &Shown<'_>) -> Result<(), Failure> {
+pub fn show(wanted: &[Output], shown: &Shown<'_>) -> Outcome<()> {
     for wanted in wanted {
         let bytes = hopcost_view::bytes(wanted.show(shown)?);
         if let Some(path) = &wanted.file {

@@ -42,7 +42,7 @@ const EXPERIMENTS: &str = "experiments/";
 const CORE: &str = "crates/core/";
 const METHOD: &str = "crates/method/src/";
 const DRIVE: &str = "crates/drive/src/";
-const APP: &str = "crates/app/src/";
+const APP: &str = "crates/app/";
 const STORE: &str = "crates/store/";
 const SYS: &str = "crates/sys/";
 const CLI: &str = "crates/cli/src/";
@@ -66,7 +66,7 @@ pub const GROUPS: &[Group] = &[
     group("guest-postgres", &[GUESTS], &[POSTGRES, SERVER]),
     group("guest-duckdb", &[GUESTS], &[DUCKDB]),
     group("everything", &[SERVERS], &[EXPERIMENTS, "crates/data/src/experiments.rs", APP, CLI]),
-    group("survey", &[ALONE], &[EXPERIMENTS, "crates/method/src/survey", CLI, SERVERS_FILES]),
+    group("survey", &[ALONE], &[EXPERIMENTS, "crates/method/src/survey", APP, CLI, SERVERS_FILES]),
     group("faults-postgres", &[SERVERS], &[POSTGRES, SERVER, "crates/drive/src/pool", SYS]),
     group("faults-mariadb", &[SERVERS], &[MYSQL, SERVER]),
     group("postgres-rest", &[SERVERS, TARGETS], &[POSTGRES, SERVER, PGBENCH]),

@@ -2,15 +2,14 @@
 
 use std::fmt::Write as _;
 
+use hopcost_app::Named;
 use hopcost_core::{Capabilities, Setting, Support};
 use serde::Serialize;
-
-use super::list::Entry;
 
 /// What all databases accept.
 #[derive(Serialize)]
 pub struct Matrix {
-    settings: Vec<Entry>,
+    settings: Vec<Named>,
     engines: Vec<Engine>,
 }
 
@@ -56,10 +55,10 @@ impl Engine {
 impl Matrix {
     /// Of the targets' data.
     pub fn new() -> Self {
-        let settings = Setting::ALL.iter().map(|it| Entry { name: it.name(), about: it.about() });
+        let settings = Setting::ALL.iter().map(|it| Named { name: it.name(), about: it.about() });
         Self {
             settings: settings.collect(),
-            engines: hopcost_engines::capabilities().map(Engine::of).collect(),
+            engines: hopcost_app::capabilities().map(Engine::of).collect(),
         }
     }
 
@@ -87,5 +86,19 @@ impl Matrix {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_engines_and_settings_is_the_one_that_was_agreed() {
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path("../../../../fixtures/goldens");
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings.bind(|| insta::assert_snapshot!("capabilities", Matrix::new().text()));
     }
 }

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use clap::{Command, CommandFactory};
 use clap_complete::{generate, shells};
+use hopcost_app::Outcome;
 
 use crate::args::{Cli, CompletionsArgs, Shell};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::output;
 
-pub fn run(args: &CompletionsArgs) -> Result<Exit, Failure> {
+pub fn run(args: &CompletionsArgs) -> Outcome<Exit> {
     let (mut command, mut script) = (Cli::command(), Vec::new());
     match args.shell {
         Shell::Bash => generate(shells::Bash, &mut command, "hopcost", &mut script),

@@ -1,15 +1,16 @@
 //! `--fail-if`: what the checks of a script make of a result.
 
+use hopcost_app::{Failure, Outcome as Ended};
 use hopcost_core::{Code, Experiment, ExperimentResult};
 use hopcost_method::fail_if::{FailIf, Outcome};
 
 use super::run;
 use crate::args::{ChecksArgs, RunArgs};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::output;
 
 /// Refuses what could never be checked, before anything is measured for it.
-pub fn can_be_checked(args: &RunArgs, experiment: &Experiment) -> Result<(), Failure> {
+pub fn can_be_checked(args: &RunArgs, experiment: &Experiment) -> Ended<()> {
     for check in &args.checks.fail_if {
         if let Some(objection) = check.objection(experiment, args.baseline.is_some()) {
             return Err(Failure::usage(

@@ -1,21 +1,15 @@
 //! `hopcost plan`: what a run would do, without doing it.
 
-use hopcost_app::catalogue;
-use hopcost_core::{
-    Audit, Comparison, CpuSet, Experiment, Machine, NodeId, Parallel, Policy, Site, Subject,
-    Workload,
-};
+use hopcost_app::{App, Outcome, Planned, PlannedComparison, PlannedProbes, machine};
+use hopcost_core::{Audit, CpuSet, Experiment, NodeId, Parallel, Policy};
 use hopcost_method::hardware;
-use hopcost_method::pace::budget_s;
 use hopcost_method::plan::{Placement, Plan};
-use hopcost_sys::{Root, topology};
 use hopcost_view::text;
 use serde::Serialize;
 
-use super::comparison::Prepared;
-use super::{experiment, off_line, run_hardware, statements};
-use crate::args::{ExperimentArgs, PlanArgs};
-use crate::exit::{Exit, Failure};
+use super::statements;
+use crate::args::PlanArgs;
+use crate::exit::Exit;
 use crate::output;
 
 #[derive(Serialize)]
@@ -31,7 +25,7 @@ struct PrintedComparison<'a> {
     version: u32,
     experiment: &'a Experiment,
     emulated: bool,
-    target: String,
+    target: &'a str,
     rows: u64,
     plan: &'a Plan,
     seconds: f64,
@@ -39,31 +33,23 @@ struct PrintedComparison<'a> {
     disk_bytes: u64,
 }
 
-pub fn run(args: &PlanArgs) -> Result<Exit, Failure> {
+pub fn run(app: &App, args: &PlanArgs) -> Outcome<Exit> {
     let PlanArgs { experiment: args, sql } = args;
     if *sql {
-        return statements::list(args);
+        return statements::list(app, args);
     }
-    let experiment = catalogue::experiment(&args.name)?;
-    let machine = topology::read(&Root::live());
-    match &experiment.subject {
-        Subject::Hardware { .. } => hardware(args, &experiment, &machine),
-        Subject::Database(comparison) => database(args, &experiment, comparison, &machine),
+    let prepared = app.prepare(args.request())?;
+    let experiment = &prepared.experiment;
+    match app.plan(&prepared, &machine())? {
+        Planned::Probes(planned) => hardware(experiment, &planned, args.json),
+        Planned::Comparison(planned) => database(experiment, &planned, args.json),
     }
 }
 
-fn hardware(
-    args: &ExperimentArgs,
-    experiment: &Experiment,
-    machine: &Machine,
-) -> Result<Exit, Failure> {
-    experiment::refuse_options_of_a_comparison(args)?;
-    let (seen, planted) = experiment::for_probes(args, machine)?;
-    let emulated = planted.is_some();
-    let site = Site { planted, ..experiment::site(&seen, args.effort(), args.seed)? };
-    let steps = hardware::plan(&run_hardware::probes(experiment), &site, args.budget);
-    if args.json {
-        output::print_json(&Printed { version: 1, experiment, emulated, steps: &steps })?;
+fn hardware(experiment: &Experiment, planned: &PlannedProbes, json: bool) -> Outcome<Exit> {
+    let PlannedProbes { emulated, steps } = planned;
+    if json {
+        output::print_json(&Printed { version: 1, experiment, emulated: *emulated, steps })?;
     } else {
         let steps: Vec<text::PlannedStep<'_>> = steps
             .iter()
@@ -75,80 +61,63 @@ fn hardware(
                 memory: &step.memory,
             })
             .collect();
-        output::print(&text::plan(experiment, emulated, &steps, output::columns()))?;
+        output::print(&text::plan(experiment, *emulated, &steps, output::columns()))?;
     }
     Ok(if steps.iter().any(|step| step.cells > 0) { Exit::Done } else { Exit::NotHere })
 }
 
-fn database(
-    args: &ExperimentArgs,
-    experiment: &Experiment,
-    comparison: &Comparison,
-    machine: &Machine,
-) -> Result<Exit, Failure> {
-    let prepared = Prepared::new(experiment, comparison, machine, args)?;
-    let plan = prepared.plan().map_err(|reason| {
-        Failure::not_here(
-            reason.code(),
-            format!("{} does not apply here: {reason}", experiment.name),
-        )
-    })?;
-    off_line::wanted(&prepared, &plan)?;
-    let (memory_bytes, disk_bytes) = prepared.takes(&plan);
-    let seconds = budget_s(&prepared.wishes);
-    if args.json {
+fn database(experiment: &Experiment, planned: &PlannedComparison, json: bool) -> Outcome<Exit> {
+    let PlannedComparison { emulated, plan, seconds, memory_bytes, disk_bytes, .. } = planned;
+    if json {
         output::print_json(&PrintedComparison {
             version: 1,
             experiment,
-            emulated: prepared.emulation.is_some(),
-            target: prepared.url(),
-            rows: prepared.shape.rows,
-            plan: &plan,
-            seconds,
-            memory_bytes,
-            disk_bytes,
+            emulated: *emulated,
+            target: &planned.target,
+            rows: planned.rows,
+            plan,
+            seconds: *seconds,
+            memory_bytes: *memory_bytes,
+            disk_bytes: *disk_bytes,
         })?;
         return Ok(Exit::Done);
     }
-    let planned = text::PlannedComparison {
+    let shown = text::PlannedComparison {
         experiment,
-        emulated: prepared.emulation.is_some(),
-        target: prepared.target.about(),
-        data: data(&prepared),
-        arms: arms(&plan, prepared.allow_machine_changes),
-        points: points(&plan),
-        order: order(&prepared, &plan),
-        seconds,
-        memory_bytes,
-        disk_bytes,
+        emulated: *emulated,
+        target: planned.about,
+        data: data(planned),
+        arms: arms(plan, planned.off_line),
+        points: points(plan),
+        order: order(planned),
+        seconds: *seconds,
+        memory_bytes: *memory_bytes,
+        disk_bytes: *disk_bytes,
         left_out: plan
             .left_out
             .iter()
             .map(|left_out| format!("{}: {}", left_out.what, left_out.reason))
             .collect(),
-        changes: if args.allow_machine_changes {
+        changes: if planned.off_line {
             "CPUs go off-line in windows of their level, and come back"
         } else {
             "nothing on the machine is changed"
         },
     };
-    output::print(&text::comparison(&planned, output::columns()))?;
+    output::print(&text::comparison(&shown, output::columns()))?;
     Ok(Exit::Done)
 }
 
 /// What is asked of which data.
-fn data(prepared: &Prepared<'_>) -> String {
-    let (shape, workload) = (prepared.shape, &prepared.comparison.workload);
-    if prepared.baseline().info().tables.is_empty() {
-        return format!("none, {workload}");
-    }
-    let how = match (prepared.baseline().spec(shape).calls_per_query, shape.sliced) {
+fn data(planned: &PlannedComparison) -> String {
+    let PlannedComparison { workload, rows, .. } = planned;
+    let Some((dataset, unit)) = planned.dataset else { return format!("none, {workload}") };
+    let how = match (planned.calls_per_query, planned.sliced) {
         (1, true) => "",
         (_, true) => " slice by slice",
         (_, false) => " whole queries",
     };
-    let (dataset, unit) = (prepared.dataset.name(), prepared.dataset.unit(shape.rows));
-    format!("{dataset} with {} {unit}, {workload}{how}", shape.rows)
+    format!("{dataset} with {rows} {unit}, {workload}{how}")
 }
 
 /// Each level, with where it stands in each binding.
@@ -221,8 +190,9 @@ fn points(plan: &Plan) -> Vec<String> {
     named.collect()
 }
 
-fn order(prepared: &Prepared<'_>, plan: &Plan) -> String {
-    let search = prepared.comparison.find_worst && plan.points.len() > 1;
+fn order(planned: &PlannedComparison) -> String {
+    let plan = &planned.plan;
+    let search = planned.find_worst && plan.points.len() > 1;
     let search = if search {
         "a search for the worst point in units shuffled from the seed; then fresh "
     } else {

@@ -2,24 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use hopcost_app::catalogue;
-use hopcost_core::{Code, Reason, Spoken, Subject};
-use hopcost_sys::{Root, topology};
+use hopcost_app::{App, Failure, Outcome, Request, Statements, catalogue, machine};
+use hopcost_core::{Code, Spoken};
 use serde::Serialize;
 
-use super::comparison::Prepared;
 use crate::args::{EVERYTHING, ExperimentArgs};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::output;
 
 #[derive(Serialize)]
-struct Printed {
+struct Printed<'a> {
     version: u32,
-    experiment: String,
-    target: String,
-    /// Why it cannot be run on this target, where that is so.
-    objection: Option<Reason>,
-    statements: Vec<Spoken>,
+    #[serde(flatten)]
+    statements: &'a Statements,
 }
 
 const NONE: &str = "\
@@ -27,40 +22,33 @@ const NONE: &str = "\
     files and docs/EXPERIMENT-FORMAT.md say";
 
 /// Of one experiment, or of all.
-pub fn list(args: &ExperimentArgs) -> Result<Exit, Failure> {
-    let all = match args.name.as_str() {
-        EVERYTHING => catalogue::experiments()?,
-        name => vec![catalogue::experiment(name)?],
+pub fn list(app: &App, args: &ExperimentArgs) -> Outcome<Exit> {
+    let names: Vec<&str> = match args.name.as_str() {
+        EVERYTHING => catalogue::experiment_names().collect(),
+        name => vec![name],
     };
-    let machine = topology::read(&Root::live());
-    let mut printed = Vec::new();
-    for experiment in &all {
-        let Subject::Database(comparison) = &experiment.subject else { continue };
-        let prepared = Prepared::new(experiment, comparison, &machine, args)?;
-        printed.push(Printed {
-            version: 1,
-            experiment: experiment.name.clone(),
-            target: prepared.url(),
-            objection: prepared.refusal(),
-            statements: prepared.spoken(),
-        });
+    let machine = machine();
+    let mut all = Vec::new();
+    for name in names {
+        let prepared = app.prepare(Request { experiment: name.to_owned(), ..args.request() })?;
+        all.extend(app.statements(&prepared, &machine)?);
     }
-    if printed.iter().all(|printed| printed.statements.is_empty()) {
-        return Err(Failure::usage(Code::BadOption, NONE.to_owned()));
+    if all.iter().all(|of| of.statements.is_empty()) {
+        return Err(Failure::usage(Code::BadOption, NONE));
     }
     if args.json {
-        output::print_json(&printed)?;
+        let printed = |statements| Printed { version: 1, statements };
+        output::print_json(&all.iter().map(printed).collect::<Vec<_>>())?;
     } else {
         let mut known = BTreeSet::new();
-        let texts: Vec<String> =
-            printed.iter().map(|printed| script(printed, &mut known)).collect();
+        let texts: Vec<String> = all.iter().map(|of| script(of, &mut known)).collect();
         output::print(&texts.join("\n\n"))?;
     }
     Ok(Exit::Done)
 }
 
 /// An experiment's statements as a script; those that have been told before only by their names.
-fn script(printed: &Printed, known: &mut BTreeSet<(String, String)>) -> String {
+fn script(printed: &Statements, known: &mut BTreeSet<(String, String)>) -> String {
     let head = format!("-- {} on {}", printed.experiment, printed.target);
     if let Some(objection) = &printed.objection {
         return format!("{head}\n-- not applicable: {objection}");

@@ -1,18 +1,16 @@
 //! `hopcost where`: where a running database really is.
 
-use hopcost_app::locate;
-use hopcost_sys::{Root, topology};
+use hopcost_app::{Outcome, locate};
 use hopcost_view::text;
 
 use crate::args::WhereArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::output;
 
-pub fn run(args: &WhereArgs) -> Result<Exit, Failure> {
+pub fn run(args: &WhereArgs) -> Outcome<Exit> {
     let environment = |name: &str| std::env::var(name).ok();
     let asked = locate::read(&args.target, &environment)?;
-    let root = Root::live();
-    let found = locate::find(&root, &topology::read(&root), &asked)?;
+    let found = locate::find(&asked)?;
     if args.json {
         output::print_json(&found)?;
     } else {

@@ -4,26 +4,25 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use hopcost_core::{Code, Known, Machine};
+use hopcost_core::{Code, Known, Machine, Reason};
 use hopcost_drive::load_monitor::{Charge, Guardian};
 use hopcost_host::occupancy::{self, Occupancy, Presence};
 use hopcost_method::bounds::{Allowance, Bounds};
 use hopcost_sys::{Root, affinity, topology};
 
-use crate::exit::Failure;
-use crate::output;
+use crate::{Control, Failure, Outcome};
 
 /// Long enough for a hundred of the kernel's ticks: one of them is 1 % of a CPU.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Who is at work here. It takes a second.
-pub fn look(root: &Root) -> Occupancy {
+pub(crate) fn look(root: &Root) -> Occupancy {
     occupancy::look(root, LOOK)
 }
 
 /// What a load may do here.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Permission {
+pub(crate) enum Permission {
     /// Whatever it likes: nobody is at work.
     Free,
     /// What was allowed.
@@ -37,11 +36,11 @@ pub enum Permission {
 
 /// What a load may do beside those who are at work, given what was allowed; or what is wrong with
 /// that.
-pub fn permitted(
+pub(crate) fn permitted(
     presence: Presence,
     allowance: Option<&Allowance>,
     machine: &Machine,
-) -> Result<Permission, Failure> {
+) -> Outcome<Permission> {
     match (allowance, presence) {
         (Some(allowance), _) => {
             let bounds = allowance.on(machine);
@@ -66,7 +65,7 @@ impl Leave {
     /// For a load that the user asks for by name: it is given, with a warning where a database is at
     /// work and nothing was bounded. To be asked for before there is any other thread: those that
     /// come later stay on the CPUs of this one.
-    pub fn to_load(allowance: Option<&Allowance>) -> Result<Self, Failure> {
+    pub fn to_load(allowance: Option<&Allowance>, control: &mut Control<'_>) -> Outcome<Self> {
         let root = Root::live();
         let machine = topology::read(&root);
         // What is asked for by name waits for no long look.
@@ -79,7 +78,7 @@ impl Leave {
             Permission::Free => Ok(Self { machine, charge: None }),
             Permission::Within(bounds) => Self::within(&bounds, &machine, occupancy.as_ref()),
             Permission::ReadOnly { reasons } => {
-                output::remark(&format!(
+                control.remark(&format!(
                     "at work here: {}; this load may hurt it. With --allow-load=cpus:LIST,mem:SIZE \
                      it stays within bounds, and stops where others suffer",
                     reasons.join("; ")
@@ -90,11 +89,11 @@ impl Leave {
     }
 
     /// Within bounds, which this thread is pinned to, beside what was seen at work.
-    pub fn within(
+    pub(crate) fn within(
         bounds: &Bounds,
         machine: &Machine,
         occupancy: Option<&Occupancy>,
-    ) -> Result<Self, Failure> {
+    ) -> Outcome<Self> {
         affinity::pin(&bounds.cpus)?;
         let servers = occupancy.into_iter().flat_map(|occupancy| &occupancy.servers);
         let servers = servers.map(|server| (server.name(), server.pid));
@@ -102,12 +101,12 @@ impl Leave {
         Ok(Self { machine: bounds.narrow(machine), charge: Some(charge) })
     }
 
-    /// Who watches the load, and sets `stop` where others suffer; nobody where nothing was bounded.
+    /// Who watches the load, and sets `stop` if others suffer; nobody if nothing was bounded.
     /// To be called right before the load begins, and kept until it is over.
-    pub fn guardian(&self, stop: &Arc<AtomicBool>) -> Result<Option<Guardian>, Failure> {
-        let Some(charge) = &self.charge else { return Ok(None) };
+    pub fn guard(&self, stop: &Arc<AtomicBool>) -> Outcome<Guard> {
+        let Some(charge) = &self.charge else { return Ok(Guard(None)) };
         match Guardian::stand(charge.clone(), Arc::clone(stop)) {
-            Known::Is(guardian) => Ok(Some(guardian)),
+            Known::Is(guardian) => Ok(Guard(Some(guardian))),
             Known::Missing(reason) => Err(Failure::not_here(
                 reason.code(),
                 format!(
@@ -118,10 +117,14 @@ impl Leave {
     }
 }
 
-/// Says what made the guardian stop the load, if that was it.
-pub fn say_what_suffered(guardian: Option<&Guardian>) {
-    if let Some(complaint) = guardian.and_then(Guardian::complaint) {
-        output::remark(&format!("stopped: {complaint}"));
+/// Watches a load, until it is dropped.
+#[derive(Debug)]
+pub struct Guard(Option<Guardian>);
+
+impl Guard {
+    /// What made it stop the load, if that was it.
+    pub fn complaint(&self) -> Option<&Reason> {
+        self.0.as_ref().and_then(Guardian::complaint)
     }
 }
 

@@ -1,32 +1,28 @@
-//! What the commands on experiments share: where one may run, and as what the machine is to seem.
+//! Where an experiment may run, and as what the machine is to seem.
 
 use hopcost_core::{Code, Effort, Emulation, Machine, Planted, Site};
 use hopcost_method::emulation;
 use hopcost_sys::memory;
 
-use crate::args::ExperimentArgs;
-use crate::exit::Failure;
+use crate::{Failure, Outcome, Request};
 
 /// An experiment on the hardware has no use for what changes a comparison: better said than ignored.
-pub fn refuse_options_of_a_comparison(args: &ExperimentArgs) -> Result<(), Failure> {
-    let option = args.of_a_comparison();
+pub fn refuse_options_of_a_comparison(asked: &Request) -> Outcome<()> {
+    let option = asked.of_a_comparison();
     option.map_or(Ok(()), |option| {
         Err(Failure::usage(
             Code::BadOption,
             format!(
                 "{option}: '{}' looks at the hardware alone, without a database; leave it out",
-                args.name
+                asked.experiment
             ),
         ))
     })
 }
 
 /// What is asked to be emulated, and the machine as it then seems.
-pub fn emulated(
-    args: &ExperimentArgs,
-    ground: &Machine,
-) -> Result<(Machine, Option<Emulation>), Failure> {
-    let Some(text) = &args.emulate else { return Ok((ground.clone(), None)) };
+pub fn emulated(asked: &Request, ground: &Machine) -> Outcome<(Machine, Option<Emulation>)> {
+    let Some(text) = &asked.emulate else { return Ok((ground.clone(), None)) };
     let emulation = emulation::read(text)
         .map_err(|wrong| Failure::usage(Code::BadValue, format!("--emulate: {wrong}")))?;
     let machine = ground
@@ -37,17 +33,17 @@ pub fn emulated(
 
 /// The same for probes, in which only less bandwidth can be planted.
 pub fn for_probes<'a>(
-    args: &ExperimentArgs,
+    asked: &Request,
     ground: &'a Machine,
-) -> Result<(Machine, Option<Planted<'a>>), Failure> {
-    let (machine, emulation) = emulated(args, ground)?;
+) -> Outcome<(Machine, Option<Planted<'a>>)> {
+    let (machine, emulation) = emulated(asked, ground)?;
     if emulation.as_ref().is_some_and(Emulation::is_of_calls) {
         return Err(Failure::usage(
             Code::BadOption,
             format!(
                 "--emulate: '{}' has no database whose calls could be made longer; probes know nodes and \
              bandwidth=nodeN:SHARE",
-                args.name
+                asked.experiment
             ),
         ));
     }
@@ -55,7 +51,7 @@ pub fn for_probes<'a>(
 }
 
 /// The whole of this machine that we may use.
-pub fn site(machine: &Machine, effort: Effort, seed: u64) -> Result<Site<'_>, Failure> {
+pub fn site(machine: &Machine, effort: Effort, seed: u64) -> Outcome<Site<'_>> {
     Ok(Site {
         machine,
         planted: None,

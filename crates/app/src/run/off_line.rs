@@ -7,19 +7,19 @@ use hopcost_core::Code;
 use hopcost_method::plan::Plan;
 use hopcost_sys::hotplug::Hotplug;
 
-use super::comparison::Prepared;
-use crate::exit::Failure;
+use crate::on_database::OnDatabase;
+use crate::{Failure, Outcome};
 
 /// What takes them off-line, where that is wanted. Nothing is changed yet, and what is known to fail is
 /// refused before any data is loaded.
-pub fn wanted(prepared: &Prepared<'_>, plan: &Plan) -> Result<Option<RefCell<Hotplug>>, Failure> {
+pub fn wanted(prepared: &OnDatabase<'_>, plan: &Plan) -> Outcome<Option<RefCell<Hotplug>>> {
     if !prepared.allow_machine_changes {
         return Ok(None);
     }
     if let Some(words) = senseless(prepared, plan) {
         return Err(Failure::usage(Code::BadOption, format!("--allow-machine-changes: {words}")));
     }
-    let hotplug = Hotplug::new(&super::state_dir())
+    let hotplug = Hotplug::new(&prepared.state_dir)
         .map_err(|why| Failure::not_here(Code::NotPermitted, why))?;
     for placement in plan.placements.iter().flatten() {
         hotplug
@@ -29,7 +29,7 @@ pub fn wanted(prepared: &Prepared<'_>, plan: &Plan) -> Result<Option<RefCell<Hot
     Ok(Some(RefCell::new(hotplug)))
 }
 
-fn senseless(prepared: &Prepared<'_>, plan: &Plan) -> Option<String> {
+fn senseless(prepared: &OnDatabase<'_>, plan: &Plan) -> Option<String> {
     if plan.spares().is_empty() {
         return Some(format!(
             "no level of '{}' leaves CPUs unused here by 'siblings' or 'cores', so there is nothing to \

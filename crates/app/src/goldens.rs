@@ -3,14 +3,13 @@
 
 use std::fmt::Write as _;
 
-use hopcost_app::catalogue;
 use hopcost_core::{Comparison, Experiment, Known, Machine, Subject};
 use hopcost_engines::TARGETS;
 use hopcost_method::plan::Plan;
 use hopcost_sys::{Root, topology};
 
-use super::comparison::Prepared;
-use crate::args::ExperimentArgs;
+use crate::on_database::OnDatabase;
+use crate::{App, Dirs, Request, catalogue};
 
 const MACHINES: [&str; 3] = ["vm-n1", "vm-n4s2", "hand-arm-2-sockets"];
 
@@ -26,7 +25,7 @@ fn plans_on_recorded_machines_are_those_that_were() {
 /// A text that must not change unnoticed.
 pub fn assert_golden(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../../../../fixtures/goldens");
+    settings.set_snapshot_path("../../../fixtures/goldens");
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!(name, text));
@@ -84,18 +83,20 @@ fn planned(
     target: &str,
     emulate: Option<&str>,
 ) -> (String, String) {
-    let mut args = ExperimentArgs::quick(&experiment.name);
-    args.target = Some(target.to_owned());
-    args.emulate = emulate.map(ToOwned::to_owned);
+    let asked = Request {
+        target: Some(target.to_owned()),
+        emulate: emulate.map(ToOwned::to_owned),
+        ..Request::quick(&experiment.name)
+    };
     // What the disk has to hold depends on what is there already.
-    args.cache_dir = Some("/nowhere".into());
-    let prepared = match Prepared::new(experiment, comparison, machine, &args) {
-        Ok(prepared) => prepared,
+    let app = App::new(Dirs::below("/nowhere".as_ref()));
+    let here = match OnDatabase::new(&app, experiment, comparison, machine, &asked) {
+        Ok(here) => here,
         Err(failure) => return (format!("{}: {failure}", failure.code), String::new()),
     };
-    match prepared.plan() {
+    match here.plan() {
         Ok(plan) => {
-            let (memory, disk) = prepared.takes(&plan);
+            let (memory, disk) = here.takes(&plan);
             (written(&plan), format!(" ({memory} bytes, {disk} of disk)"))
         }
         Err(reason) => (format!("refused, {}: {reason}", reason.code()), String::new()),

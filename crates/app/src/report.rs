@@ -1,29 +1,57 @@
 //! Stored runs as a page: what the store has, put together for those who show it.
 
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use hopcost_core::{
     BlockRecord, Code, CpuSet, ExperimentResult, Finding, Known, Machine, ProbeReport, Verdict,
 };
 use hopcost_data::published;
 use hopcost_method::judge::result::ResultOf;
-use hopcost_store::{Header, Store, StoreError};
+use hopcost_store::{Header, Listed, Store, StoreError};
 use hopcost_view::page::{self, NotTested, Origin, Probed, Section};
-use hopcost_view::{Sentences, Shown};
+use hopcost_view::{Sentences, plural, sentences};
 use serde_json::Value;
 
-use super::run::Ran;
-use crate::exit::Failure;
-use crate::output::{self, Output};
+use crate::run::quoted;
+use crate::{Failure, InContext, Outcome, Ran};
+
+/// A run of a store, or its latest. It is only read.
+pub fn report(path: &Path, run: Option<i64>) -> Outcome<Reported> {
+    let place = path.display().to_string();
+    let store = Store::open_to_read(path).in_context(&place)?;
+    let runs = store.runs().in_context(&place)?;
+    let Some(id) = run.or_else(|| runs.first().map(|run| run.id)) else {
+        return Err(Failure::usage(Code::UnknownName, format!("{place}: no run is kept here yet")));
+    };
+    if !runs.iter().any(|run| run.id == id) {
+        return Err(Failure::usage(
+            Code::UnknownName,
+            format!("{place}: there is no run {id}; {}", listed(&runs)),
+        ));
+    }
+    Reported::of(&store, &[id]).in_context(&place)
+}
+
+/// What runs there are, for who asked for another.
+pub(crate) fn listed(runs: &[Listed]) -> String {
+    let mut out = String::from("kept are");
+    for run in runs.iter().take(8) {
+        let _ = write!(out, " {} ({})", run.id, run.experiment);
+    }
+    out
+}
 
 /// Runs with all that is shown of them.
-pub struct Page {
+#[derive(Debug)]
+pub struct Reported {
     runs: Vec<Run>,
-    survey: Option<Survey>,
+    survey: Option<OfSurvey>,
 }
 
 /// What a survey knows beside its runs.
-pub struct Survey {
+#[derive(Debug)]
+pub(crate) struct OfSurvey {
     pub machine: Machine,
     /// What the doctor saw before anything was measured.
     pub findings: Vec<Finding>,
@@ -35,6 +63,7 @@ pub struct Survey {
     pub html: PathBuf,
 }
 
+#[derive(Debug)]
 struct Run {
     id: i64,
     header: Header,
@@ -45,7 +74,7 @@ struct Run {
     reports: Vec<ProbeReport>,
 }
 
-impl Page {
+impl Reported {
     /// Of these runs of a store; runs that are not there are left out.
     pub fn of(store: &Store, ids: &[i64]) -> Result<Self, StoreError> {
         let runs = ids.iter().map(|id| Run::read(store, *id)).collect::<Result<Vec<_>, _>>()?;
@@ -53,17 +82,21 @@ impl Page {
     }
 
     /// Of a survey and its runs.
-    pub fn of_survey(store: &Store, ids: &[i64], survey: Survey) -> Result<Self, StoreError> {
+    pub(crate) fn of_survey(
+        store: &Store,
+        ids: &[i64],
+        survey: OfSurvey,
+    ) -> Result<Self, StoreError> {
         Ok(Self { survey: Some(survey), ..Self::of(store, ids)? })
     }
 
     /// What was found in one sentence, and what to do in another.
     pub fn sentences(&self) -> Sentences {
-        self.show(hopcost_view::sentences)
+        self.show(sentences)
     }
 
     /// Shows it in one of its forms.
-    fn show<T>(&self, show: impl FnOnce(&page::Page<'_>) -> T) -> T {
+    pub fn show<T>(&self, show: impl FnOnce(&page::Page<'_>) -> T) -> T {
         fn beside(report: &ProbeReport) -> Probed<'_> {
             Probed { report, published: published::beside(&report.probe) }
         }
@@ -110,6 +143,7 @@ impl Page {
     }
 
     /// As its measuring has just left it, to the last digit.
+    #[must_use]
     pub fn with(mut self, ran: &Ran) -> Self {
         if let Some(run) = self.runs.iter_mut().find(|run| run.id == ran.id) {
             run.reports.clone_from(&ran.reports);
@@ -120,14 +154,19 @@ impl Page {
         self
     }
 
-    /// In all forms that are asked for.
-    pub fn show_as(&self, wanted: &[Output]) -> Result<(), Failure> {
-        self.show(|page| output::show(wanted, &Shown::Report(page)))
-    }
-
-    /// In one of them; how many bytes that are.
-    pub fn write(&self, wanted: &Output) -> Result<u64, Failure> {
-        self.show(|page| wanted.show(&Shown::Report(page)))
+    /// The result of its first run; if that was not finished, what is there of it, in words.
+    pub fn result(&self) -> Result<&ExperimentResult, String> {
+        let Some(run) = self.runs.first() else { return Err("there is no run".to_owned()) };
+        if !run.is_unfinished {
+            return Ok(&run.result);
+        }
+        let why = run.failure.as_ref().map_or(String::new(), |failure| format!(" ({failure})"));
+        Err(format!(
+            "run {} was not finished{why}; what it had is shown: {}, {}",
+            run.id,
+            plural(run.blocks.len(), "block"),
+            plural(run.reports.len(), "probe")
+        ))
     }
 }
 
@@ -214,9 +253,9 @@ fn unfinished(
     let reason = format!(
         "it was stopped after {}, before there was a verdict",
         if blocks.is_empty() {
-            hopcost_view::plural(reports.len(), "probe")
+            plural(reports.len(), "probe")
         } else {
-            hopcost_view::plural(blocks.len(), "block")
+            plural(blocks.len(), "block")
         }
     );
     let of_blocks = blocks.iter().map(BlockRecord::end_s).fold(0.0, f64::max);
@@ -232,57 +271,18 @@ fn unfinished(
     subject.without_figure(Verdict::Inconclusive, &Code::NotMeasured.because(reason))
 }
 
-/// This process's command line, as a shell would take it; none where it is a survey's, which is made of
-/// several runs.
-pub fn this_command(target: &str) -> Option<String> {
-    let mut arguments = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    if arguments.next()? != "run" {
-        return None;
-    }
-    let mut words = vec!["hopcost".to_owned(), "run".to_owned()];
-    while let Some(word) = arguments.next() {
-        // The URL of a target may hold a password.
-        if word == "--target" {
-            arguments.next();
-            words.extend([word, quoted(target)]);
-        } else if word.starts_with("--target=") {
-            words.push(quoted(&format!("--target={target}")));
-        } else {
-            words.push(quoted(&word));
-        }
-    }
-    Some(words.join(" "))
-}
-
-/// In quotes where a shell would read more than a word.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,:/+%@".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
-    use hopcost_app::catalogue;
     use hopcost_core::{Effort, Phase, Trial};
     use hopcost_sys::{Root, topology};
-    use hopcost_view::Canvas;
+    use hopcost_view::{Canvas, Shown};
 
     use super::*;
-    use crate::commands::host::Host;
-    use crate::commands::run;
-
-    #[test]
-    fn words_reach_a_shell_whole() {
-        assert_eq!(quoted("--set=streams=1+2"), "--set=streams=1+2");
-        assert_eq!(quoted("my file's"), r"'my file'\''s'");
-        assert_eq!(quoted(""), "''");
-    }
+    use crate::catalogue;
+    use crate::run::{Host, begin};
 
     /// A run that took CPUs off-line, as stores keep it: its block, and whether it came to its end.
-    fn stored(unused_off_line: bool, with_block: bool, finished: bool) -> Page {
+    fn stored(unused_off_line: bool, with_block: bool, finished: bool) -> Reported {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(&dir.path().join("store.db")).unwrap();
         let machine = topology::read(&Root::live());
@@ -290,8 +290,7 @@ mod tests {
         let experiment = catalogue::experiment("smt-oltp").unwrap();
         let wanted = (Effort::Quick, 1);
         let of = (Some("sqlite:"), Some(identity.as_str()));
-        let id =
-            run::begin(&store, &experiment, &machine, &Host::read(&machine), wanted, of).unwrap();
+        let id = begin(&store, &experiment, &machine, &Host::read(&machine), wanted, of).unwrap();
         let prepared = serde_json::json!({"plan": {"levels": ["both", "one"], "placements":
             [[{"at": 0}, {"at": 0, "spare": [2, 3]}], [{"at": 0}, {"at": 0, "spare": [0, 1]}]]}});
         store.prepare(id, &prepared).unwrap();
@@ -314,12 +313,12 @@ mod tests {
             let header = store.header(id).unwrap().unwrap();
             store.finish(id, &unfinished(&header, &[], &[])).unwrap();
         }
-        Page::of(&store, &[id]).unwrap()
+        Reported::of(&store, &[id]).unwrap()
     }
 
     #[test]
     fn a_page_names_the_cpus_that_a_run_took_off_line() {
-        let text = |page: &Page, name: &str| {
+        let text = |page: &Reported, name: &str| {
             let format = hopcost_view::format::named(name).unwrap();
             page.show(|page| (format.of)(&Shown::Report(page), Canvas { columns: 80 }))
         };

@@ -1,6 +1,5 @@
 //! `--baseline NAME`: the first finished run of that name, and how later ones stand against it.
 
-use anyhow::Context;
 use hopcost_core::{Against, BlockRecord, Code, Experiment, ExperimentResult, Machine, Subject};
 use hopcost_method::against::{Change, caveat, compare, points};
 use hopcost_method::plan::{LeftOut, Plan};
@@ -8,10 +7,8 @@ use hopcost_method::run::differing_options;
 use hopcost_store::{Baseline, Store, StoreError};
 use serde_json::Value;
 
-use super::comparison::Prepared;
-use crate::args::RunArgs;
-use crate::exit::Failure;
-use crate::output;
+use crate::on_database::OnDatabase;
+use crate::{Control, Failure, InContext, Outcome};
 
 /// What a run is to stand beside.
 pub struct Beside {
@@ -21,8 +18,8 @@ pub struct Beside {
 }
 
 /// Refuses what has no arms to compare.
-pub fn can_be_kept(args: &RunArgs, experiment: &Experiment) -> Result<(), Failure> {
-    match (&args.baseline, &experiment.subject) {
+pub fn can_be_kept(asked: Option<&str>, experiment: &Experiment) -> Outcome<()> {
+    match (asked, &experiment.subject) {
         (Some(_), Subject::Hardware { .. }) => Err(Failure::usage(
             Code::BadOption,
             format!(
@@ -36,31 +33,30 @@ pub fn can_be_kept(args: &RunArgs, experiment: &Experiment) -> Result<(), Failur
 
 /// The baseline that is asked for, if one is; an error where the kept one was asked for otherwise.
 pub fn asked_for(
-    args: &RunArgs,
+    name: Option<&str>,
     store: &Store,
-    prepared: &Prepared<'_>,
-) -> Result<Option<Beside>, Failure> {
-    let Some(name) = &args.baseline else { return Ok(None) };
-    let place = || args.store.display().to_string();
+    prepared: &OnDatabase<'_>,
+) -> Outcome<Option<Beside>> {
+    let Some(name) = name else { return Ok(None) };
+    let place = &store.path().display().to_string();
     let kept = store.baseline(name, &prepared.experiment.name, &prepared.url());
-    let Some(kept) = kept.with_context(place)? else {
-        return Ok(Some(Beside { name: name.clone(), kept: None }));
+    let Some(kept) = kept.in_context(place)? else {
+        return Ok(Some(Beside { name: name.to_owned(), kept: None }));
     };
     let differ = differing_options(&kept.identity, &prepared.identity());
     if !differ.is_empty() {
         return Err(Failure::usage(
             Code::NoBaseline,
             format!(
-                "--baseline {name}: it is run {} in {}, which differs in {}; run it with the same, or \
-             give another name",
+                "--baseline {name}: it is run {} in {place}, which differs in {}; run it with the same, or \
+                 give another name",
                 kept.run,
-                place(),
                 differ.join(", ")
             ),
         ));
     }
-    let blocks = store.blocks(kept.run).with_context(place)?;
-    Ok(Some(Beside { name: name.clone(), kept: Some((kept, blocks)) }))
+    let blocks = store.blocks(kept.run).in_context(place)?;
+    Ok(Some(Beside { name: name.to_owned(), kept: Some((kept, blocks)) }))
 }
 
 /// The worst of a sweep may be elsewhere today; what is to be compared is measured where it was then.
@@ -92,12 +88,13 @@ pub fn against(
     run: i64,
     result: &ExperimentResult,
     machine: &Machine,
+    control: &mut Control<'_>,
 ) -> Result<Option<Against>, StoreError> {
     let counts = result.estimate.get().is_some() && !result.verdict.is_without_figures();
     let name = &beside.name;
     let Some((kept, blocks)) = &beside.kept else {
         if !counts {
-            output::remark(&format!(
+            control.remark(&format!(
                 "--baseline {name}: this run found nothing that counts; the next one may be it"
             ));
             return Ok(None);

@@ -1,11 +1,10 @@
-//! What `plan` and `run` share about a database under load: what is compared, where, on what.
+//! A comparison on a database, with all that its names stand for.
 
 use std::path::{Path, PathBuf};
 
-use hopcost_app::scripts;
 use hopcost_core::{
-    Answer, Claim, Code, Comparison, DataPlacement, Dataset, Effort, Emulation, Experiment, Level,
-    Machine, Reason, Row, Seeming, Setup, Shape, Spoken, Target, Workload,
+    Answer, Claim, Code, Comparison, DataPlacement, Dataset, Effort, Emulation, Experiment,
+    Instance, Level, Machine, Reason, Row, Seeming, Setup, Shape, Spoken, Target, Workload,
 };
 use hopcost_data::datasets::DATASETS;
 use hopcost_data::workloads::{Own, WORKLOADS};
@@ -17,65 +16,63 @@ use hopcost_method::plan::{Plan, plan};
 use hopcost_method::run::RunIdentity;
 use hopcost_sys::promises::{Made, Promise};
 
-use super::experiment;
-use crate::args::ExperimentArgs;
-use crate::exit::Failure;
-use crate::output;
+use crate::{App, Control, Failure, InContext, Outcome, Request, Scripts, scripts, site};
 
 /// The database that is used where nothing else is asked for.
 const DEFAULT_TARGET: &str = "sqlite";
 
 /// A comparison, with all that its names stand for.
-pub struct Prepared<'a> {
-    pub experiment: &'a Experiment,
-    pub comparison: Comparison,
+pub struct OnDatabase<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) comparison: Comparison,
     /// The machine as it is.
-    pub ground: &'a Machine,
+    pub(crate) ground: &'a Machine,
     /// The machine as the experiment sees it.
-    pub machine: Machine,
-    pub emulation: Option<Emulation>,
-    pub target: &'static dyn Target,
+    pub(crate) machine: Machine,
+    pub(crate) emulation: Option<Emulation>,
+    pub(crate) target: &'static dyn Target,
     /// What follows the target's name and a colon.
     address: String,
     /// What is asked, level by level of the comparison.
-    pub workloads: Vec<Variant<'static>>,
-    pub dataset: &'static dyn Dataset,
-    pub shape: Shape,
-    pub wishes: Wishes,
-    pub effort: Effort,
+    workloads: Vec<Variant<'static>>,
+    pub(crate) dataset: &'static dyn Dataset,
+    pub(crate) shape: Shape,
+    pub(crate) wishes: Wishes,
+    pub(crate) effort: Effort,
+    pub(crate) state_dir: PathBuf,
     cache_dir: PathBuf,
     keep_data: bool,
     allow_server_changes: bool,
-    pub allow_machine_changes: bool,
+    pub(crate) allow_machine_changes: bool,
 }
 
-impl<'a> Prepared<'a> {
-    /// From an experiment and what was asked for on the command line.
-    pub fn new(
+impl<'a> OnDatabase<'a> {
+    pub(crate) fn new(
+        app: &App,
         experiment: &'a Experiment,
         comparison: &Comparison,
         ground: &'a Machine,
-        args: &ExperimentArgs,
-    ) -> Result<Self, Failure> {
+        asked: &Request,
+    ) -> Outcome<Self> {
         let mut comparison = comparison.clone();
-        let mut wishes = Wishes::of(args.effort(), args.seed);
-        wishes.budget_s = args.budget;
-        for set in &args.set {
+        let mut wishes = Wishes::of(asked.effort, asked.seed);
+        wishes.budget_s = asked.budget_s;
+        for set in &asked.set {
             overrides::set(set, &mut comparison, &mut wishes)
                 .map_err(|wrong| Failure::usage(Code::BadValue, format!("--set {set}: {wrong}")))?;
         }
-        if let Some(rows) = args.scale {
+        if let Some(rows) = asked.rows {
             overrides::set_rows(&mut comparison, rows);
         }
-        let own = scripts::workload(scripts::Asked {
-            files: &args.file,
-            builtins: &[],
-            definitions: &args.define,
+        let own = scripts::workload(&Scripts {
+            files: asked.scripts.clone(),
+            builtins: Vec::new(),
+            definitions: asked.definitions.clone(),
         })?;
         if let Some(own) = own {
             is_subject_of(&mut comparison, own)?;
         }
-        let (machine, emulation) = experiment::emulated(args, ground)?;
+        let (machine, emulation) = site::emulated(asked, ground)?;
         if emulation.is_some_and(|emulation| emulation.bandwidth.is_some()) {
             return Err(Failure::usage(
                 Code::BadOption,
@@ -85,11 +82,11 @@ impl<'a> Prepared<'a> {
                 ),
             ));
         }
-        let effort = args.effort();
+        let effort = asked.effort;
         let rows = comparison.scale.rows(effort);
         let shape = Shape { rows, sliced: effort != Effort::Full };
-        let url = args.target.as_deref().or(comparison.target.as_deref());
-        let library = args.duckdb_lib.as_deref();
+        let url = asked.target.as_deref().or(comparison.target.as_deref());
+        let library = asked.duckdb_lib.as_deref();
         let (target, address) = target(url.unwrap_or(DEFAULT_TARGET), library)?;
         Ok(Self {
             experiment,
@@ -110,10 +107,11 @@ impl<'a> Prepared<'a> {
             shape,
             wishes,
             effort,
-            cache_dir: args.cache_dir.clone().unwrap_or_else(cache_dir),
-            keep_data: args.keep_data,
-            allow_server_changes: args.allow_server_changes,
-            allow_machine_changes: args.allow_machine_changes,
+            state_dir: app.dirs.state.clone(),
+            cache_dir: asked.cache_dir.clone().unwrap_or_else(|| app.dirs.cache.clone()),
+            keep_data: asked.keep_data,
+            allow_server_changes: asked.allow_server_changes,
+            allow_machine_changes: asked.allow_machine_changes,
         })
     }
 
@@ -133,34 +131,34 @@ impl<'a> Prepared<'a> {
     }
 
     /// Why the target refuses this, if it does, whatever the machine is: what opening it would say.
-    pub fn refusal(&self) -> Option<Reason> {
+    pub(crate) fn refusal(&self) -> Option<Reason> {
         self.unplaced().refusal(self.target)
     }
 
     /// What the target is to bring up, wherever it comes to stand.
-    pub fn unplaced(&self) -> Setup<'_> {
+    pub(crate) fn unplaced(&self) -> Setup<'_> {
         self.setup_at(Vec::new(), 1)
     }
 
     /// The machine as it seems, where it is another than it is.
-    pub fn planted(&self) -> Option<Seeming<'_>> {
+    pub(crate) fn planted(&self) -> Option<Seeming<'_>> {
         self.emulation.map(|emulation| Seeming { machine: &self.machine, emulation })
     }
 
     /// What is asked at the baseline.
-    pub fn baseline(&self) -> &Variant<'static> {
+    pub(crate) fn baseline(&self) -> &Variant<'static> {
         &self.workloads[0]
     }
 
     /// What is asked at each level of a plan, which may leave out some.
-    pub fn workloads_of(&self, plan: &Plan) -> Vec<&dyn Workload> {
+    pub(crate) fn workloads_of(&self, plan: &Plan) -> Vec<&dyn Workload> {
         let levels = self.comparison.levels.iter().zip(&self.workloads);
         let planned = levels.filter(|(level, _)| plan.levels.contains(&level.name));
         planned.map(|(_, workload)| workload as &dyn Workload).collect()
     }
 
     /// What would be said to a server, at any of the levels.
-    pub fn spoken(&self) -> Vec<Spoken> {
+    pub(crate) fn spoken(&self) -> Vec<Spoken> {
         let mut all: Vec<Spoken> = Vec::new();
         for workload in &self.workloads {
             let setup = Setup { workload, ..self.unplaced() };
@@ -172,7 +170,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// What the target is to bring up.
-    pub fn setup(&self, plan: &Plan) -> Setup<'_> {
+    pub(crate) fn setup(&self, plan: &Plan) -> Setup<'_> {
         self.setup_at(plan.homes(), sessions(plan))
     }
 
@@ -196,13 +194,13 @@ impl<'a> Prepared<'a> {
     }
 
     /// Writes down what a kill would leave in a place that is not ours.
-    pub fn promise(&self) -> Result<Promise, Reason> {
-        promise(self.target, &self.address)
+    pub(crate) fn promise(&self) -> Result<Promise, Reason> {
+        promise(&self.state_dir, self.target, &self.address)
     }
 
     /// Removes what was made for a database that did not come up.
-    pub fn give_up(&self, promise: Option<Promise>) {
-        give_up(self.target, &self.address, promise);
+    pub(crate) fn give_up(&self, promise: Option<Promise>, control: &mut Control<'_>) {
+        give_up(self.target, &self.address, promise, control);
     }
 
     /// Bytes of memory and of disk that a plan takes.
@@ -235,7 +233,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// All that has to be equal for a run to go on with another.
-    pub fn identity(&self) -> String {
+    pub(crate) fn identity(&self) -> String {
         let identity = RunIdentity {
             experiment: &self.experiment.name,
             comparison: &self.comparison,
@@ -260,29 +258,54 @@ impl<'a> Prepared<'a> {
 }
 
 /// Writes down what a kill would leave in a place that is not ours.
-pub fn promise(target: &dyn Target, address: &str) -> Result<Promise, Reason> {
+pub fn promise(state_dir: &Path, target: &dyn Target, address: &str) -> Result<Promise, Reason> {
     let made = Made { target: target.name().to_owned(), address: target.address(address)? };
-    let dir = super::state_dir();
-    let refused = |error| Code::SystemFailed.because(format!("{}: {error}", dir.display()));
-    Promise::write(&dir, &made).map_err(refused)
+    let refused = |error| Code::SystemFailed.because(format!("{}: {error}", state_dir.display()));
+    Promise::write(state_dir, &made).map_err(refused)
 }
 
-/// Removes what was made for a database that did not come up. Where that fails, what was promised stays
+/// Removes what was made for a database that did not come up. If that fails, what was promised stays
 /// written down.
-pub fn give_up(target: &dyn Target, address: &str, promise: Option<Promise>) {
+pub fn give_up(
+    target: &dyn Target,
+    address: &str,
+    promise: Option<Promise>,
+    control: &mut Control<'_>,
+) {
     let Some(promise) = promise else { return };
     let refused = |error| Code::SystemFailed.because(format!("the state directory: {error}"));
     let kept = target.clear(address).and_then(|_| promise.keep().map_err(refused));
     if let Err(why) = kept {
-        still_there(&why);
+        still_there(&why, control);
     }
 }
 
-/// Says that something of ours stays, and why.
-pub fn still_there(why: &dyn std::fmt::Display) {
-    output::remark(&format!(
+fn still_there(why: &dyn std::fmt::Display, control: &mut Control<'_>) {
+    control.remark(&format!(
         "what hopcost made in the database is still there: run 'hopcost restore' when this is mended: {why}"
     ));
+}
+
+/// A database that is up, and what was promised for it.
+pub struct Opened {
+    pub instance: Box<dyn Instance>,
+    pub promise: Option<Promise>,
+}
+
+impl Opened {
+    /// Removes what is to be removed. If that fails, what was promised stays written down.
+    pub fn close(self, control: &mut Control<'_>) -> Outcome<Vec<String>> {
+        let is_promised = self.promise.is_some();
+        let notes = self.instance.close().inspect_err(|error| {
+            if is_promised {
+                still_there(error, control);
+            }
+        })?;
+        if let Some(promise) = self.promise {
+            promise.keep().in_context("the state directory")?;
+        }
+        Ok(notes)
+    }
 }
 
 /// The sessions of all crews: one for each level, and the baseline's second.
@@ -292,7 +315,7 @@ fn sessions(plan: &Plan) -> u32 {
 }
 
 /// The user's own workload takes the place of the experiment's.
-fn is_subject_of(comparison: &mut Comparison, own: &Own) -> Result<(), Failure> {
+fn is_subject_of(comparison: &mut Comparison, own: &Own) -> Outcome<()> {
     if comparison.levels.iter().any(|level| level.workload.is_some()) {
         let words = "--file: what this experiment compares is its own workloads";
         return Err(Failure::usage(Code::BadOption, words));
@@ -311,7 +334,7 @@ fn is_subject_of(comparison: &mut Comparison, own: &Own) -> Result<(), Failure> 
     Ok(())
 }
 
-fn workloads(comparison: &Comparison) -> Result<Vec<Variant<'static>>, Failure> {
+fn workloads(comparison: &Comparison) -> Outcome<Vec<Variant<'static>>> {
     let of_level = |level: &Level| {
         by_name("workload", WORKLOADS, comparison.workload_of(level), |workload| {
             workload.info().name
@@ -327,10 +350,7 @@ fn workloads(comparison: &Comparison) -> Result<Vec<Variant<'static>>, Failure> 
 const SESSION_BYTES: u64 = 256 << 10;
 
 /// The target of a URL such as `sqlite:`, and what follows the colon.
-pub fn target(
-    url: &str,
-    duckdb_lib: Option<&Path>,
-) -> Result<(&'static dyn Target, String), Failure> {
+pub fn target(url: &str, duckdb_lib: Option<&Path>) -> Outcome<(&'static dyn Target, String)> {
     let (name, address) = url.split_once(':').unwrap_or((url, ""));
     let name = if name == "postgresql" { "postgres" } else { name };
     let library = duckdb_lib.filter(|_| name == "duckdb" && address.is_empty());
@@ -347,7 +367,7 @@ fn by_name<T: ?Sized>(
     all: &[&'static T],
     name: &str,
     name_of: fn(&T) -> &'static str,
-) -> Result<&'static T, Failure> {
+) -> Outcome<&'static T> {
     all.iter().copied().find(|member| name_of(member) == name).ok_or_else(|| {
         let known: Vec<&str> = all.iter().map(|member| name_of(member)).collect();
         Failure::usage(
@@ -357,23 +377,15 @@ fn by_name<T: ?Sized>(
     })
 }
 
-/// Where generated data is kept for the next run.
-pub fn cache_dir() -> PathBuf {
-    let of = |variable: &str| std::env::var_os(variable).filter(|dir| !dir.is_empty());
-    let base = of("XDG_CACHE_HOME").map(PathBuf::from);
-    let base = base.or_else(|| Some(PathBuf::from(of("HOME")?).join(".cache")));
-    base.unwrap_or_else(std::env::temp_dir).join("hopcost")
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use hopcost_app::catalogue;
     use hopcost_core::Subject;
     use hopcost_sys::{Root, topology};
 
     use super::*;
+    use crate::{Dirs, catalogue};
 
     fn machine(name: &str) -> Machine {
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");
@@ -387,9 +399,10 @@ mod tests {
         for experiment in catalogue::experiments().unwrap_or_default() {
             let Subject::Database(comparison) = &experiment.subject else { continue };
             for target in targets {
-                let mut args = ExperimentArgs::quick(&experiment.name);
-                args.target = (!target.is_empty()).then(|| (*target).to_owned());
-                let prepared = Prepared::new(&experiment, comparison, machine, &args);
+                let mut asked = Request::quick(&experiment.name);
+                asked.target = (!target.is_empty()).then(|| (*target).to_owned());
+                let app = App::new(Dirs::below("/nowhere".as_ref()));
+                let prepared = OnDatabase::new(&app, &experiment, comparison, machine, &asked);
                 let planned = prepared.map(|prepared| prepared.plan());
                 absences.extend(planned.ok().and_then(Result::err).map(|why| why.to_string()));
             }

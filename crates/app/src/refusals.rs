@@ -1,16 +1,18 @@
 //! What a target cannot do is refused when it is planned and when it is opened, with the same words: each target with
 //! each setting, as their data has them.
 
-use hopcost_app::catalogue;
 use hopcost_core::{
     Audit, Capabilities, Code, Comparison, DataPlacement, DistanceClass, Level, Load, Machine,
     PageSize, Policy, Reason, Response, Scale, Setting, Setup, Spot, Subject, Support, TargetError,
 };
 
-use super::capabilities::Matrix;
-use super::comparison::Prepared;
-use super::goldens::{assert_golden, machine};
-use crate::args::ExperimentArgs;
+use crate::goldens::machine;
+use crate::on_database::OnDatabase;
+use crate::{App, Dirs, Request, catalogue};
+
+fn app() -> App {
+    App::new(Dirs::below("/nowhere".as_ref()))
+}
 
 /// The settings that are asked for, and whether servers may be changed.
 struct Case<'a> {
@@ -135,13 +137,14 @@ impl Engine {
         assert!(matches!(experiment.subject, Subject::Database(_)));
         let script = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(script.path(), "SELECT 1;\n").unwrap();
-        let mut args = ExperimentArgs::quick("placebo");
-        args.target = Some(self.url.clone());
-        args.emulate = asking.emulate.map(str::to_owned);
-        args.allow_server_changes = case.allow_server_changes;
-        args.file =
+        let mut asked = Request::quick("placebo");
+        asked.target = Some(self.url.clone());
+        asked.emulate = asking.emulate.map(str::to_owned);
+        asked.allow_server_changes = case.allow_server_changes;
+        asked.scripts =
             asking.script.then(|| script.path().display().to_string()).into_iter().collect();
-        let prepared = Prepared::new(&experiment, &asking.comparison(), machine, &args).unwrap();
+        let prepared =
+            OnDatabase::new(&app(), &experiment, &asking.comparison(), machine, &asked).unwrap();
         let planned = prepared.plan().map(drop);
         let opened = if prepared.refusal().is_some() || self.is_a_server_that_runs() {
             opened(&prepared, &prepared.unplaced())
@@ -153,7 +156,7 @@ impl Engine {
 }
 
 /// Why a target does not open, unless it is that nobody listens.
-fn opened(prepared: &Prepared<'_>, setup: &Setup<'_>) -> Result<(), Reason> {
+fn opened(prepared: &OnDatabase<'_>, setup: &Setup<'_>) -> Result<(), Reason> {
     match prepared.target.open(setup, &mut |_| true) {
         Err(TargetError::NotHere(reason)) => Err(reason),
         Err(error) => {
@@ -221,9 +224,10 @@ fn copies_of_the_data_are_refused_without_an_experiment() {
     let experiment = catalogue::experiment("placebo").unwrap();
     let asking = Asking::default().with(Setting::Statements);
     for engine in Engine::all().iter().filter(|engine| engine.is_a_server_that_runs()) {
-        let mut args = ExperimentArgs::quick("placebo");
-        args.target = Some(engine.url.clone());
-        let prepared = Prepared::new(&experiment, &asking.comparison(), &machine, &args).unwrap();
+        let mut asked = Request::quick("placebo");
+        asked.target = Some(engine.url.clone());
+        let prepared =
+            OnDatabase::new(&app(), &experiment, &asking.comparison(), &machine, &asked).unwrap();
         for home in [
             DataPlacement::default().by(Policy::Bind),
             DataPlacement::default().numbered(1),
@@ -235,9 +239,4 @@ fn copies_of_the_data_are_refused_without_an_experiment() {
             assert!(!refused.as_str().contains("{level}"), "{refused}");
         }
     }
-}
-
-#[test]
-fn the_table_of_engines_and_settings_is_the_one_that_was_agreed() {
-    assert_golden("capabilities", &Matrix::new().text());
 }

@@ -1,13 +1,12 @@
-//! `hopcost run` of a comparison: loads, places, drives, judges; each block kept before the next.
+//! A run of a comparison: loads, places, drives, judges; each block kept before the next.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
-use anyhow::Context;
 use hopcost_core::{
-    BlockRecord, Code, ExperimentResult, Instance, Known, Machine, Setup, TargetError, Workload,
+    BlockRecord, Code, ExperimentResult, Instance, Known, Setup, TargetError, Workload,
 };
-use hopcost_drive::comparison::{Bench, harness_ns_per_call};
+use hopcost_drive::comparison::{Bench, Staff, harness_ns_per_call};
 use hopcost_drive::pilot;
 use hopcost_drive::pool::RawCall;
 use hopcost_host::observers::OBSERVERS;
@@ -18,28 +17,22 @@ use hopcost_store::{KeptCall, Resumable, Store, StoreError, Unfinished, Whose};
 use hopcost_sys::clock;
 use hopcost_sys::hotplug::Hotplug;
 
-use super::baseline;
-use super::comparison::{Prepared, target};
 use super::host::Host;
-use super::load::Opened;
-use super::off_line;
-use super::run::{self, Ran};
-use crate::args::RunArgs;
-use crate::exit::Failure;
-use crate::output;
-use crate::progress::Progress;
+use super::{Ran, RunOptions, baseline, begin, command_line, not_applicable, off_line};
+use crate::on_database::{OnDatabase, Opened, target};
+use crate::{Control, Event, Failure, InContext, Outcome};
 
 pub fn run(
-    args: &RunArgs,
-    prepared: &Prepared<'_>,
+    prepared: &OnDatabase<'_>,
+    options: &RunOptions,
     store: &mut Store,
-    stop: &AtomicBool,
-    progress: &mut Progress,
-) -> Result<Ran, Failure> {
+    control: &mut Control<'_>,
+) -> Outcome<Ran> {
     let identity = prepared.identity();
-    let beside = baseline::asked_for(args, store, prepared)?;
+    let beside = baseline::asked_for(options.baseline.as_deref(), store, prepared)?;
     let host = Host::read(prepared.ground);
-    let unfinished = resumed(args, store, &identity, (&host, prepared.ground))?;
+    let unfinished =
+        if options.resume { resumed(prepared, store, &identity, &host, control)? } else { None };
     let planned = prepared.plan();
     let hotplug = match &planned {
         Ok(plan) => off_line::wanted(prepared, plan)?,
@@ -51,17 +44,15 @@ pub fn run(
     } else {
         let kept = (Some(url.as_str()), Some(identity.as_str()));
         let wanted = (prepared.effort, prepared.wishes.seed);
-        run::begin(store, prepared.experiment, prepared.ground, &host, wanted, kept)?
+        begin(store, prepared.experiment, prepared.ground, &host, wanted, kept)?
     };
     let emulated = prepared.emulation.is_some();
     let measured = match planned {
         Ok(plan) => {
             let plan = baseline::narrowed(plan, beside.as_ref(), prepared.comparison.find_worst);
-            Measuring { prepared, id, stop, hotplug }.run(args, plan, store, unfinished, progress)
+            Measuring { prepared, options, id, hotplug }.run(plan, store, unfinished, control)
         }
-        Err(reason) => {
-            Ok(run::not_applicable(prepared.experiment, Known::Is(url), &reason, emulated))
-        }
+        Err(reason) => Ok(not_applicable(prepared.experiment, Known::Is(url), &reason, emulated)),
     };
     let mut result = match measured {
         Ok(result) => result,
@@ -69,61 +60,58 @@ pub fn run(
             return Ok(Ran { id, result: None, reports: Vec::new() });
         }
         Err(failure) => {
-            // Where it is the store that failed, it cannot keep that either.
+            // If it is the store that failed, it cannot keep that either.
             let _ = store.fail(id, &failure.to_string());
             return Err(failure);
         }
     };
     let place = store.path().display().to_string();
     if let Some(beside) = &beside {
-        let against = baseline::against(beside, store, id, &result, prepared.ground);
-        result.against = against.with_context(|| place.clone())?;
+        let against = baseline::against(beside, store, id, &result, prepared.ground, control);
+        result.against = against.in_context(&place)?;
     }
-    store.finish(id, &result).context(place)?;
+    store.finish(id, &result).in_context(place)?;
     Ok(Ran { id, result: Some(result), reports: Vec::new() })
 }
 
-/// The run to go on with, where that is asked for.
+/// The run to go on with.
 fn resumed(
-    args: &RunArgs,
+    prepared: &OnDatabase<'_>,
     store: &Store,
     identity: &str,
-    (host, machine): (&Host, &Machine),
-) -> Result<Option<Unfinished<RunPreparation>>, Failure> {
-    if !args.resume {
-        return Ok(None);
-    }
-    let place = || args.store.display().to_string();
+    host: &Host,
+    control: &mut Control<'_>,
+) -> Outcome<Option<Unfinished<RunPreparation>>> {
+    let place = &store.path().display().to_string();
+    let machine = prepared.ground;
     let is_asked = |kept: &str| differing_keys(kept, identity).is_empty();
     let is_here = |run: &Whose| host.is_where(run, machine);
-    match store.unfinished(is_asked, is_here).with_context(place)? {
+    match store.unfinished(is_asked, is_here).in_context(place)? {
         Resumable::Here(unfinished) => Ok(Some(unfinished)),
         Resumable::Elsewhere(run, of) => {
             let name =
                 |host: Option<&String>| host.map_or("another host", String::as_str).to_owned();
             let (of, own) = (name(of.as_ref()), name(machine.host.get()));
-            output::remark(&format!(
-                "run {run} in {} was begun on {of}, and this is {own}: a run of its own is begun",
-                place()
+            control.remark(&format!(
+                "run {run} in {place} was begun on {of}, and this is {own}: a run of its own is begun"
             ));
             Ok(None)
         }
         Resumable::None => Err(Failure::usage(
             Code::NothingToResume,
             format!(
-                "{}: there is no unfinished run of '{}' with these options to go on with; run it \
-             without --resume",
-                place(),
-                args.experiment.name
+                "{place}: there is no unfinished run of '{}' with these options to go on with; run it \
+                 without --resume",
+                prepared.experiment.name
             ),
         )),
     }
 }
 
 struct Measuring<'a> {
-    prepared: &'a Prepared<'a>,
+    prepared: &'a OnDatabase<'a>,
+    options: &'a RunOptions,
     id: i64,
-    stop: &'a AtomicBool,
     /// What takes CPUs off-line that are left unused, where that is wanted.
     hotplug: Option<RefCell<Hotplug>>,
 }
@@ -131,12 +119,11 @@ struct Measuring<'a> {
 impl Measuring<'_> {
     fn run(
         &self,
-        args: &RunArgs,
         plan: Plan,
         store: &mut Store,
         unfinished: Option<Unfinished<RunPreparation>>,
-        progress: &mut Progress,
-    ) -> Result<ExperimentResult, Failure> {
+        control: &mut Control<'_>,
+    ) -> Outcome<ExperimentResult> {
         let start = clock::now();
         let prepared = self.prepared;
         let (kept, done) = match unfinished {
@@ -151,10 +138,11 @@ impl Measuring<'_> {
         };
         let setup = Setup { promise: &make_promise, ..prepared.setup(&plan) };
         let instance = prepared.target.open(&setup, &mut |loading| {
-            progress.loading(loading);
-            !self.stop.load(Ordering::Relaxed)
+            control.tell(Event::Loading(loading));
+            !control.is_stopped()
         });
-        let instance = instance.inspect_err(|_| prepared.give_up(promise.take()))?;
+        let instance = instance.inspect_err(|_| prepared.give_up(promise.take(), control))?;
+        let stop = Arc::clone(&control.stop);
         let before_s = kept.as_ref().map_or(0.0, |kept| kept.circumstances.seconds);
         let bench = Bench {
             comparison: &prepared.comparison,
@@ -168,18 +156,18 @@ impl Measuring<'_> {
             hotplug: self.hotplug.as_ref(),
             observers: OBSERVERS,
             seed: prepared.wishes.seed,
-            keep_calls: args.raw_calls,
-            stop: self.stop,
+            keep_calls: self.options.raw_calls,
+            stop: &stop,
         };
-        let run = Run { prepared, bench, setup: &setup, id: self.id };
+        let run = Run { prepared, options: self.options, bench, setup: &setup, id: self.id };
         let worked = run
-            .work(store, kept, done, progress)
+            .work(store, kept, done, control)
             .and_then(|(preparation, blocks)| Ok((preparation, blocks, instance.plans()?)));
         let brought_back =
             self.hotplug.as_ref().map_or(Ok(()), |all| all.borrow_mut().bring_back());
         // What stays changed is the first thing to be told.
         let worked = brought_back.map_err(Failure::from).and(worked);
-        let closed = Opened { instance, promise: promise.take() }.close();
+        let closed = Opened { instance, promise: promise.take() }.close(control);
         let notes = match closed {
             // Who interrupts it may rely on it that everything was put back, or is told.
             Err(left) if worked.as_ref().is_err_and(Failure::is_interruption) => return Err(left),
@@ -201,7 +189,8 @@ impl Measuring<'_> {
 }
 
 struct Run<'a> {
-    prepared: &'a Prepared<'a>,
+    prepared: &'a OnDatabase<'a>,
+    options: &'a RunOptions,
     bench: Bench<'a>,
     setup: &'a Setup<'a>,
     id: i64,
@@ -214,13 +203,13 @@ impl Run<'_> {
         store: &mut Store,
         kept: Option<RunPreparation>,
         done: Vec<BlockRecord>,
-        progress: &mut Progress,
-    ) -> Result<(RunPreparation, Vec<BlockRecord>), Failure> {
+        control: &mut Control<'_>,
+    ) -> Outcome<(RunPreparation, Vec<BlockRecord>)> {
         let mut failure: Option<StoreError> = None;
         let outcome = self.bench.staff(|staff| {
             let preparation = match kept {
                 Some(kept) => kept,
-                None => self.prepare(staff, progress)?,
+                None => self.prepare(staff, control)?,
             };
             if let Err(error) = store.prepare(self.id, &preparation) {
                 failure = Some(error);
@@ -232,22 +221,20 @@ impl Run<'_> {
                     TargetError::Interrupted
                 })
             };
-            let blocks = staff.measure(&preparation.pace, done, &mut keep, progress)?;
+            let blocks = staff.measure(&preparation.pace, done, &mut keep, control)?;
             Ok((preparation, blocks))
         });
-        progress.close();
+        control.tell(Event::Ended);
         match failure {
-            Some(error) => {
-                Err(anyhow::Error::new(error).context(store.path().display().to_string()).into())
-            }
+            Some(error) => Err(error).in_context(store.path().display()),
             None => Ok(outcome?),
         }
     }
 
     fn prepare(
         &self,
-        staff: &mut hopcost_drive::comparison::Staff<'_>,
-        progress: &mut Progress,
+        staff: &mut Staff<'_>,
+        control: &mut Control<'_>,
     ) -> Result<RunPreparation, TargetError> {
         let (prepared, plan) = (self.prepared, self.bench.plan);
         let null = open_null(self.setup)?;
@@ -255,9 +242,9 @@ impl Run<'_> {
         let workload = prepared.baseline();
         let own_ns = harness_ns_per_call(null.as_ref(), workload, prepared.shape, placement)?;
         let find_worst = prepared.comparison.find_worst;
-        let (pace, warning) = pilot::pace(staff, plan, find_worst, &prepared.wishes, progress)?;
+        let (pace, warning) = pilot::pace(staff, plan, find_worst, &prepared.wishes, control)?;
         if let Some(warning) = &warning {
-            output::remark(warning);
+            control.remark(warning);
         }
         let unwatched = staff.unwatched.iter();
         let unwatched = unwatched.map(|(name, reason)| format!("{name} is not observed: {reason}"));
@@ -277,7 +264,7 @@ impl Run<'_> {
                 notes: warning.into_iter().chain(unwatched).chain(off_line).collect(),
                 seconds: 0.0,
             },
-            command: super::page::this_command(&prepared.url()),
+            command: command_line::kept(&self.options.command_line, &prepared.url()),
         })
     }
 }

@@ -1,8 +1,7 @@
-//! `hopcost run` of an experiment on the hardware alone: its probes, one after the other.
+//! A run of an experiment on the hardware alone: its probes, one after the other.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
-use hopcost_app::catalogue;
 use hopcost_core::{Experiment, Machine, Probe, ProbeError, Site, Subject};
 use hopcost_drive::run_probe;
 use hopcost_method::hardware;
@@ -10,48 +9,43 @@ use hopcost_method::hardware::Timing;
 use hopcost_method::run::{HardwareCircumstances, HardwareIdentity, HardwarePreparation};
 use hopcost_store::Store;
 
-use super::experiment;
 use super::host::Host;
-use super::run::{self, Ran};
-use crate::args::RunArgs;
-use crate::exit::Failure;
-use crate::output;
-use crate::progress::Progress;
+use super::{Ran, begin};
+use crate::{Control, Outcome, Request, catalogue, site};
 
 pub fn run(
-    args: &RunArgs,
+    asked: &Request,
     experiment: &Experiment,
     machine: &Machine,
     store: &Store,
-    stop: &AtomicBool,
-    progress: &mut Progress,
-) -> Result<Ran, Failure> {
-    let asked = &args.experiment;
-    experiment::refuse_options_of_a_comparison(asked)?;
-    let (seen, planted) = experiment::for_probes(asked, machine)?;
-    let site = Site { planted, ..experiment::site(&seen, asked.effort(), asked.seed)? };
-    let wanted = (asked.effort(), asked.seed);
+    control: &mut Control<'_>,
+) -> Outcome<Ran> {
+    site::refuse_options_of_a_comparison(asked)?;
+    let (seen, planted) = site::for_probes(asked, machine)?;
+    let site = Site { planted, ..site::site(&seen, asked.effort, asked.seed)? };
+    let wanted = (asked.effort, asked.seed);
     let identity = planted
         .map(|planted| HardwareIdentity { seed: asked.seed, emulation: planted.emulation }.key());
     let host = Host::read(machine);
-    let id = run::begin(store, experiment, machine, &host, wanted, (None, identity.as_deref()))?;
+    let id = begin(store, experiment, machine, &host, wanted, (None, identity.as_deref()))?;
     if planted.is_some() {
         store.prepare(
             id,
             &HardwarePreparation { circumstances: HardwareCircumstances { emulated: true } },
         )?;
     }
+    let stop = Arc::clone(&control.stop);
     let mut reports = Vec::new();
     let probes = probes(experiment);
-    let timing = Timing::shared(site.effort, asked.budget, probes.len());
+    let timing = Timing::shared(site.effort, asked.budget_s, probes.len());
     for probe in probes {
-        if stop.load(Ordering::Relaxed) {
+        if control.is_stopped() {
             break;
         }
-        let report = match run_probe(probe, &site, timing, stop, progress) {
+        let report = match run_probe(probe, &site, timing, &stop, control) {
             Ok(report) => report,
             Err(ProbeError::NotHere(reason)) => {
-                output::remark(&format!("{} cannot run here: {reason}", probe.name()));
+                control.remark(&format!("{} cannot run here: {reason}", probe.name()));
                 continue;
             }
             Err(error) => return Err(error.into()),
@@ -59,7 +53,7 @@ pub fn run(
         store.add_report(id, &report)?;
         reports.push(report);
     }
-    if stop.load(Ordering::Relaxed) {
+    if control.is_stopped() {
         return Ok(Ran { id, result: None, reports });
     }
     let result = hardware::conclude(experiment, &reports, planted.is_some());

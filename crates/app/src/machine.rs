@@ -1,0 +1,41 @@
+//! This machine, or a recorded one, and what would spoil a measurement on it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use hopcost_core::{Finding, Known, Machine};
+use hopcost_host::checks::{self, Surroundings};
+use hopcost_sys::{Root, activity, topology};
+
+use crate::{InContext, Outcome};
+
+/// Long enough for a hundred of the kernel's ticks: one of them is 1 % of a CPU.
+const WATCHED: Duration = Duration::from_secs(1);
+
+/// This machine.
+pub fn machine() -> Machine {
+    topology::read(&Root::live())
+}
+
+/// A machine that was recorded: a directory with sys/ and proc/ in it, or a .tree file.
+pub fn recorded(path: &Path) -> Outcome<Machine> {
+    Ok(topology::read(&Root::recorded(path)?))
+}
+
+/// Records this machine into a new directory, or into one file if its name ends in .tree.
+pub fn record(path: &Path) -> Outcome<()> {
+    let root = Root::live_noting();
+    topology::read(&root);
+    let tree = root.into_notes();
+    if path.extension().is_some_and(|extension| extension == "tree") {
+        std::fs::write(path, tree.to_text()).in_context(path.display())
+    } else {
+        tree.write_below(path).in_context(path.display())
+    }
+}
+
+/// What would spoil a measurement here. It takes a second.
+pub fn examine(machine: &Machine) -> Vec<Finding> {
+    let activity = Known::Is(activity::watch(WATCHED));
+    checks::examine_all(&Surroundings { root: &Root::live(), machine, activity })
+}

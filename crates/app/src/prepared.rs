@@ -1,0 +1,19 @@
+//! What was asked for, with its experiment read.
+
+use hopcost_core::Experiment;
+
+use crate::{App, Outcome, Request, catalogue};
+
+/// An experiment, and how it is wanted. Nothing has been touched yet.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    pub(crate) asked: Request,
+    pub experiment: Experiment,
+}
+
+impl App {
+    pub fn prepare(&self, asked: Request) -> Outcome<Prepared> {
+        let experiment = catalogue::experiment(&asked.experiment)?;
+        Ok(Prepared { asked, experiment })
+    }
+}

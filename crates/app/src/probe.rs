@@ -1,0 +1,306 @@
+//! Probes of the hardware for their own sake.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hopcost_core::{
+    Code, CpuSet, Effort, Machine, NodeSet, PageSize, Probe, ProbeError, ProbeReport, Published,
+    Reason, Site, as_missing,
+};
+use hopcost_data::published;
+use hopcost_drive::run_probe;
+use hopcost_host::probes::PROBES;
+use hopcost_method::hardware::Timing;
+use hopcost_sys::journal::{Journal, Restored};
+use hopcost_sys::{memory, topology};
+use serde::Serialize;
+
+use crate::{App, Control, Event, Failure, Outcome};
+
+#[derive(Clone, Debug)]
+pub struct ProbeRequest {
+    /// Which probes; all that do not have to be asked for by name if there is none.
+    pub names: Vec<String>,
+    pub effort: Effort,
+    /// Time that each probe may take.
+    pub budget_s: Option<f64>,
+    /// Only these.
+    pub cpus: Option<CpuSet>,
+    /// Only these.
+    pub nodes: Option<NodeSet>,
+    /// Memory to walk.
+    pub size_bytes: Option<u64>,
+    /// Distance between two visited lines.
+    pub stride_bytes: Option<u64>,
+    /// Pages to put memory on; the largest that are ready without it.
+    pub pages: Option<PageSize>,
+    /// Where the log probe writes its file.
+    pub log_dir: PathBuf,
+    pub seed: u64,
+    /// Reserve huge pages; written down before, put back after.
+    pub allow_machine_changes: bool,
+}
+
+impl Default for ProbeRequest {
+    fn default() -> Self {
+        Self {
+            names: Vec::new(),
+            effort: Effort::Normal,
+            budget_s: None,
+            cpus: None,
+            nodes: None,
+            size_bytes: None,
+            stride_bytes: None,
+            pages: None,
+            log_dir: ".".into(),
+            seed: 1,
+            allow_machine_changes: false,
+        }
+    }
+}
+
+/// What a probe measured, and what has been published of the like.
+#[derive(Debug, Serialize)]
+pub struct ProbeResult {
+    #[serde(flatten)]
+    pub report: ProbeReport,
+    pub published: Vec<&'static Published>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct NotRun {
+    pub probe: &'static str,
+    #[serde(flatten, serialize_with = "as_missing")]
+    pub missing: Reason,
+}
+
+/// What all that were asked for came to.
+#[derive(Debug, Default, Serialize)]
+pub struct ProbesResult {
+    pub probes: Vec<ProbeResult>,
+    /// Those that could not run here.
+    pub not_run: Vec<NotRun>,
+    /// Did one fail?
+    #[serde(skip)]
+    pub has_failed: bool,
+    /// Settings of the machine that were changed for them.
+    #[serde(skip)]
+    pub restored: Vec<Restored>,
+}
+
+impl App {
+    /// Each is told when it is through.
+    pub fn probe(
+        &self,
+        asked: &ProbeRequest,
+        machine: &Machine,
+        control: &mut Control<'_>,
+    ) -> Outcome<ProbesResult> {
+        let site = site(asked, machine)?;
+        let timing = Timing::of(site.effort);
+        let budget = asked.budget_s.map_or(timing.budget, Duration::from_secs_f64);
+        let timing = Timing { budget, ..timing };
+        let stop = Arc::clone(&control.stop);
+        let mut journal = Journal::new(&self.dirs.state);
+        let is_wanted = |probe: &&&dyn Probe| {
+            let is_named = asked.names.iter().any(|name| name == probe.name());
+            is_named || (asked.names.is_empty() && probe.is_for_all())
+        };
+        let probes: Vec<&&dyn Probe> = PROBES.iter().filter(is_wanted).collect();
+        if asked.allow_machine_changes {
+            for probe in &probes {
+                reserve_huge_pages(**probe, &site, &mut journal)?;
+            }
+        }
+        let mut result = ProbesResult::default();
+        for probe in probes {
+            if control.is_stopped() {
+                break;
+            }
+            let name = probe.name();
+            control.tell(Event::Began { what: name, after: Duration::ZERO });
+            match run_probe(*probe, &site, timing, &stop, control) {
+                Ok(report) => {
+                    let found = ProbeResult { report, published: published::beside(name) };
+                    control.tell(Event::Probed(&found));
+                    result.probes.push(found);
+                }
+                Err(ProbeError::NotHere(missing)) => {
+                    control.tell(Event::NotProbed(name, &missing));
+                    result.not_run.push(NotRun { probe: name, missing });
+                }
+                // The others are not to be lost with this one.
+                Err(error) => {
+                    let words = Failure::from(error).to_string();
+                    control.remark(&words);
+                    let missing = Code::SystemFailed.because(words);
+                    result.not_run.push(NotRun { probe: name, missing });
+                    result.has_failed = true;
+                }
+            }
+        }
+        result.restored = journal.restore()?;
+        Ok(result)
+    }
+}
+
+/// Where the probes may work: what is usable, narrowed to what the user named.
+fn site<'a>(asked: &ProbeRequest, machine: &'a Machine) -> Outcome<Site<'a>> {
+    Ok(Site {
+        machine,
+        planted: None,
+        effort: asked.effort,
+        cpus: chosen_cpus(asked.cpus.as_ref(), machine)?,
+        nodes: chosen_nodes(asked.nodes.as_ref(), machine)?,
+        size_bytes: asked.size_bytes,
+        stride_bytes: asked.stride_bytes,
+        pages: asked.pages,
+        may_bind: !memory::forbidden_calls()?.contains(&"mbind"),
+        log_dir: asked.log_dir.clone(),
+        seed: asked.seed,
+    })
+}
+
+fn chosen_cpus(asked: Option<&CpuSet>, machine: &Machine) -> Outcome<CpuSet> {
+    let usable = &machine.limits.cpus;
+    let Some(asked) = asked else { return Ok(usable.clone()) };
+    let absent = asked.difference(usable);
+    if absent.is_empty() && !asked.is_empty() {
+        return Ok(asked.clone());
+    }
+    Err(Failure::usage(
+        Code::BadValue,
+        format!("--cpus {asked}: CPU {absent} cannot be used; {usable} can"),
+    ))
+}
+
+fn chosen_nodes(asked: Option<&NodeSet>, machine: &Machine) -> Outcome<NodeSet> {
+    let all: NodeSet = machine.nodes.iter().map(|node| node.id).collect();
+    let usable =
+        machine.limits.nodes.union(&machine.nodes_with_cpus().map(|node| node.id).collect());
+    let Some(asked) = asked else { return Ok(machine.nodes_by_default()) };
+    let absent = asked.difference(&all);
+    if !absent.is_empty() || asked.is_empty() {
+        let message = format!("--nodes {asked}: there is no node {absent}; this machine has {all}");
+        return Err(Failure::usage(Code::BadValue, message));
+    }
+    let forbidden = asked.difference(&usable);
+    if !forbidden.is_empty() {
+        let message = format!("--nodes {asked}: node {forbidden} is not open to us; {usable} are");
+        return Err(Failure::not_here(Code::NotPermitted, message));
+    }
+    Ok(asked.clone())
+}
+
+/// Grows the pools of huge pages to what a probe needs, written down first.
+fn reserve_huge_pages(probe: &dyn Probe, site: &Site<'_>, journal: &mut Journal) -> Outcome<()> {
+    let page_bytes: u64 = match site.pages {
+        Some(PageSize::Huge2M) => 2 << 20,
+        Some(PageSize::Huge1G) => 1 << 30,
+        _ => return Ok(()),
+    };
+    for (node, regions) in probe.memory_needed(site) {
+        let wanted: u64 = regions.iter().map(|bytes| bytes.div_ceil(page_bytes)).sum();
+        let pool = topology::huge_page_pool(node, page_bytes);
+        let missing = wanted.saturating_sub(topology::free_huge_pages(node, page_bytes));
+        if missing > 0 {
+            let total: u64 = std::fs::read_to_string(&pool)?.trim().parse()?;
+            journal.set(&pool, &(total + missing).to_string())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod measured {
+    use std::sync::atomic::AtomicBool;
+
+    use hopcost_core::Place;
+    use hopcost_drive::Silent;
+    use hopcost_sys::Root;
+
+    use super::*;
+
+    #[test]
+    fn nodes_that_are_avoided_are_probed_where_they_are_named_and_only_there() {
+        let columns = |machine: &str, nodes: Option<&str>| -> Vec<u32> {
+            let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");
+            let root = Root::recorded(format!("{dir}/{machine}.tree").as_ref()).unwrap();
+            let machine = topology::read(&root);
+            let asked = ProbeRequest {
+                size_bytes: Some(4 << 20),
+                nodes: nodes.map(|nodes| NodeSet::parse_list(nodes).unwrap()),
+                ..ProbeRequest::default()
+            };
+            let site = site(&asked, &machine).unwrap();
+            let latency = PROBES.iter().find(|probe| probe.name() == "latency").unwrap();
+            let cells = latency.cells(&site).into_iter();
+            let nodes = cells.filter_map(|cell| match cell.column {
+                Place::Node(node) => Some(node.0),
+                _ => None,
+            });
+            nodes.collect::<std::collections::BTreeSet<u32>>().into_iter().collect()
+        };
+        assert_eq!(columns("hand-gpu-memory", None), [0]);
+        assert_eq!(columns("hand-gpu-memory", Some("0,1")), [0, 1]);
+        assert_eq!(columns("hand-shared-cpus", None), [0]);
+        assert_eq!(columns("hand-shared-cpus", Some("2,5")), [2, 5]);
+    }
+
+    /// The registry: whatever is in it has a name of its own, a question, and works.
+    #[test]
+    fn every_probe_measures_what_it_says_it_can() {
+        let machine = topology::read(&Root::live());
+        let dir = tempfile::tempdir().unwrap();
+        let asked = ProbeRequest {
+            effort: Effort::Quick,
+            size_bytes: Some(4 << 20),
+            pages: Some(PageSize::Base),
+            log_dir: dir.path().to_owned(),
+            ..ProbeRequest::default()
+        };
+        let site = site(&asked, &machine).unwrap();
+        let timing = Timing { budget: Duration::ZERO, warm_up: Duration::ZERO };
+        let mut names = std::collections::BTreeSet::new();
+        for probe in PROBES {
+            assert!(names.insert(probe.name()), "two probes are called {}", probe.name());
+            assert!(probe.question().ends_with('?'), "{} asks nothing", probe.name());
+            let stop = AtomicBool::new(false);
+            let report = run_probe(*probe, &site, timing, &stop, &mut Silent).unwrap();
+            assert!(!report.cells.is_empty(), "{} has no cells", probe.name());
+            let ready = report.cells.iter().filter(|result| result.cell.is_ready()).count();
+            let measured = report.cells.iter().filter_map(|result| result.estimate());
+            for e in measured.clone() {
+                let good = e.low > 0.0 && e.low <= e.point && e.point <= e.high && e.n > 0;
+                assert!(good, "{}: {e:?}", probe.name());
+            }
+            // On a busy machine a cell may lose all its samples; not all cells.
+            assert!(ready == 0 || measured.count() > 0, "{} measures nothing", probe.name());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopcost_core::NodeId;
+    use hopcost_sys::Root;
+
+    use super::*;
+    use crate::Ending;
+
+    #[test]
+    fn a_node_that_is_closed_to_us_is_told_from_one_that_is_not_there() {
+        let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines/vm-n4s2.tree");
+        let mut machine = topology::read(&Root::recorded(recorded.as_ref()).unwrap());
+        machine.limits.nodes = [NodeId(0)].into_iter().collect();
+        machine.nodes[1].cpus = CpuSet::new();
+        let asked = |node| {
+            let nodes: NodeSet = [NodeId(node)].into_iter().collect();
+            chosen_nodes(Some(&nodes), &machine).map_err(|failure| (failure.ending, failure.code))
+        };
+        assert!(asked(0).is_ok());
+        assert_eq!(asked(1).unwrap_err(), (Ending::NotHere, Code::NotPermitted));
+        assert_eq!(asked(9).unwrap_err(), (Ending::Usage, Code::BadValue));
+    }
+}
