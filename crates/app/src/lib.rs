@@ -3,6 +3,7 @@
 //! RULE: it returns values, and tells what happens meanwhile as events. It prints nothing, ends no process, and reads
 //! no variable of the environment: what it needs of it is handed to it.
 
+mod application;
 pub mod catalogue;
 mod compare;
 mod control;
@@ -21,6 +22,7 @@ mod permission;
 mod plan;
 mod prepared;
 mod probe;
+mod probe_result;
 #[cfg(test)]
 mod refusals;
 mod report;
@@ -32,8 +34,7 @@ mod site;
 mod statements;
 mod survey;
 
-use std::process::ExitCode;
-
+pub use application::{App, hosted_process};
 pub use compare::compare;
 pub use control::{Control, Event};
 pub use dirs::Dirs;
@@ -49,30 +50,11 @@ pub use machine::{examine, machine, record, recorded};
 pub use permission::{Guard, Leave};
 pub use plan::{Planned, PlannedComparison, PlannedProbes};
 pub use prepared::Prepared;
-pub use probe::{NotRun, ProbeRequest, ProbeResult, ProbesResult};
+pub use probe::ProbeRequest;
+pub use probe_result::{NotRun, ProbeResult, ProbesResult};
 pub use report::{Reported, report};
 pub use request::{DataRequest, Request, Scripts};
 pub use restore::PutBack;
 pub use run::{Ran, RunOptions};
 pub use statements::Statements;
 pub use survey::{Scene, SurveyRequest, Surveyed};
-
-/// Serves as the process that hosts a library, if this is one: it has been started by another that does. To be asked
-/// first of all, before there is another thread.
-pub fn hosted_process() -> Option<ExitCode> {
-    hopcost_engines::duckdb::serve_if_asked()
-}
-
-/// Everything hopcost can do here.
-#[derive(Clone, Debug)]
-pub struct App {
-    dirs: Dirs,
-}
-
-impl App {
-    /// With these directories. To be made before a store is opened: SQLite is readied only before its first use.
-    pub fn new(dirs: Dirs) -> Self {
-        hopcost_engines::sqlite::prepare();
-        Self { dirs }
-    }
-}

@@ -4,19 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hopcost_core::{
-    Code, CpuSet, Effort, Machine, NodeSet, PageSize, Probe, ProbeError, ProbeReport, Published,
-    Reason, Site, as_missing,
-};
+use hopcost_core::{Code, CpuSet, Effort, Machine, NodeSet, PageSize, Probe, ProbeError, Site};
 use hopcost_data::published;
 use hopcost_drive::run_probe;
 use hopcost_host::probes::PROBES;
 use hopcost_method::hardware::Timing;
-use hopcost_sys::journal::{Journal, Restored};
+use hopcost_sys::journal::Journal;
 use hopcost_sys::{memory, topology};
-use serde::Serialize;
 
-use crate::{App, Control, Event, Failure, Outcome};
+use crate::{App, Control, Event, Failure, NotRun, Outcome, ProbeResult, ProbesResult};
 
 #[derive(Clone, Debug)]
 pub struct ProbeRequest {
@@ -58,35 +54,6 @@ impl Default for ProbeRequest {
             allow_machine_changes: false,
         }
     }
-}
-
-/// What a probe measured, and what has been published of the like.
-#[derive(Debug, Serialize)]
-pub struct ProbeResult {
-    #[serde(flatten)]
-    pub report: ProbeReport,
-    pub published: Vec<&'static Published>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct NotRun {
-    pub probe: &'static str,
-    #[serde(flatten, serialize_with = "as_missing")]
-    pub missing: Reason,
-}
-
-/// What all that were asked for came to.
-#[derive(Debug, Default, Serialize)]
-pub struct ProbesResult {
-    pub probes: Vec<ProbeResult>,
-    /// Those that could not run here.
-    pub not_run: Vec<NotRun>,
-    /// Did one fail?
-    #[serde(skip)]
-    pub has_failed: bool,
-    /// Settings of the machine that were changed for them.
-    #[serde(skip)]
-    pub restored: Vec<Restored>,
 }
 
 impl App {

@@ -18,7 +18,8 @@ use hopcost_sys::clock;
 use hopcost_sys::hotplug::Hotplug;
 
 use super::host::Host;
-use super::{Ran, RunOptions, baseline, begin, command_line, not_applicable, off_line};
+use super::ran::{Ran, RunOptions, begin, not_applicable};
+use super::{baseline, command_line, off_line};
 use crate::on_database::{OnDatabase, Opened, target};
 use crate::{Control, Event, Failure, InContext, Outcome};
 

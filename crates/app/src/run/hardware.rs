@@ -10,7 +10,7 @@ use hopcost_method::run::{HardwareCircumstances, HardwareIdentity, HardwarePrepa
 use hopcost_store::Store;
 
 use super::host::Host;
-use super::{Ran, begin};
+use super::ran::{Ran, begin};
 use crate::{Control, Outcome, Request, catalogue, site};
 
 pub fn run(
