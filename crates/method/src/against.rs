@@ -51,7 +51,7 @@ impl Change {
 
 /// What was reported of a run: its fresh blocks are of nothing else.
 pub fn points(blocks: &[BlockRecord]) -> BTreeSet<Point> {
-    fresh(blocks).map(point).collect()
+    fresh(blocks).map(|block| Point::of(&block.trial)).collect()
 }
 
 /// From the blocks of the baseline and of the run that is held against it, both of one experiment with
@@ -92,17 +92,17 @@ fn fresh(blocks: &[BlockRecord]) -> impl Iterator<Item = &BlockRecord> {
     blocks.iter().filter(|block| block.trial.phase == Phase::Fresh)
 }
 
-fn point(block: &BlockRecord) -> Point {
-    Point { streams: block.trial.streams, level: block.trial.level }
-}
-
 /// The complete ones among a run's units, in the order in which they were measured.
 fn units(blocks: &[BlockRecord], of: &BTreeSet<Point>) -> Vec<Unit> {
     let mut by_unit: BTreeMap<u64, Vec<Unit>> = BTreeMap::new();
     // Each is measured again where it was disturbed, so that a unit may have several of it.
     let mut different = BTreeSet::new();
-    for block in fresh(blocks).filter(|block| of.contains(&point(block))) {
-        different.insert((point(block), block.trial.binding));
+    for block in fresh(blocks) {
+        let point = Point::of(&block.trial);
+        if !of.contains(&point) {
+            continue;
+        }
+        different.insert((point, block.trial.binding));
         by_unit.entry(block.trial.unit).or_default().extend(of_block(block));
     }
     let complete = by_unit.into_values().filter(|blocks| blocks.len() == different.len());

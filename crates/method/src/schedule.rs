@@ -55,9 +55,7 @@ impl Pace {
             seed: self.seed,
         }
     }
-}
 
-impl Pace {
     /// How much is done at least, and what is left at most, after a block at so many seconds.
     pub fn progress(&self, block: &BlockRecord, elapsed_s: f64) -> (f64, Duration) {
         let units = match block.trial.phase {
@@ -186,10 +184,7 @@ impl<'a> Schedule<'a> {
     ) -> Vec<CompleteUnit> {
         let of_point: Vec<&BlockRecord> = blocks
             .iter()
-            .filter(|block| block.trial.phase == phase)
-            .filter(|block| {
-                (block.trial.streams, block.trial.level) == (point.streams, point.level)
-            })
+            .filter(|block| block.trial.phase == phase && Point::of(&block.trial) == point)
             .collect();
         let last = of_point.last().map_or(0, |block| block.trial.unit + 1);
         let unit = |unit| {

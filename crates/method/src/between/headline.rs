@@ -2,7 +2,7 @@
 
 use hopcost_core::{Between, CellPair, EffectPair, Estimate, Likeness, ScorePair, Unit};
 
-use super::MARGIN;
+use super::likeness::MARGIN;
 
 /// The sentence.
 pub fn found(between: &Between) -> String {

@@ -1,8 +1,14 @@
 //! What is said of two machines, from figures as probes and comparisons leave them.
 
-use hopcost_core::{Cell, Code, Details, DistanceClass, Effort, NodeId, Place, Spread, Verdict};
+use std::collections::BTreeMap;
 
-use super::*;
+use hopcost_core::{
+    Between, Cell, CellResult, Code, Details, DistanceClass, Effort, Estimate, ExperimentResult,
+    Headline, Known, Likeness, NodeId, Outcome, Place, PointCost, ProbeReport, Spread, Unit,
+    Verdict,
+};
+
+use super::{Differing, Kept, KeptRun, compare};
 
 fn estimate(point: f64, half: f64) -> Estimate {
     let (low, high) = (point * (1.0 - half), point * (1.0 + half));
@@ -147,21 +153,6 @@ fn between(a: &Store, b: &Store) -> Between {
 
 fn likenesses(between: &Between) -> Vec<Likeness> {
     between.likenesses().collect()
-}
-
-#[test]
-fn the_root_of_squares_is_exact_to_the_last_digit_but_one() {
-    for (a, b, c) in [(3.0, 4.0, 5.0), (5.0, 12.0, 13.0), (20.0, 21.0, 29.0), (9.0, 40.0, 41.0)] {
-        for scale in [1.0, 1e-3, 7e-9, 1e-100, 3e100] {
-            let found = root_of_squares(scale * a, scale * b) / (scale * c);
-            assert!((found - 1.0).abs() <= 2.0 * f64::EPSILON, "{a}, {b} at {scale}: {found}");
-        }
-    }
-    for share in [0.0, 1e-12, 0.004, 1.0] {
-        assert!((root_of_squares(share, 0.0) - share).abs() <= f64::EPSILON * share);
-        let twice = root_of_squares(share, share);
-        assert!((twice - 2f64.sqrt() * share).abs() <= 2.0 * f64::EPSILON * twice);
-    }
 }
 
 #[test]

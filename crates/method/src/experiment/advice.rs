@@ -1,34 +1,17 @@
 //! Which recipes are for which result.
 
 use hopcost_core::{AdviceRule, Beyond, Subject, Unless, Verdict};
-use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Flaw, expect_one_of, words};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct AdviceTable {
-    verdict: Option<Spanned<String>>,
-    level: Option<Spanned<String>>,
-    beyond: Option<Spanned<String>>,
-    recipes: Spanned<Vec<Spanned<String>>>,
-    unless: Option<UnlessTable>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct UnlessTable {
-    recipe: Spanned<String>,
-    says: Spanned<String>,
-}
+use super::file::{AdviceTable, UnlessTable};
+use super::flaw::{Flaw, line};
+use super::names::{expect_one_of, one_of};
 
 /// Only these call for doing something.
 const VERDICTS: [(&str, Verdict); 3] =
     [("COST", Verdict::Cost), ("GAIN", Verdict::Gain), ("MEASURED", Verdict::Measured)];
 
-/// One rule of an experiment about this subject.
-pub(super) fn rule(table: &AdviceTable, subject: &Subject) -> Result<AdviceRule, Flaw> {
+pub fn rule(table: &AdviceTable, subject: &Subject) -> Result<AdviceRule, Flaw> {
     let names = table.recipes.get_ref();
     if names.is_empty() {
         return Err(Flaw::of(&table.recipes, "no recipe is named", "name the best one first"));
@@ -43,19 +26,14 @@ pub(super) fn rule(table: &AdviceTable, subject: &Subject) -> Result<AdviceRule,
         };
         expect_one_of("level", level, &levels)?;
     }
+    let verdict = table.verdict.as_ref().map(|text| one_of("verdict", text, &VERDICTS));
     Ok(AdviceRule {
-        verdict: table.verdict.as_ref().map(verdict).transpose()?,
+        verdict: verdict.transpose()?,
         level: table.level.as_ref().map(|level| level.get_ref().clone()),
         beyond: table.beyond.as_ref().map_or(Ok(Beyond::default()), beyond)?,
         unless: table.unless.as_ref().map(|unless| exception(unless, &recipes)).transpose()?,
         recipes,
     })
-}
-
-fn verdict(text: &Spanned<String>) -> Result<Verdict, Flaw> {
-    expect_one_of("verdict", text, &VERDICTS.map(|(name, _)| name))?;
-    let found = VERDICTS.iter().find(|(name, _)| name == text.get_ref());
-    Ok(found.map_or(Verdict::Cost, |(_, verdict)| *verdict))
 }
 
 fn beyond(text: &Spanned<String>) -> Result<Beyond, Flaw> {
@@ -87,6 +65,6 @@ fn recipe(name: &Spanned<String>) -> Result<String, Flaw> {
 fn exception(table: &UnlessTable, recipes: &[String]) -> Result<Unless, Flaw> {
     let names: Vec<&str> = recipes.iter().map(String::as_str).collect();
     expect_one_of("recipe in this rule", &table.recipe, &names)?;
-    let says = words::line("says", Some(&table.says))?.unwrap_or_default();
+    let says = line("says", &table.says)?;
     Ok(Unless { recipe: table.recipe.get_ref().clone(), says })
 }

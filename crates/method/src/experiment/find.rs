@@ -1,12 +1,12 @@
-//! What a sweep is looked through for, and what it has to have for that.
+//! What a sweep is searched for, and what it has to have for that.
 
 use toml::Spanned;
 
-use super::{Flaw, counted, expect_one_of};
+use super::flaw::Flaw;
+use super::names::one_of;
 
-/// What a sweep is looked through for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Find {
+pub enum Find {
     /// Every point is reported.
     Nothing,
     /// The point with the highest cost.
@@ -18,18 +18,13 @@ pub(super) enum Find {
 }
 
 impl Find {
-    pub(super) fn of(text: Option<&Spanned<String>>) -> Result<Self, Flaw> {
+    pub fn of(text: Option<&Spanned<String>>) -> Result<Self, Flaw> {
         let Some(text) = text else { return Ok(Self::Nothing) };
-        expect_one_of("search", text, &["worst", "score", "scaling"])?;
-        Ok(match text.get_ref().as_str() {
-            "worst" => Self::Worst,
-            "score" => Self::Score,
-            _ => Self::Scaling,
-        })
+        let known = [("worst", Self::Worst), ("score", Self::Score), ("scaling", Self::Scaling)];
+        one_of("search", text, &known)
     }
 
-    /// Are there as many levels as it takes?
-    pub(super) fn check_levels(self, name: &Spanned<String>, levels: usize) -> Result<(), Flaw> {
+    pub fn check_levels(self, name: &Spanned<String>, levels: usize) -> Result<(), Flaw> {
         if self == Self::Score && levels != 1 {
             return Err(Flaw::of(
                 name,
@@ -47,13 +42,15 @@ impl Find {
         Ok(())
     }
 
-    /// Are there as many numbers of streams as it takes?
-    pub(super) fn check_streams<T>(self, at: &Spanned<T>, streams: &[u32]) -> Result<(), Flaw> {
+    pub fn check_streams<T>(self, at: &Spanned<T>, streams: &[u32]) -> Result<(), Flaw> {
         let least = hopcost_stats::LEAST_FOR_A_LAW;
         if self == Self::Scaling && streams.len() < least {
             return Err(Flaw::of(
                 at,
-                format!("{} of streams", counted(streams.len(), "number")),
+                match streams.len() {
+                    1 => "1 number of streams".to_owned(),
+                    n => format!("{n} numbers of streams"),
+                },
                 format!(
                     "a law of three parameters needs {least} of them, and six tell where it turns \
                      down: streams = [1, 2, 3, 4, 6, 8]"

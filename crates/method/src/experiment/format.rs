@@ -1,11 +1,9 @@
 //! The keys of an experiment file, in words: what the reference is generated from.
 
-/// One key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// Its table, and its name there; `NAME` and `LEVEL` are yours to choose.
     pub path: &'static str,
-    /// What it says.
     pub says: &'static str,
 }
 
@@ -13,7 +11,6 @@ const fn key(path: &'static str, says: &'static str) -> Key {
     Key { path, says }
 }
 
-/// All of them.
 pub const KEYS: &[Key] = &[
     key("question", "what is asked, with a question mark"),
     key("title", "a short name for people"),

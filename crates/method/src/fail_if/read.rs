@@ -4,7 +4,7 @@ use std::fmt;
 
 use hopcost_core::Verdict;
 
-use super::{Bound, Condition, End, FailIf, Figure, Kind, Side};
+use super::condition::{Bound, Condition, End, FailIf, Figure, Kind, Side};
 
 /// What can be asked of a result.
 pub const FIGURES: &[(&str, &str)] = &[
@@ -56,31 +56,33 @@ impl fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-pub fn read(text: &str) -> Result<FailIf, Unreadable> {
-    let (of, rest) = match text.split_once(':') {
-        Some((name, rest)) => (Some(name.trim()), rest),
-        None => (None, text),
-    };
-    let before = text.chars().count() - rest.chars().count();
-    if of.is_some_and(str::is_empty) {
-        return Err(Unreadable {
-            column: 1,
-            says: "an experiment's name stands before ':'".into(),
-        });
-    }
-    let mut words = Words { all: split(rest, before)?, next: 0, end: text.chars().count() + 1 };
-    let mut any = vec![vec![words.condition()?]];
-    while let Some(word) = words.take() {
-        let condition = match word.text.as_str() {
-            "and" | "or" => words.condition()?,
-            other => return Err(word.wrong(not_joined(other))),
+impl FailIf {
+    pub fn read(text: &str) -> Result<Self, Unreadable> {
+        let (of, rest) = match text.split_once(':') {
+            Some((name, rest)) => (Some(name.trim()), rest),
+            None => (None, text),
         };
-        match any.last_mut() {
-            Some(all) if word.text == "and" => all.push(condition),
-            _ => any.push(vec![condition]),
+        let before = text.chars().count() - rest.chars().count();
+        if of.is_some_and(str::is_empty) {
+            return Err(Unreadable {
+                column: 1,
+                says: "an experiment's name stands before ':'".into(),
+            });
         }
+        let mut words = Words { all: split(rest, before)?, next: 0, end: text.chars().count() + 1 };
+        let mut any = vec![vec![words.condition()?]];
+        while let Some(word) = words.take() {
+            let condition = match word.text.as_str() {
+                "and" | "or" => words.condition()?,
+                other => return Err(word.wrong(not_joined(other))),
+            };
+            match any.last_mut() {
+                Some(all) if word.text == "and" => all.push(condition),
+                _ => any.push(vec![condition]),
+            }
+        }
+        Ok(Self { text: text.trim().to_owned(), of: of.map(str::to_owned), any })
     }
-    Ok(FailIf { text: text.trim().to_owned(), of: of.map(str::to_owned), any })
 }
 
 fn not_joined(found: &str) -> String {

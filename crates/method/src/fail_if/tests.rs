@@ -1,9 +1,12 @@
 //! What can be written, what it means, and where it is said to be wrong.
 
-use hopcost_core::{Against, Code, Comparison, Headline, Load, Response, Scale, Words};
+use hopcost_core::{
+    Against, Code, Comparison, Estimate, Experiment, ExperimentResult, Headline, Known, Load,
+    Response, Scale, Subject, Unit, Verdict, Words,
+};
 use proptest::prelude::*;
 
-use super::*;
+use super::{FailIf, Outcome};
 
 fn estimate(point: f64, low: f64, high: f64) -> Estimate {
     Estimate { point, low, high, level: 0.95, n: 32, n_effective: 16.0 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use hopcost_core::{BlockRecord, Phase};
 
-use super::{Case, Finding};
+use super::case::{Case, Finding};
 use crate::plan::Point;
 use crate::schedule::Schedule;
 
@@ -25,12 +25,10 @@ impl Case<'_> {
         self.plan.points.iter().flat_map(of_point).collect()
     }
 
-    /// The best that there is of a point which has no verdict: fresh blocks, or else those of the search, that
-    /// were not disturbed; where there are none, all.
+    /// The best that there is of a point without a verdict: undisturbed fresh blocks, or else undisturbed ones of
+    /// the search, or else all.
     fn without_verdict(&self, point: Point) -> Vec<u64> {
-        let of_point = |block: &&BlockRecord| {
-            (block.trial.streams, block.trial.level) == (point.streams, point.level)
-        };
+        let of_point = |block: &&BlockRecord| Point::of(&block.trial) == point;
         let numbers = |wanted: &dyn Fn(&BlockRecord) -> bool| -> Vec<u64> {
             let blocks = self.blocks.iter().filter(of_point).filter(|block| wanted(block));
             blocks.map(|block| block.trial.number).collect()

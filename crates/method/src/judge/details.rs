@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    Arm, BlockRecord, CostSoFar, Details, Estimate, Gauge, Histogram, Lookups, NodeId, Observation,
-    Phase, PointCost, Response, Window, gauge,
+    Arm, BlockRecord, CostSoFar, Details, Estimate, Gauge, Lookups, NodeId, Observation, Phase,
+    PointCost, Response, Window, gauge,
 };
 use hopcost_stats::cost;
 
-use super::{Case, Finding};
+use super::case::{self, Case, Finding};
 use crate::plan::Point;
 use crate::schedule::{CompleteUnit, Schedule, contrast};
 
@@ -120,10 +120,7 @@ impl Case<'_> {
         let windows = self.windows_of(level, Some(streams));
         let windows: Vec<&Window> =
             windows.filter(|(block, _)| is_counted(block)).map(|(_, window)| window).collect();
-        let mut latency = Histogram::default();
-        for window in &windows {
-            latency.add(&window.latency);
-        }
+        let latency = case::latency(windows.iter().copied());
         let (mean, deviation) = latency.mean_and_deviation_ns()?;
         let quantile = |share| latency.quantile_ns(share).unwrap_or(f64::NAN);
         let latency_ns = [mean, deviation, quantile(0.5), quantile(0.95), quantile(0.99)];
@@ -239,9 +236,8 @@ impl Case<'_> {
         let point = reported.first()?;
         let fresh = self.blocks.iter().filter(|block| {
             let trial = &block.trial;
-            trial.phase == Phase::Fresh
-                && (trial.streams, trial.level) == (point.streams, point.level)
-                && block.disturbed().is_none()
+            let is_fresh = trial.phase == Phase::Fresh && block.disturbed().is_none();
+            is_fresh && Point::of(trial) == *point
         });
         let varies = self.comparison.levels.iter().any(|level| level.siblings.is_some());
         let hands = |block: &BlockRecord, level: usize| {

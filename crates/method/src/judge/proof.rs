@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopcost_core::{BlockRecord, Claim, Code, Metric, NodeId, Proved, Reason};
 
-use super::Case;
+use super::case::Case;
 
 impl Case<'_> {
     /// What the claims came to.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use hopcost_core::{Estimate, Known, Scaling, ScalingLaw};
 use hopcost_stats::{Boundary, Rate, fit_law};
 
-use super::Case;
+use super::case::Case;
 use crate::plan::Point;
 
 impl Case<'_> {

@@ -12,7 +12,7 @@ use hopcost_core::{
 };
 use hopcost_stats::{consistent_with_zero, independent, mean_interval};
 
-use super::{Case, Ended};
+use super::case::{Case, Ended};
 use crate::plan::Point;
 use crate::schedule::Schedule;
 
@@ -32,7 +32,7 @@ pub(super) fn conclude(case: &Case<'_>) -> ExperimentResult {
         }
         (None, Some((point, estimate))) => {
             let headline = Headline {
-                of: format!("calls at {}", streams(point)),
+                of: format!("calls at {}", point.in_streams()),
                 unit: Unit::PerSecond,
                 estimate,
             };
@@ -51,10 +51,6 @@ fn told(law: &Known<ScalingLaw>) -> Reason {
             Code::NoFit.because(format!("there is no law of it, because {reason}"))
         }
     }
-}
-
-fn streams(point: Point) -> String {
-    format!("{} {}", point.streams, if point.streams == 1 { "stream" } else { "streams" })
 }
 
 impl Case<'_> {

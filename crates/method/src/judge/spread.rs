@@ -9,7 +9,7 @@ use hopcost_core::{
 };
 use hopcost_stats::{Mode, Standing, modes};
 
-use super::{Case, Finding};
+use super::case::{Case, Finding};
 use crate::plan::Point;
 use crate::schedule::{Schedule, contrast_by};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopcost_core::{BlockRecord, Locality, Lookups, ProvedBy, Tier, Witness, gauge};
 
-use super::Case;
+use super::case::Case;
 
 impl Case<'_> {
     /// The worst that all windows have.

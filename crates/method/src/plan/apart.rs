@@ -2,11 +2,11 @@
 
 use hopcost_core::{Code, CpuId, CpuSet, DistanceClass, Known, Machine, Reason};
 
-use super::cpus_away;
+use super::distances::cpus_away;
 
-/// The CPUs of a level whose workers stand so far apart, from the first one of those among which it may choose:
-/// one of each place in turn, so that few streams stand in both, too. Cores under one cache stand together.
-pub(super) fn of(
+/// One CPU of each place in turn, so that few streams stand in both, too. The first place is around the first CPU of
+/// `among`; cores under one last-level cache stand together.
+pub fn in_two_places(
     class: DistanceClass,
     machine: &Machine,
     among: &CpuSet,
@@ -15,22 +15,22 @@ pub(super) fn of(
     let first = first.ok_or_else(|| Code::TooFewCpus.because("no usable CPU stands there"))?;
     let near = together_with(first, machine);
     if class == DistanceClass::SameL3 {
-        return if near.len() < 2 { Err(one_core_each()) } else { Ok(near) };
+        if near.len() < 2 {
+            return Err(Code::NoSuchDistance.because(
+                "each last-level cache has one core alone that may be used: no two can share it",
+            ));
+        }
+        return Ok(near);
     }
     let away = machine.in_order_of_use(&cpus_away(machine, first, class)?);
     let far = away.first().map_or_else(Vec::new, |cpu| together_with(*cpu, machine));
     Ok(near.into_iter().zip(far).flat_map(|(near, far)| [near, far]).collect())
 }
 
-/// A CPU with one of each other core under its last-level cache.
+/// A CPU, and one of each other core under its last-level cache.
 fn together_with(cpu: CpuId, machine: &Machine) -> Vec<CpuId> {
     let is_near =
         |other: &CpuId| machine.cpu_distance(cpu, *other) == Known::Is(DistanceClass::SameL3);
     let others: CpuSet = machine.limits.cpus.iter().filter(is_near).collect();
     std::iter::once(cpu).chain(machine.one_cpu_per_core(&others).iter()).collect()
-}
-
-fn one_core_each() -> Reason {
-    Code::NoSuchDistance
-        .because("each last-level cache has one core alone that may be used: no two can share it")
 }

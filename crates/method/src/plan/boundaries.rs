@@ -3,11 +3,18 @@
 use std::collections::BTreeSet;
 
 use hopcost_core::{CpuId, Machine};
+use serde::{Deserialize, Serialize};
 
-use super::Boundary;
+/// Up to so many streams, each finds a place of the same kind as those before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boundary {
+    pub streams: u32,
+    /// What ends there.
+    pub of: String,
+}
 
 /// The boundaries among CPUs that streams use in this order, one after the other.
-pub(super) fn of(workers: &[CpuId], machine: &Machine) -> Vec<Boundary> {
+pub fn of(workers: &[CpuId], machine: &Machine) -> Vec<Boundary> {
     let boundary = |streams: usize, of: &str| Boundary { streams: streams as u32, of: of.into() };
     let cores = machine.one_cpu_per_core(&workers.iter().copied().collect()).len();
     let mut found: Vec<Boundary> =
@@ -19,7 +26,7 @@ pub(super) fn of(workers: &[CpuId], machine: &Machine) -> Vec<Boundary> {
     found
 }
 
-/// After how many cores the next socket begins; nothing where the sockets are taken in turn.
+/// After how many cores the next socket begins; none if the sockets are taken in turn.
 fn sockets(cores: &[CpuId], machine: &Machine) -> Vec<usize> {
     let socket = |cpu: &CpuId| machine.cpu(*cpu).and_then(|cpu| cpu.socket.get().copied());
     let of_cores: Vec<Option<u32>> = cores.iter().map(socket).collect();

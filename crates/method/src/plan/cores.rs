@@ -2,9 +2,9 @@
 
 use hopcost_core::{Code, CpuId, CpuSet, Level, Machine, Reason};
 
-/// The CPUs of a level that says something of cores and siblings, of those among which it may choose. A share of
-/// the cores is the same share of each node's: the first of them, or the last.
-pub(super) fn of(
+/// The CPUs, out of `among`, of a level that says something of cores or siblings. A share of the cores is the same
+/// share of each node's: the first of them, or the last if the binding is turned.
+pub fn of(
     level: &Level,
     machine: &Machine,
     among: &CpuSet,

@@ -1,0 +1,125 @@
+//! What a verdict follows from, and what is found on the way to it.
+
+use hopcost_core::{
+    BlockRecord, Comparison, Details, Experiment, ExperimentResult, Headline, Histogram, Known,
+    Phase, Proved, Reason, Verdict, Window,
+};
+use hopcost_stats::Standing;
+use serde::{Deserialize, Serialize};
+
+use super::result::ResultOf;
+use crate::plan::{Plan, Point};
+use crate::schedule::{Pace, contrast};
+
+/// What is known of a run beside its blocks. Kept with it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Circumstances {
+    /// The target's URL.
+    pub target: String,
+    /// The database, with its version.
+    pub identity: String,
+    /// How it carries its statements out, before the first block.
+    pub plans: Vec<String>,
+    /// How it does after the last one.
+    pub plans_after: Vec<String>,
+    /// Nanoseconds of a call that are our own.
+    pub harness_ns_per_call: f64,
+    /// Does the database share our process and its CPUs?
+    pub in_process: bool,
+    /// Was distance planted?
+    pub emulated: bool,
+    /// Calls that make one whole query.
+    pub calls_per_query: u64,
+    pub notes: Vec<String>,
+    /// Wall time, preparation included.
+    pub seconds: f64,
+}
+
+/// What a run was: all that a verdict follows from.
+#[derive(Clone, Copy)]
+pub struct Case<'a> {
+    pub experiment: &'a Experiment,
+    pub comparison: &'a Comparison,
+    pub plan: &'a Plan,
+    pub pace: &'a Pace,
+    pub blocks: &'a [BlockRecord],
+    pub circumstances: &'a Circumstances,
+}
+
+/// How a run ended.
+pub(super) struct Ended {
+    pub verdict: Verdict,
+    pub reason: Reason,
+    pub estimate: Known<Headline>,
+    pub proof: Vec<Proved>,
+    pub planted: Option<f64>,
+}
+
+/// What was found of one point.
+pub(super) struct Finding {
+    pub point: Point,
+    /// How many units of blocks it rests on.
+    pub units: usize,
+    pub standing: Option<Standing>,
+    pub outcome: Result<Verdict, Reason>,
+    pub reason: Reason,
+}
+
+impl Case<'_> {
+    pub(super) fn result(&self, ended: Ended, details: Details) -> ExperimentResult {
+        let circumstances = self.circumstances;
+        let emulated = circumstances.emulated;
+        let target = Known::Is(circumstances.target.clone());
+        let subject = ResultOf::of(self.experiment, target, emulated);
+        let mut result = subject.ended(ended.verdict, ended.reason, ended.estimate);
+        result.proof = ended.proof;
+        result.planted = ended.planted.filter(|_| emulated);
+        result.details = Some(details);
+        result.seconds = circumstances.seconds;
+        result
+    }
+
+    pub(super) fn name(&self, point: Point) -> String {
+        let [level, baseline] = [point.level, 0].map(|level| &self.plan.levels[level]);
+        format!("{level} over {baseline} at {}", point.in_streams())
+    }
+
+    pub(super) fn windows(&self) -> impl Iterator<Item = &Window> {
+        self.blocks.iter().flat_map(|block| &block.windows)
+    }
+
+    pub(super) fn placebo(&self) -> Vec<f64> {
+        let of_phase = |block: &&BlockRecord| block.trial.phase == Phase::Placebo;
+        self.blocks.iter().filter(of_phase).filter_map(contrast).collect()
+    }
+
+    /// The windows of a level's own crew.
+    pub(super) fn windows_of(
+        &self,
+        level: usize,
+        streams: Option<u32>,
+    ) -> impl Iterator<Item = (&BlockRecord, &Window)> {
+        let is_score = self.comparison.is_score();
+        self.blocks.iter().flat_map(move |block| {
+            let wanted = streams.is_none_or(|streams| streams == block.trial.streams);
+            let of_level = move |window: &&Window| {
+                wanted
+                    && if window.tested {
+                        block.trial.level == level && (level > 0 || is_score)
+                    } else {
+                        level == 0
+                    }
+            };
+            block.windows.iter().filter(of_level).map(move |window| (block, window))
+        })
+    }
+}
+
+/// The response times of all these windows.
+pub(super) fn latency<'w>(windows: impl IntoIterator<Item = &'w Window>) -> Histogram {
+    let mut latency = Histogram::default();
+    for window in windows {
+        latency.add(&window.latency);
+    }
+    latency
+}

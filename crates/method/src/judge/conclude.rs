@@ -1,0 +1,120 @@
+//! From the blocks to the verdict.
+
+use hopcost_core::{Code, ExperimentResult, Headline, Known, Phase, Reason, Unit, Verdict};
+use hopcost_stats::{Looks, Standing};
+
+use super::case::{Case, Ended, Finding};
+use super::score;
+use crate::plan::Point;
+use crate::schedule::Schedule;
+
+pub fn conclude(case: &Case<'_>) -> ExperimentResult {
+    if case.comparison.is_score() {
+        return score::conclude(case);
+    }
+    let schedule = Schedule::new(case.plan, case.pace, case.comparison.find_worst);
+    let reported = schedule.reported(case.blocks);
+    let proof = case.proof();
+    let findings: Vec<Finding> =
+        reported.iter().map(|point| case.find(&schedule, *point, reported.len())).collect();
+    // Of several, the clearest: the one whose interval is farthest from no difference.
+    let clearest = findings.iter().max_by(|a, b| a.clarity().total_cmp(&b.clarity()));
+    let objection = case
+        .objection(&proof)
+        .or_else(|| findings.iter().find_map(|finding| finding.outcome.as_ref().err().cloned()));
+    let (verdict, reason) = match (objection, clearest) {
+        (Some(reason), _) => (Verdict::Refused, reason),
+        (None, Some(Finding { outcome: Ok(verdict), reason, .. })) => (*verdict, reason.clone()),
+        (None, _) => (Verdict::Inconclusive, Code::NotMeasured.because("there are no blocks")),
+    };
+    let estimate = match clearest {
+        Some(Finding { point, standing: Some(standing), .. }) => Known::Is(Headline {
+            of: format!("cost of {}", case.name(*point)),
+            unit: Unit::Fraction,
+            estimate: standing.cost,
+        }),
+        Some(finding) => Known::Missing(finding.reason.clone()),
+        None => Known::missing(Code::NotMeasured, "there are no blocks"),
+    };
+    let planted = case.planted(&reported);
+    case.result(
+        Ended { verdict, reason, estimate, proof, planted },
+        case.details(&schedule, &findings),
+    )
+}
+
+impl Finding {
+    fn clarity(&self) -> f64 {
+        let cost = self.standing.as_ref().map(|standing| standing.cost);
+        cost.map_or(f64::NEG_INFINITY, |cost| cost.low.max(-cost.high))
+    }
+}
+
+impl Case<'_> {
+    /// A point's verdict, or why there can be none.
+    fn find(&self, schedule: &Schedule<'_>, point: Point, comparisons: usize) -> Finding {
+        let contrasts = schedule.contrasts(self.blocks, Phase::Fresh, point);
+        let goal = self.pace.goal(comparisons);
+        let Some((n, standing)) = goal.last_look(&contrasts) else {
+            let reason = self.too_few(point, contrasts.len());
+            let is_disturbed = reason.code() == Code::OthersAtWork;
+            let verdict = if is_disturbed { Verdict::Disturbed } else { Verdict::Inconclusive };
+            return Finding { point, units: 0, standing: None, outcome: Ok(verdict), reason };
+        };
+        let outcome = goal.judge(&contrasts[..n], &standing);
+        let reason = match &outcome {
+            Ok(verdict) => self.reason(*verdict, &standing, n),
+            Err(reason) => reason.clone(),
+        };
+        Finding { point, units: n, standing: Some(standing), outcome, reason }
+    }
+
+    /// Why there was not even a first look.
+    fn too_few(&self, point: Point, units: usize) -> Reason {
+        let had =
+            format!("{units} of the {} units of blocks that a first look needs", Looks::FIRST);
+        let of_point = self.blocks.iter().map(|block| &block.trial);
+        let of_point = of_point.filter(|it| it.phase == Phase::Fresh && Point::of(it) == point);
+        let needed = Looks::FIRST * self.plan.bindings.len();
+        // There would have been enough without what others took.
+        if self.pace.budget_s.is_none() || of_point.count() >= needed {
+            let advice = "run it again when others leave this machine in peace";
+            return Code::OthersAtWork.because(format!("{had} were not disturbed: {advice}"));
+        }
+        if units == 0 {
+            return Code::TooFewBlocks
+                .because(format!("{had} fitted into the budget: give it more with --budget"));
+        }
+        let budget = self.budget_for(Looks::FIRST, units);
+        Code::TooFewBlocks
+            .because(format!("{had} fitted into the budget, and all would into --budget {budget}"))
+    }
+
+    /// In minutes: the budget into which `needed` units of blocks fit, if `units` took the whole run.
+    fn budget_for(&self, needed: usize, units: usize) -> String {
+        let minutes = self.circumstances.seconds / 60.0 * needed as f64 / units.max(1) as f64;
+        format!("{:.0}m", minutes.ceil().max(1.0))
+    }
+
+    fn reason(&self, verdict: Verdict, standing: &Standing, units: usize) -> Reason {
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let cost = &standing.cost;
+        let material = cost.low > self.pace.margin || cost.high < -self.pace.margin;
+        match verdict {
+            Verdict::Cost | Verdict::Gain if material => Code::Concluded
+                .because(format!("the interval lies beyond ±{}", percent(self.pace.margin))),
+            Verdict::Cost | Verdict::Gain => Code::Concluded.because("the interval excludes zero"),
+            Verdict::Equivalent => Code::Concluded
+                .because(format!("any difference is smaller than {}", percent(self.pace.margin))),
+            _ => {
+                let needed = standing.blocks_needed.max(units + 1);
+                Code::IntervalTooWide.because(format!(
+                    "the interval holds zero and more than ±{}; some {needed} units of blocks would \
+                     decide, instead of {units}: --budget {}",
+                    percent(self.pace.margin),
+                    self.budget_for(needed, units)
+                ))
+            }
+        }
+    }
+}

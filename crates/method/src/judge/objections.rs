@@ -1,0 +1,97 @@
+//! Why nothing that was found counts, if that is so.
+
+use hopcost_core::{Code, Proved, Reason};
+use hopcost_stats::{consistent_with_zero, cost};
+
+use super::case::{Case, Circumstances, latency};
+
+/// A run with more wrong answers than this measured something else.
+const TOLERABLE_ERRORS: f64 = 0.001;
+/// In our own process, our share of a call must be smaller.
+const TOLERABLE_HARNESS: f64 = 0.05;
+/// By Little's law streams = throughput × response time, within this.
+const LITTLE_WITHIN: f64 = 0.02;
+/// It is only asked where a window holds so many calls one after the other.
+const LITTLE_CALLS: f64 = 20.0;
+
+impl Case<'_> {
+    pub(super) fn objection(&self, proof: &[Proved]) -> Option<Reason> {
+        let misplaced = self.blocks.iter().find_map(|block| block.objection().cloned());
+        misplaced
+            .or_else(|| self.wrong_answers())
+            .or_else(|| self.unproved(proof))
+            .or_else(|| self.changed_plans())
+            .or_else(|| self.harness_in_the_way())
+            .or_else(|| self.little_disagrees())
+            .or_else(|| self.placebo_works())
+    }
+
+    fn wrong_answers(&self) -> Option<Reason> {
+        let errors: u64 = self.windows().map(|window| window.errors).sum();
+        let calls: u64 = self.windows().map(|window| window.calls).sum();
+        let first = self.windows().find_map(|window| window.first_error.as_deref());
+        (errors as f64 > TOLERABLE_ERRORS * calls as f64).then(|| {
+            let first = first.unwrap_or("no words");
+            Code::WrongAnswers.because(format!(
+                "{errors} of {calls} calls failed or came back wrong, the first: {first}"
+            ))
+        })
+    }
+
+    fn changed_plans(&self) -> Option<Reason> {
+        let Circumstances { plans, plans_after, .. } = self.circumstances;
+        (!plans_after.is_empty() && plans != plans_after).then(|| {
+            Code::PlanChanged
+                .because("the database changed the way in which it carries a statement out")
+        })
+    }
+
+    fn harness_in_the_way(&self) -> Option<Reason> {
+        let (mean_ns, _) = latency(self.windows()).mean_and_deviation_ns()?;
+        let own = self.circumstances.harness_ns_per_call;
+        (self.circumstances.in_process && own > TOLERABLE_HARNESS * mean_ns).then(|| {
+            Code::OverheadTooHigh.because(format!(
+                "{own:.0} ns of each call of {mean_ns:.0} ns are the harness's own"
+            ))
+        })
+    }
+
+    fn little_disagrees(&self) -> Option<Reason> {
+        if self.comparison.load.open.is_some() {
+            return None;
+        }
+        let think_s = self.comparison.load.think_s;
+        let (mut expected, mut found) = (0.0, 0.0);
+        for block in self.blocks {
+            for window in &block.windows {
+                let (mean_ns, _) = window.latency.mean_and_deviation_ns()?;
+                let cycle_s = mean_ns / 1e9 + think_s;
+                if cycle_s * LITTLE_CALLS < window.seconds {
+                    expected += window.streams_s;
+                    found += window.calls as f64 * cycle_s;
+                }
+            }
+        }
+        let ratio = found / expected;
+        (expected > 0.0 && (ratio - 1.0).abs() > LITTLE_WITHIN).then(|| {
+            Code::LittlesLaw.because(format!(
+                "calls × response time gives {:.1} % of the time that the streams had (Little's law): calls \
+                 went missing, or time did",
+                100.0 * ratio
+            ))
+        })
+    }
+
+    fn placebo_works(&self) -> Option<Reason> {
+        let contrasts = self.placebo();
+        (!consistent_with_zero(&contrasts)).then(|| {
+            let mean = contrasts.iter().sum::<f64>() / contrasts.len() as f64;
+            Code::SelfCheckFailed.because(format!(
+                "the baseline costs {:+.1} % over itself, in {} blocks: this machine or this harness \
+                 favours an arm",
+                100.0 * cost(mean),
+                contrasts.len()
+            ))
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! What will be measured where.
+
+use std::collections::BTreeSet;
+
+use hopcost_core::{Binding, CpuSet, DataPlacement, Reason, Trial, VariantSettings};
+use serde::{Deserialize, Serialize};
+
+use super::boundaries::Boundary;
+
+/// Where one level stands in one binding.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// What the database is to know of it.
+    #[serde(flatten)]
+    pub settings: VariantSettings,
+    /// CPUs that the level leaves unused by what it says of siblings and cores.
+    #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
+    pub spare: CpuSet,
+    pub client: Option<CpuSet>,
+}
+
+impl Placement {
+    /// The CPUs from which so many streams call.
+    pub fn callers(&self, streams: u32) -> CpuSet {
+        let workers = self.settings.workers.iter().take(streams as usize);
+        self.client.clone().unwrap_or_else(|| workers.copied().collect())
+    }
+}
+
+/// Something of an experiment that is not measured here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    pub what: String,
+    #[serde(flatten)]
+    pub reason: Reason,
+}
+
+/// One thing to compare with the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Point {
+    pub streams: u32,
+    /// The level, by position.
+    pub level: usize,
+}
+
+impl Point {
+    pub fn of(trial: &Trial) -> Self {
+        Self { streams: trial.streams, level: trial.level }
+    }
+
+    /// `1 stream`, `2 streams`.
+    pub fn in_streams(self) -> String {
+        format!("{} {}", self.streams, if self.streams == 1 { "stream" } else { "streams" })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The ways of binding the experiment's symbols.
+    pub bindings: Vec<Binding>,
+    /// Where each level stands: by binding, then by level.
+    pub placements: Vec<Vec<Placement>>,
+    /// The levels' names, the baseline first.
+    pub levels: Vec<String>,
+    /// What is compared. A score has points of level 0 alone: the baseline against itself.
+    pub points: Vec<Point>,
+    pub left_out: Vec<LeftOut>,
+    /// By level; empty unless it is asked how throughput grows with streams.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boundaries: Vec<Vec<Boundary>>,
+}
+
+impl Plan {
+    /// The copies of the data that there have to be.
+    pub fn homes(&self) -> Vec<DataPlacement> {
+        let homes = self.placements.iter().flatten().flat_map(|placed| placed.settings.copies());
+        homes.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Is the only level compared with itself?
+    pub fn is_score(&self) -> bool {
+        self.levels.len() == 1
+    }
+
+    /// Is it asked by which law throughput grows with streams?
+    pub fn is_of_law(&self) -> bool {
+        !self.boundaries.is_empty()
+    }
+
+    /// The levels that leave CPUs unused by what they say of siblings and cores, with these CPUs in each binding.
+    pub fn spares(&self) -> Vec<(&str, BTreeSet<String>)> {
+        let of_level = |(number, level): (usize, _)| {
+            let spares = self.placements.iter().map(|levels| &levels[number].spare);
+            let texts = spares.filter(|spare| !spare.is_empty()).map(ToString::to_string);
+            (String::as_str(level), texts.collect())
+        };
+        let all = self.levels.iter().enumerate().map(of_level);
+        all.filter(|(_, spares): &(_, BTreeSet<_>)| !spares.is_empty()).collect()
+    }
+
+    /// Drops the bindings in which the first threads of cores are unused: CPU 0 cannot be taken off-line.
+    pub fn unturned(&mut self) {
+        let bindings = std::mem::take(&mut self.bindings).into_iter();
+        let both = bindings.zip(std::mem::take(&mut self.placements));
+        (self.bindings, self.placements) = both.filter(|(binding, _)| !binding.turned).unzip();
+    }
+
+    pub fn most_streams(&self) -> u32 {
+        self.points.iter().map(|point| point.streams).max().unwrap_or(1)
+    }
+}
