@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use fastrand::Rng;
 use hopcost_core::{Beyond, Metric, Spot, Subject, Verdict};
 use hopcost_method::{Vocabulary, read_experiment};
 
@@ -14,7 +15,7 @@ const KNOWN: Vocabulary<'_> = Vocabulary {
     published: &["shea-2012-remote-memory", "shea-2012-latency", "shea-2012-bandwidth"],
 };
 
-/// The experiment files of a directory, by name.
+/// By name.
 fn files(dir: &str) -> Vec<(String, String)> {
     let dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments")).join(dir);
     let paths = dir.read_dir().unwrap().map(|entry| entry.unwrap().path());
@@ -67,7 +68,7 @@ fn words_and_advice_are_read_and_are_no_part_of_what_is_asked() {
     assert_eq!((rule.beyond, rule.recipes.len()), (Beyond::Factor(2.0), 2));
     assert_eq!(rule.unless.as_ref().unwrap().recipe, "interleave");
     assert_eq!((any.verdict, any.beyond, any.unless.as_ref()), (None, Beyond::Margin, None));
-    // Stored runs are found by what is asked, word for word.
+    // Stored runs are found by what is asked, letter for letter.
     let (Subject::Database(one), Subject::Database(other)) = (&plain.subject, &said.subject) else {
         panic!("both are on a database");
     };
@@ -92,13 +93,13 @@ fn a_wrong_word_is_found_where_it_stands_and_not_where_its_letters_do() {
         })
         .unwrap();
     assert_eq!((error.line, error.column), (line, before + 1), "{error}");
-    // Where a text is written otherwise than it reads, its begin is told, and no wrong place.
+    // If a text is written otherwise than it reads, the error points at its begin instead of at a wrong place.
     let escaped = text.replace("when memory = remot", "when \\u006demory = remot");
     let error = read_experiment(name, &escaped, &KNOWN).unwrap_err();
     assert_eq!((error.line, error.column), (line, 3), "{error}");
 }
 
-/// A file is wrong in what it is named after: a name that this test's vocabulary lacks is no answer.
+/// A file is wrong in what it is named after, and not because this vocabulary lacks a name.
 #[test]
 fn a_wrong_experiment_is_wrong_in_what_its_name_says() {
     let unknown = [
@@ -131,7 +132,7 @@ fn one_is_no_plural() {
     assert_eq!(law, "1 number of streams");
 }
 
-/// What each wrong file is answered with. A stranger has to be able to act on it.
+/// A stranger has to be able to act on each answer.
 #[test]
 fn wrong_experiments_are_answered_as_agreed() {
     let mut answers = String::new();
@@ -140,4 +141,53 @@ fn wrong_experiments_are_answered_as_agreed() {
         let _ = writeln!(answers, "{name}.toml:{error}\n");
     }
     insta::assert_snapshot!("invalid", answers);
+}
+
+/// A bit is flipped, bytes are left out or repeated, and the end may be missing.
+fn damaged(text: &str, dice: &mut Rng) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for _ in 0..dice.usize(1..3) {
+        let from = dice.usize(0..=bytes.len());
+        let to = dice.usize(from..=bytes.len().min(from + 8));
+        match dice.u8(0..3) {
+            0 => bytes.get_mut(from).into_iter().for_each(|byte| *byte ^= 1 << dice.u8(0..8)),
+            1 => drop(bytes.drain(from..to)),
+            _ => {
+                let again = bytes[from..to].repeat(dice.usize(1..100));
+                bytes.splice(to..to, again);
+            }
+        }
+    }
+    if dice.u8(0..4) == 0 {
+        bytes.truncate(dice.usize(0..=bytes.len()));
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[test]
+fn a_damaged_experiment_is_read_or_points_into_its_text() {
+    let is_known = |(name, text): &(String, String)| read_experiment(name, text, &KNOWN).is_ok();
+    let good = files("").into_iter().filter(is_known).cycle().take(files("invalid").len());
+    let originals: Vec<(String, String)> = good.chain(files("invalid")).collect();
+    let mut dice = Rng::with_seed(7);
+    let (mut read, mut wrong) = (0, 0);
+    for _ in 0..3000 {
+        let (name, original) = &originals[dice.usize(0..originals.len())];
+        let text = damaged(original, &mut dice);
+        match read_experiment(name, &text, &KNOWN) {
+            Ok(experiment) => {
+                // Every item of an experiment takes some bytes of its file.
+                let size = format!("{experiment:?}").len();
+                assert!(size < 2000 + 200 * text.len(), "{size} from {text:?}");
+                read += 1;
+            }
+            Err(error) => {
+                let lines: Vec<&str> = text.split('\n').collect();
+                let columns = lines[error.line - 1].chars().count() + 1;
+                assert!((1..=columns).contains(&error.column), "{text:?}: {error}");
+                wrong += 1;
+            }
+        }
+    }
+    assert!(read > 100 && wrong > 1000, "{read} were read, {wrong} were wrong");
 }
