@@ -19,8 +19,8 @@ use hopcost_stats::{LEAST_RESTARTS, across_starts, cost, cost_interval, differen
 use crate::plan::Point;
 use crate::schedule::{LEVEL, contrast};
 
-/// What the intervals hold of the luck of starts, said wherever they are shown. `earlier` are the runs
-/// that stand beside the same baseline.
+/// How far the intervals hold the luck of starts; said wherever they are shown. `earlier` are the runs compared
+/// with the same baseline.
 pub fn caveat(earlier: &[Against]) -> String {
     let starts = 1 + earlier.iter().filter(|against| against.worse.get().is_some()).count();
     if starts < LEAST_RESTARTS {
@@ -32,30 +32,28 @@ pub fn caveat(earlier: &[Against]) -> String {
     }
 }
 
-/// What has changed from one run to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// The share of the first level's throughput that was lost.
     pub worse: Known<Estimate>,
-    /// How much the cost rose: the difference of two shares of throughput.
+    /// How much the cost rose, as the difference of two shares of throughput.
     pub dearer: Known<Estimate>,
 }
 
 impl Change {
-    /// Nothing is known of either.
     pub fn missing(reason: &str) -> Self {
         let missing = || Known::missing(Code::NotMeasured, reason.to_owned());
         Self { worse: missing(), dearer: missing() }
     }
 }
 
-/// What was reported of a run: its fresh blocks are of nothing else.
+/// The points that were reported: fresh blocks are of nothing else.
 pub fn points(blocks: &[BlockRecord]) -> BTreeSet<Point> {
     fresh(blocks).map(|block| Point::of(&block.trial)).collect()
 }
 
-/// From the blocks of the baseline and of the run that is held against it, both of one experiment with
-/// the same options on the same machine; and from what was found of the runs in between.
+/// `then` are the blocks of the baseline, `now` those of a run of the same experiment with the same options on
+/// the same machine; `earlier` is what was found of the runs in between.
 pub fn compare(then: &[BlockRecord], now: &[BlockRecord], earlier: &[Against]) -> Change {
     let common: BTreeSet<Point> = points(then).intersection(&points(now)).copied().collect();
     if common.is_empty() {
@@ -75,12 +73,12 @@ pub fn compare(then: &[BlockRecord], now: &[BlockRecord], earlier: &[Against]) -
     Change { worse: known(worse), dearer: known(dearer) }
 }
 
-/// The starts so far in their order, as they lie from the baseline, which is the first.
+/// How far each start lies from the baseline, in their order; the baseline itself is the first.
 fn starts(earlier: &[Against], of: impl Fn(&Against) -> Option<f64>) -> Vec<f64> {
     std::iter::once(0.0).chain(earlier.iter().filter_map(of)).collect()
 }
 
-/// What is taken of a unit: means over its blocks.
+/// Means over the blocks of a unit.
 #[derive(Clone, Copy, Debug)]
 struct Unit {
     /// Of the first level's throughput.
@@ -92,10 +90,10 @@ fn fresh(blocks: &[BlockRecord]) -> impl Iterator<Item = &BlockRecord> {
     blocks.iter().filter(|block| block.trial.phase == Phase::Fresh)
 }
 
-/// The complete ones among a run's units, in the order in which they were measured.
+/// The complete units of a run, in the order in which they were measured.
 fn units(blocks: &[BlockRecord], of: &BTreeSet<Point>) -> Vec<Unit> {
     let mut by_unit: BTreeMap<u64, Vec<Unit>> = BTreeMap::new();
-    // Each is measured again where it was disturbed, so that a unit may have several of it.
+    // A disturbed block is measured again, so that a unit may have it several times.
     let mut different = BTreeSet::new();
     for block in fresh(blocks) {
         let point = Point::of(&block.trial);
@@ -109,7 +107,7 @@ fn units(blocks: &[BlockRecord], of: &BTreeSet<Point>) -> Vec<Unit> {
     complete.map(|blocks| mean(&blocks)).collect()
 }
 
-/// None of a block that was disturbed.
+/// None if the block was disturbed.
 fn of_block(block: &BlockRecord) -> Option<Unit> {
     let contrast = contrast(block)?;
     let (baseline, _) = block.rates()?;
@@ -121,8 +119,8 @@ fn mean(units: &[Unit]) -> Unit {
     Unit { log_rate: mean(|unit| unit.log_rate), contrast: mean(|unit| unit.contrast) }
 }
 
-/// The units' costs, along the tangent at their mean: so their own mean is the cost that the run
-/// reports, and over the spread of blocks the curve is straight.
+/// Along the tangent at the mean of the units: so their own mean is the cost that the run reports, and over the
+/// spread of blocks the curve is straight.
 fn costs(units: &[Unit]) -> Vec<f64> {
     let middle = mean(units).contrast;
     let along = |unit: &Unit| cost(middle) - middle.exp() * (unit.contrast - middle);
@@ -135,8 +133,8 @@ mod tests {
 
     use super::*;
 
-    /// Twelve units of two blocks: the first level at `rate`, the other a share slower, with 1 % of
-    /// noise that is the window's own.
+    /// Twelve units of two blocks: the first level at `rate`, the other slower by the share `cost`; each window
+    /// has 1 % of noise of its own.
     fn run(streams: u32, rate: f64, cost: f64, seed: u64) -> Vec<BlockRecord> {
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut block = |number: u64| {

@@ -11,31 +11,29 @@ use hopcost_core::{CpuSet, Known, Limit, Machine};
 
 use crate::overrides;
 
-/// What was allowed, as it was written: what is left out has its default.
+/// What was allowed, as it was written. What is left out has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowance {
-    /// CPUs; all that are usable where none are named.
+    /// All usable CPUs if none are named.
     pub cpus: Option<CpuSet>,
-    /// Bytes of memory; half of what is available where none are named.
+    /// Half of the available memory if none is named.
     pub memory_bytes: Option<u64>,
 }
 
-/// What that is on a machine.
+/// What an allowance is on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The CPUs that may be worked on.
     pub cpus: CpuSet,
-    /// The memory that may be taken.
     pub memory_bytes: u64,
 }
 
-/// Memory that a load has to leave on a host with so much of it, of which so much is available: a
-/// twentieth of all, or half of what is left already where that is less.
+/// Memory that a load has to leave on a host with `total` bytes, of which `available` are free: a twentieth of
+/// all, or half of what is free if that is less.
 pub fn floor_bytes(total: u64, available: u64) -> u64 {
     (total / 20).min(available / 2)
 }
 
-/// Reads `cpus:0-3,8,mem:8G`, either alone, or nothing; or says what is wrong with it.
+/// Reads `cpus:0-3,8,mem:8G`, one of the two, or nothing.
 pub fn read(text: &str) -> Result<Allowance, String> {
     let mut allowance = Allowance::default();
     for (key, value) in parts(text)? {
@@ -55,7 +53,7 @@ pub fn read(text: &str) -> Result<Allowance, String> {
     Ok(allowance)
 }
 
-/// `KEY:VALUE` by `KEY:VALUE`. A value may hold commas itself: a part without a key goes on with it.
+/// Splits at commas. A value may hold commas itself: a part without a key belongs to the part before.
 fn parts(text: &str) -> Result<Vec<(&str, String)>, String> {
     let mut parts: Vec<(&str, String)> = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -77,13 +75,12 @@ fn cpus(value: &str) -> Result<CpuSet, String> {
 }
 
 impl Allowance {
-    /// All that a load may take where nobody else is at work.
+    /// What a load may take if nobody else is at work.
     pub fn everything() -> Self {
         Self { cpus: None, memory_bytes: Some(u64::MAX) }
     }
 
-    /// What it is on a machine, or why that machine cannot give it. More memory than there is to take
-    /// is no error: it is a bound, and what is available bounds as well.
+    /// More memory than there is to take is no error: it is a bound, and what is available is one as well.
     pub fn on(&self, machine: &Machine) -> Result<Bounds, String> {
         let usable = &machine.limits.cpus;
         let cpus = self.cpus.clone().unwrap_or_else(|| usable.clone());

@@ -6,7 +6,6 @@ use hopcost_core::{Bimodal, Contention, Emulation, LessBandwidth, NodeId};
 const KEYS: &str = "nodes, remote_ns, bimodal, bandwidth, siblings, usl";
 const MOST_NODES: u32 = 64;
 
-/// Reads it, or says what is wrong with it.
 pub fn read(text: &str) -> Result<Emulation, String> {
     let mut emulation = Emulation::default();
     for part in text.split(',').map(str::trim) {

@@ -16,14 +16,13 @@ use crate::judge::result::ResultOf;
 /// How much time a probe gets.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// Its preparation included, unless its least rounds take longer.
+    /// Preparation included. The least rounds are measured even if they take longer.
     pub budget: Duration,
-    /// At most, until the machine is at speed (a processor was seen to need 1.6 s).
+    /// At most: less if the machine is at speed before (a processor was seen to need 1.6 s).
     pub warm_up: Duration,
 }
 
 impl Timing {
-    /// What an effort allows.
     pub fn of(effort: Effort) -> Self {
         let (budget, warm_up) = match effort {
             Effort::Quick => (6, 500),
@@ -33,7 +32,7 @@ impl Timing {
         Self { budget: Duration::from_secs(budget), warm_up: Duration::from_millis(warm_up) }
     }
 
-    /// The same for each of several probes that share a budget, if there is one.
+    /// For each of several probes that share a budget, if there is one.
     pub fn shared(effort: Effort, budget_s: Option<f64>, probes: usize) -> Self {
         let timing = Self::of(effort);
         let share = budget_s.map(|seconds| Duration::from_secs_f64(seconds / probes.max(1) as f64));
@@ -44,28 +43,25 @@ impl Timing {
 /// What one probe would do.
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
-    /// The probe.
     pub probe: &'static str,
-    /// How many cells it would measure.
+    /// Cells that it would measure.
     pub cells: usize,
-    /// How many cells it would leave out, by reason.
+    /// How many cells it would leave out for each reason.
     #[serde(serialize_with = "with_codes")]
     pub left_out: Vec<(Reason, usize)>,
-    /// Seconds that it would probably take.
+    /// A guess.
     pub seconds: f64,
-    /// Bytes that it would place, by node.
+    /// Bytes that it would place on each node.
     pub memory: Vec<(NodeId, u64)>,
 }
 
-/// The reason's words, how often, and its code.
+/// Each reason in words, how often it occurs, and its code.
 fn with_codes<S: Serializer>(all: &[(Reason, usize)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer
         .collect_seq(all.iter().map(|(reason, times)| (reason.as_str(), times, reason.code())))
 }
 
-/// What these probes would do on this site, in this order, within the budget or, without one, in the time of their
-/// effort.
-/// Nothing is touched.
+/// What these probes would do on this site, in this order. Without a budget each takes the time of its effort.
 pub fn plan(probes: &[&dyn Probe], site: &Site<'_>, budget_s: Option<f64>) -> Vec<Step> {
     let timing = Timing::shared(site.effort, budget_s, probes.len());
     probes.iter().map(|probe| step(*probe, site, timing)).collect()
@@ -91,7 +87,6 @@ fn step(probe: &dyn Probe, site: &Site<'_>, timing: Timing) -> Step {
     }
 }
 
-/// What the reports amount to.
 pub fn conclude(
     experiment: &Experiment,
     reports: &[ProbeReport],
@@ -122,8 +117,7 @@ pub fn conclude(
     result
 }
 
-/// The share of the time of all windows in which anything was planted that this really took, as counted;
-/// none where nothing was.
+/// The share of the time of all windows that was really planted, as counted; none if nothing was planted.
 fn planted(reports: &[ProbeReport]) -> Option<f64> {
     let cells = reports.iter().flat_map(|report| &report.cells);
     let counted = |counter: &str| -> f64 {
@@ -133,7 +127,7 @@ fn planted(reports: &[ProbeReport]) -> Option<f64> {
     (window > 0.0).then_some(planted / window)
 }
 
-/// The farthest place of the report's first series.
+/// The farthest place of the first series.
 fn headline(report: &ProbeReport) -> Known<Headline> {
     let first = report.cells.first().map(|result| &result.cell.series);
     let measured = report.cells.iter().filter(|result| Some(&result.cell.series) == first);
@@ -156,7 +150,7 @@ fn headline(report: &ProbeReport) -> Known<Headline> {
     Known::Is(Headline { of, unit: cell.unit, estimate })
 }
 
-/// The worst placement of all, where any was proved.
+/// The worst placement that was proved.
 fn proof<'a>(cells: impl Iterator<Item = &'a CellResult>) -> Option<Proved> {
     let localities = cells
         .filter_map(|result| result.proof.get())

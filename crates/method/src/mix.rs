@@ -5,7 +5,7 @@ use hopcost_core::{
     Answer, Reason, Request, Requests, Shape, Stream, Workload, WorkloadInfo, WorkloadSpec,
 };
 
-/// One of several workloads, among whose statements it finds its own.
+/// One of several workloads. It finds its own statements among those of all.
 #[derive(Clone)]
 pub struct Variant<'a> {
     all: Vec<&'a dyn Workload>,
@@ -13,7 +13,7 @@ pub struct Variant<'a> {
 }
 
 impl<'a> Variant<'a> {
-    /// A variant for each of these workloads, in their order. They have to read the same tables.
+    /// All have to read the same tables.
     pub fn of(all: &[&'a dyn Workload]) -> Vec<Self> {
         (0..all.len()).map(|which| Self { all: all.to_vec(), which }).collect()
     }
@@ -22,7 +22,7 @@ impl<'a> Variant<'a> {
         self.all[self.which]
     }
 
-    /// How many statements stand before the first one of its own.
+    /// The number of statements before the first one of its own.
     fn before(&self, shape: Shape) -> usize {
         self.all[..self.which].iter().map(|workload| workload.spec(shape).statements.len()).sum()
     }
@@ -56,7 +56,7 @@ impl Workload for Variant<'_> {
     }
 }
 
-/// Requests whose statements stand behind those of others.
+/// Requests whose statements come after those of others.
 struct Shifted {
     own: Box<dyn Requests>,
     before: usize,
@@ -69,7 +69,7 @@ impl Requests for Shifted {
     }
 }
 
-/// A workload whose answers nobody looks at: those of a database that does nothing are all wrong.
+/// A workload whose answers are not checked: those of a database that does nothing are all wrong.
 pub struct Unchecked<'a>(pub &'a dyn Workload);
 
 impl Workload for Unchecked<'_> {
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use hopcost_core::Code;
 
-    /// A workload that answers every question otherwise than the contract does where nothing is said.
+    /// Its answers differ from the defaults of the contract in everything.
     struct Writes;
 
     struct Zero;
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// Says a workload around another what that one says? What it makes of answers is its own affair.
+    /// Answers are checked elsewhere: a wrapper may treat them as it likes.
     fn assert_forwards(around: &dyn Workload, inner: &dyn Workload) {
         let shape = Shape { rows: 40, sliced: true };
         let stream = Stream { number: 0, of: 1, seed: 1 };

@@ -4,7 +4,7 @@ use hopcost_core::{Comparison, Level, Open, Scale};
 
 use crate::pace::Wishes;
 
-/// What can be set, and how it is written.
+/// Keys, and what each one sets.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("streams", "streams to sweep, as 1+2+4"),
     ("think", "pause of a stream after each answer, as 10ms"),
@@ -19,7 +19,6 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("margin", "a difference smaller than this does not matter, as 3%"),
 ];
 
-/// Changes one thing.
 pub fn set(text: &str, comparison: &mut Comparison, wishes: &mut Wishes) -> Result<(), String> {
     let Some((key, value)) = text.split_once('=') else {
         return Err(format!("'{text}' is no key=value"));
@@ -56,7 +55,7 @@ pub fn set(text: &str, comparison: &mut Comparison, wishes: &mut Wishes) -> Resu
     Ok(())
 }
 
-/// Changes how many rows there are, whatever the effort.
+/// For every effort.
 pub fn set_rows(comparison: &mut Comparison, rows: u64) {
     comparison.scale = Scale { quick: rows, full: rows };
 }
@@ -76,7 +75,6 @@ fn streams(value: &str) -> Result<Vec<u32>, String> {
     all.ok_or_else(|| format!("streams={value}: write numbers from 1 to 400, as 1+2+4"))
 }
 
-/// `fixed` or `poisson`.
 pub fn at_random(value: &str) -> Result<bool, String> {
     match value {
         "fixed" => Ok(false),
@@ -90,7 +88,6 @@ fn positive(value: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("'{value}' is no number above 0"))
 }
 
-/// `3%` or `0.03`.
 fn share(value: &str) -> Result<f64, String> {
     let number = match value.strip_suffix('%') {
         Some(percent) => percent.trim().parse().map(|percent: f64| percent / 100.0),

@@ -6,29 +6,26 @@ use hopcost_stats::blocks_needed;
 use crate::plan::Plan;
 use crate::schedule::Pace;
 
-/// What the user wishes, where it differs from what the effort means.
+/// What the user wishes; what is left out follows from the effort.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wishes {
-    /// How much time and detail.
     pub effort: Effort,
-    /// Seconds for everything.
+    /// For everything.
     pub budget_s: Option<f64>,
-    /// Seconds of a window.
     pub window_s: Option<f64>,
-    /// Seconds at its begin that are not counted.
+    /// The begin of a window that is not counted.
     pub guard_s: Option<f64>,
     /// Fresh units.
     pub units: Option<u64>,
-    /// Half of the interval that is narrow enough.
+    /// Half of an interval that is narrow enough.
     pub half_width: Option<f64>,
-    /// A cost within this is no difference.
+    /// A smaller cost is no difference.
     pub margin: Option<f64>,
-    /// The seed of every coin.
+    /// Of everything random.
     pub seed: u64,
 }
 
 impl Wishes {
-    /// Nothing beyond what an effort means.
     pub fn of(effort: Effort, seed: u64) -> Self {
         Self {
             effort,
@@ -42,8 +39,8 @@ impl Wishes {
         }
     }
 
-    /// As stores keep them within a run's identity, for ever: a baseline is found again by these letters. They
-    /// are those of the first version, and a new wish is only written where there is one.
+    /// As stores keep wishes within the identity of a run. It is compared by letter to find a baseline, so it
+    /// never changes; a new wish is only written if it is set.
     pub fn written(&self) -> String {
         let Self { effort, budget_s, window_s, guard_s, units, half_width, margin, seed } = self;
         let effort = match effort {
@@ -59,12 +56,12 @@ impl Wishes {
     }
 }
 
-/// What an effort means.
+/// What an effort means if nothing else is wished for.
 pub struct Means {
     budget_s: f64,
-    /// Seconds of the pilot; a quick run has none.
+    /// 0 if there is no pilot.
     pub pilot_s: f64,
-    /// Seconds of the longest window that a pilot may choose.
+    /// The longest window that a pilot may choose.
     pub longest_window_s: f64,
     half_width: f64,
     search_units: u64,
@@ -72,7 +69,6 @@ pub struct Means {
 }
 
 impl Means {
-    /// What this one means.
     pub const fn of(effort: Effort) -> Self {
         match effort {
             Effort::Quick => Self {
@@ -103,12 +99,12 @@ impl Means {
     }
 }
 
-/// Seconds that a run may take.
+/// What a run may take.
 pub fn budget_s(wishes: &Wishes) -> f64 {
     wishes.budget_s.unwrap_or(Means::of(wishes.effort).budget_s)
 }
 
-/// Seconds of measuring below which a quick run decides nothing: its search, and eight units.
+/// With less, a quick run decides nothing: it cannot search and measure eight units.
 pub fn least_s(plan: &Plan, find_worst: bool) -> f64 {
     let window_s = QUICK_WINDOW_S + QUICK_GUARD_S + AROUND_S;
     let blocks = Blocks::of(plan, find_worst, window_s);
@@ -116,41 +112,38 @@ pub fn least_s(plan: &Plan, find_worst: bool) -> f64 {
     search_units * blocks.search_s + LEAST_UNITS as f64 * blocks.unit_s
 }
 
-/// Seconds of a window of a quick run.
 pub const QUICK_WINDOW_S: f64 = 0.2;
-/// Seconds at its begin that are not counted.
+/// The begin of a quick window that is not counted.
 pub const QUICK_GUARD_S: f64 = 0.05;
-/// Seconds of a window that go by around it: threads wake, placement is read back.
+/// What goes by around a window: threads wake, placement is read back.
 pub const AROUND_S: f64 = 0.01;
 const MARGIN: f64 = 0.03;
 /// A standard deviation takes more calls than a mean.
 const LONGER_FOR_SPREAD: f64 = 3.0;
-/// The looks need as many.
+/// The looks need so many.
 const LEAST_UNITS: u64 = 8;
 const PLACEBO_EVERY: u64 = 4;
 
 /// What a pilot found.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// Seconds of a window.
     pub window_s: f64,
-    /// Seconds at its begin that are not counted.
+    /// The begin of a window that is not counted.
     pub guard_s: f64,
-    /// The standard deviation of windows that long, as a share; unknown without a pilot.
+    /// Of windows that long, as a share; unknown without a pilot.
     pub deviation: Option<f64>,
 }
 
-/// What is to be known of the calls.
 #[derive(Clone, Copy, Debug)]
 pub struct Calls {
-    /// Is a window cut by time, not by whole calls?
+    /// Whether a window is cut by time, and not by whole calls.
     pub are_sliced: bool,
-    /// Is the spread of response times asked for?
+    /// Whether the spread of response times is asked for.
     pub ask_for_spread: bool,
 }
 
 impl Pace {
-    /// The pace of a run. The second is what is said up front: that the budget will not do.
+    /// The pace of a run, and a warning if the budget will not do.
     pub fn of(
         found: Found,
         plan: &Plan,
@@ -170,7 +163,7 @@ impl Pace {
         let left_s = budget_s - search_s - long_s.map_or(0.0, |long_s| 4.0 * (long_s + guard_s));
         let affordable = (left_s / blocks.unit_s) as u64;
         let most_units = wishes.units.unwrap_or(affordable).max(LEAST_UNITS);
-        // A law takes the looks at all of its numbers of streams, and what is lost to disturbances is made up for.
+        // A law takes looks at all numbers of streams, and makes up for what is lost to disturbances.
         let limit_s = if plan.is_of_law() && wishes.budget_s.is_none() {
             budget_s.max(search_s + 2.0 * LEAST_UNITS as f64 * blocks.unit_s)
         } else {
@@ -206,11 +199,10 @@ impl Pace {
     }
 }
 
-/// What blocks take.
 struct Blocks {
-    /// Seconds of one unit of the search; 0 where nothing is searched.
+    /// Of one unit of the search; 0 if nothing is searched.
     search_s: f64,
-    /// Seconds of one fresh unit, with its share of placebo blocks.
+    /// Of one fresh unit, with its share of placebo blocks.
     unit_s: f64,
 }
 
@@ -231,7 +223,7 @@ impl Blocks {
 mod tests {
     use super::*;
 
-    /// Recorded from stores of before: whatever becomes of the names here, these are how baselines are found.
+    /// As recorded from old stores: these letters find baselines, whatever becomes of names here.
     #[test]
     fn wishes_are_written_as_in_stores_of_before() {
         let recorded = "Wishes { effort: Normal, budget_s: None, window_s: None, guard_s: None, \

@@ -10,34 +10,30 @@ use crate::judge::Circumstances;
 use crate::plan::Plan;
 use crate::schedule::Pace;
 
-/// All that has to be equal for a run of a comparison to go on with another, or to be held against it.
+/// What has to be equal if a run of a comparison is to be resumed, or compared with a baseline. It is kept as
+/// JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunIdentity<'a> {
-    /// The experiment's name.
     pub experiment: &'a str,
-    /// What is compared.
     pub comparison: &'a Comparison,
-    /// The database's URL, without anything secret.
+    /// The URL, without anything secret.
     pub target: &'a str,
-    /// How large the data is.
+    /// Of the data's main table.
     pub rows: u64,
-    /// Is a window cut by time, not by whole calls?
+    /// Whether a window is cut by time, and not by whole calls.
     pub sliced: bool,
-    /// The seed of everything.
     pub seed: u64,
-    /// What is emulated.
     pub emulation: Option<Emulation>,
-    /// What was wished for, in the words of the first version.
+    /// As `Wishes::written` has them.
     pub wishes: String,
-    /// A plan that was made for other CPUs would leave the bounds that are set now.
+    /// A plan for other CPUs would leave the bounds of now.
     pub cpus: &'a CpuSet,
-    /// Left out where they stay on-line: runs of before the option go on, and stay comparable.
+    /// Left out if they stay on-line: runs from before the option can be resumed, and stay comparable.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unused_off_line: bool,
 }
 
 impl RunIdentity<'_> {
-    /// As stores keep it.
     pub fn key(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -46,53 +42,44 @@ impl RunIdentity<'_> {
 /// The same of an experiment on emulated hardware.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct HardwareIdentity {
-    /// The seed of everything.
     pub seed: u64,
-    /// What is emulated.
     pub emulation: Emulation,
 }
 
 impl HardwareIdentity {
-    /// As stores keep it.
     pub fn key(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// What was decided before the first block: a run that goes on must not decide it again.
+/// What was decided before the first block: a resumed run must not decide it again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunPreparation {
-    /// Where what is measured.
     pub plan: Plan,
-    /// How long it takes.
     pub pace: Pace,
-    /// What else a verdict needs.
     pub circumstances: Circumstances,
-    /// The command that began it, for whoever wants to do it again.
+    /// The command line that began the run.
     #[serde(default)]
     pub command: Option<String>,
 }
 
-/// The same of an experiment on the hardware, as far as it is in the form of a comparison's.
+/// The same of an experiment on the hardware, in the form of a comparison's.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct HardwarePreparation {
-    /// What else a reader needs.
     pub circumstances: HardwareCircumstances,
 }
 
-/// What else a reader of a run on the hardware needs.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct HardwareCircumstances {
-    /// Was anything emulated?
     pub emulated: bool,
 }
 
-/// What two identities differ in, as the user knows it.
+/// In what two identities differ, in terms of the options that change it.
 pub fn differing_options(then: &str, now: &str) -> Vec<String> {
     differing_keys(then, now).iter().map(|key| known_as(key).to_owned()).collect()
 }
 
-/// The keys in which two identities differ, whichever versions wrote them.
+/// Whichever versions wrote the two.
 pub fn differing_keys(then: &str, now: &str) -> Vec<String> {
     let read = |text: &str| current(serde_json::from_str(text).unwrap_or_default());
     let (then, now) = (read(then), read(now));
@@ -100,15 +87,15 @@ pub fn differing_keys(then: &str, now: &str) -> Vec<String> {
         [&then, &now].into_iter().filter_map(Value::as_object).flat_map(serde_json::Map::keys);
     let keys: BTreeSet<&String> = keys.collect();
     let differ = |key: &&String| match (then.get(key.as_str()), now.get(key.as_str())) {
-        // It came later: what a run had without it, its machine tells.
+        // This key came later: the machine tells which CPUs an older run had.
         (None, _) | (_, None) if *key == "cpus" => false,
         (then, now) => then != now,
     };
     keys.into_iter().filter(differ).cloned().collect()
 }
 
-/// An identity as this version would write it, less what was not asked for: an earlier version has no key for
-/// that, and none had a target with an address.
+/// An identity as this version would write it, without what was not asked for: older versions have no key for
+/// that, and none wrote a target with an address.
 fn current(identity: Value) -> Value {
     let mut identity = without_nulls(identity);
     if let Some(Value::Object(comparison)) = identity.get_mut("comparison") {
@@ -133,7 +120,7 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// By what a user changes a key of an identity.
+/// What changes a key of an identity: an option, or the experiment's file.
 pub fn known_as(key: &str) -> &str {
     const KNOWN_AS: [(&str, &str); 7] = [
         ("comparison", "the experiment's file or --set"),

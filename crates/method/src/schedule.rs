@@ -1,7 +1,7 @@
 //! Which block comes next. Pure: a function of the plan and of the blocks that there are, so that a
 //! run that was killed goes on as if nothing had happened.
 //!
-//! Method: a search over the points of the sweep first, where the worst is looked for, in randomised
+//! Method: a search over the points of the sweep first, if the worst is looked for, in randomised
 //! units; then fresh units of what is reported, stopped at a look when every interval is as narrow as
 //! was asked for, or when the time or the blocks are spent; every few units a block of the baseline
 //! against itself; and one long block at the end. A fresh block that was disturbed is measured again at once,
@@ -16,36 +16,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::{Plan, Point};
 
-/// How long everything takes, and what it is to reach. Kept with the run.
+/// How long everything takes, and what it is to reach. It is kept with the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
-    /// Seconds of a window.
     pub window_s: f64,
-    /// Seconds at its begin that are not counted.
+    /// The begin of a window that is not counted.
     pub guard_s: f64,
-    /// Units of the search for the worst; none of a plan with one point.
+    /// Of the search for the worst; 0 if the plan has one point.
     pub search_units: u64,
-    /// The most fresh units.
+    /// Fresh ones.
     pub most_units: u64,
     /// A placebo block comes after so many fresh units.
     pub placebo_every: u64,
-    /// Seconds of each window of the one long block; none leaves it out.
+    /// Of each window of the one long block; none leaves it out.
     pub long_s: Option<f64>,
-    /// Seconds for everything; none measures all units whatever they take.
+    /// For everything; none measures all units whatever they take.
     pub budget_s: Option<f64>,
-    /// Half of the interval that is narrow enough.
+    /// Half of an interval that is narrow enough.
     pub half_width: f64,
-    /// A cost within this is no difference.
+    /// A smaller cost is no difference.
     pub margin: f64,
-    /// The seed of every coin.
+    /// Of everything random.
     pub seed: u64,
 }
 
-/// The confidence of all that is said.
+/// The confidence of all intervals.
 pub const LEVEL: f64 = 0.95;
 
 impl Pace {
-    /// The goal of a comparison that is one of so many.
+    /// Of a comparison that is one of several.
     pub fn goal(&self, comparisons: usize) -> Goal {
         let level = 1.0 - (1.0 - LEVEL) / comparisons.max(1) as f64;
         Goal {
@@ -56,7 +55,7 @@ impl Pace {
         }
     }
 
-    /// How much is done at least, and what is left at most, after a block at so many seconds.
+    /// After a block: the share that is done at least, and the time that is left at most.
     pub fn progress(&self, block: &BlockRecord, elapsed_s: f64) -> (f64, Duration) {
         let units = match block.trial.phase {
             Phase::Search => 0,
@@ -77,35 +76,33 @@ impl Pace {
 /// One block of each binding: what an estimate rests on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompleteUnit {
-    /// The numbers of its blocks.
+    /// Their numbers.
     pub blocks: Vec<u64>,
-    /// The logarithm of what is left of the throughput: the mean over the bindings.
+    /// The logarithm of what is left of the throughput, as the mean over the bindings.
     pub contrast: f64,
-    /// When it was complete, in seconds of the run.
+    /// Seconds of the run after which it was complete.
     pub end_s: f64,
 }
 
-/// The way through a comparison.
 #[derive(Debug)]
 pub struct Schedule<'a> {
     plan: &'a Plan,
     pace: &'a Pace,
-    /// Is only the worst point reported?
+    /// Whether only the worst point is reported.
     find_worst: bool,
     goal: Goal,
 }
 
 impl<'a> Schedule<'a> {
-    /// For a plan.
     pub fn new(plan: &'a Plan, pace: &'a Pace, find_worst: bool) -> Self {
         let reported = if find_worst { 1 } else { plan.points.len() };
         Self { plan, pace, find_worst, goal: pace.goal(reported) }
     }
 
-    /// The next block; none where all is done. `elapsed_s` is what the run has taken so far.
+    /// None if all is done. `elapsed_s` is what the run has taken so far.
     pub fn next(&self, blocks: &[BlockRecord], elapsed_s: f64) -> Option<Trial> {
         let number = blocks.len() as u64;
-        // A void run ends with its unit: by then it is known what is void in every binding.
+        // A void run ends with its unit: by then it is known what is void in each binding.
         let is_void = blocks.iter().any(|block| block.objection().is_some());
         if let Some(trial) = self.search(number) {
             let begins_unit = blocks.last().is_none_or(|last| last.trial.unit != trial.unit);
@@ -125,14 +122,14 @@ impl<'a> Schedule<'a> {
             return Some(self.placebo(number, placebos, points[0].streams));
         }
         let is_spent = fresh().count() as u64 >= MOST_TRIES * self.pace.most_units * of_unit;
-        // Whoever has brought everything up measures one unit, however little time is left.
+        // One unit is measured however little time is left, because everything was brought up for it.
         if between_units && unit > 0 && (is_spent || self.is_over(blocks, &points, elapsed_s)) {
             return self.long(blocks, number, points[0]);
         }
         Some(self.of_unit(number, Phase::Fresh, unit, within, &points))
     }
 
-    /// What is reported: the worst point by the search, or all points.
+    /// The worst point by the search, or all points.
     pub fn reported(&self, blocks: &[BlockRecord]) -> Vec<Point> {
         match self.worst(blocks) {
             Some(found) => vec![self.plan.points[found.worst]],
@@ -140,7 +137,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// What the search found, where there was one.
+    /// What the search found, if there was one.
     pub fn worst(&self, blocks: &[BlockRecord]) -> Option<WorstSet> {
         if self.search_blocks() == 0 {
             return None;
@@ -155,7 +152,7 @@ impl<'a> Schedule<'a> {
         let least = costs.iter().map(Vec::len).min().unwrap_or(0);
         let equal: Vec<Vec<f64>> =
             costs.iter().map(|of_point| of_point[..least].to_vec()).collect();
-        // Where everything was disturbed nothing is known: the first is as good as any.
+        // If everything was disturbed nothing is known: the first point is as good as any.
         Some(
             find_worst(&equal, LEVEL).unwrap_or(WorstSet {
                 worst: 0,
@@ -164,17 +161,17 @@ impl<'a> Schedule<'a> {
         )
     }
 
-    /// A point's contrasts, one per complete unit of a phase: the mean over all bindings.
+    /// One for each complete unit of a phase.
     pub fn contrasts(&self, blocks: &[BlockRecord], phase: Phase, point: Point) -> Vec<f64> {
         self.units(blocks, phase, point).into_iter().map(|unit| unit.contrast).collect()
     }
 
-    /// A point's complete units of a phase, in the order in which they were measured.
+    /// In the order in which they were measured.
     pub fn units(&self, blocks: &[BlockRecord], phase: Phase, point: Point) -> Vec<CompleteUnit> {
         self.units_by(contrast, blocks, phase, point)
     }
 
-    /// The same by another contrast of a block than that of its throughput.
+    /// By another contrast of a block than that of its throughput.
     pub(crate) fn units_by(
         &self,
         contrast: impl Fn(&BlockRecord) -> Option<f64>,
@@ -219,7 +216,7 @@ impl<'a> Schedule<'a> {
             .then(|| self.of_unit(number, Phase::Search, unit, within, &self.plan.points))
     }
 
-    /// The n-th block of a unit, in the unit's own random order.
+    /// The n-th block of a unit, in the random order of that unit.
     fn of_unit(&self, number: u64, phase: Phase, unit: u64, n: u64, points: &[Point]) -> Trial {
         let bindings = 0..self.plan.bindings.len();
         let mut order: Vec<(Point, usize)> = points
@@ -262,10 +259,10 @@ impl<'a> Schedule<'a> {
     }
 }
 
-/// A block that was disturbed is measured again so often, at most.
+/// So often a block is measured at most if it is disturbed.
 const MOST_TRIES: u64 = 4;
 
-/// How many blocks are behind us: those that were measured in peace, and those that could not be.
+/// Blocks that are done: those measured undisturbed, and those tried as often as is allowed.
 fn done_or_given_up<'a>(fresh: impl Iterator<Item = &'a BlockRecord>) -> u64 {
     let count = |(done, tries): (u64, u64), block: &BlockRecord| {
         let is_behind = block.disturbed().is_none() || tries + 1 == MOST_TRIES;
@@ -274,12 +271,11 @@ fn done_or_given_up<'a>(fresh: impl Iterator<Item = &'a BlockRecord>) -> u64 {
     fresh.fold((0, 0), count).0
 }
 
-/// A block's contrast; none where it was disturbed, or a window had no work.
+/// None if the block was disturbed, or a window had no work.
 pub(crate) fn contrast(block: &BlockRecord) -> Option<f64> {
     contrast_by(|window| Some(window.rate), block)
 }
 
-/// The same of anything that windows have.
 pub(crate) fn contrast_by(of: impl Fn(&Window) -> Option<f64>, block: &BlockRecord) -> Option<f64> {
     if block.disturbed().is_some() {
         return None;

@@ -5,16 +5,15 @@
 //! it, and what does not fit is left out and named. What is left over is given evenly to those that
 //! could use it.
 
-/// Something that could be measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wish {
-    /// Seconds without which it decides nothing.
+    /// Less decides nothing.
     pub least_s: f64,
-    /// Seconds beyond which more does not help.
+    /// More does not help.
     pub most_s: f64,
 }
 
-/// The seconds for each wish; none for what is left out.
+/// None for what is left out.
 pub fn share_out(budget_s: f64, wishes: &[Wish]) -> Vec<Option<f64>> {
     let mut left_s = budget_s;
     let mut granted: Vec<Option<f64>> = wishes

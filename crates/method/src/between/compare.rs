@@ -12,7 +12,6 @@ use super::kept::{Differing, Kept, KeptRun, TellApart};
 use super::likeness::{ERROR, Judge, MARGIN, OF_FIGURES};
 use super::{explain, headline, traits};
 
-/// All that can be said of the two.
 pub fn compare(a: &Kept<'_>, b: &Kept<'_>, tell_apart: TellApart<'_>) -> Between {
     let between = Between {
         version: 1,
@@ -58,7 +57,6 @@ fn side(kept: &Kept<'_>) -> Side {
     }
 }
 
-/// A comparison in the making.
 struct Comparing<'a> {
     tell_apart: TellApart<'a>,
     judge: Judge,
@@ -74,7 +72,7 @@ impl Comparing<'_> {
         self.between.missing.push(Lacking { what: what.into(), missing });
     }
 
-    /// How two runs differ beside the machine, unless that makes them two questions.
+    /// How two runs differ beside the machine, or that this makes them two questions.
     fn differ_in_manner(&self, a: &KeptRun<'_>, b: &KeptRun<'_>) -> Result<Vec<String>, Reason> {
         let Differing { mut question, manner } = (self.tell_apart)(a, b);
         match (a.is_emulated(), b.is_emulated()) {
@@ -167,7 +165,7 @@ impl Comparing<'_> {
     /// The experiments on databases that both have.
     fn pairs_of_runs<'k>(&mut self, a: &Kept<'k>, b: &Kept<'k>) -> Vec<Pair<'k>> {
         for (has, other, who) in [(a, b, "B"), (b, a, "A")] {
-            // What one lacks of probes has been said.
+            // Probes that one side lacks have been named before.
             for run in has.runs.iter().filter(|run| run.is_of_database()) {
                 if !other.runs.iter().any(|it| it.experiment == run.experiment) {
                     self.lacks(run.experiment, format!("{who} has no run of it"));
@@ -268,7 +266,7 @@ impl Comparing<'_> {
     }
 }
 
-/// By probe, with its run.
+/// The latest report of each probe, with its run.
 fn latest_reports<'r, 'a>(
     kept: &'r Kept<'a>,
 ) -> BTreeMap<&'a str, (&'r KeptRun<'a>, &'a ProbeReport)> {
@@ -288,7 +286,6 @@ fn disturbed_share(report: &ProbeReport) -> f64 {
     dropped as f64 / (kept + dropped).max(1) as f64
 }
 
-/// The same of the blocks of a comparison.
 fn disturbed_blocks(result: &ExperimentResult) -> f64 {
     let Some(details) = &result.details else { return 0.0 };
     let dropped: u64 = details.dropped.values().sum();

@@ -1,4 +1,4 @@
-//! What explains a difference: rules on where figures differ and where they do not.
+//! What explains a difference: rules on which figures differ and which do not.
 //!
 //! Method: a node's bandwidth, its latency and the scores each are lower, higher, alike or not told. What
 //! fits first is said, as a suspicion and never as a finding: the figures beside it are the finding.
@@ -14,7 +14,7 @@ use hopcost_core::{
 
 use super::headline::{best_known, change, is_faster, named};
 
-/// What explains it, the likeliest first; nothing where nothing differs.
+/// What explains the difference, the likeliest first; empty if nothing differs.
 pub fn explained_by(between: &Between) -> Vec<String> {
     if between.likenesses().all(|likeness| likeness != Likeness::Different) {
         return Vec::new();
@@ -49,7 +49,7 @@ impl Who {
         }
     }
 
-    /// This one's figure over the other's.
+    /// The figure of this one over that of the other.
     fn over_the_other(self, ratio: &Estimate) -> Estimate {
         match self {
             Self::B => *ratio,
@@ -61,18 +61,17 @@ impl Who {
     }
 }
 
-/// What some cells say together.
+/// What some cells tell together.
 #[derive(Clone, Copy, PartialEq)]
 enum Tendency<'a> {
-    /// Some are different, and all of these are worse on one of the two; the best known.
+    /// Some are different, and all of these are worse on the same one of the two; with the best known of them.
     Worse(Who, &'a CellPair),
-    /// They point both ways.
+    /// Some are better and some are worse.
     Mixed,
-    /// All are equivalent.
     Alike,
-    /// There are some, and they do not tell.
+    /// None is different, and not all are equivalent.
     Untold,
-    /// There are none.
+    /// There are no cells.
     Unmeasured,
 }
 
@@ -95,7 +94,6 @@ impl<'a> Tendency<'a> {
         matches!(self, Self::Worse(who, _) if who == on)
     }
 
-    /// In words, of the latency of `whose` nodes.
     fn of_latency(self, whose: &str) -> String {
         match self {
             Self::Worse(who, pair) => {
@@ -110,11 +108,11 @@ impl<'a> Tendency<'a> {
     }
 }
 
-/// The hardware's cells by what they are of.
+/// The cells of the hardware by what they measure.
 struct Sight<'a> {
     bandwidth: BTreeMap<NodeId, Vec<&'a CellPair>>,
     latency: BTreeMap<NodeId, Vec<&'a CellPair>>,
-    /// What is not of a node's memory, by probe.
+    /// By probe: cells that are not of a node's memory.
     rest: BTreeMap<&'a str, Vec<&'a CellPair>>,
 }
 
@@ -141,7 +139,7 @@ impl<'a> Sight<'a> {
         Tendency::of(&nodes.into_iter().flat_map(of).collect::<Vec<_>>())
     }
 
-    /// Memory that gives fewer bytes on one of the two.
+    /// A node's memory that gives fewer bytes on one of the two.
     fn bandwidth(&self, on: Who) -> Option<String> {
         let lower: BTreeSet<NodeId> = worse_nodes(&self.bandwidth, on);
         let of_lower = lower.iter().flat_map(|node| &self.bandwidth[node]).copied();
@@ -175,7 +173,7 @@ impl<'a> Sight<'a> {
         ))
     }
 
-    /// Memory that lets wait longer on one of the two, where its bandwidth shows nothing.
+    /// Memory that answers later on one of the two. It is only asked if bandwidth shows nothing.
     fn latency(&self, on: Who) -> Option<String> {
         let higher = worse_nodes(&self.latency, on);
         let Tendency::Worse(_, best_known) = self.latency_of(&higher) else { return None };
@@ -199,7 +197,6 @@ impl<'a> Sight<'a> {
         ))
     }
 
-    /// What else differs, without a cause.
     fn rest(&self) -> Vec<String> {
         let said = |cells: &Vec<&CellPair>| match Tendency::of(cells) {
             Tendency::Worse(who, pair) => {
@@ -213,7 +210,6 @@ impl<'a> Sight<'a> {
     }
 }
 
-/// The nodes at which figures are worse on one of the two.
 fn worse_nodes(cells: &BTreeMap<NodeId, Vec<&CellPair>>, on: Who) -> BTreeSet<NodeId> {
     let is_worse = |cells: &Vec<&CellPair>| Tendency::of(cells).is_worse(on);
     cells.iter().filter(|(_, cells)| is_worse(cells)).map(|(node, _)| *node).collect()
@@ -228,7 +224,7 @@ fn nodes(nodes: &BTreeSet<NodeId>) -> String {
     }
 }
 
-/// Databases that do less or more while the hardware shows nothing.
+/// Databases that do less or more although the hardware shows nothing.
 fn scores(between: &Between) -> Option<String> {
     let is_different = |pair: &&ScorePair| pair.likeness == Likeness::Different;
     let different = between.scores.iter().filter(is_different).count();
@@ -252,7 +248,7 @@ fn scores(between: &Between) -> Option<String> {
     })
 }
 
-/// What was known before.
+/// What differs before anything is measured.
 fn traits(between: &Between) -> Option<String> {
     let differ = between.traits.iter().filter(|it| !it.same).filter_map(|it| {
         let (a, b) = (it.a.get()?, it.b.get()?);

@@ -4,7 +4,6 @@ use hopcost_core::{Between, CellPair, EffectPair, Estimate, Likeness, ScorePair,
 
 use super::likeness::MARGIN;
 
-/// The sentence.
 pub fn found(between: &Between) -> String {
     let stamp = if between.emulated { "EMULATED: " } else { "" };
     let said = by_scores(between)
@@ -72,7 +71,6 @@ fn undecided(between: &Between) -> String {
     }
 }
 
-/// A cell as a reader finds it.
 pub fn named(pair: &CellPair) -> String {
     format!("{} ({}, {} → {})", pair.probe, pair.series, pair.row, pair.column)
 }
@@ -88,7 +86,6 @@ fn clarity(ratio: &Estimate) -> f64 {
     ratio.low.ln().max(-ratio.high.ln())
 }
 
-/// Is what is so many times as large the better one?
 pub fn is_faster(ratio: &Estimate, unit: Unit) -> bool {
     unit.more_is_better() == (ratio.point > 1.0)
 }

@@ -35,7 +35,7 @@ impl KeptRun<'_> {
         self.result.is_some_and(|result| result.emulated)
     }
 
-    /// Hardware alone is compared cell by cell.
+    /// Runs on the hardware alone are compared cell by cell.
     pub(super) fn is_of_database(&self) -> bool {
         self.target.is_some()
     }
@@ -44,11 +44,10 @@ impl KeptRun<'_> {
 /// In what two runs of one experiment differ beside the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Differing {
-    /// What makes it another question.
+    /// What makes them two questions.
     pub question: Vec<String>,
     /// What leaves the question the same.
     pub manner: Vec<String>,
 }
 
-/// Tells how two runs differ, from what is kept of how they were asked for.
 pub type TellApart<'a> = &'a dyn Fn(&KeptRun<'_>, &KeptRun<'_>) -> Differing;

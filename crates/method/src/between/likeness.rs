@@ -22,12 +22,12 @@ const LEAST_LEVEL: f64 = 0.949;
 /// Judges pairs one by one, and in the end all of them together.
 #[derive(Default)]
 pub struct Judge {
-    /// By pair, in the order in which they came: how probable it is if the truth does not matter.
+    /// By pair, in the order in which they came: how probable its difference is if the truth does not matter.
     ps: Vec<f64>,
 }
 
 impl Judge {
-    /// By their ratio. Which pairs are different is told later.
+    /// Judges two figures by their ratio. Which pairs are different is told later.
     pub fn ratio(
         &mut self,
         a: &Estimate,
@@ -40,7 +40,7 @@ impl Judge {
         self.judge([a, b], apart, MARGIN.ln_1p(), f64::exp)
     }
 
-    /// Of two shares, by their difference.
+    /// Judges two shares by their difference.
     pub fn difference(&mut self, a: &Estimate, b: &Estimate) -> Known<(Estimate, Likeness)> {
         self.judge([a, b], difference_of(a, b, OF_COSTS), MARGIN, |share| share)
     }
@@ -71,7 +71,7 @@ impl Judge {
         Known::Is((estimate, likeness))
     }
 
-    /// Marks those that are different: only all of them together tell what chance explains.
+    /// Marks the pairs that are different: only all of them together tell what chance explains.
     pub fn tell_different(&self, between: &mut Between) {
         let cells = between.cells.iter_mut().map(|pair| &mut pair.likeness);
         let scores = between.scores.iter_mut().map(|pair| &mut pair.likeness);

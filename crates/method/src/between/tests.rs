@@ -38,7 +38,7 @@ fn measured(point: f64) -> Outcome {
     Outcome::Measured { estimate: estimate(point, 0.001), spread }
 }
 
-/// Two nodes seen from both, node 1 so many times as large.
+/// Two nodes seen from both; the figures of node 1 are multiplied by `of_node_1`.
 fn matrix(
     probe: &'static str,
     unit: Unit,
@@ -109,7 +109,7 @@ fn costs(far: f64, exploratory: bool) -> ExperimentResult {
     result("remote-memory", Known::missing(Code::NotMeasured, "a test"), vec![point])
 }
 
-/// What is kept of a machine: its probes' reports in one run, and each result in one of its own.
+/// What is kept of a machine: the reports of its probes in one run, and a run for each result.
 struct Store {
     reports: Vec<ProbeReport>,
     hardware: ExperimentResult,

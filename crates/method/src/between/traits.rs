@@ -2,7 +2,6 @@
 
 use hopcost_core::{Cache, Code, Cpu, Known, Machine, Node, Trait};
 
-/// Each, of both.
 pub fn of(a: &Known<&Machine>, b: &Known<&Machine>) -> Vec<Trait> {
     type Read = fn(&Machine) -> Known<String>;
     const TRAITS: [(&str, Read); 9] = [
@@ -55,7 +54,7 @@ fn last_level_cache(machine: &Machine) -> Known<String> {
     }
 }
 
-/// The memory of all nodes; what firmware keeps for itself differs from start to start.
+/// What the kernel has of all nodes; what firmware keeps for itself differs from start to start.
 fn memory(machine: &Machine) -> Known<String> {
     let of = |node: &Node| node.total_bytes.get().copied();
     let sizes: Vec<u64> = machine.nodes.iter().filter_map(of).collect();

@@ -7,7 +7,7 @@ use super::file::{AdviceTable, UnlessTable};
 use super::flaw::{Flaw, line};
 use super::names::{expect_one_of, one_of};
 
-/// Only these call for doing something.
+/// The other verdicts call for nothing to be done.
 const VERDICTS: [(&str, Verdict); 3] =
     [("COST", Verdict::Cost), ("GAIN", Verdict::Gain), ("MEASURED", Verdict::Measured)];
 
@@ -51,7 +51,7 @@ fn beyond(text: &Spanned<String>) -> Result<Beyond, Flaw> {
     }
 }
 
-/// A recipe's name: small letters, digits and hyphens, as its file has.
+/// A name as the recipe's file has it.
 fn recipe(name: &Spanned<String>) -> Result<String, Flaw> {
     let is_of_a_name =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';

@@ -52,7 +52,7 @@ impl Flaw {
     }
 }
 
-/// The text of a key that has to be one line that says something.
+/// The text of a key that has to be one line and not empty.
 pub fn line(key: &str, text: &Spanned<String>) -> Result<String, Flaw> {
     let words = text.get_ref().trim();
     if words.is_empty() || words.contains('\n') {

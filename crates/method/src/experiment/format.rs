@@ -2,7 +2,7 @@
 
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its table, and its name there; `NAME` and `LEVEL` are yours to choose.
+    /// Its table and its name; the user chooses `NAME` and `LEVEL`.
     pub path: &'static str,
     pub says: &'static str,
 }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::{Vocabulary, read_experiment};
 
-    /// The keys that the reader itself names when it meets one that it does not know.
+    /// The keys that the reader lists when it meets one that it does not know.
     fn known_to_the_reader(text: &str) -> BTreeSet<String> {
         let none =
             Vocabulary { targets: &[], datasets: &[], workloads: &[], probes: &[], published: &[] };

@@ -100,7 +100,6 @@ fn check_parallel(table: &LevelTable) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// The policy of a level, if it names one; it has to fit what the level says of its data.
 fn policy(table: &LevelTable) -> Result<Option<Policy>, Flaw> {
     let Some(text) = &table.policy else { return Ok(None) };
     let policy = one_of("policy", text, &POLICIES)?;
@@ -118,7 +117,6 @@ fn policy(table: &LevelTable) -> Result<Option<Policy>, Flaw> {
     }
 }
 
-/// How far half the workers stand from the others.
 fn apart(text: &Spanned<String>) -> Result<DistanceClass, Flaw> {
     use DistanceClass::{FarSocket, OtherSocket, SameL3, SameNode, SameSocket};
     let places = [SameL3, SameNode, SameSocket, OtherSocket, FarSocket];
@@ -134,7 +132,6 @@ fn apart(text: &Spanned<String>) -> Result<DistanceClass, Flaw> {
     })
 }
 
-/// A node by its letter, or a distance.
 fn spot(text: &Spanned<String>) -> Result<Spot, Flaw> {
     let words = text.get_ref().as_str();
     if let Some(node) = words.strip_prefix("node:") {

@@ -4,7 +4,6 @@ use toml::Spanned;
 
 use super::flaw::Flaw;
 
-/// The names that an experiment may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Vocabulary<'a> {
     pub targets: &'a [&'a str],
@@ -21,7 +20,6 @@ pub fn expect_one_of(what: &str, word: &Spanned<String>, known: &[&str]) -> Resu
     Err(unknown(what, word, known))
 }
 
-/// What a word stands for.
 pub fn one_of<T: Copy>(what: &str, word: &Spanned<String>, known: &[(&str, T)]) -> Result<T, Flaw> {
     let found = known.iter().find(|(name, _)| name == word.get_ref());
     found.map(|(_, of)| *of).ok_or_else(|| {

@@ -13,7 +13,6 @@ use super::level::level;
 use super::names::{Vocabulary, expect_one_of, list, nearest, one_of, unknown};
 use crate::overrides;
 
-/// Reads an experiment called `name` from the text of its file.
 pub fn read(name: &str, text: &str, known: &Vocabulary<'_>) -> Result<Experiment, FileError> {
     let file: File = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -23,7 +22,7 @@ pub fn read(name: &str, text: &str, known: &Vocabulary<'_>) -> Result<Experiment
     check(name, file, known).map_err(|flaw| flaw.locate(text))
 }
 
-/// The parser's words in ours: what is wrong, and what to do.
+/// The parser's message in our words: what is wrong, and what to do.
 fn reword(message: &str) -> (String, String) {
     if let Some(rest) = message.strip_prefix("unknown field ") {
         let names: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
@@ -48,7 +47,7 @@ fn reword(message: &str) -> (String, String) {
     (message.to_owned(), advice.into())
 }
 
-/// How a part of an experiment is written.
+/// How a missing key is written.
 fn example(field: &str) -> &'static str {
     match field {
         "question" => "begin with question = \"What does … cost …?\"",
@@ -203,7 +202,7 @@ const RESPONSES: [(&str, Response); 2] = [
     ("queries_per_hour", Response::QueriesPerHour),
     ("calls_per_second", Response::CallsPerSecond),
 ];
-/// Do calls come in at random?
+/// Whether calls come in at random.
 const ARRIVALS: [(&str, bool); 2] = [("fixed", false), ("poisson", true)];
 const MOST_STREAMS: u32 = 400;
 
@@ -269,7 +268,7 @@ fn claim(text: &Spanned<String>, factor: &str, levels: &[Level]) -> Result<Claim
     let at = |word: &str| {
         // A word is a part of the text: its offset is the distance of their addresses.
         let offset = word.as_ptr().addr() - text.get_ref().as_ptr().addr();
-        // With escapes or other quotes, a text in the file is not as long as what it stands for.
+        // With escapes or other quotes the text is longer in the file than what it stands for.
         let is_plain = text.span().len() == text.get_ref().len() + 2;
         let start = text.span().start + if is_plain { 1 + offset } else { 0 };
         Spanned::new(start..text.span().end, word.to_owned())

@@ -20,10 +20,9 @@ pub struct FailIf {
     pub(super) any: Vec<Vec<Condition>>,
 }
 
-/// What a check came to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// The condition holds, by these figures.
+    /// By these figures.
     Crossed(String),
     Held,
     Unknown(Reason),
@@ -59,13 +58,12 @@ pub enum Side {
     Below,
 }
 
-/// A number with its unit, in the unit's base: parts of one, seconds, bytes a second, times a second.
+/// In the base of its unit: parts of one, seconds, bytes a second, times a second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
     pub value: f64,
-    /// None of a plain 0.
+    /// None if the value is a plain 0.
     pub kind: Option<Kind>,
-    /// As it was written.
     pub text: String,
 }
 
@@ -90,7 +88,7 @@ impl FailIf {
         self.of.as_deref()
     }
 
-    /// Why it can never be checked on this experiment, known before anything is measured.
+    /// Why it can never be checked on this experiment. This is asked before anything is measured.
     pub fn objection(&self, experiment: &Experiment, has_baseline: bool) -> Option<String> {
         let name = &experiment.name;
         if let Some(of) = self.of.as_ref().filter(|of| *of != name) {
@@ -141,7 +139,7 @@ impl fmt::Display for FailIf {
     }
 }
 
-/// All of them: one that does not hold decides, then one that is not known.
+/// One that does not hold decides, then one that is not known.
 fn together(outcomes: impl Iterator<Item = Outcome>) -> Outcome {
     let both = |so_far, next| match (so_far, next) {
         (Outcome::Held, _) | (_, Outcome::Held) => Outcome::Held,
@@ -217,7 +215,6 @@ impl fmt::Display for Figure {
     }
 }
 
-/// An estimate in the unit in which it was measured.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
     estimate: Estimate,
@@ -241,7 +238,7 @@ impl Measured {
         Self { estimate, ..self }
     }
 
-    /// Its kind, what one of its unit is in the kind's base, and the unit as people write it.
+    /// Its kind, what one of its unit is in the base of that kind, and the unit as people write it.
     const fn scale(self) -> (Kind, f64, &'static str) {
         match self.unit {
             Unit::Fraction => (Kind::Share, 1.0, "%"),

@@ -6,7 +6,6 @@ use hopcost_core::Verdict;
 
 use super::condition::{Bound, Condition, End, FailIf, Figure, Kind, Side};
 
-/// What can be asked of a result.
 pub const FIGURES: &[(&str, &str)] = &[
     ("cost", "share of throughput that the level under test loses"),
     ("gain", "share that it wins: the cost with its sign changed"),
@@ -16,8 +15,8 @@ pub const FIGURES: &[(&str, &str)] = &[
     ("verdict", "how it ended: verdict = REFUSED"),
 ];
 
-/// The rest of what there is to know, for `--help` and the documentation. Every line begins with a
-/// blank: a manual page would join them otherwise.
+/// What else there is to know, for `--help` and the documentation. Every line begins with a blank, because a
+/// manual page would join them otherwise.
 pub const GRAMMAR: &str = concat!(
     "  [EXPERIMENT:] CONDITION, and more of them behind 'and' or 'or'\n",
     "  CONDITION   FIGURE > VALUE or FIGURE < VALUE; verdict = or != VERDICT\n",
@@ -39,10 +38,9 @@ const VERDICTS: [Verdict; 8] = [
     Verdict::Disturbed,
 ];
 
-/// What is wrong with a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// The character at which it is wrong, counted from 1.
+    /// In characters, from 1.
     pub column: usize,
     /// What is wrong, and what would be right.
     pub says: String,
@@ -106,7 +104,7 @@ impl Word {
     }
 }
 
-/// What belongs to one word with a character that begins it.
+/// Whether a character belongs to the word that `first` begins.
 fn goes_on(first: char, next: char) -> bool {
     let in_number = |c: char| c.is_ascii_digit() || c == '.';
     match first {
@@ -138,7 +136,6 @@ fn split(text: &str, before: usize) -> Result<Vec<Word>, Unreadable> {
     Ok(words)
 }
 
-/// What is left to read.
 struct Words {
     all: Vec<Word>,
     next: usize,
@@ -197,7 +194,7 @@ impl Words {
         Ok(Condition::Verdict { is, verdict })
     }
 
-    /// A number with the unit that its figure has.
+    /// A number with a unit that its figure can have.
     fn bound(&mut self, figure: Figure) -> Result<Bound, Unreadable> {
         let number = self.expect("a value")?;
         let Some(value) = number.text.parse().ok().filter(|value: &f64| value.is_finite()) else {
@@ -239,7 +236,7 @@ fn units(figure: Figure) -> String {
     }
 }
 
-/// A unit's kind, and what one is in its base.
+/// The kind of a unit, and what one is in the base of that kind.
 fn unit_of(text: &str) -> Option<(Kind, f64)> {
     Some(match text {
         "%" => (Kind::Share, 0.01),

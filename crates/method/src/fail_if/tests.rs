@@ -231,7 +231,7 @@ fn what_can_never_be_checked_is_told_before_anything_runs() {
     objects("placebo: cost > 3%", &database, "about 'placebo', and 'remote-memory' is run");
 }
 
-/// Of many experiments a condition is about those that have its figures, or about the one it names.
+/// A condition that names no experiment is about all that have its figures.
 #[test]
 fn a_condition_concerns_what_has_its_figures() {
     let hardware = experiment("access-cost", Subject::Hardware { probes: Vec::new() });

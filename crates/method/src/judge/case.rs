@@ -11,31 +11,31 @@ use super::result::ResultOf;
 use crate::plan::{Plan, Point};
 use crate::schedule::{Pace, contrast};
 
-/// What is known of a run beside its blocks. Kept with it.
+/// What is known of a run beside its blocks. It is kept with the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Circumstances {
-    /// The target's URL.
+    /// The URL.
     pub target: String,
     /// The database, with its version.
     pub identity: String,
-    /// How it carries its statements out, before the first block.
+    /// How the database carries its statements out, before the first block.
     pub plans: Vec<String>,
-    /// How it does after the last one.
+    /// The same after the last block.
     pub plans_after: Vec<String>,
     /// Nanoseconds of a call that are our own.
     pub harness_ns_per_call: f64,
-    /// Does the database share our process and its CPUs?
+    /// Whether the database shares our process and its CPUs.
     pub in_process: bool,
-    /// Was distance planted?
+    /// Whether distance was planted.
     pub emulated: bool,
     /// Calls that make one whole query.
     pub calls_per_query: u64,
     pub notes: Vec<String>,
-    /// Wall time, preparation included.
+    /// Preparation included.
     pub seconds: f64,
 }
 
-/// What a run was: all that a verdict follows from.
+/// All that a verdict follows from.
 #[derive(Clone, Copy)]
 pub struct Case<'a> {
     pub experiment: &'a Experiment,
@@ -46,7 +46,6 @@ pub struct Case<'a> {
     pub circumstances: &'a Circumstances,
 }
 
-/// How a run ended.
 pub(super) struct Ended {
     pub verdict: Verdict,
     pub reason: Reason,
@@ -55,10 +54,9 @@ pub(super) struct Ended {
     pub planted: Option<f64>,
 }
 
-/// What was found of one point.
 pub(super) struct Finding {
     pub point: Point,
-    /// How many units of blocks it rests on.
+    /// The number of units of blocks on which it rests.
     pub units: usize,
     pub standing: Option<Standing>,
     pub outcome: Result<Verdict, Reason>,
@@ -93,7 +91,7 @@ impl Case<'_> {
         self.blocks.iter().filter(of_phase).filter_map(contrast).collect()
     }
 
-    /// The windows of a level's own crew.
+    /// The windows of a level's own crew, at a number of streams or at all.
     pub(super) fn windows_of(
         &self,
         level: usize,
@@ -115,7 +113,6 @@ impl Case<'_> {
     }
 }
 
-/// The response times of all these windows.
 pub(super) fn latency<'w>(windows: impl IntoIterator<Item = &'w Window>) -> Histogram {
     let mut latency = Histogram::default();
     for window in windows {

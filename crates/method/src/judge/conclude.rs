@@ -17,7 +17,7 @@ pub fn conclude(case: &Case<'_>) -> ExperimentResult {
     let proof = case.proof();
     let findings: Vec<Finding> =
         reported.iter().map(|point| case.find(&schedule, *point, reported.len())).collect();
-    // Of several, the clearest: the one whose interval is farthest from no difference.
+    // The one whose interval is farthest from no difference.
     let clearest = findings.iter().max_by(|a, b| a.clarity().total_cmp(&b.clarity()));
     let objection = case
         .objection(&proof)
@@ -51,7 +51,6 @@ impl Finding {
 }
 
 impl Case<'_> {
-    /// A point's verdict, or why there can be none.
     fn find(&self, schedule: &Schedule<'_>, point: Point, comparisons: usize) -> Finding {
         let contrasts = schedule.contrasts(self.blocks, Phase::Fresh, point);
         let goal = self.pace.goal(comparisons);
@@ -76,7 +75,7 @@ impl Case<'_> {
         let of_point = self.blocks.iter().map(|block| &block.trial);
         let of_point = of_point.filter(|it| it.phase == Phase::Fresh && Point::of(it) == point);
         let needed = Looks::FIRST * self.plan.bindings.len();
-        // There would have been enough without what others took.
+        // Without what others took there would have been enough.
         if self.pace.budget_s.is_none() || of_point.count() >= needed {
             let advice = "run it again when others leave this machine in peace";
             return Code::OthersAtWork.because(format!("{had} were not disturbed: {advice}"));
@@ -90,7 +89,7 @@ impl Case<'_> {
             .because(format!("{had} fitted into the budget, and all would into --budget {budget}"))
     }
 
-    /// In minutes: the budget into which `needed` units of blocks fit, if `units` took the whole run.
+    /// The budget in minutes into which `needed` units of blocks fit, if the whole run had `units`.
     fn budget_for(&self, needed: usize, units: usize) -> String {
         let minutes = self.circumstances.seconds / 60.0 * needed as f64 / units.max(1) as f64;
         format!("{:.0}m", minutes.ceil().max(1.0))

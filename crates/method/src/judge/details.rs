@@ -12,7 +12,8 @@ use super::case::{self, Case, Finding};
 use crate::plan::Point;
 use crate::schedule::{CompleteUnit, Schedule, contrast};
 
-/// An open loop whose rate is served to less than this is overloaded: random arrivals alone vary so much.
+/// An open loop that is served less than this share of its rate is overloaded: random arrivals alone vary so
+/// much.
 const SERVED: f64 = 0.8;
 
 impl Case<'_> {
@@ -55,7 +56,7 @@ impl Case<'_> {
         }
     }
 
-    /// The search's points, then what is reported.
+    /// The points of the search, then those that are reported.
     pub(super) fn points(&self, schedule: &Schedule<'_>, findings: &[Finding]) -> Vec<PointCost> {
         let mut points = Vec::new();
         if let Some(found) = schedule.worst(self.blocks) {
@@ -96,7 +97,7 @@ impl Case<'_> {
         let units = schedule.units(self.blocks, Phase::Fresh, point);
         let contrasts: Vec<f64> = units.iter().map(|unit| unit.contrast).collect();
         let goal = self.pace.goal(comparisons);
-        // Blocks are timed from the first one on; the verdict followed the last one at once.
+        // Blocks are timed from the first one on, and the verdict came right after the last one.
         let end_s = self.blocks.iter().map(BlockRecord::end_s).fold(0.0, f64::max);
         let before_s = (self.circumstances.seconds - end_s).max(0.0);
         let look = |(n, unit): (usize, &CompleteUnit)| {
@@ -106,7 +107,7 @@ impl Case<'_> {
         units.iter().enumerate().filter_map(look).collect()
     }
 
-    /// Each level, by the blocks of these numbers.
+    /// Each level at each number of streams, by the blocks that count.
     fn arms(&self, counted: &BTreeSet<u64>) -> Vec<Arm> {
         let streams: BTreeSet<u32> = self.plan.points.iter().map(|point| point.streams).collect();
         let levels = 0..self.plan.levels.len();
@@ -125,7 +126,7 @@ impl Case<'_> {
         let quantile = |share| latency.quantile_ns(share).unwrap_or(f64::NAN);
         let latency_ns = [mean, deviation, quantile(0.5), quantile(0.95), quantile(0.99)];
         let [times, modes] = self.distribution(&latency);
-        // A target may know which pages were looked at, and not how often.
+        // A target may know which pages were read, and not how often.
         let knows = |which: fn(&Lookups) -> &BTreeMap<NodeId, u64>| {
             self.stands_on_one_node(level)
                 && windows.iter().all(|window| window.lookups.is_some())
@@ -164,12 +165,12 @@ impl Case<'_> {
 
     pub(super) fn placebo_estimate(&self) -> Option<Estimate> {
         let contrasts = self.placebo();
-        // Two or three blocks have an interval that says nothing but that.
+        // The interval of two or three blocks says nothing.
         (contrasts.len() >= 4).then(|| hopcost_stats::simple_cost(&contrasts)).flatten()
     }
 
-    /// An open loop asks for a rate; what cannot keep up makes its calls wait without end, and those that
-    /// were never made have no latency.
+    /// An open loop asks for a rate. If the target cannot keep up, calls wait without end, and those that were
+    /// never made have no latency.
     pub(super) fn overloaded(&self) -> Option<String> {
         let asked = self.comparison.load.open?.calls_per_s;
         let slowest = self.windows().map(|window| window.rate).min_by(f64::total_cmp)?;
@@ -211,12 +212,12 @@ impl Case<'_> {
         Some(told + &unfilled)
     }
 
-    /// One long block shows what short ones cannot: what takes its time to come.
+    /// A long block shows what takes its time to come, which short ones cannot.
     pub(super) fn long_disagrees(&self, findings: &[Finding]) -> Option<String> {
         let long = self.blocks.iter().find(|block| block.trial.phase == Phase::Long)?;
         let found = cost(contrast(long)?);
         let of_short = findings.first()?.standing.as_ref()?.cost;
-        // One block knows its value to within some three of the short blocks' standard errors.
+        // One block knows its value to within about three standard errors of the short blocks.
         let half = (of_short.high - of_short.low) * (of_short.n_effective.sqrt() / 2.0);
         let seconds = self.pace.long_s?;
         Some(if (found - of_short.point).abs() <= half {
@@ -230,8 +231,8 @@ impl Case<'_> {
         })
     }
 
-    /// What was planted really took, as the cost that it is. Where hands are what is compared, that is on CPUs
-    /// that would not be in each other's way without it.
+    /// The cost that was really planted. If hands are compared, CPUs would not be in each other's way without
+    /// it.
     pub(super) fn planted(&self, reported: &[Point]) -> Option<f64> {
         let point = reported.first()?;
         let fresh = self.blocks.iter().filter(|block| {
@@ -253,17 +254,17 @@ impl Case<'_> {
             left + if varies { (hands(block, point.level) / hands(block, 0)).ln() } else { 0.0 }
         };
         let all: Vec<f64> = fresh.map(log_left).collect();
-        // Nothing at all is no negative zero.
+        // Zero is not to become a negative zero.
         (!all.is_empty()).then(|| cost(all.iter().sum::<f64>() / all.len() as f64) + 0.0)
     }
 }
 
-/// Above this a load fills the machine.
+/// A load that uses this share of the CPUs fills the machine.
 const FULL: f64 = 0.9;
-/// Below this a CPU idles.
+/// A CPU idles if less than this share of its time is used.
 const IDLE: f64 = 0.1;
 
-/// What is to be said where a load could not fill the machine, whose CPUs were used to these shares.
+/// What is said if a load could not fill the machine; `shares` are those of its CPUs that were used.
 fn unfilled(mean: f64, shares: &[f64]) -> String {
     if mean >= FULL {
         return String::new();
@@ -282,7 +283,7 @@ fn unfilled(mean: f64, shares: &[f64]) -> String {
     )
 }
 
-/// The share of each CPU's time in a window that was used.
+/// By CPU: the share of its time in a window that was used.
 fn busy_shares(window: &Window) -> BTreeMap<String, f64> {
     let mut times: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for observation in window.observations.iter().filter(|o| o.of.starts_with("cpu")) {
@@ -305,7 +306,6 @@ fn describe(binding: &hopcost_core::Binding) -> String {
     nodes.chain(turned).collect::<Vec<_>>().join(", ")
 }
 
-/// The mean over windows of each observation.
 fn means(windows: &[&Window]) -> Vec<Observation> {
     let mut sums: BTreeMap<(&str, &str), (f64, u64)> = BTreeMap::new();
     for observation in windows.iter().flat_map(|window| &window.observations) {

@@ -5,13 +5,13 @@ use hopcost_stats::{consistent_with_zero, cost};
 
 use super::case::{Case, Circumstances, latency};
 
-/// A run with more wrong answers than this measured something else.
+/// A larger share of wrong answers means that something else was measured.
 const TOLERABLE_ERRORS: f64 = 0.001;
-/// In our own process, our share of a call must be smaller.
+/// The largest share of a call that may be our own, if the database is in our process.
 const TOLERABLE_HARNESS: f64 = 0.05;
 /// By Little's law streams = throughput × response time, within this.
 const LITTLE_WITHIN: f64 = 0.02;
-/// It is only asked where a window holds so many calls one after the other.
+/// Little's law is only asked of windows with so many calls one after the other.
 const LITTLE_CALLS: f64 = 20.0;
 
 impl Case<'_> {

@@ -7,12 +7,11 @@ use hopcost_core::{BlockRecord, Claim, Code, Metric, NodeId, Proved, Reason};
 use super::case::Case;
 
 impl Case<'_> {
-    /// What the claims came to.
     pub(super) fn proof(&self) -> Vec<Proved> {
         self.claims().flat_map(|(level, claim)| self.proved(level, claim)).collect()
     }
 
-    /// The claims on levels that are measured here, each with its level.
+    /// The claims on levels that are measured here, each with the number of its level.
     fn claims(&self) -> impl Iterator<Item = (usize, &Claim)> {
         let levels = &self.plan.levels;
         self.comparison.claims.iter().filter_map(|claim| {
@@ -20,7 +19,7 @@ impl Case<'_> {
         })
     }
 
-    /// The least share that was found in any of the bindings: a claim holds wherever it is made.
+    /// The least share over the bindings: a claim has to hold in each.
     fn proved(&self, level: usize, claim: &Claim) -> Vec<Proved> {
         let bindings = 0..self.plan.bindings.len();
         let least = |of_binding: &dyn Fn(usize) -> Option<f64>| {
@@ -28,7 +27,7 @@ impl Case<'_> {
         };
         let name = format!("{} at {}", claim.metric, claim.level);
         let found = match claim.metric {
-            // Where streams stand on several nodes, each has counted for itself.
+            // If streams stand on several nodes, each has counted for itself.
             metric if metric.is_of_nodes() && !self.stands_on_one_node(level) => {
                 let local = |binding| share(self.counts(level, binding, Metric::LocalLookups));
                 let is_local = metric == Metric::LocalLookups;
@@ -62,12 +61,11 @@ impl Case<'_> {
         found.into_iter().filter_map(proved).collect()
     }
 
-    /// Do all workers of a level stand on one node?
     pub(super) fn stands_on_one_node(&self, level: usize) -> bool {
         self.plan.placements.iter().all(|levels| levels[level].settings.at.is_some())
     }
 
-    /// So many of so many, of a level in a binding.
+    /// `[held, of]` of a metric.
     fn counts(&self, level: usize, binding: usize, metric: Metric) -> [u64; 2] {
         let windows = self.windows_of(level, None);
         let windows = windows.filter(|(block, _)| block.trial.binding == binding);
@@ -97,7 +95,6 @@ impl Case<'_> {
         )
     }
 
-    /// What a level looked up in the blocks that are wanted.
     pub(super) fn lookups(&self, level: usize, wanted: impl Fn(&BlockRecord) -> bool) -> Sides {
         let mut sides = Sides::default();
         let mut pages = BTreeMap::new();
@@ -105,7 +102,7 @@ impl Case<'_> {
             let at = self.plan.placements[block.trial.binding][level].settings.at;
             let Some(lookups) = &window.lookups else { continue };
             add_sides(&mut sides.acquisitions, &lookups.acquisitions, at);
-            // Different pages are counted from the session's begin: the last window knows all.
+            // Different pages are counted from the begin of the session: the last window has all.
             let mut of_window = [0; 2];
             add_sides(&mut of_window, &lookups.distinct_pages, at);
             pages.insert(block.trial.binding, of_window);
@@ -117,7 +114,7 @@ impl Case<'_> {
     }
 }
 
-/// Lookups on the workers' own node, and on others.
+/// Lookups on the workers' own node, and on other nodes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sides {
     pub acquisitions: [u64; 2],

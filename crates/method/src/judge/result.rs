@@ -2,28 +2,26 @@
 
 use hopcost_core::{Experiment, ExperimentResult, Headline, Known, Reason, Verdict};
 
-/// Version of the form that is kept and printed.
+/// Of the form that is kept and printed.
 const VERSION: u32 = 1;
 
-/// What a result is of.
 pub struct ResultOf {
     pub experiment: String,
     pub question: String,
     pub target: Known<String>,
-    /// Was any distance planted?
+    /// Whether any distance was planted.
     pub emulated: bool,
     pub seconds: f64,
 }
 
 impl ResultOf {
-    /// Of an experiment.
     pub fn of(experiment: &Experiment, target: Known<String>, emulated: bool) -> Self {
         let Experiment { name, question, .. } = experiment;
         let (experiment, question) = (name.clone(), question.clone());
         Self { experiment, question, target, emulated, seconds: 0.0 }
     }
 
-    /// How it ended; nothing was proved yet.
+    /// Nothing is proved yet.
     pub fn ended(
         self,
         verdict: Verdict,
@@ -47,7 +45,6 @@ impl ResultOf {
         }
     }
 
-    /// The same without a figure.
     pub fn without_figure(self, verdict: Verdict, reason: &Reason) -> ExperimentResult {
         self.ended(verdict, reason.clone(), Known::Missing(reason.clone()))
     }

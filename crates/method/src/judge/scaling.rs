@@ -1,7 +1,7 @@
 //! How throughput grows with streams, level by level: the law of what was measured at each number of them.
 //!
 //! Method: `stats::usl`, of the mean rates of each number's undisturbed blocks. Streams alone are what it
-//! is a law of: how many CPUs they stand on is said by the level, and where these end is a boundary.
+//! is a law of: the level says on how many CPUs they stand, and a boundary is where these end.
 
 use std::collections::BTreeSet;
 

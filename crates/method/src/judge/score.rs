@@ -1,4 +1,4 @@
-//! A score: how much the database does where nothing is compared, with its spread.
+//! A score: how much the database does if nothing is compared, with its spread.
 //!
 //! Method: the only level is compared with itself, block by block, so that the score carries its own
 //! A/A test. The score is the mean throughput at the number of streams with the highest one; its
@@ -54,7 +54,7 @@ fn told(law: &Known<ScalingLaw>) -> Reason {
 }
 
 impl Case<'_> {
-    /// The calls per second of each undisturbed block of a point: the mean of the level's own windows.
+    /// Calls per second of each undisturbed block: the mean of the level's own windows.
     fn rates(&self, point: Point) -> Vec<f64> {
         let mut of_blocks: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for (block, window) in self.windows_of(point.level, Some(point.streams)) {
@@ -84,7 +84,7 @@ impl Case<'_> {
         ))
     }
 
-    /// Two equal crews that differ: then this machine or this harness favours one of them.
+    /// Two equal crews that differ show that this machine or this harness favours one of them.
     fn differs_from_itself(&self, point: Point) -> Option<Reason> {
         let schedule = Schedule::new(self.plan, self.pace, false);
         let contrasts = schedule.contrasts(self.blocks, Phase::Fresh, point);

@@ -15,7 +15,7 @@ use crate::schedule::{Schedule, contrast_by};
 
 /// A standard deviation of fewer calls says nothing.
 pub const LEAST_CALLS_FOR_SPREAD: u64 = 30;
-/// The distribution is told in so many steps for each doubling of time.
+/// Steps of the distribution for each doubling of time.
 const STEPS_PER_OCTAVE: f64 = 4.0;
 
 impl Case<'_> {
@@ -50,7 +50,7 @@ impl Case<'_> {
         PointSpread { streams: point.streams, level, verdict, reason, ratio }
     }
 
-    /// The distribution and its modes, where they were asked for.
+    /// The distribution in milliseconds, and its modes; empty unless asked for.
     pub(super) fn distribution(&self, latency: &Histogram) -> [Vec<(f64, f64)>; 2] {
         let steps = if self.comparison.spread { steps(latency) } else { Vec::new() };
         let counts: Vec<u64> = steps.iter().map(|(_, count)| *count).collect();
@@ -62,7 +62,7 @@ impl Case<'_> {
     }
 }
 
-/// The narrower a block's response times lie together, the better: as throughput is.
+/// More is better, as it is of throughput: how narrowly a block's response times lie together.
 fn narrowness(block: &BlockRecord) -> Option<f64> {
     let of = |window: &Window| {
         let (_, deviation) = window.latency.mean_and_deviation_ns()?;
@@ -71,7 +71,7 @@ fn narrowness(block: &BlockRecord) -> Option<f64> {
     contrast_by(of, block)
 }
 
-/// A cost of narrowness is a share of it: this is how many times as far apart they lie.
+/// How many times as far apart response times lie, from the cost of their narrowness.
 fn ratio(standing: &Standing) -> Estimate {
     let times = |cost: f64| 1.0 / (1.0 - cost);
     let cost = standing.cost;
@@ -94,7 +94,7 @@ fn said_of(verdict: Verdict) -> Reason {
     })
 }
 
-/// Calls by steps of time, those between the shortest and the longest without a gap.
+/// Calls by step of time, without gaps between the shortest and the longest.
 fn steps(latency: &Histogram) -> Vec<(i32, u64)> {
     let mut steps: Vec<(i32, u64)> = Vec::new();
     for (ns, count) in latency.buckets() {

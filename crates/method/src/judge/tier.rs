@@ -7,9 +7,9 @@ use hopcost_core::{BlockRecord, Locality, Lookups, ProvedBy, Tier, Witness, gaug
 use super::case::Case;
 
 impl Case<'_> {
-    /// The worst that all windows have.
+    /// The worst tier of all windows.
     pub(super) fn tier(&self) -> Option<Tier> {
-        // Where nothing was asked, nothing was looked up.
+        // A window without calls has looked nothing up.
         let told = |which: fn(&Lookups) -> bool| {
             let mut asked = self.windows().filter(|window| window.calls > 0);
             asked.all(|window| window.lookups.as_ref().is_some_and(which))
@@ -26,7 +26,7 @@ impl Case<'_> {
         })
     }
 
-    /// All witnesses, those of memory first.
+    /// Those of memory first.
     pub(super) fn proved_by(&self) -> Vec<ProvedBy> {
         if self.blocks.is_empty() {
             return Vec::new();
@@ -43,7 +43,7 @@ impl Case<'_> {
         all.extend(least(methods).into_iter().map(shares));
         all.push(counts(Witness::ThreadMasks));
         let proved = self.windows().flat_map(|window| &window.proved);
-        // What else is counted says nothing of where something was.
+        // What counts anything else tells nothing of a place.
         let proved = proved.filter(|(by, [_, of])| by.is_of_place() && *of > 0);
         let proved =
             proved.map(|(by, [held, of])| (Witness::Metric(*by), *held as f64 / *of as f64));
@@ -60,7 +60,6 @@ impl Case<'_> {
     }
 }
 
-/// The least share of each.
 fn least(shares: impl Iterator<Item = (Witness, f64)>) -> BTreeMap<Witness, f64> {
     let mut least = BTreeMap::new();
     for (by, share) in shares {

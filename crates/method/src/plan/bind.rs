@@ -8,9 +8,9 @@ use super::boundaries;
 use super::layout::{LeftOut, Placement, Plan, Point};
 use super::place::{place, too_few_nodes};
 
-/// More pairs than this take too long unless all effort is asked for.
+/// More pairs than this take too long without full effort.
 const MANY_PAIRS: usize = 12;
-/// Without full effort, streams beyond so many per worker CPU are left out.
+/// More streams per worker CPU than this are left out without full effort.
 const STREAMS_PER_CPU: u32 = 2;
 
 /// Binds an experiment to a machine, or says why it does not apply there.
@@ -64,12 +64,11 @@ pub fn plan(comparison: &Comparison, machine: &Machine, effort: Effort) -> Resul
     Ok(Plan { bindings, placements, levels, points, left_out, boundaries })
 }
 
-/// Does the level say how many CPUs its workers get?
 fn says_how_many(level: &Level) -> bool {
     level.cpus.is_some() || level.siblings.is_some() || level.cores.is_some()
 }
 
-/// All arms get as many CPUs as the smallest has: more hands are another experiment.
+/// All arms get as many CPUs as the smallest one: more hands are another experiment.
 fn equal_hands(placements: &mut [Vec<Placement>]) {
     let sizes = placements.iter().flatten().map(|placement| placement.settings.workers.len());
     let least = sizes.min().unwrap_or(0);
@@ -96,7 +95,6 @@ fn streams(all: &[u32], cpus: usize, effort: Effort, left_out: &mut Vec<LeftOut>
     all.iter().copied().filter(kept).collect()
 }
 
-/// The ways of giving the experiment's letters to nodes.
 fn bindings(
     comparison: &Comparison,
     machine: &Machine,
@@ -126,8 +124,8 @@ fn bindings(
     Ok(in_turn(comparison, all.collect()))
 }
 
-/// If levels leave threads or cores unused, these are the first and the last in turn: CPU 0 may have interrupts to
-/// serve, another one may be slower.
+/// If levels leave threads or cores unused, these are the first and the last in turn: CPU 0 may serve
+/// interrupts, and another one may be slower.
 fn in_turn(comparison: &Comparison, mut bindings: Vec<Binding>) -> Vec<Binding> {
     if comparison.levels.iter().any(|level| level.siblings == Some(false) || level.cores.is_some())
     {

@@ -13,7 +13,7 @@ pub struct Boundary {
     pub of: String,
 }
 
-/// The boundaries among CPUs that streams use in this order, one after the other.
+/// Of streams that use these CPUs one after the other.
 pub fn of(workers: &[CpuId], machine: &Machine) -> Vec<Boundary> {
     let boundary = |streams: usize, of: &str| Boundary { streams: streams as u32, of: of.into() };
     let cores = machine.one_cpu_per_core(&workers.iter().copied().collect()).len();
@@ -26,7 +26,7 @@ pub fn of(workers: &[CpuId], machine: &Machine) -> Vec<Boundary> {
     found
 }
 
-/// After how many cores the next socket begins; none if the sockets are taken in turn.
+/// The numbers of cores after which another socket begins; none if sockets are taken in turn.
 fn sockets(cores: &[CpuId], machine: &Machine) -> Vec<usize> {
     let socket = |cpu: &CpuId| machine.cpu(*cpu).and_then(|cpu| cpu.socket.get().copied());
     let of_cores: Vec<Option<u32>> = cores.iter().map(socket).collect();

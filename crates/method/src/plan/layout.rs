@@ -10,7 +10,6 @@ use super::boundaries::Boundary;
 /// Where one level stands in one binding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
-    /// What the database is to know of it.
     #[serde(flatten)]
     pub settings: VariantSettings,
     /// CPUs that the level leaves unused by what it says of siblings and cores.
@@ -27,7 +26,7 @@ impl Placement {
     }
 }
 
-/// Something of an experiment that is not measured here.
+/// A part of an experiment that is not measured here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     pub what: String,
@@ -35,11 +34,11 @@ pub struct LeftOut {
     pub reason: Reason,
 }
 
-/// One thing to compare with the baseline.
+/// What is compared with the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Point {
     pub streams: u32,
-    /// The level, by position.
+    /// Its position among the levels.
     pub level: usize,
 }
 
@@ -56,13 +55,12 @@ impl Point {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The ways of binding the experiment's symbols.
     pub bindings: Vec<Binding>,
-    /// Where each level stands: by binding, then by level.
+    /// By binding, then by level.
     pub placements: Vec<Vec<Placement>>,
-    /// The levels' names, the baseline first.
+    /// The baseline first.
     pub levels: Vec<String>,
-    /// What is compared. A score has points of level 0 alone: the baseline against itself.
+    /// A score has points of level 0 alone: the baseline against itself.
     pub points: Vec<Point>,
     pub left_out: Vec<LeftOut>,
     /// By level; empty unless it is asked how throughput grows with streams.
@@ -71,23 +69,23 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The copies of the data that there have to be.
+    /// The copies of the data that are needed.
     pub fn homes(&self) -> Vec<DataPlacement> {
         let homes = self.placements.iter().flatten().flat_map(|placed| placed.settings.copies());
         homes.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Is the only level compared with itself?
+    /// Whether the only level is compared with itself.
     pub fn is_score(&self) -> bool {
         self.levels.len() == 1
     }
 
-    /// Is it asked by which law throughput grows with streams?
+    /// Whether the law is asked for by which throughput grows with streams.
     pub fn is_of_law(&self) -> bool {
         !self.boundaries.is_empty()
     }
 
-    /// The levels that leave CPUs unused by what they say of siblings and cores, with these CPUs in each binding.
+    /// By level that leaves CPUs unused: these CPUs in each binding.
     pub fn spares(&self) -> Vec<(&str, BTreeSet<String>)> {
         let of_level = |(number, level): (usize, _)| {
             let spares = self.placements.iter().map(|levels| &levels[number].spare);

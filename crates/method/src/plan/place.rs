@@ -20,7 +20,6 @@ pub fn too_few_nodes(wanted: usize, there: usize, machine: &Machine) -> Reason {
     ))
 }
 
-/// Where a level stands in one binding, or why it cannot.
 pub fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placement, Reason> {
     let node_of = |letter: &char| binding.nodes.get(letter).copied();
     let at = match &level.workers {
@@ -87,7 +86,7 @@ pub fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Plac
     Ok(Placement { settings, spare, client })
 }
 
-/// Who works on a query of a level. More processes than CPUs would only wait for each other.
+/// More processes than CPUs would only wait for each other.
 fn parallel(
     level: &Level,
     binding: &Binding,
@@ -117,7 +116,7 @@ fn on_all_nodes(machine: &Machine) -> Result<Vec<CpuId>, Reason> {
     }
     let of_node = |cpus: &CpuSet| machine.in_order_of_use(cpus).into_iter().enumerate();
     let mut dealt: Vec<(usize, CpuId)> = nodes.iter().flat_map(of_node).collect();
-    // The sort keeps the order of the nodes among those of one round.
+    // The sort is stable: within a round the nodes keep their order.
     dealt.sort_by_key(|(round, _)| *round);
     Ok(dealt.into_iter().map(|(_, cpu)| cpu).collect())
 }

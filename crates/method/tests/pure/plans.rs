@@ -79,7 +79,7 @@ fn nodes_that_are_avoided_are_no_places() {
     assert!(why("hand-shared-cpus").contains(shared), "{}", why("hand-shared-cpus"));
     let gpu = "1 memory node with usable CPUs, and 2 are needed";
     assert!(why("hand-gpu-memory").contains(gpu), "{}", why("hand-gpu-memory"));
-    // Nor is a GPU's memory the memory without CPUs that a level may ask for.
+    // Nor does the memory of a GPU count as memory without CPUs.
     let away = Spot::Away(DistanceClass::MemoryOnly);
     let levels = vec![level("near", Spot::Node('A'), 'A'), level("away", away, 'A')];
     let planned = |name| plan(&comparison(levels.clone(), &[1]), &machine(name), Effort::Quick);
@@ -166,13 +166,13 @@ fn pace(search_units: u64, most_units: u64) -> Pace {
     }
 }
 
-/// What a trial would have found, if the tested level cost so much.
+/// What a trial finds if the tested level costs so much.
 fn found(trial: Trial, cost: f64) -> BlockRecord {
     let window = |tested: bool| Window {
         tested,
         seconds: 0.2,
         calls: 100,
-        // Not quite without noise: an interval of no width tells nothing.
+        // An interval needs some noise.
         rate: if tested { 500.0 * (1.0 - cost) } else { 500.0 }
             * (1.0 + 1e-3 * (trial.number as f64).sin()),
         ..Window::default()
@@ -181,7 +181,7 @@ fn found(trial: Trial, cost: f64) -> BlockRecord {
     BlockRecord { trial, windows, placement: Known::missing(Code::NotMeasured, "a test") }
 }
 
-/// All trials of a run in which so many seconds have gone by, as `measure` finds them.
+/// All trials of a run, as `measure` finds them, if so many seconds have gone by.
 fn measured(
     schedule: &Schedule<'_>,
     elapsed_s: f64,
@@ -195,7 +195,6 @@ fn measured(
     blocks
 }
 
-/// The same where costs follow from the trial.
 fn all_trials(schedule: &Schedule<'_>, cost: impl Fn(&Trial) -> f64) -> Vec<BlockRecord> {
     measured(schedule, 0.0, |trial| found(trial, cost(&trial)))
 }
@@ -229,7 +228,6 @@ fn a_killed_run_goes_on_as_if_nothing_had_happened() {
     }
 }
 
-/// All trials of a run of which some are disturbed.
 fn disturbed_trials(
     schedule: &Schedule<'_>,
     is_disturbed: impl Fn(&Trial) -> bool,
@@ -412,7 +410,7 @@ fn policies_differ_in_where_the_data_is_and_not_in_who_works() {
     let machine = machine("vm-n4");
     let plan = plan(&comparison(levels, &[1, 4]), &machine, Effort::Quick).unwrap();
     assert_eq!(plan.bindings.len(), 4, "each node has it once");
-    // A copy for each policy of one node on each node, and one on all of them.
+    // A copy on each node for each policy of one node, and one on all nodes.
     assert_eq!(plan.homes().len(), 4 + 4 + 1);
     for (binding, levels) in plan.bindings.iter().zip(&plan.placements) {
         let a = Some(binding.nodes[&'A']);
@@ -508,7 +506,7 @@ fn siblings_work_or_stay_idle_and_a_share_of_the_cores_is_one_of_each_node() {
             assert_eq!(plan.left_out[0].what, "half_used", "its nodes have one core each");
             continue;
         }
-        // What one way of binding uses of a node, the other leaves unused.
+        // What one binding uses of a node the other leaves unused.
         let [one, other] = [0, 1].map(|binding| &plan.placements[binding][2]);
         assert!(one.settings.workers.iter().all(|cpu| other.spare.contains(*cpu)), "{name}");
         let half = threads(2);

@@ -13,7 +13,7 @@ use hopcost_method::schedule::{Pace, Schedule};
 
 const CALL_NS: u64 = 2_000_000;
 
-/// A run in the making: two nodes, one stream, remote against local.
+/// Two nodes, one stream, remote against local.
 struct Run {
     comparison: Comparison,
     plan: Plan,
@@ -96,7 +96,7 @@ fn calls(ns: u64) -> Histogram {
     latency
 }
 
-/// One window: a hundred calls of 2 ms, all looked up at the data's node.
+/// A hundred calls of 2 ms, all looked up at the data's node.
 fn window(trial: &Trial, tested: bool, cost: f64) -> Window {
     let here = NodeId(trial.binding as u32);
     let counts = BTreeMap::from([(here, 1000)]);
@@ -120,7 +120,7 @@ impl Run {
             let windows = trial.arms().into_iter().map(|tested| {
                 let mut window = window(&trial, tested, cost);
                 change(&trial, &mut window);
-                // One call after the other, unless the change made calls of its own.
+                // One call after the other, unless `change` made calls of its own.
                 if window.latency.count() == 0 {
                     window.latency = calls((1e9 / window.rate) as u64);
                 }
@@ -159,7 +159,6 @@ impl Run {
     }
 }
 
-/// Without more ado.
 fn as_it_is(_: &Trial, _: &mut Window) {}
 
 #[track_caller]
@@ -305,7 +304,7 @@ fn a_harness_that_costs_too_much_refuses_the_run() {
 
 #[test]
 fn time_that_is_missing_is_found_by_littles_law() {
-    // A fifth of each window went by without any call.
+    // A fifth of each window goes by without any call.
     let lossy = |_: &Trial, window: &mut Window| {
         window.latency = calls(CALL_NS);
         window.rate *= 0.8;
@@ -384,16 +383,16 @@ fn the_table_of_levels_is_of_the_windows_that_the_verdict_is_of() {
         assert!((mean * rate / 2000.0 - 1.0).abs() < 0.01, "{arm:?}");
         assert!(p99 < 1.1 * 2000.0 / rate, "{arm:?}");
         assert!((arm.observed[0].value - 1.0).abs() < 1e-9, "{arm:?}");
-        // Two windows of each arm in a block, two bindings.
+        // Two windows of each arm in a block, and two bindings.
         assert_eq!(arm.windows, 4 * result.estimate.get().unwrap().estimate.n, "{arm:?}");
         assert_eq!(arm.calls, 100 * arm.windows);
     }
-    // What was only searched has nothing but the search's windows.
+    // A point that was only searched has the windows of the search.
     let searched = details.arms.iter().filter(|arm| arm.streams == 1);
     assert!(searched.map(|arm| arm.windows).eq([16, 16]), "{:?}", details.arms);
 }
 
-/// Nothing counts: then the table says what there was.
+/// If nothing counts, the table is of what there was.
 #[test]
 fn where_all_was_disturbed_the_table_of_levels_is_of_what_there_was() {
     let stolen = |_: &Trial, window: &mut Window| window.disturbed = Some(Disturbance::Stolen);
@@ -403,7 +402,7 @@ fn where_all_was_disturbed_the_table_of_levels_is_of_what_there_was() {
     assert!(result.details.unwrap().arms.iter().all(|arm| arm.windows > 0));
 }
 
-/// The same as a score: one level, compared with itself at 1 and 2 streams.
+/// One level, compared with itself at 1 and 2 streams.
 fn score() -> Run {
     let mut run = run();
     run.comparison.levels = vec![Level { name: "whole".into(), ..Level::default() }];
@@ -431,7 +430,7 @@ fn a_score_is_the_best_throughput_with_its_spread() {
     assert!(headline.estimate.low <= 750.0 && 750.0 <= headline.estimate.high, "{headline:?}");
     assert_eq!(headline.of, "calls at 2 streams");
     assert!(result.proof[0].holds() && result.proof.len() == 1);
-    // Both crews are the level.
+    // Both crews are of the level.
     let arms = result.details.unwrap().arms;
     assert_eq!(arms.iter().map(|arm| arm.windows).collect::<Vec<_>>(), [80, 80]);
 }
@@ -444,7 +443,7 @@ fn a_score_whose_two_crews_differ_is_refused() {
     refused(&result, Code::SelfCheckFailed, "two equal crews differ");
 }
 
-/// The same, asked how it grows from 1 to 12 streams on eight cores.
+/// The score at 1 to 12 streams on eight cores.
 fn scaling() -> Run {
     let mut run = score();
     run.comparison.find_scaling = true;
@@ -453,7 +452,7 @@ fn scaling() -> Run {
     run
 }
 
-/// Blocks differ: without any error nothing weighs more than anything else.
+/// Without any error no point would weigh more than another.
 fn restless(trial: &Trial) -> f64 {
     1.0 + 3e-3 * (trial.number as f64 * 1.7).sin()
 }
