@@ -5,7 +5,7 @@ use ring::digest::{Context, SHA256};
 /// The first half of a SHA-256: enough for what nobody forges.
 pub type Key = [u8; 16];
 
-/// The digest of some parts, each told from the next by its length.
+/// Lengths are a part of it, so that parts cannot be mistaken for one another.
 pub fn of_parts(parts: &[&[u8]]) -> [u8; 32] {
     let mut context = Context::new(&SHA256);
     for part in parts {
@@ -23,12 +23,11 @@ fn key(parts: &[&[u8]]) -> Key {
     key
 }
 
-/// The key of the host with this machine id, which itself is not kept.
+/// The machine id itself is not kept.
 pub fn host_key(machine_id: &str) -> Key {
     key(&[b"hopcost host 1", machine_id.trim().as_bytes()])
 }
 
-/// What is known of a run when it begins.
 #[derive(Debug)]
 pub struct Begin<'a> {
     pub host_key: Option<Key>,
@@ -41,7 +40,7 @@ pub struct Begin<'a> {
 }
 
 impl Begin<'_> {
-    /// The run's own number among all of all hosts.
+    /// Unique among the runs of all hosts.
     pub fn uid(&self) -> Key {
         key(&[
             b"hopcost run 1",
@@ -55,7 +54,7 @@ impl Begin<'_> {
     }
 }
 
-/// What is kept of a run that began before runs had numbers of their own.
+/// A run that is older than numbers of its own.
 #[derive(Debug)]
 pub struct Older {
     pub host: Option<String>,
@@ -67,7 +66,7 @@ pub struct Older {
 }
 
 impl Older {
-    /// The same wherever the file was copied.
+    /// The same in each copy of the file.
     pub fn uid(&self) -> Key {
         key(&[
             b"hopcost run 0",

@@ -3,117 +3,81 @@
 
 use hopcost_core::{Code, CpuSet, Known, Machine, NodeId};
 use rusqlite::OptionalExtension;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use crate::{Store, StoreError};
+use crate::error::StoreError;
+use crate::store::Store;
 
-/// The head of a run.
 #[derive(Debug)]
 pub struct Header {
-    /// The experiment's name.
     pub experiment: String,
-    /// What it asks.
     pub question: String,
-    /// The database under test, where there is one.
+    /// The database under test, if there is one.
     pub target: Option<String>,
-    /// How much was asked of it: `quick`, `normal`, `full`.
+    /// `quick`, `normal` or `full`.
     pub effort: String,
-    /// Its seed.
     pub seed: u64,
-    /// The hopcost that measured.
+    /// Of the hopcost that measured.
     pub version: String,
     /// Seconds since 1970.
     pub begun_s: i64,
-    /// The machine it ran on.
     pub machine: Known<Machine>,
-    /// How it was asked for: all that has to be equal for another run to go on with it.
+    /// What has to be equal if another run is to resume it.
     pub identity: Option<String>,
-    /// What was decided before its first block.
     pub decided: Decided,
 }
 
-/// What a reader needs of a run's preparation. Whoever prepares it decides its form, and that may grow:
-/// what is not there stays unknown.
+/// What a reader needs of a run's preparation. Its form is the writer's and may grow: what is not there
+/// stays unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decided {
-    /// The names of the levels, the baseline first, as blocks number them.
+    /// In the order in which blocks number them, the baseline first.
     pub levels: Vec<String>,
     /// The node that each level's workers stand on, by binding and then by level.
     pub workers_at: Vec<Vec<Option<NodeId>>>,
     /// The CPUs that each level leaves unused, by binding and then by level.
     pub spare: Vec<Vec<CpuSet>>,
-    /// A cost within this is no difference.
+    /// A smaller cost is no difference.
     pub margin: Option<f64>,
-    /// Was distance planted?
+    /// Whether distance was planted.
     pub is_emulated: bool,
-    /// The command that measured it.
+    /// The command line that measured it.
     pub command: Option<String>,
-}
-
-/// The form in which it is kept, as far as it matters here.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Preparation {
-    plan: Plan,
-    pace: Pace,
-    circumstances: Circumstances,
-    command: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Plan {
-    levels: Vec<String>,
-    placements: Vec<Vec<Placement>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Placement {
-    at: Option<NodeId>,
-    spare: CpuSet,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Pace {
-    margin: Option<f64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Circumstances {
-    emulated: bool,
 }
 
 impl Decided {
     fn of(preparation: Option<&str>) -> Self {
-        let kept = preparation.and_then(|text| serde_json::from_str(text).ok());
-        let Preparation { plan, pace, circumstances, command } = kept.unwrap_or_default();
-        let nodes = |levels: &Vec<Placement>| levels.iter().map(|level| level.at).collect();
-        let spare = |levels: &Vec<Placement>| levels.iter().map(|l| l.spare.clone()).collect();
+        let kept = preparation.and_then(|text| serde_json::from_str::<Value>(text).ok());
+        let kept = kept.unwrap_or_default();
+        let placements: Vec<Vec<Value>> = known(&kept["plan"]["placements"]);
         Self {
-            spare: plan.placements.iter().map(spare).collect(),
-            workers_at: plan.placements.iter().map(nodes).collect(),
-            levels: plan.levels,
-            margin: pace.margin,
-            is_emulated: circumstances.emulated,
-            command,
+            levels: known(&kept["plan"]["levels"]),
+            workers_at: of_each(&placements, "at"),
+            spare: of_each(&placements, "spare"),
+            margin: known(&kept["pace"]["margin"]),
+            is_emulated: known(&kept["circumstances"]["emulated"]),
+            command: known(&kept["command"]),
         }
     }
 }
 
+fn of_each<T: DeserializeOwned + Default>(placements: &[Vec<Value>], key: &str) -> Vec<Vec<T>> {
+    let of_binding = |levels: &Vec<Value>| levels.iter().map(|level| known(&level[key])).collect();
+    placements.iter().map(of_binding).collect()
+}
+
+fn known<T: DeserializeOwned + Default>(part: &Value) -> T {
+    T::deserialize(part).unwrap_or_default()
+}
+
 impl Store {
-    /// The head of a run; none if there is no such run.
     pub fn header(&self, id: i64) -> Result<Option<Header>, StoreError> {
         let read = |row: &rusqlite::Row<'_>| {
             let (machine, preparation): (String, Option<String>) = (row.get(7)?, row.get(8)?);
             let machine = serde_json::from_str(&machine).map_or_else(
-                |error| {
-                    Known::missing(
-                        Code::NotStored,
-                        format!("it was kept in another form ({error})"),
-                    )
+                |why| {
+                    Known::missing(Code::NotStored, format!("it was kept in another form ({why})"))
                 },
                 Known::Is,
             );

@@ -1,17 +1,17 @@
-//! The schema and its migrations. Nobody else knows a table by name.
+//! The schema and its migrations.
 //!
 //! Each element of [`MIGRATIONS`] leads from its number to the next; a released one is never changed.
 //! docs/STORE.md describes the tables for those who query them with a client of their own.
 
 use rusqlite::{Connection, params};
 
-use crate::StoreError;
 use crate::digest::Older;
+use crate::error::StoreError;
 
 /// Marks the file as ours: `hopc` in ASCII.
-pub const APPLICATION: i32 = 0x686f_7063;
+const APPLICATION: i32 = 0x686f_7063;
 
-pub const MIGRATIONS: &[&str] = &[
+const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE run (
         id              INTEGER PRIMARY KEY,
@@ -156,13 +156,13 @@ pub const MIGRATIONS: &[&str] = &[
 ",
 ];
 
-/// The migration after which runs have numbers of their own, which those of before are given.
+/// The migration that gives each run a number of its own; older runs get theirs with it.
 const WITH_UIDS: usize = 4;
 
 /// The version that this hopcost writes.
 pub const VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// The version of a file; refuses a newer one and somebody else's.
+/// The version of a file. A newer file is refused, and one of another program.
 pub fn version(connection: &Connection) -> Result<u32, StoreError> {
     let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let application: i32 =

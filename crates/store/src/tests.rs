@@ -1,18 +1,29 @@
 //! What is kept comes back as it was, and what cannot be kept is told in words.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use fastrand::Rng;
 use hopcost_core::{
-    Against, Cell, CellResult, Code, Estimate, Headline, Histogram, Known, Locality, Lookups,
-    Metric, NodeId, Observation, Outcome, PageSize, Phase, Place, Proof, ProofMethod, Proved,
-    Spread, Unit, Verdict, Window, gauge,
+    Against, BlockRecord, Cell, CellResult, Code, CpuId, CpuSet, DistanceClass, Distances,
+    Disturbance, Effort, Estimate, ExperimentResult, Headline, Histogram, Known, Limits, Locality,
+    Lookups, Machine, Metric, NodeId, NodeSet, Observation, Outcome, PageSize, Phase, Place,
+    ProbeReport, Proof, ProofMethod, Proved, Spread, Trial, Unit, Verdict, Virtualization, Window,
+    gauge,
 };
+use rusqlite::Connection;
+use tempfile::TempDir;
 
-use super::*;
+use crate::store::{json, read};
+use crate::{KeptCall, Listed, NewRun, Resumable, Store, StoreError, Whose, host_key, schema};
+
+fn none<T>() -> Known<T> {
+    Known::missing(Code::NotMeasured, "a test")
+}
 
 fn machine() -> Machine {
-    let none = || Known::missing(Code::NotMeasured, "a test");
     Machine {
         version: 1,
         host: Known::Is("box".into()),
@@ -23,28 +34,24 @@ fn machine() -> Machine {
         cpus: Vec::new(),
         caches: Vec::new(),
         nodes: Vec::new(),
-        distances: hopcost_core::Distances {
+        distances: Distances {
             nodes: Vec::new(),
-            firmware: Known::missing(Code::NotMeasured, "a test"),
-            hmat: Known::missing(Code::NotMeasured, "a test"),
+            firmware: none(),
+            hmat: none(),
             classes: Vec::new(),
             ladder: Vec::new(),
         },
-        limits: hopcost_core::Limits {
-            cpus: hopcost_core::CpuSet::new(),
-            nodes: hopcost_core::NodeSet::new(),
+        limits: Limits {
+            cpus: CpuSet::new(),
+            nodes: NodeSet::new(),
             cgroup: none(),
-            cpu_quota: Known::missing(Code::NotMeasured, "a test"),
-            memory_bytes: Known::missing(Code::NotMeasured, "a test"),
-            memory_used_bytes: Known::missing(Code::NotMeasured, "a test"),
-            locked_bytes: Known::missing(Code::NotMeasured, "a test"),
-            open_files: Known::missing(Code::NotMeasured, "a test"),
+            cpu_quota: none(),
+            memory_bytes: none(),
+            memory_used_bytes: none(),
+            locked_bytes: none(),
+            open_files: none(),
         },
-        virtualization: hopcost_core::Virtualization {
-            guest: Known::missing(Code::NotMeasured, "a test"),
-            hypervisor: none(),
-            container: none(),
-        },
+        virtualization: Virtualization { guest: none(), hypervisor: none(), container: none() },
         devices: Vec::new(),
         notes: Vec::new(),
     }
@@ -61,10 +68,14 @@ fn here(run: &Whose) -> bool {
 }
 
 fn begin(store: &Store) -> i64 {
+    begin_on(store, None)
+}
+
+fn begin_on(store: &Store, target: Option<&str>) -> i64 {
     let run = NewRun {
         experiment: "x",
         question: "How far?",
-        target: None,
+        target,
         effort: Effort::Quick,
         seed: u64::MAX,
         machine: &machine(),
@@ -87,7 +98,7 @@ fn report() -> ProbeReport {
         series: "reads".into(),
         row: Place::Node(NodeId(0)),
         column: Place::Node(NodeId(1)),
-        class: Known::Is(hopcost_core::DistanceClass::OtherSocket),
+        class: Known::Is(DistanceClass::OtherSocket),
         unit: Unit::Nanoseconds,
         cpus,
     };
@@ -113,10 +124,10 @@ fn report() -> ProbeReport {
         interrupted: false,
         cells: vec![
             CellResult {
-                cell: cell(Known::Is(vec![hopcost_core::CpuId(3)])),
+                cell: cell(Known::Is(vec![CpuId(3)])),
                 outcome: Outcome::Measured { estimate: estimate(), spread },
                 proof: Known::Is([proof.clone(), proof]),
-                dropped: BTreeMap::from([(hopcost_core::Disturbance::Stolen, 2)]),
+                dropped: BTreeMap::from([(Disturbance::Stolen, 2)]),
                 counters: BTreeMap::from([("spins".into(), 7)]),
             },
             CellResult {
@@ -289,17 +300,17 @@ fn block(number: u64) -> BlockRecord {
         planted: 0.03,
         proved: [(Metric::CommittedCalls, [7, 8])].into(),
         waited_s: 0.0,
-        cpus: hopcost_core::CpuSet::from_iter([hopcost_core::CpuId(3)]),
+        cpus: CpuSet::from_iter([CpuId(3)]),
         observations: vec![Observation {
             metric: gauge::CPU_USER_MS.name.into(),
             of: "cpu 3".into(),
             value: 190.0,
         }],
         objection: None,
-        disturbed: Some(hopcost_core::Disturbance::Stolen),
+        disturbed: Some(Disturbance::Stolen),
     };
     let windows = trial.arms().map(window).to_vec();
-    BlockRecord { trial, windows, placement: Known::missing(Code::NotMeasured, "a test") }
+    BlockRecord { trial, windows, placement: none() }
 }
 
 #[test]
@@ -375,20 +386,7 @@ fn runs_are_told_apart_and_what_they_hold_has_a_digest() {
 
 /// A finished run of that baseline's name.
 fn finished(store: &Store, target: &str, name: &str, is_first: bool) -> (i64, ExperimentResult) {
-    let run = NewRun {
-        experiment: "x",
-        question: "How far?",
-        target: Some(target),
-        effort: Effort::Quick,
-        seed: 1,
-        machine: &machine(),
-        begun_ns: 1_800_000_000_000_000_000 + next(),
-        identity: Some("x at seed 1"),
-        host_key: Some(host_key("ours")),
-        boot_id: "boot",
-        traits: &BTreeMap::from([("governor".to_owned(), Known::Is("performance".to_owned()))]),
-    };
-    let id = store.begin(&run).unwrap();
+    let id = begin_on(store, Some(target));
     let against = Against {
         baseline: name.into(),
         run: id,
@@ -481,4 +479,61 @@ fn a_store_that_was_left_in_the_middle_of_a_write_is_read_as_it_was_before() {
     let before = what_is_there(&left);
     assert_eq!(Store::open_to_read(&left).unwrap().runs().unwrap().len(), 1);
     assert_eq!(what_is_there(&left), before);
+}
+
+/// How many of all questions to a store are answered.
+fn answers(path: &Path) -> usize {
+    let Ok(store) = Store::open_to_read(path) else { return 0 };
+    let runs = store.runs().unwrap_or_default();
+    assert!(runs.len() < 1000, "{} of two runs", runs.len());
+    let of_runs = runs.iter().flat_map(|Listed { id, .. }| {
+        [
+            store.run(*id).is_ok_and(|run| run.is_some()),
+            store.header(*id).is_ok_and(|header| header.is_some()),
+            store.blocks(*id).is_ok_and(|blocks| !blocks.is_empty()),
+            store.against("main", *id).is_ok(),
+            store.begun_s(*id).is_ok(),
+        ]
+    });
+    let baseline = store.baseline("main", "x", "null:").is_ok_and(|found| found.is_some());
+    let unfinished = store.unfinished::<Vec<f64>>(|_| true, here).is_ok();
+    of_runs.chain([baseline, unfinished]).filter(|is_answered| *is_answered).count()
+}
+
+#[test]
+fn a_damaged_store_is_read_as_far_as_it_goes() {
+    let (dir, path) = place();
+    let mut store = Store::open(&path).unwrap();
+    let (run, _) = finished(&store, "null:", "main", true);
+    store.add_report(run, &report()).unwrap();
+    let other = begin(&store);
+    store.prepare(other, &vec![1.5, 2.5]).unwrap();
+    let calls = [KeptCall { place: 2, stream: 7, due_sent_done_ns: [10, 20, 30] }];
+    store.add_block(other, &block(0), &calls).unwrap();
+    drop(store);
+    let original = fs::read(&path).unwrap();
+    let of_whole = answers(&path);
+    let damaged = dir.path().join("damaged.db");
+    let mut dice = Rng::with_seed(8);
+    let (mut partly, mut refused) = (0, 0);
+    for _ in 0..200 {
+        let mut bytes = original.clone();
+        for _ in 0..dice.usize(1..20) {
+            let from = dice.usize(0..=bytes.len());
+            let to = dice.usize(from..=bytes.len().min(from + 64));
+            match dice.u8(0..32) {
+                0 => bytes.truncate(from),
+                1 => drop(bytes.drain(from..to)),
+                2 => bytes.copy_within(from..to, 0),
+                3 => bytes.extend_from_within(from..),
+                _ => bytes.get_mut(from).into_iter().for_each(|byte| *byte ^= 1 << dice.u8(0..8)),
+            }
+        }
+        fs::write(&damaged, bytes).unwrap();
+        match answers(&damaged) {
+            0 => refused += 1,
+            answers => partly += usize::from(answers < of_whole),
+        }
+    }
+    assert!(partly > 20 && refused > 20, "{partly} were read in part, {refused} not at all");
 }
