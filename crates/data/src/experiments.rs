@@ -2,14 +2,9 @@
 //!
 //! A new one is a file there and a line here.
 
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../experiments/", $name, ".toml")))),*]
-    };
-}
-
-/// Their names, and the texts of their files.
+/// By name: the text of the file.
 pub const EXPERIMENTS: &[(&str, &str)] = files![
+    "experiments":
     "access-cost",
     "audit-cost",
     "audit-cost-light",

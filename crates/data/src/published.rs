@@ -6,13 +6,8 @@ use std::sync::LazyLock;
 
 use hopcost_core::Published;
 
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../published/", $name, ".toml")))),*]
-    };
-}
-
 const FILES: &[(&str, &str)] = files![
+    "published":
     "adkin-2015-log-distance",
     "anandtech-2019-rome",
     "core-to-core-6242",
@@ -37,17 +32,15 @@ static ALL: LazyLock<Vec<Published>> = LazyLock::new(|| {
     FILES.iter().filter_map(parse).collect()
 });
 
-/// All of them.
 pub fn all() -> impl Iterator<Item = &'static Published> {
     ALL.iter()
 }
 
-/// The names of all.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
-/// Those that belong beside a probe or an experiment.
+/// Those that belong beside a probe or an experiment of this name.
 pub fn beside(name: &str) -> Vec<&'static Published> {
     ALL.iter().filter(|published| published.beside.iter().any(|beside| beside == name)).collect()
 }

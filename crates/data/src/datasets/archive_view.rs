@@ -9,15 +9,14 @@
 //! many rows there are, they fill their year evenly, and a transaction's number says nothing of its
 //! date.
 //!
-//! Limits: the view itself is written out by who asks, since not every target may create one. The
-//! dates of all years are those of one, shifted.
+//! Limits: whoever asks writes the view out, since not every target may create one. The dates of all
+//! years are those of one, shifted.
 
 use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
 
-use super::column;
 use super::series::Series;
+use super::tables::{column, table};
 
-/// The data set.
 pub struct ArchiveView;
 
 const BRANCH: &[Column] = &[
@@ -58,7 +57,7 @@ const BRANCHES: u64 = 100;
 const ACCOUNTS: u64 = 10_000;
 const FIRST_YEAR: u64 = 2016;
 const KINDS: [&str; 4] = ["CARD", "TRANSFER", "CASH", "FEE"];
-/// More than a table ever has: numbers of transactions never meet.
+/// More than a table ever has, so that numbers of transactions differ between tables.
 const NUMBERS_OF_A_TABLE: u64 = 10_000_000_000;
 
 pub(crate) const US_PER_DAY: i64 = 86_400_000_000;
@@ -80,16 +79,9 @@ impl Dataset for ArchiveView {
     }
 
     fn tables(&self, scale: u64) -> Vec<Table> {
-        let small = |name, columns, rows| Table {
-            name,
-            columns,
-            key: &[0],
-            indexes: &[],
-            rows,
-            logged: false,
-        };
-        let dated = |name| Table { indexes: &[&[2]], ..small(name, TRANSACTION, scale) };
-        let fixed = [small("branch", BRANCH, BRANCHES), small("account", ACCOUNT, ACCOUNTS)];
+        let fixed =
+            [table("branch", BRANCH, &[0], BRANCHES), table("account", ACCOUNT, &[0], ACCOUNTS)];
+        let dated = |name| Table { indexes: &[&[2]], ..table(name, TRANSACTION, &[0], scale) };
         fixed.into_iter().chain(TRANSACTIONS.map(dated)).collect()
     }
 
@@ -124,7 +116,6 @@ fn transaction(table: u64, number: u64, sink: &mut dyn RowSink) {
     sink.text("as agreed");
 }
 
-/// The date of row `number` of the table of a year.
 fn stamped_us(year: u64, number: u64) -> i64 {
     /// Of the golden ratio, its fraction of 2^64.
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -134,15 +125,15 @@ fn stamped_us(year: u64, number: u64) -> i64 {
     from + ((fraction * length) >> u64::BITS) as i64
 }
 
-/// The begin of a year between 1970 and 2100: every fourth has a day more.
+/// For years from 1970 to 2100, in which every fourth has a day more.
 const fn begin_us(year: u64) -> i64 {
     let days = (year - 1970) * 365 + (year - 1969) / 4;
     days.cast_signed() * US_PER_DAY
 }
 
-/// The newest date where each table has so many rows.
+/// The newest date if each table has so many rows.
 ///
-/// Among multiples of the golden ratio, whichever comes nearer to the end of the year than all before
+/// Among multiples of the golden ratio, one that comes nearer to the end of the year than all before
 /// it is the n-th for a Fibonacci number n.
 pub(crate) fn newest_us(rows: u64) -> i64 {
     let year = FIRST_YEAR + TRANSACTIONS.len() as u64 - 1;
@@ -158,37 +149,17 @@ pub(crate) fn newest_us(rows: u64) -> i64 {
 mod tests {
     use std::collections::BTreeSet;
 
+    use rusqlite::types::Value;
+
     use super::*;
+    use crate::written::{number_of, values};
 
-    /// The dates and accounts of rows.
-    #[derive(Default)]
-    struct Written {
-        values: usize,
-        integers: Vec<i64>,
-        dates: Vec<i64>,
+    fn rows(table: usize, numbers: std::ops::Range<u64>) -> Vec<Vec<Value>> {
+        numbers.map(|number| values(&ArchiveView, table, number)).collect()
     }
 
-    impl RowSink for Written {
-        fn integer(&mut self, value: i64) {
-            self.values += 1;
-            self.integers.push(value);
-        }
-        fn text(&mut self, _: &str) {
-            self.values += 1;
-        }
-        fn timestamp_us(&mut self, value: i64) {
-            self.values += 1;
-            self.dates.push(value);
-        }
-        fn null(&mut self) {
-            unreachable!("every value is there")
-        }
-    }
-
-    fn written(table: usize, rows: std::ops::Range<u64>) -> Written {
-        let mut written = Written::default();
-        rows.for_each(|number| ArchiveView.row(table, number, &mut written));
-        written
+    fn column_of(table: usize, column: usize, numbers: std::ops::Range<u64>) -> Vec<i64> {
+        rows(table, numbers).iter().map(|row| number_of(&row[column])).collect()
     }
 
     #[test]
@@ -196,7 +167,8 @@ mod tests {
         let tables = ArchiveView.tables(1000);
         assert_eq!(tables.len(), 12);
         for (at, table) in tables.iter().enumerate() {
-            assert_eq!(written(at, 0..7).values, 7 * table.columns.len(), "{}", table.name);
+            let is_whole = |row: &Vec<Value>| row.len() == table.columns.len();
+            assert!(rows(at, 0..7).iter().all(is_whole), "{}", table.name);
         }
         assert!(tables[2..].iter().all(|table| table.rows == 1000));
         assert!(tables[2..].iter().all(|table| table.columns == TRANSACTION));
@@ -214,7 +186,7 @@ mod tests {
     fn dates_fill_their_year_at_every_scale() {
         for (table, year) in (2..12).zip(2016..) {
             for rows in [100, 1000] {
-                let mut dates = written(table, 0..rows).dates;
+                let mut dates = column_of(table, 2, 0..rows);
                 dates.sort_unstable();
                 let [first, last] = [dates[0], dates[rows as usize - 1]];
                 assert!(begin_us(year) <= first && last < begin_us(year + 1), "{year}");
@@ -234,17 +206,15 @@ mod tests {
         }
         let all = (0..3_000_000).map(|number| stamped_us(2025, number)).max();
         assert_eq!(all, Some(newest_us(3_000_000)));
-        let dates = (2..12).flat_map(|table| written(table, 0..500).dates);
+        let dates = (2..12).flat_map(|table| column_of(table, 2, 0..500));
         assert_eq!(dates.max(), Some(newest_us(500)));
     }
 
     #[test]
     fn every_transaction_has_an_account_and_every_account_a_branch() {
-        let accounts = written(1, 0..ACCOUNTS).integers;
-        let branches: BTreeSet<i64> = accounts.chunks(2).map(|row| row[1]).collect();
+        let branches: BTreeSet<i64> = column_of(1, 1, 0..ACCOUNTS).into_iter().collect();
         assert!(branches.into_iter().eq(1..=100));
-        let transactions = written(5, 0..50_000).integers;
-        let named: BTreeSet<i64> = transactions.chunks(3).map(|row| row[1]).collect();
+        let named: BTreeSet<i64> = column_of(5, 1, 0..50_000).into_iter().collect();
         assert_eq!((named.first(), named.last()), (Some(&1), Some(&10_000)));
     }
 }

@@ -6,11 +6,10 @@
 
 use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
 
-use super::column;
 use super::series::Series;
+use super::tables::{column, table};
 use super::tran_stats::FIRST_BEGIN_US;
 
-/// The data set.
 pub struct BigTableIm;
 
 const COLUMNS: &[Column] = &[
@@ -27,17 +26,17 @@ const NUMBERS: Series = Series::named("big_table_im.digits");
 /// The least number of 17 digits.
 const LEAST: u64 = 10_000_000_000_000_000;
 const US_BETWEEN_ROWS: u64 = 200;
-/// Rows' times begin again after so many.
+/// The times of rows begin again after so many.
 const ROWS_IN_TIME: u64 = 1 << 40;
 
-/// What a row is made of: what its identifier follows from, its time in microseconds, its 17 digits.
+/// What a row follows from: the number behind its identifier, its time in microseconds, its 17 digits.
 pub fn parts(number: u64) -> [i64; 3] {
     let at = FIRST_BEGIN_US + (US_BETWEEN_ROWS * (number % ROWS_IN_TIME)).cast_signed();
     let digits = LEAST + NUMBERS.value(number) % (9 * LEAST);
     [KEYS.value(number).cast_signed(), at, digits.cast_signed()]
 }
 
-/// The UUID (version 4) that follows from a number.
+/// Of version 4.
 pub fn uuid(of: i64) -> u128 {
     const VERSION_4: u128 = 0x4 << 76;
     const VARIANT_1: u128 = 0x8 << 60;
@@ -47,7 +46,7 @@ pub fn uuid(of: i64) -> u128 {
     bits & !FIXED | VERSION_4 | VARIANT_1
 }
 
-/// The three small numbers that follow from a row's digits.
+/// The three small numbers of a row.
 pub fn small(digits: i64) -> [i64; 3] {
     [digits % 1_001, digits / 1_001 % 10_001, digits / 10_011_001 % 100_001]
 }
@@ -69,8 +68,7 @@ impl Dataset for BigTableIm {
     }
 
     fn tables(&self, _scale: u64) -> Vec<Table> {
-        let (name, indexes): (_, &[&[usize]]) = ("big_table_im", &[&[0]]);
-        vec![Table { name, columns: COLUMNS, key: &[], indexes, rows: 0, logged: false }]
+        vec![Table { indexes: &[&[0]], ..table("big_table_im", COLUMNS, &[], 0) }]
     }
 
     fn row(&self, _table: usize, number: u64, sink: &mut dyn RowSink) {

@@ -2,9 +2,8 @@
 
 use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
 
-use super::column;
+use super::tables::{column, table};
 
-/// The data set.
 pub struct InsertTest;
 
 const COLUMNS: &[Column] = &[column("number", Kind::Integer(4))];
@@ -19,14 +18,7 @@ impl Dataset for InsertTest {
     }
 
     fn tables(&self, _scale: u64) -> Vec<Table> {
-        vec![Table {
-            name: "insert_test",
-            columns: COLUMNS,
-            key: &[],
-            indexes: &[],
-            rows: 0,
-            logged: true,
-        }]
+        vec![Table { logged: true, ..table("insert_test", COLUMNS, &[], 0) }]
     }
 
     fn row(&self, _table: usize, _number: u64, _sink: &mut dyn RowSink) {}

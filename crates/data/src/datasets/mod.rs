@@ -5,14 +5,15 @@
 pub(crate) mod archive_view;
 pub mod big_table_im;
 mod insert_test;
+mod letters;
 mod nothing;
 mod series;
+mod tables;
 pub(crate) mod tpcc;
 pub(crate) mod tran_stats;
 
-use hopcost_core::{Column, Dataset, Kind};
+use hopcost_core::Dataset;
 
-/// All data sets.
 pub const DATASETS: &[&dyn Dataset] = &[
     &tran_stats::TranStats,
     &tpcc::Tpcc,
@@ -21,8 +22,3 @@ pub const DATASETS: &[&dyn Dataset] = &[
     &big_table_im::BigTableIm,
     &nothing::Nothing,
 ];
-
-/// A column, in a line of its own.
-const fn column(name: &'static str, kind: Kind) -> Column {
-    Column { name, kind }
-}

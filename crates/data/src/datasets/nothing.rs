@@ -2,7 +2,6 @@
 
 use hopcost_core::{Dataset, RowSink, Table};
 
-/// The data set.
 pub struct Nothing;
 
 impl Dataset for Nothing {

@@ -5,12 +5,10 @@
 
 use fastrand::Rng;
 
-/// A series.
 #[derive(Clone, Copy, Debug)]
 pub struct Series(u64);
 
 impl Series {
-    /// The series of this name.
     pub const fn named(name: &str) -> Self {
         let (bytes, mut sum, mut at) = (name.as_bytes(), 0, 0);
         while at < bytes.len() {
@@ -20,13 +18,13 @@ impl Series {
         Self(sum)
     }
 
-    /// The generator of this number.
+    /// A generator that is seeded with the number.
     #[inline]
     pub fn dice(self, number: u64) -> Rng {
         Rng::with_seed(self.value(number))
     }
 
-    /// 64 random bits of this number.
+    /// The 64 random bits of the number.
     #[inline]
     pub const fn value(self, number: u64) -> u64 {
         mixed(self.0.wrapping_add(number))

@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 
 use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
 
-use super::column;
+use super::letters::Letters;
+use super::tables::{column, table};
 
-/// The data set.
 pub struct TranStats;
 
 const TRAN_STATS: &[Column] = &[
@@ -47,8 +47,8 @@ pub(crate) const FIRST_BEGIN_US: i64 = 1_306_886_400_000_000;
 pub(crate) const US_BETWEEN_ROWS: i64 = 200;
 pub(crate) const US_PER_SECOND: i64 = 1_000_000;
 
-/// So many combinations of the six dimensions occur, one after the other: what 40, 100, 3, 5 and 8
-/// all divide.
+/// So many combinations of the six dimensions occur, one after the other: the least common multiple of
+/// 40, 100, 3, 5 and 8.
 pub(crate) const COMBINATIONS: u64 = 600;
 pub(crate) const CONFIGS: u64 = 40;
 const THREADS: u64 = 100;
@@ -58,7 +58,7 @@ const USER_COUNTS: u64 = 5;
 const CPU_COUNTS: u64 = 8;
 const DIMENSION_ROWS: u64 = CONFIGS * THREADS * 9 * USER_COUNTS * CPU_COUNTS;
 
-/// Below this many transactions the whole cross product would be most of the data: only a part of it is there.
+/// With fewer transactions the cross product would be most of the data, and only a part of it is there.
 const WHOLE_FROM: u64 = 1_000_000;
 /// What [`Dataset::row`] calls that part.
 const PART: usize = 2;
@@ -74,23 +74,13 @@ impl Dataset for TranStats {
     }
 
     fn tables(&self, scale: u64) -> Vec<Table> {
+        let dimension_rows = if scale < WHOLE_FROM { 2 * COMBINATIONS } else { DIMENSION_ROWS };
         vec![
+            table("tran_stats", TRAN_STATS, &[7], scale),
             Table {
-                name: "tran_stats",
-                columns: TRAN_STATS,
-                key: &[7],
-                indexes: &[],
-                rows: scale,
-                logged: false,
-            },
-            Table {
-                name: "dimension",
-                columns: DIMENSION,
-                key: &[0, 1, 2, 3, 4, 5],
                 // The six values, and the ids with them: a join finds all that it wants there.
                 indexes: &[&[6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5]],
-                rows: if scale < WHOLE_FROM { 2 * COMBINATIONS } else { DIMENSION_ROWS },
-                logged: false,
+                ..table("dimension", DIMENSION, &[0, 1, 2, 3, 4, 5], dimension_rows)
             },
         ]
     }
@@ -108,12 +98,12 @@ impl Dataset for TranStats {
     }
 }
 
-/// The begin of the transaction in row `number`, counted from 0.
+/// Of row `number`, counted from 0.
 pub(crate) const fn begin_us(number: u64) -> i64 {
     FIRST_BEGIN_US + number.cast_signed() * US_BETWEEN_ROWS
 }
 
-/// The size of the result in row `number`, counted from 0.
+/// Of row `number`, counted from 0.
 pub(crate) const fn resultset_size(number: u64) -> u64 {
     (number + 1) % 100
 }
@@ -138,8 +128,8 @@ pub(crate) const fn ids(number: u64) -> [i64; 6] {
 fn transaction(i: u64, sink: &mut dyn RowSink) {
     let begin = begin_us(i - 1);
     sink.text(config(i % CONFIGS).as_str());
-    sink.integer(users(i % USER_COUNTS));
-    sink.integer(cpus(i % CPU_COUNTS));
+    sink.integer(count(i % USER_COUNTS));
+    sink.integer(count(i % CPU_COUNTS));
     sink.text(thread(i % THREADS).as_str());
     sink.integer(i.cast_signed());
     sink.text(TYPES[(i % 3) as usize]);
@@ -150,13 +140,13 @@ fn transaction(i: u64, sink: &mut dyn RowSink) {
     sink.text("abc");
 }
 
-/// The combinations that transactions have, as numbers of rows of the cross product.
+/// The rows of the cross product whose combinations transactions have.
 pub(crate) fn occurring() -> impl Iterator<Item = u64> {
     (0..COMBINATIONS).map(|transaction| numbered(ids(transaction)))
 }
 
 /// The part of the cross product that small scales have, in the order of its key: the combinations that occur, and
-/// for each one that does not, as the type of a transaction goes with its status.
+/// as many that do not, since the type of a transaction goes with its status.
 fn part() -> &'static [u64] {
     static PART: OnceLock<Vec<u64>> = OnceLock::new();
     PART.get_or_init(|| {
@@ -170,7 +160,7 @@ fn part() -> &'static [u64] {
     })
 }
 
-/// The number of a combination: its ids, counted from 1, are the digits.
+/// The row of a combination: its ids, counted from 1, are the digits of the number.
 fn numbered(ids: [i64; 6]) -> u64 {
     let digits = ids.into_iter().zip([CONFIGS, THREADS, 3, 3, USER_COUNTS, CPU_COUNTS]);
     digits.fold(0, |number, (id, base)| number * base + id.cast_unsigned() - 1)
@@ -197,51 +187,22 @@ fn combination(number: u64, sink: &mut dyn RowSink) {
     sink.text(thread(thread_name % THREADS).as_str());
     sink.text(TYPES[(kind % 3) as usize]);
     sink.text(STATES[(state % 3) as usize]);
-    sink.integer(users(user % USER_COUNTS));
-    sink.integer(cpus(cpu % CPU_COUNTS));
+    sink.integer(count(user % USER_COUNTS));
+    sink.integer(count(cpu % CPU_COUNTS));
 }
 
-fn users(remainder: u64) -> i64 {
+/// Of users and of CPUs alike.
+fn count(remainder: u64) -> i64 {
     (remainder.cast_signed() + 1) * 10
 }
 
-fn cpus(remainder: u64) -> i64 {
-    (remainder.cast_signed() + 1) * 10
+fn config(remainder: u64) -> Letters<8> {
+    Letters::none().and("X580 G").and_digits(remainder, 2)
 }
 
-fn config(remainder: u64) -> Short {
-    Short::new(*b"X580 G??", 6).with_digits(remainder, 2)
-}
-
-fn thread(remainder: u64) -> Short {
+fn thread(remainder: u64) -> Letters<4> {
     let digits = if remainder < 10 { 1 } else { 2 };
-    Short::new(*b"VC??????", 2).with_digits(remainder, digits)
-}
-
-/// A few letters without a heap: a row has to cost less than its insert.
-struct Short {
-    letters: [u8; 8],
-    length: usize,
-}
-
-impl Short {
-    fn new(letters: [u8; 8], length: usize) -> Self {
-        Self { letters, length }
-    }
-
-    fn with_digits(mut self, number: u64, digits: usize) -> Self {
-        for place in 0..digits {
-            let digit = number / 10_u64.pow((digits - 1 - place) as u32) % 10;
-            self.letters[self.length] = b'0' + digit as u8;
-            self.length += 1;
-        }
-        self
-    }
-
-    fn as_str(&self) -> &str {
-        // Letters and digits are ASCII.
-        std::str::from_utf8(&self.letters[..self.length]).unwrap_or_default()
-    }
+    Letters::none().and("VC").and_digits(remainder, digits)
 }
 
 #[cfg(test)]
@@ -249,29 +210,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-
-    #[derive(Default)]
-    struct Written(Vec<String>);
-
-    impl RowSink for Written {
-        fn integer(&mut self, value: i64) {
-            self.0.push(value.to_string());
-        }
-        fn text(&mut self, value: &str) {
-            self.0.push(value.to_owned());
-        }
-        fn timestamp_us(&mut self, value: i64) {
-            self.0.push(format!("@{}", value - FIRST_BEGIN_US));
-        }
-        fn null(&mut self) {
-            self.0.push(String::new());
-        }
-    }
+    use crate::written::texts;
 
     fn row(table: usize, number: u64) -> Vec<String> {
-        let mut written = Written::default();
-        TranStats.row(table, number, &mut written);
-        written.0
+        texts(&TranStats, table, number)
     }
 
     /// The positions of the six dimensions in a transaction, and in a combination.
@@ -279,9 +221,11 @@ mod tests {
 
     #[test]
     fn rows_follow_the_published_rules() {
-        let first = "X580 G01|20|20|VC1|1|WRITE-ONLY|FAILURE|@0|@1000000|1|abc";
+        let first = "X580 G01|20|20|VC1|1|WRITE-ONLY|FAILURE|1306886400000000|1306886401000000|\
+                     1|abc";
         assert_eq!(row(0, 0).join("|"), first);
-        let late = "X580 G00|10|10|VC0|10000|WRITE-ONLY|FAILURE|@1999800|@1999800|0|abc";
+        let late = "X580 G00|10|10|VC0|10000|WRITE-ONLY|FAILURE|1306886401999800|\
+                    1306886401999800|0|abc";
         assert_eq!(row(0, 9999).join("|"), late);
         assert_eq!(row(0, 41)[..4].join("|"), "X580 G02|30|30|VC42");
     }

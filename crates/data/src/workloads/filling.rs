@@ -6,23 +6,23 @@
 //! memory (Chris Adkin, 'The In-Memory OLTP Engine and NUMA Foreign Memory Access', chrisadkin.io, 2016-05-07),
 //! and what more sockets do to loading ('Columnstore Loading on Eight Socket Servers', erikdarlingdata.com).
 //! Here streams insert without end, tables are emptied between windows, and a load is of 5,000 rows, so that a
-//! window holds many. The answer is how many rows the call brought; how many are there the target counts.
+//! window holds many. The answer is how many rows the call brought; the target counts how many are there.
 
 use hopcost_core::{
     Answer, Effect, Filling, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload,
     WorkloadInfo, WorkloadSpec,
 };
 
-use super::compare;
+use super::answers::compare;
+use super::requests::of_first;
 use crate::datasets::big_table_im::{INSERT, parts};
 
-/// Rows that are inserted each by itself. The fourth argument of a call is the number of its first.
+/// Inserts rows one by one. The fourth argument of a call is the number of its first row.
 pub struct MemoryInsert {
     info: WorkloadInfo,
     rows: u64,
 }
 
-/// One row a call.
 pub const ONE: MemoryInsert = MemoryInsert {
     info: WorkloadInfo {
         name: "memory_insert",
@@ -31,7 +31,7 @@ pub const ONE: MemoryInsert = MemoryInsert {
     },
     rows: 1,
 };
-/// As many as a stored procedure would insert: what a call costs the harness is lost in what they cost.
+/// So many that what a call costs the harness does not count.
 pub const HUNDRED: MemoryInsert = MemoryInsert {
     info: WorkloadInfo {
         name: "memory_inserts",
@@ -40,10 +40,8 @@ pub const HUNDRED: MemoryInsert = MemoryInsert {
     },
     rows: 100,
 };
-/// Many at once.
 pub struct BulkLoad;
 
-/// Rows of one load.
 const LOAD_ROWS: u64 = 5_000;
 
 impl Workload for MemoryInsert {
@@ -59,7 +57,13 @@ impl Workload for MemoryInsert {
     }
 
     fn requests(&self, _: Shape, stream: Stream) -> Box<dyn Requests> {
-        Box::new(Inserts { next: first_row(stream), rows: self.rows })
+        let (mut first, rows) = (first_row(stream), self.rows);
+        of_first(move || {
+            let [key, at, digits] = parts(first);
+            let arguments = [key, at, digits, first.cast_signed()];
+            first += rows;
+            arguments
+        })
     }
 
     fn check(&self, _: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {
@@ -68,23 +72,9 @@ impl Workload for MemoryInsert {
     }
 }
 
-/// Far enough from other streams' rows that none comes twice.
+/// So far from the rows of other streams that none comes twice.
 fn first_row(stream: Stream) -> u64 {
     u64::from(stream.number) << 48 | (stream.seed & 0xff) << 40
-}
-
-struct Inserts {
-    next: u64,
-    rows: u64,
-}
-
-impl Requests for Inserts {
-    fn next(&mut self) -> Request {
-        let first = self.next;
-        let [key, at, digits] = parts(first);
-        self.next += self.rows;
-        Request { statement: 0, arguments: [key, at, digits, first.cast_signed()] }
-    }
 }
 
 impl Workload for BulkLoad {
@@ -104,18 +94,10 @@ impl Workload for BulkLoad {
     }
 
     fn requests(&self, _: Shape, _: Stream) -> Box<dyn Requests> {
-        Box::new(Loads)
+        of_first(|| [0; 4])
     }
 
     fn check(&self, _: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {
         compare("bulk_load", answer, &Answer::of(Row::new().integer(LOAD_ROWS.cast_signed())))
-    }
-}
-
-struct Loads;
-
-impl Requests for Loads {
-    fn next(&mut self) -> Request {
-        Request { statement: 0, arguments: [0; 4] }
     }
 }

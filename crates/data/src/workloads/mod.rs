@@ -2,9 +2,10 @@
 //!
 //! A new one is a file here and a line in [`WORKLOADS`]. Its statements are plain SQL without hints,
 //! which SQLite, PostgreSQL, MySQL and SQL Server all understand; a point in time, in an argument or
-//! an answer, is in microseconds since 1970, as a data set's timestamps are. What a right answer is,
-//! each works out from the rules of its data set alone, never from what a database said.
+//! an answer, is in microseconds since 1970, as a data set's timestamps are. The right
+//! answer follows from the rules of the data set alone, never from what a database said.
 
+mod answers;
 mod filling;
 mod newest;
 mod null_call;
@@ -15,14 +16,14 @@ mod own;
 mod point_select;
 mod reporting_p1;
 mod reporting_p2;
+mod requests;
 mod single_row_commit;
 mod slices;
 
-use hopcost_core::{Answer, Code, Reason, Workload};
+use hopcost_core::Workload;
 
 pub use own::Own;
 
-/// All workloads.
 pub const WORKLOADS: &[&dyn Workload] = &[
     &reporting_p1::ReportingP1,
     &reporting_p2::ReportingP2,
@@ -39,28 +40,11 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &filling::BulkLoad,
 ];
 
-/// Says what differs between an answer and the right one to `question`.
-fn compare(question: &str, answer: &Answer, right: &Answer) -> Result<(), Reason> {
-    if answer.rows != right.rows {
-        let (got, asked) = (answer.rows, right.rows);
-        return Err(Code::WrongAnswers
-            .because(format!("{question}: {got} rows came back, and {asked} are right")));
-    }
-    if answer.digest != right.digest {
-        return Err(Code::WrongAnswers.because(format!(
-            "{question}: the number of rows, {}, is right, but a value in them is not \
-             (their digest is {:016x}, that of the right ones {:016x})",
-            answer.rows, answer.digest, right.digest
-        )));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use hopcost_core::{Shape, Stream};
+    use hopcost_core::{Answer, Shape, Stream};
 
     use super::*;
     use crate::datasets::DATASETS;
@@ -120,7 +104,7 @@ mod tests {
             };
             let words = refused(0, 0);
             assert!(words.contains("0 rows came back"), "{words}");
-            // It says how many are right.
+            // The words end with the number of right ones.
             let mut numbers = words.split(' ').filter_map(|word| word.parse().ok());
             let right: u64 = numbers.next_back().unwrap();
             assert!(refused(right, 0).contains("a value in them is not"), "{}", refused(right, 0));

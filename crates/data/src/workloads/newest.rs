@@ -3,9 +3,9 @@
 //! The view is ten joins of transactions with their accounts and branches, put together by UNION ALL.
 //! Every table has an index of its dates, and still a bare MAX goes through all rows of all joins: the
 //! index of one table does not know which of its rows the join keeps, nor those of the other nine.
-//! Whoever knows the business knows more than the database: transactions come in around the clock, so
-//! the newest is of the last 20 days. Said as a lower bound, each join can begin at that date in the
-//! index. Both have the same answer.
+//! The business knows more than the database: transactions come in around the clock, so the newest is
+//! of the last 20 days. With that as a lower bound, each join can begin at that date in the index. Both
+//! have the same answer.
 //!
 //! The view is written out as a sub-select, so that no target has to create one. Today is the day of
 //! the newest transaction. There are no slices: less than the whole view is another question.
@@ -15,10 +15,10 @@ use hopcost_core::{
     WorkloadSpec,
 };
 
-use super::compare;
+use super::answers::compare;
+use super::requests::of_first;
 use crate::datasets::archive_view::{US_PER_DAY, newest_us};
 
-/// The workload; with its bound or without it.
 pub struct Newest {
     info: WorkloadInfo,
     bounded: bool,
@@ -39,7 +39,6 @@ const TABLES: &[&str] = &[
     "txn_current",
 ];
 
-/// Without a bound.
 pub const UNBOUNDED: Newest = Newest {
     info: WorkloadInfo {
         name: "newest_unbounded",
@@ -58,7 +57,7 @@ pub const BOUNDED: Newest = Newest {
     bounded: true,
 };
 
-/// The last days, today among them, in one of which the newest transaction is.
+/// The newest transaction is of one of the last days, today among them.
 const DAYS: i64 = 20;
 
 macro_rules! joined {
@@ -73,30 +72,19 @@ macro_rules! joined {
 }
 
 macro_rules! newest {
-    ($bound:literal) => {
+    ($bound:literal, $first:literal $(, $table:literal)*) => {
         concat!(
             "SELECT max(v.stamped_at) FROM (",
-            joined!("txn_2016"),
-            " UNION ALL ",
-            joined!("txn_2017"),
-            " UNION ALL ",
-            joined!("txn_2018"),
-            " UNION ALL ",
-            joined!("txn_2019"),
-            " UNION ALL ",
-            joined!("txn_2020"),
-            " UNION ALL ",
-            joined!("txn_2021"),
-            " UNION ALL ",
-            joined!("txn_2022"),
-            " UNION ALL ",
-            joined!("txn_2023"),
-            " UNION ALL ",
-            joined!("txn_2024"),
-            " UNION ALL ",
-            joined!("txn_current"),
+            joined!($first),
+            $(" UNION ALL ", joined!($table),)*
             ") AS v",
             $bound
+        )
+    };
+    ($bound:literal) => {
+        newest!(
+            $bound, "txn_2016", "txn_2017", "txn_2018", "txn_2019", "txn_2020", "txn_2021",
+            "txn_2022", "txn_2023", "txn_2024", "txn_current"
         )
     };
 }
@@ -113,12 +101,12 @@ impl Workload for Newest {
     }
 
     fn requests(&self, shape: Shape, _: Stream) -> Box<dyn Requests> {
-        Box::new(Again { from_us: bound_us(shape) })
+        let from_us = bound_us(shape);
+        of_first(move || [from_us, 0, 0, 0])
     }
 
     fn check(&self, shape: Shape, _: &Request, answer: &Answer) -> Result<(), Reason> {
-        let mut right = Answer::default();
-        right.add(Row::new().integer(newest_us(shape.rows)));
+        let right = Answer::of(Row::new().integer(newest_us(shape.rows)));
         compare(self.info.name, answer, &right)
     }
 }
@@ -129,22 +117,11 @@ fn bound_us(shape: Shape) -> i64 {
     (today + 1 - DAYS) * US_PER_DAY
 }
 
-/// The same request each time.
-struct Again {
-    from_us: i64,
-}
-
-impl Requests for Again {
-    fn next(&mut self) -> Request {
-        Request { statement: 0, arguments: [self.from_us, 0, 0, 0] }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::on_sqlite::Database;
     use super::*;
     use crate::datasets::archive_view::ArchiveView;
+    use crate::workloads::on_sqlite::Database;
 
     const STREAM: Stream = Stream { number: 0, of: 1, seed: 1 };
 

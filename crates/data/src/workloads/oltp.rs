@@ -19,7 +19,6 @@
 //! Limits: the data never changes, so a customer's last order is its only one. Calls are short, and
 //! there are no slices.
 
-use std::fmt;
 use std::sync::OnceLock;
 
 use fastrand::Rng;
@@ -28,20 +27,18 @@ use hopcost_core::{
     WorkloadSpec,
 };
 
-use super::compare;
-use super::slices::dice;
+use super::answers::compare;
+use super::requests::{dice, requests};
 use crate::datasets::tpcc::{
     BALANCE, CUSTOMERS, DISTRICTS, District, LINE_QUANTITY, MIDDLE_NAME, NAMES, ORDERS, entry_us,
     last_name, nurand, price, stock_quantity,
 };
 
-/// The workload; as it is, or with an average on top.
 pub struct Oltp {
     info: WorkloadInfo,
     augmented: bool,
 }
 
-/// As the specification has it.
 pub const STANDARD: Oltp = Oltp {
     info: WorkloadInfo {
         name: "standard_oltp",
@@ -50,7 +47,6 @@ pub const STANDARD: Oltp = Oltp {
     },
     augmented: false,
 };
-/// With an average over the items.
 pub const AUGMENTED: Oltp = Oltp {
     info: WorkloadInfo {
         name: "augmented_oltp",
@@ -67,7 +63,7 @@ const STOCK_LEVEL: usize = 2;
 
 /// The first item that is not averaged.
 const FIRST_LEFT_OUT: u64 = 15_000;
-/// Of a district, so many orders are looked at for stock.
+/// Orders of a district whose items are looked up in stock.
 const LAST_ORDERS: u64 = 20;
 /// The constants of NURand for names and numbers of customers. That for names differs from the one
 /// they were loaded with by 66, which is one of the distances that clause 2.1.6.1 allows.
@@ -153,52 +149,35 @@ impl Workload for Oltp {
     }
 
     fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests> {
-        Box::new(Terminal { dice: dice(stream), warehouses: shape.rows.max(1) })
+        let (mut dice, warehouses) = (dice(stream), shape.rows.max(1));
+        requests(move || drawn(&mut dice, warehouses))
     }
 
     fn check(&self, _: Shape, request: &Request, answer: &Answer) -> Result<(), Reason> {
-        compare(&Question(request).to_string(), answer, &right_answer(request, self.augmented))
+        compare(&in_words(request), answer, &right_answer(request, self.augmented))
     }
 }
 
-/// Asks without a wait.
-struct Terminal {
-    dice: Rng,
-    warehouses: u64,
+fn drawn(dice: &mut Rng, warehouses: u64) -> Request {
+    let (warehouse, district) = (dice.u64(1..=warehouses), dice.u64(1..=DISTRICTS));
+    let (statement, third) = if dice.bool() {
+        (STOCK_LEVEL, dice.u64(10..=20))
+    } else if dice.u64(0..100) < 60 {
+        (BY_NAME, nurand(dice, 255, [0, NAMES - 1], C_NAME) + 1)
+    } else {
+        (BY_NUMBER, nurand(dice, 1023, [1, CUSTOMERS], C_NUMBER))
+    };
+    let arguments = [warehouse, district, third, 0].map(u64::cast_signed);
+    Request { statement, arguments }
 }
 
-impl Requests for Terminal {
-    fn next(&mut self) -> Request {
-        let dice = &mut self.dice;
-        let (warehouse, district) = (dice.u64(1..=self.warehouses), dice.u64(1..=DISTRICTS));
-        let (statement, third) = if dice.bool() {
-            (STOCK_LEVEL, dice.u64(10..=20))
-        } else if dice.u64(0..100) < 60 {
-            (BY_NAME, nurand(dice, 255, [0, NAMES - 1], C_NAME) + 1)
-        } else {
-            (BY_NUMBER, nurand(dice, 1023, [1, CUSTOMERS], C_NUMBER))
-        };
-        let arguments = [warehouse, district, third, 0].map(u64::cast_signed);
-        Request { statement, arguments }
-    }
+fn in_words(request: &Request) -> String {
+    let [warehouse, district, third, _] = request.arguments;
+    let name = NAMES_OF_STATEMENTS[request.statement];
+    let about = ["whoever is called like customer", "customer", "stock below"][request.statement];
+    format!("{name} of {about} {third}, district {district} of warehouse {warehouse}")
 }
 
-/// A request in words.
-struct Question<'a>(&'a Request);
-
-impl fmt::Display for Question<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [warehouse, district, third, _] = self.0.arguments;
-        let (name, about) = match self.0.statement {
-            BY_NAME => (NAMES_OF_STATEMENTS[BY_NAME], "whoever is called like customer"),
-            BY_NUMBER => (NAMES_OF_STATEMENTS[BY_NUMBER], "customer"),
-            _ => (NAMES_OF_STATEMENTS[STOCK_LEVEL], "stock below"),
-        };
-        write!(f, "{name} of {about} {third}, district {district} of warehouse {warehouse}")
-    }
-}
-
-/// By the rules of the data.
 fn right_answer(request: &Request, augmented: bool) -> Answer {
     let [warehouse, number, third, _] = request.arguments.map(i64::cast_unsigned);
     let district = District { warehouse, number };
@@ -213,14 +192,13 @@ fn right_answer(request: &Request, augmented: bool) -> Answer {
         BY_NAME => order_status(district, middle_namesake(district, third), finish),
         BY_NUMBER => order_status(district, third, finish),
         _ => {
-            let mut answer = Answer::default();
-            answer.add(finish(Row::new().integer(low_items(district, third.cast_signed()))));
-            answer
+            let low = low_items(district, third.cast_signed());
+            Answer::of(finish(Row::new().integer(low)))
         }
     }
 }
 
-/// The sum of the averaged prices, and how many they are.
+/// The sum of the averaged prices, and their number.
 fn average() -> (i64, i64) {
     static TOTAL: OnceLock<i64> = OnceLock::new();
     let averaged = 1..FIRST_LEFT_OUT;
@@ -228,7 +206,7 @@ fn average() -> (i64, i64) {
     (*TOTAL.get_or_init(|| averaged.map(price).sum()), items)
 }
 
-/// Of all that are called like a customer, the one in the middle by first name.
+/// The middle one, by first name, of those who bear the name of a customer.
 fn middle_namesake(district: District, customer: u64) -> u64 {
     let name = district.last_name(customer);
     let namesakes = (1..=CUSTOMERS).filter(|other| district.last_name(*other) == name);
@@ -258,7 +236,7 @@ fn order_status(district: District, customer: u64, finish: impl Fn(Row) -> Row) 
     answer
 }
 
-/// How many different items of a district's last orders its warehouse has fewer of.
+/// How many different items of a district's last orders are below the threshold in stock.
 fn low_items(district: District, threshold: i64) -> i64 {
     let orders = ORDERS + 1 - LAST_ORDERS..=ORDERS;
     let lines = orders.flat_map(|order| {
@@ -278,15 +256,16 @@ mod tests {
     use hopcost_core::Dataset;
     use rusqlite::types::Value;
 
-    use super::super::on_sqlite::{Database, digest, values};
     use super::*;
     use crate::datasets::tpcc::Tpcc;
+    use crate::workloads::on_sqlite::{Database, digest};
+    use crate::written::{number_of, values};
 
     const SHAPE: Shape = Shape { rows: 2, sliced: false };
     /// Requests about later districts are not compared: their rows are many.
     const DISTRICTS_READ: i64 = 3;
 
-    /// Columns of all tables as lists of rows, asked by going through them.
+    /// Tables as lists of rows, which are searched from begin to end.
     struct Raw(BTreeMap<&'static str, Sheet>);
 
     struct Sheet {
@@ -324,7 +303,7 @@ mod tests {
             Self(sheets)
         }
 
-        /// The rows of a table with these numbers in these columns.
+        /// The rows that have these numbers in these columns.
         fn find(&self, table: &str, wanted: &[(&str, i64)]) -> Vec<Found<'_>> {
             let Sheet { columns, rows } = &self.0[table];
             let place = |column: &str| columns.iter().position(|name| *name == column).unwrap();
@@ -349,14 +328,7 @@ mod tests {
         }
     }
 
-    fn number_of(value: &Value) -> i64 {
-        match value {
-            Value::Integer(number) => *number,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// What the specification's steps lead to, one after the other.
+    /// By the steps of the specification, one after the other.
     fn by_hand(raw: &Raw, request: &Request, augmented: bool) -> Answer {
         let [w, d, third, _] = request.arguments;
         let mut rows = match request.statement {
@@ -432,7 +404,7 @@ mod tests {
         for workload in [STANDARD, AUGMENTED] {
             let requests = sample(&workload, 300).into_iter();
             for request in requests.filter(|request| request.arguments[1] <= DISTRICTS_READ) {
-                let words = Question(&request).to_string();
+                let words = in_words(&request);
                 let right = right_answer(&request, workload.augmented);
                 assert_eq!(right, by_hand(&raw, &request, workload.augmented), "{words}");
                 let answer = database.ask(&workload, SHAPE, &request);

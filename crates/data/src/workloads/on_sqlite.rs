@@ -3,24 +3,21 @@
 //!
 //! All rows of the asked tables are in it.
 
-use hopcost_core::{
-    Answer, Dataset, Kind, Request, Row, RowSink, Shape, Statement, Table, Workload,
-};
+use hopcost_core::{Answer, Dataset, Kind, Request, Row, Shape, Statement, Table, Workload};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
 use crate::datasets::tran_stats::{TranStats, occurring};
+use crate::written::{texts, values};
 
-/// The database.
 pub struct Database(Connection);
 
 impl Database {
-    /// With this many transactions.
+    /// With so many rows of tran_stats.
     pub fn with(transactions: u64) -> Self {
         Self::of(&TranStats, transactions, &["tran_stats", "dimension"])
     }
 
-    /// With these tables of a data set.
     pub fn of(dataset: &dyn Dataset, scale: u64, names: &[&str]) -> Self {
         let database = Self::empty();
         for (position, table) in dataset.tables(scale).iter().enumerate() {
@@ -36,7 +33,6 @@ impl Database {
         Self(Connection::open_in_memory().unwrap())
     }
 
-    /// Asks.
     pub fn ask(&self, workload: &dyn Workload, shape: Shape, request: &Request) -> Answer {
         let Statement { sql, arguments, .. } = workload.spec(shape).statements[request.statement];
         let mut statement = self.0.prepare(sql).unwrap();
@@ -55,7 +51,6 @@ impl Database {
         self.plan_of(&workload.spec(shape).statements[0])
     }
 
-    /// The steps of a statement's plan.
     pub fn plan_of(&self, statement: &Statement) -> Vec<String> {
         let Statement { sql, arguments, .. } = statement;
         let mut statement = self.0.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
@@ -101,14 +96,6 @@ impl Database {
     }
 }
 
-/// A row of a data set's table, column by column.
-pub fn values(dataset: &dyn Dataset, table: usize, number: u64) -> Vec<Value> {
-    let mut values = Values::default();
-    dataset.row(table, number, &mut values);
-    values.0
-}
-
-/// The digest of a row of an answer.
 pub fn digest(values: &[Value]) -> Row {
     values.iter().fold(Row::new(), |row, value| match value {
         Value::Null => row.null(),
@@ -120,37 +107,10 @@ pub fn digest(values: &[Value]) -> Row {
 
 /// A row of tran_stats as text, column by column.
 pub fn transaction(number: u64) -> Vec<String> {
-    written(0, number)
+    texts(&TranStats, 0, number)
 }
 
 /// The rows of dimension that transactions refer to, as text, column by column.
 pub fn dimension() -> impl Iterator<Item = Vec<String>> {
-    occurring().map(|number| written(1, number))
-}
-
-fn written(table: usize, number: u64) -> Vec<String> {
-    let text = |value| match value {
-        Value::Integer(number) => number.to_string(),
-        Value::Text(text) => text,
-        other => panic!("{other:?}"),
-    };
-    values(&TranStats, table, number).into_iter().map(text).collect()
-}
-
-#[derive(Default)]
-struct Values(Vec<Value>);
-
-impl RowSink for Values {
-    fn integer(&mut self, value: i64) {
-        self.0.push(value.into());
-    }
-    fn text(&mut self, value: &str) {
-        self.0.push(value.to_owned().into());
-    }
-    fn timestamp_us(&mut self, value: i64) {
-        self.0.push(value.into());
-    }
-    fn null(&mut self) {
-        self.0.push(Value::Null);
-    }
+    occurring().map(|number| texts(&TranStats, 1, number))
 }

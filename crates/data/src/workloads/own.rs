@@ -1,7 +1,6 @@
 //! A workload of the user's own: scripts in pgbench's format, drawn by weight.
 //!
-//! What a right answer is nobody but the user knows: that the database did not complain is all that is
-//! checked.
+//! Only the user knows what a right answer is: all that is checked is that the database did not complain.
 
 use fastrand::Rng;
 use hopcost_core::{
@@ -9,18 +8,17 @@ use hopcost_core::{
     WorkloadSpec,
 };
 
-use super::slices::dice;
+use super::requests::{dice, requests};
 
-/// Scripts, each with its weight.
 pub struct Own {
+    /// Name, text and weight.
     scripts: Vec<(&'static str, &'static str, u32)>,
-    /// What each client's variables hold at its begin.
+    /// What the variables of each client begin with.
     variables: &'static [(&'static str, &'static str)],
 }
 
 impl Own {
-    /// Of these scripts: name, text, weight; and of the variables that they begin with. They last as long as
-    /// the program does, as all workloads.
+    /// Scripts are name, text and weight. All of it lives as long as the program, as workloads do.
     pub fn of(
         scripts: Vec<(String, String, u32)>,
         variables: Vec<(String, String)>,
@@ -59,7 +57,11 @@ impl Workload for Own {
             below += u64::from(*weight);
             below
         });
-        Box::new(Drawn { ends: ends.collect(), dice: dice(stream) })
+        let (ends, mut dice): (Vec<u64>, Rng) = (ends.collect(), dice(stream));
+        requests(move || {
+            let statement = if ends.len() > 1 { drawn(&mut dice, &ends) } else { 0 };
+            Request { statement, arguments: [0; 4] }
+        })
     }
 
     fn check(&self, _: Shape, _: &Request, _: &Answer) -> Result<(), Reason> {
@@ -67,26 +69,11 @@ impl Workload for Own {
     }
 }
 
-/// Draws scripts.
-struct Drawn {
-    /// The sums of the weights up to each script.
-    ends: Vec<u64>,
-    dice: Rng,
-}
-
-impl Drawn {
-    fn draw(&mut self) -> usize {
-        let all = self.ends.last().copied().unwrap_or(1).max(1);
-        let drawn = self.dice.u64(..all);
-        self.ends.partition_point(|end| *end <= drawn)
-    }
-}
-
-impl Requests for Drawn {
-    fn next(&mut self) -> Request {
-        let statement = if self.ends.len() > 1 { self.draw() } else { 0 };
-        Request { statement, arguments: [0; 4] }
-    }
+/// The script whose weight is hit; `ends` are the sums of the weights up to each.
+fn drawn(dice: &mut Rng, ends: &[u64]) -> usize {
+    let all = ends.last().copied().unwrap_or(1).max(1);
+    let hit = dice.u64(..all);
+    ends.partition_point(|end| *end <= hit)
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 //! this one returns the groups with their counts, and their digest has to be right for the very rows
 //! that the call was about.
 //!
-//! A slice is 2,500 rows, some 8 ms of one CPU: far below 50 ms, so that a window as short as 0.1 s
-//! holds several calls and an interruption spoils few, and far above what a call costs by itself.
+//! A slice is 2,500 rows, some 8 ms of one CPU: far below 50 ms, so that a window of 0.1 s holds several
+//! calls and an interruption spoils few, and far above what a call costs by itself.
 //!
 //! The join is written CROSS JOIN and WHERE. To every other database that is any join; SQLite takes
 //! it for an order, transactions first, and looks each of them up in the index of the values. Left
@@ -19,11 +19,11 @@ use hopcost_core::{
     WorkloadInfo, WorkloadSpec,
 };
 
-use super::compare;
-use super::slices::{Slices, Walk, dice, rows_between};
+use super::answers::compare;
+use super::requests::{dice, of_first};
+use super::slices::{Slices, rows_between};
 use crate::datasets::tran_stats::{COMBINATIONS, begin_us, ids};
 
-/// The workload.
 pub struct ReportingP1;
 
 const SLICE_ROWS: u64 = 2500;
@@ -45,13 +45,7 @@ macro_rules! groups {
     };
 }
 
-const WHOLE: Statement = Statement {
-    name: "reporting_p1",
-    sql: groups!(""),
-    arguments: 0,
-    recompile: false,
-    script: None,
-};
+const WHOLE: Statement = Statement::of("reporting_p1", groups!(""), 0);
 
 const SLICED: Statement = Statement {
     sql: groups!("AND t.tran_begin >= ? AND t.tran_begin < ? "),
@@ -59,7 +53,7 @@ const SLICED: Statement = Statement {
     ..WHOLE
 };
 
-/// The digest of the six ids that row 0, 1, … of tran_stats is counted under; it only lacks the count.
+/// The digest of the six ids under which row 0, 1, … of tran_stats is counted; only the count is missing.
 const GROUPS: [Row; COMBINATIONS as usize] = {
     let mut groups = [Row::new(); COMBINATIONS as usize];
     let mut number = 0;
@@ -95,7 +89,11 @@ impl Workload for ReportingP1 {
     }
 
     fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests> {
-        Box::new(Slices::new(shape, SLICE_ROWS).walk(stream, &mut dice(stream)))
+        let mut walk = Slices::new(shape, SLICE_ROWS).walk(stream, &mut dice(stream));
+        of_first(move || {
+            let rows = walk.step();
+            [begin_us(rows.start), begin_us(rows.end), 0, 0]
+        })
     }
 
     fn check(&self, shape: Shape, request: &Request, answer: &Answer) -> Result<(), Reason> {
@@ -104,13 +102,6 @@ impl Workload for ReportingP1 {
             if shape.sliced { rows_between(from_us, to_us, shape.rows) } else { 0..shape.rows };
         let question = format!("reporting_p1 over rows {} to {}", rows.start + 1, rows.end);
         compare(&question, answer, &right_answer(rows.start, rows.end - rows.start))
-    }
-}
-
-impl Requests for Walk {
-    fn next(&mut self) -> Request {
-        let rows = self.step();
-        Request { statement: 0, arguments: [begin_us(rows.start), begin_us(rows.end), 0, 0] }
     }
 }
 
@@ -130,8 +121,8 @@ fn right_answer(first: u64, rows: u64) -> Answer {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::on_sqlite::{Database, dimension, transaction};
     use super::*;
+    use crate::workloads::on_sqlite::{Database, dimension, transaction};
 
     fn slice(from: u64, to: u64) -> Request {
         Request { statement: 0, arguments: [begin_us(from), begin_us(to), 0, 0] }

@@ -16,25 +16,26 @@
 //!
 //! Sliced, the average is over 25,000 rows of the clustered key, some 13 ms in all, and T lies among
 //! them. Scratch memory is the sorter's, 32 bytes for each averaged row; the second takes little
-//! beside it. `reporting_p2_whole` is asked whole however short a run is, for what takes its time to
-//! begin, as parallel workers do.
+//! beside it. `reporting_p2_whole` is asked whole however short a run is, for what takes long to begin,
+//! e.g. parallel workers.
 
-use fastrand::Rng;
+use std::ops::Range;
+
 use hopcost_core::{
     Answer, Effect, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload,
     WorkloadInfo, WorkloadSpec,
 };
 
-use super::compare;
-use super::slices::{Slices, Walk, dice, rows_between};
+use super::answers::compare;
+use super::requests::{dice, of_first};
+use super::slices::{Slices, rows_between};
 use crate::datasets::tran_stats::{CONFIGS, US_PER_SECOND, begin_us, resultset_size};
 
-/// The workload.
 pub struct ReportingP2;
 
 const SLICE_ROWS: u64 = 25_000;
 const SORTED_BYTES_PER_ROW: u64 = 32;
-/// The groups of one second.
+/// For the groups of one second.
 const SECOND_BYTES: u64 = 1 << 20;
 
 macro_rules! at_or_below_average {
@@ -52,13 +53,8 @@ macro_rules! at_or_below_average {
     };
 }
 
-const WHOLE: Statement = Statement {
-    name: "reporting_p2",
-    sql: at_or_below_average!(""),
-    arguments: 2,
-    recompile: true,
-    script: None,
-};
+const WHOLE: Statement =
+    Statement { recompile: true, ..Statement::of("reporting_p2", at_or_below_average!(""), 2) };
 
 const SLICED: Statement = Statement {
     sql: at_or_below_average!("WHERE tran_begin >= ? AND tran_begin < ? "),
@@ -87,8 +83,17 @@ impl Workload for ReportingP2 {
 
     fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests> {
         let mut rng = dice(stream);
-        let walk = Slices::new(shape, SLICE_ROWS).walk(stream, &mut rng);
-        Box::new(Moments { walk, rng, sliced: shape.sliced })
+        let mut walk = Slices::new(shape, SLICE_ROWS).walk(stream, &mut rng);
+        of_first(move || {
+            let rows = walk.step();
+            let moment = begin_us(rng.u64(rows.clone()));
+            let second = [moment, moment + US_PER_SECOND];
+            if shape.sliced {
+                [begin_us(rows.start), begin_us(rows.end), second[0], second[1]]
+            } else {
+                [second[0], second[1], 0, 0]
+            }
+        })
     }
 
     fn check(&self, shape: Shape, request: &Request, answer: &Answer) -> Result<(), Reason> {
@@ -106,13 +111,12 @@ impl Workload for ReportingP2 {
             averaged.start + 1,
             averaged.end
         );
-        let mut right = Answer::default();
-        right.add(Row::new().integer(right_count(&averaged, &second).cast_signed()));
-        compare(&question, answer, &right)
+        let right = Row::new().integer(right_count(&averaged, &second).cast_signed());
+        compare(&question, answer, &Answer::of(right))
     }
 }
 
-/// The same, never cut into slices.
+/// Reporting P2, never cut into slices.
 pub struct Whole;
 
 const fn whole(shape: Shape) -> Shape {
@@ -141,32 +145,11 @@ impl Workload for Whole {
     }
 }
 
-/// Random moments within slices that are visited in turn.
-struct Moments {
-    walk: Walk,
-    rng: Rng,
-    sliced: bool,
-}
-
-impl Requests for Moments {
-    fn next(&mut self) -> Request {
-        let rows = self.walk.step();
-        let moment = begin_us(self.rng.u64(rows.clone()));
-        let second = [moment, moment + US_PER_SECOND];
-        let arguments = if self.sliced {
-            [begin_us(rows.start), begin_us(rows.end), second[0], second[1]]
-        } else {
-            [second[0], second[1], 0, 0]
-        };
-        Request { statement: 0, arguments }
-    }
-}
-
-/// Sizes and configurations repeat together: what 40 and 100 both divide.
+/// Sizes and configurations repeat together after so many rows: the least common multiple of 40 and 100.
 const PERIOD: u64 = 200;
 
-/// How many of the rows `second` are at or below the average of their configuration in `averaged`.
-fn right_count(averaged: &std::ops::Range<u64>, second: &std::ops::Range<u64>) -> u64 {
+/// The rows of `second` that are at or below the average of their configuration in `averaged`.
+fn right_count(averaged: &Range<u64>, second: &Range<u64>) -> u64 {
     let mut sums = [(0, 0); CONFIGS as usize];
     for (row, times) in occurrences(averaged) {
         let (number, total) = &mut sums[(row % CONFIGS) as usize];
@@ -180,8 +163,8 @@ fn right_count(averaged: &std::ops::Range<u64>, second: &std::ops::Range<u64>) -
     occurrences(second).filter(|(row, _)| counts(*row)).map(|(_, times)| times).sum()
 }
 
-/// The different rows of a range, each with the number of times that one like it comes.
-fn occurrences(rows: &std::ops::Range<u64>) -> impl Iterator<Item = (u64, u64)> {
+/// The different rows of a range, and how often each occurs.
+fn occurrences(rows: &Range<u64>) -> impl Iterator<Item = (u64, u64)> {
     let (first, end) = (rows.start, rows.end);
     (first..end.min(first + PERIOD)).map(move |row| (row, (end - row).div_ceil(PERIOD)))
 }
@@ -190,13 +173,13 @@ fn occurrences(rows: &std::ops::Range<u64>) -> impl Iterator<Item = (u64, u64)> 
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::on_sqlite::{Database, transaction};
     use super::*;
+    use crate::workloads::on_sqlite::{Database, transaction};
 
     const SECOND_ROWS: u64 = 5001;
 
     /// Averages and counts row by row.
-    fn by_hand(averaged: std::ops::Range<u64>, second: std::ops::Range<u64>) -> u64 {
+    fn by_hand(averaged: Range<u64>, second: Range<u64>) -> u64 {
         let config_and_size = |number| {
             let row = transaction(number);
             (row[0].clone(), row[9].parse::<u64>().unwrap())

@@ -57,11 +57,6 @@ impl Walk {
     }
 }
 
-/// A generator for one stream: the same for the same stream, another for every other one.
-pub fn dice(stream: Stream) -> Rng {
-    Rng::with_seed(stream.seed ^ u64::from(stream.number).rotate_right(16))
-}
-
 /// The rows, numbered from 0, of a table of `rows` rows whose begin is at `from_us` or later, and
 /// before `to_us`.
 pub fn rows_between(from_us: i64, to_us: i64, rows: u64) -> Range<u64> {
@@ -79,6 +74,7 @@ mod tests {
 
     use super::*;
     use crate::datasets::tran_stats::begin_us;
+    use crate::workloads::requests::dice;
 
     fn walk(shape: Shape, rows: u64, number: u32, of: u32) -> Walk {
         let stream = Stream { number, of, seed: 7 };

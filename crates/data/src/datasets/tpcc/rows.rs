@@ -3,14 +3,14 @@
 use fastrand::Rng;
 use hopcost_core::RowSink;
 
-use super::letters::{CAPITALS, DIGITS, LETTERS, Letters};
 use super::rules::{
     BALANCE, CUSTOMERS, DISTRICTS, District, ITEMS, LINE_QUANTITY, LOADED_US, MIDDLE_NAME, ORDERS,
     UNDELIVERED, entry_us, last_name, line_at, price, stock_quantity,
 };
+use crate::datasets::letters::{CAPITALS, DIGITS, LETTERS, Letters};
 use crate::datasets::series::Series;
 
-/// What writes a row of each table, in the order of the tables.
+/// By table.
 pub const WRITERS: [fn(u64, &mut dyn RowSink); 9] =
     [warehouse, district, customer, history, new_order, order, order_line, item, stock];
 
@@ -25,10 +25,10 @@ const ORIGINAL_ITEM: Series = Series::named("tpcc original item");
 const STOCK: Series = Series::named("tpcc stock");
 const ORIGINAL_STOCK: Series = Series::named("tpcc original stock");
 
-/// What a warehouse and its districts have taken in, in cents: the one is the sum of the others.
+/// In cents; a warehouse has taken in the sum of its districts.
 const DISTRICT_YTD: i64 = 3_000_000;
 const WAREHOUSE_YTD: i64 = DISTRICTS.cast_signed() * DISTRICT_YTD;
-/// What each customer has paid, in cents.
+/// By each customer, in cents.
 const PAID: i64 = 1000;
 const CREDIT_LIMIT: i64 = 5_000_000;
 
@@ -156,7 +156,7 @@ fn id(number: u64, sink: &mut dyn RowSink) {
     sink.integer(number.cast_signed());
 }
 
-/// So many letters, and at most `MOST`.
+/// At least `least` letters, and at most `MOST`.
 fn letters<const MOST: usize>(dice: &mut Rng, least: usize, sink: &mut dyn RowSink) {
     sink.text(Letters::<MOST>::random(dice, LETTERS, least..=MOST).as_str());
 }
@@ -174,14 +174,14 @@ fn tax(dice: &mut Rng) -> i64 {
     dice.i64(0..=2000)
 }
 
-/// What is known of an item, which some of them say is the original.
+/// Some say that the item is the original.
 fn data(dice: &mut Rng, is_original: bool, sink: &mut dyn RowSink) {
     let data = Letters::<50>::random(dice, LETTERS, 26..=50);
     let data = if is_original { data.holding("ORIGINAL", dice) } else { data };
     sink.text(data.as_str());
 }
 
-/// One row of each ten, at random.
+/// A random one of each ten rows.
 fn is_one_of_ten(series: Series, number: u64) -> bool {
     series.dice(number / 10).u64(0..10) == number % 10
 }

@@ -4,26 +4,24 @@ use std::sync::OnceLock;
 
 use fastrand::Rng;
 
-use super::letters::{LETTERS, Letters};
+use crate::datasets::letters::{LETTERS, Letters};
 use crate::datasets::series::Series;
 
-/// Items, and the stock of each warehouse.
+/// Each warehouse has all of them in stock.
 pub const ITEMS: u64 = 100_000;
-/// Districts of a warehouse.
+/// In a warehouse.
 pub const DISTRICTS: u64 = 10;
-/// Customers of a district.
+/// In a district.
 pub const CUSTOMERS: u64 = 3000;
-/// Orders of a district: one for each of its customers.
+/// In a district: one for each customer.
 pub const ORDERS: u64 = CUSTOMERS;
-/// Orders of a district that are not delivered yet, the last ones.
+/// The last orders of a district are not delivered yet.
 pub const UNDELIVERED: u64 = 900;
-/// Last names. In each district, customer n + 1 has name n; all others have any of them.
+/// Last names. In each district, customer n + 1 has name n; the others have any of them.
 pub const NAMES: u64 = 1000;
-/// What everybody is called in the middle.
 pub const MIDDLE_NAME: &str = "OE";
-/// What every customer owes, in cents.
+/// Of every customer, in cents.
 pub const BALANCE: i64 = -1000;
-/// How many of its item each line of an order asks for.
 pub const LINE_QUANTITY: i64 = 5;
 
 /// 2011-06-01 00:00:00 UTC, the moment of loading.
@@ -41,28 +39,24 @@ const LINE: Series = Series::named("tpcc line");
 const PRICE: Series = Series::named("tpcc price");
 const QUANTITY: Series = Series::named("tpcc stock quantity");
 
-/// A district.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct District {
-    /// The number of its warehouse, from 1.
+    /// From 1.
     pub warehouse: u64,
-    /// Its own number there, from 1.
+    /// In its warehouse, from 1.
     pub number: u64,
 }
 
-/// A line of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// What was ordered.
     pub item: u64,
-    /// What it comes to, in cents.
+    /// In cents.
     pub amount: i64,
-    /// When it was delivered.
     pub delivered_us: Option<i64>,
 }
 
 impl District {
-    /// The one in this place among all of them, from 0.
+    /// Counted from 0 over all warehouses.
     pub const fn nth(place: u64) -> Self {
         Self { warehouse: place / DISTRICTS + 1, number: place % DISTRICTS + 1 }
     }
@@ -76,7 +70,7 @@ impl District {
         self.place() * CUSTOMERS + id - 1
     }
 
-    /// The number of a customer's last name.
+    /// The number of the name.
     #[inline]
     pub fn last_name(self, customer: u64) -> u64 {
         if customer <= NAMES {
@@ -85,12 +79,10 @@ impl District {
         nurand(&mut LAST_NAME.dice(self.row(customer)), 255, [0, NAMES - 1], C_LOAD)
     }
 
-    /// A customer's first name.
     pub fn first_name(self, customer: u64) -> Letters<16> {
         Letters::random(&mut FIRST_NAME.dice(self.row(customer)), LETTERS, 8..=16)
     }
 
-    /// Whose an order is.
     pub fn customer_of(self, order: u64) -> u64 {
         let key = PERMUTATION.value(self.place());
         walk(order - 1, |number| {
@@ -101,7 +93,7 @@ impl District {
         }) + 1
     }
 
-    /// The one order of a customer.
+    /// The only order of a customer.
     pub fn order_of(self, customer: u64) -> u64 {
         let key = PERMUTATION.value(self.place());
         walk(customer - 1, |number| {
@@ -112,18 +104,17 @@ impl District {
         }) + 1
     }
 
-    /// Who delivered an order, where somebody has.
+    /// None if the order is not delivered.
     pub fn carrier(self, order: u64) -> Option<i64> {
         is_delivered(order).then(|| CARRIER.dice(self.row(order)).i64(1..=10))
     }
 
-    /// How many lines an order has.
     pub fn lines(self, order: u64) -> u64 {
         let starts = &starts()[self.row_in_warehouse(order)..];
         u64::from(starts[1] - starts[0])
     }
 
-    /// A line of an order, from 1.
+    /// Lines are counted from 1.
     pub fn line(self, order: u64, line: u64) -> Line {
         let start = starts()[self.row_in_warehouse(order)];
         let row = (self.warehouse - 1) * lines_a_warehouse() + u64::from(start) + line - 1;
@@ -141,7 +132,6 @@ impl District {
     }
 }
 
-/// When an order came in.
 pub const fn entry_us(order: u64) -> i64 {
     LOADED_US + order.cast_signed() * US_BETWEEN_ORDERS
 }
@@ -150,18 +140,16 @@ const fn is_delivered(order: u64) -> bool {
     order <= ORDERS - UNDELIVERED
 }
 
-/// What an item costs, in cents.
+/// In cents.
 #[inline]
 pub fn price(item: u64) -> i64 {
     PRICE.dice(item).i64(100..=10_000)
 }
 
-/// How many of an item a warehouse has.
 pub fn stock_quantity(warehouse: u64, item: u64) -> i64 {
     QUANTITY.dice((warehouse - 1) * ITEMS + item - 1).i64(10..=100)
 }
 
-/// A last name, by its number.
 pub fn last_name(number: u64) -> Letters<16> {
     const SYLLABLES: [&str; 10] =
         ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
@@ -169,13 +157,13 @@ pub fn last_name(number: u64) -> Letters<16> {
     digits.into_iter().fold(Letters::none(), |name, digit| name.and(SYLLABLES[digit]))
 }
 
-/// TPC-C's uneven dice: a number of a range in which some are far more frequent than others.
+/// TPC-C's uneven dice: some numbers of the range are far more frequent than others.
 #[inline]
 pub fn nurand(dice: &mut Rng, a: u64, [from, to]: [u64; 2], c: u64) -> u64 {
     ((dice.u64(0..=a) | dice.u64(from..=to)) + c) % (to - from + 1) + from
 }
 
-/// Before which line of its warehouse each order begins, and behind the last.
+/// The first line of each order, counted from 0 over its warehouse, and the end of the last order.
 fn starts() -> &'static [u32] {
     static STARTS: OnceLock<Vec<u32>> = OnceLock::new();
     STARTS.get_or_init(|| {
@@ -188,7 +176,6 @@ fn starts() -> &'static [u32] {
     })
 }
 
-/// Lines of all orders of a warehouse.
 pub fn lines_a_warehouse() -> u64 {
     starts().last().copied().unwrap_or_default().into()
 }
@@ -203,8 +190,8 @@ pub fn line_at(row: u64) -> (District, u64, u64) {
 }
 
 // The permutation of a district's customers is a small Feistel network: two halves of six bits that
-// scramble each other in turn, which can be run backwards. It permutes 4,096 numbers; one that leads
-// out of the customers is sent through again until it is back among them.
+// scramble each other in turn, which can be undone. It permutes 4,096 numbers; one that is not a
+// customer's is sent through again until it is.
 
 const HALF: u32 = 6;
 const ROUNDS: u64 = 4;

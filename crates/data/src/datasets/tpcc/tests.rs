@@ -2,35 +2,19 @@
 
 use std::collections::BTreeSet;
 
+use hopcost_core::{Dataset, Kind};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use super::rules::{LOADED_US, UNDELIVERED, line_at, lines_a_warehouse};
-use super::*;
-
-#[derive(Default)]
-struct Written(Vec<Value>);
-
-impl RowSink for Written {
-    fn integer(&mut self, value: i64) {
-        self.0.push(value.into());
-    }
-    fn text(&mut self, value: &str) {
-        self.0.push(value.to_owned().into());
-    }
-    fn timestamp_us(&mut self, value: i64) {
-        assert!((LOADED_US..=entry_us(ORDERS)).contains(&value));
-        self.0.push(value.into());
-    }
-    fn null(&mut self) {
-        self.0.push(Value::Null);
-    }
-}
+use super::rules::{
+    CUSTOMERS, DISTRICTS, District, ITEMS, LOADED_US, NAMES, ORDERS, UNDELIVERED, entry_us,
+    last_name, line_at, lines_a_warehouse,
+};
+use super::tables::Tpcc;
+use crate::written::{number_of, values};
 
 fn row(table: usize, number: u64) -> Vec<Value> {
-    let mut written = Written::default();
-    Tpcc.row(table, number, &mut written);
-    written.0
+    values(&Tpcc, table, number)
 }
 
 /// The place of a table among the nine, and of some of its columns.
@@ -55,10 +39,7 @@ fn texts(values: Vec<Value>) -> impl Iterator<Item = String> {
 }
 
 fn numbers(values: Vec<Value>) -> impl Iterator<Item = i64> {
-    values.into_iter().map(|value| match value {
-        Value::Integer(number) => number,
-        other => panic!("{other:?}"),
-    })
+    values.into_iter().map(|value| number_of(&value))
 }
 
 #[test]
@@ -80,7 +61,9 @@ fn every_value_fits_its_column() {
                     (Value::Integer(value), Kind::Integer(bytes)) => {
                         value.unsigned_abs() < 1 << (8 * bytes - 1)
                     }
-                    (Value::Integer(_), Kind::Timestamp) => true,
+                    (Value::Integer(us), Kind::Timestamp) => {
+                        (LOADED_US..=entry_us(ORDERS)).contains(us)
+                    }
                     (Value::Text(text), Kind::Text(most)) => {
                         (2..=usize::from(most)).contains(&text.len())
                     }

@@ -4,11 +4,8 @@ use std::ops::RangeInclusive;
 
 use fastrand::Rng;
 
-/// What random letters are drawn from.
 pub const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-/// What the names of states are drawn from.
 pub const CAPITALS: &[u8] = LETTERS.split_at(26).0;
-/// What numbers are drawn from.
 pub const DIGITS: &[u8] = LETTERS.split_at(52).1;
 
 /// ASCII letters, at most `MOST` of them.
@@ -19,12 +16,11 @@ pub struct Letters<const MOST: usize> {
 }
 
 impl<const MOST: usize> Letters<MOST> {
-    /// None.
     pub fn none() -> Self {
         Self { letters: [0; MOST], length: 0 }
     }
 
-    /// As many random ones of `alphabet` as the dice say.
+    /// Letters drawn from `alphabet`; their number is drawn from `lengths`.
     pub fn random(dice: &mut Rng, alphabet: &[u8], lengths: RangeInclusive<usize>) -> Self {
         let mut drawn = Self { letters: [0; MOST], length: dice.usize(lengths) };
         // Sixteen random bits are enough for one of some sixty letters.
@@ -38,23 +34,30 @@ impl<const MOST: usize> Letters<MOST> {
         drawn
     }
 
-    /// With a text more.
+    /// The last `digits` decimal digits of a number.
+    pub fn and_digits(mut self, number: u64, digits: u32) -> Self {
+        for place in (0..digits).rev() {
+            self.letters[self.length] = DIGITS[(number / 10_u64.pow(place) % 10) as usize];
+            self.length += 1;
+        }
+        self
+    }
+
     pub fn and(mut self, text: &str) -> Self {
         self.letters[self.length..][..text.len()].copy_from_slice(text.as_bytes());
         self.length += text.len();
         self
     }
 
-    /// With a text in a random place, over what was there.
+    /// Writes a text over the letters in a random place.
     pub fn holding(mut self, text: &str, dice: &mut Rng) -> Self {
         let at = dice.usize(0..=self.length - text.len());
         self.letters[at..][..text.len()].copy_from_slice(text.as_bytes());
         self
     }
 
-    /// All of them.
     pub fn as_str(&self) -> &str {
-        // They are ASCII.
+        // ASCII is UTF-8.
         std::str::from_utf8(&self.letters[..self.length]).unwrap_or_default()
     }
 }

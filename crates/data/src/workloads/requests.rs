@@ -1,0 +1,26 @@
+//! Requests that a closure makes.
+
+use fastrand::Rng;
+use hopcost_core::{Request, Requests, Stream};
+
+struct Made<F>(F);
+
+impl<F: FnMut() -> Request + Send> Requests for Made<F> {
+    fn next(&mut self) -> Request {
+        (self.0)()
+    }
+}
+
+pub fn requests(next: impl FnMut() -> Request + Send + 'static) -> Box<dyn Requests> {
+    Box::new(Made(next))
+}
+
+/// Requests for the first statement.
+pub fn of_first(mut arguments: impl FnMut() -> [i64; 4] + Send + 'static) -> Box<dyn Requests> {
+    requests(move || Request { statement: 0, arguments: arguments() })
+}
+
+/// A generator for one stream: the same for the same stream, another for every other one.
+pub fn dice(stream: Stream) -> Rng {
+    Rng::with_seed(stream.seed ^ u64::from(stream.number).rotate_right(16))
+}
