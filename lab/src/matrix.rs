@@ -149,9 +149,9 @@ pub fn run(named: &[String], place: Option<Place>, engine: Option<&str>) -> Resu
 /// Where experiments are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Place {
-    /// On this machine, and emulated ones over it.
+    /// On this machine, and emulated ones over it
     Here,
-    /// In guests.
+    /// In emulated machines
     Guest,
 }
 

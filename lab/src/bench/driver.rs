@@ -23,7 +23,7 @@ use hopcost_stats::spread;
 use hopcost_sys::{Root, affinity, clock, topology};
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Goal, Table};
+use super::table::{Goal, Table};
 use xtask::cargo::cargo;
 use xtask::command;
 

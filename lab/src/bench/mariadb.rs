@@ -11,7 +11,8 @@ use anyhow::{Context, Result, bail, ensure};
 use hopcost_core::CpuId;
 use hopcost_sys::affinity;
 
-use super::{Cost, Goal, Table, driven, in_release, timed};
+use super::table::{Goal, Table};
+use super::timed::{Cost, driven, in_release, timed};
 use xtask::cargo::build_hopcost;
 use xtask::command;
 

@@ -13,7 +13,8 @@ use hopcost_data::datasets::DATASETS;
 use hopcost_engines::{Asked, postgres};
 use hopcost_sys::{affinity, clock};
 
-use super::{Cost, Goal, Table, driven, in_release, timed};
+use super::table::{Goal, Table};
+use super::timed::{Cost, driven, in_release, timed};
 use xtask::cargo::build_hopcost;
 
 use hopcost_testkit::postgresql::PostgreSql;

@@ -10,7 +10,7 @@ use hopcost_stats::spread;
 use hopcost_sys::affinity;
 use serde_json::Value;
 
-use super::{Goal, Table};
+use super::table::{Goal, Table};
 use xtask::cargo::build_hopcost;
 use xtask::command;
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 use xtask::cargo::cargo;
 use xtask::{command, project, target};
 
-use super::Rounds;
+use super::rounds::Rounds;
 
 const SEED: u64 = 1;
 const COUNT: usize = 20;

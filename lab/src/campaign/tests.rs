@@ -5,7 +5,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result};
 use xtask::cargo::cargo;
 
-use super::Rounds;
+use super::rounds::Rounds;
 
 /// So many rounds of `cargo xtask test` with these arguments.
 pub fn run(name: &'static str, arguments: &[&str], count: usize) -> Result<u8> {

@@ -17,7 +17,6 @@ pub const PERIOD_US: u32 = 20_000;
 
 const PREFIX: &str = "hopcost-slowdown-";
 
-/// A group.
 pub struct Group {
     parent: PathBuf,
     dir: PathBuf,

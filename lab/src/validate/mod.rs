@@ -6,6 +6,7 @@
 //! docs/METHODOLOGY.md.
 
 mod compare;
+mod ended;
 mod group;
 mod live;
 mod noise;

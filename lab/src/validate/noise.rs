@@ -2,7 +2,6 @@
 
 use fastrand::Rng;
 
-/// Seconds of a sample.
 pub const SAMPLE_SECONDS: f64 = 0.5;
 
 /// What a synthetic machine suffers from, as shares of its throughput.

@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::live::{Ended, ran};
+use super::ended::{Ended, ran};
 
 const RUNS: u64 = 40;
 const LEAST_COVERED: usize = 35;

@@ -24,8 +24,8 @@ use hopcost_core::Known;
 use hopcost_sys::processes::{self, Processes};
 use hopcost_sys::{Root, clock};
 
+use super::ended::Ended;
 use super::group::{Group, PERIOD_US, QUOTA_US};
-use super::live::Ended;
 
 const RUNS: u64 = 10;
 const LEAST_COVERED: usize = 9;

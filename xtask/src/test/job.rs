@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 
-use super::Selection;
 use super::build::Built;
 use super::groups::{self, Binary, Group};
+use super::selection::Selection;
 use super::verified::Verified;
 
 /// What runs beside it.

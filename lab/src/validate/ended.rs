@@ -1,0 +1,75 @@
+//! A run of hopcost as a user makes it, and what it printed.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// What a run printed.
+pub struct Ended {
+    pub verdict: String,
+    pub reason: String,
+    /// The estimate's point, low and high.
+    pub estimate: Option<[f64; 3]>,
+    pub planted: f64,
+    pub seconds: f64,
+    /// From when on its interval excluded zero.
+    pub seen_after_s: Option<f64>,
+}
+
+impl Ended {
+    pub fn read(json: &[u8]) -> Result<Self> {
+        let result: Value = serde_json::from_slice(json)?;
+        let number = |key: &str| result["estimate"][key].as_f64();
+        let estimate = match (number("point"), number("low"), number("high")) {
+            (Some(point), Some(low), Some(high)) => Some([point, low, high]),
+            _ => None,
+        };
+        Ok(Self {
+            verdict: result["verdict"].as_str().unwrap_or_default().to_owned(),
+            reason: result["reason"].as_str().unwrap_or_default().to_owned(),
+            estimate,
+            planted: result["planted"].as_f64().unwrap_or(0.0),
+            seconds: result["seconds"].as_f64().unwrap_or(f64::INFINITY),
+            seen_after_s: seen_after_s(&result["details"]["points"]),
+        })
+    }
+
+    pub fn is_effect(&self) -> bool {
+        ["COST", "GAIN"].contains(&self.verdict.as_str())
+    }
+
+    pub fn covers_truth(&self) -> bool {
+        self.estimate.is_some_and(|[_, low, high]| low <= self.planted && self.planted <= high)
+    }
+}
+
+/// From when on the interval of the reported point lay above zero, at every look to the last one.
+fn seen_after_s(points: &Value) -> Option<f64> {
+    let reported = points.as_array()?.iter().find(|point| point["exploratory"] == false)?;
+    let looks = reported["looks"].as_array()?;
+    let excludes = |look: &&Value| look["cost"]["low"].as_f64().is_some_and(|low| low > 0.0);
+    looks.iter().rev().take_while(excludes).last()?["after_s"].as_f64()
+}
+
+/// What a run prints, whose store is thrown away.
+pub fn ran(
+    hopcost: &Path,
+    dir: &Path,
+    arguments: &[&str],
+    emulated: Option<&str>,
+) -> Result<Vec<u8>> {
+    let store = dir.join("validation.db");
+    let mut command = Command::new(hopcost);
+    command.arg("run").args(arguments).arg("--store").arg(&store).stderr(Stdio::inherit());
+    command.args(emulated.iter().flat_map(|how| ["--emulate", how]));
+    let output = command.output().context("hopcost")?;
+    // A refusal ends with 1 and is an outcome like any other.
+    if !matches!(output.status.code(), Some(0 | 1)) || output.stdout.is_empty() {
+        bail!("{command:?}: {}", output.status);
+    }
+    fs::remove_file(&store).with_context(|| store.display().to_string())?;
+    Ok(output.stdout)
+}
