@@ -29,7 +29,6 @@ pub struct Occupancy {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Host {
-    /// Its CPUs.
     pub cpus: usize,
     /// CPUs that others than ourselves used, 1.0 being one all the time.
     pub others_cpus: f64,

@@ -36,7 +36,7 @@ pub struct Fare {
     pub who: String,
     /// CPUs that it had: 1.0 is one all the time.
     pub ran_cpus: f64,
-    /// CPUs that it waited for.
+    /// CPUs that it would have had, too, had they been free.
     pub waited_cpus: f64,
 }
 
