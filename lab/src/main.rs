@@ -5,6 +5,7 @@ mod bench;
 mod campaign;
 mod docs;
 mod matrix;
+mod size;
 mod validate;
 
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ enum Command {
         #[arg(long)]
         engine: Option<String>,
     },
+    /// Show how large the project is, and how it hangs together, beside its limits
+    Size,
     /// Try the statistics on noise of known kinds, and write the tables of docs/METHODOLOGY.md
     Validate {
         /// Try this instead, for hours, and append its results to docs/method/validation.md
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Bench { what, rounds } => bench::run(what, rounds.into()),
         Command::Docs => docs::run(),
         Command::Matrix { named, place, engine } => matrix::run(&named, place, engine.as_deref()),
+        Command::Size => size::run(),
         Command::Validate { campaign: Some(campaign), .. } => campaign::run(campaign),
         Command::Validate { record: Some(seconds), .. } => validate::record(seconds),
         Command::Validate { live: Some(part), .. } => validate::run_live(part),

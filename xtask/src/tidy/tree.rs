@@ -137,6 +137,13 @@ impl File {
         self.scan.tests.iter().map(|test| &self.text[test.clone()])
     }
 
+    /// What its plain strings say.
+    pub fn literals(&self) -> impl Iterator<Item = &str> {
+        let masked = self.scan.code.match_indices('"').map(|(at, _)| at);
+        let begins = masked.filter(|at| !self.scan.code[..*at].ends_with('"'));
+        begins.filter_map(|at| self.text[at..].strip_prefix('"')?.split('"').next())
+    }
+
     /// Lines of code: no comments, no blank lines, no tests.
     pub fn code_lines(&self) -> usize {
         self.scan.code.lines().filter(|line| !line.trim().is_empty()).count()
