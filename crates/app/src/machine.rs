@@ -12,7 +12,6 @@ use crate::{InContext, Outcome};
 /// Long enough for a hundred of the kernel's ticks: one of them is 1 % of a CPU.
 const WATCHED: Duration = Duration::from_secs(1);
 
-/// This machine.
 pub fn machine() -> Machine {
     topology::read(&Root::live())
 }

@@ -84,11 +84,11 @@ impl Request {
 /// The user's own workload: each as it is written behind pgbench's option.
 #[derive(Clone, Debug, Default)]
 pub struct Scripts {
-    /// `--file`
+    /// `PATH@WEIGHT`
     pub files: Vec<String>,
-    /// `--builtin`
+    /// `NAME@WEIGHT`
     pub builtins: Vec<String>,
-    /// `--define`
+    /// `NAME=VALUE`
     pub definitions: Vec<String>,
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use hopcost_app::{Ending, Failure};
+use hopcost_core::Verdict;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -35,6 +36,17 @@ impl From<&Failure> for Exit {
             Ending::NotHere => Self::NotHere,
             Ending::Disturbed => Self::Disturbed,
             Ending::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+impl From<Verdict> for Exit {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Refused => Self::Failed,
+            Verdict::NotApplicable => Self::NotHere,
+            Verdict::Disturbed => Self::Disturbed,
+            _ => Self::Done,
         }
     }
 }

@@ -4,13 +4,11 @@ use hopcost_method::fail_if::{FIGURES, GRAMMAR};
 use hopcost_method::overrides::SETTINGS;
 use hopcost_view::FORMATS;
 
-/// Of `--set`.
 pub fn settings() -> String {
     let known = SETTINGS.iter().map(|(key, about)| format!("  {key:<11} {about}\n"));
     format!("Change one thing about a comparison:\n{}", known.collect::<String>())
 }
 
-/// Of `--fail-if`.
 pub fn fail_if() -> String {
     let known = FIGURES.iter().map(|(name, about)| format!("  {name:<11} {about}\n"));
     format!(
@@ -19,7 +17,6 @@ pub fn fail_if() -> String {
     )
 }
 
-/// Of `--format`.
 pub fn formats() -> String {
     let known = FORMATS.iter().map(|format| format!("  {:<11} {}\n", format.name, format.about));
     format!(

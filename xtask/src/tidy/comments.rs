@@ -13,14 +13,9 @@ const EMPTY: &[&str] = &[
 const MOST_WORDS: usize = 4;
 
 const EXCEPTIONS: &[Exception] = &[
-    Exception { below: "crates/app/", complaints: 2, why: REWRITTEN },
-    Exception { below: "crates/cli/", complaints: 5, why: REWRITTEN },
-    Exception { below: "crates/data/", complaints: 7, why: REWRITTEN },
     Exception { below: "crates/drive/", complaints: 4, why: REWRITTEN },
     Exception { below: "crates/engines/", complaints: 28, why: REWRITTEN },
-    Exception { below: "crates/method/", complaints: 12, why: REWRITTEN },
     Exception { below: "crates/stats/", complaints: 3, why: REWRITTEN },
-    Exception { below: "crates/store/", complaints: 3, why: REWRITTEN },
 ];
 
 pub fn comments_say_more_than_names(tree: &Tree) -> Vec<Complaint> {

@@ -10,12 +10,8 @@ use super::scan::{is_word, tokens};
 use super::tree::{Complaint, File, Tree};
 
 const EXCEPTIONS: &[Exception] = &[
-    Exception { below: "crates/cli/", complaints: 5, why: REWRITTEN },
-    Exception { below: "crates/data/", complaints: 15, why: REWRITTEN },
     Exception { below: "crates/drive/", complaints: 4, why: REWRITTEN },
     Exception { below: "crates/engines/", complaints: 58, why: REWRITTEN },
-    Exception { below: "crates/method/", complaints: 18, why: REWRITTEN },
-    Exception { below: "crates/store/", complaints: 2, why: REWRITTEN },
 ];
 
 pub fn files_do_not_import_each_other(tree: &Tree) -> Vec<Complaint> {

@@ -6,7 +6,6 @@ use hopcost_store::{Key, Whose, host_key};
 use hopcost_sys::traits::{self, Traits};
 use hopcost_sys::{Root, clock};
 
-/// This host.
 pub struct Host {
     /// What tells it from others; none where an image's machine id is that of all its containers.
     pub key: Option<Key>,

@@ -4,7 +4,6 @@ use hopcost_app::{Failure, Outcome as Ended};
 use hopcost_core::{Code, Experiment, ExperimentResult};
 use hopcost_method::fail_if::{FailIf, Outcome};
 
-use super::run;
 use crate::args::{ChecksArgs, RunArgs};
 use crate::exit::Exit;
 use crate::output;
@@ -30,7 +29,7 @@ pub fn exit(checks: &ChecksArgs, result: &ExperimentResult) -> Exit {
 
 /// The same for some of the checks.
 pub fn exit_of<'a>(checks: impl Iterator<Item = &'a FailIf>, result: &ExperimentResult) -> Exit {
-    let of_verdict = run::exit(result.verdict);
+    let of_verdict = Exit::from(result.verdict);
     let (mut crossed, mut unknown) = (false, false);
     for check in checks {
         match check.on(result) {

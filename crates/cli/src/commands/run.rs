@@ -1,7 +1,7 @@
 //! `hopcost run`: from an experiment to a verdict, with everything kept in the store.
 
 use hopcost_app::{App, Event, InContext, Leave, Outcome, Reported, RunOptions, Store};
-use hopcost_core::{ProbeReport, Subject, Verdict};
+use hopcost_core::{ProbeReport, Subject};
 use hopcost_view::{Shown, format};
 
 use super::{attended, fail_if};
@@ -70,14 +70,4 @@ fn wanted(args: &RunArgs) -> Vec<Output> {
         wanted.push(Output::printed(&format::TERMINAL));
     }
     wanted
-}
-
-/// The exit code that a verdict means.
-pub fn exit(verdict: Verdict) -> Exit {
-    match verdict {
-        Verdict::Refused => Exit::Failed,
-        Verdict::NotApplicable => Exit::NotHere,
-        Verdict::Disturbed => Exit::Disturbed,
-        _ => Exit::Done,
-    }
 }

@@ -1,0 +1,127 @@
+//! What is asked of the machine itself.
+
+use std::path::PathBuf;
+
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use clap::{Args, ValueEnum};
+use hopcost_app::catalogue::probe_names;
+use hopcost_core::{CpuSet, NodeSet, PageSize};
+use hopcost_method::overrides;
+
+use super::shared::{EffortArgs, cpu_list};
+
+#[derive(Debug, Args)]
+pub struct MachineArgs {
+    /// Print JSON (keys: docs/JSON.md)
+    #[arg(long, conflicts_with = "svg")]
+    pub json: bool,
+    /// Draw the machine into this file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Read a recorded machine: a directory with sys/ and proc/ in it, or a .tree file
+    #[arg(long, value_name = "DIR")]
+    pub sysfs: Option<PathBuf>,
+    /// Record this machine into a new directory, or into one file if the name ends in .tree
+    #[arg(long, value_name = "DIR", conflicts_with = "sysfs")]
+    pub record: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print JSON (keys: docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct WhereArgs {
+    /// A server's address as postgres://user@host/database, a process's number, or a kind of server, as
+    /// postgres or mysql: all of that kind on this host
+    #[arg(value_name = "TARGET", value_parser = NonEmptyStringValueParser::new())]
+    pub target: String,
+    /// Print JSON (keys: docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ProbeArgs {
+    /// Which probes; if none is named, those that do not have to be asked for by name
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(probe_names()))]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub effort: EffortArgs,
+    /// Time that each probe may take, as 2s [default: 20s; 6s with --quick, 90s with --full]
+    ///
+    /// Six rounds of samples are taken however long they take: an interval needs as many.
+    #[arg(long, value_name = "TIME", value_parser = overrides::seconds)]
+    pub budget: Option<f64>,
+    /// Print JSON (keys: docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+    /// Only these CPUs, as 0-3,8
+    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    pub cpus: Option<CpuSet>,
+    /// Only these memory nodes, as 0,2
+    #[arg(long, value_name = "LIST", value_parser = node_list)]
+    pub nodes: Option<NodeSet>,
+    /// Memory to walk, as 64M or 2G (latency walks it and twice it; bandwidth has it per thread)
+    #[arg(long, value_name = "BYTES", value_parser = overrides::bytes)]
+    pub size: Option<u64>,
+    /// Distance between two visited lines of the latency probe, a multiple of 64
+    #[arg(long, value_name = "BYTES", value_parser = stride)]
+    pub stride: Option<u64>,
+    /// Pages to put memory on; without it, the largest that are ready
+    #[arg(long, value_enum)]
+    pub pages: Option<Pages>,
+    /// Where the log probe writes its file
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub log_dir: PathBuf,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Let hopcost reserve huge pages for --pages 2m or 1g; written down before, put back after
+    #[arg(long)]
+    pub allow_machine_changes: bool,
+    /// Ends with 0 where a probe has no figure, as others were at work, and not with 5
+    #[arg(long)]
+    pub accept_gaps: bool,
+}
+
+/// The pages that can be asked for.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Pages {
+    /// The base page, 4 KiB on x86
+    #[value(name = "4k")]
+    Base,
+    /// Transparent huge pages
+    Transparent,
+    /// Reserved 2 MiB pages
+    #[value(name = "2m")]
+    Huge2M,
+    /// Reserved 1 GiB pages
+    #[value(name = "1g")]
+    Huge1G,
+}
+
+impl From<Pages> for PageSize {
+    fn from(pages: Pages) -> Self {
+        match pages {
+            Pages::Base => Self::Base,
+            Pages::Transparent => Self::Transparent,
+            Pages::Huge2M => Self::Huge2M,
+            Pages::Huge1G => Self::Huge1G,
+        }
+    }
+}
+
+fn node_list(text: &str) -> Result<NodeSet, String> {
+    NodeSet::parse_list(text).map_err(|error| error.to_string())
+}
+
+fn stride(text: &str) -> Result<u64, String> {
+    match text.parse::<u64>() {
+        Ok(bytes) if bytes > 0 && bytes % 64 == 0 && bytes <= 1 << 20 => Ok(bytes),
+        _ => Err("a multiple of 64 up to 1048576".into()),
+    }
+}
