@@ -77,6 +77,7 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
+    /// The shell to teach
     #[arg(value_enum)]
     pub shell: Shell,
 }
