@@ -29,38 +29,35 @@ use hopcost_method::schedule::{Pace, Schedule};
 /// What a comparison is run on.
 #[derive(Clone)]
 pub struct Bench<'a> {
-    /// What is compared.
     pub comparison: &'a Comparison,
-    /// Where.
     pub plan: &'a Plan,
-    /// The database, with its data in place.
+    /// With the data in place.
     pub instance: &'a dyn Instance,
-    /// Does it work in the threads that ask?
+    /// Whether the database works in the threads that ask.
     pub in_process: bool,
-    /// What it is asked, level by level of the plan.
+    /// By level of the plan.
     pub workloads: Vec<&'a dyn Workload>,
-    /// How large the data is.
+    /// Of the data.
     pub shape: Shape,
     /// The machine as it is.
     pub ground: &'a Machine,
-    /// The machine as it seems, where something is planted.
+    /// The machine as it seems, if something is planted.
     pub planted: Option<Seeming<'a>>,
-    /// What takes CPUs off-line that a level leaves unused, where that is wanted.
+    /// Takes the CPUs off-line that a level leaves unused, if that is wanted.
     pub hotplug: Option<&'a RefCell<Hotplug>>,
-    /// What watches from the side.
     pub observers: &'a [&'a dyn Observer],
-    /// The seed of everything.
+    /// Of everything random.
     pub seed: u64,
-    /// Are the begin and the end of each call kept?
+    /// Whether the begin and the end of each call are kept.
     pub keep_calls: bool,
     /// Set when the user has had enough.
     pub stop: &'a AtomicBool,
 }
 
-/// Takes each block, with its calls window by window where they are kept, when it is finished.
+/// Takes each finished block, with its calls by window if they are kept.
 pub type Keeper<'a> = dyn FnMut(&BlockRecord, &[Vec<RawCall>]) -> Result<(), TargetError> + 'a;
 
-/// Every stream makes so many calls in a window: none tells nothing, and one is no rate.
+/// Every stream makes so many calls in a window: no call tells nothing, and one is no rate.
 const LEAST_CALLS: u64 = 2;
 
 impl<'a> Bench<'a> {
@@ -81,7 +78,7 @@ impl<'a> Bench<'a> {
             let mut crews = Vec::new();
             for placements in &self.plan.placements {
                 let each = placements.iter().zip(&self.workloads);
-                // Last comes the second crew of the baseline, for blocks that must find nothing.
+                // The last one is the second crew of the baseline, for blocks that have to find nothing.
                 let levels = each.clone().chain(each.take(1)).map(start);
                 let levels = levels.collect::<Result<Vec<_>, _>>()?;
                 crews.push(levels);
@@ -119,10 +116,9 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// All crews, ready.
 pub struct Staff<'a> {
     bench: &'a Bench<'a>,
-    /// By binding, then by level; the baseline's second crew last.
+    /// By binding, then by level; the last is the second crew of the baseline.
     crews: &'a [Vec<Crew>],
     watching: Vec<Box<dyn Watching>>,
     /// What cannot be observed here, and why.
@@ -130,18 +126,18 @@ pub struct Staff<'a> {
     begun: Instant,
 }
 
-/// One window to be.
+/// A window that is to be measured.
 #[derive(Clone, Copy)]
 struct Turn {
     binding: usize,
-    /// Which of the binding's crews.
+    /// Among those of the binding.
     crew: usize,
     tested: bool,
     ask: Ask,
 }
 
 impl Staff<'_> {
-    /// Works through the schedule, going on from `blocks`.
+    /// Works through the schedule, after the blocks that there are.
     pub fn measure(
         &mut self,
         pace: &Pace,
@@ -153,7 +149,7 @@ impl Staff<'_> {
         let schedule = Schedule::new(bench.plan, pace, bench.comparison.find_worst);
         let before = blocks.last().map_or(0.0, BlockRecord::end_s);
         let start = clock::now();
-        // What is misplaced already voids the first block: here only the homes are learnt.
+        // The first block is void if anything is misplaced; this look only finds out where pages are.
         bench.instance.prove(Look::Full);
         loop {
             let elapsed_s = before + start.elapsed().as_secs_f64();
@@ -167,7 +163,7 @@ impl Staff<'_> {
         Ok(blocks)
     }
 
-    /// One block: four windows, and where everything was afterwards.
+    /// Four windows, and where everything was afterwards.
     fn block(
         &mut self,
         pace: &Pace,
@@ -203,7 +199,7 @@ impl Staff<'_> {
         Ok((BlockRecord { trial, windows, placement }, calls))
     }
 
-    /// One window, with all that is read before and after.
+    /// One window, with all that is read before and after it.
     fn window(&mut self, turn: &Turn) -> Result<(Window, Vec<RawCall>), TargetError> {
         if self.bench.stop.load(Ordering::Relaxed) {
             return Err(TargetError::Interrupted);
@@ -216,7 +212,7 @@ impl Staff<'_> {
         let (stop, instance) = (self.bench.stop, self.bench.instance);
         let mut tallies = crew.work(&turn.ask, &mut Patience::until(stop, instance))?;
         if let Some(lost) = tallies.iter_mut().find_map(|tally| tally.lost.take()) {
-            // Whoever was hung up on has lost nothing.
+            // A connection that was hung up on is not lost.
             let is_unwanted = stop.load(Ordering::Relaxed);
             return Err(if is_unwanted {
                 TargetError::Interrupted
@@ -228,8 +224,8 @@ impl Staff<'_> {
             return Err(TargetError::Failed(words));
         }
         let mut observations = differences(&watched, &self.watched());
-        // A displaced page is looked for before the lookups are told by node: a look that finds one
-        // renews the knowledge of where all pages are.
+        // This comes before lookups are told by node: if it finds a displaced page, it learns anew where all
+        // pages are.
         let placement = self.bench.instance.prove(Look::Glance);
         let counted = crew.counted()?;
         observations.extend(differences(&told, &self.bench.instance.readings()));
@@ -240,7 +236,7 @@ impl Staff<'_> {
         window.proved = counted.proved;
         let is_claimed =
             |metric| self.bench.comparison.claims.iter().any(|claim| claim.metric == metric);
-        // A database in our own process works where our threads are.
+        // A database in our own process works in our threads.
         if is_claimed(Metric::AnsweredInPlace) && self.bench.in_process {
             let in_place = tallies.iter().filter(|tally| tally.objection.is_none()).count();
             let all = [in_place as u64, tallies.len() as u64];
@@ -261,18 +257,18 @@ impl Staff<'_> {
         Ok((window, raw))
     }
 
-    /// Before a window: the CPUs that its level leaves unused go off-line, and all others come back.
+    /// Before a window the CPUs that its level leaves unused go off-line, and all others come back.
     fn take_off_the_unused(&self, turn: &Turn) -> Result<(), TargetError> {
         let Some(hotplug) = self.bench.hotplug else { return Ok(()) };
         let levels = &self.bench.plan.placements[turn.binding];
-        // The crew after the levels' own is the baseline's second.
+        // The crew after those of the levels is the second of the baseline.
         let placement = levels.get(turn.crew).unwrap_or(&levels[0]);
         let taken = hotplug.borrow_mut().take_off(&placement.spare);
         taken.map_err(|error| TargetError::Failed(error.to_string()))?;
         self.crews[turn.binding][turn.crew].stand()
     }
 
-    /// Why the CPUs that are on-line void a window, if they do.
+    /// Why the CPUs that are on-line void a window.
     fn other_cpus(&self) -> Option<Reason> {
         self.bench.hotplug.and_then(|hotplug| hotplug.borrow().objection())
     }
@@ -281,18 +277,18 @@ impl Staff<'_> {
         self.bench.comparison.spread
     }
 
-    /// How often each stream calls in a window, at least: for a spread they have to be many together.
+    /// The least calls of each stream in a window: for a spread they have to be many together.
     fn least_calls(&self, streams: u32) -> u64 {
         let for_spread = LEAST_CALLS_FOR_SPREAD.div_ceil(u64::from(streams));
         if self.asks_for_spread() { for_spread.max(LEAST_CALLS) } else { LEAST_CALLS }
     }
 
-    /// Is a window full of slices, or may one call be longer than it?
+    /// Whether a window is full of slices; else one call may be longer than it.
     pub(crate) fn is_sliced(&self) -> bool {
         self.bench.shape.sliced
     }
 
-    /// The baseline alone, for a while, with its calls: what a pilot looks at.
+    /// The baseline alone, for a while: the calls that a pilot looks at.
     pub(crate) fn pilot(&mut self, crew: usize, ask: Ask) -> Result<Vec<RawCall>, TargetError> {
         let turn = Turn { binding: 0, crew, tested: false, ask: Ask { keep_calls: true, ..ask } };
         Ok(self.window(&turn)?.1)
@@ -303,7 +299,7 @@ impl Staff<'_> {
     }
 }
 
-/// Was each and every call refused? More of them would tell nothing.
+/// If each and every call was refused, more of them would tell nothing.
 fn nothing_works(tallies: &[Tally]) -> Option<String> {
     let calls: u64 = tallies.iter().map(|tally| tally.calls).sum();
     let refused: u64 = tallies.iter().map(|tally| tally.refused).sum();
@@ -312,14 +308,14 @@ fn nothing_works(tallies: &[Tally]) -> Option<String> {
         .then(|| format!("all {calls} calls of a window failed, the first: {first}"))
 }
 
-/// Of the CPUs that work was done on: those whose core's other threads did none.
+/// Of the CPUs that work was done on, those whose core did none on its other threads.
 fn unshared(machine: &Machine, at: &CpuSet) -> [u64; 2] {
     let is_alone =
         |cpu: &CpuId| machine.cpu(*cpu).is_some_and(|cpu| cpu.siblings.intersection(at).len() == 1);
     [at.iter().filter(is_alone).count() as u64, at.len() as u64]
 }
 
-/// Why a placement voids a run, if it does. Data that nobody can find is the claims' business.
+/// Why a placement voids a run. Data that nobody can find is left to the claims.
 fn misplaced(placement: &Known<Vec<Locality>>) -> Option<Reason> {
     placement.get()?.iter().find_map(Locality::objection)
 }
@@ -351,7 +347,6 @@ fn summed(tallies: &[Tally], tested: bool) -> Window {
     }
 }
 
-/// What happened between two readings.
 fn differences(before: &[Reading], after: &[Reading]) -> Vec<Observation> {
     let stood: BTreeMap<(&str, &str), f64> =
         before.iter().map(|r| ((r.gauge.name, r.of.as_str()), r.value)).collect();
@@ -367,7 +362,7 @@ fn differences(before: &[Reading], after: &[Reading]) -> Vec<Observation> {
     after.iter().filter_map(observation).collect()
 }
 
-/// What a call of this workload costs where nothing is done for it: the harness's own nanoseconds.
+/// The harness's own nanoseconds of a call: nothing is done for it.
 pub fn harness_ns_per_call(
     null: &dyn Instance,
     workload: &dyn Workload,

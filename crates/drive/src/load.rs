@@ -13,26 +13,23 @@ use hopcost_sys::clock;
 
 use crate::pool::{Ask, Crew, Muster, Patience, Work};
 
-/// What came of a load.
+/// What a load came to.
 #[derive(Clone, Debug, Default)]
 pub struct Driven {
-    /// Calls that count.
+    /// Those that count.
     pub calls: u64,
-    /// Calls before that, while everything warmed up.
+    /// Those before the calls that count.
     pub warm_up_calls: u64,
-    /// Calls of them that failed or came back wrong.
+    /// Counted calls that failed or came back wrong.
     pub errors: u64,
-    /// The first of these, in words.
+    /// The first error in words.
     pub first_error: Option<String>,
-    /// Calls per second.
     pub calls_per_s: f64,
-    /// Seconds that counted.
+    /// Those that counted.
     pub seconds: f64,
-    /// How long calls took.
     pub latency: Histogram,
     /// CPU time that this process used meanwhile.
     pub own_cpu: Duration,
-    /// Was it ended early?
     pub interrupted: bool,
 }
 
@@ -54,7 +51,7 @@ pub fn drive(
         let window = |length: Duration, driven: &mut Driven| {
             let mut patience = Patience::until(stop, work.instance);
             let lost = window(&crew, length, muster.streams, &mut patience, driven)?;
-            // Whoever was hung up on has lost nothing.
+            // A connection that was hung up on is not lost.
             match lost.filter(|_| !stop.load(Ordering::Relaxed)) {
                 Some(lost) => Err(TargetError::Failed(lost)),
                 None => Ok(()),
@@ -76,7 +73,7 @@ pub fn drive(
     })
 }
 
-/// Adds what came of a window; or why the connection is gone, if it is.
+/// Adds a window; returns why the connection is gone, if it is.
 fn window(
     crew: &Crew,
     length: Duration,
@@ -93,7 +90,7 @@ fn window(
     let seconds = tallies.iter().map(|tally| tally.seconds).fold(0.0, f64::max);
     let working = tallies.iter().filter(|tally| tally.calls > 0);
     let rate: f64 = working.map(|tally| tally.rate).sum();
-    // The mean over windows, each as long as it was.
+    // The mean over windows, weighted by their lengths.
     let all_s = driven.seconds + seconds;
     if all_s > 0.0 {
         let calls = driven.calls_per_s * driven.seconds + rate * seconds;

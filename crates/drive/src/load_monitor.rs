@@ -1,16 +1,17 @@
-//! Stops a load where the host's other work suffers from it.
+//! Stops a load if the host's other work suffers from it.
 //!
 //! Method: before the load begins, a watch sees for a second and a half how the others fare: how
 //! much of the time in which they want a CPU they wait for one. Then a thread looks again every
 //! 250 ms, and sets the flag that everything else stops at when one of these held for long enough: a
 //! server, or another process at work, waits much more than before; the hypervisor takes much more
 //! from a host where others work; hardly any memory is left; we hold more memory than was allowed.
-//! Whoever wants less than a twentieth of a CPU does not count, so that housekeeping on a host that
-//! is otherwise idle stops nothing. Bad looks add up, good ones take off: one bad moment is none.
+//! A process that wants less than a twentieth of a CPU does not count, so that housekeeping on a host
+//! that is otherwise idle stops nothing. Bad looks add up and good ones take off: one bad moment stops
+//! nothing.
 //!
-//! Limits: it does not ask who caused it. Where the others' own work grows so that they queue, the
-//! load stops as well, which is what a guest should do. Waiting for disks and networks is not seen.
-//! The watch costs at most 2 % of a CPU: where there are thousands of threads it looks less often.
+//! Limits: it does not ask who caused it. If the others' own work grows so that they queue, the load
+//! stops as well, which is what a guest should do. Waiting for disks and networks is not seen.
+//! The watch costs at most 2 % of a CPU: with thousands of threads it looks less often.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,20 +28,19 @@ use hopcost_method::bounds;
 /// What is guarded.
 #[derive(Clone, Debug, Default)]
 pub struct Charge {
-    /// Servers at work: what to call each, and its first process.
+    /// Servers at work: a name for each, and its first process.
     pub servers: Vec<(String, u32)>,
-    /// Memory that we may hold; none where it was not bounded.
+    /// Memory that we may hold; none if it is not bounded.
     pub memory_bytes: Option<u64>,
 }
 
-/// How often it looks.
 const INTERVAL: Duration = Duration::from_millis(250);
-/// So many times as long as a look takes, nothing is done: 2 % of a CPU.
+/// Pauses are so many times as long as looks: 2 % of a CPU.
 const REST: u32 = 50;
-/// How long it looks before a load begins.
+/// Looks before a load begins.
 const CALM_LOOKS: u32 = 4;
 
-/// A thread that watches, until it is dropped.
+/// A thread that watches until it is dropped.
 #[derive(Debug)]
 pub struct Guardian {
     thread: Option<JoinHandle<()>>,
@@ -55,9 +55,9 @@ struct Shared {
 }
 
 impl Guardian {
-    /// Sees how the others fare, which takes a second and a half and has to be over before the load
-    /// begins; then watches, and sets `stop` when they suffer. Missing where this kernel does not
-    /// tell how others fare: then no load should begin beside them.
+    /// Sees how the others fare, which takes a second and a half and has to be over before the load begins;
+    /// then watches, and sets `stop` when they suffer. Missing if this kernel does not tell how others fare:
+    /// then no load should begin beside them.
     pub fn stand(charge: Charge, stop: Arc<AtomicBool>) -> Known<Self> {
         let root = Root::live();
         processes::turns_are_counted(&root).and_then(|()| {
@@ -77,13 +77,13 @@ impl Guardian {
         })
     }
 
-    /// What suffered, and by how much, if that stopped the load.
+    /// What suffered and by how much, if that stopped the load.
     pub fn complaint(&self) -> Option<&Reason> {
         self.shared.complaint.get()
     }
 
-    /// Declares a process, with all that descend from it, a part of our load: a server that we
-    /// started, and that is no child of ours any more.
+    /// Declares a process and all its descendants a part of our load: a server that we started, and that is no
+    /// child of ours any more.
     pub fn adopt(&self, pid: u32) {
         self.shared.ours.lock().unwrap_or_else(PoisonError::into_inner).insert(pid);
     }
@@ -94,13 +94,13 @@ impl Drop for Guardian {
         self.shared.quit.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A watch that panicked has nothing left to say.
+            // A watch that panicked has nothing to tell.
             let _ = thread.join();
         }
     }
 }
 
-/// Where the guardian stands, and what it sees from there.
+/// What the guardian's thread works with.
 struct Post {
     watch: Watch,
     root: Root,
@@ -119,7 +119,7 @@ impl Post {
         self.watch.look(&self.root, &self.ours)
     }
 
-    /// The looks before the load. Who is at work is only known after a while.
+    /// Takes a while, because it is only known after some looks who is at work.
     fn calm(&mut self) -> Vec<Strain> {
         self.look();
         thread::sleep(2 * INTERVAL);
@@ -141,7 +141,7 @@ impl Post {
             }
             let (strain, took) = clock::time(|| self.look());
             if let Some(complaint) = judge.hear(&strain) {
-                // The first complaint is the only one: nobody listens after it.
+                // There is only one complaint: nobody listens after it.
                 let _ = self.shared.complaint.set(complaint);
                 self.stop.store(true, Ordering::Relaxed);
                 return;
@@ -151,33 +151,33 @@ impl Post {
     }
 }
 
-/// Less memory than this must not be left on the host.
+/// The memory that has to be left on the host.
 fn floor_bytes(root: &Root) -> u64 {
     let of = |key| topology::machine_memory(root, key).ok().unwrap_or(0);
     bounds::floor_bytes(of("MemTotal"), of("MemAvailable"))
 }
 
-/// Who wants less CPU than this does not count, in CPUs.
+/// A process that wants less than this does not count.
 const COUNTS_CPUS: f64 = 0.05;
-/// Of the time in which they want a CPU, others may wait for so much more than before.
+/// By so much the share of time that others wait for a CPU may rise.
 const TOLERABLE_WAIT: f64 = 0.10;
-/// Of all CPU time, the hypervisor may take so much more than before.
+/// By so much the share of CPU time that the hypervisor takes may rise.
 const TOLERABLE_STEAL: f64 = 0.05;
-/// So long has it to be bad.
+/// It has to be bad for so long.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// Memory is gone sooner.
+/// Memory is used up sooner.
 const PATIENCE_WITH_MEMORY: Duration = Duration::from_millis(500);
 
-/// Decides when it is enough, from what is seen alone.
+/// Decides when it is enough, from looks alone.
 #[derive(Debug)]
 pub struct Judge {
-    /// Which share of their time others waited before the load: by name, and all together.
+    /// The share of their time that others waited before the load: by name, and all together.
     waits: BTreeMap<String, f64>,
     wait: f64,
     stolen: f64,
     memory_bytes: Option<u64>,
     floor_bytes: u64,
-    /// How long each thing has been bad.
+    /// How long each symptom has lasted.
     bad: BTreeMap<String, Duration>,
 }
 
@@ -188,7 +188,7 @@ struct Symptom {
     words: String,
 }
 
-/// What somebody had and wanted over several looks, in CPUs.
+/// CPUs that somebody had and waited for, summed over looks.
 #[derive(Clone, Copy, Default)]
 struct Demand {
     ran: f64,
@@ -205,14 +205,14 @@ impl Demand {
         self.ran + self.waited
     }
 
-    /// Which share of the time in which it wants a CPU it waits; none of nothing.
+    /// The share of the time with a wish for a CPU in which it waits.
     fn wait(self) -> f64 {
         if self.wanted() > 0.0 { self.waited / self.wanted() } else { 0.0 }
     }
 }
 
 impl Judge {
-    /// From how the others fared `before` the load.
+    /// `before` is how the others fared before the load.
     pub fn new(before: &[Strain], memory_bytes: Option<u64>, floor_bytes: u64) -> Self {
         let mut demands: BTreeMap<String, Demand> = BTreeMap::new();
         let mut all = Demand::default();
@@ -232,7 +232,7 @@ impl Judge {
         }
     }
 
-    /// Why the load has to stop, if it has to.
+    /// Why the load has to stop.
     pub fn hear(&mut self, strain: &Strain) -> Option<Reason> {
         let symptoms: Vec<Symptom> = self
             .waiting(strain)
@@ -247,7 +247,7 @@ impl Judge {
         });
         symptoms.into_iter().find_map(|symptom| {
             let bad = self.bad.entry(symptom.of).or_default();
-            // However long a look took, it is one look.
+            // A look counts as one, however long it took.
             *bad += strain.over.min(symptom.patience / 2);
             (*bad >= symptom.patience).then(|| Code::OthersAtWork.because(symptom.words))
         })
@@ -272,7 +272,7 @@ impl Judge {
         })
     }
 
-    /// Steal hurts nobody where we are alone.
+    /// Steal hurts nobody if we are alone.
     fn steal(&self, strain: &Strain) -> Option<Symptom> {
         let wanted: f64 = strain.others.iter().map(|f| f.ran_cpus + f.waited_cpus).sum();
         let suffers = wanted >= COUNTS_CPUS && strain.stolen > self.stolen + TOLERABLE_STEAL;
@@ -324,7 +324,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A look after 250 ms: each of the others with the CPUs that it had and waited for.
+    /// A look after 250 ms: for each of the others the CPUs that it had and those that it waited for.
     fn look(others: &[(&str, f64, f64)]) -> Strain {
         let fare = |(who, ran_cpus, waited_cpus): &(&str, f64, f64)| Fare {
             who: (*who).to_owned(),
@@ -344,7 +344,7 @@ mod tests {
         Judge::new(&[before.clone(), before.clone()], Some(1000 * MIB), 500 * MIB)
     }
 
-    /// After how many looks like this one a load has to stop, and why.
+    /// After how many such looks a load has to stop, and why.
     fn stops(before: &Strain, during: &Strain) -> Option<(usize, String)> {
         let mut judge = judge(before);
         let heard = (1..=100).find_map(|n| Some((n, judge.hear(during)?)));
@@ -360,7 +360,7 @@ mod tests {
                 6,
                 "PostgreSQL waits for a CPU 33 % of the time in which it wants one, 2 % before the load",
             ),
-            // It came after us: the others' wait is the measure.
+            // It came after us: it is compared with the wait of all others.
             (look(&[("java (pid 7)", 0.04, 0.04)]), 6, "java (pid 7) waits for a CPU 50 % of"),
             (
                 Strain { stolen: 0.2, ..calm.clone() },

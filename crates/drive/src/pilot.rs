@@ -3,7 +3,7 @@
 //! Method: the pilot runs the baseline for a while and cuts what it did into windows of each length
 //! (`stats::choose_window`); before that it switches between the arms a few times to see how long a
 //! switch disturbs what follows (`stats::samples_to_drop`). A quick run does without: its windows are
-//! 0.2 s, after a guard of 50 ms, or shorter where a glance shows that a hypervisor takes its CPUs away more
+//! 0.2 s, after a guard of 50 ms, or shorter if a glance shows that a hypervisor takes its CPUs away more
 //! often than that. Whole queries do without too: their windows are groups of calls.
 
 use std::time::Duration;
@@ -20,18 +20,18 @@ use crate::event::{Event, Listener};
 use crate::pool::{Ask, RawCall};
 
 const SHORTEST_WINDOW_S: f64 = 0.1;
-/// Where the hypervisor leaves no peace for longer.
+/// If the hypervisor never leaves the CPUs in peace for longer.
 const RESTLESS_WINDOW_S: f64 = 0.04;
-/// Seconds that a quick run looks at what the hypervisor takes.
+/// How long a quick run looks at what the hypervisor takes.
 const GLANCE_S: f64 = 0.5;
 const LONGEST_GUARD_S: f64 = 0.5;
-/// The pilot's throughput is looked at in pieces so long.
+/// The pieces in which the pilot looks at throughput.
 const PIECE_S: f64 = 0.05;
-/// Switches that the guard is averaged over, and seconds after each.
+/// The guard is an average over so many switches.
 const SWITCHES: usize = 6;
 const AFTER_SWITCH_S: f64 = 0.4;
 
-/// The pace of a run. The second is what is said up front: that the budget will not do.
+/// The pace of a run, and a warning if the budget will not do.
 pub fn pace(
     staff: &mut Staff<'_>,
     plan: &Plan,
@@ -53,8 +53,8 @@ pub fn pace(
     Ok(Pace::of(found, plan, find_worst, wishes, calls))
 }
 
-/// Whole queries: a window is two calls of each stream, after one that is not counted. How long that
-/// takes has to be seen once.
+/// A window of whole queries is two calls of each stream, after one that is not counted. How long that takes
+/// has to be seen once.
 fn whole_calls(
     staff: &mut Staff<'_>,
     plan: &Plan,
@@ -75,8 +75,8 @@ fn quick(staff: &mut Staff<'_>, plan: &Plan) -> Result<Found, TargetError> {
     Ok(Found { window_s, guard_s: QUICK_GUARD_S, deviation: None })
 }
 
-/// The baseline's calls of so many seconds, and how often in each of them the hypervisor took time. More than
-/// one of its ticks in a row spoil no more than one does: this is the most that it can have been.
+/// The baseline's calls, and how often per second the hypervisor took time. Several of its ticks in a row spoil
+/// no more than one: so this is an upper bound.
 fn watched(
     staff: &mut Staff<'_>,
     plan: &Plan,
@@ -99,7 +99,6 @@ fn at_length(plan: &Plan, seconds: f64) -> Ask {
     }
 }
 
-/// Looks at the baseline, and at what follows a switch.
 fn pilot(
     staff: &mut Staff<'_>,
     plan: &Plan,
@@ -136,8 +135,8 @@ fn rate_of(call: &RawCall) -> f64 {
     1.0 / service_s(call).max(1e-9)
 }
 
-/// The throughput piece by piece. A call that lies in several is shared out among them: whole calls
-/// would make pieces of few calls jump.
+/// Throughput by piece. A call that lies in several pieces is shared out among them, because whole calls would
+/// make pieces of few calls jump.
 fn rates(calls: &[RawCall], piece_s: f64) -> Vec<f64> {
     let end_s = calls.iter().map(|call| call.done_ns).max().unwrap_or(0) as f64 / 1e9;
     let mut work = vec![0.0; (end_s / piece_s) as usize];
@@ -152,7 +151,7 @@ fn rates(calls: &[RawCall], piece_s: f64) -> Vec<f64> {
             }
         }
     }
-    // The first piece holds the pilot's own begin.
+    // The first piece contains the pilot's own begin.
     work.drain(..work.len().min(1));
     work.iter().map(|calls| calls / piece_s).collect()
 }

@@ -3,8 +3,7 @@
 //! Method: every round measures each cell once, in an order shuffled anew, so that drift strikes all
 //! cells alike. A cell's figure is the median over rounds of each round's median, with a
 //! distribution-free interval over rounds (samples within a round share its weather and are not
-//! independent). Where the pages were not where they were asked to be, before or after, the figure is
-//! void, whatever it was.
+//! independent). If pages were not where they were asked to be, before or after, the figure is void.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,14 +21,14 @@ use hopcost_sys::clock;
 use crate::event::{Event, Listener};
 
 const LEVEL: f64 = 0.95;
-/// The first rounds at which the interval can reach the level: six values cover 96.9 %.
+/// The first number of rounds whose interval reaches the level: six values cover 96.9 %.
 const LEAST_ROUNDS: u64 = 6;
-/// How often a cell is tried in one round until a sample is left undisturbed.
+/// Tries in a round until a sample of the cell is undisturbed.
 const MOST_TRIES: usize = 3;
-/// Warm is when three samples in a row lie this close together.
+/// The machine is warm when three samples in a row lie so close together.
 const WARM_WITHIN: f64 = 0.02;
 
-/// Runs `probe` on `site` until its time is up or `stop` is set.
+/// Measures until the time is up or `stop` is set.
 pub fn run_probe(
     probe: &dyn Probe,
     site: &Site<'_>,
@@ -68,7 +67,6 @@ pub fn run_probe(
     })
 }
 
-/// What has been gathered so far.
 #[derive(Default)]
 struct Run {
     rounds: u64,
@@ -77,7 +75,7 @@ struct Run {
     after: Vec<Proof>,
 }
 
-/// One ready cell's samples.
+/// The samples of a cell that is ready.
 #[derive(Clone, Default)]
 struct Tally {
     samples: Vec<f64>,
@@ -118,7 +116,7 @@ impl Run {
         Ok(())
     }
 
-    /// One cell's turn in a round; again where every sample of it was disturbed.
+    /// Measures a cell once in a round; again if every sample of it was disturbed.
     fn measure(&mut self, rig: &mut dyn Rig, cell: usize) -> Result<(), ProbeError> {
         for _ in 0..MOST_TRIES {
             let mut recorder = Recorder::default();
@@ -131,7 +129,7 @@ impl Run {
         Ok(())
     }
 
-    /// The cells with what was found, in the probe's order.
+    /// In the probe's order.
     fn results(&self, cells: Vec<Cell>) -> Vec<CellResult> {
         let mut tallies = self.tallies.iter().zip(self.before.iter().zip(&self.after));
         let result = |cell: Cell| match cell.cpus.reason().cloned() {
@@ -148,7 +146,7 @@ impl Run {
     }
 }
 
-/// Measures the first cell until the machine is at speed; nothing of it is kept.
+/// Measures the first cell until the machine is at speed, and keeps nothing.
 fn warm_up(rig: &mut dyn Rig, at_most: Duration, stop: &AtomicBool) -> Result<(), ProbeError> {
     let start = clock::now();
     let mut last = Vec::new();
@@ -232,7 +230,8 @@ mod tests {
     use super::*;
     use crate::event::Silent;
 
-    /// A probe of two cells: one answers 100, the other what `disturbed` and `displaced` make of it.
+    /// A probe of three cells: one answers 100, one is missing, one is what `disturbed` and `displaced` make of
+    /// it.
     struct Fake {
         disturbed: bool,
         displaced: u64,
@@ -281,7 +280,7 @@ mod tests {
             recorder.count("turns", 1);
             Ok(())
         }
-        /// All in place at first; `displaced` of 1,000 pages are elsewhere at the second look.
+        /// At the second look `displaced` of 1,000 pages are elsewhere.
         fn prove(&mut self) -> Result<Vec<Proof>, ProbeError> {
             let away = if self.proofs == 0 { 0 } else { self.displaced };
             self.proofs += 1;

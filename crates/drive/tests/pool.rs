@@ -19,7 +19,7 @@ use hopcost_method::plan::{Placement, Plan, Point};
 use hopcost_sys::quiet::stolen_ticks_of;
 use hopcost_sys::{Root, affinity, clock, topology};
 
-/// Takes `call` for each call, and `stall` for the one of this number.
+/// A call takes `call`, and the one of this number takes `stall`.
 #[derive(Default)]
 struct Sleepy {
     call: Duration,
@@ -138,8 +138,8 @@ fn quantile_ms(latency: &Histogram, share: f64) -> f64 {
 
 const LONG: Duration = Duration::from_millis(300);
 
-/// A server that stands still for 100 ms keeps a hundred calls of an open loop waiting. Who counts only
-/// the calls that were made sees one slow one.
+/// A server that stands still for 100 ms keeps a hundred calls of an open loop waiting. If only the calls that
+/// were made count, there is one slow one.
 #[test]
 fn a_stall_is_seen_by_all_calls_that_were_due() {
     let stalling = || Sleepy {
@@ -160,8 +160,8 @@ fn a_stall_is_seen_by_all_calls_that_were_due() {
     });
 }
 
-/// A machine that tests other things at the same time may hold a window up: one of five is to be right. Those
-/// during which a hypervisor took the CPU are none of the five.
+/// Other tests at the same time may hold a window up: one of five has to be right. Windows during which a
+/// hypervisor took the CPU do not count among them.
 fn once_in_five(mut window: impl FnMut() -> Result<(), String>) {
     let stolen = || stolen_ticks_of(&CpuSet::from_iter([first_cpu()]));
     let (begun, mut wrong) = (clock::now(), Vec::new());
@@ -200,7 +200,7 @@ fn an_open_loop_keeps_its_rate_and_a_thinking_one_its_pause() {
     });
 }
 
-/// N = X · R: streams that share a thread wait for each other, and that is part of their latency.
+/// N = X · R: streams that share a thread wait for each other, and that is a part of their latency.
 #[test]
 fn streams_on_one_thread_obey_littles_law() {
     let instance = Sleepy { call: Duration::from_millis(1), ..Sleepy::default() };
@@ -256,7 +256,7 @@ fn a_cpu_that_is_not_there_is_told() {
     assert!(error.contains("CPU 4711"), "{error}");
 }
 
-/// One level at one to five streams: how does throughput grow?
+/// One level at one to five streams.
 fn growing() -> (Comparison, Plan) {
     let comparison = Comparison {
         target: None,

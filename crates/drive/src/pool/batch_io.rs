@@ -1,9 +1,8 @@
 //! How what the streams of one thread send gets on its way, and how it is noticed what comes back.
 //!
-//! Method: where they are few, each sends for itself, and a [`Poller`] says for whom something has come.
-//! Where they are many, a [`Ring`] sends and receives for all of them: of what a call then costs the client
-//! most is system calls. Where the kernel has no ring, or a connection cannot leave that to others, there
-//! is the poller.
+//! Method: if they are few, each sends for itself, and a [`Poller`] says for whom something has come. If they
+//! are many, a [`Ring`] sends and receives for all of them, because most of what a call then costs the client
+//! is system calls. If the kernel has no ring, or a connection cannot leave that to others, the poller remains.
 
 use std::io;
 use std::time::Duration;
@@ -12,19 +11,18 @@ use hopcost_core::{Mail, Remote};
 use hopcost_sys::readiness::Poller;
 use hopcost_sys::ring::Ring;
 
-/// Below this a ring saves nothing.
+/// A ring saves nothing for fewer streams.
 const MANY: usize = 32;
 
 /// Sends and waits for the streams of a thread, each known by its place.
 pub enum Courier {
-    /// Each sends for itself; for whom something has come.
+    /// Each stream sends for itself; with the streams for which something has come.
     Each(Poller, Vec<usize>),
-    /// For all of them.
+    /// The ring sends for all of them.
     All(Box<Ring>),
 }
 
 impl Courier {
-    /// Of these streams.
     pub fn of(remotes: &[&mut dyn Remote]) -> io::Result<Self> {
         let sockets = || remotes.iter().map(|remote| remote.socket());
         if remotes.len() >= MANY
@@ -36,7 +34,7 @@ impl Courier {
         Ok(Self::Each(Poller::of(sockets())?, Vec::new()))
     }
 
-    /// For a stream that goes on though nothing has come for it.
+    /// For a stream that goes on although nothing has come for it.
     pub fn mail(&mut self) -> Mail<'_> {
         match self {
             Self::Each(..) => Mail::default(),
@@ -44,14 +42,14 @@ impl Courier {
         }
     }
 
-    /// A stream has sent something, and waits for the answer.
+    /// Is called when a stream has sent something and waits for the answer.
     pub fn expect(&mut self, stream: usize) {
         if let Self::All(ring) = self {
             ring.expect(stream);
         }
     }
 
-    /// Waits until something has come for some, or `most` went by: for how many.
+    /// Waits until something has come, at most for `most`; returns for how many streams.
     pub fn wait(&mut self, most: Option<Duration>) -> io::Result<usize> {
         match self {
             Self::Each(poller, ready) => {
@@ -63,7 +61,7 @@ impl Courier {
         }
     }
 
-    /// The nth of them, and what has come.
+    /// The n-th stream for which something has come, and what.
     pub fn arrival(&mut self, n: usize) -> (usize, Mail<'_>) {
         match self {
             Self::Each(_, ready) => (ready[n], Mail::default()),

@@ -1,58 +1,58 @@
 //! Calls that are made longer for what works beside their thread, as `--emulate` asks for it.
 //!
-//! Method: what a call took is paid once more, so many times as what is planted says. Where the workload only
-//! reads, short calls are paid for by making them again, until as much time has gone: a thread that looks at
+//! Method: a call is paid for once more, as many times as was planted. If the workload only reads, short calls
+//! are paid for by making them again, until as much time has gone: a thread that looks at
 //! the clock instead loses its place in caches that others share, its next calls take a few per cent longer
 //! than alone, and nobody counts that. Long calls, and those that write, are paid for by looking at the clock.
-//! Who works beside a thread is known when a window begins: the streams of a crew fill its CPUs from the first
-//! one on.
+//! It is known when a window begins who works beside a thread: the streams of a crew fill its CPUs from the
+//! first one on.
 //!
 //! Limits: the database has to work in the thread that calls it. Times of short calls are lumpy.
 
 use std::time::Duration;
 
 use fastrand::Rng;
-use hopcost_core::{Bimodal, Company, Effect, Emulation, Machine, Request, Session};
+use hopcost_core::{Bimodal, Company, CpuId, Effect, Emulation, Machine, Request, Session};
 use hopcost_sys::clock;
 
-use super::worker::{Post, Window};
+use super::post::{Post, Window};
 
-/// What a thread's calls are made longer in one window.
+/// By how much the calls of a thread are made longer in one window.
 pub(super) struct Stretch {
     times: f64,
     bimodal: Option<Bimodal>,
     dice: Rng,
-    /// May a call be made again?
+    /// Whether a call may be made again.
     may_repeat: bool,
-    /// Not paid yet; less than nothing where a call made again took longer than was due.
+    /// What is not paid yet; negative if a call that was made again took longer than was due.
     debt_s: f64,
 }
 
-/// A call that takes as long is paid for by the clock, at once; less is owed until more is due.
+/// A call that takes as long is paid for at once, by the clock; less is owed until there is as much.
 const LONG_S: f64 = 1e-3;
 
 impl Stretch {
-    /// None where they stay as they are. Each window has dice of its own, by the calls before it.
+    /// None if calls stay as they are. The dice follow from the calls before, so that each window has its own.
     pub fn of(post: &Post<'_>, window: &Window, calls: u64) -> Option<Self> {
-        let planted = post.planted.as_ref()?;
+        let planted = post.work.planted.as_ref()?;
         let company = company(post, planted.machine, window.ask.streams);
         let Emulation { siblings, bimodal, .. } = planted.emulation;
-        // What is planted on calls to another node is the target's business.
+        // What is planted on calls to another node is left to the target.
         let bimodal = bimodal.filter(|_| siblings.is_some() && company.shares_core);
         let times = planted.emulation.times(&company);
-        let seed = post.seed ^ calls.rotate_left(40) ^ u64::from(post.cpu.0);
+        let seed = post.work.seed ^ calls.rotate_left(40) ^ u64::from(post.cpu.0);
         (times > 1.0 || bimodal.is_some()).then(|| Self {
             times,
             bimodal,
             dice: Rng::with_seed(seed),
-            // What a session plants itself it would count once more.
-            may_repeat: post.workload.spec(post.shape).effect == Effect::Reads
+            // A session that plants delays itself would count them once more.
+            may_repeat: post.work.workload.spec(post.work.shape).effect == Effect::Reads
                 && planted.emulation.remote_ns == 0.0,
             debt_s: 0.0,
         })
     }
 
-    /// Makes a call longer that took so long, with what is owed for those before: by how many nanoseconds.
+    /// Makes a call longer, with what is owed for those before; returns by how many nanoseconds.
     pub fn pay(&mut self, took_ns: u64, session: &mut dyn Session, request: &Request) -> u64 {
         let begun = clock::now();
         let slow = self.bimodal.filter(|how| self.dice.f64() < how.share);
@@ -65,7 +65,7 @@ impl Stretch {
             }
             return begun.elapsed().as_nanos() as u64;
         }
-        // As many calls as come nearest to what is owed. What they answer was looked over the first time.
+        // As many calls as come closest to what is owed. Their answers were checked the first time.
         let (mut last_s, mut now) = (took_s, begun);
         while self.debt_s > last_s / 2.0 {
             drop(session.execute(request));
@@ -81,9 +81,8 @@ fn company(post: &Post<'_>, machine: &Machine, streams: u32) -> Company {
     let threads = post.threads.min(streams as usize);
     let at_work = &post.variant.workers[..threads.min(post.variant.workers.len())];
     let own = machine.cpu(post.cpu).map(|cpu| &cpu.siblings);
-    let is_beside = |cpu: &hopcost_core::CpuId| {
-        *cpu != post.cpu && own.is_some_and(|siblings| siblings.contains(*cpu))
-    };
+    let is_beside =
+        |cpu: &CpuId| *cpu != post.cpu && own.is_some_and(|siblings| siblings.contains(*cpu));
     Company {
         streams,
         most_streams: post.of,

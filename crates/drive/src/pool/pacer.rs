@@ -11,11 +11,10 @@ use std::collections::BinaryHeap;
 use fastrand::Rng;
 use hopcost_core::{Load, Open};
 
-/// The calls of the streams of one thread.
 #[derive(Debug)]
 pub struct Pacer {
-    /// The streams that wait for no answer, the first one due on top; of those due at the same time, the
-    /// one that has waited longest.
+    /// The streams that wait for no answer. On top is the one that is due first, or that has waited longest
+    /// among equals.
     free: BinaryHeap<Reverse<Turn>>,
     think_ns: u64,
     schedule: Option<Schedule>,
@@ -23,7 +22,7 @@ pub struct Pacer {
     turns: u64,
 }
 
-/// When a stream's next call is due, in nanoseconds of the window's clock.
+/// Times are in nanoseconds of the window's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
     due_ns: u64,
@@ -31,7 +30,7 @@ struct Turn {
     stream: usize,
 }
 
-/// The arrivals of an open loop, of one thread's share.
+/// The share of one thread in an open loop.
 #[derive(Debug)]
 struct Schedule {
     next_ns: f64,
@@ -41,8 +40,7 @@ struct Schedule {
 }
 
 impl Pacer {
-    /// For one of `threads` threads, with so many of the streams: of stream n of the thread,
-    /// `number(n)` is its number among all `of` streams.
+    /// `numbers` are the streams of one of `threads` threads, by their numbers among all `of` streams.
     pub fn new(load: &Load, numbers: &[u32], of: u32, threads: usize, seed: u64) -> Self {
         let thread = numbers.first().copied().unwrap_or(0);
         let begin = |number: u32| (load.ramp_s * 1e9 * f64::from(number) / f64::from(of)) as u64;
@@ -57,21 +55,21 @@ impl Pacer {
         }
     }
 
-    /// When the next call is due that a stream is free for; none while all of them wait for answers.
+    /// When the next call of a free stream is due; none while all of them wait for answers.
     pub fn due(&self) -> Option<u64> {
         let Reverse(first) = self.free.peek()?;
         Some(self.schedule.as_ref().map_or(first.due_ns, |schedule| schedule.next_ns as u64))
     }
 
-    /// Which stream calls next, and when that call is due; none while all of them wait for answers. It has
+    /// The stream that calls next, and when that call is due; none while all wait for answers. The stream has
     /// no further call until its answer [came](Self::ended).
     pub fn next(&mut self) -> Option<(usize, u64)> {
         let Reverse(Turn { due_ns, stream, .. }) = self.free.pop()?;
         Some((stream, self.schedule.as_mut().map_or(due_ns, Schedule::next)))
     }
 
-    /// The thread did something of its own from one moment to another: no stream of a closed loop
-    /// waited for that. Returns the later moment.
+    /// The thread did something of its own in this time, and no stream of a closed loop waited for that.
+    /// Returns the later moment.
     pub fn pause(&mut self, from_ns: u64, to_ns: u64) -> u64 {
         let later = to_ns.saturating_sub(from_ns);
         let turns = std::mem::take(&mut self.free).into_iter();
@@ -81,7 +79,6 @@ impl Pacer {
         to_ns
     }
 
-    /// A stream's call ended.
     pub fn ended(&mut self, stream: usize, at_ns: u64) {
         self.turns += 1;
         let due_ns = at_ns + self.think_ns;
@@ -93,7 +90,7 @@ impl Schedule {
     fn new(open: Open, thread: u32, threads: usize, seed: u64) -> Self {
         let gap_ns = 1e9 * threads as f64 / open.calls_per_s;
         let mut rng = Rng::with_seed(seed ^ (u64::from(thread) << 32));
-        // Evenly spaced threads would knock together: each begins somewhere within its first gap.
+        // Threads in step would get in each other's way: each begins somewhere within its first gap.
         let next_ns = gap_ns * rng.f64();
         Self { next_ns, gap_ns, at_random: open.at_random, rng }
     }
@@ -147,7 +144,7 @@ mod tests {
         assert_eq!((pacer.due(), pacer.next()), (Some(700), Some((1, 700))));
     }
 
-    /// When the next call is due, of a stream that is answered at once.
+    /// When the next call is due, if each is answered at once.
     fn next(pacer: &mut Pacer) -> u64 {
         let (stream, due_ns) = pacer.next().unwrap();
         pacer.ended(stream, due_ns);

@@ -1,0 +1,110 @@
+//! What a thread is told when it begins, and when a window does.
+
+use std::time::{Duration, Instant};
+
+use hopcost_core::{
+    Answer, Counted, CpuId, Instance, Load, Metric, NodeId, Request, Requests, Seeming, Session,
+    Shape, VariantSettings, Workload,
+};
+use hopcost_sys::clock;
+
+use super::tally::Tally;
+
+/// What streams do, whichever threads run them.
+#[derive(Clone, Copy)]
+pub struct Work<'a> {
+    pub instance: &'a dyn Instance,
+    pub workload: &'a dyn Workload,
+    /// Of the data.
+    pub shape: Shape,
+    /// How each stream calls.
+    pub load: Load,
+    /// The machine as it seems, if calls of a database in our own process are made longer.
+    pub planted: Option<Seeming<'a>>,
+    /// Of the requests.
+    pub seed: u64,
+}
+
+/// A window, as it is ordered.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    /// The begin that is not counted.
+    pub guard: Duration,
+    /// At least, after the guard.
+    pub length: Duration,
+    /// At least.
+    pub calls_per_stream: u64,
+    pub streams: u32,
+    /// Whether the begin and the end of each call are kept.
+    pub keep_calls: bool,
+}
+
+/// A window, as the threads are told of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    pub start: Instant,
+    pub ask: Ask,
+}
+
+/// What a thread needs to begin.
+pub(super) struct Post<'a> {
+    pub work: Work<'a>,
+    pub cpu: CpuId,
+    pub variant: VariantSettings,
+    /// Those that the thread serves.
+    pub streams: Vec<u32>,
+    /// The number of all streams.
+    pub of: u32,
+    pub threads: usize,
+}
+
+impl Post<'_> {
+    pub(super) fn check(&self, request: &Request, answer: &Answer, tally: &mut Tally) {
+        if let Err(reason) = self.work.workload.check(self.work.shape, request, answer) {
+            tally.fail(reason.to_string());
+        }
+    }
+}
+
+/// A stream of requests and its session.
+pub(super) struct Line {
+    pub number: u32,
+    /// The node on which it stands, if the streams stand on several.
+    pub node: Option<NodeId>,
+    pub session: Box<dyn Session>,
+    pub requests: Box<dyn Requests>,
+    pub calls: u64,
+}
+
+impl Line {
+    /// If the streams stand on several nodes, only this place knows which pages are local.
+    pub(super) fn counted(&mut self) -> Counted {
+        let mut counted = self.session.counted();
+        if let (Some(node), Some(lookups)) = (self.node, &counted.lookups) {
+            let by_node = match &lookups.acquisitions {
+                acquisitions if acquisitions.is_empty() => &lookups.distinct_pages,
+                acquisitions => acquisitions,
+            };
+            let local = by_node.get(&node).copied().unwrap_or(0);
+            counted.proved.insert(Metric::LocalLookups, [local, by_node.values().sum()]);
+        }
+        counted
+    }
+}
+
+/// Waking up takes about as long, so that a thread does not sleep for less.
+const SHORT: Duration = Duration::from_micros(80);
+
+/// Sleeps most of the way, and looks at the clock for the rest.
+pub(super) fn wait_until(moment: Instant) {
+    loop {
+        let left = moment.saturating_duration_since(clock::now());
+        if left.is_zero() {
+            return;
+        }
+        match left.checked_sub(SHORT) {
+            Some(most) => std::thread::sleep(most),
+            None => std::hint::spin_loop(),
+        }
+    }
+}
