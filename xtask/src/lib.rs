@@ -3,6 +3,7 @@
 
 pub mod apt;
 pub mod cargo;
+pub mod cargo_deny;
 mod clock;
 pub mod command;
 pub mod libduckdb;

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use anyhow::{Result, anyhow, bail};
 
 use crate::vm::Kernel;
-use crate::{command, is_root, libduckdb};
+use crate::{cargo_deny, command, is_root, libduckdb};
 
 /// Programs, and the Debian packages that bring them.
 const NEEDED: &[(&str, &str)] = &[
@@ -56,9 +56,13 @@ pub fn ensure_in_background(groups: &[&str]) -> Result<Fetching> {
             missing.join(" ")
         );
     }
+    let needs_cargo_deny = groups.contains(&"dependencies");
     Ok(Fetching(std::thread::spawn(move || {
         install(&missing)?;
         Kernel::V6_1.fetch()?;
+        if needs_cargo_deny {
+            cargo_deny::ensure()?;
+        }
         libduckdb::ensure().map(drop)
     })))
 }

@@ -26,6 +26,7 @@ const GUESTS: Binary = ("xtask", "guests");
 const NEWER: Binary = ("xtask", "newer");
 const ENGINES: Binary = ("xtask", "engines");
 const RELEASE: Binary = ("xtask", "release");
+const DEPENDENCIES: Binary = ("xtask", "dependencies");
 
 const SERVER: &str = "crates/engines/src/server/";
 const POSTGRES: &str = "crates/engines/src/postgres/";
@@ -60,6 +61,7 @@ const fn group(
 /// All of them, in the order in which they are tried.
 pub const GROUPS: &[Group] = &[
     group("release", &[RELEASE], &["Cargo.", "rust-toolchain.toml", SYS]),
+    group("dependencies", &[DEPENDENCIES], &["Cargo.", "deny.toml"]),
     group("guest-shapes", &[GUESTS], &["crates/sys/src/topology", CORE, PROBES]),
     group("guest-limits", &[GUESTS], &[SYS, PROBES]),
     group("guest-sqlite", &[GUESTS], &[SQLITE, "crates/sys/src/memory", METHOD, DRIVE]),
