@@ -10,7 +10,7 @@ use hopcost_data::published;
 use hopcost_data::workloads::WORKLOADS;
 use hopcost_engines::{TARGETS, capabilities};
 use hopcost_host::probes::PROBES;
-use hopcost_method::experiment::KEYS;
+use hopcost_method::experiment;
 use hopcost_method::fail_if::{FIGURES, GRAMMAR};
 use hopcost_method::overrides::SETTINGS;
 
@@ -76,7 +76,7 @@ fn codes() -> String {
 
 fn experiments() -> String {
     let mut out = String::new();
-    let keys = KEYS.iter().map(|key| (key.path, key.says));
+    let keys = experiment::keys().map(|key| (key.path, key.says));
     table(&mut out, "key", "what it says", keys);
     list(&mut out, "Distances", DistanceClass::ALL.iter().map(|class| class.name()));
     table(

@@ -1,10 +1,13 @@
 //! What a target cannot do is refused when it is planned and when it is opened, with the same words: each target with
 //! each setting, as their data has them.
 
+use std::collections::BTreeSet;
+
 use hopcost_core::{
-    Audit, Capabilities, Code, Comparison, DataPlacement, DistanceClass, Level, Load, Machine,
-    PageSize, Policy, Reason, Response, Scale, Setting, Setup, Spot, Subject, Support, TargetError,
+    Capabilities, Code, Comparison, CopyChoice, DataPlacement, Level, Load, Machine, PageSize,
+    Policy, Reason, Response, Scale, Setting, Setup, Subject, Support, TargetError,
 };
+use hopcost_method::{Vocabulary, read_experiment};
 
 use crate::goldens::machine;
 use crate::on_database::OnDatabase;
@@ -20,41 +23,23 @@ struct Case<'a> {
     allow_server_changes: bool,
 }
 
-/// What a comparison needs to ask for a setting.
+/// What a comparison needs to ask for settings.
 #[derive(Default)]
 struct Asking {
-    level: Level,
+    /// What its levels say.
+    keys: BTreeSet<&'static str>,
     emulate: Option<&'static str>,
     calls: Option<(&'static str, &'static str)>,
+    has_workloads: bool,
     script: bool,
 }
 
 impl Asking {
-    /// One more setting. A new one does not compile before it says here how it is asked for.
+    /// One more setting. A new key of a level says itself how it is asked for.
     fn with(mut self, setting: Setting) -> Self {
-        let node = Some(Spot::Node('A'));
-        let level = &mut self.level;
         match setting {
-            Setting::Data => level.data = node,
-            Setting::FirstTouch => level.copy.policy = Some(Policy::FirstTouch),
-            Setting::Interleave => level.copy.policy = Some(Policy::Interleave),
-            Setting::Bind => level.copy.policy = Some(Policy::Bind),
-            Setting::PerNode => level.copy.policy = Some(Policy::PerNode),
-            Setting::Instance => level.copy.instance = Some(1),
-            Setting::Pages => level.copy.pages = Some(PageSize::Base),
-            Setting::Workers => level.workers = node,
-            Setting::Siblings => level.siblings = Some(true),
-            Setting::Apart => level.apart = Some(DistanceClass::OtherSocket),
-            Setting::Cores => level.cores = Some(1.0),
-            Setting::Cpus => level.cpus = Some(2),
-            Setting::LogWriter => level.log_writer = node,
-            Setting::Client => level.client = node,
-            Setting::Dop => level.dop = Some(2),
-            Setting::Postmaster => (level.dop, level.postmaster) = (Some(2), node),
-            Setting::ParallelWorkers => (level.dop, level.parallel_workers) = (Some(2), node),
-            Setting::Audit => level.session.audit = Some(Audit::Statements),
             // The same at each level, so that the calls are those of a target that can make only some.
-            Setting::Workload => level.workload = Some(String::new()),
+            Setting::Workload => self.has_workloads = true,
             Setting::Statements => self.calls = Some(("nothing", "null_call")),
             Setting::Scripts => self.script = true,
             Setting::Inserts => self.calls = Some(("big_table_im", "memory_insert")),
@@ -65,6 +50,7 @@ impl Asking {
             Setting::EmulatedModes => self.emulate = Some("nodes=2,bimodal=0.2:3x"),
             Setting::EmulatedSiblings => self.emulate = Some("nodes=2,siblings=1.2"),
             Setting::EmulatedContention => self.emulate = Some("nodes=2,usl=0.03:0.001"),
+            key => self.keys.extend(key.example().unwrap().split(", ")),
         }
         self
     }
@@ -73,8 +59,8 @@ impl Asking {
         let (dataset, workload) = self.calls.unwrap_or_default();
         let level = |name: &str| Level {
             name: name.to_owned(),
-            workload: self.level.workload.as_ref().map(|_| workload.to_owned()),
-            ..self.level.clone()
+            workload: self.has_workloads.then(|| workload.to_owned()),
+            ..self.level()
         };
         Comparison {
             target: None,
@@ -91,6 +77,27 @@ impl Asking {
             find_scaling: false,
             claims: Vec::new(),
         }
+    }
+
+    /// As the reader of experiment files understands these keys.
+    fn level(&self) -> Level {
+        if self.keys.is_empty() {
+            return Level::default();
+        }
+        let keys = self.keys.iter().copied().collect::<Vec<_>>().join(", ");
+        let text = format!(
+            "question = \"?\"\n[subject]\ndataset = \"nothing\"\nworkload = \"null_call\"\n\
+             scale = {{ quick = 1, full = 1 }}\n[factor.f]\na = {{ {keys} }}\nb = {{ {keys} }}\n\
+             [measure]\nresponse = \"calls_per_second\"\n"
+        );
+        let known = Vocabulary {
+            datasets: &["nothing"],
+            workloads: &["null_call"],
+            ..Vocabulary::default()
+        };
+        let experiment = read_experiment("x", &text, &known).unwrap_or_else(|no| panic!("{no}"));
+        let Subject::Database(comparison) = experiment.subject else { panic!("{text}") };
+        comparison.levels[0].clone()
     }
 }
 
@@ -230,8 +237,8 @@ fn copies_of_the_data_are_refused_without_an_experiment() {
             OnDatabase::new(&app(), &experiment, &asking.comparison(), &machine, &asked).unwrap();
         for home in [
             DataPlacement::default().by(Policy::Bind),
-            DataPlacement::default().numbered(1),
-            DataPlacement::default().on_pages(PageSize::Base),
+            CopyChoice { instance: Some(1), ..CopyChoice::default() }.into(),
+            CopyChoice { pages: Some(PageSize::Base), ..CopyChoice::default() }.into(),
         ] {
             let setup = Setup { levels: &[], homes: vec![home], ..prepared.unplaced() };
             let refused = opened(&prepared, &setup).unwrap_err();

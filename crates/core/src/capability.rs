@@ -14,7 +14,7 @@ use crate::variant::{CopyChoice, DataPlacement, Policy, SessionChoice};
 use crate::workload::{Effect, Filling, WorkloadSpec};
 
 macro_rules! settings {
-    ($($variant:ident = $name:literal, $about:literal;)*) => {
+    ($($variant:ident = $name:literal, $about:literal $(, $example:literal)?;)*) => {
         /// What a variant of an experiment can ask of an engine. A policy, a kind of call and a kind of emulation count
         /// as one each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,29 +32,37 @@ macro_rules! settings {
             pub const fn about(self) -> &'static str {
                 match self { $(Self::$variant => $about,)* }
             }
+
+            /// How a level of an experiment file asks for it; none of what is asked for elsewhere.
+            pub const fn example(self) -> Option<&'static str> {
+                match self {
+                    $($(Self::$variant => Some($example),)?)*
+                    _ => None,
+                }
+            }
         }
     };
 }
 
 settings! {
-    Data = "data", "The data's memory on a node.";
-    FirstTouch = "policy.first-touch", "Pages of the data where they are first touched.";
-    Interleave = "policy.interleave", "Pages of the data on all nodes in turn.";
-    Bind = "policy.bind", "Pages of the data bound to a node.";
-    PerNode = "policy.per-node", "A copy of the data on each node.";
-    Instance = "instance", "A copy of the data, or a server, of the variant's own.";
-    Pages = "pages", "The size of the pages that the data lies on.";
-    Workers = "workers", "The threads that work on requests on a node.";
-    Siblings = "siblings", "Both threads of each core, or one.";
-    Apart = "apart", "Workers in two places that are so far apart.";
-    Cores = "cores", "A share of each node's cores.";
-    Cpus = "cpus", "A number of CPUs.";
-    LogWriter = "log_writer", "The log writer in a place.";
-    Client = "client", "The threads that send requests in a place.";
-    Dop = "dop", "Parallel workers on a query.";
-    Postmaster = "postmaster", "The process that starts parallel workers on a node.";
-    ParallelWorkers = "parallel_workers", "Parallel workers on a node.";
-    Audit = "audit", "What is logged of each statement.";
+    Data = "data", "The data's memory on a node.", "data = \"node:A\"";
+    FirstTouch = "policy.first-touch", "Pages of the data where they are first touched.", "data = \"node:A\", policy = \"first-touch\"";
+    Interleave = "policy.interleave", "Pages of the data on all nodes in turn.", "policy = \"interleave\"";
+    Bind = "policy.bind", "Pages of the data bound to a node.", "data = \"node:A\", policy = \"bind\"";
+    PerNode = "policy.per-node", "A copy of the data on each node.", "policy = \"per-node\"";
+    Instance = "instance", "A copy of the data, or a server, of the variant's own.", "instance = 1";
+    Pages = "pages", "The size of the pages that the data lies on.", "pages = \"small\"";
+    Workers = "workers", "The threads that work on requests on a node.", "workers = \"node:A\"";
+    Siblings = "siblings", "Both threads of each core, or one.", "siblings = true";
+    Apart = "apart", "Workers in two places that are so far apart.", "apart = \"other-socket\"";
+    Cores = "cores", "A share of each node's cores.", "cores = 1.0";
+    Cpus = "cpus", "A number of CPUs.", "cpus = 2";
+    LogWriter = "log_writer", "The log writer in a place.", "log_writer = \"node:A\"";
+    Client = "client", "The threads that send requests in a place.", "client = \"node:A\"";
+    Dop = "dop", "Parallel workers on a query.", "dop = 2";
+    Postmaster = "postmaster", "The process that starts parallel workers on a node.", "dop = 2, postmaster = \"node:A\"";
+    ParallelWorkers = "parallel_workers", "Parallel workers on a node.", "dop = 2, parallel_workers = \"node:A\"";
+    Audit = "audit", "What is logged of each statement.", "audit = \"statements\"";
     Workload = "workload", "A workload of the variant's own.";
     Statements = "calls.statements", "Calls that are a statement each, on data that was loaded before.";
     Scripts = "calls.scripts", "Calls that are a script in pgbench's format each.";
@@ -69,6 +77,9 @@ settings! {
 }
 
 impl Setting {
+    /// What an engine refuses unless it says that it has it: settings that only few engines know.
+    const TO_BE_OFFERED: &'static [Self] = &[];
+
     const fn of_policy(policy: Policy) -> Self {
         match policy {
             Policy::FirstTouch => Self::FirstTouch,
@@ -273,40 +284,69 @@ impl Support {
     }
 }
 
-/// What an engine can do, where it is reached by a URL of one form: everything but what is restricted here. The first
-/// restriction that applies counts.
+/// What an engine can do, where it is reached by a URL of one form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Capabilities(pub &'static [Restriction]);
+pub struct Capabilities {
+    restrictions: &'static [Restriction],
+    offers: &'static [Setting],
+}
 
 impl Capabilities {
+    /// Everything but what is restricted here, the first restriction that applies counts; and nothing that an engine
+    /// has to offer by name.
+    pub const fn but(restrictions: &'static [Restriction]) -> Self {
+        Self { restrictions, offers: &[] }
+    }
+
+    /// And these.
+    #[must_use]
+    pub const fn offering(self, offers: &'static [Setting]) -> Self {
+        Self { offers, ..self }
+    }
+
     /// Why it refuses this, if it does. Nothing is touched to find that out.
     pub fn refusal(&self, demand: &Demand) -> Option<Reason> {
-        self.0.iter().find_map(|restriction| restriction.refusal(demand))
+        let restricted = self.restrictions.iter().find_map(|one| one.refusal(demand));
+        restricted.or_else(|| self.not_offered().find_map(|setting| unheard_of(setting, demand)))
+    }
+
+    fn not_offered(&self) -> impl Iterator<Item = Setting> {
+        Setting::TO_BE_OFFERED.iter().copied().filter(|setting| !self.offers.contains(setting))
     }
 
     pub fn support(&self, setting: Setting) -> Support {
+        if self.not_offered().any(|one| one == setting) {
+            return Support::Refused;
+        }
         let of_restriction = |restriction: &Restriction| match restriction.when {
             When::AnyOf(settings) if settings.contains(&setting) => Some(Support::Refused),
             When::Unpermitted(one) if one == setting => Some(Support::WithServerChanges),
             When::Missing(one) if one == setting => Some(Support::Required),
             _ => None,
         };
-        self.0.iter().find_map(of_restriction).unwrap_or(Support::Accepted)
+        self.restrictions.iter().find_map(of_restriction).unwrap_or(Support::Accepted)
     }
 
     pub fn not_together(&self) -> impl Iterator<Item = (Setting, &'static [Setting])> {
-        self.0.iter().filter_map(|restriction| match restriction.when {
+        self.restrictions.iter().filter_map(|restriction| match restriction.when {
             When::Together(first, others) => Some((first, others)),
             _ => None,
         })
     }
 }
 
+/// The refusal of a setting that an engine does not offer.
+fn unheard_of(setting: Setting, demand: &Demand) -> Option<Reason> {
+    let words = "and this target has no such setting: 'hopcost list --all' shows which have";
+    let who = demand.asks_for(&[setting]);
+    who.map(|who| Code::Unsupported.because(format!("{who} asks for {setting}, {words}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const CAN: Capabilities = Capabilities(&[
+    const CAN: Capabilities = Capabilities::but(&[
         Restriction::of(&[Setting::Client], Code::Unsupported, "{level} places clients"),
         Restriction {
             when: When::Together(Setting::Pages, &[Setting::Loads]),

@@ -98,6 +98,12 @@ pub struct ParseSetError {
     wanted: &'static str,
 }
 
+impl ParseSetError {
+    fn of(text: &str, part: &str, wanted: &'static str) -> Self {
+        Self { text: text.trim().to_owned(), part: part.to_owned(), wanted }
+    }
+}
+
 impl<I: Id> IdSet<I> {
     /// No set holds a larger number: the kernel's own limit is 8,192 CPUs and 1,024 nodes, and what is damaged
     /// or mistyped, such as `0-4000000000`, must not become a gigabyte of bitmap.
@@ -120,17 +126,6 @@ impl<I: Id> IdSet<I> {
         let fresh = self.words[word] & bit == 0;
         self.words[word] |= bit;
         fresh
-    }
-
-    /// Removes `id`; true when it was there.
-    pub fn remove(&mut self, id: I) -> bool {
-        let (word, bit) = Self::locate(id);
-        let present = self.contains(id);
-        if present {
-            self.words[word] &= !bit;
-            self.trim();
-        }
-        present
     }
 
     /// Is `id` in the set?
@@ -198,29 +193,23 @@ impl<I: Id> IdSet<I> {
     /// The set that a bitmap stands for.
     pub fn from_words(mut words: Vec<u64>) -> Self {
         words.truncate(Self::LARGEST as usize / 64 + 1);
-        let mut set = Self { words, of: PhantomData };
-        set.trim();
-        set
+        while words.last() == Some(&0) {
+            words.pop();
+        }
+        Self { words, of: PhantomData }
     }
 
     /// Reads the kernel's list notation, `0-3,8,10-11`. A blank text is the empty set.
     pub fn parse_list(text: &str) -> Result<Self, ParseSetError> {
-        let bad = |part: &str| ParseSetError {
-            text: text.trim().to_owned(),
-            part: part.to_owned(),
-            wanted: "a number or a range such as 0-3",
-        };
+        let bad = |part| ParseSetError::of(text, part, "a number or a range such as 0-3");
         let number = |digits: &str| {
-            digits.trim().parse::<u32>().ok().filter(|&n| n <= Self::LARGEST).ok_or(())
+            digits.trim().parse::<u32>().ok().filter(|number| *number <= Self::LARGEST)
         };
         let mut set = Self::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (low, high) = part.split_once('-').unwrap_or((part, part));
-            let (low, high) =
-                number(low).and_then(|l| Ok((l, number(high)?))).map_err(|()| bad(part))?;
-            if low > high {
-                return Err(bad(part));
-            }
+            let range = number(low).zip(number(high)).filter(|(low, high)| low <= high);
+            let (low, high) = range.ok_or_else(|| bad(part))?;
             set.extend((low..=high).map(I::from));
         }
         Ok(set)
@@ -234,11 +223,8 @@ impl<I: Id> IdSet<I> {
             let bits = u32::from_str_radix(digits.trim(), 16).ok();
             let base = group as u32 * 32;
             let bits = bits.filter(|bits| *bits == 0 || base <= Self::LARGEST);
-            let bits = bits.ok_or_else(|| ParseSetError {
-                text: text.trim().to_owned(),
-                part: digits.to_owned(),
-                wanted: "a hexadecimal group of a mask",
-            })?;
+            let bits = bits
+                .ok_or_else(|| ParseSetError::of(text, digits, "a hexadecimal group of a mask"))?;
             set.extend((0..32).filter(|bit| bits >> bit & 1 == 1).map(|bit| I::from(base + bit)));
         }
         Ok(set)
@@ -247,12 +233,6 @@ impl<I: Id> IdSet<I> {
     fn locate(id: I) -> (usize, u64) {
         let number: u32 = id.into();
         (number as usize / 64, 1 << (number % 64))
-    }
-
-    fn trim(&mut self) {
-        while self.words.last() == Some(&0) {
-            self.words.pop();
-        }
     }
 }
 

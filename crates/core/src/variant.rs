@@ -90,15 +90,11 @@ impl DataPlacement {
     pub fn by(self, policy: Policy) -> Self {
         Self { copy: CopyChoice { policy: Some(policy), ..self.copy }, ..self }
     }
+}
 
-    #[must_use]
-    pub fn on_pages(self, pages: PageSize) -> Self {
-        Self { copy: CopyChoice { pages: Some(pages), ..self.copy }, ..self }
-    }
-
-    #[must_use]
-    pub fn numbered(self, instance: u32) -> Self {
-        Self { copy: CopyChoice { instance: Some(instance), ..self.copy }, ..self }
+impl From<CopyChoice> for DataPlacement {
+    fn from(copy: CopyChoice) -> Self {
+        Self { node: None, copy }
     }
 }
 

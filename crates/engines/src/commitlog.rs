@@ -45,7 +45,7 @@ impl Target for CommitLogTarget {
     }
 
     fn capabilities(&self, _address: &str) -> Capabilities {
-        Capabilities(&[NOTHING_ELSE, NO_PARALLEL, NO_AUDIT, NO_PAGES])
+        Capabilities::but(&[NOTHING_ELSE, NO_PARALLEL, NO_AUDIT, NO_PAGES])
     }
 
     fn needs(&self, _setup: &Setup<'_>) -> Needs {

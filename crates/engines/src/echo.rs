@@ -39,7 +39,7 @@ impl Target for Echo {
     }
 
     fn capabilities(&self, _address: &str) -> Capabilities {
-        Capabilities(&[NO_PARALLEL, NO_AUDIT, NO_PAGES])
+        Capabilities::but(&[NO_PARALLEL, NO_AUDIT, NO_PAGES])
     }
 
     fn needs(&self, _setup: &Setup<'_>) -> Needs {

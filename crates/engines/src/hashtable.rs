@@ -34,7 +34,7 @@ const PARTS: usize = 64;
 /// The bits of an identifier from here on lie above a UUID's version.
 const OWN_BITS: u32 = 80;
 
-const CAPABILITIES: Capabilities = Capabilities(&[
+const CAPABILITIES: Capabilities = Capabilities::but(&[
     Restriction::of(
         &[Setting::PerNode],
         Code::Unsupported,

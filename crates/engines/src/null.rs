@@ -23,7 +23,7 @@ impl Target for Null {
     }
 
     fn capabilities(&self, _address: &str) -> Capabilities {
-        Capabilities(&[NO_PARALLEL, NO_AUDIT, NO_PAGES])
+        Capabilities::but(&[NO_PARALLEL, NO_AUDIT, NO_PAGES])
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs {

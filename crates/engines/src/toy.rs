@@ -25,7 +25,7 @@ impl Target for Toy {
     }
 
     fn capabilities(&self, _: &str) -> Capabilities {
-        Capabilities(&[NO_PARALLEL, NO_AUDIT, NO_PAGES, NO_LOG, NO_CLIENT])
+        Capabilities::but(&[NO_PARALLEL, NO_AUDIT, NO_PAGES, NO_LOG, NO_CLIENT])
     }
 
     fn needs(&self, _: &Setup<'_>) -> Needs {

@@ -47,7 +47,7 @@ impl Target for Wal {
     }
 
     fn capabilities(&self, _address: &str) -> Capabilities {
-        Capabilities(&[NOTHING_ELSE, NO_PARALLEL, NO_AUDIT, NO_PAGES])
+        Capabilities::but(&[NOTHING_ELSE, NO_PARALLEL, NO_AUDIT, NO_PAGES])
     }
 
     fn needs(&self, _setup: &Setup<'_>) -> Needs {

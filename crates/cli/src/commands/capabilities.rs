@@ -88,17 +88,3 @@ impl Matrix {
         out
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_of_engines_and_settings_is_the_one_that_was_agreed() {
-        let mut settings = insta::Settings::clone_current();
-        settings.set_snapshot_path("../../../../fixtures/goldens");
-        settings.set_prepend_module_to_snapshot(false);
-        settings.set_omit_expression(true);
-        settings.bind(|| insta::assert_snapshot!("capabilities", Matrix::new().text()));
-    }
-}

@@ -42,7 +42,7 @@ pub fn serve_if_asked() -> Option<ExitCode> {
     server::serve_if_asked()
 }
 
-const CAPABILITIES: Capabilities = Capabilities(&[
+const CAPABILITIES: Capabilities = Capabilities::but(&[
     NO_LOG,
     NO_PAGES,
     no_planting!("DuckDB"),

@@ -50,7 +50,7 @@ pub use wire::Wire;
 /// What a server can do that runs.
 macro_rules! running {
     ($name:literal) => {
-        Capabilities(&[
+        Capabilities::but(&[
             NO_PARALLEL,
             NO_PAGES,
             NO_PLANTING,
@@ -138,7 +138,7 @@ impl Kind for Flavour {
     }
 
     fn managed(&self) -> Capabilities {
-        Capabilities(&[NO_PARALLEL, NO_PAGES, NO_PLANTING, NO_SCRIPTS, NO_BATCHES])
+        Capabilities::but(&[NO_PARALLEL, NO_PAGES, NO_PLANTING, NO_SCRIPTS, NO_BATCHES])
     }
 
     fn dialect(&self, setup: Option<&Setup<'_>>) -> Result<MySqlDialect, TargetError> {

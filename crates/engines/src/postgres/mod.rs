@@ -119,8 +119,8 @@ pub fn fill(
     loader.fill(&Wanted { index, table }, &mut |_| Ok(()))
 }
 
-const MANAGED: Capabilities = Capabilities(&[NO_PAGES, NO_PLANTING, NO_BATCHES]);
-const RUNNING: Capabilities = Capabilities(&[
+const MANAGED: Capabilities = Capabilities::but(&[NO_PAGES, NO_PLANTING, NO_BATCHES]);
+const RUNNING: Capabilities = Capabilities::but(&[
     NO_PAGES,
     NO_PLANTING,
     Restriction::of(

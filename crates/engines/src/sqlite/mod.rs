@@ -47,7 +47,7 @@ const CONNECTION_BYTES: u64 = 1 << 20;
 /// The target.
 pub struct Sqlite;
 
-const CAPABILITIES: Capabilities = Capabilities(&[
+const CAPABILITIES: Capabilities = Capabilities::but(&[
     NO_LOG,
     NO_CLIENT,
     NO_PARALLEL,

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use hopcost_core::{
-    Answer, Audit, Bimodal, Machine, Metric, NodeId, Policy, Reason, Request, Requests, Row,
-    SessionChoice, Shape, Statement, Stream, Workload, WorkloadInfo, WorkloadSpec,
+    Answer, Audit, Bimodal, CopyChoice, Machine, Metric, NodeId, Policy, Reason, Request, Requests,
+    Row, SessionChoice, Shape, Statement, Stream, Workload, WorkloadInfo, WorkloadSpec,
 };
 use hopcost_sys::{Root, topology};
 
@@ -359,7 +359,9 @@ fn each_call_is_written_down_once_where_that_is_asked_for() {
 fn instances_of_different_numbers_have_copies_of_their_own() {
     let bench = Bench::new(None);
     let mut setup = bench.setup(&PLAIN, 3000);
-    let twins = [1, 2].map(|instance| DataPlacement::default().numbered(instance));
+    let twins = [1, 2].map(|number| {
+        DataPlacement::from(CopyChoice { instance: Some(number), ..CopyChoice::default() })
+    });
     setup.homes = twins.to_vec();
     let instance = Sqlite.open(&setup, &mut |_| true).unwrap();
     assert_eq!(instance.prove(Look::Full).get().unwrap().len(), 2);

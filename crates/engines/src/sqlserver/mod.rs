@@ -61,7 +61,7 @@ pub use wire::Wire;
 /// What it can do, but for the log writer.
 macro_rules! running {
     ($log_writer:expr) => {
-        Capabilities(&[
+        Capabilities::but(&[
             NO_PAGES,
             NO_PLACED_WORKERS,
             no_planting!("a server"),

@@ -47,7 +47,7 @@ const PROFILE: Profile = Profile {
     patience: None,
 };
 
-const RUNNING: Capabilities = Capabilities(&[
+const RUNNING: Capabilities = Capabilities::but(&[
     NO_LOG,
     NO_PARALLEL,
     NO_PAGES,

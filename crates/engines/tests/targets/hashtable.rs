@@ -1,8 +1,8 @@
 //! The table that is only filled: all rows are there, of all levels' streams, on the pages asked for.
 
 use hopcost_core::{
-    Code, Counted, DataPlacement, Emulation, Instance, Metric, PageSize, Session, Setup, Shape,
-    Stream, TargetError, VariantSettings,
+    Code, CopyChoice, Counted, DataPlacement, Emulation, Instance, Metric, PageSize, Session,
+    Setup, Shape, Stream, TargetError, VariantSettings,
 };
 use hopcost_sys::memory::{Region, Request};
 use hopcost_sys::{Root, topology};
@@ -67,7 +67,10 @@ fn kernel_has_large_pages() -> bool {
 #[test]
 fn its_memory_is_on_the_pages_asked_for() {
     let share_on = |pages| {
-        let place = DataPlacement::from(home()).on_pages(pages);
+        let place = DataPlacement {
+            copy: CopyChoice { pages: Some(pages), ..CopyChoice::default() },
+            ..home().into()
+        };
         let instance = open(&setup(vec![place])).unwrap();
         let seat = VariantSettings::default().on(place);
         let mut session = instance.first_session(&seat).unwrap();

@@ -50,11 +50,8 @@ pub fn is_own(row: &Node, column: &Node) -> bool {
 /// The CPU that speaks for a node. Not its first where there is another: interrupts and other work
 /// gather on the first.
 pub fn row_cpu(site: &Site<'_>, node: &Node) -> Option<CpuId> {
-    let mut cores = site.machine.one_cpu_per_core(&node.cpus.intersection(&site.cpus));
-    if let Some(first) = cores.first().filter(|_| cores.len() > 1) {
-        cores.remove(first);
-    }
-    cores.first()
+    let cores = site.machine.one_cpu_per_core(&node.cpus.intersection(&site.cpus));
+    cores.iter().nth(1).or(cores.first())
 }
 
 /// One CPU on each socket other than that of `cpu`, to keep their clocks and fabrics awake.

@@ -6,6 +6,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use toml::Spanned;
 
+use super::level::LevelTable;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
@@ -42,28 +44,6 @@ pub struct SubjectTable {
 pub struct ScaleTable {
     pub quick: u64,
     pub full: u64,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LevelTable {
-    pub label: Option<Spanned<String>>,
-    pub data: Option<Spanned<String>>,
-    pub policy: Option<Spanned<String>>,
-    pub instance: Option<Spanned<u32>>,
-    pub pages: Option<Spanned<String>>,
-    pub workers: Option<Spanned<String>>,
-    pub log_writer: Option<Spanned<String>>,
-    pub client: Option<Spanned<String>>,
-    pub dop: Option<Spanned<u32>>,
-    pub postmaster: Option<Spanned<String>>,
-    pub parallel_workers: Option<Spanned<String>>,
-    pub audit: Option<Spanned<String>>,
-    pub siblings: Option<bool>,
-    pub apart: Option<Spanned<String>>,
-    pub cores: Option<Spanned<f64>>,
-    pub cpus: Option<Spanned<u32>>,
-    pub workload: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -147,9 +127,4 @@ pub struct AdviceTable {
 pub struct UnlessTable {
     pub recipe: Spanned<String>,
     pub says: Spanned<String>,
-}
-
-/// What a key says, if it is there.
-pub fn plain<T: Clone>(value: Option<&Spanned<T>>) -> Option<T> {
-    value.map(|value| value.get_ref().clone())
 }

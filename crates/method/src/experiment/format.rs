@@ -1,17 +1,14 @@
 //! The keys of an experiment file, in words: what the reference is generated from.
 
-#[derive(Clone, Copy, Debug)]
-pub struct Key {
-    /// Its table and its name; the user chooses `NAME` and `LEVEL`.
-    pub path: &'static str,
-    pub says: &'static str,
+use super::key::{Key, key};
+use super::level;
+
+/// All keys, in the order in which a file has them.
+pub fn keys() -> impl Iterator<Item = &'static Key> {
+    BEFORE_LEVELS.iter().chain(level::KEYS).chain(AFTER_LEVELS)
 }
 
-const fn key(path: &'static str, says: &'static str) -> Key {
-    Key { path, says }
-}
-
-pub const KEYS: &[Key] = &[
+const BEFORE_LEVELS: &[Key] = &[
     key("question", "what is asked, with a question mark"),
     key("title", "a short name for people"),
     key("unit", "what is counted, in the plural"),
@@ -23,64 +20,9 @@ pub const KEYS: &[Key] = &[
     key("subject.scale", "rows of the data's main table, `{ quick = ROWS, full = ROWS }`"),
     key("subject.workload", "what it is asked"),
     key("factor.NAME", "the one factor that varies: two levels or more, the first is the baseline"),
-    key("factor.NAME.LEVEL.label", "what people call it; its name without it"),
-    key(
-        "factor.NAME.LEVEL.data",
-        "where the data's memory is; what a level does not name stands anywhere",
-    ),
-    key(
-        "factor.NAME.LEVEL.policy",
-        "who decides on the node of each page: `\"first-touch\"` or `\"bind\"` on the node of `data`, \
-         `\"interleave\"` over all nodes, `\"per-node\"` for a copy on each node, whose streams use \
-         their own; the target without it. Workers stand on all nodes in turn",
-    ),
-    key(
-        "factor.NAME.LEVEL.instance",
-        "a number: levels with different ones have copies of the data, or servers, of their own",
-    ),
-    key(
-        "factor.NAME.LEVEL.pages",
-        "the pages that the data lies on: `\"small\"`, or `\"large\"` where the kernel grants them; the \
-         target's choice without it",
-    ),
-    key("factor.NAME.LEVEL.workers", "where the threads that work on requests stand; a node"),
-    key("factor.NAME.LEVEL.log_writer", "where the log writer stands"),
-    key("factor.NAME.LEVEL.client", "where the threads that send requests stand"),
-    key(
-        "factor.NAME.LEVEL.dop",
-        "how many processes of the database work on one query: the session's own and its parallel workers",
-    ),
-    key(
-        "factor.NAME.LEVEL.postmaster",
-        "the node of the process that starts parallel workers; all CPUs without it",
-    ),
-    key(
-        "factor.NAME.LEVEL.parallel_workers",
-        "the node that parallel workers are pinned to once they run; where they began without it",
-    ),
-    key(
-        "factor.NAME.LEVEL.audit",
-        "what the database writes down of each statement: `\"off\"`, `\"statements\"` or `\"trace\"`",
-    ),
-    key(
-        "factor.NAME.LEVEL.siblings",
-        "`true`: both threads of each core work; `false`: one of each core, and the other is left idle, or truly off with `--allow-machine-changes`",
-    ),
-    key(
-        "factor.NAME.LEVEL.apart",
-        "half the workers stand in one place, each on a core under one last-level cache, and half of them \
-         so far away: `\"same-l3\"` (all in one place), `\"same-node\"`, `\"same-socket\"`, \
-         `\"other-socket\"`, `\"far-socket\"`",
-    ),
-    key(
-        "factor.NAME.LEVEL.cores",
-        "the share of each node's cores that the workers get, as `0.5`; all of them without it",
-    ),
-    key(
-        "factor.NAME.LEVEL.cpus",
-        "how many CPUs the workers get; without it as many in all levels",
-    ),
-    key("factor.NAME.LEVEL.workload", "what the database is asked at this level instead"),
+];
+
+const AFTER_LEVELS: &[Key] = &[
     key("sweep.streams", "concurrent streams, 1 to 400; one without it"),
     key("load.think", "a stream's pause after each answer, as `\"10ms\"`; none without it"),
     key(
@@ -148,8 +90,7 @@ mod tests {
             ("measure.", format!("{head}[subject]\n[measure]\nzzz = 1\n")),
             ("published.", format!("{head}[subject]\n[published]\nzzz = 1\n")),
         ] {
-            let in_reference: BTreeSet<String> = KEYS
-                .iter()
+            let in_reference: BTreeSet<String> = keys()
                 .filter_map(|key| key.path.strip_prefix(table))
                 .map(|rest| rest.split('.').next().unwrap().to_owned())
                 .filter(|name| table != "factor." && name != "NAME")

@@ -3,11 +3,96 @@
 use hopcost_core::{
     Audit, CopyChoice, DistanceClass, Level, PageSize, Policy, SessionChoice, Spot,
 };
+use serde::Deserialize;
 use toml::Spanned;
 
-use super::file::{LevelTable, plain};
 use super::flaw::{Flaw, line};
-use super::names::{Vocabulary, expect_one_of, list, nearest, one_of};
+use super::key::{Key, key};
+use super::names::{Vocabulary, expect_one_of, list, nearest, one_of, plain};
+
+/// What a level can say, for the reference.
+pub const KEYS: &[Key] = &[
+    key("factor.NAME.LEVEL.label", "what people call it; its name without it"),
+    key(
+        "factor.NAME.LEVEL.data",
+        "where the data's memory is; what a level does not name stands anywhere",
+    ),
+    key(
+        "factor.NAME.LEVEL.policy",
+        "who decides on the node of each page: `\"first-touch\"` or `\"bind\"` on the node of `data`, \
+         `\"interleave\"` over all nodes, `\"per-node\"` for a copy on each node, whose streams use \
+         their own; the target without it. Workers stand on all nodes in turn",
+    ),
+    key(
+        "factor.NAME.LEVEL.instance",
+        "a number: levels with different ones have copies of the data, or servers, of their own",
+    ),
+    key(
+        "factor.NAME.LEVEL.pages",
+        "the pages that the data lies on: `\"small\"`, or `\"large\"` where the kernel grants them; the \
+         target's choice without it",
+    ),
+    key("factor.NAME.LEVEL.workers", "where the threads that work on requests stand; a node"),
+    key("factor.NAME.LEVEL.log_writer", "where the log writer stands"),
+    key("factor.NAME.LEVEL.client", "where the threads that send requests stand"),
+    key(
+        "factor.NAME.LEVEL.dop",
+        "how many processes of the database work on one query: the session's own and its parallel workers",
+    ),
+    key(
+        "factor.NAME.LEVEL.postmaster",
+        "the node of the process that starts parallel workers; all CPUs without it",
+    ),
+    key(
+        "factor.NAME.LEVEL.parallel_workers",
+        "the node that parallel workers are pinned to once they run; where they began without it",
+    ),
+    key(
+        "factor.NAME.LEVEL.audit",
+        "what the database writes down of each statement: `\"off\"`, `\"statements\"` or `\"trace\"`",
+    ),
+    key(
+        "factor.NAME.LEVEL.siblings",
+        "`true`: both threads of each core work; `false`: one of each core, and the other is left idle, or truly off with `--allow-machine-changes`",
+    ),
+    key(
+        "factor.NAME.LEVEL.apart",
+        "half the workers stand in one place, each on a core under one last-level cache, and half of them \
+         so far away: `\"same-l3\"` (all in one place), `\"same-node\"`, `\"same-socket\"`, \
+         `\"other-socket\"`, `\"far-socket\"`",
+    ),
+    key(
+        "factor.NAME.LEVEL.cores",
+        "the share of each node's cores that the workers get, as `0.5`; all of them without it",
+    ),
+    key(
+        "factor.NAME.LEVEL.cpus",
+        "how many CPUs the workers get; without it as many in all levels",
+    ),
+    key("factor.NAME.LEVEL.workload", "what the database is asked at this level instead"),
+];
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LevelTable {
+    pub label: Option<Spanned<String>>,
+    pub data: Option<Spanned<String>>,
+    pub policy: Option<Spanned<String>>,
+    pub instance: Option<Spanned<u32>>,
+    pub pages: Option<Spanned<String>>,
+    pub workers: Option<Spanned<String>>,
+    pub log_writer: Option<Spanned<String>>,
+    pub client: Option<Spanned<String>>,
+    pub dop: Option<Spanned<u32>>,
+    pub postmaster: Option<Spanned<String>>,
+    pub parallel_workers: Option<Spanned<String>>,
+    pub audit: Option<Spanned<String>>,
+    pub siblings: Option<bool>,
+    pub apart: Option<Spanned<String>>,
+    pub cores: Option<Spanned<f64>>,
+    pub cpus: Option<Spanned<u32>>,
+    pub workload: Option<Spanned<String>>,
+}
 
 const POLICIES: [(&str, Policy); 4] = [
     ("first-touch", Policy::FirstTouch),

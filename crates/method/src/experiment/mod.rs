@@ -5,11 +5,12 @@ mod file;
 mod find;
 mod flaw;
 mod format;
+mod key;
 mod level;
 mod names;
 mod read;
 
 pub use flaw::FileError;
-pub use format::KEYS;
+pub use format::keys;
 pub use names::Vocabulary;
 pub use read::read;

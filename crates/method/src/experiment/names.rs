@@ -4,7 +4,7 @@ use toml::Spanned;
 
 use super::flaw::Flaw;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Vocabulary<'a> {
     pub targets: &'a [&'a str],
     pub datasets: &'a [&'a str],
@@ -42,4 +42,9 @@ pub fn nearest(word: &str, known: &[&str]) -> String {
 
 pub fn list(names: &[&str]) -> String {
     if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+/// What a key says, if it is there.
+pub fn plain<T: Clone>(value: Option<&Spanned<T>>) -> Option<T> {
+    value.map(|value| value.get_ref().clone())
 }

@@ -6,11 +6,11 @@ use hopcost_core::{
 use toml::Spanned;
 
 use super::advice;
-use super::file::{File, LoadTable, ScaleTable, Sweep, plain};
+use super::file::{File, LoadTable, ScaleTable, Sweep};
 use super::find::Find;
 use super::flaw::{FileError, Flaw, line};
 use super::level::level;
-use super::names::{Vocabulary, expect_one_of, list, nearest, one_of, unknown};
+use super::names::{Vocabulary, expect_one_of, list, nearest, one_of, plain, unknown};
 use crate::overrides;
 
 pub fn read(name: &str, text: &str, known: &Vocabulary<'_>) -> Result<Experiment, FileError> {

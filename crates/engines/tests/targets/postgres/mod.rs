@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hopcost_core::{
-    CallError, Code, DataPlacement, Known, Look, Metric, NodeSet, Policy, Request, Session, Setup,
-    TargetError,
+    CallError, Code, CopyChoice, DataPlacement, Known, Look, Metric, NodeSet, Policy, Request,
+    Session, Setup, TargetError,
 };
 use hopcost_sys::{Root, processes};
 
@@ -88,7 +88,8 @@ fn each_server_has_the_memory_policy_of_its_home() {
 
 #[test]
 fn a_server_for_each_number_and_none_of_a_server_that_runs() {
-    let twins = [1, 2].map(|instance| DataPlacement::default().numbered(instance)).to_vec();
+    let copy = |instance| CopyChoice { instance: Some(instance), ..CopyChoice::default() };
+    let twins = [1, 2].map(|instance| DataPlacement::from(copy(instance))).to_vec();
     let setup = setup(dataset("nothing"), workload("null_call"), 1, "managed");
     let setup = Setup { homes: twins.clone(), ..setup };
     let instance = open("postgres", &setup).unwrap();
