@@ -97,17 +97,11 @@ impl<T> Known<T> {
     }
 
     pub fn ok(self) -> Option<T> {
-        match self {
-            Self::Is(value) => Some(value),
-            Self::Missing(_) => None,
-        }
+        if let Self::Is(value) = self { Some(value) } else { None }
     }
 
     pub fn get(&self) -> Option<&T> {
-        match self {
-            Self::Is(value) => Some(value),
-            Self::Missing(_) => None,
-        }
+        if let Self::Is(value) = self { Some(value) } else { None }
     }
 
     pub fn reason(&self) -> Option<&Reason> {
@@ -119,10 +113,7 @@ impl<T> Known<T> {
 
     /// The same for a changed value.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Known<U> {
-        match self {
-            Self::Is(value) => Known::Is(change(value)),
-            Self::Missing(reason) => Known::Missing(reason),
-        }
+        self.and_then(|value| Known::Is(change(value)))
     }
 
     /// The same where the change may find that there is none after all.
