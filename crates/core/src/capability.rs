@@ -52,6 +52,7 @@ settings! {
     PerNode = "policy.per-node", "A copy of the data on each node.", "policy = \"per-node\"";
     Instance = "instance", "A copy of the data, or a server, of the variant's own.", "instance = 1";
     Pages = "pages", "The size of the pages that the data lies on.", "pages = \"small\"";
+    HugePages = "huge_pages", "Reserved huge pages for the memory of a server.", "huge_pages = false";
     Workers = "workers", "The threads that work on requests on a node.", "workers = \"node:A\"";
     Siblings = "siblings", "Both threads of each core, or one.", "siblings = true";
     Apart = "apart", "Workers in two places that are so far apart.", "apart = \"other-socket\"";
@@ -78,7 +79,7 @@ settings! {
 
 impl Setting {
     /// What an engine refuses unless it says that it has it: settings that only few engines know.
-    const TO_BE_OFFERED: &'static [Self] = &[];
+    const TO_BE_OFFERED: &'static [Self] = &[Self::HugePages];
 
     const fn of_policy(policy: Policy) -> Self {
         match policy {
@@ -128,9 +129,10 @@ impl Setting {
     }
 
     fn of_copy(copy: &CopyChoice) -> impl Iterator<Item = Self> {
-        let CopyChoice { policy, instance, pages } = copy;
-        let asked = [(Self::Instance, *instance > Some(0)), (Self::Pages, pages.is_some())];
-        only_asked(asked).chain(policy.map(Self::of_policy))
+        let CopyChoice { policy, instance, pages, huge_pages } = copy;
+        let instance = instance.filter(|number| *number > 0).map(|_| Self::Instance);
+        let (pages, huge_pages) = (pages.map(|_| Self::Pages), huge_pages.map(|_| Self::HugePages));
+        [policy.map(Self::of_policy), instance, pages, huge_pages].into_iter().flatten()
     }
 
     fn of_calls(spec: &WorkloadSpec) -> impl Iterator<Item = Self> {

@@ -46,6 +46,9 @@ pub struct CopyChoice {
     /// The pages that it lies on; the engine's choice, if none are named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PageSize>,
+    /// Does a server of our own ask for reserved huge pages? Its choice if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub huge_pages: Option<bool>,
 }
 
 impl CopyChoice {
@@ -55,6 +58,10 @@ impl CopyChoice {
         map.serialize_entry("policy", &self.policy)?;
         map.serialize_entry("instance", &self.instance)?;
         map.serialize_entry("pages", &self.pages)?;
+        // Runs that were stored before there was this key have none.
+        if self.huge_pages.is_some() {
+            map.serialize_entry("huge_pages", &self.huge_pages)?;
+        }
         map.end()
     }
 }

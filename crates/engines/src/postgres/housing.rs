@@ -102,6 +102,11 @@ impl Housing for PostgresDialect {
         if numbers(&programs.version).first().is_some_and(|major| *major >= TIMES_ITS_LOG) {
             set(&("track_wal_io_timing", "on"));
         }
+        if let Purpose::Serve(home) = start.purpose
+            && let Some(huge_pages) = home.copy.huge_pages
+        {
+            set(&("huge_pages", if huge_pages { "on" } else { "off" }));
+        }
         let connections = (start.setup.sessions + OWN_SESSIONS).to_string();
         [
             ("shared_buffers", format!("{}MB", start.memory_mib).as_str()),

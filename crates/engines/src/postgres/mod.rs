@@ -26,9 +26,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hopcost_core::{
-    Capabilities, Code, Counted, Dataset, Known, Locality, Look, Lookups, PageSize, Parallel,
-    ProofMethod, Reading, Reason, Restriction, SessionPlacement, Setting, Setup, Statement, Table,
-    TargetError, VariantSettings,
+    Capabilities, Code, Counted, Dataset, Known, Locality, Look, Lookups, Metric, PageSize,
+    Parallel, ProofMethod, Reading, Reason, Restriction, SessionPlacement, Setting, Setup,
+    Statement, Table, TargetError, VariantSettings,
 };
 use hopcost_sys::memory::Foreign;
 use hopcost_sys::{Root, processes};
@@ -119,7 +119,8 @@ pub fn fill(
     loader.fill(&Wanted { index, table }, &mut |_| Ok(()))
 }
 
-const MANAGED: Capabilities = Capabilities::but(&[NO_PAGES, NO_PLANTING, NO_BATCHES]);
+const MANAGED: Capabilities =
+    Capabilities::but(&[NO_PAGES, NO_PLANTING, NO_BATCHES]).offering(&[Setting::HugePages]);
 const RUNNING: Capabilities = Capabilities::but(&[
     NO_PAGES,
     NO_PLANTING,
@@ -314,7 +315,11 @@ impl Levels for PostgresDialect {
         let team = self.watch(copy).map(|watch| Team::of(watch, pid, at.node, variant.parallel));
         // Where a policy is what varies, each connection proves that of its server.
         let ground = copy.ground.as_ref().filter(|_| copy.home.copy.policy.is_some());
-        Ok(Witness { team, memory, ground: ground.cloned() })
+        let pages_as_asked = copy.home.copy.huge_pages.map(|asked| {
+            let is_huge = pages(copy) != PageSize::Base;
+            [u64::from(is_huge == asked), 1]
+        });
+        Ok(Witness { team, memory, ground: ground.cloned(), pages_as_asked })
     }
 
     fn enter_level(
@@ -391,6 +396,8 @@ pub struct Witness {
     team: Option<Team>,
     memory: Option<Foreign>,
     ground: Option<ServerMemory>,
+    /// Of the server's shared memory, which is one mapping; none if nothing was asked.
+    pages_as_asked: Option<[u64; 2]>,
 }
 
 /// Of a server's shared memory so many pages are asked about per window.
@@ -416,6 +423,8 @@ impl dialect::Witness<Wire> for Witness {
             team.counted(&mut counted.proved);
         }
         prove_pages(self.ground.as_ref(), counted);
+        let as_asked = self.pages_as_asked.map(|share| (Metric::PagesAsAsked, share));
+        counted.proved.extend(as_asked);
         let pages = self.memory.as_ref().and_then(|memory| memory.pages(PAGES_PER_LOOK).ok());
         let lookups = |distinct_pages| Lookups { distinct_pages, ..Lookups::default() };
         counted.lookups = pages.map(|pages| lookups(pages.by_node));

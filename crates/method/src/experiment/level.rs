@@ -32,6 +32,11 @@ pub const KEYS: &[Key] = &[
         "the pages that the data lies on: `\"small\"`, or `\"large\"` where the kernel grants them; the \
          target's choice without it",
     ),
+    key(
+        "factor.NAME.LEVEL.huge_pages",
+        "`true` or `false`: does a server of hopcost's own put its memory on reserved huge pages; the \
+         server's choice without it",
+    ),
     key("factor.NAME.LEVEL.workers", "where the threads that work on requests stand; a node"),
     key("factor.NAME.LEVEL.log_writer", "where the log writer stands"),
     key("factor.NAME.LEVEL.client", "where the threads that send requests stand"),
@@ -80,6 +85,7 @@ pub struct LevelTable {
     pub policy: Option<Spanned<String>>,
     pub instance: Option<Spanned<u32>>,
     pub pages: Option<Spanned<String>>,
+    pub huge_pages: Option<bool>,
     pub workers: Option<Spanned<String>>,
     pub log_writer: Option<Spanned<String>>,
     pub client: Option<Spanned<String>>,
@@ -134,6 +140,7 @@ pub fn level(
             policy: policy(table)?,
             instance: plain(table.instance.as_ref()),
             pages: pages.transpose()?,
+            huge_pages: table.huge_pages,
         },
         workers: spot(&table.workers)?,
         log_writer: spot(&table.log_writer)?,

@@ -87,6 +87,30 @@ fn each_server_has_the_memory_policy_of_its_home() {
 }
 
 #[test]
+fn reserved_huge_pages_are_left_alone_or_asked_for_as_the_level_says() {
+    let on_huge_pages = |huge_pages| {
+        let copy = CopyChoice { huge_pages: Some(huge_pages), ..CopyChoice::default() };
+        let homes = vec![DataPlacement::from(copy)];
+        let setup = setup(dataset("nothing"), workload("null_call"), 1, "managed");
+        let instance = open("postgres", &Setup { homes: homes.clone(), ..setup })?;
+        let mut session = instance.first_session(&seat().on(homes[0])).unwrap();
+        let setting = session.counted().proved[&Metric::PagesAsAsked];
+        Ok((setting, instance.identity()))
+    };
+    let (proved, identity) = on_huge_pages(false).unwrap();
+    assert_eq!(proved, [1, 1], "{identity}");
+    // A machine that has reserved some gives them; another says what there is not.
+    match on_huge_pages(true) {
+        Ok((proved, identity)) => {
+            assert_eq!(proved, [1, 1], "{identity}");
+            assert!(identity.contains("2 MiB"), "{identity}");
+        }
+        Err(TargetError::Failed(words)) => assert!(words.contains("huge pages"), "{words}"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
 fn a_server_for_each_number_and_none_of_a_server_that_runs() {
     let copy = |instance| CopyChoice { instance: Some(instance), ..CopyChoice::default() };
     let twins = [1, 2].map(|instance| DataPlacement::from(copy(instance))).to_vec();
