@@ -3,8 +3,8 @@
 //! Method: each side of an interval is the distance at which Student's t reaches the interval's level;
 //! that gives a standard error for each side. The errors of the two figures, and what changes from one
 //! occasion to the next ([`Occasion`]), are added in quadrature, with Welch's and Satterthwaite's degrees of
-//! freedom. Ratios are differences of logarithms. Of a family of such differences those are told that
-//! stand after S. Holm's correction ("A simple sequentially rejective multiple test procedure",
+//! freedom. Ratios are differences of logarithms. Of a family of such differences those are told
+//! that stand after S. Holm's correction ("A simple sequentially rejective multiple test procedure",
 //! Scandinavian Journal of Statistics 6, 1979), so that among all of them a wrong one is told with a
 //! probability of `error` at most.
 //!
@@ -35,24 +35,23 @@ pub struct Occasion {
     pub shared: f64,
 }
 
-/// How far `b` lies above `a`. None where either has no spread to learn from.
+/// How far `b` lies above `a`. None if either has no spread to learn from.
 pub fn difference_of(a: &Estimate, b: &Estimate, occasion: Occasion) -> Option<Apart> {
     let [a_down, a_up] = sides(a, occasion.shared)?;
     let [b_down, b_up] = sides(b, occasion.shared)?;
     let spread = 2.0 * occasion.spread.powi(2);
-    // The difference is low where the first was found too high.
+    // The difference is too low if the first was found too high.
     let down = joined(b_down, a_up, spread)?;
     let up = joined(b_up, a_down, spread)?;
     Some(Apart { point: b.point - a.point, errors: [down.0, up.0], degrees: [down.1, up.1] })
 }
 
-/// The logarithm of `b` over `a`. None where a value is not above zero.
+/// The logarithm of `b` over `a`. None if a value is not above zero.
 pub fn log_ratio_of(a: &Estimate, b: &Estimate, occasion: Occasion) -> Option<Apart> {
     difference_of(&logarithm(a)?, &logarithm(b)?, occasion)
 }
 
 impl Apart {
-    /// The interval of this level.
     pub fn interval(&self, level: f64) -> [f64; 2] {
         let half = |side: usize| {
             let student = student(self.degrees[side]);
@@ -61,18 +60,17 @@ impl Apart {
         [self.point - half(0), self.point + half(1)]
     }
 
-    /// How probable a difference as large as this is, on either side, where the truth lies within
-    /// `margin` of nothing.
+    /// How probable so large a difference is, to either side, if the truth lies within `margin` of
+    /// nothing.
     pub fn p_beyond(&self, margin: f64) -> f64 {
-        // What has to be explained away lies on the side that points to nothing.
+        // The error that counts is that of the side towards nothing.
         let side = usize::from(self.point < 0.0);
         let beyond = (self.point.abs() - margin) / self.errors[side];
         (2.0 * student(self.degrees[side]).cdf(-beyond)).min(1.0)
     }
 }
 
-/// Which of these stand, such that among those that should not a single one does so with a probability of
-/// `error` at most.
+/// Which of these stand. The probability that any stands that should not is at most `error`.
 pub fn holm(ps: &[f64], error: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..ps.len()).collect();
     order.sort_by(|a, b| ps[*a].total_cmp(&ps[*b]));
@@ -86,8 +84,8 @@ pub fn holm(ps: &[f64], error: f64) -> Vec<bool> {
     stands
 }
 
-/// The standard error of a figure's logarithm, both sides taken together, and its degrees of freedom. None
-/// where it has no spread to learn from.
+/// The standard error of a figure's logarithm, over both sides, and its degrees of freedom. None if it has no
+/// spread to learn from.
 pub(crate) fn log_error(of: &Estimate) -> Option<(f64, f64)> {
     let [(down, degrees), (up, _)] = sides(&logarithm(of)?, 0.0)?;
     Some((f64::midpoint(down, up).sqrt(), degrees))
@@ -108,8 +106,8 @@ fn sides(of: &Estimate, shared: f64) -> Option<[(f64, f64); 2]> {
     Some([variance(of.point - of.low), variance(of.high - of.point)])
 }
 
-/// Two variances and what is exactly known, as a standard error with its degrees of freedom. None of
-/// nothing.
+/// Two variances and one that is exactly known, as a standard error with its degrees of freedom. None if
+/// they are zero.
 fn joined(a: (f64, f64), b: (f64, f64), known: f64) -> Option<(f64, f64)> {
     let variance = a.0 + b.0 + known;
     let degrees = variance.powi(2) / (a.0.powi(2) / a.1 + b.0.powi(2) / b.1);
@@ -121,7 +119,7 @@ fn logarithm(of: &Estimate) -> Option<Estimate> {
     low.is_finite().then_some(Estimate { low, point, high, ..*of })
 }
 
-/// Beyond so many degrees Student's t is as good as normal, and more of them do not compute.
+/// With so many degrees Student's t is as good as normal, and with more it cannot be computed.
 fn student(degrees: f64) -> StudentsT {
     const MOST: f64 = 1e6;
     StudentsT::new(0.0, 1.0, degrees.clamp(1.0, MOST)).expect("degrees of freedom are positive")
@@ -131,14 +129,11 @@ fn student(degrees: f64) -> StudentsT {
 mod tests {
     use super::*;
     use crate::median_interval;
+    use crate::sample::noise;
 
     const NONE: Occasion = Occasion { spread: 0.0, shared: 0.0 };
     /// What `found` draws.
     const KNOWN: Occasion = Occasion { spread: 0.02, shared: 0.0 };
-
-    fn noise(rng: &mut fastrand::Rng) -> f64 {
-        (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0
-    }
 
     /// A figure as a probe finds it, on an occasion of its own.
     fn found(rng: &mut fastrand::Rng, truth: f64, occasion: f64) -> Estimate {

@@ -4,17 +4,15 @@
 //! pairs of one kind lie within some ten per cent. A gap is counted as a *ratio*, since 8 against
 //! 40 ns means as much as 80 against 400.
 
-/// The widest gap among some numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gap {
-    /// The largest number below it.
+    /// The largest number below the gap.
     pub below: f64,
-    /// The smallest number above it.
+    /// The smallest number above the gap.
     pub above: f64,
 }
 
 impl Gap {
-    /// The factor between its two sides.
     pub fn ratio(&self) -> f64 {
         self.above / self.below
     }

@@ -3,25 +3,25 @@
 //! Method: a block is four windows, A B B A or B A A B by the toss of a coin. Its contrast is
 //! `y = ½ (ln B₁ + ln B₂ − ln A₁ − ln A₂)` of the windows' throughputs: a drift that is linear over
 //! the block cancels, whichever way the coin fell. The cost of B is the share of throughput it
-//! loses, `1 − eʸ`, positive where B is slower.
+//! loses, `1 − eʸ`, positive if B is slower.
 
 use hopcost_core::Estimate;
 
-use crate::correlation::{deviation, mean};
 use crate::looks::student_quantile;
+use crate::sample::{around, deviation, mean};
 
 /// The throughputs of a block's four windows, by arm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
-    /// The baseline's two windows.
+    /// Of the baseline.
     pub a: [f64; 2],
-    /// The two of the level under test.
+    /// Of the level under test.
     pub b: [f64; 2],
 }
 
 impl Block {
-    /// Its contrast, the logarithm of B's throughput over A's. None where a window had none: the
-    /// logarithm of nothing is no number, and what was not done cannot be compared.
+    /// The logarithm of B's throughput over A's. None if a window had none, because what was not done
+    /// cannot be compared.
     pub fn contrast(&self) -> Option<f64> {
         let windows = [self.b[0], self.b[1], self.a[0], self.a[1]];
         let all_positive = windows.iter().all(|rate| rate.is_finite() && *rate > 0.0);
@@ -30,12 +30,12 @@ impl Block {
     }
 }
 
-/// The cost that a contrast means: the share of throughput lost.
+/// The share of throughput that is lost.
 pub fn cost(contrast: f64) -> f64 {
     -contrast.exp_m1()
 }
 
-/// The same for an interval: the ends change places, since a lower throughput is a higher cost.
+/// The ends change places, since a lower throughput is a higher cost.
 pub fn cost_interval(contrast: &Estimate) -> Estimate {
     Estimate {
         point: cost(contrast.point),
@@ -45,22 +45,19 @@ pub fn cost_interval(contrast: &Estimate) -> Estimate {
     }
 }
 
-/// The mean of some values, with an ordinary 95 % Student interval. None of fewer than two.
+/// With an ordinary 95 % Student interval. None of fewer than two values.
 pub fn mean_interval(values: &[f64]) -> Option<Estimate> {
     const LEVEL: f64 = 0.95;
     if values.len() < 2 {
         return None;
     }
-    let n = values.len() as f64;
-    let point = mean(values);
-    let quantile = student_quantile(values.len() - 1, (1.0 - LEVEL) / 2.0);
-    let half = quantile * deviation(values) / n.sqrt();
-    let (low, high) = (point - half, point + half);
-    Some(Estimate { point, low, high, level: LEVEL, n: values.len() as u64, n_effective: n })
+    let n = values.len();
+    let quantile = student_quantile(n - 1, (1.0 - LEVEL) / 2.0);
+    let half = quantile * deviation(values) / (n as f64).sqrt();
+    Some(around(mean(values), half, LEVEL, [n, n]))
 }
 
-/// The cost that some contrasts mean, with such an interval: for what is shown beside a verdict and
-/// decides nothing.
+/// With an ordinary interval: for what is shown beside a verdict and decides nothing.
 pub fn simple_cost(contrasts: &[f64]) -> Option<Estimate> {
     mean_interval(contrasts).as_ref().map(cost_interval)
 }

@@ -1,20 +1,22 @@
-//! Are neighbouring blocks independent, and what if they are not?
+//! Blocks that depend on their neighbours.
 //!
 //! Method: the correlation of each block with the next; beyond `2/√n` it is taken for real, and
 //! neighbours are merged two by two, as often as it takes.
 
-/// Fewer blocks than this are not merged further: their spread could no longer be estimated.
+use crate::sample::mean;
+
+/// Merging leaves at least so many blocks: the spread of fewer could not be estimated.
 const LEAST: usize = 8;
 
 /// The correlation of each value with the next. None of fewer than three values, or of equal ones.
-pub fn lag_one(values: &[f64]) -> Option<f64> {
+fn lag_one(values: &[f64]) -> Option<f64> {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
     let products: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
     (values.len() >= 3 && squares > 0.0).then(|| products / squares)
 }
 
-/// The values, neighbours merged until they are no longer correlated.
+/// Merges neighbours until they are no longer correlated.
 pub fn independent(values: &[f64]) -> Vec<f64> {
     let bound = 2.0 / (values.len() as f64).sqrt();
     let correlated = lag_one(values).is_some_and(|correlation| correlation > bound);
@@ -22,17 +24,6 @@ pub fn independent(values: &[f64]) -> Vec<f64> {
         return values.to_vec();
     }
     independent(&values.chunks_exact(2).map(mean).collect::<Vec<f64>>())
-}
-
-pub(crate) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// The standard deviation of a sample.
-pub(crate) fn deviation(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    (squares / (values.len() as f64 - 1.0)).sqrt()
 }
 
 #[cfg(test)]

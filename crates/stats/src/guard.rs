@@ -1,17 +1,15 @@
-//! How long does a switch between two levels disturb what follows?
+//! How long a switch between two levels disturbs what follows.
 //!
 //! Method: MSER-5 (K. P. White, "An effective truncation heuristic for bias reduction in simulation
 //! output", Simulation 69, 1997): of the samples after a switch, averaged over a few switches and in
 //! batches of five, drop as many from the front as makes the standard error of the rest smallest.
 
-use crate::correlation::{deviation, mean};
+use crate::sample::{deviation, mean};
 
 const BATCH: usize = 5;
 
-/// Samples to drop after a switch: each element of `switches` is what followed one of them.
-///
-/// At most half are dropped: beyond that the rule is known to chase noise, and the switch had no end
-/// within what was watched.
+/// Each element of `switches` is the samples after one of them. At most half are dropped: beyond that
+/// the rule is known to chase noise, and the switch did not end within what was watched.
 pub fn samples_to_drop(switches: &[Vec<f64>]) -> Option<usize> {
     let length = switches.iter().map(Vec::len).min()?;
     let averaged: Vec<f64> = (0..length)

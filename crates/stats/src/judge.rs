@@ -8,20 +8,20 @@ use fastrand::Rng;
 use hopcost_core::{Estimate, Reason, Verdict};
 
 use crate::contrast::cost_interval;
-use crate::correlation::{deviation, independent, mean};
+use crate::correlation::independent;
 use crate::looks::Looks;
 use crate::objection;
+use crate::sample::{around, deviation, mean};
 
-/// What a comparison is to reach.
 #[derive(Clone, Debug)]
 pub struct Goal {
-    /// Where the interval may be looked at, and how wide it is there.
+    /// When the interval may be looked at, and how wide it is then.
     pub looks: Looks,
     /// Half of the interval that is narrow enough, as a share of throughput.
     pub half_width: f64,
-    /// A cost or gain within this is called no difference, as a share of throughput.
+    /// A smaller cost or gain is called no difference, as a share of throughput.
     pub margin: f64,
-    /// Seed of the randomisation test.
+    /// Of the randomisation test.
     pub seed: u64,
 }
 
@@ -30,36 +30,29 @@ pub struct Goal {
 pub struct Standing {
     /// The cost of B, a share of throughput, with its interval.
     pub cost: Estimate,
-    /// Is the interval as narrow as was asked for?
+    /// Whether the interval is as narrow as was asked for.
     pub is_narrow: bool,
     /// Blocks that would probably make it so.
     pub blocks_needed: usize,
 }
 
-/// Standard errors, both ways, that a repeated interval of some length takes: for projections.
+/// Standard errors to either side that a repeated interval takes: for projections.
 const PROJECTED_ERRORS: f64 = 2.6;
 
-/// The blocks that will probably be needed for a half-width, when contrasts spread so much.
+/// The blocks that a half-width will probably need, from the standard deviation of contrasts.
 pub fn blocks_needed(deviation: f64, half_width: f64) -> usize {
     (PROJECTED_ERRORS * deviation / half_width).powi(2).ceil() as usize
 }
 
 impl Goal {
-    /// The comparison after these blocks; none where it may not be looked at yet.
+    /// How it stands after these blocks; none if it may not be looked at yet.
     pub fn look(&self, contrasts: &[f64]) -> Option<Standing> {
         let units = independent(contrasts);
         let errors = self.looks.half_width_in_errors(contrasts.len(), units.len())?;
         let deviation = deviation(&units);
         let half = errors * deviation / (units.len() as f64).sqrt();
-        let point = mean(contrasts);
-        let contrast = Estimate {
-            point,
-            low: point - half,
-            high: point + half,
-            level: self.looks.level(),
-            n: contrasts.len() as u64,
-            n_effective: units.len() as f64,
-        };
+        let level = self.looks.level();
+        let contrast = around(mean(contrasts), half, level, [contrasts.len(), units.len()]);
         let merged = contrasts.len() / units.len();
         Some(Standing {
             cost: cost_interval(&contrast),
@@ -68,7 +61,7 @@ impl Goal {
         })
     }
 
-    /// The last look that these blocks allow: after how many of them, and how it stood then.
+    /// The last look that these blocks allow: the number of blocks, and how it stood then.
     pub fn last_look(&self, contrasts: &[f64]) -> Option<(usize, Standing)> {
         (0..=contrasts.len()).rev().find_map(|n| Some((n, self.look(&contrasts[..n])?)))
     }
@@ -90,7 +83,6 @@ impl Goal {
     }
 }
 
-/// What an interval says.
 fn classify(cost: &Estimate, margin: f64) -> Verdict {
     if cost.low > 0.0 {
         Verdict::Cost
@@ -106,6 +98,7 @@ fn classify(cost: &Estimate, margin: f64) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::noise;
 
     fn goal(most: usize) -> Goal {
         Goal { looks: Looks::up_to(most, 0.95), half_width: 0.01, margin: 0.03, seed: 1 }
@@ -114,7 +107,6 @@ mod tests {
     /// Contrasts around `mean`, with a spread of about `deviation`.
     fn contrasts(n: usize, mean: f64, deviation: f64) -> Vec<f64> {
         let mut rng = Rng::with_seed(n as u64);
-        let noise = |rng: &mut Rng| (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
         (0..n).map(|_| mean + deviation * noise(&mut rng)).collect()
     }
 

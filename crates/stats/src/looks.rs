@@ -18,7 +18,7 @@ use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
 #[derive(Clone, Debug)]
 pub struct Looks {
     level: f64,
-    /// Blocks at each look, ascending; the last is the most that there will be.
+    /// At each look, ascending; the last is the most that there will be.
     blocks: Vec<usize>,
     /// The two-sided error that each look may make.
     errors: Vec<f64>,
@@ -27,7 +27,7 @@ pub struct Looks {
 const STEP: usize = 2;
 
 impl Looks {
-    /// Blocks at the first look: fewer say little about their own spread.
+    /// Blocks at the first look: fewer tell little about their own spread.
     pub const FIRST: usize = 8;
 
     /// Looks at 8 blocks and then every second, up to `most`; together they miss with a probability
@@ -46,13 +46,12 @@ impl Looks {
         self.level
     }
 
-    /// The most blocks.
     pub fn most(&self) -> usize {
         self.blocks.last().copied().unwrap_or(Self::FIRST)
     }
 
-    /// Half the width, in standard errors, of the interval after so many blocks, of which so many
-    /// are independent; none where that is no look.
+    /// Half the width of the interval in standard errors, after so many blocks, of which so many are
+    /// independent; none if that is no look.
     pub fn half_width_in_errors(&self, blocks: usize, independent: usize) -> Option<f64> {
         let at = self.blocks.binary_search(&blocks).ok()?;
         Some(student_quantile(independent.checked_sub(1)?, self.errors[at] / 2.0))
@@ -90,17 +89,16 @@ fn nominal_errors(shares: &[f64], alpha: f64) -> Vec<f64> {
 /// The density of a Brownian path at one look, of those paths that stayed within all bounds so far.
 struct Path {
     share: f64,
-    /// Where it is known: evenly spaced points, with the weights of Simpson's rule.
+    /// Evenly spaced points, with the density times the weights of Simpson's rule.
     points: Vec<(f64, f64)>,
 }
 
 impl Path {
-    /// All paths begin at zero.
     fn start() -> Self {
         Self { share: 0.0, points: vec![(0.0, 1.0)] }
     }
 
-    /// The symmetric bound at `share` that the given part of the paths crosses there.
+    /// The symmetric bound at `share` that this part of the paths crosses there.
     fn bound_that_loses(&self, share: f64, part: f64) -> f64 {
         let step = (share - self.share).sqrt();
         let normal = Normal::standard();
@@ -119,7 +117,7 @@ impl Path {
         f64::midpoint(low, high)
     }
 
-    /// The paths that are within `bound` at `share` too.
+    /// The paths that are within `bound` at `share` as well.
     fn within(&self, share: f64, bound: f64) -> Self {
         /// Grid points to a step's standard deviation, and how many deviations a step can go.
         const FINENESS: f64 = 5.0;

@@ -14,8 +14,8 @@ use hopcost_core::Estimate;
 
 use crate::quantile::{quantile, sorted};
 
-/// The median of independent values, with an interval of `level` or of the highest level that so few
-/// values can give. None of nothing.
+/// The values have to be independent. The interval is of `level`, or of the highest level that so few
+/// values can give. None of no values.
 pub fn median_interval(values: &[f64], level: f64) -> Option<Estimate> {
     let ascending = sorted(values);
     let n = ascending.len();
@@ -44,8 +44,8 @@ pub fn median_interval(values: &[f64], level: f64) -> Option<Estimate> {
     })
 }
 
-/// For each depth, the probability that the median lies between the order statistics that deep from
-/// either end of `n`.
+/// By depth: the probability that the median lies between the order statistics so deep from either
+/// end of `n`.
 fn coverages(n: usize) -> Vec<f64> {
     let mut tail = 0.0;
     let mut log_choose = 0.0;

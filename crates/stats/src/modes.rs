@@ -1,17 +1,16 @@
-//! The modes of a distribution: where values gather.
+//! The modes of a distribution.
 //!
-//! Method: counts of equal steps (of the logarithm, where durations are asked about) are smoothed over
-//! three neighbours. A peak is a mode of its own where what lies between it and the next higher one falls
-//! below half of it, and where enough of all values lie around it.
+//! Method: counts of equal steps (of the logarithm if they are durations) are smoothed over
+//! three neighbours. A peak is a mode of its own if the counts between it and the next higher one fall below
+//! half of it, and if enough of all values lie around it.
 //!
 //! Limits: two modes that lie within three steps of each other are one.
 
-/// A mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mode {
-    /// The step at which it is highest.
+    /// The step with the highest count.
     pub at: usize,
-    /// The share of all values from the valley before it to the one behind it.
+    /// The share of all values between the valleys beside it.
     pub share: f64,
 }
 
@@ -20,7 +19,7 @@ const VALLEY: f64 = 0.5;
 /// A mode holds at least so much of everything.
 const LEAST_SHARE: f64 = 0.03;
 
-/// The modes of values that were counted step by step.
+/// `counts` are of equal steps.
 pub fn modes(counts: &[u64]) -> Vec<Mode> {
     let all: u64 = counts.iter().sum();
     let smooth = smoothed(counts);
@@ -65,7 +64,6 @@ fn peaks(smooth: &[f64]) -> Vec<usize> {
     peaks
 }
 
-/// Where it is lowest between two places.
 fn lowest(smooth: &[f64], from: usize, to: usize) -> usize {
     (from..to).min_by(|a, b| smooth[*a].total_cmp(&smooth[*b])).unwrap_or(from)
 }

@@ -4,21 +4,20 @@
 //! blocks must agree with the second (Welch's t at 1 %): an effect that changes on the way is not
 //! one number. And an effect must be one that chance alone rarely makes: under the null hypothesis a
 //! block's contrast is as likely to have the other sign, so the signs are flipped at random (R. A.
-//! Fisher's randomisation, all 2ⁿ ways where they are few) and the observed mean must stand out.
+//! Fisher's randomisation, all 2ⁿ ways if they are few) and the observed mean must stand out.
 
 use fastrand::Rng;
 use hopcost_core::{Code, Reason};
 
-use crate::correlation::{deviation, mean};
 use crate::looks::student_p;
+use crate::sample::{deviation, mean};
 
 const HALVES_DISAGREE_AT: f64 = 0.01;
-/// An effect that one in five coin tosses would show is none, whatever the interval says.
+/// An effect that chance shows once in five times is none, whatever the interval says.
 const CHANCE_EXPLAINS_AT: f64 = 0.2;
 const MOST_EXACT: usize = 12;
 const FLIPS: usize = 4000;
 
-/// The first half against the second.
 pub fn halves_disagree(contrasts: &[f64]) -> Option<Reason> {
     let (first, second) = contrasts.split_at(contrasts.len() / 2);
     if first.len() < 4 {
@@ -40,19 +39,18 @@ pub fn halves_disagree(contrasts: &[f64]) -> Option<Reason> {
     })
 }
 
-/// Something that compares equals must find nothing: it is an objection only where chance would not
-/// show as much once in a thousand runs.
+/// A comparison of equals must find nothing: it is an objection only if chance would not show as much
+/// once in a thousand runs.
 const PLACEBO_AT: f64 = 0.001;
 const LEAST_PLACEBOS: usize = 4;
 
-/// Do these contrasts of equals look like it? Fewer than four say nothing.
+/// Whether contrasts of equals look like it. Fewer than four say nothing.
 pub fn consistent_with_zero(contrasts: &[f64]) -> bool {
     let error = deviation(contrasts) / (contrasts.len() as f64).sqrt();
     contrasts.len() < LEAST_PLACEBOS
         || student_p(contrasts.len() - 1, mean(contrasts) / error) >= PLACEBO_AT
 }
 
-/// Would chance alone show as much?
 pub fn chance_explains(contrasts: &[f64], rng: &mut Rng) -> Option<Reason> {
     let p = sign_flip_p(contrasts, rng);
     (p > CHANCE_EXPLAINS_AT).then(|| {
@@ -64,7 +62,7 @@ pub fn chance_explains(contrasts: &[f64], rng: &mut Rng) -> Option<Reason> {
 }
 
 /// How often random signs give a mean as far from zero as the one observed.
-pub fn sign_flip_p(contrasts: &[f64], rng: &mut Rng) -> f64 {
+fn sign_flip_p(contrasts: &[f64], rng: &mut Rng) -> f64 {
     let observed = contrasts.iter().sum::<f64>().abs() * (1.0 - 1e-12);
     let as_far = |signs: &mut dyn FnMut(usize) -> bool| {
         let sum: f64 =
@@ -83,6 +81,7 @@ pub fn sign_flip_p(contrasts: &[f64], rng: &mut Rng) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::noise;
 
     #[test]
     fn the_exact_test_counts_all_signs() {
@@ -118,9 +117,7 @@ mod tests {
         let runs = 4000;
         let alarms = (0..runs)
             .filter(|_| {
-                // A sum of twelve uniform numbers is normal enough.
-                let noise: Vec<f64> =
-                    (0..16).map(|_| (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0).collect();
+                let noise: Vec<f64> = (0..16).map(|_| noise(&mut rng)).collect();
                 halves_disagree(&noise).is_some()
             })
             .count();

@@ -1,29 +1,26 @@
-//! How long should a window be? Asked of a pilot run on the baseline alone.
+//! How long a window should be, from a pilot run on the baseline alone.
 //!
 //! Method: the pilot's throughput, in short equal samples, is cut into windows of each candidate
 //! length and these into mock blocks A B B A. A budget of time buys `1/(4 (W + G))` blocks a second, of
-//! which those are kept that nothing disturbed: `exp(−4 W d)` of them, where disturbances come `d` times a
+//! which those are kept that nothing disturbed: `exp(−4 W d)` of them if disturbances come `d` times a
 //! second. So the best length makes `sd(y)² · 4 (W + G) · exp(4 W d)` smallest. Short windows see more noise,
 //! long ones more drift, and more that spoils them; machines differ in where the balance lies.
 
 use crate::contrast::Block;
-use crate::correlation::deviation;
+use crate::sample::deviation;
 
-/// A window's length, and what the pilot promises for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// Seconds of a window.
     pub seconds: f64,
-    /// The spread of block contrasts with it.
+    /// The standard deviation of block contrasts with such windows.
     pub deviation: f64,
 }
 
-/// Mock blocks below which a spread is not believed.
+/// The spread of fewer mock blocks is not believed.
 const LEAST_BLOCKS: usize = 5;
 
-/// The best window length, among multiples of the pilot's sample length from `shortest` to
-/// `longest` seconds, where so many disturbances come in a second. None where the pilot is too short for
-/// any.
+/// The best length among multiples of the sample length, from `shortest` to `longest` seconds, with so
+/// many disturbances in a second. None if the pilot is too short.
 pub fn choose_window(
     rates: &[f64],
     sample_seconds: f64,
@@ -48,15 +45,15 @@ pub fn choose_window(
     best.map(|(_, window)| window)
 }
 
-/// The best window length where nothing is known but that so many disturbances come in a second, for noise that
-/// longer windows average out: of `(W + G) · exp(4 W d) / W` the least. Without end where none come.
+/// The best length in seconds if nothing is known but the disturbances in a second, for noise that longer windows
+/// average out: the minimum of `(W + G) · exp(4 W d) / W`. Infinite without disturbances.
 pub fn window_between(disturbances: f64, guard_seconds: f64) -> f64 {
     let guard = guard_seconds;
     f64::midpoint(-guard, (guard * guard + guard / disturbances).sqrt())
 }
 
-/// The spread of mock contrasts of windows of so many samples. Blocks are laid from several starts,
-/// so that a short pilot tells more.
+/// The standard deviation of mock contrasts. Blocks are laid from several starts, so that a short pilot
+/// tells more.
 fn spread_of_blocks(rates: &[f64], samples: usize, guard: usize) -> Option<f64> {
     let pitch = samples + guard;
     let mut contrasts = Vec::new();

@@ -3,7 +3,7 @@
 use hopcost_core::Spread;
 
 /// The `p`-quantile of ascending numbers, interpolated linearly between neighbours (type 7 of
-/// Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996). None of nothing.
+/// Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996). None of no numbers.
 pub fn quantile(ascending: &[f64], p: f64) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     let at = p.clamp(0.0, 1.0) * last as f64;
@@ -12,14 +12,13 @@ pub fn quantile(ascending: &[f64], p: f64) -> Option<f64> {
     Some(ascending[low] + share * (ascending[high] - ascending[low]))
 }
 
-/// How numbers lie, in any order. None of nothing.
+/// The numbers may be in any order. None of no numbers.
 pub fn spread(numbers: &[f64]) -> Option<Spread> {
     let ascending = sorted(numbers);
     let at = |p| quantile(&ascending, p);
     Some(Spread { min: at(0.0)?, p5: at(0.05)?, median: at(0.5)?, p95: at(0.95)?, max: at(1.0)? })
 }
 
-/// The numbers in ascending order.
 pub(crate) fn sorted(numbers: &[f64]) -> Vec<f64> {
     let mut ascending = numbers.to_vec();
     ascending.sort_by(f64::total_cmp);

@@ -4,8 +4,8 @@ use hopcost_core::Estimate;
 
 use crate::median::median_interval;
 
-/// The median of the rounds' ratios `a / b`, with its interval. Rounds measure both within seconds
-/// of each other, so that what the machine does meanwhile strikes both.
+/// The median of `a / b` over rounds. A round measures both within seconds, so that what the machine
+/// does meanwhile strikes both.
 pub fn paired_ratio(rounds: &[(f64, f64)], level: f64) -> Option<Estimate> {
     let ratios: Vec<f64> = rounds.iter().map(|(a, b)| a / b).collect();
     median_interval(&ratios, level)

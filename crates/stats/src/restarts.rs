@@ -1,15 +1,15 @@
 //! Effects across restarts: what one instance shows may be that instance's own.
 //!
-//! Method: split-plot. Where a factor can only be changed by a restart, or where an effect may differ
-//! from one start of a server to the next, the blocks of one start share its luck: where its memory
-//! came to lie, which sibling a thread got. So the unit is the restart: the mean of its blocks is one
+//! Method: split-plot. If a factor can only be changed by a restart, or if an effect may differ from one start of
+//! a server to the next, the blocks of one start share its luck: where its memory came to lie, which
+//! sibling a thread got. So the unit is the restart: the mean of its blocks is one
 //! value, and the interval is Student's over these values alone. The blocks' own spread, however
 //! narrow, says nothing about the next start.
 
 use hopcost_core::Estimate;
 
-use crate::correlation::{deviation, mean};
 use crate::looks::student_quantile;
+use crate::sample::{around, deviation, mean};
 
 /// Fewer restarts than this say nothing about the next one.
 pub const LEAST_RESTARTS: usize = 4;
@@ -23,19 +23,11 @@ pub fn across_restarts(contrasts: &[Vec<f64>], level: f64) -> Option<Estimate> {
     if starts.len() < LEAST_RESTARTS {
         return None;
     }
-    let n = starts.len() as f64;
-    let half =
-        student_quantile(starts.len() - 1, (1.0 - level) / 2.0) * deviation(&starts) / n.sqrt();
-    let point = mean(&starts);
-    let blocks = contrasts.iter().map(Vec::len).sum::<usize>() as u64;
-    Some(Estimate {
-        point,
-        low: point - half,
-        high: point + half,
-        level,
-        n: blocks,
-        n_effective: n,
-    })
+    let n = starts.len();
+    let quantile = student_quantile(n - 1, (1.0 - level) / 2.0);
+    let half = quantile * deviation(&starts) / (n as f64).sqrt();
+    let blocks = contrasts.iter().map(Vec::len).sum();
+    Some(around(mean(&starts), half, level, [blocks, n]))
 }
 
 #[cfg(test)]
@@ -43,10 +35,7 @@ mod tests {
     use super::*;
     use crate::contrast::simple_cost;
     use crate::cost;
-
-    fn noise(rng: &mut fastrand::Rng) -> f64 {
-        (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0
-    }
+    use crate::sample::noise;
 
     /// Blocks of 1 % noise on starts that differ by 1 %.
     fn starts(rng: &mut fastrand::Rng, restarts: usize, truth: f64) -> Vec<Vec<f64>> {

@@ -2,7 +2,7 @@
 //!
 //! Method: the mean square of the differences between successive starts (J. von Neumann, R. H. Kent,
 //! H. R. Bellinson, B. I. Hart, "The mean square successive difference", Annals of Mathematical
-//! Statistics 12, 1941): a change that came between two of them and stayed counts once, where an
+//! Statistics 12, 1941): a change that came between two of them and stayed counts once, while an
 //! ordinary variance would take it for spread ever after. Their variance of the estimate gives the
 //! degrees of freedom of Student's t.
 //!
@@ -14,16 +14,16 @@ use hopcost_core::Estimate;
 use crate::looks::student_quantile;
 use crate::restarts::LEAST_RESTARTS;
 
-/// The difference between one start and the first of `starts`, its interval made as wide as the
-/// differences among these ask for. They are in their order, in the same unit, against any one zero.
-/// Fewer than four leave the interval as it is.
+/// The difference between one start and the first of `starts`, with its interval made as wide as the
+/// differences among these ask for. `starts` are in their order, in the same unit, against any one
+/// zero. Fewer than four leave the interval as it is.
 pub fn across_starts(difference: &Estimate, starts: &[f64]) -> Estimate {
     if starts.len() < LEAST_RESTARTS {
         return *difference;
     }
     let n = starts.len() as f64;
     let squares: f64 = starts.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
-    // Of a difference of two starts, so twice that of one.
+    // This is of a difference of two starts: twice the variance of one.
     let variance = squares / (n - 1.0);
     let degrees = 2.0 * (n - 1.0).powi(2) / (3.0 * n - 4.0);
     let tail = (1.0 - difference.level) / 2.0;
@@ -38,20 +38,13 @@ pub fn across_starts(difference: &Estimate, starts: &[f64]) -> Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::{mean, noise};
     use crate::unpaired;
-
-    fn noise(rng: &mut fastrand::Rng) -> f64 {
-        (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0
-    }
 
     /// One start's blocks, around its own luck.
     fn start(rng: &mut fastrand::Rng, truth: f64) -> Vec<f64> {
         let own = truth + 0.01 * noise(rng);
         (0..12).map(|_| own + 0.01 * noise(rng)).collect()
-    }
-
-    fn mean(values: &[f64]) -> f64 {
-        values.iter().sum::<f64>() / values.len() as f64
     }
 
     /// How often the interval of the last against the first holds the truth, after so many starts.

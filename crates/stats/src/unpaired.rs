@@ -5,16 +5,17 @@
 //! correlated were merged (`correlation`).
 //!
 //! Limits: it rests on the spread within each of the two, and nothing in them tells what changes from
-//! one occasion to the next: another start, another hour. Of two runs it is the least that an interval
-//! can be, and whoever shows it has to say so.
+//! one occasion to the next: another start, another hour. For two runs it is the narrowest interval that
+//! there can be, and whoever shows it has to say so.
 
 use hopcost_core::Estimate;
 
-use crate::correlation::{deviation, independent, mean};
+use crate::correlation::independent;
 use crate::looks::student_quantile;
+use crate::sample::{around, deviation, mean};
 
 /// How far the mean of `b` lies above that of `a`, with its interval; values in the order in which
-/// they were measured. None where either has fewer than two.
+/// they were measured. None if either has fewer than two.
 pub fn difference(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
     if a.len() < 2 || b.len() < 2 {
         return None;
@@ -23,27 +24,17 @@ pub fn difference(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
     let [of_a, of_b] = units.each_ref().map(|u| deviation(u).powi(2) / u.len() as f64);
     let variance = of_a + of_b;
     let [less_a, less_b] = units.each_ref().map(|u| u.len() as f64 - 1.0);
-    // Satterthwaite's degrees of freedom; without any spread there are none, nor an interval.
+    // Satterthwaite's degrees of freedom; without any spread there are none, and no interval.
     let degrees = variance.powi(2) / (of_a.powi(2) / less_a + of_b.powi(2) / less_b);
     let half = student_quantile(degrees as usize, (1.0 - level) / 2.0) * variance.sqrt();
-    let point = mean(b) - mean(a);
-    Some(Estimate {
-        point,
-        low: point - half,
-        high: point + half,
-        level,
-        n: (a.len() + b.len()) as u64,
-        n_effective: units.iter().map(Vec::len).sum::<usize>() as f64,
-    })
+    let n_effective = units.iter().map(Vec::len).sum();
+    Some(around(mean(b) - mean(a), half, level, [a.len() + b.len(), n_effective]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn noise(rng: &mut fastrand::Rng) -> f64 {
-        (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0
-    }
+    use crate::sample::noise;
 
     /// As often as it says, for samples of other sizes and other spreads.
     #[test]

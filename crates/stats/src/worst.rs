@@ -6,20 +6,19 @@
 //! The contrast that chose the worst level is not its estimate: among equals the highest is too high.
 //! The headline comes from fresh blocks, which this module never sees.
 
-use crate::correlation::{deviation, mean};
 use crate::looks::student_quantile;
+use crate::sample::{deviation, mean};
 
-/// The outcome of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorstSet {
     /// The level that looked worst.
     pub worst: usize,
-    /// All others that may be worse than it.
+    /// The others that may be worse.
     pub not_excluded: Vec<usize>,
 }
 
-/// Finds the worst level. `costs[level][block]` is a level's cost in each block; all levels have as
-/// many blocks. None of fewer than two levels or blocks.
+/// `costs[level][block]` are costs; all levels have as many blocks. None of fewer than two levels or
+/// blocks.
 pub fn find(costs: &[Vec<f64>], level: f64) -> Option<WorstSet> {
     let blocks = costs.first()?.len();
     if costs.len() < 2 || blocks < 2 || costs.iter().any(|of_level| of_level.len() != blocks) {
@@ -41,10 +40,7 @@ pub fn find(costs: &[Vec<f64>], level: f64) -> Option<WorstSet> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn noise(rng: &mut fastrand::Rng) -> f64 {
-        (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0
-    }
+    use crate::sample::noise;
 
     #[test]
     fn a_clear_worst_level_stands_alone_and_a_near_one_beside_it() {

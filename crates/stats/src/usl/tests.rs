@@ -1,11 +1,16 @@
 //! The law that others found in their own data is found again, intervals cover, and what is not known is not told.
 
-use super::*;
+use fastrand::Rng;
+use hopcost_core::{Code, Estimate, Known};
+
+use super::curve::{Curve, Seen, normal};
+use super::law::Law;
+use super::{Boundary, Rate, fit};
 use crate::mean_interval;
 
 /// B. Schwartz, "Practical Scalability Analysis with the Universal Scalability Law" (2015): the throughput of
 /// a cluster of 1 to 32 drivers, measured at Cisco; the same points are the test of several programs that
-/// fit the law, such as codahale/usl4j.
+/// fit the law, e.g. codahale/usl4j.
 const PUBLISHED: [f64; 32] = [
     955.16, 1878.91, 2688.01, 3548.68, 4315.54, 5130.43, 5931.37, 6531.08, 7219.8, 7867.61,
     8278.71, 8646.7, 9047.84, 9426.55, 9645.37, 9897.24, 10097.6, 10240.5, 10532.39, 10798.52,
@@ -19,8 +24,8 @@ fn near(found: f64, wanted: f64, share: f64) {
     assert!((found / wanted - 1.0).abs() < share, "{found} instead of {wanted}");
 }
 
-/// The book's squares are of rates, ours of their logarithms. Both are least at the same law where a
-/// logarithm weighs as much as the rate's law times the logarithmic mean of the rate and its law.
+/// The book's squares are of rates, ours of their logarithms. Both are least at the same law if a
+/// logarithm weighs as much as the law's rate times the logarithmic mean of the rate and the law's.
 #[test]
 fn agrees_with_the_published_fit() {
     let seen = PUBLISHED.iter().enumerate().map(|(n, rate)| {
@@ -37,7 +42,7 @@ fn agrees_with_the_published_fit() {
     near(found.rate(35.0), 12_341.745, 1e-5);
 }
 
-/// Some blocks' rates at each number of streams, of so much noise.
+/// Rates of eight blocks at each number of streams, with so much noise.
 fn measured(law: &Law, streams: &[u32], noise: f64, rng: &mut Rng) -> Vec<Rate> {
     let rate = |&streams: &u32| {
         let truth = law.rate(f64::from(streams));
@@ -82,7 +87,7 @@ fn no_rates_give_a_share_below_zero() {
     }
 }
 
-/// With errors as small ones as large, with and without crosstalk.
+/// With small errors and large ones, with and without crosstalk.
 #[test]
 fn the_intervals_cover_as_often_as_they_claim() {
     let mut rng = Rng::with_seed(2015);

@@ -1,0 +1,148 @@
+//! From rates to a law with its intervals, and where throughput turns down.
+
+use fastrand::Rng;
+use hopcost_core::{Code, Estimate, Known, Reason, ScalingLaw};
+
+use super::curve::{Curve, Seen};
+use super::equations::PARAMETERS;
+use super::law::Law;
+use crate::apart::log_error;
+use crate::looks::student_quantile;
+use crate::quantile::{quantile, sorted};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    pub streams: u32,
+    /// Of all of them together.
+    pub rate: Estimate,
+}
+
+/// Up to so many streams, each finds a place of the same kind as those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Boundary<'a> {
+    pub streams: u32,
+    /// What ends there, e.g. "cores".
+    pub of: &'a str,
+}
+
+/// Fewer numbers of streams do not tell where throughput turns down.
+const LEAST_LEVELS: usize = 6;
+
+/// Of numbers of streams: a law has three parameters.
+pub const LEAST_FOR_A_LAW: usize = 3;
+
+const LEVEL: f64 = 0.95;
+const DRAWS: usize = 999;
+
+pub fn fit(rates: &[Rate], boundaries: &[Boundary<'_>], seed: u64) -> Known<ScalingLaw> {
+    if rates.len() < LEAST_FOR_A_LAW {
+        return Known::missing(
+            Code::NoFit,
+            format!(
+                "there are rates at {} numbers of streams, and a law of three parameters needs three",
+                rates.len()
+            ),
+        );
+    }
+    let Some(seen) = rates.iter().map(seen).collect::<Option<Vec<Seen>>>() else {
+        return Known::missing(
+            Code::TooFew,
+            "of some number of streams there is no rate with an error",
+        );
+    };
+    let best = Curve::fitted(&seen, None);
+    let widening = best.left_over(&seen, LEAST_FOR_A_LAW).max(1.0).sqrt();
+    let mut rng = Rng::with_seed(seed);
+    let drawn: Vec<Law> = (0..DRAWS)
+        .map(|_| {
+            let again = seen.iter().map(|it| it.drawn(&best.law, widening, &mut rng));
+            Curve::fitted(&again.collect::<Vec<_>>(), None).law
+        })
+        .collect();
+    let estimate = |of: fn(&Law) -> f64| {
+        let values = sorted(&drawn.iter().map(of).collect::<Vec<f64>>());
+        let end = |share| quantile(&values, share).unwrap_or(f64::NAN);
+        let (low, high) = (end((1.0 - LEVEL) / 2.0), end(f64::midpoint(1.0, LEVEL)));
+        let n = rates.iter().map(|of| of.rate.n).sum();
+        let n_effective = rates.len() as f64;
+        Estimate { point: of(&best.law), low, high, level: LEVEL, n, n_effective }
+    };
+    let kappa = estimate(|law| law.kappa);
+    let untold = untold(&seen, &best, &kappa, boundaries);
+    let miss = |it: &Seen| (it.log_rate - best.log_rate(it.streams)).exp_m1().abs();
+    Known::Is(ScalingLaw {
+        lambda: estimate(|law| law.lambda),
+        sigma: estimate(|law| law.sigma),
+        kappa,
+        peak: untold.map_or_else(|| Known::Is(estimate(Law::peak)), Known::Missing),
+        worst_miss: seen.iter().map(miss).fold(0.0, f64::max),
+    })
+}
+
+fn seen(rate: &Rate) -> Option<Seen> {
+    let (error, degrees) = log_error(&rate.rate)?;
+    let streams = f64::from(rate.streams);
+    let is_there = error > 0.0 && streams >= 1.0;
+    let log_rate = rate.rate.point.ln();
+    is_there.then_some(Seen { streams, log_rate, error, degrees })
+}
+
+/// Why it is not told where throughput turns down.
+fn untold(
+    seen: &[Seen],
+    best: &Curve,
+    kappa: &Estimate,
+    boundaries: &[Boundary<'_>],
+) -> Option<Reason> {
+    if seen.len() < LEAST_LEVELS {
+        let levels = seen.len();
+        return Some(Code::TooFew.because(format!(
+            "{levels} numbers of streams were measured, and {LEAST_LEVELS} tell"
+        )));
+    }
+    if let Some(bend) = bend_among(best, boundaries, seen) {
+        return Some(Code::NoFit.because(format!(
+            "the curve bends at {} streams, where the {} end: what comes then is not the law of \
+                 what was before",
+            bend.streams, bend.of
+        )));
+    }
+    if kappa.low <= 0.0 {
+        return Some(Code::NoFit.because("κ may be zero: nothing was seen that turns it down"));
+    }
+    let (peak, most) = (best.law.peak(), seen.iter().map(|it| it.streams).fold(f64::MIN, f64::max));
+    (most < peak).then(|| {
+        Code::TooFew.because(format!(
+            "it lies at some {peak:.0} streams, and {most:.0} were measured at most"
+        ))
+    })
+}
+
+/// The boundary at which a bend describes the rates best, if it does so better than chance and the rest of
+/// what is left over explain.
+fn bend_among<'b>(
+    curve: &Curve,
+    boundaries: &'b [Boundary<'b>],
+    seen: &[Seen],
+) -> Option<&'b Boundary<'b>> {
+    let degrees = seen.iter().map(|it| it.degrees).fold(f64::MAX, f64::min).max(1.0);
+    // By chance any of them is taken for a bend as seldom as if it were the only one.
+    let error = (1.0 - LEVEL) / boundaries.len().max(1) as f64;
+    let surely = student_quantile(degrees as usize, error / 2.0).powi(2);
+    let gains = boundaries.iter().filter_map(|end| Some((end, gain_of(curve, end, seen)?)));
+    let best = gains.max_by(|(_, a), (_, b)| a.total_cmp(b));
+    best.filter(|(_, gain)| *gain > surely).map(|(end, _)| end)
+}
+
+/// What a bend explains there, compared with what it leaves over. None without two rates before it, one
+/// beyond it, and more in all than there are parameters.
+fn gain_of(curve: &Curve, boundary: &Boundary<'_>, seen: &[Seen]) -> Option<f64> {
+    let at = f64::from(boundary.streams);
+    let before = seen.iter().filter(|it| it.streams <= at).count();
+    if before < 2 || before == seen.len() || seen.len() <= PARAMETERS {
+        return None;
+    }
+    let bent = Curve::fitted(seen, Some(at));
+    let gained = curve.chi_squared(seen) - bent.chi_squared(seen);
+    Some(gained / bent.left_over(seen, PARAMETERS).max(1.0))
+}
