@@ -12,33 +12,24 @@
 //! Limits: whoever asks writes the view out, since not every target may create one. The dates of all
 //! years are those of one, shifted.
 
-use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
+use hopcost_core::Kind::{Integer, Padded, Text, Timestamp};
+use hopcost_core::{Column, Dataset, RowSink, Table};
 
 use super::series::Series;
-use super::tables::{column, table};
+use super::tables::{columns, table};
 
 pub struct ArchiveView;
 
-const BRANCH: &[Column] = &[
-    column("branch_id", Kind::Integer(4)),
-    column("branch_name", Kind::Text(20)),
-    column("city", Kind::Text(20)),
-];
+const BRANCH: &[Column] = columns! { branch_id Integer(4), branch_name Text(20), city Text(20) };
 
-const ACCOUNT: &[Column] = &[
-    column("account_id", Kind::Integer(4)),
-    column("branch_id", Kind::Integer(4)),
-    column("holder", Kind::Text(20)),
-];
+const ACCOUNT: &[Column] = columns! {
+    account_id Integer(4), branch_id Integer(4), holder Text(20)
+};
 
-const TRANSACTION: &[Column] = &[
-    column("txn_id", Kind::Integer(8)),
-    column("account_id", Kind::Integer(4)),
-    column("stamped_at", Kind::Timestamp),
-    column("amount", Kind::Integer(8)),
-    column("kind", Kind::Text(10)),
-    column("note", Kind::Padded(40)),
-];
+const TRANSACTION: &[Column] = columns! {
+    txn_id Integer(8), account_id Integer(4), stamped_at Timestamp, amount Integer(8),
+    kind Text(10), note Padded(40)
+};
 
 const TRANSACTIONS: [&str; 10] = [
     "txn_2016",

@@ -4,22 +4,19 @@
 //! 0-1,000, 0-10,000 and 0-100,000. All but the time follow from two random numbers of the row's own, so that
 //! one statement with few arguments makes the same row as a load.
 
-use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
+use hopcost_core::Kind::{Integer, Text, Timestamp, Uuid};
+use hopcost_core::{Column, Dataset, RowSink, Table};
 
 use super::series::Series;
-use super::tables::{column, table};
+use super::tables::{columns, table};
 use super::tran_stats::FIRST_BEGIN_US;
 
 pub struct BigTableIm;
 
-const COLUMNS: &[Column] = &[
-    column("id", Kind::Uuid),
-    column("at", Kind::Timestamp),
-    column("digits", Kind::Text(17)),
-    column("to_1000", Kind::Integer(4)),
-    column("to_10000", Kind::Integer(4)),
-    column("to_100000", Kind::Integer(8)),
-];
+const COLUMNS: &[Column] = columns! {
+    id Uuid, at Timestamp, digits Text(17), to_1000 Integer(4), to_10000 Integer(4),
+    to_100000 Integer(8)
+};
 
 const KEYS: Series = Series::named("big_table_im.id");
 const NUMBERS: Series = Series::named("big_table_im.digits");

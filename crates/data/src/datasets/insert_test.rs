@@ -1,12 +1,13 @@
 //! **insert_test**: a heap of one number, empty: rows come by being inserted.
 
-use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
+use hopcost_core::Kind::Integer;
+use hopcost_core::{Column, Dataset, RowSink, Table};
 
-use super::tables::{column, table};
+use super::tables::{columns, table};
 
 pub struct InsertTest;
 
-const COLUMNS: &[Column] = &[column("number", Kind::Integer(4))];
+const COLUMNS: &[Column] = columns! { number Integer(4) };
 
 impl Dataset for InsertTest {
     fn name(&self) -> &'static str {

@@ -1,10 +1,15 @@
-//! Tables and columns in a line each.
+//! Tables and columns in few words.
 
-use hopcost_core::{Column, Kind, Table};
+use hopcost_core::{Column, Table};
 
-pub const fn column(name: &'static str, kind: Kind) -> Column {
-    Column { name, kind }
+/// Columns by name and kind.
+macro_rules! columns {
+    ($($name:ident $kind:expr),* $(,)?) => {
+        &[$(hopcost_core::Column { name: stringify!($name), kind: $kind }),*]
+    };
 }
+
+pub(crate) use columns;
 
 /// A table without further indexes, of which no log is needed.
 pub fn table(

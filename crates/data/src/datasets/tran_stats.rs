@@ -6,41 +6,26 @@
 
 use std::sync::OnceLock;
 
-use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
+use hopcost_core::Kind::{Integer, Padded, Text, Timestamp};
+use hopcost_core::{Column, Dataset, RowSink, Table};
 
 use super::letters::Letters;
-use super::tables::{column, table};
+use super::tables::{columns, table};
 
 pub struct TranStats;
 
-const TRAN_STATS: &[Column] = &[
-    column("server_config", Kind::Text(100)),
-    column("users", Kind::Integer(4)),
-    column("cpus", Kind::Integer(2)),
-    column("thread_name", Kind::Text(20)),
-    column("tran_count", Kind::Integer(4)),
-    column("tran_type", Kind::Text(20)),
-    column("tran_status", Kind::Text(20)),
-    column("tran_begin", Kind::Timestamp),
-    column("tran_end", Kind::Timestamp),
-    column("resultset_size", Kind::Integer(2)),
-    column("filler", Kind::Padded(100)),
-];
+const TRAN_STATS: &[Column] = columns! {
+    server_config Text(100), users Integer(4), cpus Integer(2), thread_name Text(20),
+    tran_count Integer(4), tran_type Text(20), tran_status Text(20), tran_begin Timestamp,
+    tran_end Timestamp, resultset_size Integer(2), filler Padded(100)
+};
 
-const DIMENSION: &[Column] = &[
-    column("server_config_id", Kind::Integer(2)),
-    column("thread_name_id", Kind::Integer(2)),
-    column("tran_type_id", Kind::Integer(2)),
-    column("tran_status_id", Kind::Integer(2)),
-    column("users_id", Kind::Integer(2)),
-    column("cpus_id", Kind::Integer(2)),
-    column("server_config", Kind::Text(100)),
-    column("thread_name", Kind::Text(20)),
-    column("tran_type", Kind::Text(20)),
-    column("tran_status", Kind::Text(20)),
-    column("users", Kind::Integer(4)),
-    column("cpus", Kind::Integer(2)),
-];
+const DIMENSION: &[Column] = columns! {
+    server_config_id Integer(2), thread_name_id Integer(2), tran_type_id Integer(2),
+    tran_status_id Integer(2), users_id Integer(2), cpus_id Integer(2), server_config Text(100),
+    thread_name Text(20), tran_type Text(20), tran_status Text(20), users Integer(4),
+    cpus Integer(2)
+};
 
 /// 2011-06-01 00:00:00 UTC.
 pub(crate) const FIRST_BEGIN_US: i64 = 1_306_886_400_000_000;

@@ -1,132 +1,64 @@
 //! The tables of tpcc and their columns.
 
+use hopcost_core::Kind::{Integer, Text, Timestamp};
 use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
 
 use super::rows::WRITERS;
 use super::rules::{CUSTOMERS, DISTRICTS, ITEMS, ORDERS, UNDELIVERED, lines_a_warehouse};
-use crate::datasets::tables::{column, table};
+use crate::datasets::tables::{columns, table};
 
 pub struct Tpcc;
 
-const NUMBER: Kind = Kind::Integer(4);
-const SMALL: Kind = Kind::Integer(2);
-const MONEY: Kind = Kind::Integer(8);
+const NUMBER: Kind = Integer(4);
+const SMALL: Kind = Integer(2);
+const MONEY: Kind = Integer(8);
 
-const WAREHOUSE: &[Column] = &[
-    column("w_id", NUMBER),
-    column("w_name", Kind::Text(10)),
-    column("w_street_1", Kind::Text(20)),
-    column("w_street_2", Kind::Text(20)),
-    column("w_city", Kind::Text(20)),
-    column("w_state", Kind::Text(2)),
-    column("w_zip", Kind::Text(9)),
-    column("w_tax", NUMBER),
-    column("w_ytd", MONEY),
-];
+const WAREHOUSE: &[Column] = columns! {
+    w_id NUMBER, w_name Text(10), w_street_1 Text(20), w_street_2 Text(20), w_city Text(20),
+    w_state Text(2), w_zip Text(9), w_tax NUMBER, w_ytd MONEY
+};
 
-const DISTRICT: &[Column] = &[
-    column("d_id", SMALL),
-    column("d_w_id", NUMBER),
-    column("d_name", Kind::Text(10)),
-    column("d_street_1", Kind::Text(20)),
-    column("d_street_2", Kind::Text(20)),
-    column("d_city", Kind::Text(20)),
-    column("d_state", Kind::Text(2)),
-    column("d_zip", Kind::Text(9)),
-    column("d_tax", NUMBER),
-    column("d_ytd", MONEY),
-    column("d_next_o_id", NUMBER),
-];
+const DISTRICT: &[Column] = columns! {
+    d_id SMALL, d_w_id NUMBER, d_name Text(10), d_street_1 Text(20), d_street_2 Text(20),
+    d_city Text(20), d_state Text(2), d_zip Text(9), d_tax NUMBER, d_ytd MONEY, d_next_o_id NUMBER
+};
 
-const CUSTOMER: &[Column] = &[
-    column("c_id", NUMBER),
-    column("c_d_id", SMALL),
-    column("c_w_id", NUMBER),
-    column("c_first", Kind::Text(16)),
-    column("c_middle", Kind::Text(2)),
-    column("c_last", Kind::Text(16)),
-    column("c_street_1", Kind::Text(20)),
-    column("c_street_2", Kind::Text(20)),
-    column("c_city", Kind::Text(20)),
-    column("c_state", Kind::Text(2)),
-    column("c_zip", Kind::Text(9)),
-    column("c_phone", Kind::Text(16)),
-    column("c_since", Kind::Timestamp),
-    column("c_credit", Kind::Text(2)),
-    column("c_credit_lim", MONEY),
-    column("c_discount", NUMBER),
-    column("c_balance", MONEY),
-    column("c_ytd_payment", MONEY),
-    column("c_payment_cnt", NUMBER),
-    column("c_delivery_cnt", NUMBER),
-    column("c_data", Kind::Text(500)),
-];
+const CUSTOMER: &[Column] = columns! {
+    c_id NUMBER, c_d_id SMALL, c_w_id NUMBER, c_first Text(16), c_middle Text(2), c_last Text(16),
+    c_street_1 Text(20), c_street_2 Text(20), c_city Text(20), c_state Text(2), c_zip Text(9),
+    c_phone Text(16), c_since Timestamp, c_credit Text(2), c_credit_lim MONEY, c_discount NUMBER,
+    c_balance MONEY, c_ytd_payment MONEY, c_payment_cnt NUMBER, c_delivery_cnt NUMBER,
+    c_data Text(500)
+};
 
-const HISTORY: &[Column] = &[
-    column("h_c_id", NUMBER),
-    column("h_c_d_id", SMALL),
-    column("h_c_w_id", NUMBER),
-    column("h_d_id", SMALL),
-    column("h_w_id", NUMBER),
-    column("h_date", Kind::Timestamp),
-    column("h_amount", NUMBER),
-    column("h_data", Kind::Text(24)),
-];
+const HISTORY: &[Column] = columns! {
+    h_c_id NUMBER, h_c_d_id SMALL, h_c_w_id NUMBER, h_d_id SMALL, h_w_id NUMBER, h_date Timestamp,
+    h_amount NUMBER, h_data Text(24)
+};
 
-const NEW_ORDER: &[Column] =
-    &[column("no_o_id", NUMBER), column("no_d_id", SMALL), column("no_w_id", NUMBER)];
+const NEW_ORDER: &[Column] = columns! { no_o_id NUMBER, no_d_id SMALL, no_w_id NUMBER };
 
-const ORDER: &[Column] = &[
-    column("o_id", NUMBER),
-    column("o_d_id", SMALL),
-    column("o_w_id", NUMBER),
-    column("o_c_id", NUMBER),
-    column("o_entry_d", Kind::Timestamp),
-    column("o_carrier_id", SMALL),
-    column("o_ol_cnt", SMALL),
-    column("o_all_local", SMALL),
-];
+const ORDER: &[Column] = columns! {
+    o_id NUMBER, o_d_id SMALL, o_w_id NUMBER, o_c_id NUMBER, o_entry_d Timestamp,
+    o_carrier_id SMALL, o_ol_cnt SMALL, o_all_local SMALL
+};
 
-const ORDER_LINE: &[Column] = &[
-    column("ol_o_id", NUMBER),
-    column("ol_d_id", SMALL),
-    column("ol_w_id", NUMBER),
-    column("ol_number", SMALL),
-    column("ol_i_id", NUMBER),
-    column("ol_supply_w_id", NUMBER),
-    column("ol_delivery_d", Kind::Timestamp),
-    column("ol_quantity", SMALL),
-    column("ol_amount", NUMBER),
-    column("ol_dist_info", Kind::Text(24)),
-];
+const ORDER_LINE: &[Column] = columns! {
+    ol_o_id NUMBER, ol_d_id SMALL, ol_w_id NUMBER, ol_number SMALL, ol_i_id NUMBER,
+    ol_supply_w_id NUMBER, ol_delivery_d Timestamp, ol_quantity SMALL, ol_amount NUMBER,
+    ol_dist_info Text(24)
+};
 
-const ITEM: &[Column] = &[
-    column("i_id", NUMBER),
-    column("i_im_id", NUMBER),
-    column("i_name", Kind::Text(24)),
-    column("i_price", NUMBER),
-    column("i_data", Kind::Text(50)),
-];
+const ITEM: &[Column] = columns! {
+    i_id NUMBER, i_im_id NUMBER, i_name Text(24), i_price NUMBER, i_data Text(50)
+};
 
-const STOCK: &[Column] = &[
-    column("s_i_id", NUMBER),
-    column("s_w_id", NUMBER),
-    column("s_quantity", SMALL),
-    column("s_dist_01", Kind::Text(24)),
-    column("s_dist_02", Kind::Text(24)),
-    column("s_dist_03", Kind::Text(24)),
-    column("s_dist_04", Kind::Text(24)),
-    column("s_dist_05", Kind::Text(24)),
-    column("s_dist_06", Kind::Text(24)),
-    column("s_dist_07", Kind::Text(24)),
-    column("s_dist_08", Kind::Text(24)),
-    column("s_dist_09", Kind::Text(24)),
-    column("s_dist_10", Kind::Text(24)),
-    column("s_ytd", NUMBER),
-    column("s_order_cnt", NUMBER),
-    column("s_remote_cnt", NUMBER),
-    column("s_data", Kind::Text(50)),
-];
+const STOCK: &[Column] = columns! {
+    s_i_id NUMBER, s_w_id NUMBER, s_quantity SMALL, s_dist_01 Text(24), s_dist_02 Text(24),
+    s_dist_03 Text(24), s_dist_04 Text(24), s_dist_05 Text(24), s_dist_06 Text(24),
+    s_dist_07 Text(24), s_dist_08 Text(24), s_dist_09 Text(24), s_dist_10 Text(24), s_ytd NUMBER,
+    s_order_cnt NUMBER, s_remote_cnt NUMBER, s_data Text(50)
+};
 
 impl Dataset for Tpcc {
     fn name(&self) -> &'static str {
