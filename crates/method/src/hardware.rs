@@ -163,62 +163,18 @@ fn proof<'a>(cells: impl Iterator<Item = &'a CellResult>) -> Option<Proved> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use hopcost_core::{Cell, DistanceClass, Estimate, Place, Spread, Subject, Unit, Words};
+    use hopcost_core::{Subject, Unit};
 
     use super::*;
-
-    fn experiment() -> Experiment {
-        Experiment {
-            name: "x".into(),
-            question: "How far?".into(),
-            subject: Subject::Hardware { probes: vec!["p".into()] },
-            beside: Vec::new(),
-            survey: None,
-            words: Words::default(),
-            advice: Vec::new(),
-        }
-    }
+    use crate::fixtures::{self, measured};
 
     fn cell(column: u32, outcome: Outcome) -> CellResult {
-        let class = if column == 0 { DistanceClass::SameNode } else { DistanceClass::OtherSocket };
-        let cell = Cell {
-            series: "reads".into(),
-            row: Place::Node(NodeId(0)),
-            column: Place::Node(NodeId(column)),
-            class: Known::Is(class),
-            unit: Unit::Nanoseconds,
-            cpus: Known::Is(Vec::new()),
-        };
-        CellResult {
-            cell,
-            outcome,
-            proof: Known::missing(Code::NotMeasured, "a test"),
-            dropped: BTreeMap::new(),
-            counters: BTreeMap::new(),
-        }
+        fixtures::cell(Unit::Nanoseconds, 0, column, outcome)
     }
 
-    fn measured(point: f64) -> Outcome {
-        let estimate =
-            Estimate { point, low: point, high: point, level: 0.95, n: 6, n_effective: 6.0 };
-        let spread = Spread { min: point, p5: point, median: point, p95: point, max: point };
-        Outcome::Measured { estimate, spread }
-    }
-
-    fn report(cells: Vec<CellResult>) -> ProbeReport {
-        ProbeReport {
-            probe: "p".into(),
-            question: "?".into(),
-            effort: Effort::Quick,
-            seed: 1,
-            rounds: 6,
-            seconds: 2.0,
-            interrupted: false,
-            cells,
-            warnings: Vec::new(),
-        }
+    fn concluded(cells: Vec<CellResult>, emulated: bool) -> ExperimentResult {
+        let experiment = fixtures::experiment("x", Subject::Hardware { probes: vec!["p".into()] });
+        conclude(&experiment, &[fixtures::report("p", cells)], emulated)
     }
 
     #[test]
@@ -226,7 +182,7 @@ mod tests {
         // The second remote place is slower and no farther: it does not win by that.
         let cells = [80.0, 140.0, 150.0].map(measured).into_iter().zip(0..);
         let cells = cells.map(|(outcome, column)| cell(column, outcome)).collect();
-        let result = conclude(&experiment(), &[report(cells)], false);
+        let result = concluded(cells, false);
         assert_eq!(result.verdict, Verdict::Measured);
         let headline = result.estimate.get().unwrap();
         assert_eq!(headline.of, "reads, node 0 → node 1");
@@ -240,13 +196,10 @@ mod tests {
             result.counters = [("planted_ns".into(), planted), ("window_ns".into(), window)].into();
             result
         };
-        let reports = [report(vec![counted(20, 100), counted(40, 100), cell(1, measured(90.0))])];
-        let result = conclude(&experiment(), &reports, true);
+        let cells = vec![counted(20, 100), counted(40, 100), cell(1, measured(90.0))];
+        let result = concluded(cells, true);
         assert!(result.emulated && (result.planted.unwrap() - 0.3).abs() < 1e-12);
-        assert_eq!(
-            conclude(&experiment(), &[report(vec![cell(0, measured(8.0))])], true).planted,
-            None
-        );
+        assert_eq!(concluded(vec![cell(0, measured(8.0))], true).planted, None);
     }
 
     #[test]
@@ -262,14 +215,14 @@ mod tests {
             cell(0, measured(80.0)),
             cell(1, Outcome::Void(Code::NotMeasured.because("moved"))),
         ];
-        let result = conclude(&experiment(), &[report(cells)], false);
+        let result = concluded(cells, false);
         assert_eq!((result.verdict, result.reason.as_str()), (Verdict::Refused, "moved"));
     }
 
     #[test]
     fn nothing_measured_is_not_applicable_for_its_reason() {
         let cells = vec![cell(0, Outcome::Missing(Code::NotMeasured.because("no memory")))];
-        let result = conclude(&experiment(), &[report(cells)], false);
+        let result = concluded(cells, false);
         assert_eq!((result.verdict, result.reason.as_str()), (Verdict::NotApplicable, "no memory"));
     }
 }

@@ -9,6 +9,8 @@ pub mod bounds;
 pub mod emulation;
 pub mod experiment;
 pub mod fail_if;
+#[cfg(test)]
+mod fixtures;
 pub mod hardware;
 pub mod judge;
 pub mod mix;

@@ -1,42 +1,12 @@
 //! What is said of two machines, from figures as probes and comparisons leave them.
 
-use std::collections::BTreeMap;
-
 use hopcost_core::{
-    Between, Cell, CellResult, Code, Details, DistanceClass, Effort, Estimate, ExperimentResult,
-    Headline, Known, Likeness, NodeId, Outcome, Place, PointCost, ProbeReport, Spread, Unit,
-    Verdict,
+    Between, Code, Details, Estimate, ExperimentResult, Headline, Known, Likeness, Outcome,
+    PointCost, ProbeReport, Unit,
 };
 
 use super::{Differing, Kept, KeptRun, compare};
-
-fn estimate(point: f64, half: f64) -> Estimate {
-    let (low, high) = (point * (1.0 - half), point * (1.0 + half));
-    Estimate { point, low, high, level: 0.95, n: 60, n_effective: 12.0 }
-}
-
-fn cell(unit: Unit, row: u32, column: u32, outcome: Outcome) -> CellResult {
-    let class = if row == column { DistanceClass::SameNode } else { DistanceClass::OtherSocket };
-    CellResult {
-        cell: Cell {
-            series: "read".into(),
-            row: Place::Node(NodeId(row)),
-            column: Place::Node(NodeId(column)),
-            class: Known::Is(class),
-            unit,
-            cpus: Known::Is(Vec::new()),
-        },
-        outcome,
-        proof: Known::missing(Code::NotMeasured, "a test"),
-        dropped: BTreeMap::new(),
-        counters: BTreeMap::new(),
-    }
-}
-
-fn measured(point: f64) -> Outcome {
-    let spread = Spread { min: point, p5: point, median: point, p95: point, max: point };
-    Outcome::Measured { estimate: estimate(point, 0.001), spread }
-}
+use crate::fixtures::{cell, estimate, measured, none, report, result};
 
 /// Two nodes seen from both; the figures of node 1 are multiplied by `of_node_1`.
 fn matrix(
@@ -51,17 +21,7 @@ fn matrix(
         measured(point * if column == 1 { of_node_1 } else { 1.0 })
     };
     let cells = places.map(|(row, column)| cell(unit, row, column, figure((row, column))));
-    ProbeReport {
-        probe: probe.into(),
-        question: "?".into(),
-        effort: Effort::Quick,
-        seed: 1,
-        rounds: 12,
-        seconds: 6.0,
-        interrupted: false,
-        cells: cells.to_vec(),
-        warnings: Vec::new(),
-    }
+    report(probe, cells.to_vec())
 }
 
 fn latency(local: f64, remote: f64) -> ProbeReport {
@@ -72,28 +32,10 @@ fn bandwidth(of_node_1: f64) -> ProbeReport {
     matrix("bandwidth", Unit::GigabytesPerSecond, [60.0, 30.0], of_node_1)
 }
 
-fn result(experiment: &str, estimate: Known<Headline>, points: Vec<PointCost>) -> ExperimentResult {
-    ExperimentResult {
-        version: 1,
-        experiment: experiment.into(),
-        question: "?".into(),
-        target: Known::Is("sqlite:".into()),
-        verdict: Verdict::Measured,
-        reason: Code::NotComparable.because("a test"),
-        estimate,
-        proof: Vec::new(),
-        emulated: false,
-        planted: None,
-        details: Some(Details { points, ..Details::default() }),
-        against: None,
-        seconds: 30.0,
-    }
-}
-
 fn score(calls: f64) -> ExperimentResult {
     let of = "calls at 4 streams".to_owned();
     let headline = Headline { of, unit: Unit::PerSecond, estimate: estimate(calls, 0.01) };
-    result("server-score", Known::Is(headline), Vec::new())
+    ExperimentResult { estimate: Known::Is(headline), ..result("server-score") }
 }
 
 fn costs(far: f64, exploratory: bool) -> ExperimentResult {
@@ -106,7 +48,8 @@ fn costs(far: f64, exploratory: bool) -> ExperimentResult {
         may_be_worst: false,
         looks: Vec::new(),
     };
-    result("remote-memory", Known::missing(Code::NotMeasured, "a test"), vec![point])
+    let details = Some(Details { points: vec![point], ..Details::default() });
+    ExperimentResult { details, ..result("remote-memory") }
 }
 
 /// What is kept of a machine: the reports of its probes in one run, and a run for each result.
@@ -118,9 +61,7 @@ struct Store {
 
 impl Store {
     fn of(reports: Vec<ProbeReport>, results: Vec<ExperimentResult>) -> Self {
-        let hardware =
-            result("access-cost", Known::missing(Code::NotMeasured, "a test"), Vec::new());
-        Self { reports, hardware, results }
+        Self { reports, hardware: result("access-cost"), results }
     }
 
     fn kept(&self) -> Kept<'_> {
@@ -141,7 +82,7 @@ impl Store {
         });
         Kept {
             name: "a test".into(),
-            machine: Known::missing(Code::NotMeasured, "a test"),
+            machine: none(),
             runs: std::iter::once(hardware).chain(results).collect(),
         }
     }
@@ -256,8 +197,8 @@ fn what_one_lacks_is_named_with_its_reason() {
         missing,
         [
             ("bandwidth", "B has no run of it"),
-            ("latency, read, node 0 → node 1", "B: binding is forbidden"),
-            ("latency, read, node 1 → node 0", "too little was measured for an interval on both"),
+            ("latency, reads, node 0 → node 1", "B: binding is forbidden"),
+            ("latency, reads, node 1 → node 0", "too little was measured for an interval on both"),
             ("server-score", "B has no run of it"),
         ]
     );

@@ -2,11 +2,12 @@
 
 use hopcost_core::{
     Against, Code, Comparison, Estimate, Experiment, ExperimentResult, Headline, Known, Load,
-    Response, Scale, Subject, Unit, Verdict, Words,
+    Response, Scale, Subject, Unit, Verdict,
 };
 use proptest::prelude::*;
 
 use super::{FailIf, Outcome};
+use crate::fixtures::{self, experiment};
 
 fn estimate(point: f64, low: f64, high: f64) -> Estimate {
     Estimate { point, low, high, level: 0.95, n: 32, n_effective: 16.0 }
@@ -20,19 +21,10 @@ fn result() -> ExperimentResult {
         estimate: estimate(0.045, 0.032, 0.058),
     };
     ExperimentResult {
-        version: 1,
-        experiment: "remote-memory".into(),
-        question: "?".into(),
-        target: Known::Is("sqlite:".into()),
         verdict: Verdict::Cost,
         reason: Code::NotMeasured.because("the interval lies beyond ±3.0 %"),
         estimate: Known::Is(headline),
-        proof: Vec::new(),
-        emulated: false,
-        planted: None,
-        details: None,
-        against: None,
-        seconds: 30.0,
+        ..fixtures::result("remote-memory")
     }
 }
 
@@ -178,18 +170,6 @@ fn what_crossed_is_said_with_its_figures() {
 fn an_experiment_can_be_named() {
     crosses("remote-memory: cost > 3%", &result());
     is_unknown("placebo: cost > 3%", &result(), "this is 'remote-memory'");
-}
-
-fn experiment(name: &str, subject: Subject) -> Experiment {
-    Experiment {
-        name: name.into(),
-        question: "?".into(),
-        subject,
-        beside: Vec::new(),
-        survey: None,
-        words: Words::default(),
-        advice: Vec::new(),
-    }
 }
 
 fn comparison() -> Experiment {

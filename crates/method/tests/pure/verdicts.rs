@@ -239,50 +239,51 @@ fn a_budget_too_small_for_a_look_is_inconclusive_and_says_so() {
     }
 }
 
-#[test]
-fn a_worker_or_page_out_of_place_refuses_the_run() {
-    let moved = |trial: &Trial, window: &mut Window| {
+type Change = fn(&Trial, &mut Window);
+
+/// What happens to windows that would show a cost, and why the run is then refused.
+const REFUSALS: [(Code, &str, Change); 7] = [
+    (Code::Misplaced, "seen on CPU 1", |trial, window| {
         if trial.number == 3 {
             window.objection = Some(Code::Misplaced.because("a worker of CPU 0 was seen on CPU 1"));
         }
-    };
-    refused(&run().ends(0.1, moved), Code::Misplaced, "seen on CPU 1");
-}
-
-#[test]
-fn lookups_from_the_wrong_node_refuse_the_run() {
-    let leaking = |trial: &Trial, window: &mut Window| {
+    }),
+    (Code::ClaimUnmet, "local_lookups at local, acquisitions: 95.2 %", |trial, window| {
         // In one of the two bindings alone, and in few of its lookups.
         if trial.binding == 1 && !window.tested {
             let lookups = window.lookups.as_mut().unwrap();
             lookups.acquisitions.insert(NodeId(0), 50);
         }
-    };
-    refused(
-        &run().ends(0.1, leaking),
-        Code::ClaimUnmet,
-        "local_lookups at local, acquisitions: 95.2 %",
-    );
-}
-
-#[test]
-fn a_target_that_cannot_tell_proves_nothing() {
-    refused(
-        &run().ends(0.1, |_, window| window.lookups = None),
-        Code::ClaimUnverified,
-        "nothing is proved",
-    );
-}
-
-#[test]
-fn wrong_answers_refuse_the_run() {
-    let wrong = |trial: &Trial, window: &mut Window| {
+    }),
+    (Code::ClaimUnverified, "nothing is proved", |_, window| window.lookups = None),
+    (Code::WrongAnswers, "the first: 599 rows instead of 600", |trial, window| {
         if trial.number == 0 {
             window.errors = 20;
             window.first_error = Some("599 rows instead of 600".into());
         }
-    };
-    refused(&run().ends(0.1, wrong), Code::WrongAnswers, "the first: 599 rows instead of 600");
+    }),
+    // A fifth of each window goes by without any call.
+    (Code::LittlesLaw, "Little's law", |_, window| {
+        window.latency = calls(CALL_NS);
+        window.rate *= 0.8;
+    }),
+    (Code::SelfCheckFailed, "favours an arm", |trial, window| {
+        if trial.phase == Phase::Placebo && window.tested {
+            window.rate *= 0.95;
+        }
+    }),
+    (Code::HalvesDisagree, "changed on the way", |trial, window| {
+        if window.tested && trial.unit >= 5 {
+            window.rate *= 1.05;
+        }
+    }),
+];
+
+#[test]
+fn each_cause_of_a_refusal_is_told() {
+    for (code, words, change) in REFUSALS {
+        refused(&run().ends(0.1, change), code, words);
+    }
 }
 
 #[test]
@@ -300,36 +301,6 @@ fn a_harness_that_costs_too_much_refuses_the_run() {
     refused(&run.ends(0.1, as_it_is), Code::OverheadTooHigh, "the harness's own");
     run.circumstances.in_process = false;
     assert_eq!(run.ends(0.1, as_it_is).verdict, Verdict::Cost);
-}
-
-#[test]
-fn time_that_is_missing_is_found_by_littles_law() {
-    // A fifth of each window goes by without any call.
-    let lossy = |_: &Trial, window: &mut Window| {
-        window.latency = calls(CALL_NS);
-        window.rate *= 0.8;
-    };
-    refused(&run().ends(0.1, lossy), Code::LittlesLaw, "Little's law");
-}
-
-#[test]
-fn a_placebo_that_works_refuses_the_run() {
-    let biased = |trial: &Trial, window: &mut Window| {
-        if trial.phase == Phase::Placebo && window.tested {
-            window.rate *= 0.95;
-        }
-    };
-    refused(&run().ends(0.1, biased), Code::SelfCheckFailed, "favours an arm");
-}
-
-#[test]
-fn an_effect_that_fades_refuses_the_run() {
-    let fading = |trial: &Trial, window: &mut Window| {
-        if window.tested && trial.unit >= 5 {
-            window.rate *= 1.05;
-        }
-    };
-    refused(&run().ends(0.1, fading), Code::HalvesDisagree, "changed on the way");
 }
 
 #[test]
