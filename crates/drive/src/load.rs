@@ -1,4 +1,4 @@
-//! A load for its own sake: so many streams for so long, and what came of it.
+//! A load for its own sake: some streams for some time, and what came of it.
 //!
 //! Method: a crew works in windows of a second, so that it can be stopped, after a moment that does not
 //! count. Beside what the calls took stands what this process used of CPU meanwhile: a driver that takes

@@ -4,7 +4,7 @@
 //! much of the time in which they want a CPU they wait for one. Then a thread looks again every
 //! 250 ms, and sets the flag that everything else stops at when one of these held for long enough: a
 //! server, or another process at work, waits much more than before; the hypervisor takes much more
-//! from a host where others work; hardly any memory is left; we hold more memory than was allowed.
+//! from a host on which others work; hardly any memory is left; we hold more memory than was allowed.
 //! A process that wants less than a twentieth of a CPU does not count, so that housekeeping on a host
 //! that is otherwise idle stops nothing. Bad looks add up and good ones take off: one bad moment stops
 //! nothing.
@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -51,7 +51,6 @@ pub struct Guardian {
 struct Shared {
     quit: AtomicBool,
     complaint: OnceLock<Reason>,
-    ours: Mutex<BTreeSet<u32>>,
 }
 
 impl Guardian {
@@ -62,8 +61,7 @@ impl Guardian {
         let root = Root::live();
         processes::turns_are_counted(&root).and_then(|()| {
             let shared = Arc::new(Shared::default());
-            let (watch, ours) = (Watch::over(charge.servers), BTreeSet::new());
-            let mut post = Post { watch, root, ours, shared, stop };
+            let mut post = Post { watch: Watch::over(charge.servers), root, shared, stop };
             let judge = Judge::new(&post.calm(), charge.memory_bytes, floor_bytes(&post.root));
             let shared = Arc::clone(&post.shared);
             let named = thread::Builder::new().name("guardian".into());
@@ -80,12 +78,6 @@ impl Guardian {
     /// What suffered and by how much, if that stopped the load.
     pub fn complaint(&self) -> Option<&Reason> {
         self.shared.complaint.get()
-    }
-
-    /// Declares a process and all its descendants a part of our load: a server that we started, and that is no
-    /// child of ours any more.
-    pub fn adopt(&self, pid: u32) {
-        self.shared.ours.lock().unwrap_or_else(PoisonError::into_inner).insert(pid);
     }
 }
 
@@ -104,19 +96,13 @@ impl Drop for Guardian {
 struct Post {
     watch: Watch,
     root: Root,
-    ours: BTreeSet<u32>,
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
 }
 
 impl Post {
     fn look(&mut self) -> Strain {
-        let ours = self.shared.ours.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if ours != self.ours {
-            self.ours = ours;
-            self.watch.recount();
-        }
-        self.watch.look(&self.root, &self.ours)
+        self.watch.look(&self.root, &BTreeSet::new())
     }
 
     /// Takes a while, because it is only known after some looks who is at work.
@@ -451,7 +437,6 @@ mod tests {
     fn a_guardian_stands_and_leaves() {
         let stop = Arc::new(AtomicBool::new(false));
         let guardian = standing(Charge::default(), &stop);
-        guardian.adopt(1);
         let complaint = guardian.complaint().cloned();
         drop(guardian);
         assert_eq!(complaint.is_some(), stop.load(Ordering::Relaxed));
