@@ -1,8 +1,8 @@
-//! What a load may take of a host where others are at work: `--allow-load[=cpus:0-7,mem:8G]`.
+//! What a load may take of a host on which others are at work: `--allow-load[=cpus:0-7,mem:8G]`.
 //!
 //! Method: the bounds narrow the machine that everything is planned on, so that nothing is placed
 //! outside: CPUs that are not allowed are not usable, and memory that is not allowed is not granted.
-//! Whoever runs the plan first pins itself to the CPUs, so that its other threads inherit them, and
+//! The process that runs the plan first pins itself to the CPUs, so that its threads inherit them, and
 //! lets a [`Guardian`](hopcost_drive::load_monitor::Guardian) watch what it really holds.
 //!
 //! Limits: the bounds are kept by us, and not enforced by the kernel. Disks and networks have none.

@@ -4,7 +4,7 @@
 //! length and these into mock blocks A B B A. A budget of time buys `1/(4 (W + G))` blocks a second, of
 //! which those are kept that nothing disturbed: `exp(−4 W d)` of them if disturbances come `d` times a
 //! second. So the best length makes `sd(y)² · 4 (W + G) · exp(4 W d)` smallest. Short windows see more noise,
-//! long ones more drift, and more that spoils them; machines differ in where the balance lies.
+//! long ones more drift, and more that spoils them; the balance differs from machine to machine.
 
 use crate::contrast::Block;
 use crate::sample::deviation;

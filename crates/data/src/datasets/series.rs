@@ -1,7 +1,7 @@
 //! Random series: whatever is random in a data set is drawn for a number, from a series with a name.
 //!
 //! Method: name and number are mixed into the seed of a generator. So a value can be drawn again
-//! without those before it, in any order, by the loader and by whoever works out a right answer.
+//! without those before it, in any order, by the loader and for a right answer.
 
 use fastrand::Rng;
 

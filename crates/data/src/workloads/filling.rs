@@ -2,8 +2,8 @@
 //! together, one in a call or as many as a stored procedure would, or by each stream alone with thousands of
 //! rows at once.
 //!
-//! After two questions that others asked of SQL Server: where the sessions stand that insert into a table in
-//! memory (Chris Adkin, 'The In-Memory OLTP Engine and NUMA Foreign Memory Access', chrisadkin.io, 2016-05-07),
+//! After two questions that others asked of SQL Server: on which node sessions insert into a table in memory
+//! (Chris Adkin, 'The In-Memory OLTP Engine and NUMA Foreign Memory Access', chrisadkin.io, 2016-05-07),
 //! and what more sockets do to loading ('Columnstore Loading on Eight Socket Servers', erikdarlingdata.com).
 //! Here streams insert without end, tables are emptied between windows, and a load is of 5,000 rows, so that a
 //! window holds many. The answer is how many rows the call brought; the target counts how many are there.

@@ -216,7 +216,7 @@ fn middle_namesake(district: District, customer: u64) -> u64 {
     namesakes[(namesakes.len() - 1) / 2].1
 }
 
-/// A row for each line of a customer's last order.
+/// A row for each line of the customer's last order.
 fn order_status(district: District, customer: u64, finish: impl Fn(Row) -> Row) -> Answer {
     let order = district.order_of(customer);
     let id = |row: Row, id: u64| row.integer(id.cast_signed());

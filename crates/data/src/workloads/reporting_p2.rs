@@ -1,4 +1,4 @@
-//! **reporting P2**: how many transactions of one second returned no more than is usual where they ran?
+//! **reporting P2**: how many transactions of one second returned no more than is usual on their server?
 //!
 //! A moment T is drawn from the begins of all transactions. tran_stats is joined with its own average
 //! of resultset_size per server_config; rows at or below it whose begin lies in T to T + 1 s, both

@@ -1,6 +1,6 @@
 //! Slices of tran_stats: equal ranges of its clustered key, which a stream visits in turn.
 //!
-//! A query over the whole table takes minutes where the table is large, and a window then holds none
+//! A query over the whole table takes minutes if the table is large, and a window then holds none
 //! of its calls from begin to end. Cut into slices, each call does the same kind of work on the next
 //! few rows, and the whole table is still visited. Each stream begins in a part of the table of its
 //! own, at a place that follows from the seed, so that streams do not walk in step over the same
@@ -17,21 +17,20 @@ use crate::datasets::tran_stats::{FIRST_BEGIN_US, US_BETWEEN_ROWS};
 /// A table cut into slices.
 #[derive(Clone, Copy, Debug)]
 pub struct Slices {
-    /// Rows of each.
+    /// Rows in each.
     each: u64,
-    /// How many there are.
     pub count: u64,
 }
 
 impl Slices {
-    /// Slices of `rows` each, or one over all rows where the shape is not sliced or has fewer.
+    /// Slices of `rows` each, or one over all rows if the shape is not sliced or has fewer.
     pub fn new(shape: Shape, rows: u64) -> Self {
         let all = shape.rows.max(1);
         let each = if shape.sliced { rows.min(all) } else { all };
         Self { each, count: all / each }
     }
 
-    /// The walk of one stream, which begins in its own part of the table.
+    /// The way of one stream, which begins in its own part of the table.
     pub fn walk(self, stream: Stream, rng: &mut Rng) -> Walk {
         let part = |n: u32| u64::from(n) * self.count / u64::from(stream.of.max(1));
         let from = part(stream.number);
@@ -57,8 +56,7 @@ impl Walk {
     }
 }
 
-/// The rows, numbered from 0, of a table of `rows` rows whose begin is at `from_us` or later, and
-/// before `to_us`.
+/// Those of `rows` rows that begin at `from_us` or later and before `to_us`, numbered from 0.
 pub fn rows_between(from_us: i64, to_us: i64, rows: u64) -> Range<u64> {
     let first_not_before = |us: i64| {
         let after_us = us.saturating_sub(FIRST_BEGIN_US).max(0).cast_unsigned();
@@ -110,11 +108,11 @@ mod tests {
         let mut walks: Vec<Walk> = (0..16).map(|n| walk(shape, 1000, n, 16)).collect();
         let starts: BTreeSet<u64> = walks.iter_mut().map(|walk| walk.step().start).collect();
         assert_eq!(starts.len(), 16);
-        // Each has 4 slices of its own before the next one's; some begin late in them.
+        // Each has 4 slices of its own before those of the next; some begin late in them.
         let more = walks.iter_mut().flat_map(|walk| (0..7).map(|_| walk.step().start));
         let seen: BTreeSet<u64> = more.collect::<Vec<_>>().into_iter().chain(starts).collect();
         assert_eq!(seen.len(), 64);
-        // Nobody is in step: the distances between neighbours differ.
+        // No two are in step: the distances between neighbours differ.
         let apart = (0..15).map(|n| {
             let start = |n| walk(shape, 1000, n, 16).step().start;
             start(n + 1) - start(n)

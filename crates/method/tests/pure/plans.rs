@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
     BlockRecord, Code, Comparison, CopyChoice, CpuId, CpuSet, DataPlacement, DistanceClass,
-    Disturbance, Effort, Known, Level, Load, Machine, NodeId, Phase, Policy, Response, Scale, Spot,
-    Trial, Window,
+    Disturbance, Effort, Known, Level, Load, Machine, NodeId, Phase, Policy, Reason, Response,
+    Scale, Spot, Trial, Window,
 };
 use hopcost_method::plan::{Plan, Point, plan};
 use hopcost_method::schedule::{Pace, Schedule};
@@ -43,6 +43,10 @@ fn comparison(levels: Vec<Level>, streams: &[u32]) -> Comparison {
 fn remote_memory() -> Comparison {
     let (a, levels) = (Spot::Node('A'), ["local", "remote"]);
     comparison(vec![level(levels[0], a, 'A'), level(levels[1], a, 'B')], &[1, 2, 4, 8])
+}
+
+fn quick(levels: Vec<Level>, streams: &[u32], name: &str) -> Result<Plan, Reason> {
+    plan(&comparison(levels, streams), &machine(name), Effort::Quick)
 }
 
 fn planned(name: &str, effort: Effort) -> Plan {
@@ -317,7 +321,7 @@ fn levels_may_differ_in_how_many_cpus_they_have() {
     let cores =
         |name: &str, cpus| Level { name: name.into(), cpus: Some(cpus), ..Level::default() };
     let levels = vec![cores("one", 1), cores("two", 2), cores("many", 4711)];
-    let plan = plan(&comparison(levels, &[200]), &machine("vm-n4"), Effort::Quick).unwrap();
+    let plan = quick(levels, &[200], "vm-n4").unwrap();
     let hands: Vec<usize> =
         plan.placements[0].iter().map(|placed| placed.settings.workers.len()).collect();
     assert_eq!(hands, [1, 2]);
@@ -431,7 +435,7 @@ fn policies_differ_in_where_the_data_is_and_not_in_who_works() {
 #[test]
 fn an_instance_per_node_is_one_on_each() {
     let levels = vec![by_policy("one", Policy::Interleave), by_policy("per_node", Policy::PerNode)];
-    let plan = plan(&comparison(levels, &[2]), &machine("vm-n4"), Effort::Quick).unwrap();
+    let plan = quick(levels, &[2], "vm-n4").unwrap();
     let on = |node| DataPlacement::from(NodeId(node)).by(Policy::PerNode);
     let one = DataPlacement::default().by(Policy::Interleave);
     assert_eq!(plan.homes(), [one, on(0), on(1), on(2), on(3)]);
@@ -442,7 +446,7 @@ fn on_one_node_all_policies_are_the_same_and_that_is_said() {
     let bound = || by_policy("bind", Policy::Bind);
     for other in [Policy::FirstTouch, Policy::Interleave, Policy::PerNode] {
         let levels = vec![by_policy("other", other), bound()];
-        let reason = plan(&comparison(levels, &[1]), &machine("vm-n1"), Effort::Quick).unwrap_err();
+        let reason = quick(levels, &[1], "vm-n1").unwrap_err();
         for word in ["1 memory node", "2 are needed", "--emulate nodes=2"] {
             assert!(reason.as_str().contains(word), "{reason}");
         }
@@ -458,7 +462,7 @@ fn instances_of_different_numbers_are_different_ones_in_the_same_place() {
         ..Level::default()
     };
     let levels = vec![twin("one", 1), twin("other", 2), twin("same", 2)];
-    let plan = plan(&comparison(levels, &[1]), &machine("vm-n1"), Effort::Quick).unwrap();
+    let plan = quick(levels, &[1], "vm-n1").unwrap();
     let numbers: Vec<u32> = plan.homes().iter().filter_map(|home| home.copy.instance).collect();
     assert_eq!(numbers, [1, 2]);
     assert!(

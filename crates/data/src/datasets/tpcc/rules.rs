@@ -27,7 +27,7 @@ pub const LINE_QUANTITY: i64 = 5;
 /// 2011-06-01 00:00:00 UTC, the moment of loading.
 pub const LOADED_US: i64 = 1_306_886_400_000_000;
 const US_BETWEEN_ORDERS: i64 = 1_000_000;
-/// The constant of NURand for last names while loading. Who draws names later uses another one.
+/// The constant of NURand for last names while loading. Names that are drawn later take another one.
 const C_LOAD: u64 = 157;
 
 const LAST_NAME: Series = Series::named("tpcc last name");
@@ -65,7 +65,7 @@ impl District {
         (self.warehouse - 1) * DISTRICTS + self.number - 1
     }
 
-    /// The place, from 0, of a customer among all customers, and of an order among all orders.
+    /// The row, from 0, of a customer among all customers, or of an order among all orders.
     pub const fn row(self, id: u64) -> u64 {
         self.place() * CUSTOMERS + id - 1
     }

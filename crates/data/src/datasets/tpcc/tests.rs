@@ -183,7 +183,7 @@ fn lines_come_order_by_order_and_district_by_district() {
     assert_eq!(row, 2 * lines_a_warehouse());
 }
 
-/// A table with its key and some columns more, which is all that the conditions ask about.
+/// The key of a table and some of its columns: all that the conditions ask about.
 fn load(database: &Connection, scale: u64, name: &str, key: &str, more: &[&str]) {
     let columns: Vec<&str> = key.split(", ").chain(more.iter().copied()).collect();
     let (table, places) = places(name, &columns);
@@ -198,8 +198,8 @@ fn load(database: &Connection, scale: u64, name: &str, key: &str, more: &[&str])
     }
 }
 
-/// The consistency conditions of clause 3.3.2: how many warehouses or districts fulfil each, and how
-/// many have to, of one warehouse.
+/// The consistency conditions of clause 3.3.2: the number of warehouses or districts that fulfil
+/// each, and the number that has to, of one warehouse.
 const CONDITIONS: [(&str, i64); 4] = [
     (
         "SELECT count(*) FROM warehouse WHERE w_ytd = \
