@@ -17,7 +17,7 @@ pub fn of_parts(parts: &[&[u8]]) -> [u8; 32] {
     digest
 }
 
-fn key(parts: &[&[u8]]) -> Key {
+pub fn key(parts: &[&[u8]]) -> Key {
     let mut key = [0; 16];
     key.copy_from_slice(&of_parts(parts)[..16]);
     key
@@ -26,32 +26,6 @@ fn key(parts: &[&[u8]]) -> Key {
 /// The machine id itself is not kept.
 pub fn host_key(machine_id: &str) -> Key {
     key(&[b"hopcost host 1", machine_id.trim().as_bytes()])
-}
-
-#[derive(Debug)]
-pub struct Begin<'a> {
-    pub host_key: Option<Key>,
-    pub boot_id: &'a str,
-    /// Nanoseconds since 1970.
-    pub begun_ns: u64,
-    pub experiment: &'a str,
-    pub identity: &'a str,
-    pub seed: u64,
-}
-
-impl Begin<'_> {
-    /// Unique among the runs of all hosts.
-    pub fn uid(&self) -> Key {
-        key(&[
-            b"hopcost run 1",
-            self.host_key.as_ref().map_or(&[][..], |key| key),
-            self.boot_id.as_bytes(),
-            &self.begun_ns.to_be_bytes(),
-            self.experiment.as_bytes(),
-            self.identity.as_bytes(),
-            &self.seed.to_be_bytes(),
-        ])
-    }
 }
 
 /// A run that is older than numbers of its own.
@@ -89,15 +63,5 @@ mod tests {
         assert_ne!(of_parts(&[b"ab", b"c"]), of_parts(&[b"a", b"bc"]));
         assert_eq!(host_key("abc\n"), host_key("abc"));
         assert_ne!(host_key("abc"), host_key("abd"));
-        let begin = |begun_ns| Begin {
-            host_key: Some(host_key("abc")),
-            boot_id: "boot",
-            begun_ns,
-            experiment: "x",
-            identity: "{}",
-            seed: 1,
-        };
-        assert_ne!(begin(1).uid(), begin(2).uid());
-        assert_eq!(begin(1).uid(), begin(1).uid());
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopcost_core::{BlockRecord, Effort, ExperimentResult, Known, Machine, ProbeReport};
 
-use crate::digest::Key;
+use crate::digest::{Key, key};
 
 #[derive(Debug)]
 pub struct NewRun<'a> {
@@ -24,6 +24,21 @@ pub struct NewRun<'a> {
     pub boot_id: &'a str,
     /// What may explain figures and is in no machine document.
     pub traits: &'a BTreeMap<String, Known<String>>,
+}
+
+impl NewRun<'_> {
+    /// Unique among the runs of all hosts.
+    pub(crate) fn uid(&self) -> Key {
+        key(&[
+            b"hopcost run 1",
+            self.host_key.as_ref().map_or(&[][..], |key| key),
+            self.boot_id.as_bytes(),
+            &self.begun_ns.to_be_bytes(),
+            self.experiment.as_bytes(),
+            self.identity.unwrap_or_default().as_bytes(),
+            &self.seed.to_be_bytes(),
+        ])
+    }
 }
 
 /// One call, which only `--raw-calls` keeps.

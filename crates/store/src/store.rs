@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 
-use crate::digest::{Begin, of_parts};
+use crate::digest::of_parts;
 use crate::error::StoreError;
 use crate::kept::{Baseline, Kept, KeptCall, Listed, NewRun, Resumable, Unfinished, Whose};
 use crate::schema;
@@ -72,14 +72,6 @@ impl Store {
 
     /// Writes down that a run begins, and returns its number.
     pub fn begin(&self, run: &NewRun<'_>) -> Result<i64, StoreError> {
-        let begin = Begin {
-            host_key: run.host_key,
-            boot_id: run.boot_id,
-            begun_ns: run.begun_ns,
-            experiment: run.experiment,
-            identity: run.identity.unwrap_or_default(),
-            seed: run.seed,
-        };
         self.connection.execute(
             "INSERT INTO run (experiment, question, target, host, effort, seed, hopcost_version,
                               machine, begun_s, identity, uid, host_key, traits)
@@ -95,7 +87,7 @@ impl Store {
                 json(run.machine),
                 (run.begun_ns / 1_000_000_000).cast_signed(),
                 run.identity,
-                begin.uid(),
+                run.uid(),
                 run.host_key,
                 json(run.traits)
             ],

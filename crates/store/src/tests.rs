@@ -59,7 +59,7 @@ fn machine() -> Machine {
 
 /// No two runs of a host begin in the same nanosecond.
 fn next() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
+    static NEXT: AtomicU64 = AtomicU64::new(1_800_000_000_000_000_000);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
@@ -68,10 +68,10 @@ fn here(run: &Whose) -> bool {
 }
 
 fn begin(store: &Store) -> i64 {
-    begin_on(store, None)
+    begin_on(store, None, next()).unwrap()
 }
 
-fn begin_on(store: &Store, target: Option<&str>) -> i64 {
+fn begin_on(store: &Store, target: Option<&str>, begun_ns: u64) -> Result<i64, StoreError> {
     let run = NewRun {
         experiment: "x",
         question: "How far?",
@@ -79,13 +79,13 @@ fn begin_on(store: &Store, target: Option<&str>) -> i64 {
         effort: Effort::Quick,
         seed: u64::MAX,
         machine: &machine(),
-        begun_ns: 1_800_000_000_000_000_000 + next(),
+        begun_ns,
         identity: Some("x at seed 1"),
         host_key: Some(host_key("ours")),
         boot_id: "boot",
         traits: &BTreeMap::from([("governor".to_owned(), Known::Is("performance".to_owned()))]),
     };
-    store.begin(&run).unwrap()
+    store.begin(&run)
 }
 
 fn estimate() -> Estimate {
@@ -370,6 +370,8 @@ fn runs_are_told_apart_and_what_they_hold_has_a_digest() {
         store.connection.query_row(&sql, [run], |row| row.get(0)).unwrap()
     };
     assert_ne!(of("uid", one), of("uid", other));
+    assert!(begin_on(&store, None, 7).is_ok());
+    assert!(matches!(begin_on(&store, None, 7), Err(StoreError::Taken)), "it is the same run");
     assert_eq!(of("content", one), None, "it is not finished");
     store.finish(one, &result()).unwrap();
     store.add_report(other, &report()).unwrap();
@@ -386,7 +388,7 @@ fn runs_are_told_apart_and_what_they_hold_has_a_digest() {
 
 /// A finished run of that baseline's name.
 fn finished(store: &Store, target: &str, name: &str, is_first: bool) -> (i64, ExperimentResult) {
-    let id = begin_on(store, Some(target));
+    let id = begin_on(store, Some(target), next()).unwrap();
     let against = Against {
         baseline: name.into(),
         run: id,
