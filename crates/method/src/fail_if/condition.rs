@@ -173,6 +173,18 @@ impl Condition {
 }
 
 impl Figure {
+    pub const ALL: [Self; 5] = [Self::Cost, Self::Gain, Self::Value, Self::Worse, Self::Dearer];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cost => "cost",
+            Self::Gain => "gain",
+            Self::Value => "value",
+            Self::Worse => "worse",
+            Self::Dearer => "dearer",
+        }
+    }
+
     const fn needs_baseline(self) -> bool {
         matches!(self, Self::Worse | Self::Dearer)
     }
@@ -205,13 +217,7 @@ impl Figure {
 
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cost => "cost",
-            Self::Gain => "gain",
-            Self::Value => "value",
-            Self::Worse => "worse",
-            Self::Dearer => "dearer",
-        })
+        f.write_str(self.name())
     }
 }
 

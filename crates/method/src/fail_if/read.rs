@@ -253,18 +253,10 @@ fn unit_of(text: &str) -> Option<(Kind, f64)> {
 /// `cost`, or `cost.high`.
 fn figure(name: &Word) -> Result<(Figure, End), Unreadable> {
     let (stem, end) = name.text.split_once('.').unwrap_or((&name.text, ""));
-    let figure = match stem {
-        "cost" => Figure::Cost,
-        "gain" => Figure::Gain,
-        "value" => Figure::Value,
-        "worse" => Figure::Worse,
-        "dearer" => Figure::Dearer,
-        _ => {
-            let known: Vec<&str> = FIGURES.iter().map(|(name, _)| *name).collect();
-            let known = known.join(", ");
-            return Err(name.wrong(format!("there is no figure '{stem}'; known: {known}")));
-        }
-    };
+    let figure = Figure::ALL.into_iter().find(|figure| figure.name() == stem).ok_or_else(|| {
+        let known: Vec<&str> = FIGURES.iter().map(|(name, _)| *name).collect();
+        name.wrong(format!("there is no figure '{stem}'; known: {}", known.join(", ")))
+    })?;
     let whole = !name.text.contains('.');
     let end = match end {
         "" if whole => End::Whole,
