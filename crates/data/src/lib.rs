@@ -2,7 +2,6 @@
 //!
 //! RULE: pure. Each row and each request follows from its number.
 
-/// Names and texts of files of one folder.
 macro_rules! files {
     ($folder:literal: $($name:literal),* $(,)?) => {
         &[$(($name, include_str!(concat!("../../../", $folder, "/", $name, ".toml")))),*]

@@ -26,7 +26,6 @@ use hopcost_method::mix::Unchecked;
 use hopcost_method::plan::{Placement, Plan};
 use hopcost_method::schedule::{Pace, Schedule};
 
-/// What a comparison is run on.
 #[derive(Clone)]
 pub struct Bench<'a> {
     pub comparison: &'a Comparison,
@@ -35,22 +34,17 @@ pub struct Bench<'a> {
     pub instance: &'a dyn Instance,
     /// Whether the database works in the threads that ask.
     pub in_process: bool,
-    /// By level of the plan.
     pub workloads: Vec<&'a dyn Workload>,
-    /// Of the data.
     pub shape: Shape,
-    /// The machine as it is.
     pub ground: &'a Machine,
     /// The machine as it seems, if something is planted.
     pub planted: Option<Seeming<'a>>,
     /// Takes the CPUs off-line that a level leaves unused, if that is wanted.
     pub hotplug: Option<&'a RefCell<Hotplug>>,
     pub observers: &'a [&'a dyn Observer],
-    /// Of everything random.
     pub seed: u64,
     /// Whether the begin and the end of each call are kept.
     pub keep_calls: bool,
-    /// Set when the user has had enough.
     pub stop: &'a AtomicBool,
 }
 
@@ -61,7 +55,6 @@ pub type Keeper<'a> = dyn FnMut(&BlockRecord, &[Vec<RawCall>]) -> Result<(), Tar
 const LEAST_CALLS: u64 = 2;
 
 impl<'a> Bench<'a> {
-    /// Starts the crews, and hands them to `work`.
     pub fn staff<T>(
         &self,
         work: impl FnOnce(&mut Staff<'_>) -> Result<T, TargetError>,
@@ -126,7 +119,6 @@ pub struct Staff<'a> {
     begun: Instant,
 }
 
-/// A window that is to be measured.
 #[derive(Clone, Copy)]
 struct Turn {
     binding: usize,
@@ -163,7 +155,6 @@ impl Staff<'_> {
         Ok(blocks)
     }
 
-    /// Four windows, and where everything was afterwards.
     fn block(
         &mut self,
         pace: &Pace,

@@ -6,7 +6,6 @@ use hopcost_core::BlockRecord;
 
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A probe places its memory and starts its threads.
     Opening {
         probe: &'a str,
         /// Cells that it will measure.
@@ -15,14 +14,11 @@ pub enum Event<'a> {
     Sampled {
         /// The share of the work that is done.
         done: f64,
-        /// A guess.
         left: Duration,
     },
-    /// A pilot finds out how long windows should be.
     Pilot {
         seconds: f64,
     },
-    /// A block is finished, and kept.
     Block {
         block: &'a BlockRecord,
         /// The least share of the work that is done.
@@ -38,7 +34,6 @@ pub trait Listener {
     fn hear(&mut self, event: Event<'_>);
 }
 
-/// A listener that does nothing.
 #[derive(Debug)]
 pub struct Silent;
 

@@ -13,7 +13,6 @@ use hopcost_sys::clock;
 
 use crate::pool::{Ask, Crew, Muster, Patience, Work};
 
-/// What a load came to.
 #[derive(Clone, Debug, Default)]
 pub struct Driven {
     /// Those that count.
@@ -22,7 +21,6 @@ pub struct Driven {
     pub warm_up_calls: u64,
     /// Counted calls that failed or came back wrong.
     pub errors: u64,
-    /// The first error in words.
     pub first_error: Option<String>,
     pub calls_per_s: f64,
     /// Those that counted.

@@ -25,7 +25,6 @@ use hopcost_sys::{Root, clock, processes, topology};
 
 use hopcost_method::bounds;
 
-/// What is guarded.
 #[derive(Clone, Debug, Default)]
 pub struct Charge {
     /// Servers at work: a name for each, and its first process.
@@ -40,7 +39,6 @@ const REST: u32 = 50;
 /// Looks before a load begins.
 const CALM_LOOKS: u32 = 4;
 
-/// A thread that watches until it is dropped.
 #[derive(Debug)]
 pub struct Guardian {
     thread: Option<JoinHandle<()>>,
@@ -92,7 +90,6 @@ impl Drop for Guardian {
     }
 }
 
-/// What the guardian's thread works with.
 struct Post {
     watch: Watch,
     root: Root,
@@ -167,7 +164,6 @@ pub struct Judge {
     bad: BTreeMap<String, Duration>,
 }
 
-/// Something that is bad at a look.
 struct Symptom {
     of: String,
     patience: Duration,
@@ -218,7 +214,6 @@ impl Judge {
         }
     }
 
-    /// Why the load has to stop.
     pub fn hear(&mut self, strain: &Strain) -> Option<Reason> {
         let symptoms: Vec<Symptom> = self
             .waiting(strain)

@@ -31,7 +31,6 @@ const PIECE_S: f64 = 0.05;
 const SWITCHES: usize = 6;
 const AFTER_SWITCH_S: f64 = 0.4;
 
-/// The pace of a run, and a warning if the budget will not do.
 pub fn pace(
     staff: &mut Staff<'_>,
     plan: &Plan,

@@ -28,7 +28,6 @@ const MOST_TRIES: usize = 3;
 /// The machine is warm when three samples in a row lie so close together.
 const WARM_WITHIN: f64 = 0.02;
 
-/// Measures until the time is up or `stop` is set.
 pub fn run_probe(
     probe: &dyn Probe,
     site: &Site<'_>,
@@ -75,7 +74,6 @@ struct Run {
     after: Vec<Proof>,
 }
 
-/// The samples of a cell that is ready.
 #[derive(Clone, Default)]
 struct Tally {
     samples: Vec<f64>,
@@ -129,7 +127,6 @@ impl Run {
         Ok(())
     }
 
-    /// In the probe's order.
     fn results(&self, cells: Vec<Cell>) -> Vec<CellResult> {
         let mut tallies = self.tallies.iter().zip(self.before.iter().zip(&self.after));
         let result = |cell: Cell| match cell.cpus.reason().cloned() {

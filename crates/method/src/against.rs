@@ -78,7 +78,6 @@ fn starts(earlier: &[Against], of: impl Fn(&Against) -> Option<f64>) -> Vec<f64>
     std::iter::once(0.0).chain(earlier.iter().filter_map(of)).collect()
 }
 
-/// Means over the blocks of a unit.
 #[derive(Clone, Copy, Debug)]
 struct Unit {
     /// Of the first level's throughput.

@@ -20,7 +20,6 @@ pub struct Allowance {
     pub memory_bytes: Option<u64>,
 }
 
-/// What an allowance is on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
     pub cpus: CpuSet,
@@ -75,7 +74,6 @@ fn cpus(value: &str) -> Result<CpuSet, String> {
 }
 
 impl Allowance {
-    /// What a load may take if nobody else is at work.
     pub fn everything() -> Self {
         Self { cpus: None, memory_bytes: Some(u64::MAX) }
     }

@@ -22,7 +22,6 @@ pub fn none<T>() -> Known<T> {
     Known::missing(Code::NotMeasured, "a test")
 }
 
-/// From one node to another.
 pub fn cell(unit: Unit, row: u32, column: u32, outcome: Outcome) -> CellResult {
     let class = if row == column { DistanceClass::SameNode } else { DistanceClass::OtherSocket };
     CellResult {
@@ -55,7 +54,6 @@ pub fn report(probe: &'static str, cells: Vec<CellResult>) -> ProbeReport {
     }
 }
 
-/// Measured on a database, without a figure.
 pub fn result(experiment: &str) -> ExperimentResult {
     ExperimentResult {
         version: 1,

@@ -13,7 +13,6 @@ use serde::{Serialize, Serializer};
 
 use crate::judge::result::ResultOf;
 
-/// How much time a probe gets.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
     /// Preparation included. The least rounds are measured even if they take longer.
@@ -40,7 +39,6 @@ impl Timing {
     }
 }
 
-/// What one probe would do.
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
     pub probe: &'static str,
@@ -49,7 +47,6 @@ pub struct Step {
     /// How many cells it would leave out for each reason.
     #[serde(serialize_with = "with_codes")]
     pub left_out: Vec<(Reason, usize)>,
-    /// A guess.
     pub seconds: f64,
     /// Bytes that it would place on each node.
     pub memory: Vec<(NodeId, u64)>,
@@ -127,7 +124,6 @@ fn planted(reports: &[ProbeReport]) -> Option<f64> {
     (window > 0.0).then_some(planted / window)
 }
 
-/// The farthest place of the first series.
 fn headline(report: &ProbeReport) -> Known<Headline> {
     let first = report.cells.first().map(|result| &result.cell.series);
     let measured = report.cells.iter().filter(|result| Some(&result.cell.series) == first);
@@ -150,7 +146,6 @@ fn headline(report: &ProbeReport) -> Known<Headline> {
     Known::Is(Headline { of, unit: cell.unit, estimate })
 }
 
-/// The worst placement that was proved.
 fn proof<'a>(cells: impl Iterator<Item = &'a CellResult>) -> Option<Proved> {
     let localities = cells
         .filter_map(|result| result.proof.get())

@@ -22,7 +22,6 @@ impl<'a> Variant<'a> {
         self.all[self.which]
     }
 
-    /// The number of statements before the first one of its own.
     fn before(&self, shape: Shape) -> usize {
         self.all[..self.which].iter().map(|workload| workload.spec(shape).statements.len()).sum()
     }

@@ -4,7 +4,6 @@ use hopcost_core::{Comparison, Level, Open, Scale};
 
 use crate::pace::Wishes;
 
-/// Keys, and what each one sets.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("streams", "streams to sweep, as 1+2+4"),
     ("think", "pause of a stream after each answer, as 10ms"),
@@ -55,7 +54,6 @@ pub fn set(text: &str, comparison: &mut Comparison, wishes: &mut Wishes) -> Resu
     Ok(())
 }
 
-/// For every effort.
 pub fn set_rows(comparison: &mut Comparison, rows: u64) {
     comparison.scale = Scale { quick: rows, full: rows };
 }

@@ -6,7 +6,6 @@ use hopcost_stats::blocks_needed;
 use crate::plan::Plan;
 use crate::schedule::Pace;
 
-/// What the user wishes; what is left out follows from the effort.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wishes {
     pub effort: Effort,
@@ -15,13 +14,10 @@ pub struct Wishes {
     pub window_s: Option<f64>,
     /// The begin of a window that is not counted.
     pub guard_s: Option<f64>,
-    /// Fresh units.
     pub units: Option<u64>,
     /// Half of an interval that is narrow enough.
     pub half_width: Option<f64>,
-    /// A smaller cost is no difference.
     pub margin: Option<f64>,
-    /// Of everything random.
     pub seed: u64,
 }
 
@@ -99,7 +95,6 @@ impl Means {
     }
 }
 
-/// What a run may take.
 pub fn budget_s(wishes: &Wishes) -> f64 {
     wishes.budget_s.unwrap_or(Means::of(wishes.effort).budget_s)
 }
@@ -124,7 +119,6 @@ const LONGER_FOR_SPREAD: f64 = 3.0;
 const LEAST_UNITS: u64 = 8;
 const PLACEBO_EVERY: u64 = 4;
 
-/// What a pilot found.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     pub window_s: f64,
@@ -143,7 +137,6 @@ pub struct Calls {
 }
 
 impl Pace {
-    /// The pace of a run, and a warning if the budget will not do.
     pub fn of(
         found: Found,
         plan: &Plan,

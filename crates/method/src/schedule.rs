@@ -24,7 +24,6 @@ pub struct Pace {
     pub guard_s: f64,
     /// Of the search for the worst; 0 if the plan has one point.
     pub search_units: u64,
-    /// Fresh ones.
     pub most_units: u64,
     /// A placebo block comes after so many fresh units.
     pub placebo_every: u64,
@@ -34,9 +33,7 @@ pub struct Pace {
     pub budget_s: Option<f64>,
     /// Half of an interval that is narrow enough.
     pub half_width: f64,
-    /// A smaller cost is no difference.
     pub margin: f64,
-    /// Of everything random.
     pub seed: u64,
 }
 
@@ -80,7 +77,6 @@ pub struct CompleteUnit {
     pub blocks: Vec<u64>,
     /// The logarithm of what is left of the throughput, as the mean over the bindings.
     pub contrast: f64,
-    /// Seconds of the run after which it was complete.
     pub end_s: f64,
 }
 
@@ -137,7 +133,6 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// What the search found, if there was one.
     pub fn worst(&self, blocks: &[BlockRecord]) -> Option<WorstSet> {
         if self.search_blocks() == 0 {
             return None;

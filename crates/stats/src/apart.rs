@@ -132,7 +132,6 @@ mod tests {
     use crate::sample::noise;
 
     const NONE: Occasion = Occasion { spread: 0.0, shared: 0.0 };
-    /// What `found` draws.
     const KNOWN: Occasion = Occasion { spread: 0.02, shared: 0.0 };
 
     /// A figure as a probe finds it, on an occasion of its own.

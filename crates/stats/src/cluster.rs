@@ -6,9 +6,7 @@
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gap {
-    /// The largest number below the gap.
     pub below: f64,
-    /// The smallest number above the gap.
     pub above: f64,
 }
 

@@ -13,9 +13,7 @@ use crate::sample::{around, deviation, mean};
 /// The throughputs of a block's four windows, by arm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
-    /// Of the baseline.
     pub a: [f64; 2],
-    /// Of the level under test.
     pub b: [f64; 2],
 }
 

@@ -25,7 +25,6 @@ pub struct Goal {
     pub seed: u64,
 }
 
-/// How a comparison stands after some blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
     /// The cost of B, a share of throughput, with its interval.

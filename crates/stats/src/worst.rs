@@ -11,9 +11,7 @@ use crate::sample::{deviation, mean};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorstSet {
-    /// The level that looked worst.
     pub worst: usize,
-    /// The others that may be worse.
     pub not_excluded: Vec<usize>,
 }
 

@@ -38,9 +38,7 @@ pub struct Decided {
     pub workers_at: Vec<Vec<Option<NodeId>>>,
     /// The CPUs that each level leaves unused, by binding and then by level.
     pub spare: Vec<Vec<CpuSet>>,
-    /// A smaller cost is no difference.
     pub margin: Option<f64>,
-    /// Whether distance was planted.
     pub is_emulated: bool,
     /// The command line that measured it.
     pub command: Option<String>,

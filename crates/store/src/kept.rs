@@ -62,7 +62,6 @@ pub struct Listed {
     pub verdict: Option<String>,
 }
 
-/// A run with all that it found.
 #[derive(Debug)]
 pub struct Kept {
     pub id: i64,

@@ -146,7 +146,6 @@ impl Store {
         Ok(transaction.commit()?)
     }
 
-    /// By number.
     pub fn blocks(&self, run: i64) -> Result<Vec<BlockRecord>, StoreError> {
         let records = texts(&self.connection, BLOCKS, run)?;
         records.iter().map(|text| read(run, text)).collect()
@@ -275,7 +274,6 @@ impl Store {
         Ok(self.connection.query_row(sql, [run], |row| row.get(0))?)
     }
 
-    /// The latest first.
     pub fn runs(&self) -> Result<Vec<Listed>, StoreError> {
         let mut statement = self
             .connection

@@ -20,7 +20,6 @@ const COLUMNS: &[Column] = columns! {
 
 const KEYS: Series = Series::named("big_table_im.id");
 const NUMBERS: Series = Series::named("big_table_im.digits");
-/// The least number of 17 digits.
 const LEAST: u64 = 10_000_000_000_000_000;
 const US_BETWEEN_ROWS: u64 = 200;
 /// The times of rows begin again after so many.
@@ -43,12 +42,10 @@ pub fn uuid(of: i64) -> u128 {
     bits & !FIXED | VERSION_4 | VARIANT_1
 }
 
-/// The three small numbers of a row.
 pub fn small(digits: i64) -> [i64; 3] {
     [digits % 1_001, digits / 1_001 % 10_001, digits / 10_011_001 % 100_001]
 }
 
-/// The statement that makes a row of its parts.
 pub(crate) const INSERT: &str = "\
     INSERT INTO big_table_im (id, at, digits, to_1000, to_10000, to_100000) \
     SELECT id, at, CAST(digits AS varchar(17)), digits % 1001, digits / 1001 % 10001, \

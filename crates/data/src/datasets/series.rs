@@ -18,13 +18,11 @@ impl Series {
         Self(sum)
     }
 
-    /// A generator that is seeded with the number.
     #[inline]
     pub fn dice(self, number: u64) -> Rng {
         Rng::with_seed(self.value(number))
     }
 
-    /// The 64 random bits of the number.
     #[inline]
     pub const fn value(self, number: u64) -> u64 {
         mixed(self.0.wrapping_add(number))

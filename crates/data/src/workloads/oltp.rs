@@ -56,12 +56,10 @@ pub const AUGMENTED: Oltp = Oltp {
     augmented: true,
 };
 
-/// The statements, by position.
 const BY_NAME: usize = 0;
 const BY_NUMBER: usize = 1;
 const STOCK_LEVEL: usize = 2;
 
-/// The first item that is not averaged.
 const FIRST_LEFT_OUT: u64 = 15_000;
 /// Orders of a district whose items are looked up in stock.
 const LAST_ORDERS: u64 = 20;
@@ -198,7 +196,6 @@ fn right_answer(request: &Request, augmented: bool) -> Answer {
     }
 }
 
-/// The sum of the averaged prices, and their number.
 fn average() -> (i64, i64) {
     static TOTAL: OnceLock<i64> = OnceLock::new();
     let averaged = 1..FIRST_LEFT_OUT;
@@ -407,8 +404,7 @@ mod tests {
                 let words = in_words(&request);
                 let right = right_answer(&request, workload.augmented);
                 assert_eq!(right, by_hand(&raw, &request, workload.augmented), "{words}");
-                let answer = database.ask(&workload, SHAPE, &request);
-                workload.check(SHAPE, &request, &answer).unwrap();
+                database.assert_right(&workload, SHAPE, &request);
                 compared[request.statement] += 1;
             }
         }

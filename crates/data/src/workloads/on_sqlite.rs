@@ -33,7 +33,13 @@ impl Database {
         Self(Connection::open_in_memory().unwrap())
     }
 
-    pub fn ask(&self, workload: &dyn Workload, shape: Shape, request: &Request) -> Answer {
+    /// Asks, and checks the answer.
+    #[track_caller]
+    pub fn assert_right(&self, workload: &dyn Workload, shape: Shape, request: &Request) {
+        workload.check(shape, request, &self.ask(workload, shape, request)).unwrap();
+    }
+
+    fn ask(&self, workload: &dyn Workload, shape: Shape, request: &Request) -> Answer {
         let Statement { sql, arguments, .. } = workload.spec(shape).statements[request.statement];
         let mut statement = self.0.prepare(sql).unwrap();
         let columns = statement.column_count();
@@ -46,7 +52,6 @@ impl Database {
         answer
     }
 
-    /// The steps of the plan of the first statement.
     pub fn plan(&self, workload: &dyn Workload, shape: Shape) -> Vec<String> {
         self.plan_of(&workload.spec(shape).statements[0])
     }

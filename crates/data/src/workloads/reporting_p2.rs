@@ -178,7 +178,6 @@ mod tests {
 
     const SECOND_ROWS: u64 = 5001;
 
-    /// Averages and counts row by row.
     fn by_hand(averaged: Range<u64>, second: Range<u64>) -> u64 {
         let config_and_size = |number| {
             let row = transaction(number);
@@ -224,8 +223,7 @@ mod tests {
             let mut requests = ReportingP2.requests(shape, Stream { number: 0, of: 1, seed: 5 });
             for _ in 0..6 {
                 let request = requests.next();
-                let answer = database.ask(&ReportingP2, shape, &request);
-                ReportingP2.check(shape, &request, &answer).unwrap();
+                database.assert_right(&ReportingP2, shape, &request);
             }
         }
         // A second that ends with the table, and nothing in it that counts.
@@ -234,8 +232,7 @@ mod tests {
         assert_eq!(resultset_size(rows - 41), 60);
         for to_us in [last, last + US_PER_SECOND] {
             let request = Request { statement: 0, arguments: [last, to_us, 0, 0] };
-            let answer = database.ask(&ReportingP2, shape, &request);
-            ReportingP2.check(shape, &request, &answer).unwrap();
+            database.assert_right(&ReportingP2, shape, &request);
         }
     }
 

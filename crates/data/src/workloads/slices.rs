@@ -14,10 +14,8 @@ use hopcost_core::{Shape, Stream};
 
 use crate::datasets::tran_stats::{FIRST_BEGIN_US, US_BETWEEN_ROWS};
 
-/// A table cut into slices.
 #[derive(Clone, Copy, Debug)]
 pub struct Slices {
-    /// Rows in each.
     each: u64,
     pub count: u64,
 }

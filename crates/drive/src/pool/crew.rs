@@ -13,7 +13,6 @@ use super::post::{Ask, Post, Window, Work};
 use super::tally::Tally;
 use super::worker::{self, Order, Report};
 
-/// What a crew is to be.
 #[derive(Clone, Debug)]
 pub struct Muster {
     pub settings: VariantSettings,
@@ -70,7 +69,6 @@ impl Crew {
         Ok(crew)
     }
 
-    /// The kernel's numbers of the threads.
     pub fn tids(&self) -> &[u32] {
         &self.tids
     }

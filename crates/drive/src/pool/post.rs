@@ -15,38 +15,32 @@ use super::tally::Tally;
 pub struct Work<'a> {
     pub instance: &'a dyn Instance,
     pub workload: &'a dyn Workload,
-    /// Of the data.
     pub shape: Shape,
-    /// How each stream calls.
     pub load: Load,
     /// The machine as it seems, if calls of a database in our own process are made longer.
     pub planted: Option<Seeming<'a>>,
-    /// Of the requests.
     pub seed: u64,
 }
 
-/// A window, as it is ordered.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask {
     /// The begin that is not counted.
     pub guard: Duration,
-    /// At least, after the guard.
+    /// The least, after the guard.
     pub length: Duration,
-    /// At least.
+    /// The least.
     pub calls_per_stream: u64,
     pub streams: u32,
     /// Whether the begin and the end of each call are kept.
     pub keep_calls: bool,
 }
 
-/// A window, as the threads are told of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub start: Instant,
     pub ask: Ask,
 }
 
-/// What a thread needs to begin.
 pub(super) struct Post<'a> {
     pub work: Work<'a>,
     pub cpu: CpuId,

@@ -10,7 +10,6 @@ pub struct RawCall {
     pub stream: u32,
     pub due_ns: u64,
     pub sent_ns: u64,
-    /// When the answer was complete.
     pub done_ns: u64,
 }
 
@@ -20,7 +19,6 @@ pub struct Tally {
     pub calls: u64,
     /// Counted calls that failed or came back wrong.
     pub errors: u64,
-    /// The first error in words.
     pub first_error: Option<String>,
     /// Counted calls that the database refused.
     pub refused: u64,

@@ -42,7 +42,6 @@ pub(super) enum Report {
     Counted(Counted),
 }
 
-/// Ends with the orders.
 pub(super) fn live(post: &Post<'_>, orders: &Receiver<Order>, reports: &Sender<Report>) {
     let mut worker = match Worker::open(post) {
         Ok(worker) => worker,
@@ -206,7 +205,6 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Looks whether the thread is where it was put.
     fn look_around(&self, tally: &mut Tally) {
         let (asked, seen) = (self.post.cpu, affinity::current_cpu());
         tally.cpus.push(seen);
@@ -222,7 +220,6 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Since the last reading.
     fn counted(&mut self) -> Counted {
         Counted::sum(self.lines.iter_mut().map(Line::counted))
     }

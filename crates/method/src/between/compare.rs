@@ -266,7 +266,6 @@ impl Comparing<'_> {
     }
 }
 
-/// The latest report of each probe, with its run.
 fn latest_reports<'r, 'a>(
     kept: &'r Kept<'a>,
 ) -> BTreeMap<&'a str, (&'r KeptRun<'a>, &'a ProbeReport)> {
@@ -310,7 +309,6 @@ fn named(probe: &str, CellResult { cell, .. }: &CellResult) -> String {
     format!("{probe}, {}, {} → {}", cell.series, cell.row, cell.column)
 }
 
-/// Two runs of one experiment that can be compared.
 struct Pair<'a> {
     experiment: &'a str,
     results: [&'a ExperimentResult; 2],

@@ -34,7 +34,6 @@ pub fn explained_by(between: &Between) -> Vec<String> {
     said
 }
 
-/// On which of the two something is worse.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Who {
     A,
@@ -49,7 +48,6 @@ impl Who {
         }
     }
 
-    /// The figure of this one over that of the other.
     fn over_the_other(self, ratio: &Estimate) -> Estimate {
         match self {
             Self::B => *ratio,
@@ -61,17 +59,14 @@ impl Who {
     }
 }
 
-/// What some cells tell together.
 #[derive(Clone, Copy, PartialEq)]
 enum Tendency<'a> {
     /// Some are different, and all of these are worse on the same one of the two; with the best known of them.
     Worse(Who, &'a CellPair),
-    /// Some are better and some are worse.
     Mixed,
     Alike,
     /// None is different, and not all are equivalent.
     Untold,
-    /// There are no cells.
     Unmeasured,
 }
 
@@ -108,7 +103,6 @@ impl<'a> Tendency<'a> {
     }
 }
 
-/// The cells of the hardware by what they measure.
 struct Sight<'a> {
     bandwidth: BTreeMap<NodeId, Vec<&'a CellPair>>,
     latency: BTreeMap<NodeId, Vec<&'a CellPair>>,
@@ -215,7 +209,6 @@ fn worse_nodes(cells: &BTreeMap<NodeId, Vec<&CellPair>>, on: Who) -> BTreeSet<No
     cells.iter().filter(|(_, cells)| is_worse(cells)).map(|(node, _)| *node).collect()
 }
 
-/// `node 1`, `nodes 1 and 3`.
 fn nodes(nodes: &BTreeSet<NodeId>) -> String {
     let numbers: Vec<String> = nodes.iter().map(ToString::to_string).collect();
     match &numbers[..] {
@@ -248,7 +241,6 @@ fn scores(between: &Between) -> Option<String> {
     })
 }
 
-/// What differs before anything is measured.
 fn traits(between: &Between) -> Option<String> {
     let differ = between.traits.iter().filter(|it| !it.same).filter_map(|it| {
         let (a, b) = (it.a.get()?, it.b.get()?);

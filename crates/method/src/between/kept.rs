@@ -41,7 +41,6 @@ impl KeptRun<'_> {
     }
 }
 
-/// In what two runs of one experiment differ beside the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Differing {
     /// What makes them two questions.

@@ -27,7 +27,6 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Judges two figures by their ratio. Which pairs are different is told later.
     pub fn ratio(
         &mut self,
         a: &Estimate,
@@ -40,7 +39,6 @@ impl Judge {
         self.judge([a, b], apart, MARGIN.ln_1p(), f64::exp)
     }
 
-    /// Judges two shares by their difference.
     pub fn difference(&mut self, a: &Estimate, b: &Estimate) -> Known<(Estimate, Likeness)> {
         self.judge([a, b], difference_of(a, b, OF_COSTS), MARGIN, |share| share)
     }

@@ -51,7 +51,6 @@ fn beyond(text: &Spanned<String>) -> Result<Beyond, Flaw> {
     }
 }
 
-/// A name as the recipe's file has it.
 fn recipe(name: &Spanned<String>) -> Result<String, Flaw> {
     let is_of_a_name =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';

@@ -47,7 +47,6 @@ fn reword(message: &str) -> (String, String) {
     (message.to_owned(), advice.into())
 }
 
-/// How a missing key is written.
 fn example(field: &str) -> &'static str {
     match field {
         "question" => "begin with question = \"What does … cost …?\"",

@@ -42,7 +42,6 @@ const VERDICTS: [Verdict; 8] = [
 pub struct Unreadable {
     /// In characters, from 1.
     pub column: usize,
-    /// What is wrong, and what would be right.
     pub says: String,
 }
 
@@ -91,7 +90,6 @@ fn not_joined(found: &str) -> String {
     }
 }
 
-/// A word, a number or a sign.
 #[derive(Clone, Debug)]
 struct Word {
     text: String,

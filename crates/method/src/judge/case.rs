@@ -26,7 +26,6 @@ pub struct Circumstances {
     pub harness_ns_per_call: f64,
     /// Whether the database shares our process and its CPUs.
     pub in_process: bool,
-    /// Whether distance was planted.
     pub emulated: bool,
     /// Calls that make one whole query.
     pub calls_per_query: u64,
@@ -35,7 +34,6 @@ pub struct Circumstances {
     pub seconds: f64,
 }
 
-/// All that a verdict follows from.
 #[derive(Clone, Copy)]
 pub struct Case<'a> {
     pub experiment: &'a Experiment,
@@ -56,7 +54,6 @@ pub(super) struct Ended {
 
 pub(super) struct Finding {
     pub point: Point,
-    /// The number of units of blocks on which it rests.
     pub units: usize,
     pub standing: Option<Standing>,
     pub outcome: Result<Verdict, Reason>,

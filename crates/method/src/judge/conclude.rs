@@ -68,7 +68,6 @@ impl Case<'_> {
         Finding { point, units: n, standing: Some(standing), outcome, reason }
     }
 
-    /// Why there was not even a first look.
     fn too_few(&self, point: Point, units: usize) -> Reason {
         let had =
             format!("{units} of the {} units of blocks that a first look needs", Looks::FIRST);

@@ -10,7 +10,6 @@ use crate::plan::Point;
 use crate::schedule::Schedule;
 
 impl Case<'_> {
-    /// The numbers of the blocks that count.
     pub(super) fn counted(&self, schedule: &Schedule<'_>, findings: &[Finding]) -> BTreeSet<u64> {
         let of_point = |point: &Point| {
             let finding = findings.iter().find(|finding| finding.point == *point);

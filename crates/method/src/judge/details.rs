@@ -87,7 +87,6 @@ impl Case<'_> {
         points
     }
 
-    /// How a reported point stood at each look.
     pub(super) fn looks(
         &self,
         schedule: &Schedule<'_>,

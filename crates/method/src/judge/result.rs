@@ -2,14 +2,12 @@
 
 use hopcost_core::{Experiment, ExperimentResult, Headline, Known, Reason, Verdict};
 
-/// Of the form that is kept and printed.
 const VERSION: u32 = 1;
 
 pub struct ResultOf {
     pub experiment: String,
     pub question: String,
     pub target: Known<String>,
-    /// Whether any distance was planted.
     pub emulated: bool,
     pub seconds: f64,
 }

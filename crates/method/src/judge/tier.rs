@@ -7,7 +7,6 @@ use hopcost_core::{BlockRecord, Locality, Lookups, ProvedBy, Tier, Witness, gaug
 use super::case::Case;
 
 impl Case<'_> {
-    /// The worst tier of all windows.
     pub(super) fn tier(&self) -> Option<Tier> {
         // A window without calls has looked nothing up.
         let told = |which: fn(&Lookups) -> bool| {

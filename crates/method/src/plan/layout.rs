@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::boundaries::Boundary;
 
-/// Where one level stands in one binding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
     #[serde(flatten)]
@@ -38,7 +37,6 @@ pub struct LeftOut {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Point {
     pub streams: u32,
-    /// Its position among the levels.
     pub level: usize,
 }
 

@@ -5,14 +5,11 @@ use fastrand::Rng;
 use super::equations::{PARAMETERS, Vector, least_squares};
 use super::law::Law;
 
-/// A rate as it is fitted.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     pub streams: f64,
     pub log_rate: f64,
-    /// The standard error of the logarithm.
     pub error: f64,
-    /// The degrees of freedom of this error.
     pub degrees: f64,
 }
 

@@ -10,7 +10,6 @@ pub struct Law {
 }
 
 impl Law {
-    /// The throughput.
     pub fn rate(&self, streams: f64) -> f64 {
         self.lambda * streams / self.denominator(streams)
     }

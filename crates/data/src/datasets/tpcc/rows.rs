@@ -10,7 +10,6 @@ use super::rules::{
 use crate::datasets::letters::{CAPITALS, DIGITS, LETTERS, Letters};
 use crate::datasets::series::Series;
 
-/// By table.
 pub const WRITERS: [fn(u64, &mut dyn RowSink); 9] =
     [warehouse, district, customer, history, new_order, order, order_line, item, stock];
 

@@ -9,9 +9,7 @@ use crate::datasets::series::Series;
 
 /// Each warehouse has all of them in stock.
 pub const ITEMS: u64 = 100_000;
-/// In a warehouse.
 pub const DISTRICTS: u64 = 10;
-/// In a district.
 pub const CUSTOMERS: u64 = 3000;
 /// In a district: one for each customer.
 pub const ORDERS: u64 = CUSTOMERS;

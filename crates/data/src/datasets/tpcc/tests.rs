@@ -25,7 +25,6 @@ fn places(table: &str, columns: &[&str]) -> (usize, Vec<usize>) {
     (at, columns.iter().map(place).collect())
 }
 
-/// One column of some rows.
 fn column_of(table: &str, column: &str, rows: std::ops::Range<u64>) -> Vec<Value> {
     let (table, columns) = places(table, &[column]);
     rows.map(|number| row(table, number).swap_remove(columns[0])).collect()
