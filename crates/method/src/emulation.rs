@@ -3,6 +3,8 @@
 
 use hopcost_core::{Bimodal, Contention, Emulation, LessBandwidth, NodeId};
 
+use crate::overrides::within;
+
 const KEYS: &str = "nodes, remote_ns, bimodal, bandwidth, siblings, usl";
 const MOST_NODES: u32 = 64;
 
@@ -31,22 +33,19 @@ pub fn read(text: &str) -> Result<Emulation, String> {
 }
 
 fn nodes(value: &str) -> Result<u32, String> {
-    let nodes = value.parse().ok().filter(|nodes| (1..=MOST_NODES).contains(nodes));
-    nodes.ok_or_else(|| format!("'{value}' nodes: 1 to {MOST_NODES} are possible"))
+    within(value, 1..=MOST_NODES)
+        .ok_or_else(|| format!("'{value}' nodes: 1 to {MOST_NODES} are possible"))
 }
 
 fn nanoseconds(value: &str) -> Result<f64, String> {
-    let ns = value.parse().ok().filter(|ns: &f64| (0.0..=1e6).contains(ns));
-    ns.ok_or_else(|| format!("remote_ns={value}: 0 to 1000000 are possible"))
+    within(value, 0.0..=1e6).ok_or_else(|| format!("remote_ns={value}: 0 to 1000000 are possible"))
 }
 
 /// `0.2:3x`
 fn bimodal(value: &str) -> Result<Bimodal, String> {
     let parts = value.split_once(':').and_then(|(share, times)| {
-        let share: f64 = share.parse().ok()?;
-        let times: f64 = times.strip_suffix('x')?.parse().ok()?;
-        ((0.0..=1.0).contains(&share) && (1.0..=100.0).contains(&times))
-            .then_some(Bimodal { share, times })
+        let times = within(times.strip_suffix('x')?, 1.0..=100.0)?;
+        Some(Bimodal { share: within(share, 0.0..=1.0)?, times })
     });
     parts.ok_or_else(|| {
         format!("bimodal={value}: write SHARE:TIMESx, as 0.2:3x for a fifth three times as long")
@@ -58,8 +57,7 @@ fn bandwidth(value: &str) -> Result<LessBandwidth, String> {
     let parts = value.strip_prefix("node").and_then(|rest| rest.split_once(':'));
     let less = parts.and_then(|(node, share)| {
         let node = NodeId(node.parse().ok()?);
-        let share: f64 = share.parse().ok()?;
-        (0.05..=1.0).contains(&share).then_some(LessBandwidth { node, share })
+        Some(LessBandwidth { node, share: within(share, 0.05..=1.0)? })
     });
     less.ok_or_else(|| {
         format!("bandwidth={value}: write nodeN:SHARE, as node1:0.7, with 0.05 to 1 of it left")
@@ -68,8 +66,7 @@ fn bandwidth(value: &str) -> Result<LessBandwidth, String> {
 
 /// `1.2`
 fn siblings(value: &str) -> Result<f64, String> {
-    let gain = value.parse().ok().filter(|gain| (0.5..=2.0).contains(gain));
-    gain.ok_or_else(|| {
+    within(value, 0.5..=2.0).ok_or_else(|| {
         format!(
             "siblings={value}: write how many times as much both threads of a core do as one alone, \
              0.5 to 2"
@@ -80,8 +77,7 @@ fn siblings(value: &str) -> Result<f64, String> {
 /// `0.03:0.001`
 fn usl(value: &str) -> Result<Contention, String> {
     let parts = value.split_once(':').and_then(|(sigma, kappa)| {
-        let law = Contention { sigma: sigma.parse().ok()?, kappa: kappa.parse().ok()? };
-        [law.sigma, law.kappa].iter().all(|share| (0.0..=1.0).contains(share)).then_some(law)
+        Some(Contention { sigma: within(sigma, 0.0..=1.0)?, kappa: within(kappa, 0.0..=1.0)? })
     });
     parts.ok_or_else(|| format!("usl={value}: write SIGMA:KAPPA, as 0.03:0.001, each 0 to 1"))
 }

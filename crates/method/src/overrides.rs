@@ -1,5 +1,8 @@
 //! Reads what `--set key=value` changes about a run, and durations and sizes as people write them.
 
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
 use hopcost_core::{Comparison, Level, Open, Scale};
 
 use crate::pace::Wishes;
@@ -40,7 +43,7 @@ pub fn set(text: &str, comparison: &mut Comparison, wishes: &mut Wishes) -> Resu
         "window" => wishes.window_s = Some(seconds(value)?).filter(|s| *s > 0.0),
         "guard" => wishes.guard_s = Some(seconds(value)?),
         "units" => {
-            let units = value.parse().ok().filter(|units| *units >= 8);
+            let units = within(value, 8..=u64::MAX);
             wishes.units = Some(units.ok_or_else(|| format!("units={value}: 8 is the least"))?);
         }
         "half_width" => wishes.half_width = Some(share(value)?),
@@ -58,8 +61,13 @@ pub fn set_rows(comparison: &mut Comparison, rows: u64) {
     comparison.scale = Scale { quick: rows, full: rows };
 }
 
+/// A number, if it lies there.
+pub(crate) fn within<T: FromStr + PartialOrd>(value: &str, range: RangeInclusive<T>) -> Option<T> {
+    value.parse().ok().filter(|number| range.contains(number))
+}
+
 fn set_dop(levels: &mut [Level], value: &str) -> Result<(), String> {
-    let dop = value.parse().ok().filter(|dop| (2..=1024).contains(dop));
+    let dop = within(value, 2..=1024);
     let dop: u32 = dop.ok_or_else(|| format!("dop={value}: 2 to 1024 are possible"))?;
     let mut parallel = levels.iter_mut().filter(|level| level.dop > Some(1)).peekable();
     parallel.peek().ok_or("no level of this experiment asks for parallel workers")?;
@@ -68,8 +76,7 @@ fn set_dop(levels: &mut [Level], value: &str) -> Result<(), String> {
 }
 
 fn streams(value: &str) -> Result<Vec<u32>, String> {
-    let each = value.split('+').map(|part| part.trim().parse().ok());
-    let all: Option<Vec<u32>> = each.map(|n| n.filter(|n| (1..=400).contains(n))).collect();
+    let all = value.split('+').map(|part| within(part.trim(), 1..=400)).collect::<Option<_>>();
     all.ok_or_else(|| format!("streams={value}: write numbers from 1 to 400, as 1+2+4"))
 }
 

@@ -183,18 +183,17 @@ impl Case<'_> {
 
     /// How far the load could drive the CPUs: half of them idle is a finding.
     fn highest_use(&self) -> Option<String> {
-        let use_of = |window: &Window| busy_shares(window);
-        let all: Vec<BTreeMap<String, f64>> = self.windows().map(use_of).collect();
-        let mean = |of_cpus: &&BTreeMap<String, f64>| {
+        let mean = |of_cpus: &BTreeMap<String, f64>| {
             of_cpus.values().sum::<f64>() / of_cpus.len().max(1) as f64
         };
-        let highest = all.iter().max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
+        let all = self.windows().map(busy_shares);
+        let highest = all.max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
+        let mean = mean(&highest);
         let mut of_cpus: Vec<(&String, &f64)> = highest.iter().collect();
         of_cpus.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         let told = |(cpu, share): &(&String, &f64)| format!("{cpu} {:.0} %", 100.0 * **share);
         let (busiest, idlest) = (of_cpus.first()?, of_cpus.last()?);
-        let unfilled =
-            unfilled(mean(&highest), &of_cpus.iter().map(|(_, s)| **s).collect::<Vec<_>>());
+        let shares: Vec<f64> = of_cpus.iter().map(|(_, share)| **share).collect();
         let told = if of_cpus.len() <= 8 {
             let each: Vec<String> = of_cpus.iter().map(told).collect();
             format!("the window with the highest use of the CPUs: {}", each.join(", "))
@@ -202,13 +201,13 @@ impl Case<'_> {
             format!(
                 "the window with the highest use of the CPUs: {:.0} % of all {}; {} the busiest, {} \
                  the idlest",
-                100.0 * mean(&highest),
+                100.0 * mean,
                 of_cpus.len(),
                 told(busiest),
                 told(idlest)
             )
         };
-        Some(told + &unfilled)
+        Some(told + &unfilled(mean, &shares))
     }
 
     /// A long block shows what takes its time to come, which short ones cannot.
