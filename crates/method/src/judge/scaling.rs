@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use hopcost_core::{Estimate, Known, Scaling, ScalingLaw};
-use hopcost_stats::{Boundary, Rate, fit_law};
+use hopcost_stats::{Rate, fit_law};
 
 use super::case::Case;
 use crate::plan::Point;
@@ -30,9 +30,7 @@ impl Case<'_> {
                 Some(Rate { streams, rate: Estimate { low, point, high, ..of } })
             })
             .collect();
-        let boundaries = self.plan.boundaries.get(level).into_iter().flatten();
-        let boundaries: Vec<Boundary<'_>> =
-            boundaries.map(|end| Boundary { streams: end.streams, of: &end.of }).collect();
-        fit_law(&rates, &boundaries, self.pace.seed)
+        let boundaries = self.plan.boundaries.get(level).map_or(&[][..], Vec::as_slice);
+        fit_law(&rates, boundaries, self.pace.seed)
     }
 }

@@ -3,14 +3,7 @@
 use std::collections::BTreeSet;
 
 use hopcost_core::{CpuId, Machine};
-use serde::{Deserialize, Serialize};
-
-/// Up to so many streams, each finds a place of the same kind as those before it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Boundary {
-    pub streams: u32,
-    pub of: String,
-}
+use hopcost_stats::Boundary;
 
 /// Of streams that use these CPUs one after the other.
 pub fn of(workers: &[CpuId], machine: &Machine) -> Vec<Boundary> {

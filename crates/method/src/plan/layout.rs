@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use hopcost_core::{Binding, CpuSet, DataPlacement, Reason, Trial, VariantSettings};
+use hopcost_stats::Boundary;
 use serde::{Deserialize, Serialize};
-
-use super::boundaries::Boundary;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {

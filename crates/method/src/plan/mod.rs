@@ -16,5 +16,5 @@ mod layout;
 mod place;
 
 pub use bind::plan;
-pub use boundaries::Boundary;
+pub use hopcost_stats::Boundary;
 pub use layout::{LeftOut, Placement, Plan, Point};

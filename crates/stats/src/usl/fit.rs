@@ -2,6 +2,7 @@
 
 use fastrand::Rng;
 use hopcost_core::{Code, Estimate, Known, Reason, ScalingLaw};
+use serde::{Deserialize, Serialize};
 
 use super::curve::{Curve, Seen};
 use super::equations::PARAMETERS;
@@ -18,11 +19,11 @@ pub struct Rate {
 }
 
 /// Up to so many streams, each finds a place of the same kind as those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Boundary<'a> {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boundary {
     pub streams: u32,
     /// What ends there, e.g. "cores".
-    pub of: &'a str,
+    pub of: String,
 }
 
 /// Fewer numbers of streams do not tell where throughput turns down.
@@ -34,7 +35,7 @@ pub const LEAST_FOR_A_LAW: usize = 3;
 const LEVEL: f64 = 0.95;
 const DRAWS: usize = 999;
 
-pub fn fit(rates: &[Rate], boundaries: &[Boundary<'_>], seed: u64) -> Known<ScalingLaw> {
+pub fn fit(rates: &[Rate], boundaries: &[Boundary], seed: u64) -> Known<ScalingLaw> {
     if rates.len() < LEAST_FOR_A_LAW {
         return Known::missing(
             Code::NoFit,
@@ -92,7 +93,7 @@ fn untold(
     seen: &[Seen],
     best: &Curve,
     kappa: &Estimate,
-    boundaries: &[Boundary<'_>],
+    boundaries: &[Boundary],
 ) -> Option<Reason> {
     if seen.len() < LEAST_LEVELS {
         let levels = seen.len();
@@ -122,9 +123,9 @@ fn untold(
 /// what is left over explain.
 fn bend_among<'b>(
     curve: &Curve,
-    boundaries: &'b [Boundary<'b>],
+    boundaries: &'b [Boundary],
     seen: &[Seen],
-) -> Option<&'b Boundary<'b>> {
+) -> Option<&'b Boundary> {
     let degrees = seen.iter().map(|it| it.degrees).fold(f64::MAX, f64::min).max(1.0);
     // By chance any of them is taken for a bend as seldom as if it were the only one.
     let error = (1.0 - LEVEL) / boundaries.len().max(1) as f64;
@@ -136,7 +137,7 @@ fn bend_among<'b>(
 
 /// What a bend explains there, compared with what it leaves over. None without two rates before it, one
 /// beyond it, and more in all than there are parameters.
-fn gain_of(curve: &Curve, boundary: &Boundary<'_>, seen: &[Seen]) -> Option<f64> {
+fn gain_of(curve: &Curve, boundary: &Boundary, seen: &[Seen]) -> Option<f64> {
     let at = f64::from(boundary.streams);
     let before = seen.iter().filter(|it| it.streams <= at).count();
     if before < 2 || before == seen.len() || seen.len() <= PARAMETERS {

@@ -118,7 +118,7 @@ fn where_it_turns_down_is_told_where_it_was_seen() {
     assert!(peak.low <= TURNS.peak() && TURNS.peak() <= peak.high, "{peak:?}");
 }
 
-fn why_untold(law: &Law, streams: &[u32], boundaries: &[Boundary<'_>]) -> String {
+fn why_untold(law: &Law, streams: &[u32], boundaries: &[Boundary]) -> String {
     let rates = measured(law, streams, 0.01, &mut Rng::with_seed(4));
     match fit(&rates, boundaries, 1).ok().unwrap().peak {
         Known::Missing(reason) => reason.to_string(),
@@ -148,7 +148,7 @@ fn a_bend_where_the_cores_end_is_no_law() {
             Rate { streams, rate: mean_interval(&blocks).unwrap() }
         })
         .collect();
-    let cores = [Boundary { streams: 4, of: "cores" }];
+    let cores = [Boundary { streams: 4, of: "cores".into() }];
     let peak = fit(&rates, &cores, 1).ok().unwrap().peak;
     assert!(
         matches!(&peak, Known::Missing(why) if why.code() == Code::NoFit && why.as_str().contains("4 streams, where the cores")),
