@@ -54,6 +54,7 @@ pub(super) struct Ended {
 
 pub(super) struct Finding {
     pub point: Point,
+    /// Of blocks, on which it rests; 0 if there was no look.
     pub units: usize,
     pub standing: Option<Standing>,
     pub outcome: Result<Verdict, Reason>,
