@@ -3,13 +3,15 @@
 //! The mirror is the one that the system's own apt uses, and what comes from it is held against the
 //! archive's signature.
 
-use std::fs::{self, File};
+use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{command, target};
+use crate::command;
+use crate::kept::kept;
 
 /// apt with a source list and state of its own, so that the system's stay as they are.
 pub struct Apt {
@@ -73,29 +75,25 @@ impl Apt {
 /// They have to match the system's libraries, which may be newer than the suite's first ones: so its updates and
 /// security fixes count, too.
 pub fn unpacked(name: &str, packages: &[&str]) -> Result<PathBuf> {
-    let dir = target().join("unpacked").join(name);
-    let root = dir.join("root");
-    fs::create_dir_all(&dir)?;
-    let lock = File::create(dir.join("lock"))?;
-    lock.lock()?;
-    if root.is_dir() {
-        return Ok(root.canonicalize()?);
+    kept(&format!("unpacked/{name}"), "root", |work| {
+        println!("xtask: fetching {}", packages.join(", "));
+        Apt::of_system(work)?.download(packages, work)?;
+        let root = work.join("unpacked");
+        unpack(work, &root)?;
+        Ok(root)
+    })
+}
+
+/// Unpacks the packages of a directory: their files' names, in their order.
+pub fn unpack(from: &Path, into: &Path) -> Result<Vec<String>> {
+    let files = from.read_dir()?.map(|entry| Ok(entry?.file_name()));
+    let mut names = files.collect::<Result<Vec<OsString>>>()?;
+    names.retain(|name| Path::new(name).extension().is_some_and(|extension| extension == "deb"));
+    names.sort();
+    for name in &names {
+        command::run(Command::new("dpkg-deb").arg("-x").arg(from.join(name)).arg(into))?;
     }
-    println!("xtask: fetching {}", packages.join(", "));
-    let (files, part) = (dir.join("packages"), dir.join("part"));
-    for left in [&files, &part] {
-        if left.is_dir() {
-            fs::remove_dir_all(left)?;
-        }
-    }
-    fs::create_dir_all(&files)?;
-    Apt::of_system(&dir)?.download(packages, &files)?;
-    for file in files.read_dir()? {
-        command::run(Command::new("dpkg-deb").arg("-x").arg(file?.path()).arg(&part))?;
-    }
-    fs::rename(part, &root)?;
-    fs::remove_dir_all(files)?;
-    Ok(root.canonicalize()?)
+    Ok(names.iter().map(|name| name.to_string_lossy().into_owned()).collect())
 }
 
 /// Where this system gets Debian's packages from.
@@ -109,12 +107,4 @@ fn mirror() -> Result<String> {
     ]))?;
     let mirror = targets.lines().find_map(|line| line.strip_prefix("Debian Debian "));
     mirror.map(str::to_owned).context("apt knows no Debian mirror: run apt-get update")
-}
-
-/// The file of a directory whose name fits.
-pub fn file_in(dir: &Path, is: impl Fn(&str) -> bool) -> Result<PathBuf> {
-    let entries = fs::read_dir(dir).with_context(|| dir.display().to_string())?;
-    let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let found = paths.find(|path| path.file_name().and_then(|n| n.to_str()).is_some_and(&is));
-    found.with_context(|| format!("{}: not what was expected", dir.display()))
 }

@@ -1,16 +1,16 @@
 //! DuckDB's library for tests: a package of the npm registry, since Debian 12 has none and a newer suite's needs
 //! a newer C library.
 //!
-//! Method: one version, fetched once by curl, held against the digest that the registry gave when it was chosen,
-//! and kept below cargo's target directory.
+//! Method: one version, fetched once by curl, and held against the digest that the registry gave when it was
+//! chosen.
 
-use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{command, target};
+use crate::command;
+use crate::kept::kept;
 
 /// As the registry names it.
 const VERSION: &str = "1.5.6-r.1";
@@ -22,26 +22,18 @@ const SHA_512: &str = "\
 
 /// The library's file: of an earlier run, or fetched now.
 pub fn ensure() -> Result<PathBuf> {
-    let dir = target().join("libduckdb").join(VERSION);
-    let library = dir.join("libduckdb.so");
-    fs::create_dir_all(&dir)?;
-    let lock = File::create(dir.join("lock"))?;
-    lock.lock()?;
-    if !library.is_file() {
+    kept(&format!("libduckdb/{VERSION}"), "libduckdb.so", |work| {
         let url = format!("{PACKAGE}-{VERSION}.tgz");
         println!("xtask: fetching {url}");
-        let archive = dir.join("package.tgz");
+        let archive = work.join("package.tgz");
         let mut curl = Command::new("curl");
         curl.args(["--fail", "--silent", "--show-error", "--location", "--output"]);
         command::output(curl.arg(&archive).arg(&url)).context("DuckDB's library for tests")?;
         let digest = command::output(Command::new("sha512sum").arg(&archive))?;
         ensure!(digest.starts_with(SHA_512), "{url} is not what it was: {digest}");
         let mut tar = Command::new("tar");
-        tar.arg("-xzf").arg(&archive).arg("-C").arg(&dir);
+        tar.arg("-xzf").arg(&archive).arg("-C").arg(work);
         command::run(tar.arg("package/libduckdb.so"))?;
-        fs::rename(dir.join("package/libduckdb.so"), &library)?;
-        fs::remove_dir(dir.join("package"))?;
-        fs::remove_file(archive)?;
-    }
-    Ok(library.canonicalize()?)
+        Ok(work.join("package/libduckdb.so"))
+    })
 }

@@ -10,15 +10,16 @@
 //! Limits: the archive keeps one version of a package, so that a new image has the version of its day;
 //! the file `packages` in it names all of them. x86-64 alone, as the emulated machines.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::apt::Apt;
-use crate::{command, target, test};
+use crate::apt::{self, Apt};
+use crate::kept::kept;
+use crate::{command, test};
 
 /// Where a package's libraries are, and an image's.
 pub const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
@@ -42,49 +43,26 @@ pub struct Newer {
 impl Newer {
     /// The image of an earlier run, or one made now.
     pub fn image(&self) -> Result<PathBuf> {
-        let dir = target().join(self.dir);
-        let root = dir.join("image");
-        fs::create_dir_all(&dir)?;
-        let lock = File::create(dir.join("lock"))?;
-        lock.lock()?;
-        if !root.is_dir() {
+        let root = kept(self.dir, "image", |work| {
             println!("xtask: fetching {} from Debian's {}", self.name, self.suite);
-            let part = dir.join("part");
-            self.make(&dir, &part).with_context(|| format!("{} for tests", self.name))?;
-            fs::rename(part, &root)?;
-        }
+            self.fetch(work)?;
+            let (unpacked, image) = (work.join("unpacked"), work.join("image"));
+            let packages = apt::unpack(work, &unpacked)?;
+            (self.keep)(&unpacked, &image)?;
+            fs::write(image.join("packages"), packages.join("\n") + "\n")?;
+            Ok(image)
+        });
+        let root = root.with_context(|| format!("{} for tests", self.name))?;
         // The archive has the version of its day: which one it was is said at the end of a run.
         let packages = fs::read_to_string(root.join("packages"))?;
         let mut packages = packages.lines().filter(|file| file.starts_with(self.packages[0]));
         println!("tried on {}: {}", self.name, packages.next().unwrap_or("of no known version"));
-        within_reach(&root.canonicalize()?, &std::env::temp_dir().join(self.dir))
+        within_reach(&root, &std::env::temp_dir().join(self.dir))
     }
 
-    /// Fetches, unpacks and leaves out.
-    fn make(&self, dir: &Path, part: &Path) -> Result<()> {
-        let (packages, unpacked) = (dir.join("packages"), dir.join("unpacked"));
-        for left in [&packages, &unpacked, &part.to_owned()] {
-            if left.is_dir() {
-                fs::remove_dir_all(left)?;
-            }
-        }
-        fs::create_dir_all(&packages)?;
-        let names = self.fetch(dir, &packages)?;
-        for name in &names {
-            let deb = packages.join(name);
-            command::run(Command::new("dpkg-deb").arg("-x").arg(deb).arg(&unpacked))?;
-        }
-        (self.keep)(&unpacked, part)?;
-        fs::write(part.join("packages"), names.join("\n") + "\n")?;
-        for done in [packages, unpacked, dir.join("apt")] {
-            fs::remove_dir_all(done)?;
-        }
-        Ok(())
-    }
-
-    /// The server's packages and those with the libraries it may load: their files' names.
-    fn fetch(&self, dir: &Path, into: &Path) -> Result<Vec<String>> {
-        let apt = Apt::for_suite(self.suite, dir)?;
+    /// Fetches the server's packages, and those with the libraries it may load.
+    fn fetch(&self, into: &Path) -> Result<()> {
+        let apt = Apt::for_suite(self.suite, into)?;
         let depends = command::output(apt.command("apt-cache").args([
             "depends",
             "--recurse",
@@ -105,12 +83,7 @@ impl Newer {
         wanted.extend(self.packages);
         wanted.sort_unstable();
         wanted.dedup();
-        apt.download(&wanted, into)?;
-        let files = into.read_dir()?.map(|entry| Ok(entry?.file_name().into_string().ok()));
-        let files: Result<Vec<Option<String>>> = files.collect();
-        let mut files: Vec<String> = files?.into_iter().flatten().collect();
-        files.sort();
-        Ok(files)
+        apt.download(&wanted, into)
     }
 }
 

@@ -3,15 +3,14 @@
 //! Two of them: 6.1, and 6.12, which puts memory-only nodes in a tier of their own and answers
 //! differently for unmapped pages.
 
-use std::fs::{self, File};
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
-use crate::apt::{Apt, file_in};
-use crate::{command, target};
+use crate::apt::{self, Apt};
+use crate::command;
+use crate::kept::kept;
 
 /// A kernel to boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -48,34 +47,22 @@ impl Kernel {
         }
     }
 
-    /// The kernel's image, fetched once.
+    /// The kernel's image: of an earlier run, or fetched now.
     pub fn fetch(self) -> Result<PathBuf> {
-        let dir = target().join("vm").join(self.name());
-        let image = dir.join("vmlinuz");
-        fs::create_dir_all(&dir)?;
-        // Two guests may ask for it at once.
-        let lock = File::create(dir.join("lock"))?;
-        lock.lock()?;
-        if image.is_file() {
-            return Ok(image);
-        }
-        println!("xtask: fetching Debian's {} cloud kernel", self.name());
-        let apt = Apt::for_suite(self.suite(), &dir)?;
-        let depends =
-            command::output(apt.command("apt-cache").args(["depends", "linux-image-cloud-amd64"]))?;
-        let package = depends
-            .lines()
-            .find_map(|line| line.trim().strip_prefix("Depends: "))
-            .with_context(|| format!("{} has no cloud kernel", self.suite()))?;
-        apt.download(&[package], &dir)?;
-        let deb = file_in(&dir, |name| name.starts_with("linux-image"))?;
-        command::run(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(dir.join("unpacked")))?;
-        let unpacked = file_in(&dir.join("unpacked/boot"), |name| name.starts_with("vmlinuz"))?;
-        // Renamed at the end: an image that is there is whole.
-        fs::copy(&unpacked, dir.join("part"))?;
-        fs::rename(dir.join("part"), &image)?;
-        fs::remove_dir_all(dir.join("unpacked"))?;
-        fs::remove_file(deb)?;
-        Ok(image)
+        kept(&format!("vm/{}", self.name()), "vmlinuz", |work| {
+            println!("xtask: fetching Debian's {} cloud kernel", self.name());
+            let apt = Apt::for_suite(self.suite(), work)?;
+            let mut depends = apt.command("apt-cache");
+            let depends = command::output(depends.args(["depends", "linux-image-cloud-amd64"]))?;
+            let package = depends.lines().find_map(|line| line.trim().strip_prefix("Depends: "));
+            let package =
+                package.with_context(|| format!("{} has no cloud kernel", self.suite()))?;
+            apt.download(&[package], work)?;
+            apt::unpack(work, &work.join("unpacked"))?;
+            let boot = work.join("unpacked/boot");
+            let mut files = boot.read_dir()?.filter_map(|entry| Some(entry.ok()?.path()));
+            let is_image = |path: &PathBuf| path.display().to_string().contains("/vmlinuz");
+            files.find(is_image).with_context(|| format!("{}: no kernel", boot.display()))
+        })
     }
 }
