@@ -10,22 +10,21 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use hopcost_core::{
-    Answer, Dataset, Instance, Machine, NodeId, Reason, Request, Requests, Row, Setup, Shape,
-    Statement, Stream, Target, VariantSettings, Workload, WorkloadInfo, WorkloadSpec,
+    Answer, Dataset, Instance, Reason, Request, Requests, Row, Setup, Shape, Statement, Stream,
+    Target, VariantSettings, Workload, WorkloadInfo, WorkloadSpec,
 };
 use hopcost_data::datasets::DATASETS;
-use hopcost_data::workloads::WORKLOADS;
 use hopcost_drive::comparison::harness_ns_per_call;
-use hopcost_engines::TARGETS;
 use hopcost_engines::sqlite::{self, Batch, Sqlite};
 use hopcost_method::plan::Placement;
 use hopcost_stats::spread;
-use hopcost_sys::{Root, affinity, clock, topology};
+use hopcost_sys::{affinity, clock};
+use hopcost_testkit::named::{self, target, workload};
 use rusqlite::{Connection, OpenFlags};
+use xtask::command;
 
 use super::table::{Goal, Table};
-use xtask::cargo::cargo;
-use xtask::command;
+use super::timed::in_release;
 
 /// Rows of the data that is queried, and of the data that is loaded.
 const QUERIED_ROWS: u64 = 2_000_000;
@@ -41,13 +40,9 @@ const ALLOWED_NS_PER_CALL: f64 = 100.0;
 /// The rows that a data set has to make in a second on one core.
 const WANTED_ROWS_PER_S: f64 = 2e6;
 
-/// Optimised, or the figures would say nothing: a debug build starts a release build of itself.
 pub fn run(rounds: usize) -> Result<u8> {
-    if cfg!(debug_assertions) {
-        let mut release = cargo();
-        release.args(["run", "--quiet", "--release", "--package", "lab", "--"]);
-        release.args(["bench", "driver", "--rounds", &rounds.to_string()]);
-        return Ok(u8::from(!release.status()?.success()));
+    if let Some(code) = in_release("driver", rounds)? {
+        return Ok(code);
     }
     sqlite::prepare();
     let dir = tempfile::tempdir_in(xtask::target())?;
@@ -61,27 +56,10 @@ pub fn run(rounds: usize) -> Result<u8> {
 
 /// What a call costs where nothing is done for it: the driver's own part.
 fn null_calls(table: &mut Table, rounds: usize) -> Result<()> {
-    let machine = topology::read(&Root::live());
-    let null = TARGETS.iter().find(|target| target.name() == "null").context("no null target")?;
-    let workload = WORKLOADS.iter().find(|workload| workload.info().name == "null_call");
-    let workload = *workload.context("no workload null_call")?;
-    let shape = Shape { rows: 1, sliced: false };
-    let setup = Setup {
-        machine: &machine,
-        ground: &machine,
-        dataset: None,
-        workload,
-        shape,
-        levels: &[],
-        homes: Vec::new(),
-        emulation: None,
-        cache_dir: PathBuf::new(),
-        address: "",
-        sessions: 1,
-        keep_data: false,
-        allow_server_changes: false,
-        promise: &|| Ok(()),
-    };
+    let null = target("null");
+    let workload = workload("null_call");
+    let setup = Setup { dataset: None, homes: Vec::new(), ..setup(workload, 1, Path::new("")) };
+    let shape = setup.shape;
     let instance = null.open(&setup, &mut |_| true)?;
     let cpu = affinity::mask()?.last().context("no CPU to stand on")?;
     let place = Placement { settings: VariantSettings::on_cpus(vec![cpu]), ..Placement::default() };
@@ -144,37 +122,15 @@ impl Requests for First {
     }
 }
 
-fn setup<'a>(
-    machine: &'a Machine,
-    workload: &'a Slices,
-    rows: u64,
-    dir: &Path,
-) -> Result<Setup<'a>> {
-    let home: Option<NodeId> = machine.nodes_with_memory().map(|node| node.id).next();
-    Ok(Setup {
-        machine,
-        ground: machine,
-        dataset: Some(DATASETS[0]),
-        workload,
-        shape: Shape { rows, sliced: true },
-        levels: &[],
-        homes: vec![home.context("no node has memory")?.into()],
-        emulation: None,
-        cache_dir: dir.to_owned(),
-        address: "",
-        sessions: 2,
-        keep_data: false,
-        allow_server_changes: false,
-        promise: &|| Ok(()),
-    })
+fn setup<'a>(workload: &'a dyn Workload, rows: u64, dir: &Path) -> Setup<'a> {
+    Setup { sessions: 2, ..named::setup(DATASETS[0], workload, rows, "", dir) }
 }
 
 /// A page image with its counters beside plain SQLite that maps the same file. Each round opens both
 /// anew: where their memory comes to lie decides over a percent, either way.
 fn counters(table: &mut Table, dir: &Path, rounds: usize) -> Result<()> {
-    let machine = topology::read(&Root::live());
     let workload = Slices::of(&["tran_stats", "dimension"]);
-    let setup = setup(&machine, &workload, QUERIED_ROWS, dir)?;
+    let setup = setup(&workload, QUERIED_ROWS, dir);
     let file = sqlite::file(&setup, &mut |_| true)?;
     let cpu = affinity::mask()?.last().context("no CPU to stand on")?;
     let mut figures = [Vec::new(), Vec::new()];
@@ -285,10 +241,9 @@ fn loading(table: &mut Table, dir: &Path, rounds: usize) -> Result<()> {
         table.missing(&what, "sqlite3");
         return Ok(());
     }
-    let machine = topology::read(&Root::live());
     let workload = Slices::of(&["tran_stats"]);
     let ours = dir.join("ours");
-    let setup = setup(&machine, &workload, LOADED_ROWS, &ours)?;
+    let setup = setup(&workload, LOADED_ROWS, &ours);
     let built = sqlite::file(&setup, &mut |_| true)?;
     let shell = Shell::with_sources(dir, &built)?;
     let mut figures = Vec::new();

@@ -5,18 +5,16 @@
 //! over the requests that it made, connecting included, which a longer round makes small.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
-use hopcost_core::CpuId;
+use anyhow::Result;
 use hopcost_sys::affinity;
-
-use super::table::{Goal, Table};
-use super::timed::{Cost, driven, in_release, timed};
+use hopcost_testkit::mariadb::MariaDb;
 use xtask::cargo::build_hopcost;
 use xtask::command;
 
-use hopcost_testkit::mariadb::MariaDb;
+use super::table::{Goal, Table};
+use super::timed::{Case, Cost, compare, driven, in_release, load, number_after, timed, two_cpus};
 
 const SECONDS: u32 = 4;
 
@@ -45,90 +43,48 @@ pub fn run(rounds: usize) -> Result<u8> {
         return Ok(code);
     }
     let hopcost = build_hopcost()?;
-    let cpus: Vec<CpuId> = affinity::mask()?.iter().collect();
-    let (Some(&home), Some(&away)) = (cpus.first(), cpus.last()) else { bail!("no CPU") };
-    ensure!(home != away, "two CPUs are needed: one for the server, and another");
+    let [home, away] = two_cpus()?;
     let options = ["--max-connections=300", "--innodb-buffer-pool-size=512M", "--skip-log-bin"];
     // What a server starts stays where it began.
     let server = affinity::on_cpu(home, || MariaDb::start(&options))?;
     let dir = tempfile::tempdir()?;
     let script = dir.path().join("point_select.lua");
     std::fs::write(&script, POINT_SELECT)?;
-    let bench = Bench { hopcost: &hopcost, server: &server, script: &script };
+    let url = format!("mariadb:{}", server.url(""));
     let mut table = Table::begin();
-    bench.prepare()?;
+    load(&hopcost, &url)?;
+    let ours = |case| {
+        let mut command = Command::new(&hopcost);
+        command.args(["drive", &url, "--workload", "point_select", "--scale", "1"]);
+        driven(&mut command, case, SECONDS)
+    };
+    let theirs = |case| sysbench(&server, &script, case);
+    let (less, any) = (Goal::Below(0.80), Goal::Reported);
     for (what, clients, at, cpu, rate) in [
-        ("select, same CPU", 1, home, Goal::Below(0.80), Goal::Above(1.0)),
-        ("select, same CPU", 8, home, Goal::Below(0.80), Goal::Reported),
-        ("select, same CPU", 200, home, Goal::Below(0.80), Goal::Reported),
-        ("select, other CPU", 1, away, Goal::Reported, Goal::Reported),
-        ("select, other CPU", 8, away, Goal::Reported, Goal::Reported),
-        ("select, other CPU", 200, away, Goal::Reported, Goal::Reported),
+        ("select, same CPU", 1, home, less, Goal::Above(1.0)),
+        ("select, same CPU", 8, home, less, any),
+        ("select, same CPU", 200, home, less, any),
+        ("select, other CPU", 1, away, any, any),
+        ("select, other CPU", 8, away, any, any),
+        ("select, other CPU", 200, away, any, any),
     ] {
-        let what = format!("{what}, {clients} clients");
-        if !command::exists("sysbench") {
-            table.missing(&what, "sysbench");
-            continue;
+        if command::exists("sysbench") {
+            let case = Case { clients, at, cpu, rate };
+            compare(&mut table, what, case, rounds, [&ours, &theirs])?;
+        } else {
+            table.missing(&format!("{what}, {clients} clients"), "sysbench");
         }
-        let each = (0..rounds).map(|round| bench.round(clients, at, round % 2 == 0));
-        let each = each.collect::<Result<Vec<_>>>()?;
-        let of = |figure: fn(&Cost) -> f64| -> Vec<(f64, f64)> {
-            each.iter().map(|[ours, theirs]| (figure(ours), figure(theirs))).collect()
-        };
-        table.row(&format!("{what}: CPU per request, µs"), &of(|cost| cost.cpu_us), cpu);
-        table.row(&format!("{what}: requests per ms"), &of(|cost| cost.per_s / 1000.0), rate);
     }
     Ok(table.end())
 }
 
-struct Bench<'a> {
-    hopcost: &'a Path,
-    server: &'a MariaDb,
-    script: &'a Path,
-}
-
-impl Bench<'_> {
-    /// The table that both ask: hopcost leaves it there.
-    fn prepare(&self) -> Result<()> {
-        let mut load = Command::new(self.hopcost);
-        load.args(["load", &self.url(), "tpcc", "--scale", "1"]).stdout(Stdio::null());
-        ensure!(load.status()?.success(), "hopcost load failed");
-        Ok(())
-    }
-
-    fn url(&self) -> String {
-        format!("mariadb:{}", self.server.url(""))
-    }
-
-    /// Hopcost and sysbench, one after the other.
-    fn round(&self, clients: u32, at: CpuId, ours_first: bool) -> Result<[Cost; 2]> {
-        if ours_first {
-            let ours = self.ours(clients, at)?;
-            return Ok([ours, self.theirs(clients, at)?]);
-        }
-        let theirs = self.theirs(clients, at)?;
-        Ok([self.ours(clients, at)?, theirs])
-    }
-
-    fn ours(&self, clients: u32, at: CpuId) -> Result<Cost> {
-        let mut command = Command::new(self.hopcost);
-        command.args(["drive", &self.url(), "--workload", "point_select", "--scale", "1"]);
-        driven(&mut command, clients, at, SECONDS)
-    }
-
-    fn theirs(&self, clients: u32, at: CpuId) -> Result<Cost> {
-        let mut command = Command::new("sysbench");
-        command.args(["--db-driver=mysql", "--mysql-user=root", "--mysql-db=hopcost"]);
-        command.arg(format!("--mysql-socket={}", self.server.socket().display()));
-        command.arg(format!("--threads={clients}")).arg(format!("--time={SECONDS}"));
-        command.arg(self.script).arg("run");
-        let (out, cpu_s) = timed(&command, at)?;
-        let after = |words: &str| -> Result<f64> {
-            let rest = out.split(words).nth(1).with_context(|| format!("no '{words}' in {out}"))?;
-            let word = rest.split_whitespace().next().context("nothing follows")?;
-            Ok(word.trim_end_matches('s').parse()?)
-        };
-        let calls = after("total number of events:")?;
-        Ok(Cost { cpu_us: cpu_s * 1e6 / calls, per_s: calls / after("total time:")? })
-    }
+fn sysbench(server: &MariaDb, script: &Path, Case { clients, at, .. }: Case) -> Result<Cost> {
+    let mut command = Command::new("sysbench");
+    command.args(["--db-driver=mysql", "--mysql-user=root", "--mysql-db=hopcost"]);
+    command.arg(format!("--mysql-socket={}", server.socket().display()));
+    command.arg(format!("--threads={clients}")).arg(format!("--time={SECONDS}"));
+    let (out, cpu_s) = timed(command.arg(script).arg("run"), at)?;
+    let calls = number_after(&out, "total number of events:")?;
+    let seconds = number_after(&out, "total time:")?;
+    Ok(Cost { cpu_us: cpu_s * 1e6 / calls, per_s: calls / seconds })
 }

@@ -5,19 +5,17 @@
 //! process over the requests that it made.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
-use hopcost_core::CpuId;
 use hopcost_data::datasets::DATASETS;
 use hopcost_engines::{Asked, postgres};
 use hopcost_sys::{affinity, clock};
-
-use super::table::{Goal, Table};
-use super::timed::{Cost, driven, in_release, timed};
+use hopcost_testkit::postgresql::PostgreSql;
 use xtask::cargo::build_hopcost;
 
-use hopcost_testkit::postgresql::PostgreSql;
+use super::table::{Goal, Table};
+use super::timed::{Case, Cost, compare, driven, in_release, load, number_after, timed, two_cpus};
 
 const SECONDS: u32 = 3;
 /// Rows of pgbench's main table, in 100,000.
@@ -42,7 +40,7 @@ AND s.s_i_id = l.ol_i_id AND s.s_quantity < :t;
 #[derive(Clone, Copy)]
 enum Script<'a> {
     Builtin(&'a str),
-    File(&'a Path),
+    File(&'a str),
 }
 
 pub fn run(rounds: usize) -> Result<u8> {
@@ -50,9 +48,7 @@ pub fn run(rounds: usize) -> Result<u8> {
         return Ok(code);
     }
     let hopcost = build_hopcost()?;
-    let cpus: Vec<CpuId> = affinity::mask()?.iter().collect();
-    let (Some(&home), Some(&away)) = (cpus.first(), cpus.last()) else { bail!("no CPU") };
-    ensure!(home != away, "two CPUs are needed: one for the server, and another");
+    let [home, away] = two_cpus()?;
     // What a server starts stays where it began.
     let options = ["-c", "shared_buffers=512MB", "-c", "max_connections=300"];
     let server = affinity::on_cpu(home, || PostgreSql::start(&options))?;
@@ -62,39 +58,23 @@ pub fn run(rounds: usize) -> Result<u8> {
     let dir = tempfile::tempdir()?;
     let tpcc = dir.path().join("tpcc.sql");
     std::fs::write(&tpcc, TPCC)?;
-    let select = Script::Builtin("select-only");
+    let tpcc = tpcc.display().to_string();
+    let (select, writes) = (Script::Builtin("select-only"), Script::Builtin("tpcb-like"));
+    let (less, little_less, any) = (Goal::Below(0.80), Goal::Below(0.95), Goal::Reported);
     for (what, script, clients, at, cpu, rate) in [
-        ("select, same CPU", select, 1, home, Goal::Below(0.80), Goal::Above(1.05)),
-        ("select, same CPU", select, 8, home, Goal::Below(0.80), Goal::Reported),
-        ("select, same CPU", select, 200, home, Goal::Below(0.80), Goal::Reported),
-        ("select, other CPU", select, 1, away, Goal::Below(0.95), Goal::Above(0.95)),
-        ("select, other CPU", select, 8, away, Goal::Below(0.95), Goal::Reported),
-        ("select, other CPU", select, 200, away, Goal::Below(0.95), Goal::Reported),
-        (
-            "tpcb-like, same CPU",
-            Script::Builtin("tpcb-like"),
-            1,
-            home,
-            Goal::Below(0.85),
-            Goal::Reported,
-        ),
-        (
-            "tpcc read-only, same CPU",
-            Script::File(&tpcc),
-            1,
-            home,
-            Goal::Below(0.85),
-            Goal::Reported,
-        ),
+        ("select, same CPU", select, 1, home, less, Goal::Above(1.05)),
+        ("select, same CPU", select, 8, home, less, any),
+        ("select, same CPU", select, 200, home, less, any),
+        ("select, other CPU", select, 1, away, little_less, Goal::Above(0.95)),
+        ("select, other CPU", select, 8, away, little_less, any),
+        ("select, other CPU", select, 200, away, little_less, any),
+        ("tpcb-like, same CPU", writes, 1, home, Goal::Below(0.85), any),
+        ("tpcc read-only, same CPU", Script::File(&tpcc), 1, home, Goal::Below(0.85), any),
     ] {
-        let each = (0..rounds).map(|round| bench.round(script, clients, at, round % 2 == 0));
-        let each = each.collect::<Result<Vec<_>>>()?;
-        let of = |figure: fn(&Cost) -> f64| -> Vec<(f64, f64)> {
-            each.iter().map(|[ours, theirs]| (figure(ours), figure(theirs))).collect()
-        };
-        let clients = format!("{what}, {clients} clients");
-        table.row(&format!("{clients}: CPU per request, µs"), &of(|cost| cost.cpu_us), cpu);
-        table.row(&format!("{clients}: requests per ms"), &of(|cost| cost.per_s / 1000.0), rate);
+        let case = Case { clients, at, cpu, rate };
+        let ours = |case| bench.ours(script, case);
+        let theirs = |case| bench.theirs(script, case);
+        compare(&mut table, what, case, rounds, [&ours, &theirs])?;
     }
     bench.loading(&mut table)?;
     Ok(table.end())
@@ -112,9 +92,7 @@ impl Bench<'_> {
         ensure!(made.status()?.success(), "pgbench -i failed");
         self.server.ask("CREATE EXTENSION pg_prewarm");
         self.server.ask("VACUUM FREEZE ANALYZE");
-        let mut load = Command::new(self.hopcost);
-        load.args(["load", &self.url(), "tpcc", "--scale", "1"]).stdout(Stdio::null());
-        ensure!(load.status()?.success(), "hopcost load failed");
+        load(self.hopcost, &self.url())?;
         self.server.ask(
             "SELECT sum(pg_prewarm(oid)) FROM pg_class WHERE relkind IN ('r', 'i') AND \
              relnamespace IN ('public'::regnamespace, 'hopcost'::regnamespace)",
@@ -132,56 +110,25 @@ impl Bench<'_> {
         command
     }
 
-    /// Hopcost and pgbench, one after the other.
-    fn round(
-        &self,
-        script: Script<'_>,
-        clients: u32,
-        at: CpuId,
-        ours_first: bool,
-    ) -> Result<[Cost; 2]> {
-        let mut costs = [None, None];
-        for turn in [usize::from(!ours_first), usize::from(ours_first)] {
-            let cost = if turn == 0 {
-                self.ours(script, clients, at)?
-            } else {
-                self.theirs(script, clients, at)?
-            };
-            costs[turn] = Some(cost);
-        }
-        let [Some(ours), Some(theirs)] = costs else { bail!("a turn is missing") };
-        Ok([ours, theirs])
-    }
-
-    fn ours(&self, script: Script<'_>, clients: u32, at: CpuId) -> Result<Cost> {
+    fn ours(&self, script: Script<'_>, case: Case) -> Result<Cost> {
         let mut command = Command::new(self.hopcost);
-        command.args(["drive", &self.url()]);
-        match script {
-            Script::Builtin(name) => command.args(["--builtin", name]),
-            Script::File(path) => command.arg("--file").arg(path),
-        };
-        driven(&mut command, clients, at, SECONDS)
+        command.args(["drive", &self.url()]).args(match script {
+            Script::Builtin(name) => ["--builtin", name],
+            Script::File(path) => ["--file", path],
+        });
+        driven(&mut command, case, SECONDS)
     }
 
-    fn theirs(&self, script: Script<'_>, clients: u32, at: CpuId) -> Result<Cost> {
+    fn theirs(&self, script: Script<'_>, Case { clients, at, .. }: Case) -> Result<Cost> {
         let (seconds, clients) = (SECONDS.to_string(), clients.to_string());
-        let mut arguments = vec!["-n", "-M", "prepared", "-j", "1", "-c", &clients, "-T", &seconds];
-        let path;
-        match script {
-            Script::Builtin(name) => arguments.extend(["-b", name]),
-            Script::File(file) => {
-                path = file.display().to_string();
-                arguments.extend(["-f", &path]);
-            }
-        }
-        let (out, cpu_s) = timed(&self.pgbench(&arguments), at)?;
-        let after = |words: &str| -> Result<f64> {
-            let rest = out.split(words).nth(1).with_context(|| format!("no '{words}' in {out}"))?;
-            let word = rest.split_whitespace().next().context("nothing follows")?;
-            Ok(word.parse()?)
+        let script = match script {
+            Script::Builtin(name) => ["-b", name],
+            Script::File(path) => ["-f", path],
         };
-        let calls = after("actually processed: ")?;
-        Ok(Cost { cpu_us: cpu_s * 1e6 / calls, per_s: after("tps = ")? })
+        let how = ["-n", "-M", "prepared", "-j", "1", "-c", &clients, "-T", &seconds];
+        let (out, cpu_s) = timed(self.pgbench(&how).args(script), at)?;
+        let calls = number_after(&out, "actually processed: ")?;
+        Ok(Cost { cpu_us: cpu_s * 1e6 / calls, per_s: number_after(&out, "tps = ")? })
     }
 
     /// Rows made and handed over, beside rows that psql has ready in a file.

@@ -1,12 +1,17 @@
-//! Commands whose CPU time is taken, and the optimised lab that takes it.
+//! Tools that ask a server, whose CPU time is taken, and the optimised lab that takes it.
 
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use hopcost_core::CpuId;
+use hopcost_sys::affinity;
 use serde_json::Value;
 
 use xtask::cargo::cargo;
+use xtask::command;
+
+use super::table::{Goal, Table};
 
 /// The same comparison by a lab that is optimised, where this one is not: how it ended.
 pub fn in_release(what: &str, rounds: usize) -> Result<Option<u8>> {
@@ -27,7 +32,7 @@ pub struct Cost {
 }
 
 /// `hopcost drive`, on one thread of a CPU.
-pub fn driven(command: &mut Command, clients: u32, at: CpuId, seconds: u32) -> Result<Cost> {
+pub fn driven(command: &mut Command, Case { clients, at, .. }: Case, seconds: u32) -> Result<Cost> {
     command.args(["--threads", "1", "--json", "--client-cpus", &at.to_string()]);
     command.args(["--clients", &clients.to_string(), "--duration", &format!("{seconds}s")]);
     let (out, cpu_s) = timed(command, at)?;
@@ -54,4 +59,63 @@ pub fn timed(command: &Command, at: CpuId) -> Result<(String, f64)> {
         Ok(minutes.parse::<f64>()? * 60.0 + seconds.parse::<f64>()?)
     });
     Ok((String::from_utf8(output.stdout)?, seconds.sum::<Result<f64>>()?))
+}
+
+/// The number that follows these words.
+pub fn number_after(out: &str, words: &str) -> Result<f64> {
+    let rest = out.split(words).nth(1).with_context(|| format!("no '{words}' in {out}"))?;
+    let word = rest.split_whitespace().next().context("nothing follows")?;
+    Ok(word.trim_end_matches('s').parse()?)
+}
+
+/// A CPU for a server, and another.
+pub fn two_cpus() -> Result<[CpuId; 2]> {
+    let cpus = affinity::mask()?;
+    match (cpus.first(), cpus.last()) {
+        (Some(home), Some(away)) if home != away => Ok([home, away]),
+        _ => bail!("two CPUs are needed: one for the server, and another"),
+    }
+}
+
+/// TPC-C's tables in a server, left there by hopcost.
+pub fn load(hopcost: &Path, url: &str) -> Result<()> {
+    let mut load = Command::new(hopcost);
+    load.args(["load", url, "tpcc", "--scale", "1"]).stdout(Stdio::null());
+    command::run(&mut load)
+}
+
+/// So many clients on a CPU, and what has to come of it: CPU time and rate of hopcost's over the peer's.
+#[derive(Clone, Copy)]
+pub struct Case {
+    pub clients: u32,
+    pub at: CpuId,
+    pub cpu: Goal,
+    pub rate: Goal,
+}
+
+/// Two rows: in each round one tool asks after the other, each as often first.
+pub fn compare(
+    table: &mut Table,
+    what: &str,
+    case: Case,
+    rounds: usize,
+    [ours, theirs]: [&dyn Fn(Case) -> Result<Cost>; 2],
+) -> Result<()> {
+    let round = |round: usize| -> Result<[Cost; 2]> {
+        if round.is_multiple_of(2) {
+            let ours = ours(case)?;
+            Ok([ours, theirs(case)?])
+        } else {
+            let theirs = theirs(case)?;
+            Ok([ours(case)?, theirs])
+        }
+    };
+    let each = (0..rounds).map(round).collect::<Result<Vec<_>>>()?;
+    let of = |figure: fn(&Cost) -> f64| -> Vec<(f64, f64)> {
+        each.iter().map(|[ours, theirs]| (figure(ours), figure(theirs))).collect()
+    };
+    let what = format!("{what}, {} clients", case.clients);
+    table.row(&format!("{what}: CPU per request, µs"), &of(|cost| cost.cpu_us), case.cpu);
+    table.row(&format!("{what}: requests per ms"), &of(|cost| cost.per_s / 1000.0), case.rate);
+    Ok(())
 }

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-const EXPERIMENT: &str = r#"question = "How many bytes does each node give?"
+pub const BYTES: &str = r#"question = "How many bytes does each node give?"
 
 [subject]
 probes = ["bandwidth"]
@@ -24,13 +24,13 @@ const MOST_CALLED_DIFFERENT: usize = 2;
 const PAIRS_PLANTED: u64 = 5;
 const LEAST_NAMED: usize = 5;
 const ALIKE: &str = "nodes=2";
-const PLANTED: &str = "nodes=2,bandwidth=node1:0.7";
+pub const LESS_OF_ONE: &str = "nodes=2,bandwidth=node1:0.7";
 const NAMED: &str = "bandwidth of node 1 is ";
 
 /// Tries both kinds of pairs; does it hold?
 pub fn run(hopcost: &Path, dir: &Path) -> Result<bool> {
     let experiment = dir.join("streams.toml");
-    std::fs::write(&experiment, EXPERIMENT)?;
+    std::fs::write(&experiment, BYTES)?;
     let bench = Bench { hopcost, dir, experiment };
     println!("compare: {PAIRS_ALIKE} pairs alike, {PAIRS_PLANTED} with 30 % less on one node");
     let different = bench.pairs(PAIRS_ALIKE, ALIKE, |compared| {
@@ -38,7 +38,7 @@ pub fn run(hopcost: &Path, dir: &Path) -> Result<bool> {
         cells.into_iter().any(|cell| cell["likeness"] == "DIFFERENT")
     })?;
     println!("  {different} called different that are alike, {MOST_CALLED_DIFFERENT} at most");
-    let named = bench.pairs(PAIRS_PLANTED, PLANTED, |compared| {
+    let named = bench.pairs(PAIRS_PLANTED, LESS_OF_ONE, |compared| {
         let first = compared["explained_by"][0].as_str().unwrap_or_default();
         first.starts_with(NAMED) && first.contains("lower on B")
     })?;

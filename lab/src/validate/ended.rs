@@ -22,15 +22,10 @@ pub struct Ended {
 impl Ended {
     pub fn read(json: &[u8]) -> Result<Self> {
         let result: Value = serde_json::from_slice(json)?;
-        let number = |key: &str| result["estimate"][key].as_f64();
-        let estimate = match (number("point"), number("low"), number("high")) {
-            (Some(point), Some(low), Some(high)) => Some([point, low, high]),
-            _ => None,
-        };
         Ok(Self {
             verdict: result["verdict"].as_str().unwrap_or_default().to_owned(),
             reason: result["reason"].as_str().unwrap_or_default().to_owned(),
-            estimate,
+            estimate: figures(&result["estimate"]),
             planted: result["planted"].as_f64().unwrap_or(0.0),
             seconds: result["seconds"].as_f64().unwrap_or(f64::INFINITY),
             seen_after_s: seen_after_s(&result["details"]["points"]),
@@ -52,6 +47,12 @@ fn seen_after_s(points: &Value) -> Option<f64> {
     let looks = reported["looks"].as_array()?;
     let excludes = |look: &&Value| look["cost"]["low"].as_f64().is_some_and(|low| low > 0.0);
     looks.iter().rev().take_while(excludes).last()?["after_s"].as_f64()
+}
+
+/// Point, low and high of an estimate.
+pub fn figures(estimate: &Value) -> Option<[f64; 3]> {
+    let figure = |key: &str| estimate[key].as_f64();
+    Some([figure("point")?, figure("low")?, figure("high")?])
 }
 
 /// What a run prints, whose store is thrown away.

@@ -11,7 +11,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::ended::{Ended, ran};
+use super::compare::{BYTES, LESS_OF_ONE};
+use super::ended::{Ended, figures, ran};
 
 const RUNS: u64 = 40;
 const LEAST_COVERED: usize = 35;
@@ -53,10 +54,7 @@ pub fn siblings(hopcost: &Path, dir: &Path) -> Result<bool> {
         let near = n.saturating_sub(NEAR)..(n + NEAR).min(apart.len());
         run.planted = 1.0 - (1.0 - run.planted) * two_beside_one(&apart[near]) / 2.0;
     }
-    let holds = |run: &&Ended| {
-        run.estimate.is_some_and(|[_, low, high]| low <= run.planted && run.planted <= high)
-    };
-    let covered = planted.iter().filter(holds).count();
+    let covered = planted.iter().filter(|run| run.covers_truth()).count();
     for Ended { planted, estimate, verdict, reason, .. } in &planted {
         let planted = 100.0 * planted;
         match estimate.map(|figures| figures.map(|figure| 100.0 * figure)) {
@@ -135,14 +133,11 @@ pub fn usl(hopcost: &Path, dir: &Path) -> Result<bool> {
         let result: Value = serde_json::from_slice(&ran(hopcost, dir, &arguments, Some(CROWDED))?)?;
         let law = &result["details"]["scaling"][0]["law"];
         for (n, (name, planted)) in PLANTED.iter().enumerate() {
-            let figure = |key: &str| law[*name][key].as_f64();
-            let (Some(point), Some(low), Some(high)) =
-                (figure("point"), figure("low"), figure("high"))
-            else {
+            let Some([point, low, high]) = figures(&law[*name]) else {
                 println!("    run {seed}: no {name}: {} {}", law[*name], result["reason"]);
                 continue;
             };
-            covered[n] += usize::from(low <= *planted && planted <= &high);
+            covered[n] += usize::from((low..=high).contains(planted));
             sums[n] += point / RUNS as f64;
         }
     }
@@ -156,21 +151,21 @@ pub fn usl(hopcost: &Path, dir: &Path) -> Result<bool> {
     Ok(covered.iter().all(|covered| *covered >= LEAST_COVERED))
 }
 
-const EXPERIMENT: &str = "question = \"How many bytes does each node give?\"\n\n[subject]\nprobes = \
-                          [\"bandwidth\"]\n";
-const LESS: &str = "nodes=2,bandwidth=node1:0.7";
-
 /// Is the loss of bandwidth found?
 pub fn bandwidth(hopcost: &Path, dir: &Path) -> Result<bool> {
-    println!("bandwidth: {RUNS} quick runs with {LESS}");
+    println!("bandwidth: {RUNS} quick runs with {LESS_OF_ONE}");
     let experiment = dir.join("bytes.toml");
-    std::fs::write(&experiment, EXPERIMENT)?;
+    std::fs::write(&experiment, BYTES)?;
     let experiment = experiment.display().to_string();
     let (mut covered, mut points) = (0, Vec::new());
     for seed in 1..=RUNS {
         let seed = seed.to_string();
-        let json =
-            ran(hopcost, dir, &[&experiment, "--json", "--quick", "--seed", &seed], Some(LESS))?;
+        let json = ran(
+            hopcost,
+            dir,
+            &[&experiment, "--json", "--quick", "--seed", &seed],
+            Some(LESS_OF_ONE),
+        )?;
         let result: Value = serde_json::from_slice(&json)?;
         let cells = result["probes"][0]["cells"].as_array().context("no cells")?;
         let (Some(left), Some([point, low, high])) = (left(cells), ratio(cells)) else {
@@ -204,11 +199,7 @@ fn left(cells: &[Value]) -> Option<f64> {
 
 /// What the CPUs of node 0 get of node 1, as a share of what they get of node 0.
 fn ratio(cells: &[Value]) -> Option<[f64; 3]> {
-    let of = |node: u32| -> Option<[f64; 3]> {
-        let measured = &cell(cells, node)?["outcome"]["measured"]["estimate"];
-        let figure = |key: &str| measured[key].as_f64();
-        Some([figure("point")?, figure("low")?, figure("high")?])
-    };
+    let of = |node| figures(&cell(cells, node)?["outcome"]["measured"]["estimate"]);
     let ([p0, l0, h0], [p1, l1, h1]) = (of(0)?, of(1)?);
     Some([p1 / p0, l1 / h0, h1 / l0])
 }
