@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use hopcost_core::{
-    Audit, Dataset, Instance, Machine, NodeId, SessionChoice, Setup, Shape, Target, TargetError,
-    VariantSettings, Workload,
+    Answer, Audit, Dataset, Instance, Machine, NodeId, SessionChoice, Setup, Shape, Stream, Target,
+    TargetError, VariantSettings, Workload,
 };
 use hopcost_data::datasets::DATASETS;
 use hopcost_data::workloads::WORKLOADS;
@@ -88,4 +88,19 @@ pub fn audited(audit: Audit) -> VariantSettings {
 
 pub fn open(name: &str, setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
     target(name).open(setup, &mut |_| true)
+}
+
+/// What is answered to the first forty requests of a stream, each answer held against the rules of the data.
+pub fn answers(instance: &dyn Instance, setup: &Setup<'_>, seat: &VariantSettings) -> Vec<Answer> {
+    let mut session = instance.first_session(seat).unwrap();
+    let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
+    let mut answer = || {
+        let request = requests.next();
+        let answer = session.execute(&request);
+        let answer = answer.unwrap_or_else(|why| panic!("{}: {why}", setup.workload.info().name));
+        let checked = setup.workload.check(setup.shape, &request, &answer);
+        checked.unwrap_or_else(|why| panic!("{}: {why}", setup.workload.info().name));
+        answer
+    };
+    (0..40).map(|_| answer()).collect()
 }

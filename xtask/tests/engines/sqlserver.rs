@@ -109,15 +109,7 @@ fn every_question_is_answered_as_by_sqlite() {
         let (dataset, workload, address) = (dataset(data), workload(name), address());
         let setup = setup(dataset, workload, rows, &address);
         let instance = open(&setup).unwrap();
-        let mut session = instance.first_session(&seat()).unwrap();
-        let mut requests = workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
-        for _ in 0..40 {
-            let request = requests.next();
-            let answer = session.execute(&request).unwrap_or_else(|why| panic!("{name}: {why}"));
-            let checked = workload.check(setup.shape, &request, &answer);
-            checked.unwrap_or_else(|why| panic!("{name}: {why}"));
-        }
-        drop(session);
+        named::answers(&*instance, &setup, &seat());
         instance.close().unwrap();
     }
 }
