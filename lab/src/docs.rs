@@ -31,7 +31,6 @@ const DOCUMENTS: [Document; 3] = [
     Document { name: "docs/ERRORS.md", part: codes },
 ];
 
-/// Writes them anew.
 pub fn run() -> Result<u8> {
     for Document { name, part } in DOCUMENTS {
         let path = project().join(name);

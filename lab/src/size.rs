@@ -100,7 +100,9 @@ fn of_names(tree: &Tree) {
     }
     let fails_with_text = functions.iter().filter(|(file, function)| {
         let before = file.scan.code[..function.at].lines().last().unwrap_or_default();
-        before.contains("pub ") && function.signature.replace(' ', "").contains(",String>")
+        let returned = function.signature.rsplit("-> ").next().unwrap_or_default();
+        let is_text = returned.starts_with("Result<") && returned.contains(", String>");
+        before.contains("pub ") && is_text
     });
     let of_crates: Vec<&str> = fails_with_text.map(|(file, _)| crate_of(file)).collect();
     let what = "public functions that fail with a String";

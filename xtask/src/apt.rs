@@ -55,14 +55,12 @@ impl Apt {
         Ok(apt)
     }
 
-    /// One of apt's programs.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.args(&self.options);
         command
     }
 
-    /// Fetches packages into a directory.
     pub fn download(&self, packages: &[&str], into: &Path) -> Result<()> {
         let mut download = self.command("apt-get");
         download.args(["download", "-q"]).args(packages).current_dir(into);

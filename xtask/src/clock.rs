@@ -7,7 +7,6 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Seconds since 1970.
 pub fn since_1970() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

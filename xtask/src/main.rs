@@ -23,7 +23,7 @@ enum Command {
     Test(TestArgs),
     /// Run a command on an emulated machine with 1 to 8 memory nodes
     Vm(VmArgs),
-    /// Check the rules of the house that the compiler does not
+    /// Check the rules that the compiler does not
     Tidy,
 }
 

@@ -23,16 +23,13 @@ use crate::{command, test};
 
 /// Where a package's libraries are, and an image's.
 pub const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
-/// What starts programs.
 pub const LOADER: &str = "ld-linux-x86-64.so.2";
 
-/// A server of a newer suite.
 pub struct Newer {
     /// Its name, for who waits.
     pub name: &'static str,
     /// The directory of its image, below cargo's target directory.
     pub dir: &'static str,
-    /// Debian's suite.
     pub suite: &'static str,
     /// Its packages, the one whose libraries are needed first.
     pub packages: &'static [&'static str],
@@ -134,7 +131,6 @@ pub fn directories(to: &Path, home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Keeps a directory as it is.
 pub fn keep_directory(from: &Path, to: &Path, what: &str) -> Result<()> {
     let parent = to.join(what).parent().map(Path::to_owned).context("no directory")?;
     fs::create_dir_all(&parent)?;

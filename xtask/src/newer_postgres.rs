@@ -16,7 +16,6 @@ const POSTGRES: Newer = Newer {
     packages: &["postgresql-18", "postgresql-client-18"],
     keep,
 };
-/// Programs that tests ask for.
 const PROGRAMS: [&str; 6] = ["postgres", "initdb", "pg_ctl", "psql", "pg_dump", "pgbench"];
 /// What an emulated machine needs of the server's own modules.
 const MODULES: [&str; 2] = ["pg_prewarm", "pg_buffercache"];
@@ -31,7 +30,6 @@ libraries=${home%/postgresql/18}/x86_64-linux-gnu
 exec "$home/loaders/$name" --library-path "$libraries" --argv0 "$0" "$home/programs/$name" "$@"
 "#;
 
-/// An image that is there.
 #[derive(Clone, Debug)]
 pub struct NewerPostgres {
     root: PathBuf,
@@ -50,7 +48,6 @@ impl NewerPostgres {
         Ok(Self { root, version })
     }
 
-    /// The directory of its programs.
     pub fn programs(&self) -> PathBuf {
         self.root.join(HOME).join("bin")
     }

@@ -31,11 +31,9 @@ const NEEDED: &[(&str, &str)] = &[
 const NEEDED_BY: &[(&str, &str, &str)] =
     &[("release", "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross")];
 
-/// What is being fetched.
 pub struct Fetching(JoinHandle<Result<()>>);
 
 impl Fetching {
-    /// Waits until it is there.
     pub fn wait(self) -> Result<()> {
         self.0.join().map_err(|_| anyhow!("fetching what the tests need"))?
     }

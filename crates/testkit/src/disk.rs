@@ -16,7 +16,6 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Of so many MiB.
     pub fn of_mib(mib: u32) -> Self {
         assert!(is_root(), "this test mounts a small file system: run it as root");
         let dir = tempfile::tempdir().unwrap();
@@ -60,7 +59,6 @@ impl SmallDisk {
         self.dir.path().join(name)
     }
 
-    /// Takes all room that is left.
     pub fn fill(&self) {
         let mut file = File::create(self.seen_by_all("ballast")).unwrap();
         let mut piece = vec![1; 1 << 20];

@@ -96,7 +96,6 @@ fn all_rows(dataset: &dyn Dataset, index: usize, table: &Table) -> Answer {
 pub const SMALL: [(&str, u64); 2] = [("tran_stats", 1000), ("archive_view", 50)];
 /// The same of 70 MB.
 pub const LARGE: [(&str, u64); 1] = [("tpcc", 1)];
-/// Both.
 pub const ALL: [(&str, u64); 3] = [SMALL[0], SMALL[1], LARGE[0]];
 
 impl Everything {
@@ -108,7 +107,6 @@ impl Everything {
         (Self(tables), made)
     }
 
-    /// Does a session find it there?
     pub fn assert_is(&self, made: &[Answer], target: &str, session: &mut dyn Session) {
         for (statement, (table, made)) in self.0.iter().zip(made).enumerate() {
             let request = Request { statement, arguments: [0; 4] };

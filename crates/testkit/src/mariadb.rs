@@ -162,12 +162,10 @@ impl MariaDb {
         command
     }
 
-    /// Its Unix socket.
     pub fn socket(&self) -> PathBuf {
         self.dir.path().join("socket")
     }
 
-    /// Where its files are.
     pub fn directory(&self) -> &Path {
         self.dir.path()
     }
@@ -190,7 +188,6 @@ impl MariaDb {
         }
     }
 
-    /// All values of an answer.
     pub fn rows(&self, sql: &str) -> Vec<String> {
         let mut wire = self.connect().expect("it answers");
         wire.rows(sql).unwrap().into_iter().flatten().flatten().collect()

@@ -150,7 +150,6 @@ impl PostgreSql {
         self.dir.path().join("data")
     }
 
-    /// The postmaster.
     pub fn pid(&self) -> u32 {
         let file = std::fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
         file.lines().next().unwrap().parse().unwrap()
@@ -166,7 +165,6 @@ impl PostgreSql {
         format!("//{user}@localhost:{}/postgres{options}", self.port)
     }
 
-    /// A command of PostgreSQL's.
     pub fn command(&self, program: &str, arguments: &[&str]) -> Command {
         let program = self.programs.join(program);
         let mut command = account::command(&program, self.user, self.within);
@@ -184,12 +182,10 @@ impl PostgreSql {
         self.port
     }
 
-    /// Its Unix socket.
     pub fn socket(&self) -> PathBuf {
         self.dir.path().join(format!(".s.PGSQL.{}", self.port))
     }
 
-    /// Where its files are.
     pub fn directory(&self) -> &Path {
         self.dir.path()
     }
@@ -227,7 +223,6 @@ impl PostgreSql {
         text.lines().filter(|line| !line.contains("restrict ")).collect::<Vec<_>>().join("\n")
     }
 
-    /// What it has written so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap()
     }

@@ -25,7 +25,6 @@ struct State {
     sent: Option<Mutex<Vec<Sent>>>,
 }
 
-/// What a client has sent.
 #[derive(Clone, Debug, Default)]
 struct Sent {
     bytes: Vec<u8>,
@@ -133,7 +132,6 @@ impl State {
         });
     }
 
-    /// From the client to the server.
     fn take_from(
         &self,
         client: &TcpStream,
@@ -154,7 +152,6 @@ impl State {
         Ok(())
     }
 
-    /// From the server to the client.
     fn hand_on(&self, mut server: &UnixStream, mut client: &TcpStream) -> std::io::Result<()> {
         let mut buffer = vec![0; 1 << 16];
         loop {

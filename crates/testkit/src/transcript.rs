@@ -8,7 +8,6 @@ const LINE: usize = 100;
 /// Longer ones are told by their beginning, their length and their digest.
 const MOST: usize = 3_000;
 
-/// Bytes as text, in lines.
 pub fn transcript(bytes: &[u8]) -> String {
     let shown: Vec<String> =
         bytes.iter().take(MOST).map(|byte| byte.escape_ascii().to_string()).collect();

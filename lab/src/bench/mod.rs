@@ -14,7 +14,6 @@ mod timed;
 use anyhow::Result;
 use clap::ValueEnum;
 
-/// What can be compared.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum What {
     /// The hardware probes: with multichase, likwid-bench and core-to-core-latency

@@ -36,7 +36,6 @@ AND l.ol_o_id >= d.d_next_o_id - 20 AND l.ol_o_id < d.d_next_o_id AND s.s_w_id =
 AND s.s_i_id = l.ol_i_id AND s.s_quantity < :t;
 ";
 
-/// What both are asked to do.
 #[derive(Clone, Copy)]
 enum Script<'a> {
     Builtin(&'a str),

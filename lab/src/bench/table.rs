@@ -6,13 +6,10 @@ use hopcost_stats::paired_ratio;
 /// What a ratio of hopcost's figure over the peer's has to be.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal {
-    /// Its interval lies above this.
     Above(f64),
-    /// Its interval lies below this.
     Below(f64),
     /// Its point lies within this share of 1.
     Within(f64),
-    /// None: it is reported.
     Reported,
 }
 
@@ -79,7 +76,6 @@ impl Table {
         self.unmet += 1;
     }
 
-    /// The exit code.
     pub fn end(&self) -> u8 {
         u8::from(self.unmet > 0)
     }

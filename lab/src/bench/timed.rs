@@ -61,7 +61,6 @@ pub fn timed(command: &Command, at: CpuId) -> Result<(String, f64)> {
     Ok((String::from_utf8(output.stdout)?, seconds.sum::<Result<f64>>()?))
 }
 
-/// The number that follows these words.
 pub fn number_after(out: &str, words: &str) -> Result<f64> {
     let rest = out.split(words).nth(1).with_context(|| format!("no '{words}' in {out}"))?;
     let word = rest.split_whitespace().next().context("nothing follows")?;

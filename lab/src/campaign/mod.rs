@@ -21,7 +21,6 @@ pub enum Campaign {
     Mutants,
 }
 
-/// Runs what is left of it.
 pub fn run(campaign: Campaign) -> Result<u8> {
     match campaign {
         Campaign::Tests => tests::run("tests", &[], 10),

@@ -50,7 +50,6 @@ const BINARIES: [&str; 13] = [
 /// What works for ever is found as well.
 const MOST_SECONDS: &str = "900";
 
-/// Tries those that are left.
 pub fn run() -> Result<u8> {
     ensure!(command::exists("cargo-mutants"), "cargo install cargo-mutants");
     let mut rounds = Rounds::of("mutants")?;
@@ -106,7 +105,6 @@ fn tree(commit: &str) -> Result<PathBuf> {
     Ok(tree)
 }
 
-/// What finds it, if anything does.
 fn tried(tree: &Path, mutant: &Value) -> Result<Option<String>> {
     let text = |key: &str| mutant[key].as_str().with_context(|| format!("a mutant without {key}"));
     let patch = tree.join("target/mutant.diff");

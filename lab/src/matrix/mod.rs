@@ -17,7 +17,6 @@ use xtask::cargo::build_hopcost;
 use table::Table;
 use tried::{Named, built_in, generated, targets};
 
-/// Experiments in one guest.
 const A_GUEST: usize = 5;
 
 /// All of it, or what is named, the rest of the table staying as it was: 0 where each ended as it must. What is
@@ -53,7 +52,6 @@ pub fn run(named: &[String], place: Option<Place>, engine: Option<&str>) -> Resu
     Ok(u8::from(!table.wrong.is_empty()))
 }
 
-/// Where experiments are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Place {
     /// On this machine, and emulated ones over it

@@ -43,7 +43,6 @@ const GUEST_SECONDS: u64 = 1800;
 /// An experiment's name and its file.
 pub type Named = (&'static str, &'static str);
 
-/// What came of one run.
 pub struct Cell {
     pub verdict: String,
     pub words: String,

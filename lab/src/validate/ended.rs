@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// What a run printed.
 pub struct Ended {
     pub verdict: String,
     pub reason: String,

@@ -60,7 +60,6 @@ impl Group {
         self.write("cgroup.procs", &pid.to_string())
     }
 
-    /// How many processes are in it.
     pub fn members(&self) -> usize {
         fs::read_to_string(self.dir.join("cgroup.procs")).map_or(0, |pids| pids.lines().count())
     }

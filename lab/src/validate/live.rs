@@ -18,7 +18,6 @@ use xtask::cargo::build_hopcost;
 
 use super::ended::{Ended, ran};
 
-/// Which part is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
     /// Nothing planted, nothing different: 200 short runs

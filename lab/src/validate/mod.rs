@@ -104,7 +104,6 @@ fn cut(trace: &[f64], effect: f64, rng: &mut Rng) -> Vec<f64> {
     blocks.filter_map(contrast).collect()
 }
 
-/// What a simulated comparison came to.
 struct Outcome {
     /// Did the interval at the stop hold the truth?
     covered: bool,

@@ -151,7 +151,6 @@ pub fn usl(hopcost: &Path, dir: &Path) -> Result<bool> {
     Ok(covered.iter().all(|covered| *covered >= LEAST_COVERED))
 }
 
-/// Is the loss of bandwidth found?
 pub fn bandwidth(hopcost: &Path, dir: &Path) -> Result<bool> {
     println!("bandwidth: {RUNS} quick runs with {LESS_OF_ONE}");
     let experiment = dir.join("bytes.toml");

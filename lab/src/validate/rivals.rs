@@ -36,7 +36,6 @@ fn two_sided(z: f64) -> f64 {
 /// On a machine where nothing differs: p of the difference that is found all the same.
 type Way = fn(&Weather, &mut Rng) -> f64;
 
-/// The usual ways, by name.
 pub const RIVALS: [(&str, Way); 3] = [
     ("20 min of A, then 20 min of B; Welch's t over seconds", |weather, rng| {
         let (a, b) = split(weather, 1200.0, 1, rng);

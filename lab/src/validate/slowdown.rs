@@ -215,7 +215,6 @@ struct Look {
 const EDGES: usize = 5;
 /// A process that answers so often in a step is at work; others of the server's wake up now and then.
 const BUSY: f64 = 3.0;
-/// Steps that are looked at together.
 const TOGETHER: usize = 5;
 
 /// How often a second the busiest process answered when it was asked without a pause: the median over busy

@@ -11,7 +11,6 @@ use crate::command;
 
 use super::cargo;
 
-/// A test binary that is there.
 #[derive(Debug)]
 pub struct Built {
     pub package: String,
@@ -20,7 +19,6 @@ pub struct Built {
     pub program: PathBuf,
     /// Where its package is: tests are run there.
     pub directory: PathBuf,
-    /// The paths of its tests.
     pub tests: Vec<String>,
 }
 
@@ -54,7 +52,6 @@ pub fn program(name: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// Builds them.
 pub fn tests() -> Result<Vec<Built>> {
     println!("xtask: building: cargo test --workspace --no-run");
     let mut build = cargo();

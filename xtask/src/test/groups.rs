@@ -9,7 +9,6 @@
 /// A test binary: its package, and its target there. A package's unit tests are its target `lib` or `bin`.
 pub type Binary = (&'static str, &'static str);
 
-/// Tests that belong together.
 #[derive(Debug)]
 pub struct Group {
     pub name: &'static str,

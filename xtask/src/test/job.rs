@@ -9,7 +9,6 @@ use super::groups::{self, Binary, Group};
 use super::selection::Selection;
 use super::verified::Verified;
 
-/// What runs beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Others.

@@ -46,8 +46,8 @@ pub fn run(selection: &Selection, rounds: u32) -> Result<u8> {
     let tries_first_tier = !matches!(selection, Selection::Named(_));
     if tries_first_tier {
         step("formatting", &["fmt", "--all", "--check"])?;
-        println!("xtask: rules of the house");
-        ensure!(tidy::run()? == 0, "the rules of the house are broken");
+        println!("xtask: rules that the compiler does not check");
+        ensure!(tidy::run()? == 0, "rules are broken");
     }
     let binaries = build::tests()?;
     fetching.wait()?;

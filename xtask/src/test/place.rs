@@ -43,7 +43,6 @@ mount --bind "$shared" "$temporary/kept"
 exec "$@"
 "#;
 
-/// The directory of a run.
 pub struct Place {
     root: PathBuf,
     /// Where all test binaries are, as a variable for them.
@@ -153,7 +152,6 @@ impl Drop for Place {
     }
 }
 
-/// The directory of a job.
 pub struct Own {
     directory: PathBuf,
 }

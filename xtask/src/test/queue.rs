@@ -23,7 +23,6 @@ const MOST: Duration = Duration::from_mins(30);
 const FAREWELL: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How a job ended.
 #[derive(Debug)]
 pub struct Ended {
     pub job: Job,
@@ -47,7 +46,6 @@ impl Ended {
     }
 }
 
-/// What became of all jobs.
 #[derive(Debug, Default)]
 pub struct Round {
     pub ended: Vec<Ended>,
@@ -55,7 +53,6 @@ pub struct Round {
     pub not_begun: Vec<String>,
 }
 
-/// The jobs of a run.
 pub struct Queue<'a> {
     place: &'a Place,
     latest_begin: Instant,

@@ -14,7 +14,6 @@ use super::verified::Verified;
 const FIRST_TIER_MINUTES: u64 = 12;
 const ALL_MINUTES: u64 = 70;
 
-/// All that a run came to.
 pub struct Report<'a> {
     begun: Instant,
     built: Option<Instant>,
@@ -28,7 +27,6 @@ impl<'a> Report<'a> {
         Self { begun, built: None, verified, rounds: Vec::new(), left: Vec::new() }
     }
 
-    /// All binaries are there.
     pub fn built(&mut self) {
         self.built = Some(clock::now());
     }
@@ -70,7 +68,6 @@ impl<'a> Report<'a> {
             .collect()
     }
 
-    /// The table and the closing lines.
     pub fn close(&self, chosen: &[&'static Group], binaries: &[Built], first_tier: bool) {
         println!("\nseconds  last  tests");
         let mut jobs: Vec<&Ended> = self.ended().collect();

@@ -8,14 +8,11 @@ use super::verified::Verified;
 /// Groups that a run of [`Selection::Changed`] tries beside those that are called for.
 const TRIED_LONGEST_AGO: usize = 2;
 
-/// What to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// The first tier.
     First,
     /// The first tier, the groups whose files have changed since they last passed, and those tried longest ago.
     Changed,
-    /// The first tier and all groups.
     All,
     /// These groups, and what the first tier has of these binaries (`hopcost/servers`), alone.
     Named(Vec<String>),

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use crate::clock;
 
-/// Directories of settings.
 const SETTINGS: [&str; 6] = [
     "/sys/devices/system/cpu",
     "/sys/devices/system/node",

@@ -22,7 +22,6 @@ const HEAD: &str = "\
 # seconds since 1970; and what each test binary took.
 ";
 
-/// How a group passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passed {
     pub digest: String,
@@ -32,7 +31,6 @@ pub struct Passed {
     pub commit: String,
 }
 
-/// The file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     groups: BTreeMap<String, Passed>,

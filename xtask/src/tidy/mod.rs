@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn this_house_is_tidy() {
+    fn this_tree_is_tidy() {
         let tree = Tree::read(project()).unwrap();
         assert!(tree.sources().count() > 50, "the walk misses the sources");
         let complaints: Vec<_> = RULES.iter().flat_map(|rule| rule(&tree)).collect();

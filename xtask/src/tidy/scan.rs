@@ -16,7 +16,6 @@ pub struct Scan {
     pub test_modules: Vec<String>,
 }
 
-/// A function with a body.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Function<'a> {
     pub name: &'a str,

@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 
 use super::scan::Scan;
 
-/// All text files of the project.
 #[derive(Debug)]
 pub struct Tree {
     pub files: Vec<File>,
@@ -25,7 +24,6 @@ pub struct File {
     pub is_test: bool,
 }
 
-/// What a rule found.
 #[derive(Debug)]
 pub struct Complaint {
     pub path: String,

@@ -73,7 +73,6 @@ impl Initramfs {
         Ok(())
     }
 
-    /// Writes the archive.
     pub fn write(&self, path: &Path) -> Result<()> {
         let file = File::create(path).with_context(|| path.display().to_string())?;
         let mut archive = BufWriter::new(file);

@@ -24,7 +24,6 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// Its version.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::V6_1 => "6.1",

@@ -39,13 +39,11 @@ use initramfs::Initramfs;
 
 /// Some ten times what a boot takes.
 const BOOT_SECONDS: u64 = 60;
-/// What the first process says.
 const READY: &str = "hopcost-vm: ready";
 
 /// Room for what comes back.
 const OUT_BYTES: u64 = 64 << 20;
 
-/// A machine to be.
 #[derive(Debug)]
 pub struct Vm {
     topology: Topology,
@@ -64,12 +62,9 @@ enum End {
     Died(String),
 }
 
-/// What a guest came to.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Its command's exit code.
     pub exit: u8,
-    /// All that it printed.
     pub console: String,
     out: TempDir,
 }
@@ -117,14 +112,12 @@ impl Vm {
         }
     }
 
-    /// Memory of each node.
     #[must_use]
     pub fn mib_per_node(mut self, mib: u32) -> Self {
         self.mib_per_node = mib;
         self
     }
 
-    /// How long the guest may take.
     #[must_use]
     pub fn seconds(mut self, seconds: u64) -> Self {
         self.seconds = seconds;

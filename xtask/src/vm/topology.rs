@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-/// Memory nodes, sockets, cores and threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topology {
     /// Nodes with CPUs.
@@ -41,7 +40,6 @@ impl FromStr for Topology {
 }
 
 impl Topology {
-    /// CPUs of the whole machine.
     pub fn cpus(&self) -> u32 {
         self.nodes * self.cpus_per_node()
     }
@@ -76,7 +74,6 @@ impl Topology {
         }
     }
 
-    /// QEMU's arguments for it.
     pub fn arguments(&self, mib_per_node: u32) -> Vec<String> {
         let all = self.all_nodes();
         let mut arguments =

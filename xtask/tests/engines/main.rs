@@ -9,7 +9,6 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 
-/// A test and its path.
 type Test = (&'static str, fn());
 
 fn main() -> ExitCode {

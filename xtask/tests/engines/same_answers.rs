@@ -35,7 +35,6 @@ fn opened<'a>(engine: &str, setup: &Setup<'a>) -> Box<dyn Instance + 'a> {
     opened.unwrap_or_else(|why| panic!("{engine}, {}: {why}", setup.workload.info().name))
 }
 
-/// What each table holds.
 fn tables(
     (engine, address): &(&str, String),
     dataset: &dyn Dataset,
@@ -53,7 +52,6 @@ fn tables(
     asked.collect()
 }
 
-/// One number for all of them.
 fn digest(answers: impl IntoIterator<Item = Answer>) -> u64 {
     answers
         .into_iter()

@@ -51,7 +51,6 @@ pub fn shipped(steps: Steps) -> Steps {
 
 /// A database as it is in a guest.
 pub struct Aboard {
-    /// What hopcost is told.
     target: String,
     /// What a step says that needs it, once in a boot.
     unpack: String,

@@ -28,7 +28,6 @@ pub struct Tried {
     console: String,
 }
 
-/// What came of one step.
 #[derive(Clone, Copy)]
 pub struct Step<'a> {
     of: &'a Tried,
@@ -120,7 +119,6 @@ impl Tried {
 }
 
 impl<'a> Step<'a> {
-    /// A file that it left.
     pub fn read(self, file: &str) -> &'a str {
         let text = self.of.files.get(&format!("{}/{file}", self.name));
         text.unwrap_or_else(|| panic!("{} left no {file}: {}", self.name, self.said()))
