@@ -89,9 +89,7 @@ struct Bench {
 impl Bench {
     fn placebo(&self) -> Result<bool> {
         println!("placebo: {PLACEBO_RUNS} short runs of two equal arms");
-        let runs = (1..=PLACEBO_RUNS)
-            .map(|seed| self.hopcost("placebo", seed, &SHORT, None))
-            .collect::<Result<Vec<_>>>()?;
+        let runs = self.runs(PLACEBO_RUNS, "placebo", &SHORT, None)?;
         let wrong = runs.iter().filter(|run| run.is_effect()).count();
         tell_verdicts(&runs);
         println!("  points of {PLACEBO_RUNS} estimates: {}", histogram(&runs));
@@ -106,9 +104,7 @@ impl Bench {
         for share in PLANTED_SHARES {
             // A share s of the time is s / (1 − s) of the time that the work takes.
             let ns = share / (1.0 - share) / per_ns;
-            let runs = (1..=PLANTED_RUNS)
-                .map(|seed| self.hopcost("remote-memory", seed, &SHORT, Some(ns)))
-                .collect::<Result<Vec<_>>>()?;
+            let runs = self.runs(PLANTED_RUNS, "remote-memory", &SHORT, Some(ns))?;
             let covered = runs.iter().filter(|run| run.covers_truth()).count();
             let effects = runs.iter().filter(|run| run.is_effect()).count();
             let mean = |of: fn(&Ended) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
@@ -155,9 +151,7 @@ impl Bench {
         println!("repeat: {REPEAT_RUNS} quick runs each");
         let mut held = true;
         for experiment in REPEATED {
-            let runs = (1..=REPEAT_RUNS)
-                .map(|seed| self.hopcost(experiment, seed, &["--quick", "--json"], None))
-                .collect::<Result<Vec<_>>>()?;
+            let runs = self.runs(REPEAT_RUNS, experiment, &["--quick", "--json"], None)?;
             let mut estimates: Vec<[f64; 3]> = runs.iter().filter_map(|run| run.estimate).collect();
             estimates.sort_by(|[a, ..], [b, ..]| a.total_cmp(b));
             let Some([point, low, high]) = estimates.get(estimates.len() / 2) else {
@@ -183,6 +177,16 @@ impl Bench {
             bail!("nothing was planted: {} {}", run.verdict, run.reason);
         }
         Ok(run.planted / (1.0 - run.planted) / NS)
+    }
+
+    fn runs(
+        &self,
+        count: u64,
+        experiment: &str,
+        arguments: &[&str],
+        remote_ns: Option<f64>,
+    ) -> Result<Vec<Ended>> {
+        (1..=count).map(|seed| self.hopcost(experiment, seed, arguments, remote_ns)).collect()
     }
 
     fn hopcost(

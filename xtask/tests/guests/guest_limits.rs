@@ -1,17 +1,15 @@
 //! What a probe may not have on a machine, or does not keep, in one boot.
 
-use std::sync::OnceLock;
-
 use anyhow::Result;
 use xtask::vm::{Kernel, Load};
 
 use crate::proofs::{cells, numbers};
-use crate::steps::{Step, Steps, Tried, once};
+use crate::steps::{Boot, Step, Steps, Tried};
 use crate::theft::{reads_as_moved, robbed};
 
 fn step(name: &'static str) -> Step<'static> {
-    static TRIED: OnceLock<Result<Tried, String>> = OnceLock::new();
-    once(&TRIED, tries).step(name)
+    static BOOT: Boot = Boot::of(tries);
+    BOOT.step(name)
 }
 
 fn tries() -> Result<Tried> {

@@ -1,8 +1,6 @@
 //! PostgreSQL on machines with many memory nodes: its shared buffers at home, the processes of its connections near
 //! and far; one boot for each machine.
 
-use std::sync::OnceLock;
-
 use anyhow::Result;
 use hopcost_core::gauge;
 use serde_json::Value;
@@ -11,7 +9,7 @@ use xtask::vm::{Kernel, Load};
 
 use crate::aboard::{Aboard, CACHE, QUICK, ROWS, SHIPPED, UNBALANCED, shipped};
 use crate::proofs::serves_both_arms;
-use crate::steps::{Step, Steps, Tried, once};
+use crate::steps::{Boot, Steps};
 
 /// The shared buffers and a copy of the data for each node, beside the initial RAM disk.
 const MIB_PER_NODE: u32 = 1100;
@@ -23,35 +21,29 @@ fn on(shape: &str) -> Result<Steps> {
     Ok(Steps::on(shape, Kernel::V6_1, Load::One)?.mib_per_node(MIB_PER_NODE))
 }
 
-fn on_n2(name: &'static str) -> Step<'static> {
-    static TRIED: OnceLock<Result<Tried, String>> = OnceLock::new();
-    let tries = || {
-        let postgres = Aboard::postgres(ROWS_OF_PARALLEL)?;
-        let (target, unpack) = postgres.named();
-        let run =
-            format!("--target '{target}' --scale {ROWS_OF_PARALLEL} {QUICK} --budget 1s > run");
-        let parallel = format!(
+static N2: Boot = Boot::of(|| {
+    let postgres = Aboard::postgres(ROWS_OF_PARALLEL)?;
+    let (target, unpack) = postgres.named();
+    let run = format!("--target '{target}' --scale {ROWS_OF_PARALLEL} {QUICK} --budget 1s > run");
+    let parallel = format!(
             "{CACHE}hopcost run /parallel.toml {run} || exit 1
              hopcost report --store store.db > text && hopcost report --store store.db --html page.html"
         );
-        let steps = shipped(postgres.comes_with(on("n2")?))
-            .with(PARALLEL.as_ref(), "/parallel.toml")
-            .step("unpack", 60, unpack)
-            .step("parallel", 600, &parallel);
-        let placed = |steps: Steps, name: &'static str| {
-            let script =
-                format!("{CACHE}{UNBALANCED}hopcost run /{name}.toml --set streams=4 {run}");
-            steps.step(name, 600, &script)
-        };
-        SHIPPED.iter().fold(steps, |steps, (name, _)| placed(steps, name)).run()
+    let steps = shipped(postgres.comes_with(on("n2")?))
+        .with(PARALLEL.as_ref(), "/parallel.toml")
+        .step("unpack", 60, unpack)
+        .step("parallel", 600, &parallel);
+    let placed = |steps: Steps, name: &'static str| {
+        let script = format!("{CACHE}{UNBALANCED}hopcost run /{name}.toml --set streams=4 {run}");
+        steps.step(name, 600, &script)
     };
-    once(&TRIED, tries).step(name)
-}
+    SHIPPED.iter().fold(steps, |steps, (name, _)| placed(steps, name)).run()
+});
 
 /// A pinned leader does not pin its workers, and the report says where they ran; a pinned postmaster does.
 #[test]
 fn parallel_workers_follow_the_postmaster() {
-    let step = on_n2("parallel").is_done();
+    let step = N2.step("parallel").is_done();
     let result = step.json("run");
     let arms = result["details"]["arms"].as_array().unwrap();
     // Looks that found a worker on one node, while its session stood on another or the same.
@@ -87,7 +79,7 @@ fn parallel_workers_follow_the_postmaster() {
 /// A server for each policy on each node, and for each node one of its own: their shared buffers are where
 /// the policy puts them, and each connection works on the node of the server that it asks.
 fn memory_went_where_the_policy_put_it((name, text): (&'static str, &str)) {
-    let result = on_n2(name).is_done().json("run");
+    let result = N2.step(name).is_done().json("run");
     let proof = result["proof"].as_array().unwrap();
     assert_eq!(proof.len(), text.matches(" >= ").count(), "{proof:?}");
     for proved in proof {

@@ -1,15 +1,13 @@
 //! SQLite on machines with many memory nodes: placed and proved, robbed, pinned, without room; one boot for each
 //! machine.
 
-use std::sync::OnceLock;
-
 use anyhow::Result;
 use serde_json::Value;
 use xtask::vm::{Kernel, Load};
 
 use crate::aboard::{Aboard, CACHE, QUICK, ROWS, SHIPPED, WORKING, shipped};
 use crate::sqlite::{RUN, places_both_arms, remote_memory};
-use crate::steps::{Step, Steps, Tried, once};
+use crate::steps::{Boot, Steps};
 use crate::theft::{moved_data, refuses_as_moved};
 
 fn on(shape: &str) -> Result<Steps> {
@@ -17,28 +15,21 @@ fn on(shape: &str) -> Result<Steps> {
     Ok(Aboard::sqlite("reporting_p1")?.comes_with(steps))
 }
 
-fn on_n2(name: &'static str) -> Step<'static> {
-    static TRIED: OnceLock<Result<Tried, String>> = OnceLock::new();
-    let tries = || {
-        let steps = on("n2")?
-            .with_saboteur("page_thief")?
-            .with("/usr/bin/taskset".as_ref(), "/usr/local/bin/taskset");
-        let steps = shipped(steps)
-            .step("few-moved", 400, &moved_data(5))
-            .step("all-moved", 400, &moved_data(100))
-            .step("pinned", 400, &pinned())
-            .step("full", 400, &format!("{CACHE}{FULL}"));
-        SHIPPED.iter().fold(steps, |steps, (name, _)| steps.step(name, 400, &placed(name))).run()
-    };
-    once(&TRIED, tries).step(name)
-}
+static N2: Boot = Boot::of(|| {
+    let steps = on("n2")?
+        .with_saboteur("page_thief")?
+        .with("/usr/bin/taskset".as_ref(), "/usr/local/bin/taskset");
+    let steps = shipped(steps)
+        .step("few-moved", 400, &moved_data(5))
+        .step("all-moved", 400, &moved_data(100))
+        .step("pinned", 400, &pinned())
+        .step("full", 400, &format!("{CACHE}{FULL}"));
+    SHIPPED.iter().fold(steps, |steps, (name, _)| steps.step(name, 400, &placed(name))).run()
+});
 
-fn on_n4s2(name: &'static str) -> Step<'static> {
-    static TRIED: OnceLock<Result<Tried, String>> = OnceLock::new();
-    let tries =
-        || on("n4s2")?.step("idle", 400, &idle()).step("off", 400, &format!("{CACHE}{OFF}")).run();
-    once(&TRIED, tries).step(name)
-}
+static N4S2: Boot = Boot::of(|| {
+    on("n4s2")?.step("idle", 400, &idle()).step("off", 400, &format!("{CACHE}{OFF}")).run()
+});
 
 fn places_both_arms_on(shape: &str, bindings: usize) {
     let tried = on(shape).unwrap().step("sqlite", 400, &remote_memory()).run().unwrap();
@@ -57,12 +48,12 @@ fn both_arms_are_placed_on_n8() {
 
 #[test]
 fn few_moved_pages_refuse_a_run() {
-    refuses_as_moved(on_n2("few-moved"), 5);
+    refuses_as_moved(N2.step("few-moved"), 5);
 }
 
 #[test]
 fn moving_all_pages_refuses_a_run() {
-    refuses_as_moved(on_n2("all-moved"), 100);
+    refuses_as_moved(N2.step("all-moved"), 100);
 }
 
 /// Of so little data huge pages would be too few to be dealt out evenly, and what is not bound stays
@@ -83,7 +74,7 @@ fn placed(name: &str) -> String {
 /// Every policy's pages are where it puts them, as the kernel says and as its own account of the mappings
 /// says; and of an instance per node each stream asks its own.
 fn is_placed((name, text): (&'static str, &str), bindings: usize) {
-    let step = on_n2(name).is_done();
+    let step = N2.step(name).is_done();
     assert_eq!(step.word("code"), "0", "{}", step.said());
     let result = step.json("run");
     crate::proofs::proves(&result, bindings, text.matches(" >= ").count(), 0.98);
@@ -129,7 +120,7 @@ fn pinned() -> String {
 /// A worker that somebody else pins to another CPU is noticed, and refuses the run.
 #[test]
 fn a_worker_pinned_by_somebody_else_refuses_the_run() {
-    let step = on_n2("pinned").is_done();
+    let step = N2.step("pinned").is_done();
     let result = step.json("run");
     assert_eq!(result["verdict"], "REFUSED", "{}", result["reason"]);
     let reason = result["reason"].as_str().unwrap();
@@ -147,7 +138,7 @@ fn idle() -> String {
 /// Siblings left idle: no two workers share a core, as their own CPUs say.
 #[test]
 fn siblings_are_left_idle_on_n4s2() {
-    let step = on_n4s2("idle").is_done();
+    let step = N4S2.step("idle").is_done();
     assert_eq!(step.word("code"), "0", "{}", step.said());
     let result = step.json("run");
     let proof = result["proof"].as_array().unwrap();
@@ -187,7 +178,7 @@ const OFF: &str = "\
 /// brings back meanwhile refuses the run.
 #[test]
 fn siblings_are_truly_off_on_n4s2() {
-    let step = on_n4s2("off").is_done();
+    let step = N4S2.step("off").is_done();
     assert_eq!(step.word("code"), "0", "{}", step.said());
     let result = step.json("run");
     assert_eq!(result["proof"][0]["claim"], "cores_unshared at idle", "{}", result["proof"]);
@@ -224,7 +215,7 @@ const FULL: &str = "\
 /// A disk that fills up while a run goes on: it says so, and what was finished stays, whole.
 #[test]
 fn a_full_disk_keeps_what_was_finished() {
-    let step = on_n2("full").is_done();
+    let step = N2.step("full").is_done();
     let said = step.read("told");
     assert_eq!(step.word("code"), "1", "{}", step.said());
     assert!(said.contains("/small/store.db") && said.contains("disk is full"), "{said}");

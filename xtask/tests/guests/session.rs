@@ -1,7 +1,5 @@
 //! One machine with two sockets and a node of memory only: each contract once, in one boot.
 
-use std::sync::OnceLock;
-
 use anyhow::Result;
 use serde_json::Value;
 use xtask::vm::{Kernel, Load};
@@ -10,7 +8,7 @@ use crate::aboard::{Aboard, ROWS};
 use crate::proofs::{by_id, cells, numbers, probe, probe_proves, serves_both_arms};
 use crate::shapes;
 use crate::sqlite::{places_both_arms, remote_memory};
-use crate::steps::{Step, Steps, Tried, once};
+use crate::steps::{Boot, Step, Steps, Tried};
 use crate::theft::{moved_data, reads_as_moved, refuses_as_moved, robbed};
 
 const SHAPE: &str = "n2cxl";
@@ -19,8 +17,8 @@ const SHAPE: &str = "n2cxl";
 const MIB_PER_NODE: u32 = 2048;
 /// Each step by its name. What one does to the machine, hopcost or the step itself undoes.
 fn step(name: &'static str) -> Step<'static> {
-    static TRIED: OnceLock<Result<Tried, String>> = OnceLock::new();
-    once(&TRIED, tries).step(name)
+    static BOOT: Boot = Boot::of(tries);
+    BOOT.step(name)
 }
 
 fn tries() -> Result<Tried> {

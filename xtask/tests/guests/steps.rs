@@ -34,13 +34,21 @@ pub struct Step<'a> {
     name: &'static str,
 }
 
-/// Tries it at the first call, or says again why it could not be tried.
-pub fn once(
-    cell: &'static OnceLock<Result<Tried, String>>,
-    tries: impl FnOnce() -> Result<Tried>,
-) -> &'static Tried {
-    let tried = cell.get_or_init(|| tries().map_err(|error| format!("{error:#}")));
-    tried.as_ref().unwrap_or_else(|error| panic!("{error}"))
+/// Steps on a machine that is booted when the first of them is asked for.
+pub struct Boot {
+    tries: fn() -> Result<Tried>,
+    tried: OnceLock<Result<Tried, String>>,
+}
+
+impl Boot {
+    pub const fn of(tries: fn() -> Result<Tried>) -> Self {
+        Self { tries, tried: OnceLock::new() }
+    }
+
+    pub fn step(&'static self, name: &'static str) -> Step<'static> {
+        let tried = self.tried.get_or_init(|| (self.tries)().map_err(|error| format!("{error:#}")));
+        tried.as_ref().unwrap_or_else(|error| panic!("{error}")).step(name)
+    }
 }
 
 impl Steps {
