@@ -1,6 +1,6 @@
 //! Comments that say the name below them again.
 
-use super::exceptions::{Exception, REWRITTEN, beyond};
+use super::exceptions::beyond_exceptions;
 use super::scan::{is_word, tokens};
 use super::tree::{Complaint, File, Tree};
 
@@ -12,13 +12,9 @@ const EMPTY: &[&str] = &[
 /// More are an explanation.
 const MOST_WORDS: usize = 4;
 
-const EXCEPTIONS: &[Exception] = &[
-    Exception { below: "crates/engines/", complaints: 28, why: REWRITTEN },
-    Exception { below: "crates/stats/", complaints: 3, why: REWRITTEN },
-];
-
 pub fn comments_say_more_than_names(tree: &Tree) -> Vec<Complaint> {
-    beyond(EXCEPTIONS, tree, tree.sources().flat_map(repeating).collect())
+    let complaints = tree.sources().flat_map(repeating).collect();
+    beyond_exceptions(tree, complaints, |exception| exception.comments)
 }
 
 fn repeating(file: &File) -> Vec<Complaint> {

@@ -5,12 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::exceptions::{Exception, REWRITTEN, beyond};
+use super::exceptions::beyond_exceptions;
 use super::scan::{is_word, tokens};
 use super::tree::{Complaint, File, Tree};
-
-const EXCEPTIONS: &[Exception] =
-    &[Exception { below: "crates/engines/", complaints: 58, why: REWRITTEN }];
 
 pub fn files_do_not_import_each_other(tree: &Tree) -> Vec<Complaint> {
     let complaints = circles(tree).into_iter().flatten().map(|Importer { file, imports }| {
@@ -19,7 +16,7 @@ pub fn files_do_not_import_each_other(tree: &Tree) -> Vec<Complaint> {
         let names: Vec<String> = imports.iter().map(name).collect();
         file.complain(line, format!("imports in a circle: {}", names.join(", ")))
     });
-    beyond(EXCEPTIONS, tree, complaints.collect())
+    beyond_exceptions(tree, complaints.collect(), |exception| exception.files_in_circles)
 }
 
 /// A file of a circle, and what it imports of the others.
