@@ -6,6 +6,7 @@ pub mod cargo;
 pub mod cargo_deny;
 mod clock;
 pub mod command;
+pub mod git;
 mod kept;
 pub mod libduckdb;
 pub mod newer;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use xtask::{command, project, target};
+use xtask::{command, git, project, target};
 
 const DOCUMENT: &str = "docs/method/validation.md";
 
@@ -21,12 +21,8 @@ pub struct Rounds {
 impl Rounds {
     /// Those that are done already on the code as it is, which has to be committed.
     pub fn of(name: &'static str) -> Result<Self> {
-        let git = |arguments: &[&str]| {
-            command::output(Command::new("git").args(arguments).current_dir(project()))
-        };
-        let changes = git(&["status", "--porcelain", "--", ".", ":!.ci/verified"])?;
-        ensure!(changes.is_empty(), "commit first: a result is of a commit");
-        let commit = git(&["rev-parse", "--short", "HEAD"])?.trim().to_owned();
+        ensure!(git::changes()?.is_empty(), "commit first: a result is of a commit");
+        let commit = git::commit()?;
         let dir = target().join("validate");
         fs::create_dir_all(&dir)?;
         let file = dir.join(format!("{name}-{commit}"));

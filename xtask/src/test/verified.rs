@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{clock, command, project};
+use crate::{clock, command, git, project};
 
 use super::groups::GROUPS;
 
@@ -88,7 +88,7 @@ impl Verified {
     pub fn with(&self, passed: &[(String, u64, Option<&'static str>)]) -> Result<Self> {
         let mut new = self.clone();
         let digests = digests()?;
-        let commit = command::output(git(&["rev-parse", "--short", "HEAD"]).stdin(Stdio::null()))?;
+        let commit = git::commit()?;
         let mut seconds_of: BTreeMap<&str, u64> = BTreeMap::new();
         for (name, seconds, group) in passed {
             new.seconds.insert(name.clone(), *seconds);
@@ -99,7 +99,7 @@ impl Verified {
         let at = clock::since_1970();
         for (group, seconds) in seconds_of {
             let digest = digests.get(group).context("a group without files")?.clone();
-            let commit = commit.trim().to_owned();
+            let commit = commit.clone();
             new.groups.insert(group.to_owned(), Passed { digest, seconds, at, commit });
         }
         new.groups.retain(|name, _| GROUPS.iter().any(|group| group.name == name));
@@ -143,9 +143,9 @@ impl Verified {
 
 /// A digest for each group of the files whose change calls for it, as they are in the work tree.
 fn digests() -> Result<BTreeMap<&'static str, String>> {
-    let mut files = command::output(&mut git(&["ls-files", "--stage"]))?;
+    let mut files = command::output(&mut git::git(&["ls-files", "--stage"]))?;
     // What is not committed has no digest yet: it makes one that never was.
-    for line in changes()?.lines() {
+    for line in git::changes()?.lines() {
         let _ = writeln!(
             files,
             "{} changed\t{}",
@@ -163,28 +163,12 @@ fn digests() -> Result<BTreeMap<&'static str, String>> {
 }
 
 fn digest_of(text: &str) -> Result<String> {
-    let mut hash = git(&["hash-object", "--stdin"]);
+    let mut hash = git::git(&["hash-object", "--stdin"]);
     let mut child = hash.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("git")?;
     child.stdin.take().context("git")?.write_all(text.as_bytes())?;
     let output = child.wait_with_output()?;
     ensure!(output.status.success(), "git hash-object: {}", output.status);
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-/// Is everything committed, but for this file?
-pub fn tree_is_clean() -> Result<bool> {
-    Ok(changes()?.is_empty())
-}
-
-fn changes() -> Result<String> {
-    command::output(&mut git(&["status", "--porcelain", "--", ".", ":!.ci/verified"]))
-}
-
-fn git(arguments: &[&str]) -> Command {
-    let mut git = Command::new("git");
-    // In a clone that belongs to somebody else git wants to be told that it may look.
-    git.args(["-c", "safe.directory=*"]).args(arguments).current_dir(project());
-    git
 }
 
 #[cfg(test)]
@@ -231,7 +215,7 @@ mod tests {
         assert_eq!(digests.len(), GROUPS.len());
         let line = |(name, digest): (&&str, &String)| format!("group {name} {digest} 1 1 c\n");
         let text: String = digests.iter().map(line).collect();
-        if tree_is_clean().unwrap() {
+        if git::changes().unwrap().is_empty() {
             assert_eq!(Verified::parse(&text).changed().unwrap(), [""; 0]);
         }
         let text = text.replacen(&digests["mysql-9"], "0", 1);
