@@ -7,7 +7,7 @@ use crate::Dirs;
 /// Serves as the process that hosts a library, if this is one: it has been started by another that does. To be asked
 /// first of all, before there is another thread.
 pub fn hosted_process() -> Option<ExitCode> {
-    hopcost_engines::duckdb::serve_if_asked()
+    hopcost_engines::hosted_process()
 }
 
 /// Everything hopcost can do here: each use case is a file of its own.

@@ -1,11 +1,11 @@
-//! A library's functions, found by their names when it is loaded: `interface! { name(…) -> …; … }` makes a struct
-//! `Interface` of them. Unsafe code is allowed where it is used, and not here.
+//! A library's functions, found by their names when it is loaded: `interface! { struct Interface; name(…) -> …; … }`
+//! makes a struct of them. Unsafe code is allowed where it is used, and not here.
 
 macro_rules! interface {
-    ($($name:ident($($argument:ty),*) $(-> $answer:ty)?;)*) => {
+    ($visible:vis struct Interface; $($name:ident($($argument:ty),*) $(-> $answer:ty)?;)*) => {
         /// The functions, by the library's own names.
-        struct Interface {
-            $($name: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)*
+        $visible struct Interface {
+            $($visible $name: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)*
             /// They live as long as this does.
             _library: libloading::Library,
         }

@@ -4,9 +4,10 @@
 
 mod audit;
 mod commitlog;
-pub mod duckdb;
+mod duckdb;
 mod echo;
 mod hashtable;
+mod hosted;
 mod interface;
 mod ledger;
 pub mod mysql;
@@ -18,11 +19,14 @@ pub mod sqlite;
 pub mod sqlserver;
 mod wal;
 
+use std::process::ExitCode;
+
 use hopcost_core::{
     Capabilities, Code, Console, CpuId, DataPlacement, Dataset, Emulation, Loading, Machine,
     Metric, NodeId, NodeSet, Policy, Reason, Setup, Table, Target, TargetError, VariantSettings,
 };
 use hopcost_sys::memory::{Placing, Request};
+use hosted::Hosted;
 pub use server::address::{Address, Asked};
 use server::target::{self, Server};
 
@@ -33,13 +37,21 @@ pub const TARGETS: &[&dyn Target] = &[
     &Server(mysql::Flavour::MariaDb),
     &Server(mysql::Flavour::MySql),
     &sqlserver::SqlServer,
-    &duckdb::DuckDb,
+    &Hosted(&duckdb::DuckDb),
     &wal::Wal,
     &commitlog::CommitLogTarget,
     &hashtable::HashTable,
     &echo::Echo,
     &null::Null,
 ];
+
+/// Those that are loaded in a process of their own.
+const LIBRARIES: &[&dyn hosted::Library] = &[&duckdb::DuckDb];
+
+/// Serves a library, if hopcost was started for that by itself: the first call of a program that asks one.
+pub fn hosted_process() -> Option<ExitCode> {
+    hosted::serve_if_asked(LIBRARIES)
+}
 
 /// What all targets can do: by URL, one of each form of it.
 pub fn capabilities() -> impl Iterator<Item = (String, Capabilities)> {

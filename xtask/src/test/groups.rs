@@ -30,6 +30,7 @@ const DEPENDENCIES: Binary = ("xtask", "dependencies");
 const SERVER: &str = "crates/engines/src/server/";
 const POSTGRES: &str = "crates/engines/src/postgres/";
 const MYSQL: &str = "crates/engines/src/mysql/";
+const HOSTED: &str = "crates/engines/src/hosted/";
 const DUCKDB: &str = "crates/engines/src/duckdb/";
 const SQLITE: &str = "crates/engines/src/sqlite/";
 const SQLSERVER: &str = "crates/engines/src/sqlserver/";
@@ -65,7 +66,7 @@ pub const GROUPS: &[Group] = &[
     group("guest-limits", &[GUESTS], &[SYS, PROBES]),
     group("guest-sqlite", &[GUESTS], &[SQLITE, "crates/sys/src/memory", METHOD, DRIVE]),
     group("guest-postgres", &[GUESTS], &[POSTGRES, SERVER]),
-    group("guest-duckdb", &[GUESTS], &[DUCKDB]),
+    group("guest-duckdb", &[GUESTS], &[DUCKDB, HOSTED]),
     group("everything", &[SERVERS], &[EXPERIMENTS, "crates/data/src/experiments.rs", APP, CLI]),
     group("survey", &[ALONE], &[EXPERIMENTS, "crates/method/src/survey", APP, CLI, SERVERS_FILES]),
     group("faults-postgres", &[SERVERS], &[POSTGRES, SERVER, "crates/drive/src/pool", SYS]),
@@ -77,7 +78,7 @@ pub const GROUPS: &[Group] = &[
     group("server-audit", &[NEWER], &["crates/engines/src/mysql/audit.rs"]),
     group("kerberos", &[NEWER], &["crates/engines/src/server/ffi/"]),
     group("same-answers", &[ENGINES], &[DATASETS, WORKLOADS]),
-    group("duckdb-rest", &[ENGINES], &[DUCKDB, DATASETS, WORKLOADS]),
+    group("duckdb-rest", &[ENGINES], &[DUCKDB, HOSTED, DATASETS, WORKLOADS]),
     group("cli-rest", &[SERVERS, ALONE], &[CLI, APP, STORE, METHOD, DRIVE]),
 ];
 

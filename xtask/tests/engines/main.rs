@@ -12,7 +12,7 @@ use libtest_mimic::{Arguments, Trial};
 type Test = (&'static str, fn());
 
 fn main() -> ExitCode {
-    if let Some(code) = hopcost_engines::duckdb::serve_if_asked() {
+    if let Some(code) = hopcost_engines::hosted_process() {
         return code;
     }
     let arguments = Arguments::from_args();

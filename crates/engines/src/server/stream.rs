@@ -105,6 +105,11 @@ impl Stream {
         Ok(Self { way, until: Cell::new(Some(until)) })
     }
 
+    /// One that is open, and whose other end is ours.
+    pub fn over(socket: UnixStream) -> Self {
+        Self { way: Way::Unix(Arc::new(socket)), until: Cell::new(None) }
+    }
+
     /// The same way, encrypted from here on: both ends have said that they will.
     pub fn encrypted(&self, address: &Address) -> Result<Self, Wrong> {
         self.encrypted_in(address, None)

@@ -1,9 +1,7 @@
 //! What DuckDB measured of the last query.
-#![allow(unsafe_code)] // the library speaks C
 
-use std::fmt::Write as _;
-
-use super::{Connection, Handle, Interface, text};
+use super::api::{Handle, Interface, text};
+use super::connection::Connection;
 
 impl Connection {
     /// All of it in a line, a part of the plan after the other; none where nothing was measured.
@@ -15,7 +13,7 @@ impl Connection {
         }
         let mut line = String::new();
         // SAFETY: it is the part that stands for the whole.
-        unsafe { tell(&self.api, root, &mut line) };
+        unsafe { tell(self.api, root, &mut line) };
         Some(line)
     }
 }
@@ -26,29 +24,12 @@ unsafe fn tell(api: &Interface, part: Handle, line: &mut String) {
     // SAFETY: by this function's own contract; what is given away is given back.
     unsafe {
         let mut metrics = (api.duckdb_profiling_info_get_metrics)(part);
-        line.push('{');
-        for n in 0..(api.duckdb_get_map_size)(metrics) {
-            let name = words(api, (api.duckdb_get_map_key)(metrics, n));
-            let value = words(api, (api.duckdb_get_map_value)(metrics, n));
-            let _ = write!(line, "{name}: {value}, ");
-        }
+        let said = (api.duckdb_get_varchar)(metrics);
+        line.push_str(&text(said).replace('\n', " "));
+        (api.duckdb_free)(said.cast());
         (api.duckdb_destroy_value)(&raw mut metrics);
         for n in 0..(api.duckdb_profiling_info_get_child_count)(part) {
             tell(api, (api.duckdb_profiling_info_get_child)(part, n), line);
         }
-        line.push('}');
-    }
-}
-
-/// # Safety
-/// A value that is nobody else's.
-unsafe fn words(api: &Interface, mut value: Handle) -> String {
-    // SAFETY: by this function's own contract; both are given back.
-    unsafe {
-        let said = (api.duckdb_get_varchar)(value);
-        let words = text(said).replace('\n', " ");
-        (api.duckdb_free)(said.cast());
-        (api.duckdb_destroy_value)(&raw mut value);
-        words
     }
 }

@@ -33,6 +33,7 @@ struct Kind {
 const NONE: Bytes = Bytes { length: 0, value: ptr::null_mut() };
 
 interface! {
+    struct Interface;
     gss_import_name(*mut u32, *const Bytes, *const Kind, *mut Handle) -> u32;
     gss_release_name(*mut u32, *mut Handle) -> u32;
     gss_init_sec_context(

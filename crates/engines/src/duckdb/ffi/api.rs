@@ -1,0 +1,116 @@
+//! The functions of libduckdb's C interface that hopcost uses.
+
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::path::Path;
+use std::ptr;
+
+use super::super::super::hosted::LibraryResult;
+use super::super::super::interface::interface;
+
+/// Its number for a success.
+pub const SUCCESS: u32 = 0;
+/// The oldest that has all of them.
+const OLDEST: &str = "1.1";
+
+/// A handle of the library's.
+pub type Handle = *mut c_void;
+
+/// The rows of an answer, by value in some of its functions: three numbers and three pointers.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawRows([Handle; 6]);
+
+impl RawRows {
+    pub const EMPTY: Self = Self([ptr::null_mut(); 6]);
+}
+
+interface! {
+    pub struct Interface;
+    duckdb_library_version() -> *const c_char;
+    duckdb_create_config(*mut Handle) -> u32;
+    duckdb_set_config(Handle, *const c_char, *const c_char) -> u32;
+    duckdb_destroy_config(*mut Handle);
+    duckdb_open_ext(*const c_char, *mut Handle, Handle, *mut *mut c_char) -> u32;
+    duckdb_close(*mut Handle);
+    duckdb_free(*mut c_void);
+    duckdb_connect(Handle, *mut Handle) -> u32;
+    duckdb_disconnect(*mut Handle);
+    duckdb_query(Handle, *const c_char, *mut RawRows) -> u32;
+    duckdb_destroy_result(*mut RawRows);
+    duckdb_result_error(*mut RawRows) -> *const c_char;
+    duckdb_column_count(*mut RawRows) -> u64;
+    duckdb_column_type(*mut RawRows, u64) -> u32;
+    duckdb_fetch_chunk(RawRows) -> Handle;
+    duckdb_destroy_data_chunk(*mut Handle);
+    duckdb_data_chunk_get_size(Handle) -> u64;
+    duckdb_data_chunk_get_vector(Handle, u64) -> Handle;
+    duckdb_vector_get_data(Handle) -> *mut c_void;
+    duckdb_vector_get_validity(Handle) -> *mut u64;
+    duckdb_prepare(Handle, *const c_char, *mut Handle) -> u32;
+    duckdb_prepare_error(Handle) -> *const c_char;
+    duckdb_destroy_prepare(*mut Handle);
+    duckdb_nparams(Handle) -> u64;
+    duckdb_param_type(Handle, u64) -> u32;
+    duckdb_bind_int64(Handle, u64, i64) -> u32;
+    duckdb_bind_timestamp(Handle, u64, i64) -> u32;
+    duckdb_execute_prepared(Handle, *mut RawRows) -> u32;
+    duckdb_appender_create(Handle, *const c_char, *const c_char, *mut Handle) -> u32;
+    duckdb_appender_error(Handle) -> *const c_char;
+    duckdb_appender_end_row(Handle) -> u32;
+    duckdb_appender_close(Handle) -> u32;
+    duckdb_appender_destroy(*mut Handle) -> u32;
+    duckdb_append_int16(Handle, i16) -> u32;
+    duckdb_append_int32(Handle, i32) -> u32;
+    duckdb_append_int64(Handle, i64) -> u32;
+    duckdb_append_timestamp(Handle, i64) -> u32;
+    duckdb_append_varchar_length(Handle, *const c_char, u64) -> u32;
+    duckdb_append_null(Handle) -> u32;
+    duckdb_get_profiling_info(Handle) -> Handle;
+    duckdb_profiling_info_get_metrics(Handle) -> Handle;
+    duckdb_profiling_info_get_child_count(Handle) -> u64;
+    duckdb_profiling_info_get_child(Handle, u64) -> Handle;
+    duckdb_get_varchar(Handle) -> *mut c_char;
+    duckdb_destroy_value(*mut Handle);
+}
+
+impl Interface {
+    /// Of the library in a file, which stays loaded as long as this process is there.
+    pub fn load(path: &Path) -> LibraryResult<&'static Self> {
+        let wrong = |why: &dyn std::fmt::Display| {
+            let path = path.display();
+            format!("{path}: it is not a libduckdb that hopcost can use: {why}")
+        };
+        // SAFETY: a library may do anything when it is loaded; this one the user has chosen, or the system's
+        // administrator has installed.
+        let library = unsafe { libloading::Library::new(path) }.map_err(|error| wrong(&error))?;
+        let all = Self::of(library)
+            .map_err(|error| wrong(&format_args!("{error}; {OLDEST} and later have all of it")))?;
+        Ok(Box::leak(Box::new(all)))
+    }
+}
+
+/// # Safety
+/// Nothing, or a text that ends with a zero.
+pub unsafe fn text(pointer: *const c_char) -> String {
+    if pointer.is_null() {
+        return "it gives no reason".to_owned();
+    }
+    // SAFETY: by this function's own contract.
+    unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
+}
+
+pub fn ended(text: &str) -> LibraryResult<CString> {
+    CString::new(text).map_err(|_| "a text with a zero in it".into())
+}
+
+/// What its types are called in C.
+pub mod kind {
+    pub const BOOLEAN: u32 = 1;
+    pub const TINYINT: u32 = 2;
+    pub const SMALLINT: u32 = 3;
+    pub const INTEGER: u32 = 4;
+    pub const BIGINT: u32 = 5;
+    pub const TIMESTAMP: u32 = 12;
+    pub const HUGEINT: u32 = 16;
+    pub const VARCHAR: u32 = 17;
+}
