@@ -42,7 +42,8 @@ impl Engine<'_> {
         self.target.open(setup, &mut |_| true)
     }
 
-    /// Each workload that it does not refuse is answered rightly, each call counted, and its plans are there.
+    /// Each workload that it does not refuse is answered rightly by two sessions in turn, each call counted, and its
+    /// plans are there.
     pub fn answers(&self, asked: &[Asked], seat: &VariantSettings) {
         assert!(!self.target.about().is_empty());
         for asked in asked {
@@ -60,20 +61,25 @@ impl Engine<'_> {
     fn answers_one(&self, setup: &Setup<'_>, seat: &VariantSettings, name: &str) {
         let instance = self.open(setup).unwrap_or_else(|why| panic!("{name}: {why}"));
         assert!(!instance.identity().is_empty());
-        let mut session = instance.first_session(seat).unwrap();
+        let mut sessions = [0, 1].map(|_| instance.first_session(seat).unwrap());
         let mut requests =
             setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
         for window in 0..2 {
             instance.enter_variant(seat).unwrap();
-            session.begin_counting();
-            for _ in 0..CALLS {
+            for session in &mut sessions {
+                session.begin_counting();
+            }
+            for call in 0..CALLS {
                 let request = requests.next();
+                let session = &mut sessions[usize::from(call.is_multiple_of(3))];
                 let answer = session.execute(&request);
                 let answer = answer.unwrap_or_else(|why| panic!("{name}: {why}"));
                 let checked = setup.workload.check(setup.shape, &request, &answer);
                 checked.unwrap_or_else(|why| panic!("{name}: {why}"));
             }
-            let counted = Counted::sum([instance.leave_variant(seat), session.counted()]);
+            let of_all = instance.leave_variant(seat);
+            let [one, other] = sessions.each_mut().map(|session| session.counted());
+            let counted = Counted::sum([of_all, one, other]);
             if let Some(filling) = setup.spec().effect.filling() {
                 let rows = CALLS * filling.rows_a_call();
                 let of = counted.proved[&Metric::RowsCounted];
@@ -81,7 +87,7 @@ impl Engine<'_> {
             }
             if !self.target.is_in_process() {
                 let in_place = counted.proved[&Metric::AnsweredInPlace];
-                assert_eq!(in_place, [1, 1], "{name}");
+                assert_eq!(in_place, [2, 2], "{name}");
             }
             if seat.session.audit.is_some() {
                 assert_eq!(counted.proved[&Metric::AuditedAsAsked], [CALLS; 2], "{name}");
@@ -93,9 +99,9 @@ impl Engine<'_> {
         assert!(instance.readings().iter().all(|reading| reading.value.is_finite()), "{name}");
         if !self.target.is_in_process() {
             let beyond = Request { statement: usize::MAX, arguments: [0; 4] };
-            assert!(matches!(session.execute(&beyond), Err(CallError::Failed(_))), "{name}");
+            assert!(matches!(sessions[0].execute(&beyond), Err(CallError::Failed(_))), "{name}");
         }
-        drop(session);
+        drop(sessions);
         instance.close().unwrap();
     }
 

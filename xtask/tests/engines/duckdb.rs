@@ -1,19 +1,20 @@
-//! DuckDB as a target: the same answers as SQLite, threads and memory in their place, and clear words where the
-//! library is missing or is none.
+//! DuckDB as a target: what every engine owes, threads and memory in their place, and clear words if the library is
+//! missing or is none.
 
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
 use hopcost_core::{
-    Answer, Audit, CallError, CpuId, CpuSet, Instance, Known, Look, Metric, Node, NodeId, Parallel,
-    ProofMethod, Request, SessionChoice, Setup, Stream, VariantSettings,
+    Audit, CallError, Code, CpuId, CpuSet, Instance, Known, Look, Metric, Node, NodeId, Parallel,
+    ProofMethod, Request, Setup, Stream, VariantSettings,
 };
 use hopcost_sys::affinity;
 
+use hopcost_testkit::conformance::{ASKED, Engine};
 use hopcost_testkit::everything::{self, Everything};
 use hopcost_testkit::named::{
-    dataset, machine, open, seat, shared_setup as setup, target, workload,
+    audited, dataset, machine, open, seat, shared_setup as setup, target, workload,
 };
 use xtask::libduckdb;
 
@@ -21,14 +22,15 @@ use super::Test;
 
 /// By their paths: those of a group begin with its name.
 pub const TESTS: &[Test] = &[
-    ("duckdb::every_question_is_answered_as_by_sqlite", every_question_is_answered_as_by_sqlite),
+    (
+        "duckdb::every_workload_is_answered_rightly_in_a_process_of_its_own",
+        every_workload_is_answered_rightly_in_a_process_of_its_own,
+    ),
     ("duckdb::a_process_that_is_killed_has_closed_the_connection", killed_has_closed),
     ("duckdb::no_process_outlives_its_instance", no_process_outlives_its_instance),
     ("duckdb::a_wrong_or_missing_library_is_named", a_wrong_or_missing_library_is_named),
-    ("duckdb::what_it_cannot_do_is_said", what_it_cannot_do_is_said),
     ("duckdb_rest::tables_hold_what_they_were_made_of", tables_hold_what_they_were_made_of),
-    ("duckdb_rest::rows_that_are_loaded_are_counted_once", rows_that_are_loaded_are_counted_once),
-    ("duckdb_rest::each_call_is_written_down_once", each_call_is_written_down_once),
+    ("duckdb_rest::a_load_is_planned_and_not_written_down", a_load_is_planned_and_not_written_down),
     (
         "duckdb_rest::workers_run_where_they_are_begun_or_put",
         workers_run_where_they_are_begun_or_put,
@@ -53,94 +55,21 @@ fn tables_hold_what_they_were_made_of() {
     }
 }
 
-/// Forty answers, each held against the rules of the data.
-fn answers(instance: &dyn Instance, setup: &Setup<'_>) -> Vec<Answer> {
-    let mut session = instance.first_session(&seat()).unwrap();
-    let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
-    let answers = (0..40).map(|_| {
-        let request = requests.next();
-        let answer = session.execute(&request).unwrap();
-        let checked = setup.workload.check(setup.shape, &request, &answer);
-        checked.unwrap_or_else(|why| panic!("{}: {why}", setup.workload.info().name));
-        answer
-    });
-    let answers = answers.collect();
-    if let Some(answered) = session.counted().proved.get(&Metric::AnsweredInPlace) {
-        assert_eq!(*answered, [1, 1]);
-    }
-    answers
-}
-
-fn every_question_is_answered_as_by_sqlite() {
-    for (data, name, rows) in [
-        ("tran_stats", "reporting_p1", 20_000),
-        ("tran_stats", "reporting_p2", 60_000),
-        ("archive_view", "newest_bounded", 500),
-        ("archive_view", "newest_unbounded", 500),
-        ("nothing", "null_call", 1),
-    ] {
-        let plain = setup(dataset(data), workload(name), rows, "");
-        let setup = setup(dataset(data), workload(name), rows, library());
-        let instance = open("duckdb", &setup).unwrap();
-        let answered = answers(&*instance, &setup);
-        assert!(!instance.workers().is_empty());
-        let plans = instance.plans().unwrap_or_else(|why| panic!("{name}: {why}"));
-        assert_eq!(plans.len(), setup.spec().statements.len());
-        assert_eq!(plans, instance.plans().unwrap(), "{name}");
-        instance.close().unwrap();
-        let sqlite = open("sqlite", &plain).unwrap();
-        assert_eq!(answered, answers(&*sqlite, &plain), "{name}");
+fn every_workload_is_answered_rightly_in_a_process_of_its_own() {
+    let duckdb = Engine { target: target("duckdb"), address: library() };
+    duckdb.answers(&ASKED, &seat());
+    for tier in [Audit::Off, Audit::Statements, Audit::Trace] {
+        duckdb.answers(&[("tpcc", "standard_oltp", 1)], &audited(tier));
     }
 }
 
-fn rows_that_are_loaded_are_counted_once() {
-    let setup = setup(dataset("big_table_im"), workload("bulk_load"), 5_000, library());
+fn a_load_is_planned_and_not_written_down() {
+    let setup = setup(dataset("big_table_im"), workload("bulk_load"), 1, library());
     let instance = open("duckdb", &setup).unwrap();
-    let mut sessions =
-        [0, 1].map(|stream| instance.session(&seat(), seat().of_stream(stream, 0)).unwrap());
-    let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
-    for calls in [1, 3] {
-        for session in &mut sessions {
-            for _ in 0..calls {
-                let request = requests.next();
-                let answer = session.execute(&request).unwrap();
-                setup.workload.check(setup.shape, &request, &answer).unwrap();
-            }
-        }
-        for session in &mut sessions {
-            assert_eq!(session.counted().proved[&Metric::RowsCounted], [calls * 5_000; 2]);
-        }
-    }
-    assert!(instance.plans().unwrap()[0].contains("5000 rows by an appender"));
-}
-
-fn each_call_is_written_down_once() {
-    let setup = setup(dataset("tpcc"), workload("standard_oltp"), 1, library());
-    let instance = open("duckdb", &setup).unwrap();
-    let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });
-    for audit in [Audit::Off, Audit::Statements, Audit::Trace] {
-        let [mut audited, mut beside] = [Some(audit), None].map(|audit| {
-            instance
-                .first_session(&VariantSettings { session: SessionChoice { audit }, ..seat() })
-                .unwrap()
-        });
-        for calls in [3, 1] {
-            for _ in 0..calls {
-                audited.execute(&requests.next()).unwrap();
-                beside.execute(&requests.next()).unwrap();
-            }
-            assert_eq!(audited.counted().proved[&Metric::AuditedAsAsked], [calls; 2], "{audit:?}");
-        }
-        assert!(!beside.counted().proved.contains_key(&Metric::AuditedAsAsked));
-    }
-    let plain = Setup { dataset: Some(dataset("big_table_im")), ..setup.clone() };
-    let load = Setup { workload: workload("bulk_load"), ..plain };
-    let instance = open("duckdb", &load).unwrap();
-    let refused = instance.first_session(&VariantSettings {
-        session: SessionChoice { audit: Some(Audit::Trace) },
-        ..seat()
-    });
-    assert!(refused.err().unwrap().to_string().contains("are no statements"));
+    let plans = ["bulk_load\n  5000 rows by an appender, in one transaction"];
+    assert_eq!(instance.plans().unwrap(), plans);
+    let refused = instance.first_session(&audited(Audit::Trace)).err().unwrap();
+    assert_eq!(refused.code(), Code::Unsupported, "{refused}");
 }
 
 fn the_data_is_proved_to_be_at_home() {
@@ -249,12 +178,6 @@ fn a_wrong_or_missing_library_is_named() {
     let c_library = maps.split_whitespace().find(|word| word.ends_with("/libc.so.6")).unwrap();
     let words = refusal(&format!("lib={c_library}"));
     assert!(words.contains("duckdb_") && words.contains("1.1 and later"), "{words}");
-}
-
-fn what_it_cannot_do_is_said() {
-    let setup = setup(dataset("big_table_im"), workload("memory_insert"), 1_000, library());
-    let words = open("duckdb", &setup).err().unwrap().to_string();
-    assert!(words.contains("one by one"), "{words}");
     let wrong = target("duckdb").address("lob=x").unwrap_err();
     assert!(wrong.as_str().contains("duckdb:lib=FILE"), "{wrong}");
 }

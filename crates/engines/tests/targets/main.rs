@@ -25,6 +25,8 @@ fn engine<'a>(name: &str, address: &'a str) -> Engine<'a> {
 
 #[test]
 fn every_workload_is_answered_rightly_in_our_own_process() {
+    // As hopcost does first of all: wal opens SQLite, too.
+    hopcost_engines::sqlite::prepare();
     engine("hashtable", "").answers(&ASKED, &seat());
     let log_writer = seat().workers.into_iter().collect();
     let seat_of_log = VariantSettings { log_writer: Some(log_writer), ..seat() };
