@@ -1,5 +1,6 @@
 //! What is special about DuckDB among libraries.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use hopcost_core::{Audit, Capabilities, Code, Column, Kind, Restriction, Setting, Table};
@@ -8,7 +9,6 @@ use super::super::hosted::{self, Library, LibraryInfo, LibraryResult};
 use super::super::restrictions::{NO_LOG, NO_PAGES, NO_SCRIPTS, UNAUDITED_LOADS, no_planting};
 use super::super::server::in_quotes;
 use super::ffi::{Appender, Connection, Database, Value};
-use super::plan;
 
 pub struct DuckDb;
 
@@ -90,7 +90,13 @@ impl hosted::Connection for Connection {
                 json.push_str(text);
             }
         })?;
-        plan::lines(&json)
+        let parts: Vec<serde_json::Value> =
+            serde_json::from_str(&json).map_err(|error| format!("a plan: {error}"))?;
+        let mut lines = Vec::new();
+        for part in &parts {
+            tell(part, 1, &mut lines);
+        }
+        Ok(lines)
     }
 
     // DuckDB puts each query there before it is carried out, and waits for the disk.
@@ -127,4 +133,21 @@ fn column(column: &Column) -> String {
         Kind::Timestamp => "TIMESTAMP",
     };
     format!("\"{}\" {kind}", column.name)
+}
+
+/// Each part of a plan in a line, those that feed it below.
+fn tell(part: &serde_json::Value, depth: usize, lines: &mut Vec<String>) {
+    let name = part["name"].as_str().unwrap_or_default().trim();
+    let mut line = format!("{:indent$}{name}", "", indent = 2 * depth);
+    // How many rows are expected is a guess, and changes from one time to another.
+    let told = part["extra_info"].as_object().into_iter().flatten();
+    for (key, value) in told.filter(|(key, _)| !key.starts_with("Estimated")) {
+        let words =
+            value.as_str().map_or_else(|| value.to_string(), |text| text.replace('\n', ", "));
+        let _ = write!(line, ", {key} {words}");
+    }
+    lines.push(line);
+    for child in part["children"].as_array().into_iter().flatten() {
+        tell(child, depth + 1, lines);
+    }
 }

@@ -7,6 +7,5 @@
 
 mod ffi;
 mod library;
-mod plan;
 
 pub use library::DuckDb;

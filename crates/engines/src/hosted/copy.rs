@@ -9,11 +9,11 @@ use hopcost_sys::child::Stop;
 use hopcost_sys::memory::Foreign;
 
 use super::super::server::account::Account;
-use super::super::server::first_arguments;
 use super::super::server::memory::{ServerMemory, place_of};
 use super::super::server::open_connections::OpenConnections;
 use super::super::server::process::Process;
 use super::super::server::run_directory::RunDirectory;
+use super::super::server::{failed, first_arguments};
 use super::super::{Heard, say, words_of};
 use super::library::LibraryInfo;
 use super::protocol::{Asked, LOADING, Order, READY};
@@ -77,8 +77,8 @@ impl HostedCopy {
     pub fn enter(&self) -> Result<(Wire, u32), TargetError> {
         let wire = Wire::connect(self.info.name, &self.socket);
         let mut wire = wire.map_err(|error| self.info.failed(&error))?;
-        let thread = wire.reply().map_err(super::super::server::failed)?;
-        self.lines.add(wire.channel.line(), thread);
+        self.lines.add(wire.channel.line(), 0);
+        let thread = wire.reply().map_err(failed)?;
         Ok((wire, thread))
     }
 }

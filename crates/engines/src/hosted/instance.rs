@@ -123,11 +123,8 @@ impl Instance for HostedInstance {
     fn prove(&self, look: Look) -> Known<Vec<Locality>> {
         let memories = self.copies.iter().filter_map(|copy| copy.memory.as_ref());
         let homes: Vec<_> = memories.filter_map(|memory| memory.locality(look)).collect();
-        if homes.is_empty() {
-            let words = "the experiment does not say where the data is to be";
-            return Known::missing(Code::NotAsked, words);
-        }
-        Known::Is(homes)
+        let unasked = "the experiment does not say where the data is to be";
+        if homes.is_empty() { Known::missing(Code::NotAsked, unasked) } else { Known::Is(homes) }
     }
 
     fn plans(&self) -> Result<Vec<String>, TargetError> {

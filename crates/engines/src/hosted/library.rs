@@ -56,12 +56,10 @@ impl LibraryInfo {
     /// The file of this name, or the one in a usual place.
     pub fn find(&self, given: Option<&Path>) -> Result<PathBuf, Reason> {
         let missing = |words: String| Code::ProgramMissing.because(words);
-        match given {
-            Some(path) if path.is_file() => return Ok(path.to_owned()),
-            Some(path) => {
-                return Err(missing(format!("{}: there is no such file", path.display())));
-            }
-            None => {}
+        if let Some(path) = given {
+            let is_there = path.is_file().then(|| path.to_owned());
+            let words = || missing(format!("{}: there is no such file", path.display()));
+            return is_there.ok_or_else(words);
         }
         let given = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
         let given = given.split(':').filter(|directory| !directory.is_empty());

@@ -16,7 +16,6 @@ mod library;
 mod pool;
 mod process;
 mod protocol;
-mod served;
 mod session;
 mod target;
 mod wire;

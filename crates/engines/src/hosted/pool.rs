@@ -1,12 +1,11 @@
 //! Parallel workers of a query: where they are begun, where they are moved to, and where they ran.
 //!
 //! Method: the library's workers are threads that all its sessions share, and a thread begins on the CPUs of the one
-//! that begins it. Before a window as many are begun as the variant asks for, over a connection of the pool's own,
-//! whose thread stands meanwhile where the level has them begun; what is to be moved is pinned at once. After the
-//! window the kernel tells which have run, for how long, and where each was last; then they are ended.
+//! that begins it. Before a window as many are begun as the variant asks for, by a thread that stands where the level
+//! has them begun; what is to be moved is pinned at once. After it the kernel tells which ran, and where each was last.
 //!
-//! Limits: one pool serves all streams of a window. Where workers were is seen once a window, after it; that they
-//! could be nowhere else is known if their mask allows no more.
+//! Limits: one pool serves all streams of a window. Where workers were is seen once a window; that they could be
+//! nowhere else is known if their mask allows no more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

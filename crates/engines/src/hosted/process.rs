@@ -4,13 +4,23 @@
 //! what is wrong to its standard error.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // nobody but hopcost reads them
 
-use std::os::unix::net::UnixListener;
+use std::fmt::Display;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 
-use super::library::{Library, LibraryResult};
-use super::protocol::{LOADING, Order, READY};
-use super::served::Served;
+use hopcost_core::{Answer, Audit, Request};
+use hopcost_sys::affinity;
+use serde_json::{Value, json};
+
+use super::super::server::address::Wait;
+use super::super::server::channel::Channel;
+use super::super::server::stream::Stream;
+use super::library::{Connection, Database, Library, LibraryResult, Prepared};
+use super::protocol::{self, Asked, CALL, ERROR, LOADING, Order, Question, READY, REPLY, Tagged};
 use super::work::Work;
 
 /// Serves, if hopcost was started for one of these.
@@ -45,4 +55,153 @@ fn serve(library: &dyn Library, order: Order) -> LibraryResult<()> {
         thread::spawn(move || served.answer(stream));
     }
     Ok(())
+}
+
+/// What sessions are served with.
+struct Served {
+    /// The library's name.
+    name: &'static str,
+    database: Box<dyn Database>,
+    work: Work,
+    /// Files of a session's own are beside it.
+    socket: PathBuf,
+}
+
+impl Served {
+    /// Answers what comes, as long as somebody asks.
+    fn answer(&self, stream: UnixStream) {
+        let mut channel = Channel::new(Stream::over(stream), Wait::Receive);
+        if let Err(words) = self.serve(&mut channel) {
+            let mut out = Vec::new();
+            protocol::put(&mut out, ERROR, words.to_string().as_bytes());
+            // Who has gone hears nothing.
+            let _ = channel.write_all(&out);
+        }
+    }
+
+    fn serve(&self, channel: &mut Channel<Tagged>) -> LibraryResult<()> {
+        let thread = affinity::thread_id();
+        let connection = self.database.connect()?;
+        let mut session = Session::begin(self, &*connection, thread)?;
+        let mut out = Vec::new();
+        protocol::put(&mut out, REPLY, thread.to_string().as_bytes());
+        while channel.write_all(&out).is_ok() {
+            out.clear();
+            let Ok(message) = channel.next() else { break };
+            let content = channel.body(&message);
+            let done = match message.tag {
+                CALL => session.call(content).map(|answer| protocol::put_answer(&mut out, answer)),
+                _ => session.reply(content).map(|reply| {
+                    protocol::put(&mut out, REPLY, reply.to_string().as_bytes());
+                }),
+            };
+            if let Err(words) = done {
+                protocol::put(&mut out, ERROR, words.to_string().as_bytes());
+            }
+        }
+        session.end();
+        Ok(())
+    }
+}
+
+struct Session<'a> {
+    served: &'a Served,
+    connection: &'a dyn Connection,
+    prepared: Vec<Box<dyn Prepared + 'a>>,
+    /// Its own, if its calls bring rows.
+    table: String,
+    /// Where its statements are written down, and how each was done.
+    files: [PathBuf; 2],
+    details: Option<File>,
+}
+
+impl<'a> Session<'a> {
+    /// With what it needs before the first call.
+    fn begin(
+        served: &'a Served,
+        connection: &'a dyn Connection,
+        thread: u32,
+    ) -> LibraryResult<Self> {
+        let table = format!("job_{thread}");
+        if let Some(load) = &served.work.load {
+            connection.create(&load.table, &table)?;
+        }
+        let prepared = served.work.statements.iter().map(|asked| {
+            let refused = |why: &dyn Display| {
+                format!("{} does not take the statement '{}': {why}", served.name, asked.name)
+            };
+            let prepared = connection.prepare(&asked.sql).map_err(|words| refused(&words))?;
+            let [takes, expected] = [prepared.arguments(), asked.arguments];
+            if takes != expected {
+                let why = format_args!("it takes {takes} arguments, and not {expected}");
+                return Err(refused(&why).into());
+            }
+            Ok(prepared)
+        });
+        let prepared = prepared.collect::<LibraryResult<_>>()?;
+        let file = |of| served.socket.with_file_name(format!("{thread}.{of}"));
+        let files = ["statements", "details"].map(file);
+        Ok(Self { served, connection, prepared, table, files, details: None })
+    }
+
+    fn call(&mut self, content: &[u8]) -> LibraryResult<Answer> {
+        let Request { statement, arguments } = protocol::call(content).ok_or("no call")?;
+        if let (Some(load), 0) = (&self.served.work.load, statement) {
+            return load.append(self.connection, &self.table);
+        }
+        let asked = self.prepared.get_mut(statement).ok_or("there is no such statement")?;
+        let answer = asked.execute(&arguments[..asked.arguments().min(4)]);
+        if let Some(details) = &mut self.details
+            && let Some(line) = self.connection.details()
+        {
+            // What could not be written is missing when lines are counted.
+            let _ = details.write_all(format!("{line}\n").as_bytes());
+        }
+        answer
+    }
+
+    fn reply(&mut self, content: &[u8]) -> LibraryResult<Value> {
+        let question = serde_json::from_slice(content).map_err(|error| error.to_string())?;
+        Ok(match question {
+            Question::Plans => json!(self.plans()?),
+            Question::Rows => json!(self.rows()?),
+            Question::Threads(count) => json!(self.connection.set_threads(count)?),
+            Question::Audit(audit) => json!(self.audit(audit)?),
+        })
+    }
+
+    fn plans(&self) -> LibraryResult<Vec<String>> {
+        let plan = |asked: &Asked| {
+            let lines = self.connection.explain(&asked.sql, &asked.example)?;
+            Ok([asked.name.clone()].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
+        };
+        self.served.work.statements.iter().map(plan).collect()
+    }
+
+    /// The rows of its table, which is made anew.
+    fn rows(&self) -> LibraryResult<Option<i64>> {
+        let Some(load) = &self.served.work.load else { return Ok(None) };
+        let rows = self.connection.number(&format!("SELECT count(*) FROM \"{}\"", self.table))?;
+        self.connection.create(&load.table, &self.table)?;
+        Ok(rows)
+    }
+
+    fn audit(&mut self, audit: Audit) -> LibraryResult<&[PathBuf; 2]> {
+        let make = |file| File::create_new(file).map_err(|error| error.to_string());
+        make(&self.files[0])?;
+        let details = make(&self.files[1])?;
+        if audit != Audit::Off {
+            self.connection.audit(audit, &self.files[0])?;
+        }
+        self.details = (audit == Audit::Trace).then_some(details);
+        Ok(&self.files)
+    }
+
+    /// What it could not remove goes with the process.
+    fn end(&self) {
+        if self.served.work.load.is_some() {
+            let _ = self.connection.number(&format!("DROP TABLE \"{}\"", self.table));
+        }
+        self.files.iter().for_each(|file| _ = fs::remove_file(file));
+    }
 }

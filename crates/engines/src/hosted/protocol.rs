@@ -82,11 +82,6 @@ pub fn put(out: &mut Vec<u8>, tag: u8, content: &[u8]) {
     out.extend_from_slice(content);
 }
 
-/// Appends a value.
-pub fn put_value(out: &mut Vec<u8>, tag: u8, value: &impl Serialize) -> serde_json::Result<()> {
-    serde_json::to_vec(value).map(|content| put(out, tag, &content))
-}
-
 pub fn put_call(out: &mut Vec<u8>, request: &Request) {
     let [a, b, c, d] = request.arguments;
     let numbers = [(request.statement as u64).cast_signed(), a, b, c, d];

@@ -38,11 +38,6 @@ impl HostedSession {
         let there = self.wire.ask(&Question::Rows).ok();
         Some(ledger.settle_and_empty(there, 0, || true))
     }
-
-    fn looked_up(&self) -> Option<Lookups> {
-        let found = self.memory.as_ref().filter(|_| self.tells_pages)?.locality(Look::Glance)?;
-        Some(Lookups { distinct_pages: found.pages_by_node, ..Lookups::default() })
-    }
 }
 
 impl Remote for HostedSession {
@@ -96,7 +91,11 @@ impl Session for HostedSession {
             proved.insert(Metric::RowsCounted, rows);
         }
         let at = self.cpu.and_then(|_| affinity::last_cpu_of(self.thread)).into_iter().collect();
-        Counted { lookups: self.looked_up(), at, proved, ..Counted::default() }
+        let memory = self.memory.as_ref().filter(|_| self.tells_pages);
+        let found = memory.and_then(|memory| memory.locality(Look::Glance));
+        let lookups = found
+            .map(|found| Lookups { distinct_pages: found.pages_by_node, ..Lookups::default() });
+        Counted { lookups, at, proved, ..Counted::default() }
     }
 
     fn begin_counting(&mut self) {}

@@ -74,11 +74,10 @@ fn file_in<'a>(info: &LibraryInfo, address: &'a str) -> Result<Option<&'a Path>,
     match address.split_once('=') {
         None if address.is_empty() => Ok(None),
         Some(("lib", file)) if !file.is_empty() => Ok(Some(Path::new(file))),
-        _ => {
-            let LibraryInfo { name, scheme, .. } = info;
-            Err(Code::BadUrl.because(format!(
-                "'{address}' says nothing to {name}: write {scheme}: or {scheme}:lib=FILE"
-            )))
-        }
+        _ => Err(Code::BadUrl.because(format!(
+            "'{address}' says nothing to {}: write {scheme}: or {scheme}:lib=FILE",
+            info.name,
+            scheme = info.scheme
+        ))),
     }
 }

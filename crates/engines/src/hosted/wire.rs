@@ -6,6 +6,7 @@ use std::path::Path;
 
 use hopcost_core::{Answer, CallError};
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use super::super::server::address::Wait;
 use super::super::server::channel::Channel;
@@ -36,8 +37,7 @@ impl Wire {
     /// Asks, and takes the reply.
     pub fn ask<T: DeserializeOwned>(&mut self, question: &Question) -> Result<T, CallError> {
         let mut message = Vec::new();
-        protocol::put_value(&mut message, QUESTION, question)
-            .map_err(|error| CallError::Failed(error.to_string()))?;
+        protocol::put(&mut message, QUESTION, json!(question).to_string().as_bytes());
         self.send(&message)?;
         self.reply()
     }

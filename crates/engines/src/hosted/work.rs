@@ -4,7 +4,7 @@ use hopcost_core::{Answer, Dataset, Row, RowSink, Table};
 
 use super::super::server::dataset_named;
 use super::super::{Wanted, tables_named};
-use super::library::{Connection, Database, LibraryResult};
+use super::library::{Connection, Database, LibraryError, LibraryResult};
 use super::protocol::{Asked, Order};
 
 /// Rows between two words about how far it is.
@@ -35,35 +35,25 @@ impl Work {
         let connection = database.connect()?;
         let all: u64 = wanted.iter().map(|wanted| wanted.table.rows).sum();
         let mut before = 0;
-        for wanted in &wanted {
-            let name = wanted.table.name;
-            let mut at = |row| tell((before + row) as f64 / all.max(1) as f64, name);
-            fill(&*connection, dataset, wanted, &mut at)
-                .map_err(|words| format!("loading {name}: {words}"))?;
-            before += wanted.table.rows;
+        for Wanted { index, table } in &wanted {
+            let mut bring = || {
+                connection.create(table, table.name)?;
+                let mut appender = connection.append(table, table.name)?;
+                for row in 0..table.rows {
+                    dataset.row(*index, row, &mut *appender);
+                    appender.end_row()?;
+                    if row.is_multiple_of(BATCH_ROWS) {
+                        tell((before + row) as f64 / all as f64, table.name);
+                    }
+                }
+                appender.end()
+            };
+            let wrong = |words: LibraryError| format!("loading {}: {words}", table.name);
+            bring().map_err(wrong)?;
+            before += table.rows;
         }
         Ok(Self { statements, load: None })
     }
-}
-
-/// Makes a table and fills it.
-fn fill(
-    connection: &dyn Connection,
-    dataset: &dyn Dataset,
-    wanted: &Wanted,
-    at: &mut dyn FnMut(u64),
-) -> LibraryResult<()> {
-    let table = &wanted.table;
-    connection.create(table, table.name)?;
-    let mut appender = connection.append(table, table.name)?;
-    for row in 0..table.rows {
-        dataset.row(wanted.index, row, &mut *appender);
-        appender.end_row()?;
-        if row.is_multiple_of(BATCH_ROWS) {
-            at(row);
-        }
-    }
-    appender.end()
 }
 
 /// The rows of each call, ready to be appended again and again to a table of the session's.

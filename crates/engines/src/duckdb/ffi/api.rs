@@ -31,7 +31,6 @@ interface! {
     duckdb_set_config(Handle, *const c_char, *const c_char) -> u32;
     duckdb_destroy_config(*mut Handle);
     duckdb_open_ext(*const c_char, *mut Handle, Handle, *mut *mut c_char) -> u32;
-    duckdb_close(*mut Handle);
     duckdb_free(*mut c_void);
     duckdb_connect(Handle, *mut Handle) -> u32;
     duckdb_disconnect(*mut Handle);

@@ -10,6 +10,7 @@ use super::super::super::server::with_literals;
 use super::api::{Handle, Interface, RawRows, SUCCESS, ended, kind, text};
 use super::rows::Rows;
 
+/// It is there as long as the process.
 pub struct Database {
     api: &'static Interface,
     handle: Handle,
@@ -36,17 +37,15 @@ impl Database {
             let open = api.duckdb_open_ext;
             let done = open(c":memory:".as_ptr(), &raw mut handle, config, &raw mut error);
             (api.duckdb_destroy_config)(&raw mut config);
-            let database = Self { api, handle, version };
             if done != SUCCESS {
                 let words = text(error);
                 (api.duckdb_free)(error.cast());
                 return Err(words.into());
             }
             if set != SUCCESS {
-                let words = format!("DuckDB {} takes no setting threads = 1", database.version);
-                return Err(words.into());
+                return Err(format!("DuckDB {version} takes no setting threads = 1").into());
             }
-            Ok(database)
+            Ok(Self { api, handle, version })
         }
     }
 
@@ -57,13 +56,6 @@ impl Database {
             return Err("DuckDB lets nobody in".into());
         }
         Ok(Connection { api: self.api, handle })
-    }
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        // SAFETY: it is open, or was not; connections keep what they need of it themselves.
-        unsafe { (self.api.duckdb_close)(&raw mut self.handle) };
     }
 }
 
@@ -97,6 +89,35 @@ impl Connection {
             let arguments = 1..=(api.duckdb_nparams)(handle);
             prepared.kinds = arguments.map(|n| (api.duckdb_param_type)(handle, n)).collect();
             Ok(prepared)
+        }
+    }
+
+    /// What was measured of the last query in a line, a part of the plan after the other; none if nothing was.
+    pub fn profile(&self) -> Option<String> {
+        // SAFETY: the connection is open; what it gives is its own until the next query.
+        let root = unsafe { (self.api.duckdb_get_profiling_info)(self.handle) };
+        if root.is_null() {
+            return None;
+        }
+        let mut line = String::new();
+        // SAFETY: it is the part that stands for the whole.
+        unsafe { tell(self.api, root, &mut line) };
+        Some(line)
+    }
+}
+
+/// # Safety
+/// A part of a plan that was measured.
+unsafe fn tell(api: &Interface, part: Handle, line: &mut String) {
+    // SAFETY: by this function's own contract; what is given away is given back.
+    unsafe {
+        let mut metrics = (api.duckdb_profiling_info_get_metrics)(part);
+        let said = (api.duckdb_get_varchar)(metrics);
+        line.push_str(&text(said).replace('\n', " "));
+        (api.duckdb_free)(said.cast());
+        (api.duckdb_destroy_value)(&raw mut metrics);
+        for n in 0..(api.duckdb_profiling_info_get_child_count)(part) {
+            tell(api, (api.duckdb_profiling_info_get_child)(part, n), line);
         }
     }
 }

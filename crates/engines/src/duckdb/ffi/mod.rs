@@ -6,7 +6,6 @@
 mod api;
 mod appender;
 mod connection;
-mod profile;
 mod rows;
 
 pub use appender::Appender;

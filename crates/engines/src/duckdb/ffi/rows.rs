@@ -110,8 +110,7 @@ unsafe fn value<'a>(
     // SAFETY: the type says what lies there.
     Ok(unsafe {
         match kind {
-            kind::BOOLEAN => Value::Integer((*data.cast::<u8>().add(row)).into()),
-            kind::TINYINT => Value::Integer((*data.cast::<i8>().add(row)).into()),
+            kind::BOOLEAN | kind::TINYINT => Value::Integer((*data.cast::<i8>().add(row)).into()),
             kind::SMALLINT => Value::Integer((*data.cast::<i16>().add(row)).into()),
             kind::INTEGER => Value::Integer((*data.cast::<i32>().add(row)).into()),
             kind::BIGINT | kind::TIMESTAMP => Value::Integer(*data.cast::<i64>().add(row)),
