@@ -7,9 +7,11 @@ mod commitlog;
 mod duckdb;
 mod echo;
 mod hashtable;
+mod homes;
 mod hosted;
 mod interface;
 mod ledger;
+mod loading;
 pub mod mysql;
 mod null;
 pub mod postgres;
@@ -18,17 +20,23 @@ mod server;
 pub mod sqlite;
 pub mod sqlserver;
 mod wal;
+mod wanted;
 
 use std::process::ExitCode;
 
-use hopcost_core::{
-    Capabilities, Code, Console, CpuId, DataPlacement, Dataset, Emulation, Loading, Machine,
-    Metric, NodeId, NodeSet, Policy, Reason, Setup, Table, Target, TargetError, VariantSettings,
-};
-use hopcost_sys::memory::{Placing, Request};
+use hopcost_core::{Capabilities, Console, Target, TargetError};
 use hosted::Hosted;
 pub use server::address::{Address, Asked};
 use server::target::{self, Server};
+
+pub(crate) use homes::{
+    homes_of, in_truth, log_writer_of, memory_of, spread_in_truth, spread_of, untold_of_nodes,
+    words_of,
+};
+pub(crate) use loading::{Heard, say};
+pub(crate) use wanted::{
+    SAMPLES, Wanted, data_bytes, data_words, samples, tables_named, wanted, with_commas,
+};
 
 /// All targets; the first is taken where none is named.
 pub const TARGETS: &[&dyn Target] = &[
@@ -74,166 +82,6 @@ pub fn console(address: &Address) -> Result<Box<dyn Console>, TargetError> {
     }
 }
 
-/// What is told while data is loaded.
-type Heard<'a> = dyn FnMut(Loading<'_>) -> bool + 'a;
-
-/// Tells how far it is; an error where the user has enough.
-fn say(heard: &mut Heard<'_>, what: &str, done: f64) -> Result<(), TargetError> {
-    if heard(Loading { what, done }) { Ok(()) } else { Err(TargetError::Interrupted) }
-}
-
-/// A table to load.
-struct Wanted {
-    /// What the data set calls it where it makes rows.
-    index: usize,
-    /// What it is.
-    table: Table,
-}
-
-/// The tables that a workload reads, in the data set's order.
-fn wanted(setup: &Setup<'_>) -> Vec<Wanted> {
-    let Some(dataset) = setup.dataset else { return Vec::new() };
-    tables_named(dataset, setup.shape.rows, |name| setup.workload.info().tables.contains(&name))
-}
-
-fn tables_named(
-    dataset: &dyn Dataset,
-    scale: u64,
-    is_wanted: impl Fn(&str) -> bool,
-) -> Vec<Wanted> {
-    let numbered = dataset.tables(scale).into_iter().enumerate();
-    let kept = numbered.filter(|(_, table)| is_wanted(table.name));
-    kept.map(|(index, table)| Wanted { index: dataset.source(index, scale), table }).collect()
-}
-
-/// ` on node 1`, ` on all nodes in turn`, ` on base pages`; nothing of a home that may be anywhere.
-fn words_of(home: DataPlacement) -> String {
-    let place = match (home.node, home.copy.policy) {
-        (_, Some(Policy::Interleave)) => " on all nodes in turn".to_owned(),
-        (Some(node), _) => format!(" on node {node}"),
-        (None, _) => String::new(),
-    };
-    match home.copy.pages {
-        Some(pages) => format!("{place} on {pages}"),
-        None => place,
-    }
-}
-
-/// The node that a node is in truth: an emulated one is a set of CPUs of a real one.
-fn in_truth(setup: &Setup<'_>, node: NodeId) -> NodeId {
-    setup.emulation.map_or(node, |_| setup.ground.node_under(setup.machine, node))
-}
-
-/// The nodes that a home's data is dealt out to; none where it is on one.
-fn spread_of(setup: &Setup<'_>, home: DataPlacement) -> Vec<NodeId> {
-    if home.copy.policy != Some(Policy::Interleave) {
-        return Vec::new();
-    }
-    setup.machine.nodes_with_memory().map(|node| node.id).collect()
-}
-
-/// The same as nodes of the machine: emulated ones are sets of CPUs, and memory is where it is.
-fn spread_in_truth(setup: &Setup<'_>, home: DataPlacement) -> NodeSet {
-    spread_of(setup, home).into_iter().map(|node| in_truth(setup, node)).collect()
-}
-
-/// The memory of a home. Emulated ones share that of the nodes that there are: their policies are in the
-/// books alone.
-fn memory_of(setup: &Setup<'_>, home: DataPlacement, bytes: usize) -> Result<Request, TargetError> {
-    let request = Request::on(setup.ground, place_of(setup, home)?, bytes, home.copy.pages);
-    let placing = match home.copy.policy {
-        _ if setup.emulation.is_some() => Placing::Bind,
-        Some(Policy::FirstTouch) => Placing::FirstTouch,
-        Some(Policy::Interleave) => {
-            Placing::Interleave(spread_of(setup, home).into_iter().collect())
-        }
-        Some(Policy::Bind | Policy::PerNode) | None => Placing::Bind,
-    };
-    Ok(Request { placing, ..request })
-}
-
-/// Where a home's memory is taken: of an emulated one where its CPUs are, of one that may be anywhere on
-/// the first node.
-fn place_of(setup: &Setup<'_>, home: DataPlacement) -> Result<NodeId, TargetError> {
-    if let (Some(node), None) = (home.node, setup.emulation) {
-        return Ok(node);
-    }
-    let has_memory = |machine: &Machine, node: NodeId| {
-        machine.nodes_with_memory().any(|other| other.usable && other.id == node)
-    };
-    let cpu = home.node.and_then(|node| setup.machine.node(node)?.cpus.first());
-    let own = cpu.and_then(|cpu| setup.ground.cpu(cpu)?.node.get().copied());
-    let own = own.filter(|node| has_memory(setup.ground, *node));
-    let any = || setup.ground.nodes_with_memory().find(|node| node.usable).map(|node| node.id);
-    own.or_else(any).ok_or_else(|| {
-        let words = format!("no node has memory for the data that is to be{}", words_of(home));
-        TargetError::NotHere(Code::TooFewNodes.because(words))
-    })
-}
-
-/// Where data is to be; one place that is anywhere, where the experiment does not say.
-fn homes_of(setup: &Setup<'_>) -> Vec<DataPlacement> {
-    if setup.homes.is_empty() { vec![DataPlacement::default()] } else { setup.homes.clone() }
-}
-
-/// About how many bytes a setup's data takes where a table takes so many.
-fn data_bytes(setup: &Setup<'_>, of_table: impl Fn(&dyn Dataset, &Wanted) -> u64) -> u64 {
-    let Some(dataset) = setup.dataset else { return 0 };
-    wanted(setup).iter().map(|wanted| of_table(dataset, wanted)).sum()
-}
-
-/// Rows from all over a table that stand for all of it.
-const SAMPLES: u64 = 64;
-
-/// Their numbers.
-fn samples(table: &Table) -> impl Iterator<Item = u64> + use<> {
-    let count = SAMPLES.min(table.rows);
-    let step = table.rows / count.max(1);
-    (0..count).map(move |n| n * step)
-}
-
-/// Why a database that keeps all memory in one place tells nothing of emulated nodes, of which a claim speaks.
-fn untold_of_nodes(metric: Metric, emulation: Option<&Emulation>, memory: &str) -> Option<Reason> {
-    (metric.is_of_nodes() && emulation.is_some()).then(|| {
-        Code::Unverifiable.because(format!(
-            "on emulated nodes {memory} stay in one place, so that nothing it looks up can be told to be near \
-             or far: run it on a machine that has the nodes, or take --target sqlite, whose pages can be \
-             emulated"
-        ))
-    })
-}
-
-/// What a setup's data is: `tran_stats, 2,000,000 rows`.
-fn data_words(setup: &Setup<'_>) -> String {
-    let rows = setup.shape.rows;
-    match setup.dataset {
-        Some(dataset) if wanted(setup).iter().any(|wanted| wanted.table.rows > 0) => {
-            format!("{}, {} {}", dataset.name(), with_commas(rows), dataset.unit(rows))
-        }
-        _ => "no data".to_owned(),
-    }
-}
-
-/// `2,000,000`.
-fn with_commas(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Where the log writer of a session belongs.
-fn log_writer_of(variant: &VariantSettings) -> Result<CpuId, TargetError> {
-    let nowhere =
-        || TargetError::NotHere(Code::Unsupported.because("the experiment places no log writer"));
-    variant.log_writer_cpu().ok_or_else(nowhere)
-}
-
 // Engines of the tests: how much a new one takes.
 #[cfg(test)]
 mod stub;
@@ -243,11 +91,6 @@ mod toy;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        assert_eq!([7, 1000, 2_000_000].map(with_commas), ["7", "1,000", "2,000,000"]);
-    }
 
     #[test]
     fn names_are_unique_and_can_stand_before_a_colon() {
