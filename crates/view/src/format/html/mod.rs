@@ -266,5 +266,4 @@ fn machine(machine: &Machine) -> String {
 }
 
 #[cfg(test)]
-#[path = "html_tests.rs"]
 mod tests;
