@@ -98,17 +98,10 @@ impl Means {
             Audit::Statements => self == Self::Logs,
             Audit::Trace => true,
         };
-        [
-            if is_in_general {
-                "SET SESSION sql_log_off = OFF"
-            } else {
-                "SET SESSION sql_log_off = ON"
-            },
-            match audit {
-                Audit::Trace => "SET SESSION long_query_time = 0",
-                _ => "SET SESSION long_query_time = 31536000",
-            },
-        ]
+        let [off, on] = ["SET SESSION sql_log_off = ON", "SET SESSION sql_log_off = OFF"];
+        let [never, always] =
+            ["SET SESSION long_query_time = 31536000", "SET SESSION long_query_time = 0"];
+        [if is_in_general { on } else { off }, if audit == Audit::Trace { always } else { never }]
     }
 }
 

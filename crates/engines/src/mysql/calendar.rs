@@ -15,7 +15,6 @@ pub struct DateTime {
 }
 
 impl DateTime {
-    /// From microseconds since 1970.
     pub fn from_us(us: i64) -> Self {
         let (days, rest) = (us.div_euclid(US_PER_DAY), us.rem_euclid(US_PER_DAY));
         let (year, month, day) = civil(days);
@@ -31,7 +30,6 @@ impl DateTime {
         }
     }
 
-    /// To microseconds since 1970.
     pub fn to_us(self) -> i64 {
         let days = days(self.year.into(), self.month.into(), self.day.into());
         let minutes = i64::from(self.hour) * 60 + i64::from(self.minute);
@@ -39,7 +37,6 @@ impl DateTime {
         days * US_PER_DAY + seconds * 1_000_000 + i64::from(self.microsecond)
     }
 
-    /// As it is written.
     pub fn words(self) -> String {
         let Self { year, month, day, hour, minute, second, microsecond } = self;
         format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{microsecond:06}")

@@ -41,7 +41,6 @@ const NOT_SAFE: &str = "\
     the server asks for the password in the clear, where others could read it: connect with sslmode=require or through its Unix socket";
 
 impl<'a> Proof<'a> {
-    /// Of whom.
     pub fn new(password: Option<&'a Secret>, is_safe: bool) -> Self {
         Self { password, is_safe }
     }

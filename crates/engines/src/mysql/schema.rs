@@ -13,19 +13,6 @@ use super::super::server::wire::{Wire as _, WireError};
 use super::calendar::DateTime;
 use super::{MySqlDialect, Wire, packet};
 
-/// The statement that makes a table. The indexes of one in memory are made with it.
-fn create(table: &Table) -> String {
-    let mut parts = columns(table);
-    if !table.key.is_empty() {
-        parts.push(format!("PRIMARY KEY ({})", names(table, table.key)));
-    }
-    if is_in_memory(table) {
-        let hash = |columns: &&[usize]| format!("INDEX ({}) USING HASH", names(table, columns));
-        parts.extend(table.indexes.iter().map(hash));
-    }
-    made(table.name, &parts, if is_in_memory(table) { "MEMORY" } else { "InnoDB" })
-}
-
 fn made(name: &str, parts: &[String], engine: &str) -> String {
     let parts = parts.join(", ");
     format!(
@@ -59,14 +46,6 @@ fn names(table: &Table, columns: &[usize]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// The statement that indexes it further, once it is loaded.
-fn index(table: &Table) -> Option<String> {
-    let add = |columns: &&[usize]| format!("ADD INDEX ({})", names(table, columns));
-    let all: Vec<String> = table.indexes.iter().map(add).collect();
-    let is_left = !is_in_memory(table) && !all.is_empty();
-    is_left.then(|| format!("ALTER TABLE `{}` {}", table.name, all.join(", ")))
-}
-
 /// The statement that takes rows for the table of this name.
 pub fn load_into(table: &Table, name: &str) -> String {
     let column = |(n, column): (usize, &Column)| match column.kind {
@@ -95,12 +74,25 @@ impl Tables for MySqlDialect {
         fill: [5, 4],
     };
 
+    /// The indexes of one in memory are made with it.
     fn create(table: &Table) -> String {
-        create(table)
+        let mut parts = columns(table);
+        if !table.key.is_empty() {
+            parts.push(format!("PRIMARY KEY ({})", names(table, table.key)));
+        }
+        if is_in_memory(table) {
+            let hash = |columns: &&[usize]| format!("INDEX ({}) USING HASH", names(table, columns));
+            parts.extend(table.indexes.iter().map(hash));
+        }
+        made(table.name, &parts, if is_in_memory(table) { "MEMORY" } else { "InnoDB" })
     }
 
     fn index(table: &Table) -> Vec<String> {
-        index(table).into_iter().collect()
+        let add = |columns: &&[usize]| format!("ADD INDEX ({})", names(table, columns));
+        let all: Vec<String> = table.indexes.iter().map(add).collect();
+        let is_left = !is_in_memory(table) && !all.is_empty();
+        let statement = || format!("ALTER TABLE `{}` {}", table.name, all.join(", "));
+        is_left.then(statement).into_iter().collect()
     }
 
     fn packed(
@@ -114,7 +106,7 @@ impl Tables for MySqlDialect {
     }
 
     fn make(&self, wire: &mut Wire, table: &Table) -> Result<(), WireError> {
-        wire.query(&create(table)).map(drop)
+        wire.query(&Self::create(table)).map(drop)
     }
 
     fn settle(table: &Table) -> Option<String> {
@@ -166,13 +158,11 @@ impl Bulk for LoadData {
 /// Rows as LOAD DATA takes them: a line each, a tab between values.
 #[derive(Default)]
 struct Lines {
-    /// The lines.
     bytes: Vec<u8>,
     is_begun: bool,
 }
 
 impl Lines {
-    /// One more.
     fn row(&mut self, dataset: &dyn Dataset, index: usize, number: u64) {
         self.is_begun = false;
         dataset.row(index, number, self);
@@ -240,9 +230,9 @@ mod tests {
     #[test]
     fn tables_are_clustered_by_their_key() {
         let tables = DATASETS[0].tables(10);
-        let create = create(&tables[0]);
+        let create = MySqlDialect::create(&tables[0]);
         assert!(create.contains("`tran_begin` DATETIME(6)") && create.contains("ENGINE = InnoDB"));
-        let index = index(&tables[1]).unwrap();
+        let index = MySqlDialect::index(&tables[1]).concat();
         assert!(index.contains("ADD INDEX (`server_config`, "), "{index}");
     }
 

@@ -16,12 +16,13 @@ use hopcost_data::datasets::big_table_im::{small, uuid};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// A whole number of so many bytes.
-    Integer { bytes: usize, is_signed: bool },
+    Integer {
+        bytes: usize,
+        is_signed: bool,
+    },
     /// Year, month, day …
     DateTime,
-    /// Decimal digits.
     Digits,
-    /// Characters.
     Text,
     /// So many characters: the server leaves out the blanks at their end.
     Padded(usize),
@@ -138,7 +139,7 @@ pub enum Argument {
 const DIGITS: usize = 17;
 
 impl Argument {
-    /// What the server calls it.
+    /// The server's number for it.
     pub fn code(self) -> u8 {
         match self {
             Self::Integer | Self::Small(_) => 8,
@@ -147,7 +148,6 @@ impl Argument {
         }
     }
 
-    /// How many bytes it takes.
     pub fn bytes(self) -> usize {
         match self {
             Self::Integer | Self::Small(_) => 8,
@@ -157,7 +157,6 @@ impl Argument {
         }
     }
 
-    /// In SQL's words.
     pub fn literal(self, value: i64) -> String {
         match self {
             Self::Integer => value.to_string(),

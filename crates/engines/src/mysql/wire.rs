@@ -67,7 +67,6 @@ mod command {
 
 pub use command::{EXECUTE, QUERY};
 
-/// What a packet begins with.
 const OK: u8 = 0x00;
 const MORE: u8 = 0x01;
 const LOCAL_FILE: u8 = 0xfb;
@@ -77,9 +76,7 @@ const ERROR: u8 = 0xff;
 /// A statement that the server has compiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compiled {
-    /// Its number.
     pub number: u32,
-    /// How many arguments it takes.
     pub arguments: usize,
 }
 
@@ -107,16 +104,13 @@ enum At {
 
 /// What is told of an answer, piece by piece.
 pub enum Piece<'a> {
-    /// A column's description.
     Column(&'a [u8]),
-    /// A row.
     Row(&'a [u8]),
     /// It has no rows: how many were changed.
     Changed(u64),
 }
 
 impl Wire {
-    /// Is it MariaDB?
     pub fn is_mariadb(&self) -> bool {
         self.version.contains("MariaDB")
     }
@@ -194,7 +188,6 @@ impl Wire {
         }
     }
 
-    /// Has a statement compiled.
     pub fn prepare(&mut self, sql: &str) -> Result<Compiled, WireError> {
         self.begin(command::PREPARE, sql)?;
         let first = self.packet()?;
@@ -242,7 +235,6 @@ impl Wire {
         self.flush()
     }
 
-    /// Takes an answer, to its end.
     #[inline]
     pub fn until_done(
         &mut self,
@@ -296,7 +288,6 @@ impl Wire {
         Ok(written?)
     }
 
-    /// What the next packet holds.
     fn packet(&mut self) -> Result<Vec<u8>, WireError> {
         let message = self.channel.next()?;
         Ok(self.channel.body(&message).to_vec())
@@ -422,18 +413,14 @@ mod tests {
     use super::super::calls;
     use super::*;
 
+    /// As MariaDB says it: after a number for programs that know MySQL alone.
+    const GREETING: &[u8] =
+        b"\x0a5.5.5-10.11.14-MariaDB\0\x07\0\0\x0012345678\0\xff\xf7\x2e\x02\0\xff\x81\x15\
+        \0\0\0\0\0\0\0\0\0\0abcdefghijkl\0mysql_native_password\0";
+
     #[test]
     fn a_greeting_tells_who_speaks_and_what_is_to_be_proved() {
-        let body = [
-            &b"\x0a5.5.5-10.11.14-MariaDB\0"[..],
-            &[7, 0, 0, 0],
-            b"12345678\0",
-            &[0xff, 0xf7, 46, 2, 0, 0xff, 0x81, 21],
-            &[0; 10],
-            b"abcdefghijkl\0",
-            b"mysql_native_password\0",
-        ];
-        let Greeting { number, version, challenge, plugin, can } = Greeting::parse(&body.concat());
+        let Greeting { number, version, challenge, plugin, can } = Greeting::parse(GREETING);
         assert_eq!((number, version.as_str()), (7, "10.11.14-MariaDB"));
         assert_eq!(challenge, b"12345678abcdefghijkl");
         assert_eq!(plugin, "mysql_native_password");
@@ -462,21 +449,12 @@ mod tests {
 
     /// Lets in, answers a question, compiles a statement, and answers a call of it.
     fn conversation() -> Vec<u8> {
-        let greeting = [
-            &b"\x0a10.11.14-MariaDB\0"[..],
-            &[7, 0, 0, 0],
-            b"12345678\0",
-            &[0xff, 0xf7, 46, 2, 0, 0xff, 0x81, 21],
-            &[0; 10],
-            b"abcdefghijkl\0",
-            b"mysql_native_password\0",
-        ];
         let column = [&b"\x03def\x00\x00\x00\x02id\x02id\x0c"[..], &[46, 0, 80, 0, 0, 0]].concat();
         let padded = [&column[..], &[254, 0, 0, 0, 0, 0]].concat();
         let number = [&column[..], &[8, 0, 0, 0, 0, 0]].concat();
         let ended = [END, 0, 0, 2, 0, 0, 0];
         [
-            message(0, &greeting.concat()),
+            message(0, GREETING),
             message(2, &[OK, 0, 0, 2, 0, 0, 0]),
             message(1, &[1]),
             message(2, &padded),

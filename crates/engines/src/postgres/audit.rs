@@ -23,7 +23,6 @@ pub fn settings(audit: Audit) -> &'static str {
     }
 }
 
-/// Reads the server's log.
 pub struct ServerLog;
 
 impl AuditLineParser for ServerLog {

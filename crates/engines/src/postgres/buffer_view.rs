@@ -48,17 +48,12 @@ impl BufferView {
             return Err(Code::WrongVersion
                 .because(format!("it came with PostgreSQL {OLDEST}, and this is {version}")));
         }
-        let is_built = wire.value("SELECT pg_numa_available()");
-        match is_built {
-            Ok(Some(answer)) if answer == "t" => {}
-            Ok(_) => {
-                return Err(
-                    Code::KernelLacks.because("the server, or its kernel, was built without NUMA")
-                );
-            }
-            Err(error) => return Err(Code::EngineFailed.because(error.to_string())),
-        }
         let refused = |error: WireError| Code::EngineFailed.because(error.to_string());
+        let is_built = wire.value("SELECT pg_numa_available()").map_err(refused)?;
+        if is_built.as_deref() != Some("t") {
+            let words = "the server, or its kernel, was built without NUMA";
+            return Err(Code::KernelLacks.because(words));
+        }
         wire.query("CREATE EXTENSION IF NOT EXISTS pg_buffercache").map_err(refused)?;
         // Every page is touched now, from where the server began: what is still free would otherwise lie
         // where the first session stands that needs it.

@@ -26,7 +26,6 @@ use super::script::{Client, Compiled};
 use super::types::Type;
 use super::wire::{Wire, columns};
 
-/// Something to ask.
 #[derive(Clone, Copy)]
 pub enum Ready {
     Statement(Statement),
@@ -64,7 +63,6 @@ pub enum Call {
 /// The columns of an answer; none of a statement that changes rows.
 pub struct Columns(Vec<Type>);
 
-/// A statement, or a load.
 pub fn prepare(
     wire: &mut Wire,
     n: usize,
@@ -173,7 +171,6 @@ impl dialect::Call<Wire> for Call {
     }
 }
 
-/// The messages of a load.
 fn load(filler: &Filler) -> std::io::Result<Vec<u8>> {
     let mut messages = BytesMut::new();
     frontend::query(&schema::copy_into(filler.name()), &mut messages)?;

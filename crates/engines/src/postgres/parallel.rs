@@ -57,6 +57,10 @@ struct Leader {
 
 type Leaders = BTreeMap<u32, Leader>;
 
+fn locked(leaders: &Mutex<Leaders>) -> MutexGuard<'_, Leaders> {
+    leaders.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Looks until it is dropped.
 pub struct Watch {
     postmaster: u32,
@@ -86,7 +90,7 @@ impl Watch {
     }
 
     fn leaders(&self) -> MutexGuard<'_, Leaders> {
-        self.leaders.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.leaders)
     }
 
     /// Before a window: a postmaster of ours is put where workers are to begin, anywhere if no node is named.
@@ -124,7 +128,6 @@ impl Drop for Watch {
     }
 }
 
-/// The thread that looks.
 struct Watcher {
     postmaster: u32,
     leaders: Arc<Mutex<Leaders>>,
@@ -133,7 +136,6 @@ struct Watcher {
     known: BTreeMap<u32, Known>,
 }
 
-/// What is known of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     WorksFor(u32),
@@ -146,10 +148,6 @@ enum Known {
 const PATIENCE: u32 = 200;
 
 impl Watcher {
-    fn leaders(&self) -> MutexGuard<'_, Leaders> {
-        self.leaders.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn watch(mut self) {
         let children = format!("/proc/{0}/task/{0}/children", self.postmaster);
         while !self.over.load(Ordering::Relaxed) {
@@ -167,7 +165,7 @@ impl Watcher {
         self.known.retain(|pid, _| children.contains(pid));
         let mut workers = Vec::new();
         // Who leads works for nobody, and need not be asked.
-        let leads: BTreeSet<u32> = self.leaders().keys().copied().collect();
+        let leads: BTreeSet<u32> = locked(&self.leaders).keys().copied().collect();
         for pid in children.difference(&leads) {
             let known = self.known.entry(*pid).or_insert(Known::Silent(0));
             *known = known.after_a_look(&children, || processes::title(&Root::live(), *pid).ok());
@@ -175,7 +173,7 @@ impl Watcher {
                 workers.push((*pid, *leader));
             }
         }
-        let mut leaders = self.leaders();
+        let mut leaders = locked(&self.leaders);
         for (pid, leader) in workers {
             let Some(leader) = leaders.get_mut(&leader) else { continue };
             let Some(cpu) = affinity::last_cpu_of(pid) else { continue };
@@ -241,7 +239,6 @@ impl Team {
         self.calls += 1;
     }
 
-    /// Counts from here on.
     pub fn begin_counting(&mut self) {
         self.calls = 0;
         if let Some(leader) = self.watch.leaders().get_mut(&self.leader) {

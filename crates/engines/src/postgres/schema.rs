@@ -16,46 +16,6 @@ use super::super::server::wire::{Wire as _, WireError};
 use super::types::US_TO_2000;
 use super::{PostgresDialect, Wire};
 
-/// The statement that makes a table.
-fn create(table: &Table) -> String {
-    let columns = table.columns.iter().map(|column| {
-        let kind = match column.kind {
-            Kind::Integer(0..=2) => "smallint".to_owned(),
-            Kind::Integer(3..=4) => "integer".to_owned(),
-            Kind::Integer(_) => "bigint".to_owned(),
-            Kind::Text(most) => format!("varchar({most})"),
-            Kind::Padded(width) => format!("char({width})"),
-            Kind::Timestamp => "timestamp".to_owned(),
-            Kind::Uuid => "uuid".to_owned(),
-        };
-        format!("\"{}\" {kind}", column.name)
-    });
-    let columns: Vec<String> = columns.collect();
-    let unlogged = if table.logged { "" } else { "UNLOGGED " };
-    format!("CREATE {unlogged}TABLE \"{}\" ({})", table.name, columns.join(", "))
-}
-
-/// The statements that index it, once it is loaded.
-fn index(table: &Table) -> Vec<String> {
-    let name = table.name;
-    let names = |columns: &[usize]| {
-        let names = columns.iter().map(|at| format!("\"{}\"", table.columns[*at].name));
-        names.collect::<Vec<_>>().join(", ")
-    };
-    // An identifier has no order that anybody asks for.
-    let kind = |columns: &[usize]| match columns {
-        [only] if table.columns[*only].kind == Kind::Uuid => "USING hash ",
-        _ => "",
-    };
-    let primary = (!table.key.is_empty())
-        .then(|| format!("ALTER TABLE \"{name}\" ADD PRIMARY KEY ({})", names(table.key)));
-    let further = table
-        .indexes
-        .iter()
-        .map(|columns| format!("CREATE INDEX ON \"{name}\" {}({})", kind(columns), names(columns)));
-    primary.into_iter().chain(further).collect()
-}
-
 /// The statement that takes rows for the table of this name.
 pub fn copy_into(name: &str) -> String {
     format!("COPY \"{name}\" FROM STDIN (FORMAT binary)")
@@ -74,11 +34,40 @@ impl Tables for PostgresDialect {
     };
 
     fn create(table: &Table) -> String {
-        create(table)
+        let columns = table.columns.iter().map(|column| {
+            let kind = match column.kind {
+                Kind::Integer(0..=2) => "smallint".to_owned(),
+                Kind::Integer(3..=4) => "integer".to_owned(),
+                Kind::Integer(_) => "bigint".to_owned(),
+                Kind::Text(most) => format!("varchar({most})"),
+                Kind::Padded(width) => format!("char({width})"),
+                Kind::Timestamp => "timestamp".to_owned(),
+                Kind::Uuid => "uuid".to_owned(),
+            };
+            format!("\"{}\" {kind}", column.name)
+        });
+        let columns: Vec<String> = columns.collect();
+        let unlogged = if table.logged { "" } else { "UNLOGGED " };
+        format!("CREATE {unlogged}TABLE \"{}\" ({})", table.name, columns.join(", "))
     }
 
     fn index(table: &Table) -> Vec<String> {
-        index(table)
+        let name = table.name;
+        let names = |columns: &[usize]| {
+            let names = columns.iter().map(|at| format!("\"{}\"", table.columns[*at].name));
+            names.collect::<Vec<_>>().join(", ")
+        };
+        // An identifier has no order that anybody asks for.
+        let kind = |columns: &[usize]| match columns {
+            [only] if table.columns[*only].kind == Kind::Uuid => "USING hash ",
+            _ => "",
+        };
+        let primary = (!table.key.is_empty())
+            .then(|| format!("ALTER TABLE \"{name}\" ADD PRIMARY KEY ({})", names(table.key)));
+        let further = table.indexes.iter().map(|columns| {
+            format!("CREATE INDEX ON \"{name}\" {}({})", kind(columns), names(columns))
+        });
+        primary.into_iter().chain(further).collect()
     }
 
     fn packed(
@@ -92,7 +81,7 @@ impl Tables for PostgresDialect {
     }
 
     fn make(&self, wire: &mut Wire, table: &Table) -> Result<(), WireError> {
-        wire.query(&create(table)).map(drop)
+        wire.query(&Self::create(table)).map(drop)
     }
 
     /// Nothing about a row is left to be found out while it is measured.
@@ -159,12 +148,10 @@ impl Bulk for Copy {
 struct Packed {
     columns: &'static [Column],
     at: usize,
-    /// The messages.
     bytes: Vec<u8>,
 }
 
 impl Packed {
-    /// For rows of these columns.
     fn of(columns: &'static [Column]) -> Self {
         Self { columns, at: 0, bytes: Vec::new() }
     }
@@ -182,7 +169,6 @@ impl Packed {
         self.message(|packed| packed.bytes.extend_from_slice(&(-1_i16).to_be_bytes()));
     }
 
-    /// These rows, as one message.
     fn rows(&mut self, dataset: &dyn Dataset, index: usize, rows: Range<u64>) {
         self.message(|packed| {
             for number in rows {

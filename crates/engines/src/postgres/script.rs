@@ -19,7 +19,6 @@ use hopcost_pgbench::{
 
 /// A script, and how its commands are sent.
 pub struct Compiled {
-    /// The script.
     pub script: Script,
     /// Its number among all of the client's.
     number: usize,
@@ -34,14 +33,12 @@ struct Frame {
 }
 
 impl Compiled {
-    /// A script with its number.
     pub fn new(number: usize, script: Script) -> Result<Self, String> {
         let frames =
             (0..script.commands().len()).map(|command| Frame::new(number, &script, command));
         Ok(Self { frames: frames.collect::<Result<_, _>>()?, script, number })
     }
 
-    /// Has a command compiled.
     fn parse(&self, command: usize, into: &mut Vec<u8>) -> std::io::Result<()> {
         let sql = self.script.commands().nth(command).unwrap_or_default();
         let mut message = BytesMut::new();
@@ -62,7 +59,6 @@ impl Frame {
         Ok(Self { head, tail: [ALL_AS_TEXT, describe, EXECUTE].concat() })
     }
 
-    /// Puts a command's messages together.
     fn put<'a>(
         &self,
         parameters: impl Iterator<Item = Result<Parameter<'a>, RunError>>,
@@ -305,7 +301,6 @@ const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
 const SYNC: &[u8] = b"S\0\0\0\x04";
 /// At the end of a bind message: how the answer is to come.
 const ALL_AS_TEXT: &[u8] = &[0, 1, 0, 0];
-/// Room for a length.
 const LENGTH_BYTES: &[u8] = &[0; 4];
 /// The length of what is not there.
 const NULL: i32 = -1;

@@ -11,6 +11,7 @@
 //! walwriter) they hand in when they wake: of windows shorter than a second it is told by the arm, not by
 //! the window.
 
+use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -74,123 +75,84 @@ struct Statistics {
     missing: Vec<String>,
 }
 
-/// A gauge, and what the server says of it.
-type Counter = (&'static Gauge, &'static str);
-
-/// Some counters and where they are read, which not every version has.
-struct View {
-    since: u32,
-    until: u32,
-    from: &'static str,
-    counters: &'static [Counter],
-}
+/// Which versions have some counters, where these are read, and of each its gauge and what the server calls it.
+type View = (RangeInclusive<u32>, &'static str, &'static [(&'static Gauge, &'static str)]);
 
 const NEWEST: u32 = u32::MAX;
+const OF_THE_LOG: &str = " FROM pg_stat_wal";
+const OF_THE_LOGS_FILES: &str = " FROM pg_stat_io WHERE object = 'wal' AND context = 'normal'";
 
 const VIEWS: &[View] = &[
-    View {
-        since: 0,
-        until: NEWEST,
-        from: "",
-        counters: &[(gauge::WAL_BYTES, "pg_current_wal_insert_lsn() - '0/0'::pg_lsn")],
-    },
-    View {
-        since: 0,
-        until: NEWEST,
-        from: " FROM pg_stat_database WHERE datname = current_database()",
-        counters: &[(gauge::BUFFER_HITS, "blks_hit"), (gauge::BUFFER_READS, "blks_read")],
-    },
-    View {
-        since: 14,
-        until: NEWEST,
-        from: " FROM pg_stat_wal",
-        counters: &[
+    (0..=NEWEST, "", &[(gauge::WAL_BYTES, "pg_current_wal_insert_lsn() - '0/0'::pg_lsn")]),
+    (
+        0..=NEWEST,
+        " FROM pg_stat_database WHERE datname = current_database()",
+        &[(gauge::BUFFER_HITS, "blks_hit"), (gauge::BUFFER_READS, "blks_read")],
+    ),
+    (
+        14..=NEWEST,
+        OF_THE_LOG,
+        &[
             (gauge::WAL_RECORDS, "wal_records"),
             (gauge::WAL_FULL_PAGE_IMAGES, "wal_fpi"),
             (gauge::WAL_BUFFERS_FULL, "wal_buffers_full"),
         ],
-    },
-    View {
-        since: 14,
-        until: 17,
-        from: " FROM pg_stat_wal",
-        counters: &[(gauge::LOG_WRITES, "wal_write"), (gauge::LOG_FLUSHES, "wal_sync")],
-    },
-    View {
-        since: 18,
-        until: NEWEST,
-        from: " FROM pg_stat_io WHERE object = 'wal' AND context = 'normal'",
-        counters: &[(gauge::LOG_WRITES, "sum(writes)"), (gauge::LOG_FLUSHES, "sum(fsyncs)")],
-    },
-    View {
-        since: 16,
-        until: NEWEST,
-        from: " FROM pg_stat_io WHERE object <> 'wal' \
-               AND backend_type IN ('client backend', 'background worker')",
-        counters: &[
+    ),
+    (14..=17, OF_THE_LOG, &[(gauge::LOG_WRITES, "wal_write"), (gauge::LOG_FLUSHES, "wal_sync")]),
+    (
+        18..=NEWEST,
+        OF_THE_LOGS_FILES,
+        &[(gauge::LOG_WRITES, "sum(writes)"), (gauge::LOG_FLUSHES, "sum(fsyncs)")],
+    ),
+    (
+        16..=NEWEST,
+        " FROM pg_stat_io WHERE object <> 'wal' \
+         AND backend_type IN ('client backend', 'background worker')",
+        &[
             (gauge::SESSION_READS, "sum(reads)"),
             (gauge::SESSION_WRITES, "sum(writes)"),
             (gauge::SESSION_EXTENDS, "sum(extends)"),
             (gauge::SESSION_EVICTIONS, "sum(evictions)"),
         ],
-    },
-    View {
-        since: 16,
-        until: NEWEST,
-        from: " FROM pg_stat_io WHERE object <> 'wal' \
-               AND backend_type NOT IN ('client backend', 'background worker')",
-        counters: &[
-            (gauge::BACKGROUND_READS, "sum(reads)"),
-            (gauge::BACKGROUND_WRITES, "sum(writes)"),
-        ],
-    },
-    View {
-        since: 0,
-        until: 16,
-        from: " FROM pg_stat_bgwriter",
-        counters: &[
+    ),
+    (
+        16..=NEWEST,
+        " FROM pg_stat_io WHERE object <> 'wal' \
+         AND backend_type NOT IN ('client backend', 'background worker')",
+        &[(gauge::BACKGROUND_READS, "sum(reads)"), (gauge::BACKGROUND_WRITES, "sum(writes)")],
+    ),
+    (
+        0..=16,
+        " FROM pg_stat_bgwriter",
+        &[
             (gauge::CHECKPOINTS, "checkpoints_timed + checkpoints_req"),
             (gauge::CHECKPOINTER_WRITTEN_BUFFERS, "buffers_checkpoint"),
             (gauge::BACKEND_WRITTEN_BUFFERS, "buffers_backend"),
         ],
-    },
-    View {
-        since: 17,
-        until: NEWEST,
-        from: " FROM pg_stat_checkpointer",
-        counters: &[
+    ),
+    (
+        17..=NEWEST,
+        " FROM pg_stat_checkpointer",
+        &[
             (gauge::CHECKPOINTS, "num_timed + num_requested"),
             (gauge::CHECKPOINTER_WRITTEN_BUFFERS, "buffers_written"),
         ],
-    },
-    View {
-        since: 0,
-        until: NEWEST,
-        from: " FROM pg_stat_bgwriter",
-        counters: &[(gauge::BGWRITER_WRITTEN_BUFFERS, "buffers_clean")],
-    },
+    ),
+    (0..=NEWEST, " FROM pg_stat_bgwriter", &[(gauge::BGWRITER_WRITTEN_BUFFERS, "buffers_clean")]),
 ];
 
-/// The same, where the server looks at its clock around each write of the log.
+/// The same, if the server looks at its clock around each write of the log.
 const TIMED: &[View] = &[
-    View {
-        since: 14,
-        until: 17,
-        from: " FROM pg_stat_wal",
-        counters: &[
-            (gauge::LOG_WRITE_MS, "wal_write_time"),
-            (gauge::LOG_FLUSH_MS, "wal_sync_time"),
-        ],
-    },
-    View {
-        since: 18,
-        until: NEWEST,
-        from: " FROM pg_stat_io WHERE object = 'wal' AND context = 'normal'",
-        counters: &[
-            (gauge::LOG_WRITE_MS, "sum(write_time)"),
-            (gauge::LOG_FLUSH_MS, "sum(fsync_time)"),
-        ],
-    },
+    (
+        14..=17,
+        OF_THE_LOG,
+        &[(gauge::LOG_WRITE_MS, "wal_write_time"), (gauge::LOG_FLUSH_MS, "wal_sync_time")],
+    ),
+    (
+        18..=NEWEST,
+        OF_THE_LOGS_FILES,
+        &[(gauge::LOG_WRITE_MS, "sum(write_time)"), (gauge::LOG_FLUSH_MS, "sum(fsync_time)")],
+    ),
 ];
 
 /// From this version on a server times its log where it is told to.
@@ -220,19 +182,15 @@ impl Statistics {
     fn for_version(version: u32, is_timed: bool) -> Self {
         let timed = if is_timed { TIMED } else { &[] };
         let (mut gauges, mut values, mut sources) = (Vec::new(), Vec::new(), Vec::new());
-        let has = |view: &&View| (view.since..=view.until).contains(&version);
-        for (n, view) in VIEWS.iter().chain(timed).filter(has).enumerate() {
-            let columns: Vec<String> = view
-                .counters
-                .iter()
-                .enumerate()
-                .map(|(column, (_, value))| format!("({value})::float8 AS c{column}"))
-                .collect();
-            sources.push(format!("(SELECT {}{}) AS v{n}", columns.join(", "), view.from));
-            for (column, (gauge, _)) in view.counters.iter().enumerate() {
+        let has = |(versions, ..): &&View| versions.contains(&version);
+        for (n, (_, from, counters)) in VIEWS.iter().chain(timed).filter(has).enumerate() {
+            let mut columns = Vec::new();
+            for (column, (gauge, value)) in counters.iter().enumerate() {
+                columns.push(format!("({value})::float8 AS c{column}"));
                 gauges.push(*gauge);
                 values.push(format!("v{n}.c{column}"));
             }
+            sources.push(format!("(SELECT {}{from}) AS v{n}", columns.join(", ")));
         }
         let sql = format!("SELECT {} FROM {}", values.join(", "), sources.join(", "));
         Self { sql, gauges, missing: missing(version, is_timed) }

@@ -184,7 +184,6 @@ impl Wire {
         Ok([arguments, columns])
     }
 
-    /// Begins to hand rows over.
     pub fn copy_in(&mut self, sql: &str) -> Result<(), WireError> {
         frontend::query(sql, &mut self.out)?;
         self.flush()?;
@@ -212,7 +211,6 @@ impl Wire {
         Err(WireError::Server(error))
     }
 
-    /// That was all.
     pub fn copy_end(&mut self) -> Result<(), WireError> {
         frontend::copy_done(&mut self.out);
         self.flush()?;
@@ -269,7 +267,6 @@ impl Wire {
         digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
     }
 
-    /// Has a transaction begun that is not ended?
     pub fn is_in_transaction(&self) -> bool {
         self.transaction != b'I'
     }
@@ -320,7 +317,6 @@ impl wire::Wire for Wire {
         &mut self.channel
     }
 
-    /// The process that serves it.
     fn number(&self) -> u32 {
         self.pid
     }
@@ -429,7 +425,6 @@ fn column_types(body: &[u8]) -> Vec<u32> {
     described(body).map(|(_, kind)| kind).collect()
 }
 
-/// The names of an answer's columns.
 pub fn column_names(body: &[u8]) -> Vec<String> {
     described(body).map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect()
 }
