@@ -44,7 +44,7 @@ pub const TARGETS: &[&dyn Target] = &[
     &Server(postgres::Postgres),
     &Server(mysql::Flavour::MariaDb),
     &Server(mysql::Flavour::MySql),
-    &sqlserver::SqlServer,
+    &Server(sqlserver::SqlServer),
     &Hosted(&duckdb::DuckDb),
     &wal::Wal,
     &commitlog::CommitLogTarget,

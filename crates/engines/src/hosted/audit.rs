@@ -14,13 +14,13 @@ pub fn of_session(
     audit: Audit,
     files: &[PathBuf],
     statements: Vec<Statement>,
-) -> Result<Audited, TargetError> {
+) -> Result<Audited<AuditLogReader>, TargetError> {
     let parsers: [Box<dyn AuditLineParser>; 2] = [
         Box::new(StatementParser { number, statements, begun: String::new() }),
         Box::new(DetailParser(number)),
     ];
     let reader = AuditLogReader::open(files.iter().zip(parsers)).map_err(failed)?;
-    Ok(Audited::new(audit, &reader.into(), number))
+    Audited::new(audit, reader.into(), number)
 }
 
 /// Tells what calls ask, word for word, from what is asked besides.

@@ -12,7 +12,7 @@ use hopcost_sys::affinity;
 
 use super::super::ledger::Ledger;
 use super::super::restrictions::UNAUDITED_LOADS;
-use super::super::server::audit_log::Audited;
+use super::super::server::audit_log::{AuditLogReader, Audited};
 use super::super::server::failed;
 use super::super::{Heard, data_words, homes_of};
 use super::audit;
@@ -68,7 +68,12 @@ impl HostedInstance {
     }
 
     /// Has the calls of a session written down.
-    fn audited(&self, wire: &mut Wire, number: u32, audit: Audit) -> Result<Audited, TargetError> {
+    fn audited(
+        &self,
+        wire: &mut Wire,
+        number: u32,
+        audit: Audit,
+    ) -> Result<Audited<AuditLogReader>, TargetError> {
         if self.load.is_some() {
             return Err(TargetError::NotHere(Code::Unsupported.because(UNAUDITED_LOADS.words)));
         }

@@ -33,12 +33,13 @@ use hopcost_sys::memory::Foreign;
 
 use super::Wanted;
 use super::restrictions::{NO_BATCHES, NO_PAGES, NO_PARALLEL, NO_SCRIPTS, no_planting, one_server};
-use super::server::address::{Address, Asked, Environment};
+use super::server::address::{Address, Asked, Environment, is_of_running};
 use super::server::audit_log::AuditLogReader;
 use super::server::copy::ServerCopy;
 use super::server::dialect::{self, Dialect, Levels, Opened, Profile, prove_pages};
+use super::server::managed;
 use super::server::memory::ServerMemory;
-use super::server::target::Kind;
+use super::server::target::{Kind, Start};
 use super::server::wire::{Wire as _, WireError};
 use super::server::{DATABASE, in_quotes};
 pub use address::read;
@@ -110,6 +111,7 @@ const MARIADB: Profile =
 impl Kind for Flavour {
     type Dialect = MySqlDialect;
     const BYTES: [u64; 2] = [4 << 20, 512 << 20];
+    const START: Option<Start<MySqlDialect>> = Some(managed::open);
 
     fn profile(&self) -> &'static Profile {
         Self::profile(*self)
@@ -130,18 +132,21 @@ impl Kind for Flavour {
         read(self.scheme(), rest, environment)
     }
 
-    fn running(&self) -> Capabilities {
+    fn capabilities(&self, address: &str) -> Capabilities {
         match self {
+            _ if !is_of_running(address) => {
+                Capabilities::but(&[NO_PARALLEL, NO_PAGES, NO_PLANTING, NO_SCRIPTS, NO_BATCHES])
+            }
             Self::MySql => RUNNING_MYSQL,
             Self::MariaDb => RUNNING_MARIADB,
         }
     }
 
-    fn managed(&self) -> Capabilities {
-        Capabilities::but(&[NO_PARALLEL, NO_PAGES, NO_PLANTING, NO_SCRIPTS, NO_BATCHES])
-    }
-
-    fn dialect(&self, setup: Option<&Setup<'_>>) -> Result<MySqlDialect, TargetError> {
+    fn dialect(
+        &self,
+        _: Option<&Address>,
+        setup: Option<&Setup<'_>>,
+    ) -> Result<MySqlDialect, TargetError> {
         let dataset = setup.and_then(|setup| setup.dataset).map(Dataset::name);
         let dataset = dataset.and_then(super::server::dataset_named);
         let is_emulated = setup.is_some_and(|setup| setup.emulation.is_some());
@@ -264,6 +269,7 @@ fn kill(wire: &mut Wire, which: &str) -> Result<(), WireError> {
 impl Levels for MySqlDialect {
     type Witness = Witness;
     /// By what it writes statements down, once it does.
+    type AuditLog = AuditLogReader;
     type Beside = OnceLock<Means>;
 
     fn beside(&self, _: &mut Wire, _: &Opened<'_>) -> Result<Self::Beside, TargetError> {

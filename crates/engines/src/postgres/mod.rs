@@ -35,15 +35,16 @@ use hopcost_sys::{Root, processes};
 
 use super::Wanted;
 use super::restrictions::{NO_BATCHES, NO_PAGES, no_planting, one_server};
-use super::server::address::{Address, Asked, Environment};
+use super::server::address::{Address, Asked, Environment, is_of_running};
 use super::server::audit_log::{AuditLineParser, AuditLogReader};
 use super::server::copy::ServerCopy;
 use super::server::dialect::{self, Dialect, Levels, Opened, Profile, prove_pages};
 use super::server::loader::Loader;
+use super::server::managed;
 use super::server::memory::ServerMemory;
 use super::server::nodes::Nodes;
 use super::server::tables::Tables;
-use super::server::target::Kind;
+use super::server::target::{Kind, Start};
 use super::server::wire::{Wire as _, WireError};
 pub use address::read;
 use audit::ServerLog;
@@ -73,6 +74,7 @@ impl Kind for Postgres {
     type Dialect = PostgresDialect;
     /// A process without its share of the shared buffers, and a server.
     const BYTES: [u64; 2] = [8 << 20, 256 << 20];
+    const START: Option<Start<PostgresDialect>> = Some(managed::open);
 
     fn profile(&self) -> &'static Profile {
         &PROFILE
@@ -86,15 +88,15 @@ impl Kind for Postgres {
         read(rest, environment)
     }
 
-    fn running(&self) -> Capabilities {
-        RUNNING
+    fn capabilities(&self, address: &str) -> Capabilities {
+        if is_of_running(address) { RUNNING } else { MANAGED }
     }
 
-    fn managed(&self) -> Capabilities {
-        MANAGED
-    }
-
-    fn dialect(&self, setup: Option<&Setup<'_>>) -> Result<PostgresDialect, TargetError> {
+    fn dialect(
+        &self,
+        _: Option<&Address>,
+        setup: Option<&Setup<'_>>,
+    ) -> Result<PostgresDialect, TargetError> {
         let statements = setup.map_or(Vec::new(), |setup| setup.spec().statements);
         let ready = statements.iter().enumerate().map(|(n, statement)| Ready::of(n, statement));
         Ok(PostgresDialect {
@@ -113,7 +115,7 @@ pub fn fill(
     index: usize,
     table: Table,
 ) -> Result<(), TargetError> {
-    let dialect = &Postgres.dialect(None)?;
+    let dialect = &Postgres.dialect(None, None)?;
     dialect.make(&mut Wire::connect(address)?, &table)?;
     let loader = Loader { dialect, address, enters: false, dataset };
     loader.fill(&Wanted { index, table }, &mut |_| Ok(()))
@@ -264,6 +266,7 @@ pub struct Beside {
 
 impl Levels for PostgresDialect {
     type Witness = Witness;
+    type AuditLog = AuditLogReader;
     type Beside = Beside;
 
     fn beside(&self, admin: &mut Wire, opened: &Opened<'_>) -> Result<Beside, TargetError> {

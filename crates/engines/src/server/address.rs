@@ -93,6 +93,8 @@ pub struct Address {
     pub wait: Wait,
     /// How long it may take to be let in.
     pub patience: Duration,
+    /// Options of this kind's own.
+    pub own: BTreeMap<String, String>,
 }
 
 const DAY: Duration = Duration::from_hours(24);
@@ -118,6 +120,8 @@ pub struct Custom {
     pub tls_at_once: Option<&'static str>,
     /// Is the database called like the user, where none is named?
     pub database_of_user: bool,
+    /// Is this an option of its own, and a value that it takes?
+    pub own_option: fn(&str, &str) -> Result<bool, String>,
     /// Settings by which a server of ours is placed or named.
     pub own_business: &'static [&'static str],
 }
@@ -231,6 +235,7 @@ fn running(
         root_certificates: said("sslrootcert").map(PathBuf::from),
         wait: Wait::default(),
         patience: said("connect_timeout").map_or(Ok(PATIENCE), |text| patience(&text))?,
+        own: BTreeMap::new(),
     };
     let mut host = or(decoded(host)?, "host").unwrap_or_default();
     let mut port = or(port.to_owned(), "port").unwrap_or_default();
@@ -246,6 +251,7 @@ fn running(
             "sslrootcert" => address.root_certificates = Some(value.into()),
             "connect_timeout" => address.patience = patience(&value)?,
             "wait" => address.wait = wait(&value)?,
+            _ if (custom.own_option)(&key, &value)? => drop(address.own.insert(key, value)),
             _ => {
                 return Err(format!(
                     "'{key}' is not known; known: host, port, user, password, dbname, sslmode, \
@@ -373,7 +379,8 @@ impl fmt::Display for Address {
         let at_once = self.tls_at_once.map(|_| format!("sslnegotiation={AT_ONCE}"));
         let root = self.root_certificates.iter();
         let root = root.map(|file| format!("sslrootcert={}", file.display()));
-        for (n, option) in mode.into_iter().chain(at_once).chain(root).enumerate() {
+        let own = self.own.iter().map(|(key, value)| format!("{key}={value}"));
+        for (n, option) in mode.into_iter().chain(at_once).chain(root).chain(own).enumerate() {
             write!(f, "{}{option}", if n == 0 { '?' } else { '&' })?;
         }
         Ok(())

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hopcost_core::Audit;
+use hopcost_core::{Audit, TargetError};
 use hopcost_sys::clock;
 
 use super::super::audit::{Account, Written};
@@ -34,20 +34,38 @@ pub enum AuditEntry {
     DetailOfCall,
 }
 
+/// How what a server writes down of statements is known.
+pub trait AuditLog: Send + Sync {
+    /// Can it write down what is asked for?
+    fn has(&self, _audit: Audit) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    /// At a window's end: what is asked from here on is not to be written down.
+    fn pause(&self) {}
+
+    /// What was written of a session so far.
+    fn so_far(&self, number: u32) -> Written;
+
+    /// The same after a window of this tier, of which so much should be there; none if nobody knows.
+    fn after(&self, audit: Audit, number: u32, due: Written) -> Option<Written>;
+}
+
 /// A session whose statements are written down, or are not.
-pub struct Audited {
+pub struct Audited<L> {
     account: Account,
-    audit_log: Arc<AuditLogReader>,
+    audit_log: Arc<L>,
     /// The session's number.
     number: u32,
 }
 
-impl Audited {
+impl<L: AuditLog> Audited<L> {
     /// The session of this number. What is already written of it are no calls.
-    pub fn new(audit: Audit, audit_log: &Arc<AuditLogReader>, number: u32) -> Self {
+    pub fn new(audit: Audit, audit_log: Arc<L>, number: u32) -> Result<Self, TargetError> {
+        audit_log.has(audit)?;
         let mut account = Account::new(audit);
-        account.settle(audit_log.written(number, Written::default()));
-        Self { account, audit_log: Arc::clone(audit_log), number }
+        account.settle(audit_log.so_far(number));
+        Ok(Self { account, audit_log, number })
     }
 
     /// One more was asked.
@@ -56,10 +74,18 @@ impl Audited {
         self.account.called();
     }
 
+    /// A window is at its end.
+    pub fn pause(&self) {
+        self.audit_log.pause();
+    }
+
     /// Of the calls since the last time: how many were written down as they should have been.
     pub fn counted(&mut self) -> [u64; 2] {
-        let written = self.audit_log.written(self.number, self.account.due());
-        self.account.settle(written)
+        let Account { audit, .. } = self.account;
+        match self.audit_log.after(audit, self.number, self.account.due()) {
+            Some(written) => self.account.settle(written),
+            None => self.account.unknown(),
+        }
     }
 }
 
@@ -105,9 +131,15 @@ impl AuditLogReader {
         let logs = logs.into_iter().map(open).collect::<io::Result<_>>()?;
         Ok(Self(Mutex::new(Logs { logs, writers: BTreeMap::new() })))
     }
+}
 
-    /// What was written of a session in all; what should be there is waited for.
-    fn written(&self, number: u32, due: Written) -> Written {
+impl AuditLog for AuditLogReader {
+    fn so_far(&self, number: u32) -> Written {
+        self.after(Audit::Off, number, Written::default()).unwrap_or_default()
+    }
+
+    /// What should be there is waited for.
+    fn after(&self, _: Audit, number: u32, due: Written) -> Option<Written> {
         let begun = clock::now();
         loop {
             let mut logs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +148,7 @@ impl AuditLogReader {
             let writer = logs.writers.get(&number).copied().unwrap_or_default();
             let written = writer.written;
             if written.has_all_of(due) || begun.elapsed() > PATIENCE {
-                return written;
+                return Some(written);
             }
             drop(logs);
             std::thread::sleep(PAUSE);
@@ -166,7 +198,7 @@ pub fn counted(
 
     let mut file = tempfile::NamedTempFile::new().expect("a file can be made");
     let audit_log = AuditLogReader::open([(file.path(), scribe)]).expect("it can be opened");
-    let mut audited = Audited::new(audit, &Arc::new(audit_log), 7);
+    let mut audited = Audited::new(audit, Arc::new(audit_log), 7).expect("it has all tiers");
     (0..calls).for_each(|_| audited.called());
     file.write_all(log.concat().as_bytes()).expect("it can be written to");
     audited.counted()
@@ -193,7 +225,7 @@ mod tests {
         let audit_log =
             AuditLogReader::open([(file.path(), Box::new(Calls) as Box<dyn AuditLineParser>)])
                 .unwrap();
-        let mut audited = Audited::new(Audit::Statements, &Arc::new(audit_log), 7);
+        let mut audited = Audited::new(Audit::Statements, Arc::new(audit_log), 7).unwrap();
         for calls in [1, 3] {
             (0..calls).for_each(|_| audited.called());
             (0..calls).for_each(|_| file.write_all(b"a call\n").unwrap());

@@ -53,7 +53,7 @@ pub struct Connection<D: Levels> {
     /// Who writes the log, and where: nobody if who serves it does.
     log_writers: Option<(Vec<u32>, CpuId)>,
     witness: D::Witness,
-    audited: Option<Audited>,
+    audited: Option<Audited<D::AuditLog>>,
     filler: Option<Filler>,
     /// To be set once others have received for it.
     is_served: Option<Arc<AtomicBool>>,
@@ -99,9 +99,8 @@ impl<D: Levels + Tables> Connection<D> {
         // A call takes as long as it takes.
         wire.limit(None)?;
         copy.lines.add(wire.channel().line(), wire.number());
-        let audited = audit
-            .zip(audit_log)
-            .map(|(audit, audit_log)| Audited::new(audit, &audit_log, wire.number()));
+        let audited = audit.zip(audit_log);
+        let audited = audited.map(|(audit, log)| Audited::new(audit, log, wire.number()));
         Ok(Self {
             witness: dialect.witness(copy, &wire, variant, at)?,
             wire,
@@ -110,7 +109,7 @@ impl<D: Levels + Tables> Connection<D> {
             worker,
             cpu,
             log_writers: log_cpu.map(|cpu| (copy.log_writers.clone(), cpu)),
-            audited,
+            audited: audited.transpose()?,
             filler,
             is_served: Some(Arc::clone(opening.is_served)),
         })
@@ -187,6 +186,9 @@ impl<D: Levels + Tables> Session for Connection<D> {
     fn counted(&mut self) -> Counted {
         let mut counted = Counted::default();
         // First of all: some of what is asked besides is not to be written down.
+        if let Some(audited) = &self.audited {
+            audited.pause();
+        }
         self.witness.counted(&mut self.wire, &mut counted);
         let proved = &mut counted.proved;
         if let (Some(cpu), Some(worker)) = (self.cpu, self.worker) {

@@ -7,7 +7,6 @@ use hopcost_core::{DataPlacement, Setup, TargetError};
 use super::super::ledger::Ledger;
 use super::super::wanted;
 use super::address::Address;
-use super::audit_log::AuditLogReader;
 use super::dialect::{Dialect, Levels, Opened};
 use super::memory::ServerMemory;
 use super::open_connections::{ABORT_TIMEOUT, OpenConnections, with_short_timeout};
@@ -24,7 +23,7 @@ pub struct ServerCopy<D: Levels> {
     /// What those at work in it wait for, from when that is first asked.
     waits: OnceLock<Option<Waits>>,
     /// What it has written down of statements, from when a session is first to be audited.
-    audit_log: Mutex<Option<Arc<AuditLogReader>>>,
+    audit_log: Mutex<Option<Arc<D::AuditLog>>>,
     /// The connection that looks after it. It has read all that is measured.
     admin: Mutex<D::Wire>,
     /// All connections to it.
@@ -114,12 +113,17 @@ impl<D: Levels> ServerCopy<D> {
     }
 
     /// What it writes down, from now on; none if its witness knows.
-    pub fn audit_log(&self) -> Result<Option<Arc<AuditLogReader>>, TargetError> {
+    pub fn audit_log(&self) -> Result<Option<Arc<D::AuditLog>>, TargetError> {
         let mut audit_log = self.audit_log.lock().unwrap_or_else(PoisonError::into_inner);
         if audit_log.is_none() {
             *audit_log = self.dialect.audit_log(self)?.map(Arc::new);
         }
         Ok(audit_log.clone())
+    }
+
+    /// The same, if that was asked for.
+    pub fn begun_audit_log(&self) -> Option<Arc<D::AuditLog>> {
+        self.audit_log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Who looks at what those at work in it wait for, if it tells.

@@ -13,7 +13,7 @@ use hopcost_sys::memory::Foreign;
 
 use super::super::Wanted;
 use super::address::Address;
-use super::audit_log::AuditLogReader;
+use super::audit_log::AuditLog;
 use super::copy::ServerCopy;
 use super::filling::Filler;
 use super::memory::ServerMemory;
@@ -159,6 +159,8 @@ pub trait Levels: Dialect {
     type Witness: Witness<Self::Wire>;
     /// What it has beside each copy of the data.
     type Beside: Send + Sync;
+    /// How what it writes down of statements is known.
+    type AuditLog: AuditLog;
 
     fn beside(
         &self,
@@ -177,7 +179,7 @@ pub trait Levels: Dialect {
     }
 
     /// What it writes down of statements, from now on; none if its witness knows.
-    fn audit_log(&self, copy: &ServerCopy<Self>) -> Result<Option<AuditLogReader>, TargetError>;
+    fn audit_log(&self, copy: &ServerCopy<Self>) -> Result<Option<Self::AuditLog>, TargetError>;
 
     /// What a session says once its statements are compiled.
     fn after_calls(

@@ -1,6 +1,7 @@
 //! What others send, changed at random: nobody panics, nobody waits longer than was said, and no more memory is taken
 //! than what was sent is worth.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixListener;
@@ -73,6 +74,7 @@ pub fn address(socket: &Path, patience: Duration) -> Address {
         root_certificates: None,
         wait: Wait::Receive,
         patience,
+        own: BTreeMap::new(),
     }
 }
 

@@ -4,6 +4,7 @@
 //! directory of its own, reachable by a Unix socket that nobody else can reach. It begins on the CPUs of the node where
 //! its data is to be, so that what it touches first lies there; a node without CPUs is bound instead.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -256,6 +257,7 @@ impl<D: Housing> House<'_, D> {
             root_certificates: None,
             wait: self.managed.wait,
             patience: PATIENCE,
+            own: BTreeMap::new(),
         };
         let anywhere = Address { database: String::new(), ..address.clone() };
         let to = if D::LOGIN[1] == super::DATABASE { &anywhere } else { &address };

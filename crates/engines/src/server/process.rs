@@ -116,14 +116,18 @@ impl Drop for Process {
     }
 }
 
-/// The process on this host that a thread of a server's belongs to, where we have the right to place it.
-pub fn is_here(address: &Address, thread: u32, names: &[&str]) -> Option<u32> {
-    let is_near = match &address.place {
+/// Is a server on this host, by how it is reached?
+pub fn is_near(address: &Address) -> bool {
+    match &address.place {
         Place::Unix(_) => true,
         Place::Host(host) => ["localhost", "127.0.0.1", "::1"].contains(&host.as_str()),
-    };
+    }
+}
+
+/// The process on this host that a thread of a server's belongs to, where we have the right to place it.
+pub fn is_here(address: &Address, thread: u32, names: &[&str]) -> Option<u32> {
     let (pid, _) = processes::of_thread(&Root::live(), thread)
-        .filter(|(_, name)| is_near && names.contains(&name.as_str()))?;
+        .filter(|(_, name)| is_near(address) && names.contains(&name.as_str()))?;
     let mask = affinity::mask_of(thread).ok()?;
     affinity::pin_other(thread, &mask).is_ok().then_some(pid)
 }

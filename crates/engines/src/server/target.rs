@@ -1,22 +1,29 @@
 //! A kind of server as a target: one of hopcost's own, or one that runs.
 
 use hopcost_core::{
-    Capabilities, Console, Emulation, Instance, Loading, Metric, Needs, Reason, Rows, Setup,
-    Target, TargetError,
+    Capabilities, Code, Console, Emulation, Instance, Loading, Metric, Needs, Reason, Rows, Setup,
+    Spoken, Target, TargetError,
 };
 
-use super::address::{Address, Asked, Environment, is_of_running};
+use super::super::Heard;
+use super::address::{Address, Asked, Environment, Managed};
 use super::attached::{self, Home};
 use super::dialect::Profile;
-use super::managed::{self, Housing};
+use super::failed;
 use super::tables::data_bytes;
 use super::wire::{Wire, WireError};
 
-/// A kind of server that hopcost can start itself.
+/// Starts servers of hopcost's own.
+pub type Start<D> =
+    fn(D, &Managed, &Setup<'_>, &mut Heard<'_>) -> Result<Box<dyn Instance>, TargetError>;
+
+/// A kind of server.
 pub trait Kind: Sync {
-    type Dialect: Home + Housing;
-    /// What a session takes, and what a server takes beside its data.
+    type Dialect: Home;
+    /// What a session takes, and what a server of hopcost's own takes beside its data.
     const BYTES: [u64; 2];
+    /// None if hopcost only goes to those that run.
+    const START: Option<Start<Self::Dialect>> = None;
 
     fn profile(&self) -> &'static Profile;
 
@@ -26,22 +33,35 @@ pub trait Kind: Sync {
     /// Reads the part of a URL after the name.
     fn read(&self, rest: &str, environment: Environment<'_>) -> Result<Asked, Reason>;
 
-    /// What one that runs can do.
-    fn running(&self) -> Capabilities;
+    fn capabilities(&self, address: &str) -> Capabilities;
 
-    /// What one of hopcost's own can do.
-    fn managed(&self) -> Capabilities;
+    /// What it would say to a server, where that is known without one.
+    fn spoken(&self, _setup: &Setup<'_>) -> Vec<Spoken> {
+        Vec::new()
+    }
 
-    /// For a run, or for whoever clears up after one.
-    fn dialect(&self, setup: Option<&Setup<'_>>) -> Result<Self::Dialect, TargetError>;
+    /// For a run, or for whoever clears up after one; `running` is where one is that runs.
+    fn dialect(
+        &self,
+        running: Option<&Address>,
+        setup: Option<&Setup<'_>>,
+    ) -> Result<Self::Dialect, TargetError>;
 }
 
-/// A kind of server.
+/// A kind of server as a target.
 pub struct Server<K>(pub K);
 
 impl<K: Kind> Server<K> {
     fn asked(&self, given: &str) -> Result<Asked, Reason> {
-        self.0.read(given, &|name| std::env::var(name).ok())
+        let asked = self.0.read(given, &|name| std::env::var(name).ok())?;
+        if K::START.is_none() && matches!(asked, Asked::Managed(_)) {
+            let Profile { name, scheme, .. } = self.0.profile();
+            let words = format!(
+                "hopcost starts no {name} of its own: write {scheme}://user@host/ for one that runs"
+            );
+            return Err(Code::BadUrl.because(words));
+        }
+        Ok(asked)
     }
 }
 
@@ -64,11 +84,14 @@ impl<K: Kind> Target for Server<K> {
     }
 
     fn forms(&self) -> &'static [&'static str] {
-        &["managed", "//user@host/"]
+        match K::START {
+            Some(_) => &["managed", "//user@host/"],
+            None => &["//user@localhost/", "//user@host/"],
+        }
     }
 
     fn capabilities(&self, address: &str) -> Capabilities {
-        if is_of_running(address) { self.0.running() } else { self.0.managed() }
+        self.0.capabilities(address)
     }
 
     fn untold(&self, metric: Metric, emulation: Option<&Emulation>) -> Option<Reason> {
@@ -78,21 +101,28 @@ impl<K: Kind> Target for Server<K> {
 
     fn clear(&self, address: &str) -> Result<String, Reason> {
         let Asked::Running(address) = self.asked(address)? else { return Ok("nothing".to_owned()) };
-        let dialect = self.0.dialect(None);
-        attached::clear(
-            &dialect.map_err(|error| error.code().because(error.to_string()))?,
-            &address,
-        )
+        let dialect = self.0.dialect(Some(&address), None);
+        let dialect = dialect.map_err(|error| error.code().because(error.to_string()))?;
+        attached::clear(&dialect, &address)
+    }
+
+    fn spoken(&self, setup: &Setup<'_>) -> Vec<Spoken> {
+        self.0.spoken(setup)
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs {
         let bytes = data_bytes::<K::Dialect>(setup);
-        let copies = setup.homes.len().max(1) as u64;
         let [session, server] = K::BYTES;
+        let stream_bytes = setup.spec().scratch_bytes + session;
+        if K::START.is_none() {
+            // Its disk is another host's, for all we know.
+            return Needs { home_bytes: bytes, stream_bytes, disk_bytes: 0 };
+        }
+        let copies = setup.homes.len().max(1) as u64;
         Needs {
             // What is free is touched, too, in servers that tell where it is.
             home_bytes: bytes + bytes / 4 + server,
-            stream_bytes: setup.spec().scratch_bytes + session,
+            stream_bytes,
             disk_bytes: (bytes + server) * (copies + 1),
         }
     }
@@ -102,13 +132,17 @@ impl<K: Kind> Target for Server<K> {
         setup: &Setup<'_>,
         heard: &mut dyn FnMut(Loading<'_>) -> bool,
     ) -> Result<Box<dyn Instance>, TargetError> {
-        let asked =
-            self.asked(setup.address).map_err(|reason| TargetError::Failed(reason.to_string()))?;
+        let asked = self.asked(setup.address).map_err(failed)?;
         setup.accepted_by(self)?;
-        let dialect = self.0.dialect(Some(setup))?;
         match asked {
-            Asked::Managed(managed) => managed::open(dialect, &managed, setup, heard),
-            Asked::Running(address) => attached::open(dialect, *address, setup, heard),
+            Asked::Running(address) => {
+                let dialect = self.0.dialect(Some(&address), Some(setup))?;
+                attached::open(dialect, *address, setup, heard)
+            }
+            Asked::Managed(managed) => {
+                let start = K::START.ok_or_else(|| failed("hopcost cannot start it"))?;
+                start(self.0.dialect(None, Some(setup))?, &managed, setup, heard)
+            }
         }
     }
 }

@@ -19,8 +19,10 @@ use hopcost_sys::memory::{PIECE, Region};
 use thiserror::Error;
 
 use super::super::{memory_of, spread_of};
-use super::PAGE_BYTES;
 use super::cache::{Cached, Unreadable};
+
+/// The size of the database's pages.
+pub const PAGE_BYTES: u32 = 8192;
 
 /// About how many pieces a glance asks about.
 const GLANCE: usize = 4096;

@@ -12,9 +12,9 @@ use hopcost_core::{Dataset, Setup, TargetError};
 use rusqlite::ffi::{SQLITE_CANTOPEN, SQLITE_FULL, SQLITE_READONLY};
 
 use super::super::{Heard, Wanted, say, wanted, with_commas};
-use super::PAGE_BYTES;
 use super::cache::{self, Cached, Unreadable};
 use super::ffi::{Connection, Inserter, SqliteError};
+use super::image::PAGE_BYTES;
 use super::rows::{self, Batch};
 use super::schema::Content;
 

@@ -32,15 +32,13 @@ use super::restrictions::{NO_BATCHES, NO_CLIENT, NO_LOG, NO_PARALLEL};
 use super::{Heard, say, wanted, words_of};
 use audit::Scribe;
 use ffi::{SqliteError, Value};
-use image::{Image, ImageError};
+use image::{Image, ImageError, PAGE_BYTES};
 use schema::Content;
 use session::{ImageSession, Opening};
 
 pub use ffi::prepare;
 pub use rows::Batch;
 
-/// The size of the database's pages.
-const PAGE_BYTES: u32 = 8192;
 /// What a connection takes itself: its cache, its memory for small things, its books.
 const CONNECTION_BYTES: u64 = 1 << 20;
 

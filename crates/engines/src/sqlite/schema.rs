@@ -9,9 +9,9 @@
 use hopcost_core::{Dataset, Kind, Setup, Table};
 
 use super::super::{Wanted, with_commas};
-use super::PAGE_BYTES;
 use super::cache::Sum;
 use super::ffi::Packed;
+use super::image::PAGE_BYTES;
 use super::rows::Batch;
 
 /// Goes up when files are made differently from the same data.

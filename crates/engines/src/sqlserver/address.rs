@@ -1,15 +1,17 @@
 //! Where a server is, and who asks, as SQL Server's own `sqlcmd` takes it: from a URL and the environment.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::super::server::address::{self, Address, Asked, Custom, Environment, Place, Secret};
-use super::audit::Tracer;
-use hopcost_core::{Code, Reason};
+use hopcost_core::{Code, NodeId, Reason};
+
+use super::super::server::address::{self, Address, Asked, Custom, Environment, Place};
 
 const USER: &str = "SQLCMDUSER";
+const TRACE: &str = "trace";
+const SQL_TRACE: &str = "sql-trace";
+/// What an option begins with that says which port leads to a node.
+const NODE: &str = "node";
 
-/// What is SQL Server's own.
 const CUSTOM: Custom = Custom {
     name: "sqlserver",
     port: 1433,
@@ -20,95 +22,58 @@ const CUSTOM: Custom = Custom {
         ("dbname", "SQLCMDDBNAME"),
     ],
     socket: PathBuf::new,
-    password: no_other_place,
+    password: |_, _| None,
     tls_at_once: Some("tds/8.0"),
     database_of_user: false,
+    own_option,
     own_business: &[],
 };
 
-/// The ports that lead to nodes, where the administrator has mapped some.
-pub type Ports = BTreeMap<u32, u16>;
-
-/// What a URL says of this server alone: the ports that lead to nodes (`node0=1500`), and by what calls are traced
-/// (`trace=sql-trace`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Own {
-    pub ports: Ports,
-    pub tracer: Tracer,
+/// The ports that lead to nodes, if the administrator has mapped some (`node0=1500`), and by what calls are traced.
+fn own_option(key: &str, value: &str) -> Result<bool, String> {
+    if key == TRACE && !["events", SQL_TRACE].contains(&value) {
+        return Err(format!("{TRACE}={value}: events and {SQL_TRACE} are known"));
+    }
+    let Some(node) = key.strip_prefix(NODE) else { return Ok(key == TRACE) };
+    if node.parse::<u32>().is_ok() && value.parse::<u16>().is_ok() {
+        return Ok(true);
+    }
+    Err(format!("'{key}={value}' names no node and port: write node0=1500"))
 }
 
-impl Own {
-    /// As it was asked for.
-    pub fn options(&self) -> Vec<String> {
-        let ports = self.ports.iter().map(|(node, port)| format!("node{node}={port}"));
-        let tracer = (self.tracer == Tracer::SqlTrace).then(|| format!("trace={SQL_TRACE}"));
-        ports.chain(tracer).collect()
-    }
+/// The port that leads to a node.
+pub fn port_of(address: &Address, node: NodeId) -> Option<u16> {
+    address.own.get(&format!("{NODE}{node}"))?.parse().ok()
 }
 
-const SQL_TRACE: &str = "sql-trace";
+/// Are calls traced by SQL Trace, and not by an event session?
+pub fn is_by_sql_trace(address: &Address) -> bool {
+    address.own.get(TRACE).is_some_and(|tracer| tracer == SQL_TRACE)
+}
 
-/// Reads the part of a URL after the name: where the server is, and what is its own.
-pub fn read(rest: &str, environment: Environment<'_>) -> Result<(Address, Own), Reason> {
-    let (front, options) = rest.split_once('?').unwrap_or((rest, ""));
-    let mut own = Own::default();
-    let mut others = Vec::new();
-    for option in options.split('&').filter(|option| !option.is_empty()) {
-        if let Some(tracer) = option.strip_prefix("trace=") {
-            own.tracer = match tracer {
-                "events" => Tracer::Events,
-                SQL_TRACE => Tracer::SqlTrace,
-                _ => {
-                    let words = format!("{option}: events and {SQL_TRACE} are known");
-                    return Err(Code::BadUrl.because(words));
-                }
-            };
-            continue;
-        }
-        let node = option.strip_prefix("node").and_then(|rest| rest.split_once('='));
-        match node.map(|(node, port)| (node.parse(), port.parse())) {
-            Some((Ok(node), Ok(port))) => drop(own.ports.insert(node, port)),
-            Some(_) => {
-                let words = format!("'{option}' names no node and port: write node0=1500");
-                return Err(Code::BadUrl.because(words));
-            }
-            None => others.push(option),
-        }
-    }
-    let rest = match others.as_slice() {
-        [] => front.to_owned(),
-        others => format!("{front}?{}", others.join("&")),
-    };
+/// Reads the part of a URL after the name.
+pub fn read(rest: &str, environment: Environment<'_>) -> Result<Asked, Reason> {
     // Who names no user is one of the system's, as to `sqlcmd`.
-    let environment = |name: &str| match environment(name) {
-        None if name == USER => Some(String::new()),
-        found => found,
-    };
-    let Asked::Running(address) = address::read(&CUSTOM, &rest, &environment)? else {
-        let words = "hopcost starts no SQL Server of its own: write sqlserver://user@host/ for one that runs";
-        return Err(Code::BadUrl.because(words));
-    };
+    let environment = |name: &str| environment(name).or_else(|| (name == USER).then(String::new));
+    let mut asked = address::read(&CUSTOM, rest, &environment)?;
+    let Asked::Running(address) = &mut asked else { return Ok(asked) };
+    let refused = |words: &'static str| Err(Code::BadUrl.because(words));
     if address.user.is_empty() && address.password.is_some() {
-        return Err(
-            Code::BadUrl.because("it names a password and no user: write sqlserver://user@host/")
-        );
+        return refused("it names a password and no user: write sqlserver://user@host/");
     }
-    let place = match address.place {
-        Place::Unix(path) if path.as_os_str().is_empty() => Place::Host("localhost".to_owned()),
-        Place::Unix(_) => {
-            return Err(Code::BadUrl.because("SQL Server listens on no Unix socket: name a host"));
+    match &address.place {
+        Place::Unix(path) if path.as_os_str().is_empty() => {
+            address.place = Place::Host("localhost".to_owned());
         }
-        place @ Place::Host(_) => place,
-    };
-    Ok((Address { place, ..*address }, own))
-}
-
-fn no_other_place(_: &Address, _: Environment<'_>) -> Option<Secret> {
-    None
+        Place::Unix(_) => return refused("SQL Server listens on no Unix socket: name a host"),
+        Place::Host(_) => {}
+    }
+    Ok(asked)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::server::address::Secret;
     use super::*;
 
     #[test]
@@ -118,21 +83,27 @@ mod tests {
             "SQLCMDPASSWORD" => Some("x".to_owned()),
             _ => None,
         };
-        let (address, own) = read("///?node0=1500&node1=1501", &environment).unwrap();
-        assert_eq!(own.ports, Ports::from([(0, 1500), (1, 1501)]));
+        let running = |rest: &str, environment: Environment<'_>| match read(rest, environment) {
+            Ok(Asked::Running(address)) => Ok(*address),
+            Ok(Asked::Managed(_)) => panic!("{rest} names a server that runs"),
+            Err(reason) => Err(reason),
+        };
+        let address = running("///?node0=1500&node1=1501", &environment).unwrap();
+        let ports = [0, 1, 2].map(|node| port_of(&address, NodeId(node)));
+        assert_eq!(ports, [Some(1500), Some(1501), None]);
         assert_eq!((&address.place, address.port), (&Place::Host("localhost".to_owned()), 1433));
         assert_eq!((address.user.as_str(), address.database.as_str()), ("sa", ""));
         assert_eq!(address.password.as_ref().map(Secret::reveal), Some("x"));
         assert!(!format!("{address} {address:?}").contains('x'));
-        let (address, _) = read("//h/", &|name| (name == "USER").then(|| "me".to_owned())).unwrap();
+        let of_system = |name: &str| (name == "USER").then(|| "me".to_owned());
+        let address = running("//h/", &of_system).unwrap();
         assert_eq!((address.user.as_str(), address.password.is_none()), ("", true));
         for (wrong, words) in [
-            ("managed", "no SQL Server of its own"),
             ("//u@/?host=/run", "socket"),
             ("//u@h/?node0=x", "node0=1500"),
             ("//u@h/?trace=all", "sql-trace"),
         ] {
-            let said = read(wrong, &environment).unwrap_err();
+            let said = running(wrong, &environment).unwrap_err();
             assert!(said.as_str().contains(words), "{said}");
         }
     }

@@ -2,20 +2,22 @@
 //!
 //! Method: `statements` is a `SERVER AUDIT` of all statements of our database, written some time later; `trace` an
 //! event session with the beginning and the end of each call and of each statement in it, or the same by SQL Trace,
-//! its predecessor, where the URL says so. All are the server's and not a session's, and have a name that no other run's have. The one that a level asks for is begun before a window,
-//! into a file of its own, and ended after it, when the server has to write what it still holds. Then the server reads
-//! that file: what each session has there is counted against its calls. An audit has a record for each object that a
-//! statement touches, all of one transaction, and a call is a transaction.
+//! its predecessor, if the URL says so. All are the server's and not a session's, and have a name that no other run's
+//! have. The one that a level asks for is begun before a window, into a file of its own, and ended after it, when the
+//! server has to write what it still holds. Then the server reads that file: what each session has there is counted
+//! against its calls. An audit has a record for each object that a statement touches, all of one transaction, and a
+//! call is a transaction.
 //!
 //! Limits: experimental, as nothing of it could be tried on SQL Server itself. Audits tell their transactions from
 //! 2016 on. The files are the server's, and before 2019 it has no means to delete them: a note says where they are.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hopcost_core::{Audit, Reason, Rows, TargetError};
 
-use super::super::audit::{Account, Written};
+use super::super::audit::Written;
+use super::super::server::audit_log::AuditLog;
 use super::super::server::in_quotes;
 use super::super::server::wire::{Wire as _, WireError};
 use super::wire::Wire;
@@ -26,23 +28,14 @@ const WORD: &str = "audit";
 /// The same of SQL Trace, which is set up anew for each window.
 const SQL_TRACE_WORD: &str = "sqltrace";
 
-/// By what calls are traced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tracer {
-    /// An event session.
-    #[default]
-    Events,
-    /// SQL Trace.
-    SqlTrace,
-}
-
 /// A server that can write statements down, over a connection of its own.
 pub struct Auditing(Mutex<AuditState>);
 
 struct AuditState {
     wire: Wire,
     names: Names,
-    tracer: Tracer,
+    /// Are calls traced by SQL Trace?
+    by_sql_trace: bool,
     /// Files were begun so often.
     begun: u32,
     /// What it writes, and where.
@@ -53,7 +46,7 @@ struct AuditState {
     trouble: Option<String>,
 }
 
-/// What is set up, and where.
+/// What is set up, and the directory of its files.
 struct Names {
     name: String,
     path: String,
@@ -87,70 +80,91 @@ impl Names {
 
 impl Auditing {
     /// Sets it up, and tries it: nothing is written after that.
-    pub fn new(mut wire: Wire, tracer: Tracer) -> Result<Self, WireError> {
+    pub fn new(mut wire: Wire, by_sql_trace: bool) -> Result<Self, WireError> {
         // What was begun and could not be finished.
         put_back(&mut wire)?;
         let names = Names::from_server(&mut wire)?;
-        let (word, of_tracer) = match tracer {
-            Tracer::Events => (None, Some("create_trace")),
-            Tracer::SqlTrace => (Some(SQL_TRACE_WORD), None),
+        let (words, of_trace): (&[_], _) = if by_sql_trace {
+            (&[WORD, SQL_TRACE_WORD], None)
+        } else {
+            (&[WORD], Some("create_trace"))
         };
-        for word in [WORD].into_iter().chain(word) {
+        for word in words {
             journal::write(&mut wire, word, &format!("{} {}", names.name, names.path))?;
         }
-        for script in ["create_audit", "create_audit_specification"].into_iter().chain(of_tracer) {
+        for script in ["create_audit", "create_audit_specification"].into_iter().chain(of_trace) {
             if wire.script(script).is_ok() {
                 names.say(&mut wire, script, "")?;
             }
         }
         let (now, written, trouble) = (None, BTreeMap::new(), None);
-        let mut desk = AuditState { wire, names, tracer, begun: 0, now, written, trouble };
+        let mut state = AuditState { wire, names, by_sql_trace, begun: 0, now, written, trouble };
         // Who may not begin it or read what was written is told that now.
         for tier in [Audit::Statements, Audit::Trace] {
-            if desk.has(tier).is_ok() {
-                desk.turn_to(tier)?;
+            if state.has(tier).is_ok() {
+                state.turn_to(tier)?;
             }
         }
-        desk.turn_to(Audit::Off)?;
-        Ok(Self(Mutex::new(desk)))
+        state.turn_to(Audit::Off)?;
+        Ok(Self(Mutex::new(state)))
     }
 
     /// Has this written from here on.
     pub fn begin(&self, audit: Audit) {
-        let mut desk = self.desk();
-        if let Err(error) = desk.turn_to(audit) {
-            desk.trouble.get_or_insert(error.to_string());
-        }
+        let mut state = self.state();
+        let turned = state.turn_to(audit);
+        state.known(turned);
     }
 
-    fn desk(&self) -> MutexGuard<'_, AuditState> {
+    fn state(&self) -> MutexGuard<'_, AuditState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What went wrong, if something did.
     pub fn trouble(&self) -> Option<String> {
-        let desk = self.desk();
-        let words = desk.trouble.as_ref()?;
+        let state = self.state();
+        let words = state.trouble.as_ref()?;
         Some(format!("what the server writes down of statements could not be counted: {words}"))
+    }
+}
+
+impl AuditLog for Auditing {
+    fn has(&self, audit: Audit) -> Result<(), TargetError> {
+        self.state().has(audit).map_err(TargetError::NotHere)
+    }
+
+    fn pause(&self) {
+        self.begin(Audit::Off);
+    }
+
+    fn so_far(&self, number: u32) -> Written {
+        self.state().written.get(&number).copied().unwrap_or_default()
+    }
+
+    fn after(&self, audit: Audit, number: u32, _: Written) -> Option<Written> {
+        let mut state = self.state();
+        let ended = state.end_window(audit);
+        state.known(ended)?;
+        Some(state.written.get(&number).copied().unwrap_or_default())
     }
 }
 
 impl AuditState {
     fn scripts(&self, audit: Audit) -> Option<Scripts> {
-        let [begin, end, file, read] = match (audit, self.tracer) {
-            (Audit::Off, _) => return None,
-            (Audit::Statements, _) => ["begin_audit", "end_audit", "audit_file", "audited"],
-            (Audit::Trace, Tracer::Events) => ["begin_trace", "end_trace", "trace_file", "traced"],
-            (Audit::Trace, Tracer::SqlTrace) => {
+        let [begin, end, file, read] = match audit {
+            Audit::Off => return None,
+            Audit::Statements => ["begin_audit", "end_audit", "audit_file", "audited"],
+            Audit::Trace if self.by_sql_trace => {
                 ["begin_sql_trace", "end_sql_trace", "sql_trace_file", "sql_traced"]
             }
+            Audit::Trace => ["begin_trace", "end_trace", "trace_file", "traced"],
         };
         Some(Scripts { begin, end, file, read })
     }
 
     /// Is anything written down at all?
     fn is_writing(&mut self) -> Result<bool, WireError> {
-        let by_sql_trace = (self.tracer == Tracer::SqlTrace).then_some("sql_trace_is_on");
+        let by_sql_trace = self.by_sql_trace.then_some("sql_trace_is_on");
         for script in ["writes_down"].into_iter().chain(by_sql_trace) {
             if self.names.value(&mut self.wire, script)? != "0" {
                 return Ok(true);
@@ -194,14 +208,21 @@ impl AuditState {
         written.details += numbers.next().unwrap_or(0);
     }
 
-    /// What was written of a session in all, after a window of this tier.
-    fn after(&mut self, audit: Audit, session: u32) -> Result<Written, WireError> {
+    fn end_window(&mut self, audit: Audit) -> Result<(), WireError> {
         self.turn_to(Audit::Off)?;
         // Of what is off nothing is read: it has to be off.
         if audit == Audit::Off && self.is_writing()? {
             return Err(WireError::Lost("it goes on though it was ended".to_owned()));
         }
-        Ok(self.written.get(&session).copied().unwrap_or_default())
+        Ok(())
+    }
+
+    /// Nothing is known once something went wrong, which is told.
+    fn known(&mut self, outcome: Result<(), WireError>) -> Option<()> {
+        if let Err(error) = outcome {
+            self.trouble.get_or_insert(error.to_string());
+        }
+        self.trouble.is_none().then_some(())
     }
 }
 
@@ -211,44 +232,6 @@ struct Scripts {
     end: &'static str,
     file: &'static str,
     read: &'static str,
-}
-
-/// A session whose statements are written down, or are not.
-pub struct Audited {
-    account: Account,
-    auditing: Arc<Auditing>,
-    /// The session's number.
-    number: u32,
-}
-
-impl Audited {
-    /// The session of this number, which somebody may have had before it.
-    pub fn new(audit: Audit, auditing: &Arc<Auditing>, number: u32) -> Result<Self, TargetError> {
-        let desk = auditing.desk();
-        desk.has(audit).map_err(TargetError::NotHere)?;
-        let mut account = Account::new(audit);
-        account.settle(desk.written.get(&number).copied().unwrap_or_default());
-        Ok(Self { account, auditing: Arc::clone(auditing), number })
-    }
-
-    /// One more was asked.
-    #[inline]
-    pub fn called(&mut self) {
-        self.account.called();
-    }
-
-    /// After a window: of its calls, how many were written down as they should have been.
-    pub fn counted(&mut self) -> [u64; 2] {
-        let mut desk = self.auditing.desk();
-        let written = desk.after(self.account.audit, self.number);
-        if let Err(error) = &written {
-            desk.trouble.get_or_insert(error.to_string());
-        }
-        match written {
-            Ok(written) if desk.trouble.is_none() => self.account.settle(written),
-            _ => self.account.unknown(),
-        }
-    }
 }
 
 /// Takes away what was set up, if something was: where files are that could not be deleted, or no words.

@@ -1,19 +1,21 @@
 //! In a server that runs what is ours lives in the database `hopcost`. What was changed of the server itself is written
 //! down in its table before, and put back before it goes.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use hopcost_core::{Code, Filling, Setup, TargetError};
 
+use super::super::server::address::Address;
 use super::super::server::attached::{Home, Left, Mark};
 use super::super::server::copy::ServerCopy;
 use super::super::server::wire::{Wire as _, WireError};
 use super::super::server::{DATABASE, FOREIGN};
 use super::super::{Wanted, wanted};
 use super::affinity::{self, Affinity};
+use super::audit;
+use super::dialect::{SqlServerDialect, end_stragglers};
 use super::scripts::year_of;
-use super::{Address, SqlServerDialect, Wire, audit};
+use super::wire::Wire;
 
 /// What the server calls Azure's databases that no connection can go from to another: SQL Database, Synapse, serverless
 /// pools, Fabric.
@@ -145,13 +147,6 @@ impl Home for SqlServerDialect {
     }
 }
 
-impl SqlServerDialect {
-    /// Something that is to be known of it.
-    pub fn note(&self, words: &str) {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner).push(words.to_owned());
-    }
-}
-
 fn mark(wire: &mut Wire) -> Result<Mark, WireError> {
     if said(wire, "database_is_there")?.as_deref() == Some("0") {
         return Ok(Mark::None);
@@ -180,7 +175,7 @@ fn put_back_and_drop(wire: &mut Wire) -> Result<Left, WireError> {
     }
     let left = put_back(wire)?;
     // They would hold on to our tables to their end.
-    super::kill(wire, |_| true)?;
+    end_stragglers(wire, |_| true)?;
     // A server that only speaks as SQL Server does has no such choice.
     let _ = said(wire, "be_single_user");
     said(wire, "drop_database")?;

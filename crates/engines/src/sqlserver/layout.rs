@@ -1,4 +1,5 @@
-//! What a server tells of itself: what the login may look at, its nodes, where its pages lie and who looked them up.
+//! What a server tells of itself: what the login may look at, its nodes, where its pages lie and who looked them up,
+//! what it counts.
 //!
 //! Limits: experimental, as nothing of it could be asked of SQL Server itself. Look-ups are counted by the server for
 //! all that it does, and by node: those of other work at the same time are among them. The pages are those of our
@@ -6,11 +7,14 @@
 
 use std::collections::BTreeMap;
 
-use hopcost_core::{Code, CpuSet, Known, Locality, Lookups, NodeId, PageSize, ProofMethod, Rows};
+use hopcost_core::{
+    Code, CpuSet, Gauge, Known, Locality, Lookups, NodeId, PageSize, ProofMethod, Reading, Rows,
+    gauge,
+};
 
 use super::super::server::wire::{Wire as _, WireError};
 use super::wire::Wire;
-use super::writers;
+use super::{scripts, writers};
 
 /// May the login look at what the server counts? A server that does not say lets us try.
 pub fn may_look(wire: &mut Wire) -> bool {
@@ -65,10 +69,8 @@ pub fn locality(wire: &mut Wire, asked: NodeId) -> Known<Vec<Locality>> {
     let rows = match wire.script("page_homes").and_then(|sql| wire.query(sql)) {
         Ok(rows) => rows,
         Err(error) => {
-            return Known::missing(
-                Code::Unreadable,
-                format!("where the server has its pages: {error}"),
-            );
+            let words = format!("where the server has its pages: {error}");
+            return Known::missing(Code::Unreadable, words);
         }
     };
     let pages = rows.into_iter().filter_map(|row| {
@@ -77,10 +79,8 @@ pub fn locality(wire: &mut Wire, asked: NodeId) -> Known<Vec<Locality>> {
     });
     let pages_by_node: BTreeMap<NodeId, u64> = pages.collect();
     if pages_by_node.is_empty() {
-        return Known::missing(
-            Code::NotApplicable,
-            "the server has no page of ours in its buffers",
-        );
+        let words = "the server has no page of ours in its buffers";
+        return Known::missing(Code::NotApplicable, words);
     }
     Known::Is(vec![Locality {
         asked,
@@ -139,4 +139,83 @@ impl Watch {
         }
         Ok(counts)
     }
+}
+
+/// A statement, and what its rows are.
+type Count = (&'static str, fn(Rows) -> Vec<Reading>);
+
+/// What the server counts: by which statement, and what its rows are.
+const COUNTS: [Count; 5] = [
+    ("buffer_nodes", |rows| {
+        each(rows, |[node, side, count]| {
+            let is_remote = side == "remote";
+            let gauge =
+                if is_remote { gauge::REMOTE_PAGE_LOOKUPS } else { gauge::LOCAL_PAGE_LOOKUPS };
+            Some(vec![count_of(gauge, format!("node {node}"), &count)?])
+        })
+    }),
+    ("buffer_reads", |rows| {
+        each(rows, |[count]| Some(vec![count_of(gauge::BUFFER_READS, String::new(), &count)?]))
+    }),
+    ("log_bytes", |rows| {
+        each(rows, |[name, count]| {
+            let gauge =
+                if name.starts_with("Log Bytes") { gauge::WAL_BYTES } else { gauge::LOG_FLUSHES };
+            Some(vec![count_of(gauge, String::new(), &count)?])
+        })
+    }),
+    ("waits", |rows| each(rows, |[kind, ms]| Some(vec![count_of(gauge::WAIT_MS, kind, &ms)?]))),
+    ("spinlocks", |rows| {
+        each(rows, |[name, collisions, spins, backoffs]| {
+            Some(vec![
+                count_of(gauge::SPIN_COLLISIONS, name.clone(), &collisions)?,
+                count_of(gauge::SPINS, name.clone(), &spins)?,
+                count_of(gauge::SPIN_BACKOFFS, name, &backoffs)?,
+            ])
+        })
+    }),
+];
+
+fn count_of(gauge: &'static Gauge, of: String, value: &str) -> Option<Reading> {
+    Some(Reading { gauge, of, value: value.parse().ok()? })
+}
+
+/// The readings of each row of so many values.
+fn each<const N: usize>(
+    rows: Rows,
+    read: impl Fn([String; N]) -> Option<Vec<Reading>>,
+) -> Vec<Reading> {
+    let read = |row: Vec<Option<String>>| {
+        let values: Vec<String> = row.into_iter().collect::<Option<_>>()?;
+        read(values.try_into().ok()?)
+    };
+    rows.into_iter().filter_map(read).flatten().collect()
+}
+
+/// What it counts, as it stands now.
+pub fn readings(wire: &mut Wire) -> Vec<Reading> {
+    let read = |(name, read): &Count| {
+        let sql = scripts::sql(name, wire.version()).ok();
+        sql.and_then(|sql| wire.query(sql).ok()).map(read).unwrap_or_default()
+    };
+    COUNTS.iter().flat_map(read).collect()
+}
+
+/// What the server does not let us know: its own counts, if the login may not look or they are not there.
+pub fn untold(wire: &mut Wire) -> Vec<String> {
+    if !may_look(wire) {
+        return vec![MAY_NOT_LOOK.to_owned()];
+    }
+    let mut missing: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (name, _) in COUNTS {
+        let asked = scripts::sql(name, wire.version()).map_err(|reason| reason.to_string());
+        let said = asked.and_then(|sql| wire.query(sql).map_err(|error| error.to_string()));
+        if let Err(words) = said {
+            missing.entry(words).or_default().push(name);
+        }
+    }
+    let words = |(words, names): (String, Vec<&str>)| {
+        format!("the server's {} are missing, because it says: {words}", names.join(", "))
+    };
+    missing.into_iter().map(words).collect()
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hopcost_core::{
@@ -12,15 +12,17 @@ use hopcost_core::{
 };
 
 use super::super::restrictions::UNAUDITED_LOADS;
-use super::super::server::audit_log::AuditLogReader;
+use super::super::server::address::Address;
 use super::super::server::copy::ServerCopy;
 use super::super::server::dialect::{self, Levels, Opened};
 use super::super::server::wire::Wire as _;
+use super::address::{is_by_sql_trace, port_of};
 use super::affinity::Affinity;
-use super::audit::{Audited, Auditing};
+use super::audit::Auditing;
+use super::dialect::{AT_ONCE, SqlServerDialect};
 use super::layout::{self, Watch};
+use super::wire::Wire;
 use super::writers::{self, LogWriterPlacement};
-use super::{AT_ONCE, Address, SqlServerDialect, Wire, counters};
 
 /// A look at each buffer, or at all that was written down, takes longer.
 const FOR_ALL_OF_THEM: Duration = Duration::from_mins(1);
@@ -35,8 +37,6 @@ pub const IS_NOT_BOUND: &str = "\
 /// What there is beside the data.
 pub struct Beside {
     affinity: Option<Affinity>,
-    /// Who has statements written down, from when a session is first to be audited.
-    auditing: Mutex<Option<Arc<Auditing>>>,
     /// Who tells what was looked up from a node.
     watches: Mutex<BTreeMap<NodeId, Watch>>,
     /// What it tells of itself, and what it does not let us know.
@@ -48,13 +48,13 @@ type Copy = ServerCopy<SqlServerDialect>;
 impl Levels for SqlServerDialect {
     type Witness = Witness;
     type Beside = Beside;
+    type AuditLog = Auditing;
 
     fn beside(&self, admin: &mut Wire, opened: &Opened<'_>) -> Result<Beside, TargetError> {
         let affinity = self.binds().then(|| Wire::connect(opened.address).map(Affinity::new));
         let mut told = layout::told(admin);
-        told.extend(counters::untold(admin));
-        let (auditing, watches) = (Mutex::default(), Mutex::default());
-        Ok(Beside { affinity: affinity.transpose()?, auditing, watches, told })
+        told.extend(layout::untold(admin));
+        Ok(Beside { affinity: affinity.transpose()?, watches: Mutex::default(), told })
     }
 
     fn address(
@@ -67,15 +67,23 @@ impl Levels for SqlServerDialect {
         Ok(port.map(|port| Address { port, ..copy.address.clone() }))
     }
 
-    /// The server's files are its own: who reads them is the witness.
-    fn audit_log(&self, copy: &Copy) -> Result<Option<AuditLogReader>, TargetError> {
-        self.auditing(copy).map(|_| None)
+    fn audit_log(&self, copy: &Copy) -> Result<Option<Auditing>, TargetError> {
+        let refused = |code: Code, words| Err(TargetError::NotHere(code.because(words)));
+        if !self.may_change() {
+            return refused(Code::RightsMissing, MAY_NOT_AUDIT);
+        }
+        if self.loads {
+            return refused(Code::Unsupported, UNAUDITED_LOADS.words);
+        }
+        let wire = copy.connect()?;
+        wire.limit(Some(FOR_ALL_OF_THEM))?;
+        Ok(Some(Auditing::new(wire, is_by_sql_trace(&self.address))?))
     }
 
     fn witness(
         &self,
         copy: &Copy,
-        wire: &Wire,
+        _: &Wire,
         variant: &VariantSettings,
         at: SessionPlacement,
     ) -> Result<Witness, TargetError> {
@@ -83,9 +91,7 @@ impl Levels for SqlServerDialect {
         let is_placed = self.port_of(variant, at).is_some() || copy.beside.affinity.is_some();
         let of_node = at.node.and_then(|node| self.nodes.get(&node)).filter(|_| is_placed);
         let of_post = post.as_ref().map(|post| CpuSet::from_iter([post.cpu]));
-        let audited = |audit| Audited::new(audit, &self.auditing(copy)?, wire.number());
-        let audited = variant.session.audit.map(audited).transpose()?;
-        Ok(Witness { cpus: of_post.or_else(|| of_node.cloned()), post, audited })
+        Ok(Witness { cpus: of_post.or_else(|| of_node.cloned()), post })
     }
 
     /// The server is bound to where the variant works, writes down what it asks for, and its look-ups count from here.
@@ -97,20 +103,21 @@ impl Levels for SqlServerDialect {
         if let (Some(affinity), Some(cpus)) = (affinity, self.cpus_of(copy, variant, at)?) {
             let _ = affinity.bind(&cpus);
         }
-        if let Some(audit) = variant.session.audit {
-            self.auditing(copy)?.begin(audit);
+        if let Some(audit) = variant.session.audit
+            && let Some(auditing) = copy.audit_log()?
+        {
+            auditing.begin(audit);
         }
         at.node.map_or(Ok(()), |node| watch(copy, node))
     }
 
     fn leave_level(&self, copy: &Copy, variant: &VariantSettings) -> Counted {
-        let Beside { auditing, watches, .. } = &copy.beside;
         // First of all: what we ask besides is not to be written down.
-        if let Some(auditing) = &*auditing.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(auditing) = copy.begun_audit_log() {
             auditing.begin(Audit::Off);
         }
         let node = variant.of_stream(0, 0).node;
-        let mut watches = watches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watches = copy.beside.watches.lock().unwrap_or_else(PoisonError::into_inner);
         let lookups = node.and_then(|node| watches.get_mut(&node)?.counted());
         Counted { lookups, ..Counted::default() }
     }
@@ -127,33 +134,31 @@ impl Levels for SqlServerDialect {
                 let _ = admin.limit(Some(AT_ONCE));
                 found
             }
-            (Some(_), Look::Glance) => Known::missing(
-                Code::NotMeasured,
-                "each look goes through all of the server's buffers",
-            ),
-            (None, _) => Known::missing(
-                Code::NotAsked,
-                "the experiment does not say where the data is to be",
-            ),
+            (Some(_), Look::Glance) => {
+                let words = "each look goes through all of the server's buffers";
+                Known::missing(Code::NotMeasured, words)
+            }
+            (None, _) => {
+                let words = "the experiment does not say where the data is to be";
+                Known::missing(Code::NotAsked, words)
+            }
         }
     }
 
     fn readings(&self, copy: &Copy) -> Vec<Reading> {
-        counters::read(&mut copy.admin())
+        layout::readings(&mut copy.admin())
     }
 
     fn notes(&self, copy: &Copy) -> Vec<String> {
-        let auditing = copy.beside.auditing.lock().unwrap_or_else(PoisonError::into_inner);
-        let trouble = auditing.as_ref().and_then(|auditing| auditing.trouble());
-        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        trouble.into_iter().chain(copy.beside.told.clone()).chain(noted).collect()
+        let trouble = copy.begun_audit_log().and_then(|auditing| auditing.trouble());
+        trouble.into_iter().chain(copy.beside.told.clone()).chain(self.noted()).collect()
     }
 }
 
 impl SqlServerDialect {
     /// The port that leads to a session's node, and not to one of its CPUs.
     fn port_of(&self, variant: &VariantSettings, at: SessionPlacement) -> Option<u16> {
-        let port = at.node.and_then(|node| self.own.ports.get(&node.0)).copied();
+        let port = at.node.and_then(|node| port_of(&self.address, node));
         port.filter(|_| variant.log_writer.is_none() || at.backend_cpu.is_none())
     }
 
@@ -191,25 +196,6 @@ impl SqlServerDialect {
         let post = LogWriterPlacement::of([worker, log_writer], machine, &writers);
         post.map(Some).map_err(TargetError::NotHere)
     }
-
-    /// Who has statements written down.
-    fn auditing(&self, copy: &Copy) -> Result<Arc<Auditing>, TargetError> {
-        let mut auditing = copy.beside.auditing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(auditing) = &*auditing {
-            return Ok(Arc::clone(auditing));
-        }
-        if !self.may_change() {
-            return Err(TargetError::NotHere(Code::RightsMissing.because(MAY_NOT_AUDIT)));
-        }
-        if self.loads {
-            return Err(TargetError::NotHere(Code::Unsupported.because(UNAUDITED_LOADS.words)));
-        }
-        let wire = copy.connect()?;
-        wire.limit(Some(FOR_ALL_OF_THEM))?;
-        let made = Arc::new(Auditing::new(wire, self.own.tracer)?);
-        *auditing = Some(Arc::clone(&made));
-        Ok(made)
-    }
 }
 
 /// From here on the look-ups of a node's workers count.
@@ -227,28 +213,17 @@ fn watch(copy: &Copy, node: NodeId) -> Result<(), TargetError> {
     Ok(())
 }
 
-/// Where a session was answered, and whether its statements were written down.
+/// Where a session was answered.
 pub struct Witness {
     /// The CPUs that are to answer, if it can be told whether they do.
     cpus: Option<CpuSet>,
     /// Where it works, and where the log writers do, if that is asked for.
     post: Option<LogWriterPlacement>,
-    audited: Option<Audited>,
 }
 
 impl dialect::Witness<Wire> for Witness {
-    fn called(&mut self) {
-        if let Some(audited) = &mut self.audited {
-            audited.called();
-        }
-    }
-
     fn counted(&mut self, wire: &mut Wire, counted: &mut Counted) {
         let proved = &mut counted.proved;
-        // First of all: what we ask besides is not to be written down.
-        if let Some(audited) = &mut self.audited {
-            proved.insert(Metric::AuditedAsAsked, audited.counted());
-        }
         // It is asked over the same connection.
         if let Some(cpus) = &self.cpus
             && let Ok(sql) = wire.script("worker_cpu")

@@ -161,12 +161,8 @@ pub const ENVELOPE: TlsFraming = TlsFraming {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::server::address::Secret;
+    use super::super::address_of;
     use super::*;
-
-    fn address(url: &str) -> Address {
-        super::super::address::read(url, &|_| None).unwrap().0
-    }
 
     #[test]
     fn both_sides_agree_on_encryption_or_say_why_not() {
@@ -185,31 +181,31 @@ mod tests {
         assert!(is_encrypted(b"HTTP/1.1 400", Tls::Prefer).is_err());
     }
 
+    /// What stands where a login says that its text of this number is.
+    fn text(message: &[u8], number: usize) -> &[u8] {
+        let mut places = Reader(&message[36 + 4 * number..]);
+        let (at, units) = (places.integer(2) as usize, places.integer(2) as usize);
+        &message[at..at + 2 * units]
+    }
+
     #[test]
     fn a_user_of_the_systems_shows_a_ticket_and_no_name() {
-        let message = login(&address("//me@h/"), b"ticket", "here", 4096);
+        let message = login(&address_of("//me@h/").unwrap(), b"ticket", "here", 4096);
         assert_eq!(message[25], AS_ODBC | OF_SYSTEM);
-        let mut reader = Reader(&message[36 + 4 * 9 + 6..]);
-        let (at, length) = (reader.integer(2) as usize, reader.integer(2) as usize);
-        assert_eq!(&message[at..at + length], b"ticket");
-        assert_eq!((&message[40..44], message.len()), (&[0x66, 0, 0, 0][..], at + length));
+        let mut places = Reader(&message[36 + 4 * 9 + 6..]);
+        let (at, length) = (places.integer(2) as usize, places.integer(2) as usize);
+        assert_eq!(&message[at..], b"ticket");
+        assert_eq!((text(&message, 1), length), (&b""[..], 6));
     }
 
     #[test]
     fn a_login_has_its_texts_where_it_says_and_no_password_in_the_clear() {
-        let mut address = address("//me@h/db?sslmode=disable");
-        address.password = Some(Secret::from("pass".to_owned()));
+        let address = address_of("//me:pass@h/db?sslmode=disable").unwrap();
         let message = login(&address, &[], "here", 4096);
         assert_eq!(Reader(&message).integer(4) as usize, message.len());
-        let text = |place: usize| {
-            let mut reader = Reader(&message[36 + 4 * place..]);
-            let (at, units) = (reader.integer(2) as usize, reader.integer(2) as usize);
-            message[at..at + 2 * units].to_vec()
-        };
-        assert_eq!(packet::narrow(&text(0)), "here");
-        assert_eq!(packet::narrow(&text(1)), "me");
-        assert_eq!(packet::narrow(&text(8)), "db");
-        let hidden = text(2);
+        let texts = [0, 1, 8].map(|number| packet::narrow(text(&message, number)));
+        assert_eq!(texts, ["here", "me", "db"]);
+        let hidden = text(&message, 2);
         let shown: Vec<u8> = hidden.iter().map(|byte| (byte ^ 0xa5).rotate_left(4)).collect();
         assert_eq!(packet::narrow(&shown), "pass");
         assert_ne!(hidden, shown);

@@ -10,7 +10,7 @@ const TRIED: &str = "Babelfish 4.3";
 
 /// All of it: tables, statements, and what is said beside.
 pub fn spoken(setup: &Setup<'_>) -> Vec<Spoken> {
-    let of_scripts = scripts::SCRIPTS.iter().map(|script| Spoken {
+    let of_scripts = scripts::all().map(|script| Spoken {
         name: script.name.to_owned(),
         about: script.about().to_owned(),
         versions: script.versions(),
@@ -31,8 +31,8 @@ pub fn spoken(setup: &Setup<'_>) -> Vec<Spoken> {
 fn of_table(table: &Table) -> Spoken {
     let in_memory = schema::is_in_memory(table);
     let statements = if in_memory {
-        let call = INSERT_ROW.to_owned();
-        vec![schema::create_in_memory(table), schema::create_procedure(table), call]
+        let made = schema::create_in_memory(table).into_iter();
+        made.chain([INSERT_ROW.to_owned()]).collect::<Vec<_>>()
     } else {
         let made =
             [schema::create(table, table.name), schema::load_into(table, table.name)].into_iter();

@@ -1,22 +1,12 @@
-//! Tables in SQL Server's words, and their rows on the way there.
+//! Tables in SQL Server's words.
 //!
 //! The key is the clustered index. Text is ordered byte by byte (`Latin1_General_BIN2`), a point in time is a
 //! datetime2(6), an identifier a uniqueidentifier. A table that is loaded empty, and whose changes need not
 //! survive, is memory-optimised under a hash index, from 2014 on.
 
-use std::ops::Range;
+use hopcost_core::{Column, Kind, Table};
 
-use hopcost_core::{Column, Dataset, Kind, RowSink, Table};
-
-use super::super::Wanted;
-use super::super::server::tables::{Bulk, Room, Tables};
-use super::super::server::wire::{ServerError, Wire as _, WireError};
-use super::packet::put_wide;
-use super::tokens::token;
-use super::types::{code, identifier_bytes, moment_bytes};
-use super::{SqlServerDialect, Wire};
-
-const COLLATION: &str = "COLLATE Latin1_General_BIN2";
+const COLLATION: &str = " COLLATE Latin1_General_BIN2";
 /// Of a hash index, as published.
 const BUCKETS: u32 = 524_288;
 
@@ -27,52 +17,47 @@ pub fn is_in_memory(table: &Table) -> bool {
 
 /// The statement that makes a table, by this name.
 pub fn create(table: &Table, name: &str) -> String {
-    let mut parts = columns(table);
+    let mut parts: Vec<String> = columns(table).collect();
     if !table.key.is_empty() {
         parts.push(format!("PRIMARY KEY CLUSTERED ({})", names(table, table.key)));
     }
     format!("CREATE TABLE [{name}] ({})", parts.join(", "))
 }
 
-/// The statement that makes one in memory, its identifiers in a hash index.
-pub fn create_in_memory(table: &Table) -> String {
-    let mut parts = columns(table);
-    let key = table.indexes.first().copied().unwrap_or(&[0]);
-    parts.push(format!(
-        "PRIMARY KEY NONCLUSTERED HASH ({}) WITH (BUCKET_COUNT = {BUCKETS})",
-        names(table, key)
-    ));
-    format!(
-        "CREATE TABLE [{}] ({}) WITH (MEMORY_OPTIMIZED = ON, DURABILITY = SCHEMA_ONLY)",
-        table.name,
-        parts.join(", ")
-    )
+/// The statements that make one in memory, its identifiers in a hash index, and the procedure that inserts a row into
+/// it, compiled.
+pub fn create_in_memory(table: &Table) -> [String; 2] {
+    let (name, key) = (table.name, table.indexes.first().copied().unwrap_or(&[0]));
+    let columns = joined(columns(table));
+    let arguments = table.columns.iter().map(|column| format!("@{} {}", column.name, kind(column)));
+    let values = table.columns.iter().map(|column| format!("@{}", column.name));
+    [
+        format!(
+            "CREATE TABLE [{name}] ({columns}, PRIMARY KEY NONCLUSTERED HASH ({}) WITH (BUCKET_COUNT = {BUCKETS})) \
+             WITH (MEMORY_OPTIMIZED = ON, DURABILITY = SCHEMA_ONLY)",
+            names(table, key)
+        ),
+        format!(
+            "CREATE PROCEDURE insert_row {} WITH NATIVE_COMPILATION, SCHEMABINDING, EXECUTE AS OWNER AS BEGIN ATOMIC WITH (TRANSACTION \
+             ISOLATION LEVEL = SNAPSHOT, LANGUAGE = N'us_english') INSERT INTO dbo.[{name}] VALUES ({}) END",
+            joined(arguments),
+            joined(values)
+        ),
+    ]
 }
 
-/// The procedure that inserts a row into it, compiled.
-pub fn create_procedure(table: &Table) -> String {
-    let column = |column: &Column| format!("@{} {}", column.name, kind(column));
-    let arguments: Vec<String> = table.columns.iter().map(column).collect();
-    let values: Vec<String> =
-        table.columns.iter().map(|column| format!("@{}", column.name)).collect();
-    format!(
-        "CREATE PROCEDURE insert_row {} WITH NATIVE_COMPILATION, SCHEMABINDING, EXECUTE AS OWNER AS BEGIN ATOMIC WITH (TRANSACTION \
-         ISOLATION LEVEL = SNAPSHOT, LANGUAGE = N'us_english') INSERT INTO dbo.[{}] VALUES ({}) END",
-        arguments.join(", "),
-        table.name,
-        values.join(", ")
-    )
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join(", ")
 }
 
-fn columns(table: &Table) -> Vec<String> {
-    let column = |(n, column): (usize, &Column)| {
+fn columns(table: &Table) -> impl Iterator<Item = String> {
+    table.columns.iter().enumerate().map(|(n, column)| {
         let is_of_text = matches!(column.kind, Kind::Text(_) | Kind::Padded(_));
-        let collation = if is_of_text { format!(" {COLLATION}") } else { String::new() };
+        let collation = if is_of_text { COLLATION } else { "" };
         let in_key = table.key.contains(&n) || (is_in_memory(table) && n == 0);
         let missing = if in_key { "NOT NULL" } else { "NULL" };
         format!("[{}] {}{collation} {missing}", column.name, kind(column))
-    };
-    table.columns.iter().enumerate().map(column).collect()
+    })
 }
 
 fn kind(column: &Column) -> String {
@@ -88,8 +73,7 @@ fn kind(column: &Column) -> String {
 }
 
 fn names(table: &Table, columns: &[usize]) -> String {
-    let names = columns.iter().map(|at| format!("[{}]", table.columns[*at].name));
-    names.collect::<Vec<_>>().join(", ")
+    joined(columns.iter().map(|at| format!("[{}]", table.columns[*at].name)))
 }
 
 /// The statements that index it further, once it is loaded.
@@ -103,279 +87,32 @@ pub fn indexes(table: &Table) -> Vec<String> {
 
 /// The statement that makes a server ready for rows of the table of this name.
 pub fn load_into(table: &Table, name: &str) -> String {
-    let column = |column: &Column| format!("[{}] {}", column.name, kind(column));
-    let columns: Vec<String> = table.columns.iter().map(column).collect();
-    format!("INSERT BULK [{name}] ({})", columns.join(", "))
-}
-
-impl Tables for SqlServerDialect {
-    /// Some megabytes.
-    const BATCH_ROWS: u64 = 20_000;
-    const ROOM: Room = Room {
-        // A row's head, its place on the page, and which of its values are missing.
-        row_bytes: 11,
-        index_entry_bytes: 60,
-        key_is_index: false,
-        // Of loading in order, pages are nearly full; of anything else, less so.
-        fill: [9, 8],
-    };
-
-    fn create(table: &Table) -> String {
-        create(table, table.name)
-    }
-
-    /// Those of a table in memory are made with it.
-    fn index(table: &Table) -> Vec<String> {
-        if is_in_memory(table) { Vec::new() } else { indexes(table) }
-    }
-
-    fn packed(
-        dataset: &dyn Dataset,
-        wanted: &Wanted,
-        numbers: &mut dyn Iterator<Item = u64>,
-    ) -> Vec<u8> {
-        let mut rows = Rows::new(&wanted.table, [0; 5]);
-        numbers.for_each(|number| rows.row(dataset, wanted.index, number));
-        rows.message.split_off(rows.head)
-    }
-
-    /// In memory with its procedure, if it belongs there.
-    fn make(&self, wire: &mut Wire, table: &Table) -> Result<(), WireError> {
-        if !is_in_memory(table) {
-            return wire.query(&create(table, table.name)).map(drop);
-        }
-        let room = wire.script("memory_filegroup")?.to_owned();
-        let statements = [room, create_in_memory(table), create_procedure(table)];
-        statements.iter().try_for_each(|sql| wire.query(sql).map(drop))
-    }
-
-    fn bulk(&self, wire: Wire, table: &Table) -> Result<Box<dyn Bulk>, WireError> {
-        let rows = Rows::new(table, wire.collation());
-        Ok(Box::new(InsertBulk { wire, statement: load_into(table, table.name), rows, count: 0 }))
-    }
-
-    fn load_of(&self, wire: &Wire, dataset: &dyn Dataset, wanted: &Wanted, count: u64) -> Vec<u8> {
-        let mut rows = Rows::new(&wanted.table, wire.collation());
-        (0..count).for_each(|row| rows.row(dataset, wanted.index, row));
-        rows.end().to_vec()
-    }
-
-    fn make_like(&self, wire: &mut Wire, table: &Table, name: &str) -> Result<(), WireError> {
-        // A run before this may have left one of its name, if the database stays.
-        wire.query(&format!("IF OBJECT_ID('{name}') IS NOT NULL DROP TABLE [{name}]"))?;
-        wire.query(&create(table, name))?;
-        // Before 2014, and in what only speaks as SQL Server does, a table is rows.
-        if let Ok(sql) = wire.script("columnstore") {
-            let _ = wire.query(&sql.replace("{table}", name));
-        }
-        Ok(())
-    }
-
-    fn quoted(name: &str) -> String {
-        format!("[{name}]")
-    }
-
-    fn count(name: &str) -> String {
-        format!("SELECT count_big(*) FROM [{name}]")
-    }
-
-    /// A table in memory knows no TRUNCATE, and a columnstore keeps what was deleted.
-    fn empty(name: &str, is_own: bool) -> String {
-        format!("{} [{name}]", if is_own { "TRUNCATE TABLE" } else { "DELETE FROM" })
-    }
-}
-
-/// Batches, each handed over by a statement of its own.
-struct InsertBulk {
-    wire: Wire,
-    statement: String,
-    rows: Rows,
-    /// The rows that are packed.
-    count: u64,
-}
-
-impl Bulk for InsertBulk {
-    fn pack(&mut self, dataset: &dyn Dataset, index: usize, rows: Range<u64>) {
-        self.count = rows.end - rows.start;
-        self.rows.message.truncate(self.rows.head);
-        rows.for_each(|row| self.rows.row(dataset, index, row));
-    }
-
-    fn send(&mut self) -> Result<(), WireError> {
-        self.wire.query(&self.statement)?;
-        let (count, taken) = (self.count, self.wire.load(self.rows.end())?);
-        if taken == count {
-            return Ok(());
-        }
-        let words = format!("of {count} rows the server took {taken}");
-        Err(WireError::Server(ServerError::of(words)))
-    }
-}
-
-/// Rows as a server takes them at once: their columns described, then row after row.
-struct Rows {
-    /// The message so far.
-    message: Vec<u8>,
-    kinds: Vec<Kind>,
-    at: usize,
-    head: usize,
-}
-
-impl Rows {
-    /// For a table, with the server's own way to order text.
-    fn new(table: &Table, collation: [u8; 5]) -> Self {
-        let mut message = vec![token::COLUMNS];
-        message.extend_from_slice(&(table.columns.len() as u16).to_le_bytes());
-        for column in table.columns {
-            // No type of somebody's own; it may be missing, and can be written.
-            message.extend_from_slice(&[0, 0, 0, 0, 9, 0]);
-            describe(&mut message, column.kind, collation);
-            let at = message.len();
-            message.push(0);
-            message[at] = put_wide(&mut message, column.name) as u8;
-        }
-        let kinds = table.columns.iter().map(|column| column.kind).collect();
-        let head = message.len();
-        Self { message, kinds, at: 0, head }
-    }
-
-    /// One more.
-    fn row(&mut self, dataset: &dyn Dataset, index: usize, number: u64) {
-        self.at = 0;
-        self.message.push(token::ROW);
-        dataset.row(index, number, self);
-    }
-
-    /// That was all: the whole message.
-    fn end(&mut self) -> &[u8] {
-        self.message.push(token::DONE);
-        self.message.extend_from_slice(&[0; 12]);
-        &self.message
-    }
-
-    fn next(&mut self) -> Kind {
-        let kind = self.kinds.get(self.at).copied().unwrap_or(Kind::Integer(8));
-        self.at += 1;
-        kind
-    }
-
-    fn short(&mut self, bytes: &[u8]) {
-        self.message.push(bytes.len() as u8);
-        self.message.extend_from_slice(bytes);
-    }
-}
-
-fn describe(out: &mut Vec<u8>, kind: Kind, collation: [u8; 5]) {
-    let mut of_text = |code: u8, width: u16| {
-        out.push(code);
-        out.extend_from_slice(&width.to_le_bytes());
-        out.extend_from_slice(&collation);
-    };
-    match kind {
-        Kind::Text(most) => of_text(code::VARCHAR, most),
-        Kind::Padded(width) => of_text(code::CHAR, width),
-        Kind::Integer(bytes) => out.extend_from_slice(&[code::INTEGER, width_of(bytes)]),
-        Kind::Timestamp => out.extend_from_slice(&[code::DATETIME2, 6]),
-        Kind::Uuid => out.extend_from_slice(&[code::GUID, 16]),
-    }
-}
-
-/// The server's whole numbers have two, four or eight bytes.
-fn width_of(bytes: u8) -> u8 {
-    match bytes {
-        0..=2 => 2,
-        3..=4 => 4,
-        _ => 8,
-    }
-}
-
-impl RowSink for Rows {
-    fn integer(&mut self, value: i64) {
-        let Kind::Integer(bytes) = self.next() else { return };
-        self.short(&value.to_le_bytes()[..width_of(bytes).into()]);
-    }
-
-    fn text(&mut self, value: &str) {
-        let width = match self.next() {
-            Kind::Padded(width) => usize::from(width),
-            _ => value.len(),
-        };
-        self.message.extend_from_slice(&(width as u16).to_le_bytes());
-        self.message.extend_from_slice(value.as_bytes());
-        self.message.resize(self.message.len() + width.saturating_sub(value.len()), b' ');
-    }
-
-    fn timestamp_us(&mut self, value: i64) {
-        self.next();
-        self.short(&moment_bytes(value));
-    }
-
-    fn uuid(&mut self, value: u128) {
-        self.next();
-        self.short(&identifier_bytes(value));
-    }
-
-    fn null(&mut self) {
-        match self.next() {
-            Kind::Text(_) | Kind::Padded(_) => self.message.extend_from_slice(&[0xff, 0xff]),
-            _ => self.message.push(0),
-        }
-    }
+    let columns = table.columns.iter().map(|column| format!("[{}] {}", column.name, kind(column)));
+    format!("INSERT BULK [{name}] ({})", joined(columns))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tokens::{Piece, ServerInfo};
+    use super::super::super::server::dataset_named;
     use super::*;
-    use hopcost_data::datasets::DATASETS;
-
-    fn table(dataset: &str, name: &str) -> (&'static dyn Dataset, usize, Table) {
-        let dataset = *DATASETS.iter().find(|known| known.name() == dataset).unwrap();
-        let tables = dataset.tables(10);
-        let index = tables.iter().position(|table| table.name == name).unwrap();
-        (dataset, index, tables[index].clone())
-    }
 
     #[test]
-    fn tables_are_clustered_by_their_key_and_ordered_by_bytes() {
-        let (.., table) = table("tran_stats", "tran_stats");
-        let create = create(&table, table.name);
-        assert!(create.contains("[tran_begin] datetime2(6) NOT NULL"), "{create}");
-        assert!(create.contains("varchar(100) COLLATE Latin1_General_BIN2 NULL"), "{create}");
-        assert!(create.ends_with("PRIMARY KEY CLUSTERED ([tran_begin]))"), "{create}");
-    }
-
-    #[test]
-    fn a_table_in_memory_has_a_hash_index_and_a_compiled_procedure() {
-        let (.., table) = table("big_table_im", "big_table_im");
-        assert!(is_in_memory(&table));
-        let create = create_in_memory(&table);
-        assert!(create.contains("HASH (") && create.contains("BUCKET_COUNT = 524288"), "{create}");
-        assert!(create_procedure(&table).contains("NATIVE_COMPILATION"));
-    }
-
-    #[test]
-    fn rows_are_read_as_an_answer_would_be() {
-        let (dataset, index, table) = table("tran_stats", "tran_stats");
-        let mut rows = Rows::new(&table, [9, 4, 0, 0, 0]);
-        (0..3).for_each(|row| rows.row(dataset, index, row));
-        let mut seen: Vec<Vec<Option<String>>> = Vec::new();
-        let message = rows.end().to_vec();
-        ServerInfo::default()
-            .take(&message, &mut |piece| {
-                match (piece, seen.last_mut()) {
-                    (Piece::Row, _) => seen.push(Vec::new()),
-                    (Piece::Value(value), Some(row)) => row.push(value.words()),
-                    _ => {}
-                }
-                Ok(())
-            })
-            .unwrap();
-        let lengths: Vec<usize> = seen.iter().map(Vec::len).collect();
-        assert_eq!(lengths, [table.columns.len(); 3]);
-        assert_eq!(seen[0].last().unwrap().as_ref().unwrap().len(), 100, "it is padded");
-        rows.message.truncate(rows.head);
-        rows.row(dataset, index, 0);
-        assert!(message.starts_with(&rows.message));
+    fn a_table_has_the_index_and_the_order_that_belong_to_it() {
+        let table = |name: &str| dataset_named(name).unwrap().tables(10)[0].clone();
+        let rows = table("tran_stats");
+        assert!(!is_in_memory(&rows));
+        let in_memory = table("big_table_im");
+        assert!(is_in_memory(&in_memory));
+        let [made, procedure] = create_in_memory(&in_memory);
+        for (sql, words) in [
+            (create(&rows, "t"), "[tran_begin] datetime2(6) NOT NULL"),
+            (create(&rows, "t"), "varchar(100) COLLATE Latin1_General_BIN2 NULL"),
+            (create(&rows, "t"), "PRIMARY KEY CLUSTERED ([tran_begin]))"),
+            (made.clone(), "HASH ("),
+            (made, "BUCKET_COUNT = 524288"),
+            (procedure, "NATIVE_COMPILATION"),
+        ] {
+            assert!(sql.contains(words), "{sql}");
+        }
     }
 }

@@ -12,14 +12,11 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use super::packet::{self, HEAD, LAST, Packets, kind, narrow, put_wide};
+use super::super::server::input::Framing;
+use super::answers::{done, error, let_in, not_encrypted, packets, part, returned, rows, wide};
+use super::packet::{HEAD, LAST, Packets, kind, narrow};
 use super::tokens::token;
-use super::types::code;
-use crate::server::input::Framing;
 
-/// A server's answers are packets of this kind.
-const ANSWER: u8 = 0x04;
-const COUNTED: u16 = 0x10;
 const NO_PERMISSION: i32 = 300;
 const LOGIN_FAILED: i32 = 18456;
 const IN_USE: i32 = 3702;
@@ -27,6 +24,7 @@ const IN_USE: i32 = 3702;
 pub const BOUND: &str = "0,1,2,63";
 
 /// What it is, and what has become of it.
+#[derive(Default)]
 pub struct State {
     pub version: &'static str,
     /// As SERVERPROPERTY('EngineEdition') has it.
@@ -65,10 +63,20 @@ pub struct StandIn {
     state: Arc<Mutex<State>>,
 }
 
-enum Reply {
-    Rows(Vec<Vec<String>>),
-    Done,
-    Error(i32, &'static str),
+/// The error that it answers with, or the rows: none has no columns either.
+type Reply = Result<Vec<Vec<String>>, (i32, &'static str)>;
+
+fn tokens(reply: Reply) -> Vec<u8> {
+    match reply {
+        Ok(none) if none.is_empty() => done(None),
+        Ok(all) => [rows(&all), done(Some(all.len() as u64))].concat(),
+        Err((number, words)) => [error(number, words), done(None)].concat(),
+    }
+}
+
+/// A row of these values.
+fn row<T: ToString>(values: impl IntoIterator<Item = T>) -> Vec<String> {
+    values.into_iter().map(|value| value.to_string()).collect()
 }
 
 impl StandIn {
@@ -97,18 +105,8 @@ impl StandIn {
             engine: 3,
             may_look: true,
             affinity: BOUND.to_owned(),
-            database: None,
-            cut_at: None,
-            refuses: None,
-            is_down: false,
-            locked_by: None,
-            audits: [None; 3],
-            written: Default::default(),
-            forgets: 0,
             log_writers: vec![0],
-            looked_up: [0; 2],
-            said: Vec::new(),
-            sent: BTreeMap::new(),
+            ..State::default()
         }));
         let of_all = Arc::clone(&state);
         std::thread::spawn(move || {
@@ -156,44 +154,40 @@ fn serve(mut client: impl Read + Write, number: u32, state: &Mutex<State>) -> Op
             return None;
         }
         let answer = match kind {
-            // No encryption, after one option of five bytes and the end.
-            kind::PRELOGIN => vec![1, 0, 6, 0, 1, 0xff, 2],
+            kind::PRELOGIN => not_encrypted(),
             // It is a user of the system's, who has to answer once more.
             kind::LOGIN if message.get(25)? & 0x80 != 0 => {
-                let shown = [&[token::TICKET, 3, 0][..], b"and"].concat();
-                [shown, done(0, 0)].concat()
+                [part(token::TICKET, &[b"and"]), done(None)].concat()
             }
             kind::TICKET if message != b"more" => {
-                Reply::Error(LOGIN_FAILED, "The login is from an untrusted domain.").tokens()
+                tokens(Err((LOGIN_FAILED, "The login is from an untrusted domain.")))
             }
-            kind::LOGIN | kind::TICKET => let_in(&message),
+            kind::LOGIN if message.windows(12).any(|window| window == wide("nobody")) => {
+                tokens(Err((LOGIN_FAILED, "Login failed for user 'nobody'.")))
+            }
+            kind::LOGIN | kind::TICKET => [let_in("Microsoft SQL Server"), done(None)].concat(),
             kind::BATCH => {
                 let sql = narrow(message.get(22..)?);
                 if asks_for_the_lock(&sql) {
                     wait_for_the_lock(state, number);
                 }
-                let reply = locked(state).answer(&sql, number);
-                locked(state).said.push(sql.clone());
-                let is_cut = locked(state).cut_at.is_some_and(|words| sql.contains(words));
+                let mut state = locked(state);
+                let reply = state.answer(&sql, number);
+                let is_cut = state.cut_at.is_some_and(|words| sql.contains(words));
+                state.said.push(sql);
                 if is_cut {
                     return None;
                 }
-                reply.tokens()
+                tokens(reply)
             }
-            // A statement's number, where one is compiled; else one row was changed.
-            kind::CALL if message.get(24) == Some(&11) => {
-                let mut value = vec![token::RETURN_VALUE, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-                value.extend_from_slice(&[code::INTEGER, 4, 4, 1, 0, 0, 0]);
-                [value, done(0, 0)].concat()
-            }
+            // A statement is compiled; else one row was changed.
+            kind::CALL if message.get(24) == Some(&11) => [returned(1), done(None)].concat(),
             _ => {
                 locked(state).write_down(number);
-                done(COUNTED, 1)
+                done(Some(1))
             }
         };
-        let mut out = Vec::new();
-        packet::put(&mut out, ANSWER, 4096, &answer);
-        client.write_all(&out).ok()?;
+        client.write_all(&packets(&[answer])).ok()?;
     }
 }
 
@@ -233,134 +227,66 @@ fn message(client: &mut impl Read, number: u32, state: &Mutex<State>) -> Option<
     }
 }
 
-fn let_in(login: &[u8]) -> Vec<u8> {
-    let mut nobody = Vec::new();
-    put_wide(&mut nobody, "nobody");
-    if login.windows(nobody.len()).any(|window| window == nobody) {
-        return Reply::Error(LOGIN_FAILED, "Login failed for user 'nobody'.").tokens();
-    }
-    let mut body = vec![1, 4, 0, 0, 0x74, 20];
-    put_wide(&mut body, "Microsoft SQL Server");
-    body.extend_from_slice(&[16, 0, 0, 0]);
-    let length = (body.len() as u16).to_le_bytes();
-    [&[token::LOGIN_ACK][..], &length, &body, &done(0, 0)].concat()
-}
-
-fn done(state: u16, count: u64) -> Vec<u8> {
-    [&[token::DONE][..], &state.to_le_bytes(), &[0; 2], &count.to_le_bytes()].concat()
-}
-
-impl Reply {
-    fn row(values: &[&str]) -> Self {
-        Self::Rows(vec![values.iter().map(|&value| value.to_owned()).collect()])
-    }
-
-    fn tokens(&self) -> Vec<u8> {
-        match self {
-            Self::Done => done(0, 0),
-            Self::Error(number, words) => {
-                let mut text = Vec::new();
-                let units = put_wide(&mut text, words) as u16;
-                let body =
-                    [&number.to_le_bytes()[..], &[1, 14], &units.to_le_bytes(), &text, &[0; 6]];
-                let body = body.concat();
-                let length = (body.len() as u16).to_le_bytes();
-                [&[token::ERROR][..], &length, &body, &done(2, 0)].concat()
-            }
-            Self::Rows(rows) => {
-                let columns = rows.first().map_or(1, Vec::len);
-                let mut out = vec![token::COLUMNS];
-                out.extend_from_slice(&(columns as u16).to_le_bytes());
-                for _ in 0..columns {
-                    // Text of some length, without a name.
-                    out.extend_from_slice(&[0; 6]);
-                    out.extend_from_slice(&[code::NVARCHAR, 0x40, 0x1f, 0, 0, 0, 0, 0, 0]);
-                }
-                for value in rows.iter().flat_map(|row| {
-                    [None].into_iter().chain(row.iter().map(Some)).collect::<Vec<_>>()
-                }) {
-                    let Some(value) = value else {
-                        out.push(token::ROW);
-                        continue;
-                    };
-                    let mut wide = Vec::new();
-                    put_wide(&mut wide, value);
-                    out.extend_from_slice(&(wide.len() as u16).to_le_bytes());
-                    out.extend_from_slice(&wide);
-                }
-                [out, done(COUNTED, rows.len() as u64)].concat()
-            }
-        }
-    }
-}
-
 impl State {
     /// What it says to a question, and does.
     fn answer(&mut self, sql: &str, number: u32) -> Reply {
         if self.refuses.take_if(|words| sql.starts_with(*words)).is_some() {
-            return Reply::Error(IN_USE, "Cannot drop the database because it is in use.");
+            return Err((IN_USE, "Cannot drop the database because it is in use."));
         }
-        let is_of_server = sql.contains("dm_os_") || sql.contains("dm_exec_requests");
-        if is_of_server && !self.may_look {
+        let says = |words: &str| sql.contains(words);
+        if !self.may_look && (says("dm_os_") || says("dm_exec_requests")) {
             let words = "VIEW SERVER PERFORMANCE STATE permission was denied on object 'server'";
-            return Reply::Error(NO_PERMISSION, words);
+            return Err((NO_PERMISSION, words));
         }
-        let flag = |is_so: bool| Reply::row(&[if is_so { "1" } else { "0" }]);
-        match () {
-            () if sql.contains("ProductVersion") => {
-                Reply::row(&[self.version, &number.to_string()])
-            }
-            () if sql.contains("'Edition'") => {
-                Reply::row(&["Stand-in", &self.engine.to_string(), "here", "here"])
+        let flag = |is_so: bool| row([u8::from(is_so)]);
+        Ok(match () {
+            () if says("ProductVersion") => vec![row([self.version, &number.to_string()])],
+            () if says("'Edition'") => {
+                vec![row(["Stand-in", &self.engine.to_string(), "here", "here"])]
             }
             // It is a database's: everybody has to be in the same.
             () if asks_for_the_lock(sql) => {
                 let by = *self.locked_by.get_or_insert(number);
-                Reply::row(&[if by == number { "0" } else { "-1" }])
+                vec![row([if by == number { 0 } else { -1 }])]
             }
-            () if sql.contains("HAS_PERMS_BY_NAME") => flag(self.may_look),
-            () if sql.contains("sys.databases") => flag(self.database.is_some()),
-            () if sql.contains("INFORMATION_SCHEMA") => flag(self.database.is_some()),
-            () if sql.contains("Buffer Node") => {
-                self.looked_up = [self.looked_up[0] + 5, self.looked_up[1] + 95];
-                let count = |side: &str, count: u64| {
-                    vec!["000".to_owned(), side.to_owned(), count.to_string()]
-                };
-                let [near, far] = self.looked_up;
-                Reply::Rows(vec![count("local", near), count("remote", far)])
+            () if says("HAS_PERMS_BY_NAME") => vec![flag(self.may_look)],
+            () if says("sys.databases") || says("INFORMATION_SCHEMA") => {
+                vec![flag(self.database.is_some())]
             }
-            () if sql.contains("dm_os_buffer_descriptors") => Reply::row(&["0", "1234"]),
-            () if sql.contains("dm_os_sys_info") => self.bound_to(),
-            () if sql.contains("'LOG WRITER'") => {
-                Reply::Rows(self.log_writers.iter().map(|cpu| vec![cpu.to_string()]).collect())
+            () if says("Buffer Node") => {
+                let [near, far] = &mut self.looked_up;
+                (*near, *far) = (*near + 5, *far + 95);
+                vec![
+                    row(["000", "local", &near.to_string()]),
+                    row(["000", "remote", &far.to_string()]),
+                ]
             }
-            () if sql.contains("dm_exec_requests AS r") => {
-                Reply::row(&[self.affinity.split(',').next().unwrap_or_default()])
+            () if says("dm_os_buffer_descriptors") => vec![row([0, 1234])],
+            () if says("dm_os_sys_info") => self.bound_to(),
+            () if says("'LOG WRITER'") => self.log_writers.iter().map(|cpu| row([cpu])).collect(),
+            () if says("dm_exec_requests AS r") => vec![row(self.affinity.split(',').take(1))],
+            () if says("InstanceDefaultLogPath") => vec![row(["/var/opt/logs", "0A1B"])],
+            () if says("fn_get_audit_file") => self.written_by(0, 1),
+            () if says("fn_xe_file_target_read_file") => self.written_by(1, 2),
+            () if says("fn_trace_gettable") => self.written_by(2, 2),
+            () if says("COUNT(*) FROM sys.traces") => vec![flag(self.audits[2] == Some(true))],
+            () if says("sp_trace_create") => self.audit(2, "STATE = START"),
+            () if says("sp_trace_setstatus") => self.audit(2, "STATE = STOP"),
+            () if says("SELECT path FROM sys.traces") => vec![row(["a.trc"])],
+            () if says("COUNT(*) FROM sys.dm_server_audit_status") => {
+                vec![row([self.audits.iter().filter(|audit| **audit == Some(true)).count()])]
             }
-            () if sql.contains("InstanceDefaultLogPath") => Reply::row(&["/var/opt/logs", "0A1B"]),
-            () if sql.contains("fn_get_audit_file") => self.written_by(0, 1),
-            () if sql.contains("fn_xe_file_target_read_file") => self.written_by(1, 2),
-            () if sql.contains("fn_trace_gettable") => self.written_by(2, 2),
-            () if sql.contains("COUNT(*) FROM sys.traces") => flag(self.audits[2] == Some(true)),
-            () if sql.contains("sp_trace_create") => self.audit(2, "STATE = START"),
-            () if sql.contains("sp_trace_setstatus") => self.audit(2, "STATE = STOP"),
-            () if sql.contains("SELECT path FROM sys.traces") => Reply::row(&["a.trc"]),
-            () if sql.contains("COUNT(*) FROM sys.dm_server_audit_status") => {
-                let are_on = self.audits.iter().filter(|audit| **audit == Some(true)).count();
-                Reply::row(&[&are_on.to_string()])
-            }
-            () if sql.contains("SELECT audit_file_path") => Reply::row(&["a.sqlaudit"]),
-            () if sql.contains("EventFileTarget") => Reply::row(&["a.xel"]),
-            () if sql.contains("SERVER AUDIT") => self.audit(0, sql),
-            () if sql.contains("EVENT SESSION") => self.audit(1, sql),
-            () if sql.contains("xp_delete_files") => {
-                let files = [".sqlaudit", ".xel", ".trc"];
-                let of = files.iter().position(|files| sql.contains(files)).unwrap_or_default();
-                self.written[of].clear();
-                Reply::Done
+            () if says("SELECT audit_file_path") => vec![row(["a.sqlaudit"])],
+            () if says("EventFileTarget") => vec![row(["a.xel"])],
+            () if says("SERVER AUDIT") => self.audit(0, sql),
+            () if says("EVENT SESSION") => self.audit(1, sql),
+            () if says("xp_delete_files") => {
+                let of = [".sqlaudit", ".xel", ".trc"].into_iter().position(says);
+                self.written[of.unwrap_or_default()].clear();
+                Vec::new()
             }
             () => self.changed(sql),
-        }
+        })
     }
 
     /// A call was made over the connection of this number.
@@ -373,14 +299,14 @@ impl State {
         }
     }
 
-    fn written_by(&self, of: usize, columns: usize) -> Reply {
-        let row = |(session, calls): (&u32, &u64)| {
-            [session.to_string()].into_iter().chain(vec![calls.to_string(); columns]).collect()
+    fn written_by(&self, of: usize, columns: usize) -> Vec<Vec<String>> {
+        let of_session = |(session, calls): (&u32, &u64)| {
+            row([u64::from(*session)].into_iter().chain(vec![*calls; columns]))
         };
-        Reply::Rows(self.written[of].iter().map(row).collect())
+        self.written[of].iter().map(of_session).collect()
     }
 
-    fn audit(&mut self, of: usize, sql: &str) -> Reply {
+    fn audit(&mut self, of: usize, sql: &str) -> Vec<Vec<String>> {
         let does = |words: [&str; 2]| words.iter().any(|words| sql.contains(words));
         if sql.contains("DATABASE AUDIT SPECIFICATION") {
             // It goes with the database.
@@ -396,18 +322,15 @@ impl State {
             }
             self.audits[of] = Some(is_on);
         }
-        Reply::Done
+        Vec::new()
     }
 
-    fn bound_to(&self) -> Reply {
-        let rows = self.affinity.split(',').map(|cpu| {
-            let kind = if cpu == "AUTO" { "AUTO" } else { "MANUAL" };
-            vec![kind.to_owned(), if kind == "AUTO" { "0" } else { cpu }.to_owned()]
-        });
-        Reply::Rows(rows.collect())
+    fn bound_to(&self) -> Vec<Vec<String>> {
+        let of_cpu = |cpu| if cpu == "AUTO" { row(["AUTO", "0"]) } else { row(["MANUAL", cpu]) };
+        self.affinity.split(',').map(of_cpu).collect()
     }
 
-    fn changed(&mut self, sql: &str) -> Reply {
+    fn changed(&mut self, sql: &str) -> Vec<Vec<String>> {
         let quoted = || sql.split('\'').nth(1).unwrap_or_default().to_owned();
         if let Some(cpus) =
             sql.strip_prefix("ALTER SERVER CONFIGURATION SET PROCESS AFFINITY CPU = ")
@@ -419,7 +342,7 @@ impl State {
             self.database = None;
         } else if let Some(mark) = &mut self.database {
             if sql.starts_with("SELECT content") {
-                return Reply::Rows(mark.iter().map(|line| vec![line.clone()]).collect());
+                return mark.iter().map(|line| row([line])).collect();
             }
             if sql.starts_with("INSERT INTO") && sql.contains("made_by_hopcost") {
                 mark.push(quoted());
@@ -429,6 +352,6 @@ impl State {
                 mark.retain(|line| !line.starts_with(word.trim_end_matches('%')));
             }
         }
-        Reply::Done
+        Vec::new()
     }
 }

@@ -4,39 +4,28 @@ use std::collections::BTreeMap;
 
 use hopcost_core::{
     Audit, Code, CpuId, CpuSet, DataPlacement, Instance, Known, Look, Metric, NodeId, Request,
-    SessionChoice, Setup, Shape, TargetError, VariantSettings,
+    Session, SessionChoice, Setup, Shape, Target, TargetError, VariantSettings,
 };
+use hopcost_data::workloads::WORKLOADS;
 use hopcost_sys::{Root, topology};
 
+use super::super::server::target::Server;
 use super::super::server::wire::Wire as _;
+use super::super::server::{dataset_named, foreign};
+use super::answers::{done, let_in, not_encrypted, packets, part, returned, rows};
 use super::standin::{BOUND, StandIn};
-use super::wire::Wire;
-use super::{SqlServer, address_of};
-use hopcost_core::Target;
-use hopcost_data::datasets::DATASETS;
-use hopcost_data::workloads::WORKLOADS;
+use super::tokens::token;
+use super::{SqlServer, Wire, address_of, calls};
 
-/// Opens it for single-row inserts, with data on the first node.
-fn open(address: &str, allow_changes: bool) -> Result<Box<dyn Instance>, TargetError> {
-    open_to(address, allow_changes, false)
-}
+const TARGET: Server<SqlServer> = Server(SqlServer);
+/// A data set and a workload: each session of a load makes its own table.
+const LOAD: (&str, &str) = ("big_table_im", "bulk_load");
+const INSERTS: (&str, &str) = ("insert_test", "single_row_commit");
+const REQUEST: Request = Request { statement: 0, arguments: [1, 0, 0, 0] };
 
-/// A load, of which each session makes its own table.
-fn open_load(address: &str) -> Result<Box<dyn Instance>, TargetError> {
-    open_for(("big_table_im", "bulk_load"), address, false, false)
-}
-
-/// The same, perhaps to keep the data.
-fn open_to(
-    address: &str,
-    allow_server_changes: bool,
-    keep_data: bool,
-) -> Result<Box<dyn Instance>, TargetError> {
-    open_for(("insert_test", "single_row_commit"), address, allow_server_changes, keep_data)
-}
-
+/// Opens it with data on the first node, perhaps to change the server, or to keep the data.
 pub fn open_for(
-    (dataset_named, workload_named): (&str, &str),
+    (dataset, workload): (&str, &str),
     address: &str,
     allow_server_changes: bool,
     keep_data: bool,
@@ -46,11 +35,8 @@ pub fn open_for(
     let setup = Setup {
         machine: &machine,
         ground: &machine,
-        dataset: DATASETS.iter().copied().find(|dataset| dataset.name() == dataset_named),
-        workload: *WORKLOADS
-            .iter()
-            .find(|workload| workload.info().name == workload_named)
-            .unwrap(),
+        dataset: dataset_named(dataset),
+        workload: *WORKLOADS.iter().find(|known| known.info().name == workload).unwrap(),
         shape: Shape { rows: 1, sliced: true },
         levels: &[],
         homes: vec![DataPlacement::from(node)],
@@ -62,28 +48,49 @@ pub fn open_for(
         allow_server_changes,
         promise: &|| Ok(()),
     };
-    SqlServer.open(&setup, &mut |_| true)
+    TARGET.open(&setup, &mut |_| true)
 }
 
-const REQUEST: Request = Request { statement: 0, arguments: [1, 0, 0, 0] };
+fn open(server: &StandIn, allow_changes: bool) -> Box<dyn Instance> {
+    open_for(INSERTS, &server.url("me"), allow_changes, false).unwrap()
+}
 
 pub fn seat() -> VariantSettings {
     VariantSettings { at: Some(NodeId(0)), ..VariantSettings::default() }
 }
 
+pub fn audited(audit: Audit) -> VariantSettings {
+    VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() }
+}
+
+/// A session of this variant, which has entered a window and made a call.
+fn at_work(instance: &dyn Instance, variant: &VariantSettings) -> Box<dyn Session> {
+    let mut session = instance.first_session(variant).unwrap();
+    instance.enter_variant(variant).unwrap();
+    session.execute(&REQUEST).unwrap();
+    session
+}
+
+/// Of its calls in a window, how many were written down as they should have been.
+fn audited_calls(session: &mut dyn Session) -> [u64; 2] {
+    session.counted().proved[&Metric::AuditedAsAsked]
+}
+
 /// The server's words, where it does not open.
 fn refusal(server: &StandIn, user: &str) -> String {
-    open(&server.url(user), false).err().unwrap().to_string()
+    open_for(INSERTS, &server.url(user), false, false).err().unwrap().to_string()
+}
+
+fn clear(address: &str) -> String {
+    TARGET.clear(address).unwrap()
 }
 
 #[test]
 fn the_binding_is_changed_where_that_is_allowed_and_put_back() {
     let server = StandIn::start();
     for is_allowed in [false, true] {
-        let instance = open(&server.url("me"), is_allowed).unwrap();
-        let mut session = instance.first_session(&seat()).unwrap();
-        instance.enter_variant(&seat()).unwrap();
-        session.execute(&REQUEST).unwrap();
+        let instance = open(&server, is_allowed);
+        let session = at_work(&*instance, &seat());
         assert_eq!(server.state().affinity != BOUND, is_allowed);
         if !is_allowed {
             // A worker's place can be told only where it was bound.
@@ -110,11 +117,11 @@ fn a_connection_that_is_lost_while_the_binding_is_changed_leaves_it_as_it_was() 
         server.state().affinity = was.to_owned();
         // It was bound, and nobody was told.
         server.state().cut_at = Some("AFFINITY CPU = ");
-        assert!(open(&server.url("me"), true).is_err());
+        assert!(open_for(INSERTS, &server.url("me"), true, false).is_err());
         assert_ne!(server.state().affinity, was);
         server.state().cut_at = None;
         // What is written in the server outlives us: `hopcost restore` finds it, as the next run would.
-        let words = SqlServer.clear(&server.url("me")).unwrap();
+        let words = clear(&server.url("me"));
         assert!(words.contains(&format!("bound the server to CPU {was} again")), "{words}");
         assert_eq!(server.state().affinity, was);
         assert!(server.state().database.is_none());
@@ -124,25 +131,22 @@ fn a_connection_that_is_lost_while_the_binding_is_changed_leaves_it_as_it_was() 
 #[test]
 fn who_cannot_reach_the_server_at_the_end_says_so_and_restore_does_it() {
     let server = StandIn::start();
-    let instance = open(&server.url("me"), true).unwrap();
-    let mut session = instance.first_session(&seat()).unwrap();
-    instance.enter_variant(&seat()).unwrap();
-    session.execute(&REQUEST).unwrap();
-    drop(session);
+    let instance = open(&server, true);
+    drop(at_work(&*instance, &seat()));
     server.state().is_down = true;
     assert!(instance.close().is_err());
     assert_ne!(server.state().affinity, BOUND);
-    assert!(SqlServer.clear(&server.url("me")).is_err());
+    assert!(TARGET.clear(&server.url("me")).is_err());
     server.state().is_down = false;
-    SqlServer.clear(&server.url("me")).unwrap();
+    clear(&server.url("me"));
     assert_eq!(server.state().affinity, BOUND);
 }
 
 #[test]
 fn what_cannot_be_dropped_at_first_is_dropped_over_a_connection_of_its_own() {
     let server = StandIn::start();
-    let instance = open(&server.url("me"), true).unwrap();
-    let refused = open(&server.url("me"), true).err().unwrap();
+    let instance = open(&server, true);
+    let refused = open_for(INSERTS, &server.url("me"), true, false).err().unwrap();
     assert_eq!(refused.code(), Code::ServerInUse, "{refused}");
     server.state().refuses = Some("DROP DATABASE");
     instance.close().unwrap();
@@ -153,18 +157,15 @@ fn what_cannot_be_dropped_at_first_is_dropped_over_a_connection_of_its_own() {
 #[test]
 fn data_that_was_kept_is_found_and_the_server_is_left_unbound() {
     let server = StandIn::start();
-    open_to(&server.url("me"), true, true).unwrap().close().unwrap();
+    open_for(INSERTS, &server.url("me"), true, true).unwrap().close().unwrap();
     assert!(server.state().database.is_some());
     assert_eq!(server.state().affinity, BOUND);
     // As a killed run leaves it.
     server.state().affinity = "7".to_owned();
     server.state().database.as_mut().unwrap().push(format!("affinity {BOUND}"));
-    let instance = open(&server.url("me"), true).unwrap();
-    let mut session = instance.first_session(&seat()).unwrap();
-    instance.enter_variant(&seat()).unwrap();
-    session.execute(&REQUEST).unwrap();
+    let instance = open(&server, true);
+    drop(at_work(&*instance, &seat()));
     assert_eq!(server.state().affinity, BOUND);
-    drop(session);
     let notes = instance.close().unwrap().join("\n");
     assert!(notes.contains("was there already"), "{notes}");
     assert!(server.state().database.is_some(), "it is somebody's who kept it");
@@ -174,20 +175,22 @@ fn data_that_was_kept_is_found_and_the_server_is_left_unbound() {
 fn what_a_killed_load_has_left_is_no_data_that_somebody_kept() {
     let server = StandIn::start();
     server.state().database = Some(Vec::new());
-    open_load(&server.url("me")).unwrap().close().unwrap();
+    open_for(LOAD, &server.url("me"), false, false).unwrap().close().unwrap();
     assert!(server.state().database.is_none());
 }
 
 #[test]
 fn an_address_that_is_written_down_is_read_as_it_was() {
+    let words = TARGET.address("managed").unwrap_err();
+    assert!(words.as_str().contains("no SQL Server of its own"), "{words}");
     for given in [
         "//me@host/db?node0=1500&node1=1501",
         "//me@host/db?sslmode=verify-full&sslrootcert=/ca.pem&node0=1500",
         "//me@host:1500/?sslmode=disable",
         "//me@host:1433/?sslmode=require&sslnegotiation=direct&trace=sql-trace",
     ] {
-        let told = SqlServer.address(given).unwrap();
-        assert_eq!(SqlServer.address(&told).unwrap(), told, "{given}");
+        let told = TARGET.address(given).unwrap();
+        assert_eq!(TARGET.address(&told).unwrap(), told, "{given}");
         for part in given.split(['?', '&']).skip(1) {
             assert!(told.contains(part), "{told}");
         }
@@ -197,7 +200,7 @@ fn an_address_that_is_written_down_is_read_as_it_was() {
 #[test]
 fn look_ups_and_homes_are_as_the_server_counts_them() {
     let server = StandIn::start();
-    let instance = open(&server.url("me"), true).unwrap();
+    let instance = open(&server, true);
     let Known::Is(homes) = instance.prove(Look::Full) else { panic!("it can be told") };
     assert_eq!(homes[0].pages(), 1234);
     assert!(homes[0].share_in_place() >= 1.0);
@@ -212,7 +215,7 @@ fn look_ups_and_homes_are_as_the_server_counts_them() {
 fn a_login_that_may_not_look_is_told_what_is_missing() {
     let server = StandIn::start();
     server.state().may_look = false;
-    let instance = open(&server.url("me"), false).unwrap();
+    let instance = open(&server, false);
     assert!(instance.readings().is_empty());
     let mut session = instance.first_session(&seat()).unwrap();
     assert!(session.counted().lookups.is_none());
@@ -224,13 +227,13 @@ fn a_login_that_may_not_look_is_told_what_is_missing() {
 #[test]
 fn calls_that_are_written_down_are_counted_and_what_was_set_up_is_taken_away() {
     let server = StandIn::start();
-    let instance = open(&server.url("me"), true).unwrap();
+    let instance = open(&server, true);
     for (audit, is_on) in [
         (Audit::Off, [Some(false), Some(false), None]),
         (Audit::Statements, [Some(true), Some(false), None]),
         (Audit::Trace, [Some(false), Some(true), None]),
     ] {
-        let seat = VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() };
+        let seat = audited(audit);
         let mut session = instance.first_session(&seat).unwrap();
         for calls in [3, 1] {
             instance.enter_variant(&seat).unwrap();
@@ -238,7 +241,7 @@ fn calls_that_are_written_down_are_counted_and_what_was_set_up_is_taken_away() {
                 session.execute(&REQUEST).unwrap();
                 assert_eq!(server.state().audits, is_on);
             }
-            assert_eq!(session.counted().proved[&Metric::AuditedAsAsked], [calls; 2]);
+            assert_eq!(audited_calls(&mut *session), [calls; 2]);
             let audits = server.state().audits;
             assert_eq!(audits, [Some(false), Some(false), None], "between windows");
         }
@@ -257,30 +260,27 @@ fn calls_that_are_written_down_are_counted_and_what_was_set_up_is_taken_away() {
 fn sql_trace_traces_where_it_is_asked_for() {
     let server = StandIn::start();
     let address = server.url_with("me:secret", "sslmode=disable&trace=sql-trace");
-    let instance = open(&address, true).unwrap();
-    let seat = |audit| VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() };
-    let mut traced = instance.first_session(&seat(Audit::Trace)).unwrap();
+    let instance = open_for(INSERTS, &address, true, false).unwrap();
+    let mut traced = instance.first_session(&audited(Audit::Trace)).unwrap();
     for calls in [3, 1] {
-        instance.enter_variant(&seat(Audit::Trace)).unwrap();
+        instance.enter_variant(&audited(Audit::Trace)).unwrap();
         for _ in 0..calls {
             traced.execute(&REQUEST).unwrap();
             assert_eq!(server.state().audits, [Some(false), None, Some(true)]);
         }
-        assert_eq!(traced.counted().proved[&Metric::AuditedAsAsked], [calls; 2]);
+        assert_eq!(audited_calls(&mut *traced), [calls; 2]);
         assert_eq!(server.state().audits[2], Some(false));
     }
     // Each time it is another file.
     let begun = |n: u32| server.state().said.iter().any(|sql| sql.contains(&format!("_0A1B_{n}'")));
     assert!(begun(2) && begun(3), "{:?}", server.state().said);
-    let mut off = instance.first_session(&seat(Audit::Off)).unwrap();
-    instance.enter_variant(&seat(Audit::Off)).unwrap();
-    off.execute(&REQUEST).unwrap();
+    let mut off = at_work(&*instance, &audited(Audit::Off));
     server.state().audits[2] = Some(true);
-    assert_eq!(off.counted().proved[&Metric::AuditedAsAsked], [0, 1]);
+    assert_eq!(audited_calls(&mut *off), [0, 1]);
     // A killed run's is ended, too.
     std::mem::forget(instance);
     server.state().locked_by = None;
-    SqlServer.clear(&address).unwrap();
+    clear(&address);
     assert_eq!(server.state().audits, [None, None, Some(false)]);
     assert!(server.state().written.iter().all(BTreeMap::is_empty), "the files are gone");
 }
@@ -288,41 +288,34 @@ fn sql_trace_traces_where_it_is_asked_for() {
 #[test]
 fn a_call_that_is_not_written_down_is_missed() {
     let server = StandIn::start();
-    let instance = open(&server.url("me"), true).unwrap();
-    let seat =
-        VariantSettings { session: SessionChoice { audit: Some(Audit::Statements) }, ..seat() };
-    let mut session = instance.first_session(&seat).unwrap();
-    instance.enter_variant(&seat).unwrap();
+    let instance = open(&server, true);
+    let mut session = at_work(&*instance, &audited(Audit::Statements));
     server.state().forgets = 1;
-    for _ in 0..3 {
+    for _ in 0..2 {
         session.execute(&REQUEST).unwrap();
     }
-    assert_eq!(session.counted().proved[&Metric::AuditedAsAsked], [2, 3]);
+    assert_eq!(audited_calls(&mut *session), [2, 3]);
 }
 
 #[test]
 fn what_goes_on_though_it_was_ended_or_cannot_be_counted_is_no_proof() {
     let server = StandIn::start();
-    let instance = open(&server.url("me"), true).unwrap();
-    let audited =
-        |audit| VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() };
-    let mut off = instance.first_session(&audited(Audit::Off)).unwrap();
-    instance.enter_variant(&audited(Audit::Off)).unwrap();
-    off.execute(&REQUEST).unwrap();
+    let instance = open(&server, true);
+    let mut off = at_work(&*instance, &audited(Audit::Off));
     server.state().audits[1] = Some(true);
-    assert_eq!(off.counted().proved[&Metric::AuditedAsAsked], [0, 1]);
+    assert_eq!(audited_calls(&mut *off), [0, 1]);
     drop(off);
     let notes = instance.close().unwrap().join("\n");
     assert!(notes.contains("could not be counted: it goes on though it was ended"), "{notes}");
     // Who may set it up and not read it is told at once.
     server.state().refuses = Some("SELECT session_id, COUNT");
-    let instance = open(&server.url("me"), true).unwrap();
+    let instance = open(&server, true);
     let words = instance.first_session(&audited(Audit::Statements)).err().unwrap().to_string();
     assert!(words.contains("in use"), "{words}");
     instance.close().unwrap();
     assert_eq!(server.state().audits, [None; 3]);
     // What a load brings is no statement.
-    let instance = open_for(("big_table_im", "bulk_load"), &server.url("me"), true, false).unwrap();
+    let instance = open_for(LOAD, &server.url("me"), true, false).unwrap();
     let words = instance.first_session(&audited(Audit::Statements)).err().unwrap().to_string();
     assert!(words.contains("are no statements"), "{words}");
 }
@@ -331,15 +324,12 @@ fn what_goes_on_though_it_was_ended_or_cannot_be_counted_is_no_proof() {
 fn audits_of_a_killed_run_are_ended_and_files_that_stay_are_named() {
     let server = StandIn::start();
     server.state().version = "14.0.3456.2";
-    let instance = open(&server.url("me"), true).unwrap();
-    let seat = VariantSettings { session: SessionChoice { audit: Some(Audit::Trace) }, ..seat() };
-    let mut session = instance.first_session(&seat).unwrap();
-    instance.enter_variant(&seat).unwrap();
-    session.execute(&REQUEST).unwrap();
+    let instance = open(&server, true);
+    let _session = at_work(&*instance, &audited(Audit::Trace));
     // Nobody closes it, as after kill -9; its connections end with their process.
     std::mem::forget(instance);
     server.state().locked_by = None;
-    let words = SqlServer.clear(&server.url("me")).unwrap();
+    let words = clear(&server.url("me"));
     assert!(words.contains("ended what it wrote down"), "{words}");
     assert!(words.contains("the server keeps the files /var/opt/logs/hopcost_"), "{words}");
     assert_eq!(server.state().audits, [None; 3]);
@@ -348,26 +338,25 @@ fn audits_of_a_killed_run_are_ended_and_files_that_stay_are_named() {
 #[test]
 fn nothing_is_written_down_where_the_server_may_not_be_changed_or_is_too_old() {
     let server = StandIn::start();
-    let instance = open(&server.url("me"), false).unwrap();
-    let seat =
-        || VariantSettings { session: SessionChoice { audit: Some(Audit::Statements) }, ..seat() };
-    let refused = instance.first_session(&seat()).err().unwrap();
-    assert_eq!(refused.code(), Code::RightsMissing, "{refused}");
-    assert_eq!(server.state().audits, [None; 3]);
-    instance.close().unwrap();
-    server.state().version = "12.0.6024.0";
-    let instance = open(&server.url("me"), true).unwrap();
-    let refused = instance.first_session(&seat()).err().unwrap();
-    assert_eq!(refused.code(), Code::WrongVersion, "{refused}");
-    assert!(refused.to_string().contains("no statement 'begin_audit' for version 12"));
-    instance.close().unwrap();
-    assert!(server.state().database.is_none());
+    for (version, is_allowed, code, words) in [
+        ("16.0.4135.4", false, Code::RightsMissing, "--allow-server-changes"),
+        ("12.0.6024.0", true, Code::WrongVersion, "no statement 'begin_audit' for version 12"),
+    ] {
+        server.state().version = version;
+        let instance = open(&server, is_allowed);
+        let refused = instance.first_session(&audited(Audit::Statements)).err().unwrap();
+        assert_eq!(refused.code(), code, "{refused}");
+        assert!(refused.to_string().contains(words), "{refused}");
+        assert!(is_allowed || server.state().audits == [None; 3]);
+        instance.close().unwrap();
+        assert!(server.state().database.is_none());
+    }
 }
 
 #[test]
 fn who_inserts_is_as_far_from_the_log_writers_as_is_asked_for() {
     let server = StandIn::start();
-    let instance = open(&server.url("me"), true).unwrap();
+    let instance = open(&server, true);
     let cpus: Vec<CpuId> = topology::read(&Root::live()).limits.cpus.iter().take(2).collect();
     let [first, second] = cpus[..] else { panic!("this test needs two CPUs") };
     let seat = |log_writer| VariantSettings {
@@ -382,15 +371,11 @@ fn who_inserts_is_as_far_from_the_log_writers_as_is_asked_for() {
         (first, second, second),
     ] {
         server.state().log_writers = vec![writer.0];
-        let mut session = instance.first_session(&seat(asked)).unwrap();
-        instance.enter_variant(&seat(asked)).unwrap();
-        session.execute(&REQUEST).unwrap();
+        let mut session = at_work(&*instance, &seat(asked));
         assert_eq!(server.state().affinity, belongs.to_string(), "{writer} {asked}");
         let proved = session.counted().proved;
-        assert_eq!(
-            (proved[&Metric::LogWriterInPlace], proved[&Metric::AnsweredInPlace]),
-            ([1, 1], [1, 1])
-        );
+        let places = [Metric::LogWriterInPlace, Metric::AnsweredInPlace];
+        assert_eq!(places.map(|metric| proved[&metric]), [[1, 1]; 2]);
         // What the server moves is no longer as far.
         server.state().log_writers = vec![writer.0, if writer == first { second } else { first }.0];
         assert_eq!(session.counted().proved[&Metric::LogWriterInPlace], [1, 2]);
@@ -399,7 +384,7 @@ fn who_inserts_is_as_far_from_the_log_writers_as_is_asked_for() {
     assert!(words.contains("same-cpu: no CPU here is that far"), "{words}");
     instance.close().unwrap();
     assert_eq!(server.state().affinity, BOUND);
-    let instance = open(&server.url("me"), false).unwrap();
+    let instance = open(&server, false);
     let words = instance.first_session(&seat(first)).err().unwrap().to_string();
     assert!(words.contains("--allow-server-changes"), "{words}");
 }
@@ -410,11 +395,8 @@ fn azure_is_bound_to_nothing() {
     server.state().engine = 5;
     assert!(refusal(&server, "me").contains("Azure SQL Database"));
     server.state().engine = 8;
-    let instance = open(&server.url("me"), true).unwrap();
-    let mut session = instance.first_session(&seat()).unwrap();
-    instance.enter_variant(&seat()).unwrap();
-    session.execute(&REQUEST).unwrap();
-    drop(session);
+    let instance = open(&server, true);
+    drop(at_work(&*instance, &seat()));
     let notes = instance.close().unwrap().join("\n");
     assert!(notes.contains("Azure SQL Managed Instance"), "{notes}");
     assert!(!server.state().said.iter().any(|sql| sql.starts_with("ALTER SERVER")));
@@ -469,4 +451,35 @@ fn who_is_not_let_in_and_what_is_too_old_is_told() {
     server.state().version = "10.50.6000.34";
     let words = refusal(&server, "me");
     assert!(words.contains("older than 2012"), "{words}");
+}
+
+/// Lets in, tells its version, answers a question, compiles a statement, and answers a call of it.
+fn conversation() -> Vec<u8> {
+    let two = |values: [&str; 2]| rows(&[values.map(str::to_owned).to_vec()]);
+    let collation = part(token::ENVIRONMENT, &[&[7, 5, 9, 4]]);
+    let missing = vec![token::ROW_WITH_MISSING, 3];
+    [
+        packets(&[not_encrypted()]),
+        packets(&[let_in("SQL"), collation, done(Some(0))]),
+        packets(&[two(["16.0", "7"]), done(Some(1))]),
+        packets(&[two(["a", "b"]), missing, done(Some(2))]),
+        packets(&[returned(1), done(Some(0))]),
+        packets(&[two(["c", "d"]), part(token::INFO, &[&[1, 1]]), done(Some(1))]),
+    ]
+    .concat()
+}
+
+#[test]
+fn whatever_a_server_answers_is_an_answer_or_an_error() {
+    let variant = VariantSettings::default();
+    foreign::withstands::<Wire>("socket", &conversation(), |wire| {
+        let _ = wire.query("SELECT 1");
+        let call = calls::of(wire, &foreign::STATEMENT, &foreign::asked(&variant));
+        foreign::call(wire, call);
+    });
+}
+
+#[test]
+fn who_lets_nobody_in_is_given_up_in_the_time_that_was_said() {
+    foreign::gives_up::<Wire>("socket", &[4, 0, 0, 9, 0, 0, 1, 0, 1]);
 }

@@ -34,7 +34,7 @@ const CUT_OFF: &str = "the server's answer ends within a row";
 /// A column that no rows follow is described by this number of columns.
 const NO_COLUMNS: u16 = u16::MAX;
 /// A number of rows is told.
-const COUNTED: u16 = 0x10;
+pub const COUNTED: u16 = 0x10;
 
 /// What is told of an answer, piece by piece.
 pub enum Piece<'a> {
@@ -240,30 +240,10 @@ fn features(reader: &mut Reader<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::packet::put_wide;
+    use super::super::answers::{columns, done, done_by, error};
     use super::*;
 
-    fn done(token: u8, state: u16, count: u64) -> Vec<u8> {
-        [&[token][..], &state.to_le_bytes(), &[0; 2], &count.to_le_bytes()].concat()
-    }
-
-    fn error(number: i32, words: &str) -> Vec<u8> {
-        let mut text = Vec::new();
-        let units = put_wide(&mut text, words) as u16;
-        let body =
-            [&number.to_le_bytes()[..], &[1, 16], &units.to_le_bytes(), &text, &[0; 6]].concat();
-        [&[token::ERROR][..], &(body.len() as u16).to_le_bytes(), &body].concat()
-    }
-
-    /// Two columns, a whole number and a text that may be missing.
-    fn columns() -> Vec<u8> {
-        let mut out = vec![token::COLUMNS, 2, 0];
-        out.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0x38, 1, b'a', 0]);
-        out.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0xa7, 9, 0, 0, 0, 0, 0, 0, 0]);
-        out
-    }
-
-    fn told(answer: &[u8]) -> (Vec<String>, Result<(), ServerError>) {
+    fn told(answer: &[u8]) -> (String, Result<(), ServerError>) {
         let mut seen = Vec::new();
         let outcome = ServerInfo::default().take(answer, &mut |piece| {
             seen.push(match piece {
@@ -276,30 +256,28 @@ mod tests {
             });
             Ok(())
         });
-        (seen, outcome)
+        (seen.join(" "), outcome)
     }
 
     #[test]
     fn rows_are_taken_apart_and_their_number_is_no_change() {
+        // A whole number and a text that may be missing.
         let answer = [
-            columns(),
+            columns(&[&[0x38], &[0xa7, 9, 0, 0, 0, 0, 0, 0]]),
             vec![token::ROW, 7, 0, 0, 0, 1, 0, b'x'],
             vec![token::ROW_WITH_MISSING, 2, 8, 0, 0, 0],
-            done(token::DONE_IN_PROCEDURE, COUNTED, 2),
+            done_by(token::DONE_IN_PROCEDURE, Some(2)),
             vec![token::RETURN_STATUS, 0, 0, 0, 0],
-            done(0xfe, 0, 0),
+            done_by(0xfe, None),
         ];
         let (seen, outcome) = told(&answer.concat());
-        assert_eq!(seen, ["columns", "row", "7", "x", "ends", "row", "8", "none", "ends"]);
-        assert_eq!(outcome, Ok(()));
+        assert_eq!((seen.as_str(), outcome), ("columns row 7 x ends row 8 none ends", Ok(())));
     }
 
     #[test]
     fn a_change_is_counted_and_the_first_error_is_told() {
-        let (seen, outcome) = told(&done(token::DONE, COUNTED, 3));
-        assert_eq!((seen, outcome), (vec!["changed 3".to_owned()], Ok(())));
-        let answer =
-            [error(208, "Invalid object name"), error(1, "and more"), done(token::DONE, 2, 0)];
+        assert_eq!(told(&done(Some(3))), ("changed 3".to_owned(), Ok(())));
+        let answer = [error(208, "Invalid object name"), error(1, "and more"), done(None)];
         let (_, outcome) = told(&answer.concat());
         assert_eq!(outcome.unwrap_err().to_string(), "Invalid object name (error 208)");
         assert!(told(&[0x42]).1.unwrap_err().message.contains("0x42"));

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{Audit, SessionChoice, VariantSettings};
+use hopcost_core::{Audit, VariantSettings};
 use hopcost_testkit::transcript::transcript;
 
 use super::standin::StandIn;
-use super::tests::{open_for, seat};
+use super::tests::{audited, open_for, seat};
 use hopcost_data::workloads::WORKLOADS;
 
 const ASKED: [(&str, &str); 3] =
@@ -21,12 +21,7 @@ fn a_session_sends_sql_server_what_it_always_sent() {
     for (how, audit) in
         [("off", Audit::Off), ("statements", Audit::Statements), ("trace", Audit::Trace)]
     {
-        trace(
-            &mut all,
-            ASKED[0],
-            how,
-            &VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() },
-        );
+        trace(&mut all, ASKED[0], how, &audited(audit));
     }
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("../../../../fixtures/goldens");

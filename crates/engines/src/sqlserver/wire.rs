@@ -11,7 +11,7 @@ use std::path::Path;
 
 use hopcost_core::{Reason, Rows};
 
-use super::super::server::address::{Address, Place};
+use super::super::server::address::Address;
 use super::super::server::channel::Channel;
 use super::super::server::stream::Stream;
 use super::super::server::wire::{self, ServerError, Wire as _, WireError};
@@ -269,11 +269,6 @@ impl wire::Wire for Wire {
     }
 }
 
-/// Is a server on this host, by how it is reached?
-pub fn is_local(address: &Address) -> bool {
-    matches!(&address.place, Place::Host(host) if ["localhost", "127.0.0.1", "::1"].contains(&host.as_str()))
-}
-
 /// What stands before each question.
 pub fn headers() -> Vec<u8> {
     HEADERS.to_vec()
@@ -308,71 +303,4 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(&(length as u32).to_le_bytes());
     out.extend_from_slice(&wide);
     out.extend_from_slice(&[0; 4]);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::super::server::foreign;
-    use super::super::calls;
-    use super::super::tokens::token;
-    use super::*;
-
-    fn message(tokens: &[Vec<u8>]) -> Vec<u8> {
-        let mut out = Vec::new();
-        packet::put(&mut out, 4, 4096, &tokens.concat());
-        out
-    }
-
-    fn done(count: u8) -> Vec<u8> {
-        vec![token::DONE, 0x10, 0, 0, 0, count, 0, 0, 0, 0, 0, 0, 0]
-    }
-
-    /// Two columns of text, and a row.
-    fn row(values: [&str; 2]) -> Vec<u8> {
-        let mut out = vec![token::COLUMNS, 2, 0];
-        for _ in 0..2 {
-            out.extend_from_slice(&[0, 0, 0, 0, 9, 0, code::NVARCHAR, 80, 0, 0, 0, 0, 0, 0, 0]);
-        }
-        out.push(token::ROW);
-        for value in values {
-            out.extend_from_slice(&(2 * value.len() as u16).to_le_bytes());
-            put_wide(&mut out, value);
-        }
-        out
-    }
-
-    /// Lets in, tells its version, answers a question, compiles a statement, and answers a call of it.
-    fn conversation() -> Vec<u8> {
-        let mut program = vec![1, 4, 0, 0, 0x74, 3];
-        put_wide(&mut program, "SQL");
-        let mut ack = vec![token::LOGIN_ACK, program.len() as u8, 0];
-        ack.append(&mut program);
-        let number = [&[token::RETURN_VALUE, 0, 0, 0, 1][..], &[0; 6]].concat();
-        let number = [&number[..], &[code::INTEGER, 4, 4, 1, 0, 0, 0]].concat();
-        let missing = vec![token::ROW_WITH_MISSING, 3];
-        [
-            message(&[vec![1, 0, 6, 0, 1, 0xff, 2]]),
-            message(&[ack, vec![token::ENVIRONMENT, 4, 0, 7, 5, 9, 4], done(0)]),
-            message(&[row(["16.0", "7"]), done(1)]),
-            message(&[row(["a", "b"]), missing, done(2)]),
-            message(&[number, done(0)]),
-            message(&[row(["c", "d"]), vec![token::INFO, 2, 0, 1, 1], done(1)]),
-        ]
-        .concat()
-    }
-
-    #[test]
-    fn whatever_a_server_answers_is_an_answer_or_an_error() {
-        let variant = hopcost_core::VariantSettings::default();
-        foreign::withstands::<Wire>("socket", &conversation(), |wire| {
-            let _ = wire.query("SELECT 1");
-            let call = calls::of(wire, &foreign::STATEMENT, &foreign::asked(&variant));
-            foreign::call(wire, call);
-        });
-    }
-
-    #[test]
-    fn who_lets_nobody_in_is_given_up_in_the_time_that_was_said() {
-        foreign::gives_up::<Wire>("socket", &[4, 0, 0, 9, 0, 0, 1, 0, 1]);
-    }
 }

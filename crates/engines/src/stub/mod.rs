@@ -8,21 +8,20 @@ mod server;
 mod wire;
 
 use hopcost_core::{
-    Answer, Capabilities, Code, Counted, Instance, Loading, Needs, Reading, Reason, Restriction,
-    Row, SessionPlacement, Setting, Setup, Statement, Target, TargetError, VariantSettings,
+    Answer, Capabilities, Code, Counted, Reading, Reason, Restriction, Row, SessionPlacement,
+    Setting, Setup, Statement, TargetError, VariantSettings,
 };
 
 use super::Wanted;
 use super::restrictions::{
     NO_BATCHES, NO_LOG, NO_PAGES, NO_PARALLEL, NO_SCRIPTS, OF_ITS_OWN, no_planting,
 };
-use super::server::address::{self, Address, Asked, Custom};
-use super::server::attached;
+use super::server::address::{self, Custom, Environment};
 use super::server::audit_log::AuditLogReader;
 use super::server::call::{Answers, Argument, Prepared};
 use super::server::copy::ServerCopy;
-use super::server::dialect::{self, Dialect, Levels, Opened, Profile};
-use super::server::tables::data_bytes;
+use super::server::dialect::{Asked, Dialect, Levels, Opened, Profile, Witness};
+use super::server::target::Kind;
 use super::server::wire::{Wire as _, WireError};
 use super::server::with_literals;
 use super::server::wrong::Wrong;
@@ -36,6 +35,7 @@ const CUSTOM: Custom = Custom {
     password: |_, _| None,
     tls_at_once: None,
     database_of_user: false,
+    own_option: |_, _| Ok(false),
     own_business: &[],
 };
 
@@ -65,50 +65,32 @@ const RUNNING: Capabilities = Capabilities::but(&[
 /// The kind of server.
 pub struct Stub;
 
-impl Target for Stub {
-    fn name(&self) -> &'static str {
-        CUSTOM.name
+impl Kind for Stub {
+    type Dialect = StubDialect;
+    const BYTES: [u64; 2] = [0; 2];
+
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
     }
 
     fn about(&self) -> &'static str {
         "a server of the tests"
     }
 
-    fn is_in_process(&self) -> bool {
-        false
-    }
-
-    fn address(&self, given: &str) -> Result<String, Reason> {
-        running(given).map(|address| address.to_string())
-    }
-
-    fn clear(&self, address: &str) -> Result<String, Reason> {
-        attached::clear(&StubDialect, &running(address)?)
+    fn read(&self, rest: &str, environment: Environment<'_>) -> Result<address::Asked, Reason> {
+        address::read(&CUSTOM, rest, environment)
     }
 
     fn capabilities(&self, _: &str) -> Capabilities {
         RUNNING
     }
 
-    fn needs(&self, setup: &Setup<'_>) -> Needs {
-        Needs { home_bytes: data_bytes::<StubDialect>(setup), ..Needs::default() }
-    }
-
-    fn open(
+    fn dialect(
         &self,
-        setup: &Setup<'_>,
-        heard: &mut dyn FnMut(Loading<'_>) -> bool,
-    ) -> Result<Box<dyn Instance>, TargetError> {
-        setup.accepted_by(self)?;
-        let address = running(setup.address).map_err(TargetError::NotHere)?;
-        attached::open(StubDialect, address, setup, heard)
-    }
-}
-
-fn running(given: &str) -> Result<Address, Reason> {
-    match address::read(&CUSTOM, given, &|_| None)? {
-        Asked::Running(address) => Ok(*address),
-        Asked::Managed(_) => Err(Code::BadUrl.because("write stub://user@/?host=SOCKET")),
+        _: Option<&address::Address>,
+        _: Option<&Setup<'_>>,
+    ) -> Result<StubDialect, TargetError> {
+        Ok(StubDialect)
     }
 }
 
@@ -137,7 +119,7 @@ impl Dialect for StubDialect {
         &self,
         _: &ServerCopy<Self>,
         wire: &mut Wire,
-        asked: &dialect::Asked<'_>,
+        asked: &Asked<'_>,
     ) -> Result<Vec<Self::Call>, TargetError> {
         let call = |statement: &Statement| {
             if let Some(filler) = asked.filler.filter(|filler| filler.is_load()) {
@@ -200,6 +182,7 @@ impl Answers<Wire> for Rows {
 impl Levels for StubDialect {
     type Witness = Nobody;
     type Beside = ();
+    type AuditLog = AuditLogReader;
 
     fn beside(&self, _: &mut Wire, _: &Opened<'_>) -> Result<(), TargetError> {
         Ok(())
@@ -227,7 +210,7 @@ impl Levels for StubDialect {
 /// Nothing more is known of a session.
 pub struct Nobody;
 
-impl dialect::Witness<Wire> for Nobody {
+impl Witness<Wire> for Nobody {
     fn counted(&mut self, _: &mut Wire, _: &mut Counted) {}
 }
 
@@ -236,6 +219,7 @@ mod tests {
     use hopcost_testkit::conformance::{ASKED, Engine};
     use hopcost_testkit::named::seat;
 
+    use super::super::server::target;
     use super::Stub;
     use super::server::Server;
 
@@ -243,7 +227,7 @@ mod tests {
     fn a_new_kind_of_server_does_all_that_an_engine_owes() {
         let server = Server::start();
         let url = server.url();
-        let stub = Engine { target: &Stub, address: &url };
+        let stub = Engine { target: &target::Server(Stub), address: &url };
         stub.answers(&ASKED[2..], &seat());
         assert!(!server.is_home());
         stub.is_a_guest(ASKED[2], &|| server.is_home());

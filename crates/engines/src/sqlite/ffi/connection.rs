@@ -70,15 +70,7 @@ impl Connection {
         Self::open(path.as_os_str().as_bytes(), flags)
     }
 
-    /// The image of this number, to read.
-    pub fn of_image(number: u64) -> Result<Self, SqliteError> {
-        super::vfs::register()?;
-        let name = super::vfs::NAME.to_string_lossy();
-        let uri = format!("file:/{number}?vfs={name}&immutable=1");
-        Self::open(uri.as_bytes(), ffi::SQLITE_OPEN_READONLY | ffi::SQLITE_OPEN_URI)
-    }
-
-    fn open(name: &[u8], flags: c_int) -> Result<Self, SqliteError> {
+    pub(super) fn open(name: &[u8], flags: c_int) -> Result<Self, SqliteError> {
         let name = CString::new(name)
             .map_err(|_| SqliteError::new(ffi::SQLITE_CANTOPEN, "a path with a NUL in it"))?;
         let mut db = ptr::null_mut();

@@ -61,6 +61,14 @@ pub struct Tally {
 }
 
 impl Connection {
+    /// The image of this number, to read.
+    pub fn of_image(number: u64) -> Result<Self, SqliteError> {
+        register()?;
+        let name = NAME.to_string_lossy();
+        let uri = format!("file:/{number}?vfs={name}&immutable=1");
+        Self::open(uri.as_bytes(), ffi::SQLITE_OPEN_READONLY | ffi::SQLITE_OPEN_URI)
+    }
+
     /// Begins to count anew, and plants what an acquisition costs by the node of its page. False
     /// where this is no connection to an image.
     pub fn begin_counting(&self, cost_ns: impl Fn(NodeId) -> f64) -> bool {
@@ -407,7 +415,7 @@ unsafe extern "C" fn current_time(_vfs: *mut sqlite3_vfs, into: *mut sqlite3_int
 }
 
 /// Makes the VFS known to SQLite, once.
-pub(super) fn register() -> Result<(), SqliteError> {
+fn register() -> Result<(), SqliteError> {
     static ONCE: OnceLock<c_int> = OnceLock::new();
     let code = *ONCE.get_or_init(|| {
         let vfs = Box::leak(Box::new(sqlite3_vfs {

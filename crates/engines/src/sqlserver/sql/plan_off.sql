@@ -1,3 +1,0 @@
--- about: statements are carried out again
--- from: 2012
-SET SHOWPLAN_XML OFF

@@ -1,5 +1,0 @@
--- about: the CPU of the scheduler that this session's requests run on
--- from: 2012
-SELECT s.cpu_id FROM sys.dm_exec_requests AS r
-JOIN sys.dm_os_schedulers AS s ON s.scheduler_id = r.scheduler_id
-WHERE r.session_id = @@SPID
