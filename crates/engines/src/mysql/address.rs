@@ -15,8 +15,8 @@ pub const CUSTOM: Custom = Custom {
     password: from_option_file,
     tls_at_once: None,
     database_of_user: false,
-    own_option: |_, _| Ok(false),
     own_business: &["datadir", "socket", "port", "bind_address", "pid_file", "skip_networking"],
+    ..Custom::PLAIN
 };
 
 /// Reads the part of a URL after the name.

@@ -25,8 +25,8 @@ const CUSTOM: Custom = Custom {
     password: from_password_file,
     tls_at_once: Some("postgresql"),
     database_of_user: true,
-    own_option: |_, _| Ok(false),
     own_business: &["data_directory", "unix_socket_directories", "listen_addresses", "port"],
+    ..Custom::PLAIN
 };
 
 /// Reads the part of a URL after `postgres:`.

@@ -127,6 +127,19 @@ pub struct Custom {
 }
 
 impl Custom {
+    /// Of what listens on a port, and has nothing of its own.
+    pub const PLAIN: Self = Self {
+        name: "",
+        port: 0,
+        variables: &[],
+        socket: PathBuf::new,
+        password: |_, _| None,
+        tls_at_once: None,
+        database_of_user: false,
+        own_option: |_, _| Ok(false),
+        own_business: &[],
+    };
+
     fn variable(&self, option: &str, environment: Environment<'_>) -> Option<String> {
         let (_, name) = self.variables.iter().find(|(of, _)| *of == option)?;
         environment(name)

@@ -56,7 +56,9 @@ pub trait Home: Levels + Tables {
     const IS_MARKED_AT_ONCE: bool = false;
 
     /// Can we work there, and may we?
-    fn fit(&self, wire: &mut Self::Wire, setup: &Setup<'_>) -> Result<(), TargetError>;
+    fn fit(&self, _wire: &mut Self::Wire, _setup: &Setup<'_>) -> Result<(), TargetError> {
+        Ok(())
+    }
 
     /// Keeps a second hopcost out.
     fn lock(&self, wire: &mut Self::Wire) -> Result<(), TargetError>;
@@ -87,7 +89,12 @@ pub trait Home: Levels + Tables {
     fn make_home(&self, wire: &mut Self::Wire, setup: &Setup<'_>) -> Result<(), TargetError>;
 
     /// Writes down that all rows of these tables are there.
-    fn write_contents(&self, wire: &mut Self::Wire, contents: &[String]) -> Result<(), WireError>;
+    fn write_contents(&self, wire: &mut Self::Wire, contents: &[String]) -> Result<(), WireError> {
+        contents.iter().try_for_each(|content| {
+            let insert = format!("INSERT INTO made_by_hopcost VALUES ('{content}')");
+            wire.query(&insert).map(drop)
+        })
+    }
 
     /// Where our tables are found.
     fn ours(&self, address: &Address) -> Address {
@@ -104,10 +111,14 @@ pub trait Home: Levels + Tables {
     }
 
     /// What is to be known of the server: where it is, and how large its memory is.
-    fn identity(&self, copy: &ServerCopy<Self>) -> String;
+    fn identity(&self, copy: &ServerCopy<Self>) -> String {
+        format!("{} {}, attached", self.profile().name, copy.admin().version())
+    }
 
     /// Ends what the server still does for a hopcost that is gone: it would hold on to our tables to its end.
-    fn end_stragglers(&self, wire: &mut Self::Wire) -> Result<(), WireError>;
+    fn end_stragglers(&self, _wire: &mut Self::Wire) -> Result<(), WireError> {
+        Ok(())
+    }
 
     /// Puts back what was changed of the server, and drops what is ours unless it is to be kept.
     fn leave(&self, wire: &mut Self::Wire, keep: bool) -> Result<Left, WireError>;

@@ -4,11 +4,12 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 use std::time::Duration;
 
 use hopcost_sys::readiness::Poller;
 
-use super::address::Wait;
+use super::address::{Address, Wait};
 use super::input::{Framing, Input, Message};
 use super::stream::{CloseHandle, Stream};
 use super::wrong::Wrong;
@@ -43,6 +44,11 @@ impl<F: Framing> Channel<F> {
     /// Over a stream, waiting for answers so.
     pub fn new(stream: Stream, wait: Wait) -> Self {
         Self { stream, input: Input::default(), wait, poller: None }
+    }
+
+    /// To a server whose Unix socket is the file that its address names.
+    pub fn open(address: &Address) -> Result<Self, Wrong> {
+        Ok(Self::new(Stream::open(address, Path::to_path_buf)?, address.wait))
     }
 
     /// Goes on over another stream, as when both ends begin to encrypt.

@@ -81,8 +81,11 @@ pub trait Witness<W> {
     fn answered(&mut self) {}
 
     /// What was seen since then, into what the session counted.
-    fn counted(&mut self, wire: &mut W, counted: &mut Counted);
+    fn counted(&mut self, _wire: &mut W, _counted: &mut Counted) {}
 }
+
+/// Nothing more is known of a session.
+impl<W> Witness<W> for () {}
 
 /// What is known of a server when its dialect may look at it.
 pub struct Opened<'a> {
@@ -179,7 +182,9 @@ pub trait Levels: Dialect {
     }
 
     /// What it writes down of statements, from now on; none if its witness knows.
-    fn audit_log(&self, copy: &ServerCopy<Self>) -> Result<Option<Self::AuditLog>, TargetError>;
+    fn audit_log(&self, _copy: &ServerCopy<Self>) -> Result<Option<Self::AuditLog>, TargetError> {
+        Ok(None)
+    }
 
     /// What a session says once its statements are compiled.
     fn after_calls(
@@ -219,7 +224,9 @@ pub trait Levels: Dialect {
     }
 
     /// What it counts.
-    fn readings(&self, copy: &ServerCopy<Self>) -> Vec<Reading>;
+    fn readings(&self, _copy: &ServerCopy<Self>) -> Vec<Reading> {
+        Vec::new()
+    }
 
     /// What a reader of the result should know of it.
     fn notes(&self, _copy: &ServerCopy<Self>) -> Vec<String> {

@@ -6,7 +6,7 @@ use hopcost_core::{Answer, Dataset, Row, Setup, Table};
 
 use super::super::{SAMPLES, Wanted, samples, wanted};
 use super::dialect::Dialect;
-use super::wire::WireError;
+use super::wire::{Wire as _, WireError};
 
 /// About how much a table takes beside what its rows are packed as.
 pub struct Room {
@@ -42,7 +42,9 @@ pub trait Tables: Dialect {
     ) -> Vec<u8>;
 
     /// Makes a table.
-    fn make(&self, wire: &mut Self::Wire, table: &Table) -> Result<(), WireError>;
+    fn make(&self, wire: &mut Self::Wire, table: &Table) -> Result<(), WireError> {
+        wire.query(&Self::create(table)).map(drop)
+    }
 
     /// What is said once a table is loaded and indexed, if anything is.
     fn settle(_table: &Table) -> Option<String> {
@@ -55,11 +57,13 @@ pub trait Tables: Dialect {
     /// The rows that each call of a load brings, as they are sent.
     fn load_of(
         &self,
-        wire: &Self::Wire,
+        _wire: &Self::Wire,
         dataset: &dyn Dataset,
         wanted: &Wanted,
         rows: u64,
-    ) -> Vec<u8>;
+    ) -> Vec<u8> {
+        Self::packed(dataset, wanted, &mut (0..rows))
+    }
 
     /// Makes a table like it, for the loads of one connection.
     fn make_like(&self, wire: &mut Self::Wire, table: &Table, name: &str) -> Result<(), WireError>;

@@ -1,7 +1,5 @@
 //! Where a server is, and who asks, as SQL Server's own `sqlcmd` takes it: from a URL and the environment.
 
-use std::path::PathBuf;
-
 use hopcost_core::{Code, NodeId, Reason};
 
 use super::super::server::address::{self, Address, Asked, Custom, Environment, Place};
@@ -21,12 +19,9 @@ const CUSTOM: Custom = Custom {
         ("host", "SQLCMDSERVER"),
         ("dbname", "SQLCMDDBNAME"),
     ],
-    socket: PathBuf::new,
-    password: |_, _| None,
     tls_at_once: Some("tds/8.0"),
-    database_of_user: false,
     own_option,
-    own_business: &[],
+    ..Custom::PLAIN
 };
 
 /// The ports that lead to nodes, if the administrator has mapped some (`node0=1500`), and by what calls are traced.

@@ -129,11 +129,6 @@ impl Home for SqlServerDialect {
         format!("SQL Server {} ({edition}), attached{on}, experimental", copy.admin().version())
     }
 
-    /// They are ended with what they hold on to.
-    fn end_stragglers(&self, _: &mut Wire) -> Result<(), WireError> {
-        Ok(())
-    }
-
     fn leave(&self, wire: &mut Wire, keep: bool) -> Result<Left, WireError> {
         if !keep {
             return put_back_and_drop(wire);

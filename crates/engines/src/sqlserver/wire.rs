@@ -7,8 +7,6 @@
 //! Limits: one statement at a time, no transactions of ours; a login by name and password, as SQL Server has
 //! them itself, or by a ticket of Kerberos'; TLS within the protocol is 1.2, around it (TDS 8) the newest.
 
-use std::path::Path;
-
 use hopcost_core::{Reason, Rows};
 
 use super::super::server::address::Address;
@@ -56,10 +54,9 @@ pub mod procedure {
 impl Wire {
     /// Connects, and is let in, with what is to be shown.
     pub fn connect_with(address: &Address, show: &mut Show<'_>) -> Result<Self, WireError> {
-        let entered = Stream::open(address, Path::to_path_buf).map_err(WireError::from);
-        let entered = entered.and_then(|stream| {
+        let mut enter = || {
             let mut wire = Self {
-                channel: Channel::new(stream, address.wait),
+                channel: Channel::open(address)?,
                 out: Vec::new(),
                 answer: Vec::new(),
                 told: ServerInfo::default(),
@@ -71,8 +68,8 @@ impl Wire {
             wire.be_let_in(address, show)?;
             wire.limit(None)?;
             Ok(wire)
-        });
-        entered.map_err(|error| error.at(address))
+        };
+        enter().map_err(|error: WireError| error.at(address))
     }
 
     /// What is encrypted.

@@ -6,7 +6,6 @@ use hopcost_core::{Code, Setup, TargetError};
 
 use super::super::server::FOREIGN;
 use super::super::server::attached::{Home, Left, Mark};
-use super::super::server::copy::ServerCopy;
 use super::super::server::wire::{Wire as _, WireError};
 use super::StubDialect;
 use super::wire::Wire;
@@ -14,10 +13,6 @@ use super::wire::Wire;
 impl Home for StubDialect {
     const KIND: &'static str = "database";
     const FOREIGN: &'static str = FOREIGN;
-
-    fn fit(&self, _: &mut Wire, _: &Setup<'_>) -> Result<(), TargetError> {
-        Ok(())
-    }
 
     /// One that has just ended may take a moment to let go.
     fn lock(&self, wire: &mut Wire) -> Result<(), TargetError> {
@@ -47,21 +42,6 @@ impl Home for StubDialect {
         self.leave(wire, false)?;
         wire.query("ATTACH ':memory:' AS hopcost")?;
         wire.query("CREATE TABLE hopcost.made_by_hopcost (content)")?;
-        Ok(())
-    }
-
-    fn write_contents(&self, wire: &mut Wire, contents: &[String]) -> Result<(), WireError> {
-        contents.iter().try_for_each(|content| {
-            let insert = format!("INSERT INTO made_by_hopcost VALUES ('{content}')");
-            wire.query(&insert).map(drop)
-        })
-    }
-
-    fn identity(&self, copy: &ServerCopy<Self>) -> String {
-        format!("Stub {}, attached", copy.admin().version())
-    }
-
-    fn end_stragglers(&self, _: &mut Wire) -> Result<(), WireError> {
         Ok(())
     }
 

@@ -8,11 +8,10 @@ mod server;
 mod wire;
 
 use hopcost_core::{
-    Answer, Capabilities, Code, Counted, Reading, Reason, Restriction, Row, SessionPlacement,
-    Setting, Setup, Statement, TargetError, VariantSettings,
+    Answer, Capabilities, Code, Reason, Restriction, Row, SessionPlacement, Setting, Setup,
+    Statement, TargetError, VariantSettings,
 };
 
-use super::Wanted;
 use super::restrictions::{
     NO_BATCHES, NO_LOG, NO_PAGES, NO_PARALLEL, NO_SCRIPTS, OF_ITS_OWN, no_planting,
 };
@@ -20,24 +19,15 @@ use super::server::address::{self, Custom, Environment};
 use super::server::audit_log::AuditLogReader;
 use super::server::call::{Answers, Argument, Prepared};
 use super::server::copy::ServerCopy;
-use super::server::dialect::{Asked, Dialect, Levels, Opened, Profile, Witness};
+use super::server::dialect::{Asked, Dialect, Levels, Opened, Profile};
 use super::server::target::Kind;
 use super::server::wire::{Wire as _, WireError};
 use super::server::with_literals;
 use super::server::wrong::Wrong;
-use wire::{Value, Wire};
+use rusqlite::types::Value;
+use wire::Wire;
 
-const CUSTOM: Custom = Custom {
-    name: "stub",
-    port: 1,
-    variables: &[],
-    socket: || "/run/stub".into(),
-    password: |_, _| None,
-    tls_at_once: None,
-    database_of_user: false,
-    own_option: |_, _| Ok(false),
-    own_business: &[],
-};
+const CUSTOM: Custom = Custom { name: "stub", socket: || "/run/stub".into(), ..Custom::PLAIN };
 
 const PROFILE: Profile = Profile {
     name: "Stub",
@@ -109,12 +99,6 @@ impl Dialect for StubDialect {
         Ok(wire.value("WORKER")?.and_then(|thread| thread.parse().ok()))
     }
 
-    fn warm(&self, wire: &mut Wire, wanted: &[Wanted]) -> Result<(), WireError> {
-        wanted.iter().try_for_each(|wanted| {
-            wire.query(&format!("SELECT count(*) FROM {}", wanted.table.name)).map(drop)
-        })
-    }
-
     fn calls(
         &self,
         _: &ServerCopy<Self>,
@@ -123,10 +107,10 @@ impl Dialect for StubDialect {
     ) -> Result<Vec<Self::Call>, TargetError> {
         let call = |statement: &Statement| {
             if let Some(filler) = asked.filler.filter(|filler| filler.is_load()) {
-                let message = schema::load_into(filler.name(), filler.rows());
+                let message = wire::insert_into(filler.name(), filler.rows());
                 return Ok(Prepared::new(statement.name, message, Vec::new(), Rows));
             }
-            let number = wire.prepare(statement.sql)?;
+            let number = wire.number_for(&wire::message(b'P', statement.sql.as_bytes()))?;
             let (message, places) = wire::execute(number, statement.arguments);
             let arguments = places.into_iter().enumerate();
             let arguments = arguments.map(|(n, place)| (Number, n, place)).collect();
@@ -172,7 +156,7 @@ impl Answers<Wire> for Rows {
             answer.add(values.iter().fold(Row::new(), |row, value| match value {
                 Value::Integer(value) => row.integer(*value),
                 Value::Text(text) => row.text(text),
-                Value::Null => row.null(),
+                _ => row.null(),
             }));
         })?;
         Ok(changed.map_or(answer, |rows| Answer::of(Row::new().integer(rows))))
@@ -180,16 +164,12 @@ impl Answers<Wire> for Rows {
 }
 
 impl Levels for StubDialect {
-    type Witness = Nobody;
+    type Witness = ();
     type Beside = ();
     type AuditLog = AuditLogReader;
 
     fn beside(&self, _: &mut Wire, _: &Opened<'_>) -> Result<(), TargetError> {
         Ok(())
-    }
-
-    fn audit_log(&self, _: &ServerCopy<Self>) -> Result<Option<AuditLogReader>, TargetError> {
-        Ok(None)
     }
 
     fn witness(
@@ -198,20 +178,9 @@ impl Levels for StubDialect {
         _: &Wire,
         _: &VariantSettings,
         _: SessionPlacement,
-    ) -> Result<Nobody, TargetError> {
-        Ok(Nobody)
+    ) -> Result<(), TargetError> {
+        Ok(())
     }
-
-    fn readings(&self, _: &ServerCopy<Self>) -> Vec<Reading> {
-        Vec::new()
-    }
-}
-
-/// Nothing more is known of a session.
-pub struct Nobody;
-
-impl Witness<Wire> for Nobody {
-    fn counted(&mut self, _: &mut Wire, _: &mut Counted) {}
 }
 
 #[cfg(test)]

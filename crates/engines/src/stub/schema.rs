@@ -5,10 +5,11 @@ use std::ops::Range;
 use hopcost_core::{Column, Dataset, Kind, RowSink, Table, hyphenated};
 
 use super::super::Wanted;
+use super::super::server::in_quotes;
 use super::super::server::tables::{Bulk, Room, Tables};
 use super::super::server::wire::{Wire as _, WireError};
 use super::StubDialect;
-use super::wire::{Value, Wire, message};
+use super::wire::{Wire, insert_into};
 
 impl Tables for StubDialect {
     const BATCH_ROWS: u64 = 1_000;
@@ -33,22 +34,14 @@ impl Tables for StubDialect {
         wanted: &Wanted,
         rows: &mut dyn Iterator<Item = u64>,
     ) -> Vec<u8> {
-        let mut packed = Packed { columns: wanted.table.columns, at: 0, bytes: Vec::new() };
+        let mut packed = Packed { columns: wanted.table.columns, at: 0, sql: Vec::new() };
         rows.for_each(|row| packed.row(dataset, wanted.index, row));
-        packed.bytes
-    }
-
-    fn make(&self, wire: &mut Wire, table: &Table) -> Result<(), WireError> {
-        wire.query(&Self::create(table)).map(drop)
+        packed.sql
     }
 
     fn bulk(&self, wire: Wire, table: &Table) -> Result<Box<dyn Bulk>, WireError> {
-        let packed = Packed { columns: table.columns, at: 0, bytes: Vec::new() };
+        let packed = Packed { columns: table.columns, at: 0, sql: Vec::new() };
         Ok(Box::new(Load { wire, table: table.name, packed }))
-    }
-
-    fn load_of(&self, _: &Wire, dataset: &dyn Dataset, wanted: &Wanted, rows: u64) -> Vec<u8> {
-        Self::packed(dataset, wanted, &mut (0..rows))
     }
 
     fn make_like(&self, wire: &mut Wire, table: &Table, name: &str) -> Result<(), WireError> {
@@ -69,11 +62,6 @@ fn made(table: &Table, name: &str) -> String {
     format!("CREATE TABLE hopcost.{name} ({})", columns.join(", "))
 }
 
-/// The message that brings rows.
-pub fn load_into(name: &str, rows: &[u8]) -> Vec<u8> {
-    message(b'L', &[name.as_bytes(), &[0], rows].concat())
-}
-
 struct Load {
     wire: Wire,
     table: &'static str,
@@ -82,38 +70,42 @@ struct Load {
 
 impl Bulk for Load {
     fn pack(&mut self, dataset: &dyn Dataset, index: usize, rows: Range<u64>) {
-        self.packed.bytes.clear();
+        self.packed.sql.clear();
         rows.for_each(|row| self.packed.row(dataset, index, row));
     }
 
     fn send(&mut self) -> Result<(), WireError> {
-        self.wire.send(&load_into(self.table, &self.packed.bytes))?;
+        self.wire.send(&insert_into(self.table, &self.packed.sql))?;
         self.wire.drain()
     }
 }
 
-/// Rows, value by value: how many each has, the server knows from its table.
+/// Rows as they stand in SQL.
 struct Packed {
     columns: &'static [Column],
     at: usize,
-    bytes: Vec<u8>,
+    sql: Vec<u8>,
 }
 
 impl Packed {
     fn row(&mut self, dataset: &dyn Dataset, index: usize, number: u64) {
         self.at = 0;
+        self.sql.extend_from_slice(if self.sql.is_empty() { b"(" } else { b",(" });
         dataset.row(index, number, self);
+        self.sql.push(b')');
     }
 
-    fn value(&mut self, value: &Value) {
-        value.put(&mut self.bytes);
+    fn value(&mut self, value: &str) {
+        let between = if self.at == 0 { "" } else { "," };
+        self.sql.extend_from_slice(between.as_bytes());
+        self.sql.extend_from_slice(value.as_bytes());
         self.at += 1;
     }
 }
 
 impl RowSink for Packed {
     fn integer(&mut self, value: i64) {
-        self.value(&Value::Integer(value));
+        self.value(&value.to_string());
     }
 
     fn text(&mut self, value: &str) {
@@ -121,7 +113,7 @@ impl RowSink for Packed {
             Kind::Padded(width) => usize::from(width),
             _ => 0,
         };
-        self.value(&Value::Text(format!("{value:<width$}")));
+        self.value(&format!("'{}'", in_quotes(&format!("{value:<width$}"))));
     }
 
     fn timestamp_us(&mut self, value: i64) {
@@ -129,10 +121,10 @@ impl RowSink for Packed {
     }
 
     fn uuid(&mut self, value: u128) {
-        self.value(&Value::Text(hyphenated(value)));
+        self.value(&format!("'{}'", hyphenated(value)));
     }
 
     fn null(&mut self) {
-        self.value(&Value::Null);
+        self.value("NULL");
     }
 }

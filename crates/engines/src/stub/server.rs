@@ -5,10 +5,11 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopcost_sys::affinity;
-use rusqlite::types::ValueRef;
+use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use super::wire::{Value, message};
+use super::super::server::reader::Reader;
+use super::wire::message;
 
 struct State {
     database: Connection,
@@ -79,10 +80,9 @@ fn serve(mut client: UnixStream, number: usize, state: &Shared) -> Option<()> {
         client.read_exact(&mut head).ok()?;
         let mut body = vec![0; u32::from_le_bytes(head[..4].try_into().ok()?) as usize];
         client.read_exact(&mut body).ok()?;
-        let mut out = Vec::new();
-        if let Err(words) = locked(state).answer(head[4], &body, number, &mut out) {
-            out.extend(message(b'E', words.as_bytes()));
-        }
+        let answer = locked(state).answer(head[4], &body, number);
+        let error = |error: rusqlite::Error| message(b'E', error.to_string().as_bytes());
+        let mut out = answer.unwrap_or_else(error);
         out.extend(message(b'Z', &[]));
         client.write_all(&out).ok()?;
     }
@@ -92,100 +92,58 @@ fn number_of(number: usize) -> Vec<u8> {
     message(b'C', &number.to_le_bytes())
 }
 
-impl State {
-    fn answer(
-        &mut self,
-        kind: u8,
-        body: &[u8],
-        number: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), String> {
-        let text = String::from_utf8_lossy(body).into_owned();
-        match kind {
-            b'H' => out.extend(number_of(number)),
-            b'P' => {
-                self.database.prepare(&text).map_err(|error| error.to_string())?;
-                self.statements.push(text);
-                out.extend(number_of(self.statements.len() - 1));
-            }
-            b'X' => {
-                let (which, arguments) = body.split_at(4);
-                let which = u32::from_le_bytes(which.try_into().unwrap_or_default());
-                let sql = self.statements.get(which as usize).cloned().unwrap_or_default();
-                let arguments = arguments.as_chunks::<8>().0;
-                let arguments: Vec<i64> =
-                    arguments.iter().map(|b| i64::from_le_bytes(*b)).collect();
-                self.ask(&sql, &arguments, out)?;
-            }
-            b'L' => {
-                let end = body.iter().position(|byte| *byte == 0).unwrap_or_default();
-                let rows = self.load(&text[..end], &Value::all(&body[end + 1..]))?;
-                out.extend(number_of(rows));
-            }
-            _ => match text.split_once(' ') {
-                None if text == "WORKER" => row(out, &affinity::thread_id().to_string()),
-                None if text == "LOCK" => {
-                    let by = *self.locked_by.get_or_insert(number);
-                    row(out, if by == number { "1" } else { "0" });
-                }
-                Some(("END", who)) => {
-                    let client = who.parse().ok().and_then(|who: usize| self.clients.get(who));
-                    let _ = client.map(|client| client.shutdown(std::net::Shutdown::Both));
-                }
-                _ => self.ask(&text, &[], out)?,
-            },
+fn row(values: &[Value]) -> Vec<u8> {
+    let bytes = |value: &Value| match value {
+        Value::Integer(value) => [&b"i"[..], &value.to_le_bytes()].concat(),
+        Value::Text(text) => {
+            [&b"t"[..], &(text.len() as u32).to_le_bytes(), text.as_bytes()].concat()
         }
-        Ok(())
-    }
-
-    fn ask(&self, sql: &str, arguments: &[i64], out: &mut Vec<u8>) -> Result<(), String> {
-        let words = |error: rusqlite::Error| error.to_string();
-        let mut statement = self.database.prepare(sql).map_err(words)?;
-        let columns = statement.column_count();
-        if columns == 0 {
-            let changed = statement.execute(params_from_iter(arguments)).map_err(words)?;
-            out.extend(number_of(changed));
-            return Ok(());
-        }
-        let mut rows = statement.query(params_from_iter(arguments)).map_err(words)?;
-        while let Some(row) = rows.next().map_err(words)? {
-            let mut body = Vec::new();
-            for n in 0..columns {
-                let value = match row.get_ref(n).map_err(words)? {
-                    ValueRef::Integer(value) => Value::Integer(value),
-                    ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
-                    _ => Value::Null,
-                };
-                value.put(&mut body);
-            }
-            out.extend(message(b'R', &body));
-        }
-        Ok(())
-    }
-
-    fn load(&self, table: &str, values: &[Value]) -> Result<usize, String> {
-        let words = |error: rusqlite::Error| error.to_string();
-        let sql = format!("SELECT * FROM {table}");
-        let columns = self.database.prepare(&sql).map_err(words)?.column_count();
-        let places = vec!["?"; columns].join(", ");
-        let sql = format!("INSERT INTO {table} VALUES ({places})");
-        self.database.execute_batch("BEGIN").map_err(words)?;
-        let mut insert = self.database.prepare(&sql).map_err(words)?;
-        for row in values.chunks(columns) {
-            let row = row.iter().map(|value| match value {
-                Value::Integer(value) => rusqlite::types::Value::Integer(*value),
-                Value::Text(text) => rusqlite::types::Value::Text(text.clone()),
-                Value::Null => rusqlite::types::Value::Null,
-            });
-            insert.execute(params_from_iter(row)).map_err(words)?;
-        }
-        self.database.execute_batch("COMMIT").map_err(words)?;
-        Ok(values.len() / columns)
-    }
+        _ => b"n".to_vec(),
+    };
+    message(b'R', &values.iter().flat_map(bytes).collect::<Vec<u8>>())
 }
 
-fn row(out: &mut Vec<u8>, text: &str) {
-    let mut body = Vec::new();
-    Value::Text(text.to_owned()).put(&mut body);
-    out.extend(message(b'R', &body));
+impl State {
+    fn answer(&mut self, kind: u8, body: &[u8], number: usize) -> rusqlite::Result<Vec<u8>> {
+        let text = String::from_utf8_lossy(body).into_owned();
+        match (kind, text.split_once(' ')) {
+            (b'H', _) => Ok(number_of(number)),
+            (b'P', _) => {
+                self.database.prepare(&text)?;
+                self.statements.push(text);
+                Ok(number_of(self.statements.len() - 1))
+            }
+            (b'X', _) => {
+                let mut reader = Reader(body);
+                let sql = self.statements.get(reader.integer(4) as usize);
+                let arguments = reader.0.as_chunks::<8>().0.iter();
+                let arguments = arguments.map(|bytes| i64::from_le_bytes(*bytes));
+                self.ask(sql.map_or("", String::as_str), arguments.collect())
+            }
+            _ if text == "WORKER" => Ok(row(&[Value::Integer(affinity::thread_id().into())])),
+            _ if text == "LOCK" => {
+                let by = *self.locked_by.get_or_insert(number);
+                Ok(row(&[Value::Integer((by == number).into())]))
+            }
+            (_, Some(("END", who))) => {
+                let client = who.parse().ok().and_then(|who: usize| self.clients.get(who));
+                let _ = client.map(|client| client.shutdown(std::net::Shutdown::Both));
+                Ok(Vec::new())
+            }
+            _ => self.ask(&text, Vec::new()),
+        }
+    }
+
+    fn ask(&self, sql: &str, arguments: Vec<i64>) -> rusqlite::Result<Vec<u8>> {
+        let mut statement = self.database.prepare(sql)?;
+        let columns = statement.column_count();
+        if columns == 0 {
+            return statement.execute(params_from_iter(arguments)).map(number_of);
+        }
+        let values = |of: &rusqlite::Row<'_>| (0..columns).map(|n| of.get(n)).collect();
+        let rows = statement.query_map(params_from_iter(arguments), values)?;
+        rows.map(|values: rusqlite::Result<Vec<Value>>| Ok(row(&values?)))
+            .collect::<Result<Vec<_>, _>>()
+            .map(|rows| rows.concat())
+    }
 }

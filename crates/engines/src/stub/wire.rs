@@ -1,15 +1,14 @@
 //! The stub's protocol: four bytes of length, one that says what it is, and that.
 
 use std::ops::Range;
-use std::path::Path;
 
 use hopcost_core::Rows;
+use rusqlite::types::Value;
 
 use super::super::server::address::Address;
 use super::super::server::channel::Channel;
 use super::super::server::input::Framing;
 use super::super::server::reader::Reader;
-use super::super::server::stream::Stream;
 use super::super::server::wire::{self, ServerError, Wire as _, WireError};
 
 pub struct Messages;
@@ -27,6 +26,11 @@ pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&(body.len() as u32).to_le_bytes()[..], &[kind], body].concat()
 }
 
+/// The message that brings rows.
+pub fn insert_into(name: &str, rows: &[u8]) -> Vec<u8> {
+    message(b'Q', &[b"INSERT INTO ", name.as_bytes(), b" VALUES ", rows].concat())
+}
+
 /// Has a statement carried out, with room for so many arguments, and where that is.
 pub fn execute(number: u32, arguments: usize) -> (Vec<u8>, Vec<Range<usize>>) {
     let body = [&number.to_le_bytes()[..], &vec![0; 8 * arguments]].concat();
@@ -35,51 +39,28 @@ pub fn execute(number: u32, arguments: usize) -> (Vec<u8>, Vec<Range<usize>>) {
     (message(b'X', &body), places.collect())
 }
 
-/// A value of a row.
-pub enum Value {
-    Integer(i64),
-    Text(String),
-    Null,
+/// The values of a row.
+fn values(body: &[u8]) -> Vec<Value> {
+    let mut reader = Reader(body);
+    let mut values = Vec::new();
+    while !reader.0.is_empty() {
+        values.push(match reader.integer(1) as u8 {
+            b'i' => Value::Integer(reader.integer(8).cast_signed()),
+            b't' => {
+                let length = reader.integer(4) as usize;
+                Value::Text(String::from_utf8_lossy(reader.bytes(length)).into_owned())
+            }
+            _ => Value::Null,
+        });
+    }
+    values
 }
 
-impl Value {
-    pub fn put(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Integer(value) => {
-                out.push(b'i');
-                out.extend_from_slice(&value.to_le_bytes());
-            }
-            Self::Text(text) => {
-                out.push(b't');
-                out.extend_from_slice(&(text.len() as u32).to_le_bytes());
-                out.extend_from_slice(text.as_bytes());
-            }
-            Self::Null => out.push(b'n'),
-        }
-    }
-
-    pub fn all(body: &[u8]) -> Vec<Self> {
-        let mut reader = Reader(body);
-        let mut values = Vec::new();
-        while !reader.0.is_empty() {
-            values.push(match reader.integer(1) as u8 {
-                b'i' => Self::Integer(reader.integer(8).cast_signed()),
-                b't' => {
-                    let length = reader.integer(4) as usize;
-                    Self::Text(String::from_utf8_lossy(reader.bytes(length)).into_owned())
-                }
-                _ => Self::Null,
-            });
-        }
-        values
-    }
-
-    fn words(self) -> Option<String> {
-        match self {
-            Self::Integer(value) => Some(value.to_string()),
-            Self::Text(text) => Some(text),
-            Self::Null => None,
-        }
+fn words(value: Value) -> Option<String> {
+    match value {
+        Value::Integer(value) => Some(value.to_string()),
+        Value::Text(text) => Some(text),
+        _ => None,
     }
 }
 
@@ -87,13 +68,12 @@ impl Value {
 pub struct Wire {
     channel: Channel<Messages>,
     number: u32,
-    version: String,
 }
 
 impl Wire {
-    /// Has a statement compiled: its number.
-    pub fn prepare(&mut self, sql: &str) -> Result<u32, WireError> {
-        self.send(&message(b'P', sql.as_bytes()))?;
+    /// Sends something that the server answers with a number.
+    pub fn number_for(&mut self, message: &[u8]) -> Result<u32, WireError> {
+        self.send(message)?;
         let number = self.until_done(|_| {})?;
         Ok(number.and_then(|number| number.try_into().ok()).unwrap_or(0))
     }
@@ -108,7 +88,7 @@ impl Wire {
             let next = self.channel.next()?;
             let body = self.channel.body(&next);
             match next.tag {
-                b'R' => take(Value::all(body)),
+                b'R' => take(values(body)),
                 b'C' => number = Some(Reader(body).integer(8).cast_signed()),
                 b'E' => wrong = Some(ServerError::of(String::from_utf8_lossy(body))),
                 _ => break,
@@ -123,15 +103,13 @@ impl wire::Wire for Wire {
     type Framing = Messages;
 
     fn connect(address: &Address) -> Result<Self, WireError> {
-        let stream = Stream::open(address, Path::to_path_buf).map_err(WireError::from);
-        let stream = stream.map_err(|error| error.at(address))?;
-        let channel = Channel::new(stream, address.wait);
-        let mut wire = Self { channel, number: 0, version: "1.0".to_owned() };
-        wire.send(&message(b'H', address.user.as_bytes()))?;
-        let number = wire.until_done(|_| {}).map_err(|error| error.at(address))?;
-        wire.number = number.and_then(|number| number.try_into().ok()).unwrap_or(0);
-        wire.limit(None)?;
-        Ok(wire)
+        let enter = || {
+            let mut wire = Self { channel: Channel::open(address)?, number: 0 };
+            wire.number = wire.number_for(&message(b'H', address.user.as_bytes()))?;
+            wire.limit(None)?;
+            Ok(wire)
+        };
+        enter().map_err(|error: WireError| error.at(address))
     }
 
     fn channel(&self) -> &Channel<Messages> {
@@ -146,14 +124,14 @@ impl wire::Wire for Wire {
         self.number
     }
 
-    fn version(&self) -> &str {
-        &self.version
+    fn version(&self) -> &'static str {
+        "1.0"
     }
 
     fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
         self.send(&message(b'Q', sql.as_bytes()))?;
         let mut rows = Rows::new();
-        self.until_done(|row| rows.push(row.into_iter().map(Value::words).collect()))?;
+        self.until_done(|row| rows.push(row.into_iter().map(words).collect()))?;
         Ok(rows)
     }
 
