@@ -10,7 +10,8 @@ use serde_json::json;
 
 use super::super::server::address::Wait;
 use super::super::server::channel::Channel;
-use super::super::server::stream::{Stream, words};
+use super::super::server::socket::words;
+use super::super::server::stream::Stream;
 use super::protocol::{self, ANSWER, ERROR, QUESTION, Question, REPLY, Tagged};
 
 pub struct Wire {

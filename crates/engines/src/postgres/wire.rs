@@ -19,7 +19,8 @@ use super::super::server::address::{Address, Place, Secret, Tls};
 use super::super::server::channel::Channel;
 use super::super::server::ffi::Ticket;
 use super::super::server::input::{Framing, Message};
-use super::super::server::stream::{Stream, words};
+use super::super::server::socket::words;
+use super::super::server::stream::Stream;
 use super::super::server::wire::{self, ServerError, WireError};
 use super::super::server::wrong::Wrong;
 

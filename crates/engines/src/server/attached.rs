@@ -15,7 +15,7 @@ use hopcost_core::{Code, Instance, Reason, Setup, TargetError};
 
 use super::super::{Heard, Wanted, say, wanted, with_commas};
 use super::address::Address;
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Stay};
 use super::copy::{Reached, ServerCopy};
 use super::dialect::Levels;
 use super::loader::Loader;
@@ -227,11 +227,6 @@ pub fn clear<D: Home>(dialect: &D, address: &Address) -> Result<String, Reason> 
 fn again<D: Home>(address: &Address) -> Result<D::Wire, WireError> {
     let patience = address.patience.min(TO_LEAVE);
     D::Wire::connect(&Address { patience, ..address.clone() })
-}
-
-/// How hopcost leaves a server that is not its own: what its reader should know.
-pub trait Stay<D: Levels>: Send + Sync {
-    fn leave(self: Box<Self>, copies: Vec<ServerCopy<D>>) -> Result<Vec<String>, TargetError>;
 }
 
 struct Guest<D: Home> {

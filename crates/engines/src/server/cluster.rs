@@ -10,7 +10,6 @@ use hopcost_core::{
 };
 use hopcost_sys::affinity;
 
-use super::attached::Stay;
 use super::connection::{Connection, Opening};
 use super::copy::ServerCopy;
 use super::dialect::Levels;
@@ -18,6 +17,11 @@ use super::filling::Fillings;
 use super::tables::Tables;
 use super::waits::Waits;
 use super::{SERVED, first_arguments};
+
+/// How hopcost leaves a server that is not its own: what its reader should know.
+pub trait Stay<D: Levels>: Send + Sync {
+    fn leave(self: Box<Self>, copies: Vec<ServerCopy<D>>) -> Result<Vec<String>, TargetError>;
+}
 
 /// The servers of an experiment.
 pub struct Cluster<D: Levels + Tables> {

@@ -25,6 +25,7 @@ pub mod parallel_load;
 pub mod process;
 pub mod reader;
 pub mod run_directory;
+pub mod socket;
 pub mod stream;
 pub mod tables;
 pub mod target;

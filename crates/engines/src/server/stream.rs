@@ -1,7 +1,7 @@
 //! The way to a server and back: a Unix socket, TCP, or TLS over it.
 
 use std::cell::Cell;
-use std::io::{self, Read, Write};
+use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use hopcost_sys::{clock, liveness, readiness};
 
 use super::address::{Address, Place};
+use super::socket::{Packed, Socket, TlsFraming, left, limit, words};
 use super::tls::{self, Encrypted};
 use super::wrong::Wrong;
 
@@ -27,35 +28,6 @@ enum Way {
     Unix(Arc<UnixStream>),
     Tcp(Arc<TcpStream>),
     Encrypted(Box<Encrypted>),
-}
-
-/// What lies below an encrypted connection.
-pub struct Socket {
-    tcp: Arc<TcpStream>,
-    /// Until when both ends have to agree on how they encrypt.
-    until: Option<Instant>,
-    /// As long as both ends agree on how they encrypt, where the protocol packs that.
-    envelope: Option<Packed>,
-}
-
-/// How a protocol packs what TLS says while both ends agree on it.
-#[derive(Clone, Copy)]
-pub struct TlsFraming {
-    /// What stands before so many bytes.
-    pub head: fn(usize) -> [u8; ENVELOPE_HEAD],
-    /// How many bytes come after it.
-    pub content: fn(&[u8; ENVELOPE_HEAD]) -> usize,
-    /// The most of them.
-    pub most_bytes: usize,
-}
-
-/// The bytes before a packed content.
-pub const ENVELOPE_HEAD: usize = 8;
-
-/// An envelope, and what is left to read of the one that has come.
-struct Packed {
-    envelope: TlsFraming,
-    left: usize,
 }
 
 /// A host that gives no sign of life for so long is taken for gone.
@@ -201,56 +173,6 @@ impl Way {
     }
 }
 
-/// What is left of the time until then; an error once it is over.
-fn left(until: Instant) -> io::Result<Duration> {
-    let left = until.saturating_duration_since(clock::now());
-    if left.is_zero() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(left) }
-}
-
-impl Socket {
-    /// Does the protocol pack what is said?
-    pub fn is_packed(&self) -> bool {
-        self.envelope.is_some()
-    }
-}
-
-impl Read for Socket {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut tcp = &*self.tcp;
-        if let Some(until) = self.until {
-            limit(tcp, Some(left(until)?))?;
-        }
-        let Some(Packed { envelope, left }) = &mut self.envelope else { return tcp.read(buffer) };
-        while *left == 0 {
-            let mut head = [0; ENVELOPE_HEAD];
-            tcp.read_exact(&mut head)?;
-            *left = (envelope.content)(&head);
-        }
-        let most = buffer.len().min(*left);
-        let count = tcp.read(&mut buffer[..most])?;
-        *left -= count;
-        Ok(count)
-    }
-}
-
-impl Write for Socket {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut tcp = &*self.tcp;
-        let Some(Packed { envelope, .. }) = &self.envelope else { return tcp.write(bytes) };
-        let piece = &bytes[..bytes.len().min(envelope.most_bytes)];
-        tcp.write_all(&[&(envelope.head)(piece.len())[..], piece].concat())?;
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn limit(socket: &TcpStream, most: Option<Duration>) -> io::Result<()> {
-    socket.set_read_timeout(most).and_then(|()| socket.set_write_timeout(most))
-}
-
 /// The first address of a host that answers.
 fn reached(host: &str, port: u16, until: Instant) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
@@ -261,27 +183,4 @@ fn reached(host: &str, port: u16, until: Instant) -> io::Result<TcpStream> {
         }
     }
     Err(last)
-}
-
-/// What went wrong with a connection, and where to look.
-pub fn words(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
-            "the server has closed the connection".to_owned()
-        }
-        io::ErrorKind::ConnectionReset => {
-            "the connection was reset, by the server's host or by something on the way: look into the \
-             server's log, and at what stands between"
-                .to_owned()
-        }
-        io::ErrorKind::TimedOut => {
-            "the server's host gives no sign of life: it is down, or the way there is cut".to_owned()
-        }
-        io::ErrorKind::WouldBlock => {
-            "the server does not answer, though its host is there: look whether it hangs, or what stands \
-             between"
-                .to_owned()
-        }
-        _ => format!("the connection to the server: {error}"),
-    }
 }

@@ -16,7 +16,7 @@ use rustls::{
 };
 
 use super::address::{Address, Tls};
-use super::stream::{Socket, words};
+use super::socket::{Socket, words};
 use super::wrong::Wrong;
 
 /// An encrypted connection.

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::address::Address;
 use super::channel::{self, Channel};
 use super::input::Framing;
-use super::stream::words;
+use super::socket::words;
 use super::wrong::Wrong;
 
 /// What went wrong.

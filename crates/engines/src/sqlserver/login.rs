@@ -3,7 +3,7 @@
 use super::super::server::address::{Address, Place, Secret, Tls};
 use super::super::server::ffi::Ticket;
 use super::super::server::input::Framing;
-use super::super::server::stream::TlsFraming;
+use super::super::server::socket::TlsFraming;
 use super::super::server::wrong::Wrong;
 use super::packet::{self, Packets, Reader, put_wide};
 
