@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use hopcost_core::{
-    BlockRecord, Code, CpuSet, ExperimentResult, Finding, Known, Machine, ProbeReport, Verdict,
+    BlockRecord, Code, CpuSet, ExperimentResult, Finding, Known, Machine, ProbeReport, Reason,
+    Verdict,
 };
 use hopcost_data::published;
 use hopcost_method::judge::result::ResultOf;
@@ -155,13 +156,14 @@ impl Reported {
     }
 
     /// The result of its first run; if that was not finished, what is there of it, in words.
-    pub fn result(&self) -> Result<&ExperimentResult, String> {
-        let Some(run) = self.runs.first() else { return Err("there is no run".to_owned()) };
+    pub fn result(&self) -> Result<&ExperimentResult, Reason> {
+        let missing = |words: String| Err(Code::NotMeasured.because(words));
+        let Some(run) = self.runs.first() else { return missing("there is no run".to_owned()) };
         if !run.is_unfinished {
             return Ok(&run.result);
         }
         let why = run.failure.as_ref().map_or(String::new(), |failure| format!(" ({failure})"));
-        Err(format!(
+        missing(format!(
             "run {} was not finished{why}; what it had is shown: {}, {}",
             run.id,
             plural(run.blocks.len(), "block"),

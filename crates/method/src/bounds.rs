@@ -7,7 +7,7 @@
 //!
 //! Limits: the bounds are kept by us, and not enforced by the kernel. Disks and networks have none.
 
-use hopcost_core::{CpuSet, Known, Limit, Machine};
+use hopcost_core::{Code, CpuSet, Known, Limit, Machine, Reason};
 
 use crate::overrides;
 
@@ -33,7 +33,11 @@ pub fn floor_bytes(total: u64, available: u64) -> u64 {
 }
 
 /// Reads `cpus:0-3,8,mem:8G`, one of the two, or nothing.
-pub fn read(text: &str) -> Result<Allowance, String> {
+pub fn read(text: &str) -> Result<Allowance, Reason> {
+    parsed(text).map_err(|wrong| Code::BadValue.because(wrong))
+}
+
+fn parsed(text: &str) -> Result<Allowance, String> {
     let mut allowance = Allowance::default();
     for (key, value) in parts(text)? {
         let taken = match key {
@@ -79,12 +83,13 @@ impl Allowance {
     }
 
     /// More memory than there is to take is no error: it is a bound, and what is available is one as well.
-    pub fn on(&self, machine: &Machine) -> Result<Bounds, String> {
+    pub fn on(&self, machine: &Machine) -> Result<Bounds, Reason> {
         let usable = &machine.limits.cpus;
         let cpus = self.cpus.clone().unwrap_or_else(|| usable.clone());
         let absent = cpus.difference(usable);
         if !absent.is_empty() {
-            return Err(format!("cpus:{cpus}: CPU {absent} cannot be used; {usable} can"));
+            let words = format!("cpus:{cpus}: CPU {absent} cannot be used; {usable} can");
+            return Err(Code::BadValue.because(words));
         }
         let available = machine.available_bytes();
         let total = machine.nodes.iter().filter_map(|node| node.total_bytes.get()).sum();
@@ -149,7 +154,7 @@ mod tests {
             ("mem:12", "mem:12: 1M is the least"),
             ("cpus:1,mem:1G,cpus:2", "'cpus' stands twice"),
         ] {
-            assert!(read(text).unwrap_err().starts_with(said), "{text}: {:?}", read(text));
+            assert!(read(text).unwrap_err().as_str().starts_with(said), "{text}: {:?}", read(text));
         }
     }
 
@@ -185,7 +190,7 @@ mod tests {
         }
         assert_eq!(floor_bytes(16 << 30, 1 << 20), 1 << 19);
         let wrong = allowance(Some("2-5"), None).on(&machine()).unwrap_err();
-        assert_eq!(wrong, "cpus:2-5: CPU 4-5 cannot be used; 0-3 can");
+        assert_eq!(wrong.as_str(), "cpus:2-5: CPU 4-5 cannot be used; 0-3 can");
     }
 
     #[test]

@@ -1,14 +1,18 @@
 //! Reads what `--emulate` asks for: `nodes=2,remote_ns=80,bimodal=0.2:3x,bandwidth=node1:0.7,siblings=1.2,
 //! usl=0.03:0.001`.
 
-use hopcost_core::{Bimodal, Contention, Emulation, LessBandwidth, NodeId};
+use hopcost_core::{Bimodal, Code, Contention, Emulation, LessBandwidth, NodeId, Reason};
 
 use crate::overrides::within;
 
 const KEYS: &str = "nodes, remote_ns, bimodal, bandwidth, siblings, usl";
 const MOST_NODES: u32 = 64;
 
-pub fn read(text: &str) -> Result<Emulation, String> {
+pub fn read(text: &str) -> Result<Emulation, Reason> {
+    parsed(text).map_err(|wrong| Code::BadValue.because(wrong))
+}
+
+fn parsed(text: &str) -> Result<Emulation, String> {
     let mut emulation = Emulation::default();
     for part in text.split(',').map(str::trim) {
         let Some((key, value)) = part.split_once('=') else {
@@ -118,7 +122,7 @@ mod tests {
             ("bandwidth=node2:0.7", "there are 2 nodes"),
             ("remotens=80", KEYS),
         ] {
-            assert!(read(text).unwrap_err().contains(said), "{text}: {:?}", read(text));
+            assert!(read(text).unwrap_err().as_str().contains(said), "{text}: {:?}", read(text));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use hopcost_core::{Comparison, Level, Open, Scale};
+use hopcost_core::{Code, Comparison, Level, Open, Reason, Scale};
 
 use crate::pace::Wishes;
 
@@ -21,7 +21,11 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("margin", "a difference smaller than this does not matter, as 3%"),
 ];
 
-pub fn set(text: &str, comparison: &mut Comparison, wishes: &mut Wishes) -> Result<(), String> {
+pub fn set(text: &str, comparison: &mut Comparison, wishes: &mut Wishes) -> Result<(), Reason> {
+    put(text, comparison, wishes).map_err(|wrong| Code::BadValue.because(wrong))
+}
+
+fn put(text: &str, comparison: &mut Comparison, wishes: &mut Wishes) -> Result<(), String> {
     let Some((key, value)) = text.split_once('=') else {
         return Err(format!("'{text}' is no key=value"));
     };
@@ -80,7 +84,7 @@ fn streams(value: &str) -> Result<Vec<u32>, String> {
     all.ok_or_else(|| format!("streams={value}: write numbers from 1 to 400, as 1+2+4"))
 }
 
-pub fn at_random(value: &str) -> Result<bool, String> {
+pub(crate) fn at_random(value: &str) -> Result<bool, String> {
     match value {
         "fixed" => Ok(false),
         "poisson" => Ok(true),

@@ -14,7 +14,7 @@ pub fn run(args: &ReportArgs) -> Outcome<Exit> {
     output::can_be_shown(&wanted)?;
     let result = page.result();
     if let Err(what_is_missing) = &result {
-        output::remark(what_is_missing);
+        output::remark(what_is_missing.as_str());
     }
     page.show(|page| output::show(&wanted, &Shown::Report(page)))?;
     Ok(result.map_or(Exit::Done, |result| fail_if::exit(&args.checks, result)))
