@@ -136,7 +136,7 @@ impl Answers<Wire> for Counted {
                 Piece::Changed(count) => {
                     answer = Answer::of(Row::new().integer(count.cast_signed()));
                 }
-                Piece::Columns | Piece::Returned(_) => {}
+                Piece::Returned(_) => {}
             }
             Ok(())
         })?;

@@ -29,11 +29,8 @@ pub const MAY_NOT_LOOK: &str = "\
 
 /// The server's nodes, and where its log is written: a line for each that it tells.
 pub fn told(wire: &mut Wire) -> Vec<String> {
-    let mut ask = |name: &str| -> Rows {
-        wire.script(name).and_then(|sql| wire.query(sql)).unwrap_or_default()
-    };
-    let (nodes, schedulers) = (ask("nodes"), ask("schedulers"));
-    let memory = ask("memory_nodes");
+    let [nodes, schedulers, memory] =
+        ["nodes", "schedulers", "memory_nodes"].map(|name| ask(wire, name).unwrap_or_default());
     let mut lines: Vec<String> =
         nodes.iter().filter_map(|node| of_node(node, &schedulers, &memory)).collect();
     let writers: CpuSet = writers::cpus(wire).unwrap_or_default().into_iter().collect();
@@ -66,7 +63,7 @@ fn of_node(node: &Row, schedulers: &Rows, memory: &Rows) -> Option<String> {
 
 /// Where the pages of our database lie, which were asked to be on a node.
 pub fn locality(wire: &mut Wire, asked: NodeId) -> Known<Vec<Locality>> {
-    let rows = match wire.script("page_homes").and_then(|sql| wire.query(sql)) {
+    let rows = match ask(wire, "page_homes") {
         Ok(rows) => rows,
         Err(error) => {
             let words = format!("where the server has its pages: {error}");
@@ -192,12 +189,14 @@ fn each<const N: usize>(
     rows.into_iter().filter_map(read).flatten().collect()
 }
 
+fn ask(wire: &mut Wire, name: &str) -> Result<Rows, String> {
+    let sql = scripts::sql(name, wire.version()).map_err(|reason| reason.to_string())?;
+    wire.query(sql).map_err(|error| error.to_string())
+}
+
 /// What it counts, as it stands now.
 pub fn readings(wire: &mut Wire) -> Vec<Reading> {
-    let read = |(name, read): &Count| {
-        let sql = scripts::sql(name, wire.version()).ok();
-        sql.and_then(|sql| wire.query(sql).ok()).map(read).unwrap_or_default()
-    };
+    let read = |(name, read): &Count| ask(wire, name).map(read).unwrap_or_default();
     COUNTS.iter().flat_map(read).collect()
 }
 
@@ -208,9 +207,7 @@ pub fn untold(wire: &mut Wire) -> Vec<String> {
     }
     let mut missing: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (name, _) in COUNTS {
-        let asked = scripts::sql(name, wire.version()).map_err(|reason| reason.to_string());
-        let said = asked.and_then(|sql| wire.query(sql).map_err(|error| error.to_string()));
-        if let Err(words) = said {
+        if let Err(words) = ask(wire, name) {
             missing.entry(words).or_default().push(name);
         }
     }

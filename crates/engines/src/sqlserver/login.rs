@@ -11,8 +11,6 @@ use super::packet::{self, Packets, Reader, put_wide};
 const VERSION: u8 = 0;
 const ENCRYPTION: u8 = 1;
 const END: u8 = 0xff;
-/// Where the first option's value stands: after two options of five bytes, and their end.
-const VERSION_AT: u16 = 11;
 
 /// What each side says of encryption.
 mod encryption {
@@ -26,16 +24,9 @@ pub fn first(address: &Address) -> Vec<u8> {
     // Who speaks TLS from the first byte on has nothing to agree on.
     let has_nothing_to_ask = address.tls == Tls::Disable || address.tls_at_once.is_some();
     let wanted = if has_nothing_to_ask { encryption::NOT_SUPPORTED } else { encryption::ON };
-    let mut message = Vec::new();
-    for (option, at, length) in [(VERSION, VERSION_AT, 6_u16), (ENCRYPTION, VERSION_AT + 6, 1)] {
-        message.push(option);
-        message.extend_from_slice(&at.to_be_bytes());
-        message.extend_from_slice(&length.to_be_bytes());
-    }
-    message.push(END);
-    message.extend_from_slice(&[0; 6]);
-    message.push(wanted);
-    message
+    // Each option, where its value stands and how long that is; then the values.
+    let options = [VERSION, 0, 11, 0, 6, ENCRYPTION, 0, 17, 0, 1, END];
+    [&options[..], &[0; 6], &[wanted]].concat()
 }
 
 /// Will the server encrypt everything? An error where it and the address cannot agree.
@@ -71,6 +62,8 @@ const TDS_7_4: u32 = 0x7400_0004;
 const TDS_8_0: u32 = 0x0800_0000;
 /// The part of a login that is always as long.
 const FIXED_BYTES: usize = 94;
+/// Which of a login's texts the database is.
+const DATABASE: usize = 8;
 /// Databases and languages that are not there are errors; the server tells what it sets.
 const STRICT: u8 = 0xe0;
 /// A first language that is not there is, too, and settings are those that ODBC has: the standard's.
@@ -104,40 +97,34 @@ pub fn login(address: &Address, ticket: &[u8], host: &str, packet_bytes: usize) 
         Place::Host(host) => host,
         Place::Unix(_) => "",
     };
-    let mut texts = Vec::new();
-    let mut places = Vec::new();
-    let mut place = |text: &str, is_secret: bool| {
-        let at = (FIXED_BYTES + texts.len()) as u16;
-        let before = texts.len();
-        let units = put_wide(&mut texts, text) as u16;
-        if is_secret {
-            texts[before..].iter_mut().for_each(|byte| *byte = byte.rotate_left(4) ^ 0xa5);
-        }
-        places.extend_from_slice(&at.to_le_bytes());
-        places.extend_from_slice(&units.to_le_bytes());
+    let wide = |text: &str| {
+        let mut bytes = Vec::new();
+        put_wide(&mut bytes, text);
+        bytes
     };
+    let hidden = wide(password).into_iter().map(|byte| byte.rotate_left(4) ^ 0xa5).collect();
     let user = if is_of_system { "" } else { &address.user };
-    let database = &address.database;
-    for text in [host, user] {
-        place(text, false);
-    }
-    place(password, true);
     // The program, the server, an extension, the library, the language, the database.
-    for text in ["hopcost", server, "", "hopcost", "", database] {
-        place(text, false);
-    }
-    // A number of the machine's own, then the ticket, a file, a new password.
-    places.extend_from_slice(&[0; 6]);
-    let at = (FIXED_BYTES + texts.len()) as u16;
-    texts.extend_from_slice(ticket);
-    let end = (FIXED_BYTES + texts.len()) as u16;
-    for number in [at, ticket.len() as u16, end, 0, end, 0] {
-        places.extend_from_slice(&number.to_le_bytes());
+    let others = ["hopcost", server, "", "hopcost", "", &address.database].map(wide);
+    let texts = [wide(host), wide(user), hidden].into_iter().chain(others).map(|text| (text, 2));
+    // A ticket, a file, a new password.
+    let rest = [ticket, &[], &[]].map(|bytes| (bytes.to_vec(), 1));
+    let (mut places, mut values) = (Vec::new(), Vec::new());
+    for (n, (value, unit)) in texts.chain(rest).enumerate() {
+        let at = FIXED_BYTES + values.len();
+        for number in [at, value.len() / unit] {
+            places.extend_from_slice(&(number as u16).to_le_bytes());
+        }
+        if n == DATABASE {
+            // A number of the machine's own.
+            places.extend_from_slice(&[0; 6]);
+        }
+        values.extend_from_slice(&value);
     }
     // No ticket is longer than two bytes can say.
     places.extend_from_slice(&[0; 4]);
     let mut message = Vec::new();
-    let length = (FIXED_BYTES + texts.len()) as u32;
+    let length = (FIXED_BYTES + values.len()) as u32;
     let version = if address.tls_at_once.is_some() { TDS_8_0 } else { TDS_7_4 };
     for number in [length, version, packet_bytes as u32, 1, std::process::id(), 0] {
         message.extend_from_slice(&number.to_le_bytes());
@@ -148,7 +135,7 @@ pub fn login(address: &Address, ticket: &[u8], host: &str, packet_bytes: usize) 
     message.extend_from_slice(&[0; 8]);
     message.extend_from_slice(&places);
     debug_assert_eq!(message.len(), FIXED_BYTES);
-    message.extend_from_slice(&texts);
+    message.extend_from_slice(&values);
     message
 }
 

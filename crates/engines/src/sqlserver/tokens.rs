@@ -38,8 +38,6 @@ pub const COUNTED: u16 = 0x10;
 
 /// What is told of an answer, piece by piece.
 pub enum Piece<'a> {
-    /// Rows of so many columns begin.
-    Columns,
     /// A row begins.
     Row,
     /// One value of it.
@@ -66,12 +64,7 @@ pub struct ServerInfo {
     pub program: String,
     /// What it shows to whoever has shown a ticket.
     pub ticket: Option<Vec<u8>>,
-    /// What it wrote in words that are no errors.
-    pub words: Vec<String>,
 }
-
-/// Words of a server that nobody reads are not kept without end.
-const MOST_WORDS: usize = 64;
 
 impl ServerInfo {
     /// Takes a whole answer apart. The first error of the server's, or of whoever takes it.
@@ -109,16 +102,14 @@ impl ServerInfo {
         match reader.integer(1) as u8 {
             token::ROW => self.row(reader, &[], take)?,
             token::ROW_WITH_MISSING => {
-                let missing = reader.bytes(self.columns.len().div_ceil(8));
-                if missing.len() < self.columns.len().div_ceil(8) {
+                let length = self.columns.len().div_ceil(8);
+                let missing = reader.bytes(length);
+                if missing.len() < length {
                     return Err(CUT_OFF.into());
                 }
                 self.row(reader, missing, take)?;
             }
-            token::COLUMNS => {
-                self.describe(reader)?;
-                take(Piece::Columns)?;
-            }
+            token::COLUMNS => self.describe(reader)?,
             token::DONE..=token::DONE_IN_PROCEDURE => {
                 let state = reader.integer(2) as u16;
                 reader.bytes(2);
@@ -145,13 +136,6 @@ impl ServerInfo {
                 let is_fatal = class >= FATAL;
                 return Ok(Some(ServerError { code, message, is_fatal, ..ServerError::default() }));
             }
-            token::INFO => {
-                let mut body = part(reader);
-                body.bytes(6);
-                if self.words.len() < MOST_WORDS {
-                    self.words.push(body.wide_text(2));
-                }
-            }
             token::LOGIN_ACK => {
                 let mut body = part(reader);
                 body.bytes(5);
@@ -160,12 +144,11 @@ impl ServerInfo {
             token::TICKET => self.ticket = Some(part(reader).0.to_vec()),
             token::ENVIRONMENT => self.environment(part(reader)),
             token::FEATURES => features(reader),
-            token::ORDER | token::TABLE_NAME | token::COLUMN_INFO => _ = part(reader),
+            token::INFO | token::ORDER | token::TABLE_NAME | token::COLUMN_INFO => _ = part(reader),
             other => {
-                return Err(format!(
-                    "the server's answer has a part {other:#04x}, which is not known here"
-                )
-                .into());
+                let words =
+                    format!("the server's answer has a part {other:#04x}, which is not known here");
+                return Err(words.into());
             }
         }
         Ok(None)
@@ -247,7 +230,6 @@ mod tests {
         let mut seen = Vec::new();
         let outcome = ServerInfo::default().take(answer, &mut |piece| {
             seen.push(match piece {
-                Piece::Columns => "columns".to_owned(),
                 Piece::Row => "row".to_owned(),
                 Piece::Value(value) => value.words().unwrap_or("none".to_owned()),
                 Piece::RowEnds => "ends".to_owned(),
@@ -271,7 +253,7 @@ mod tests {
             done_by(0xfe, None),
         ];
         let (seen, outcome) = told(&answer.concat());
-        assert_eq!((seen.as_str(), outcome), ("columns row 7 x ends row 8 none ends", Ok(())));
+        assert_eq!((seen.as_str(), outcome), ("row 7 x ends row 8 none ends", Ok(())));
     }
 
     #[test]

@@ -160,17 +160,16 @@ impl Type {
                 let digits = i128::from_le_bytes(sixteen).checked_mul(sign);
                 Value::Decimal(digits.ok_or("a decimal number beyond 38 digits")?, self.scale)
             }
-            (0x24, 16) => Value::Identifier(identifier(bytes)),
+            (0x24, 16) => Value::Identifier(identifier(*bytes.first_chunk().unwrap_or(&[0; 16]))),
             (0x28, 3) => moment(days(&mut reader), 0)?,
             (0x2a | 0x2b, _) => {
                 let units = reader.integer(time_bytes(self.scale)).cast_signed();
                 moment(days(&mut reader), in_us(units, self.scale))?
             }
             (code, length) => {
-                return Err(format!(
-                    "a value of type {code:#04x} with {length} bytes is not known here"
-                )
-                .into());
+                let words =
+                    format!("a value of type {code:#04x} with {length} bytes is not known here");
+                return Err(words.into());
             }
         })
     }
@@ -210,13 +209,8 @@ fn signed(reader: &mut Reader<'_>, bytes: usize) -> i64 {
 }
 
 /// The first three groups of an identifier come with their lowest byte first.
-fn identifier(bytes: &[u8]) -> u128 {
-    let mut ordered = [0; 16];
-    ordered.copy_from_slice(bytes);
-    ordered[..4].reverse();
-    ordered[4..6].reverse();
-    ordered[6..8].reverse();
-    u128::from_be_bytes(ordered)
+fn identifier(bytes: [u8; 16]) -> u128 {
+    u128::from_be_bytes(identifier_bytes(u128::from_be_bytes(bytes)))
 }
 
 /// The same on the way there.
@@ -335,32 +329,19 @@ impl Argument {
 
     /// Appends its description and room for its value: how long that is.
     pub fn make_room(self, out: &mut Vec<u8>) -> usize {
-        let length = match self {
-            Self::Integer(bytes) => {
-                out.extend_from_slice(&[code::INTEGER, bytes, bytes]);
-                bytes.into()
-            }
-            Self::Small(_) => {
-                out.extend_from_slice(&[code::INTEGER, 8, 8]);
-                8
-            }
-            Self::Moment => {
-                out.extend_from_slice(&[code::DATETIME2, 6, 8]);
-                8
-            }
-            Self::Identifier => {
-                out.extend_from_slice(&[code::GUID, 16, 16]);
-                16
-            }
-            Self::Digits => {
-                // Its length, no collation of its own, its length.
-                const BYTES: u8 = 2 * DIGITS as u8;
-                out.extend_from_slice(&[code::NVARCHAR, BYTES, 0, 0, 0, 0, 0, 0, BYTES, 0]);
-                BYTES.into()
-            }
+        const DIGIT_BYTES: u8 = 2 * DIGITS as u8;
+        let (description, length): (&[u8], u8) = match self {
+            Self::Integer(bytes) => (&[code::INTEGER, bytes], bytes),
+            Self::Small(_) => (&[code::INTEGER, 8], 8),
+            Self::Moment => (&[code::DATETIME2, 6], 8),
+            Self::Identifier => (&[code::GUID, 16], 16),
+            // No collation of its own; the length has two bytes.
+            Self::Digits => (&[code::NVARCHAR, DIGIT_BYTES, 0, 0, 0, 0, 0, 0], DIGIT_BYTES),
         };
-        out.resize(out.len() + length, 0);
-        length
+        out.extend_from_slice(description);
+        out.push(length);
+        out.resize(out.len() + usize::from(self == Self::Digits) + usize::from(length), 0);
+        length.into()
     }
 }
 
@@ -388,6 +369,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
+    use super::super::answers::wide;
     use super::call::Argument as _;
     use super::*;
 
@@ -402,12 +384,14 @@ mod tests {
 
     #[test]
     fn arguments_are_read_as_they_are_written() {
+        let digits = 12_345_678_901_234_567;
         for (argument, value, expected) in [
             (Argument::Integer(2), -7, Value::Integer(-7)),
             (Argument::Integer(4), -70_000, Value::Integer(-70_000)),
             (Argument::Integer(8), i64::MIN, Value::Integer(i64::MIN)),
             (Argument::Moment, 1_700_000_000_123_456, Value::Moment(1_700_000_000_123_456)),
             (Argument::Identifier, 99, Value::Identifier(uuid(99))),
+            (Argument::Digits, digits, Value::Wide(wide("12345678901234567").into())),
         ] {
             let mut out = Vec::new();
             let length = argument.make_room(&mut out);
@@ -415,44 +399,40 @@ mod tests {
             argument.put(value, &mut out[start..]).unwrap();
             assert_eq!(read(&out), expected);
         }
-        let mut out = Vec::new();
-        let length = Argument::Digits.make_room(&mut out);
-        let start = out.len() - length;
-        Argument::Digits.put(12_345_678_901_234_567, &mut out[start..]).unwrap();
-        assert_eq!(read(&out).words().as_deref(), Some("12345678901234567"));
     }
 
     #[test]
     fn values_of_all_lengths_are_read() {
-        assert_eq!(read(&[0x38, 0xff, 0xff, 0xff, 0xff]), Value::Integer(-1));
-        assert_eq!(read(&[0x26, 4, 0]), Value::Null);
-        assert_eq!(read(&[0x30, 255]), Value::Integer(255));
-        assert_eq!(read(&[0x6c, 5, 9, 2, 5, 0, 44, 1, 0, 0]), Value::Decimal(-300, 2));
-        assert_eq!(
-            read(&[0xa7, 3, 0, 0, 0, 0, 0, 0, 2, 0, b'a', b'b']),
-            Value::Text((&b"ab"[..]).into())
-        );
-        assert_eq!(read(&[0xa7, 3, 0, 0, 0, 0, 0, 0, 255, 255]), Value::Null);
+        let text = |bytes: &[u8]| [&[0xa7, 3, 0, 0, 0, 0, 0, 0], bytes].concat();
         let pieces = [
             &[0xe7, 255, 255, 0, 0, 0, 0, 0, 254, 255, 255, 255, 255, 255, 255, 255][..],
             &[2, 0, 0, 0, b'a', 0, 2, 0, 0, 0, b'b', 0, 0, 0, 0, 0],
         ];
-        assert_eq!(read(&pieces.concat()).words().as_deref(), Some("ab"));
+        for (bytes, expected) in [
+            (vec![0x38, 0xff, 0xff, 0xff, 0xff], Value::Integer(-1)),
+            (vec![0x26, 4, 0], Value::Null),
+            (vec![0x30, 255], Value::Integer(255)),
+            (vec![0x6c, 5, 9, 2, 5, 0, 44, 1, 0, 0], Value::Decimal(-300, 2)),
+            (text(&[2, 0, b'a', b'b']), Value::Text(b"ab".into())),
+            (text(&[255, 255]), Value::Null),
+            (pieces.concat(), Value::Wide(wide("ab").into())),
+        ] {
+            assert_eq!(read(&bytes), expected, "{bytes:?}");
+        }
     }
 
     #[test]
     fn points_in_time_are_read_at_every_scale() {
         // 1970-01-02 00:00:01 as datetime, datetime2(0), datetime2(3), datetime2(7).
-        let us = US_PER_DAY + 1_000_000;
-        let mut datetime = vec![0x6f, 8, 8];
-        datetime.extend_from_slice(&25_568_i32.to_le_bytes());
-        datetime.extend_from_slice(&300_u32.to_le_bytes());
-        assert_eq!(read(&datetime), Value::Moment(us));
-        for (scale, bytes) in [(0, 3), (3, 4), (7, 5)] {
-            let mut at = vec![0x2a, scale, bytes as u8 + 3];
-            at.extend_from_slice(&10_u64.pow(scale.into()).to_le_bytes()[..bytes]);
-            at.extend_from_slice(&719_163_u32.to_le_bytes()[..3]);
-            assert_eq!(read(&at), Value::Moment(us), "{scale}");
+        let datetime = [25_568_u32, 300].map(u32::to_le_bytes).concat();
+        let of_scale = |scale: u8, bytes: usize| {
+            let units = 10_u64.pow(scale.into()).to_le_bytes();
+            let days = &719_163_u32.to_le_bytes()[..3];
+            [&[0x2a, scale, bytes as u8 + 3], &units[..bytes], days].concat()
+        };
+        let datetime = [vec![0x6f, 8, 8], datetime].concat();
+        for bytes in [datetime, of_scale(0, 3), of_scale(3, 4), of_scale(7, 5)] {
+            assert_eq!(read(&bytes), Value::Moment(US_PER_DAY + 1_000_000), "{bytes:?}");
         }
     }
 

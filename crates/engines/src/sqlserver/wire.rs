@@ -78,7 +78,7 @@ impl Wire {
             self.channel.go_on(|stream| stream.encrypted(address))?;
         }
         self.say(kind::PRELOGIN, &login::first(address))?;
-        let answer = self.message()?;
+        let answer = self.message(|_, answer| answer.to_vec())?;
         let lost = |words: &str| WireError::Lost(words.to_owned());
         if address.tls_at_once.is_none()
             && login::is_encrypted(&answer, address.tls).map_err(lost)?
@@ -184,21 +184,7 @@ impl Wire {
         &mut self,
         mut take: impl FnMut(Piece<'_>) -> Result<(), Wrong>,
     ) -> Result<(), WireError> {
-        self.answer.clear();
-        let outcome = loop {
-            let message = self.channel.next()?;
-            let body = self.channel.body(&message);
-            let is_last = message.tag & LAST != 0;
-            if is_last && self.answer.is_empty() {
-                break self.told.take(body, &mut take);
-            }
-            self.answer.extend_from_slice(body);
-            if is_last {
-                break self.told.take(&self.answer, &mut take);
-            }
-        };
-        self.channel.lend();
-        outcome.map_err(|said| {
+        self.message(|told, answer| told.take(answer, &mut take))?.map_err(|said| {
             if said.is_fatal {
                 WireError::Lost(format!("the server ended the connection: {said}"))
             } else {
@@ -207,16 +193,27 @@ impl Wire {
         })
     }
 
-    /// All of a message.
-    fn message(&mut self) -> Result<Vec<u8>, WireError> {
-        let mut all = Vec::new();
-        loop {
-            let message = self.channel.next()?;
-            all.extend_from_slice(self.channel.body(&message));
-            if message.tag & LAST != 0 {
-                return Ok(all);
+    /// All of a message, where it lies if it came in one packet.
+    #[inline]
+    fn message<T>(
+        &mut self,
+        take: impl FnOnce(&mut ServerInfo, &[u8]) -> T,
+    ) -> Result<T, WireError> {
+        self.answer.clear();
+        let taken = loop {
+            let packet = self.channel.next()?;
+            let body = self.channel.body(&packet);
+            let is_last = packet.tag & LAST != 0;
+            if is_last && self.answer.is_empty() {
+                break take(&mut self.told, body);
             }
-        }
+            self.answer.extend_from_slice(body);
+            if is_last {
+                break take(&mut self.told, &self.answer);
+            }
+        };
+        self.channel.lend();
+        Ok(taken)
     }
 }
 
@@ -291,13 +288,12 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.push(code::NVARCHAR);
     out.extend_from_slice(&most.to_le_bytes());
     out.extend_from_slice(&[0; 5]);
-    if !is_long {
+    if is_long {
+        out.extend_from_slice(&(length as u64).to_le_bytes());
+        out.extend_from_slice(&(length as u32).to_le_bytes());
+        wide.extend_from_slice(&[0; 4]);
+    } else {
         out.extend_from_slice(&(length as u16).to_le_bytes());
-        out.extend_from_slice(&wide);
-        return;
     }
-    out.extend_from_slice(&(length as u64).to_le_bytes());
-    out.extend_from_slice(&(length as u32).to_le_bytes());
     out.extend_from_slice(&wide);
-    out.extend_from_slice(&[0; 4]);
 }
