@@ -14,7 +14,7 @@ use super::super::server::wire::{Wire as _, WireError};
 use super::journal;
 use super::wire::Wire;
 
-/// A server's binding, while we change it.
+/// A server's binding, while we change it over a connection of its own.
 pub struct Affinity {
     wire: Mutex<Wire>,
     /// What was last asked for.
@@ -26,7 +26,6 @@ const WORD: &str = "affinity";
 const AUTO: &str = "AUTO";
 
 impl Affinity {
-    /// Over a connection of its own.
     pub fn new(wire: Wire) -> Self {
         Self { wire: Mutex::new(wire), now: Mutex::default() }
     }
@@ -50,7 +49,7 @@ impl Affinity {
 
 /// Writes down to what the server is bound.
 fn write_down(wire: &mut Wire) -> Result<(), WireError> {
-    let rows = wire.query(wire.script("affinity")?)?;
+    let rows = wire.say("affinity")?;
     let is_auto =
         rows.iter().any(|row| row.first().is_some_and(|kind| kind.as_deref() == Some(AUTO)));
     let cpus = rows.into_iter().filter_map(|row| row.into_iter().nth(1).flatten());
@@ -60,12 +59,12 @@ fn write_down(wire: &mut Wire) -> Result<(), WireError> {
 
 fn set(wire: &mut Wire, cpus: &str) -> Result<(), WireError> {
     if cpus == AUTO {
-        return wire.query(wire.script("set_affinity_auto")?).map(drop);
+        return wire.say("set_affinity_auto").map(drop);
     }
     wire.query(&wire.script("set_affinity")?.replace("{cpus}", cpus)).map(drop)
 }
 
-/// Puts back what was changed; what that was, if anything was.
+/// Binds the server as it was, if it was changed: to what.
 pub fn put_back(wire: &mut Wire) -> Result<Option<String>, WireError> {
     let Some(was) = journal::read(wire, WORD)? else { return Ok(None) };
     set(wire, &was)?;

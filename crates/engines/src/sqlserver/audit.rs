@@ -55,7 +55,7 @@ struct Names {
 impl Names {
     /// As the server has it.
     fn from_server(wire: &mut Wire) -> Result<Self, WireError> {
-        let row = wire.query(wire.script("audit_place")?)?.into_iter().flatten();
+        let row = wire.say("audit_place")?.into_iter().flatten();
         let mut values = row.map(Option::unwrap_or_default);
         let mut path = values.next().unwrap_or_default();
         if !path.ends_with(['/', '\\']) {
@@ -150,16 +150,16 @@ impl AuditLog for Auditing {
 }
 
 impl AuditState {
-    fn scripts(&self, audit: Audit) -> Option<Scripts> {
-        let [begin, end, file, read] = match audit {
-            Audit::Off => return None,
-            Audit::Statements => ["begin_audit", "end_audit", "audit_file", "audited"],
+    /// What is said to have a tier begun and ended, and to know its file and what is in there.
+    fn scripts(&self, audit: Audit) -> Option<[&'static str; 4]> {
+        match audit {
+            Audit::Off => None,
+            Audit::Statements => Some(["begin_audit", "end_audit", "audit_file", "audited"]),
             Audit::Trace if self.by_sql_trace => {
-                ["begin_sql_trace", "end_sql_trace", "sql_trace_file", "sql_traced"]
+                Some(["begin_sql_trace", "end_sql_trace", "sql_trace_file", "sql_traced"])
             }
-            Audit::Trace => ["begin_trace", "end_trace", "trace_file", "traced"],
-        };
-        Some(Scripts { begin, end, file, read })
+            Audit::Trace => Some(["begin_trace", "end_trace", "trace_file", "traced"]),
+        }
     }
 
     /// Is anything written down at all?
@@ -175,8 +175,8 @@ impl AuditState {
 
     /// Does this version have what a tier takes?
     fn has(&self, audit: Audit) -> Result<(), Reason> {
-        let Some(needed) = self.scripts(audit) else { return Ok(()) };
-        scripts::sql(needed.begin, self.wire.version()).map(drop)
+        let Some([begin, ..]) = self.scripts(audit) else { return Ok(()) };
+        scripts::sql(begin, self.wire.version()).map(drop)
     }
 
     /// Has this written from here on, and counts what was written before.
@@ -185,13 +185,13 @@ impl AuditState {
             return Ok(());
         }
         if let Some((before, file)) = self.now.take() {
-            let Some(Scripts { end, read, .. }) = self.scripts(before) else { return Ok(()) };
+            let Some([_, end, _, read]) = self.scripts(before) else { return Ok(()) };
             self.names.say(&mut self.wire, end, "")?;
             for row in self.names.say(&mut self.wire, read, &file)? {
                 self.add(row);
             }
         }
-        let Some(Scripts { begin, file, .. }) = self.scripts(audit) else { return Ok(()) };
+        let Some([begin, _, file, _]) = self.scripts(audit) else { return Ok(()) };
         self.begun += 1;
         self.names.say(&mut self.wire, begin, &self.begun.to_string())?;
         let file = self.names.value(&mut self.wire, file)?;
@@ -224,14 +224,6 @@ impl AuditState {
         }
         self.trouble.is_none().then_some(())
     }
-}
-
-/// What is said to have a tier begun and ended, and to know its file and what is in there.
-struct Scripts {
-    begin: &'static str,
-    end: &'static str,
-    file: &'static str,
-    read: &'static str,
 }
 
 /// Takes away what was set up, if something was: where files are that could not be deleted, or no words.

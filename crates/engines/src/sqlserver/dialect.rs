@@ -148,7 +148,7 @@ impl Dialect for SqlServerDialect {
 
 /// Ends what the server still does for a hopcost, of these connections.
 pub fn end_stragglers(wire: &mut Wire, is_meant: impl Fn(u32) -> bool) -> Result<(), WireError> {
-    let there = wire.query(wire.script("end_stragglers")?)?.into_iter().flatten().flatten();
+    let there = wire.say("end_stragglers")?.into_iter().flatten().flatten();
     for number in there.filter_map(|number| number.parse().ok()).filter(|number| is_meant(*number))
     {
         // It may have ended meanwhile.

@@ -30,11 +30,6 @@ const NO_CPUS: &str = "this is Azure SQL Managed Instance: which CPUs work is no
 const KEPT_IS_NOT_BOUND: &str = "the data was there already, and the server is bound only for data that comes and goes \
     with the run: let 'hopcost restore' or DROP DATABASE hopcost remove it first";
 
-fn said(wire: &mut Wire, name: &str) -> Result<Option<String>, WireError> {
-    let sql = wire.script(name)?;
-    wire.value(sql)
-}
-
 impl Home for SqlServerDialect {
     const KIND: &'static str = "database";
     const FOREIGN: &'static str = FOREIGN;
@@ -44,7 +39,7 @@ impl Home for SqlServerDialect {
             let words = format!("SQL Server {} is older than 2012", wire.version());
             return Err(TargetError::NotHere(Code::WrongVersion.because(words)));
         }
-        let row = wire.query(wire.script("identity")?)?.into_iter().next().unwrap_or_default();
+        let row = wire.say("identity")?.into_iter().next().unwrap_or_default();
         let mut values = row.into_iter().map(Option::unwrap_or_default);
         let [edition, engine, host] = [(); 3].map(|()| values.next().unwrap_or_default());
         if SINGLE_DATABASES.contains(&engine.as_str()) {
@@ -59,7 +54,7 @@ impl Home for SqlServerDialect {
     }
 
     fn lock(&self, wire: &mut Wire) -> Result<(), TargetError> {
-        let got = said(wire, "be_alone")?;
+        let got = wire.value_of("be_alone")?;
         if got.and_then(|got| got.parse::<i32>().ok()).is_some_and(|got| got >= 0) {
             return Ok(());
         }
@@ -90,11 +85,11 @@ impl Home for SqlServerDialect {
 
     fn make_home(&self, wire: &mut Wire, setup: &Setup<'_>) -> Result<(), TargetError> {
         put_back_and_drop(wire)?.notes.iter().for_each(|words| self.note(words));
-        said(wire, "create_database")?;
+        wire.value_of("create_database")?;
         // It tells whose it is from the first moment, and what is there when all of it is.
-        said(wire, "create_mark")?;
+        wire.value_of("create_mark")?;
         // A server that only speaks as SQL Server does has no such choice.
-        let _ = said(wire, "recovery");
+        let _ = wire.value_of("recovery");
         let may_change = self.allows_changes && !self.has_no_cpus.load(Ordering::Relaxed);
         // What nobody would put back for us is not changed.
         self.may_change.store(may_change, Ordering::Relaxed);
@@ -137,20 +132,19 @@ impl Home for SqlServerDialect {
             return Ok(Left::default());
         }
         let left = put_back(wire)?;
-        let _ = said(wire, "drop_jobs");
+        let _ = wire.value_of("drop_jobs");
         Ok(left)
     }
 }
 
 fn mark(wire: &mut Wire) -> Result<Mark, WireError> {
-    if said(wire, "database_is_there")?.as_deref() == Some("0") {
+    if wire.value_of("database_is_there")?.as_deref() == Some("0") {
         return Ok(Mark::None);
     }
-    if said(wire, "mark_is_there")?.as_deref() == Some("0") {
+    if wire.value_of("mark_is_there")?.as_deref() == Some("0") {
         return Ok(Mark::Foreign);
     }
-    let sql = wire.script("mark")?;
-    Ok(Mark::Ours(wire.query(sql)?.into_iter().flatten().flatten().collect()))
+    Ok(Mark::Ours(wire.say("mark")?.into_iter().flatten().flatten().collect()))
 }
 
 /// Puts back what was changed: to what it is bound, and what it wrote down.
@@ -172,7 +166,7 @@ fn put_back_and_drop(wire: &mut Wire) -> Result<Left, WireError> {
     // They would hold on to our tables to their end.
     end_stragglers(wire, |_| true)?;
     // A server that only speaks as SQL Server does has no such choice.
-    let _ = said(wire, "be_single_user");
-    said(wire, "drop_database")?;
+    let _ = wire.value_of("be_single_user");
+    wire.value_of("drop_database")?;
     Ok(left)
 }

@@ -7,7 +7,7 @@ use super::wire::Wire;
 
 /// How it was, where it is written down.
 pub fn read(wire: &mut Wire, word: &str) -> Result<Option<String>, WireError> {
-    let lines = wire.query(wire.script("mark")?)?.into_iter().flatten().flatten();
+    let lines = wire.say("mark")?.into_iter().flatten().flatten();
     let mut was =
         lines.filter_map(|line| line.strip_prefix(word)?.strip_prefix(' ').map(str::to_owned));
     Ok(was.next())

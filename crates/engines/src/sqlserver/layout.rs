@@ -12,14 +12,13 @@ use hopcost_core::{
     gauge,
 };
 
-use super::super::server::wire::{Wire as _, WireError};
+use super::super::server::wire::WireError;
 use super::wire::Wire;
-use super::{scripts, writers};
+use super::writers;
 
 /// May the login look at what the server counts? A server that does not say lets us try.
 pub fn may_look(wire: &mut Wire) -> bool {
-    let asked = wire.script("may_look").and_then(|sql| wire.value(sql));
-    asked.ok().flatten().as_deref() != Some("0")
+    wire.value_of("may_look").ok().flatten().as_deref() != Some("0")
 }
 
 /// What is missing where it may not.
@@ -30,7 +29,7 @@ pub const MAY_NOT_LOOK: &str = "\
 /// The server's nodes, and where its log is written: a line for each that it tells.
 pub fn told(wire: &mut Wire) -> Vec<String> {
     let [nodes, schedulers, memory] =
-        ["nodes", "schedulers", "memory_nodes"].map(|name| ask(wire, name).unwrap_or_default());
+        ["nodes", "schedulers", "memory_nodes"].map(|name| wire.say(name).unwrap_or_default());
     let mut lines: Vec<String> =
         nodes.iter().filter_map(|node| of_node(node, &schedulers, &memory)).collect();
     let writers: CpuSet = writers::cpus(wire).unwrap_or_default().into_iter().collect();
@@ -63,7 +62,7 @@ fn of_node(node: &Row, schedulers: &Rows, memory: &Rows) -> Option<String> {
 
 /// Where the pages of our database lie, which were asked to be on a node.
 pub fn locality(wire: &mut Wire, asked: NodeId) -> Known<Vec<Locality>> {
-    let rows = match ask(wire, "page_homes") {
+    let rows = match wire.say("page_homes") {
         Ok(rows) => rows,
         Err(error) => {
             let words = format!("where the server has its pages: {error}");
@@ -125,9 +124,8 @@ impl Watch {
     }
 
     fn read(&mut self) -> Result<[u64; 2], WireError> {
-        let sql = self.wire.script("buffer_nodes")?;
         let mut counts = [0; 2];
-        for row in self.wire.query(sql)? {
+        for row in self.wire.say("buffer_nodes")? {
             let [Some(node), Some(side), Some(count)] = row.as_slice() else { continue };
             if node.parse() == Ok(self.at.0) {
                 let unread = |_| WireError::Lost(format!("'{count}' is no number of look-ups"));
@@ -189,14 +187,9 @@ fn each<const N: usize>(
     rows.into_iter().filter_map(read).flatten().collect()
 }
 
-fn ask(wire: &mut Wire, name: &str) -> Result<Rows, String> {
-    let sql = scripts::sql(name, wire.version()).map_err(|reason| reason.to_string())?;
-    wire.query(sql).map_err(|error| error.to_string())
-}
-
 /// What it counts, as it stands now.
 pub fn readings(wire: &mut Wire) -> Vec<Reading> {
-    let read = |(name, read): &Count| ask(wire, name).map(read).unwrap_or_default();
+    let read = |(name, read): &Count| wire.say(name).map(*read).unwrap_or_default();
     COUNTS.iter().flat_map(read).collect()
 }
 
@@ -207,8 +200,8 @@ pub fn untold(wire: &mut Wire) -> Vec<String> {
     }
     let mut missing: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (name, _) in COUNTS {
-        if let Err(words) = ask(wire, name) {
-            missing.entry(words).or_default().push(name);
+        if let Err(error) = wire.say(name) {
+            missing.entry(error.to_string()).or_default().push(name);
         }
     }
     let words = |(words, names): (String, Vec<&str>)| {

@@ -225,10 +225,9 @@ impl dialect::Witness<Wire> for Witness {
     fn counted(&mut self, wire: &mut Wire, counted: &mut Counted) {
         let proved = &mut counted.proved;
         // It is asked over the same connection.
-        if let Some(cpus) = &self.cpus
-            && let Ok(sql) = wire.script("worker_cpu")
-        {
-            let cpu = wire.value(sql).ok().flatten().and_then(|cpu| cpu.parse().ok());
+        if let Some(cpus) = &self.cpus {
+            let cpu = wire.value_of("worker_cpu").ok().flatten();
+            let cpu = cpu.and_then(|cpu| cpu.parse().ok());
             let is_there = cpu.is_some_and(|cpu| cpus.contains(CpuId(cpu)));
             proved.insert(Metric::AnsweredInPlace, [u64::from(is_there), 1]);
         }

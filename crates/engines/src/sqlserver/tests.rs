@@ -81,6 +81,13 @@ fn refusal(server: &StandIn, user: &str) -> String {
     open_for(INSERTS, &server.url(user), false, false).err().unwrap().to_string()
 }
 
+/// Nothing of ours is left, and nothing is changed.
+fn is_as_it_was(server: &StandIn) -> bool {
+    let state = server.state();
+    let has_no_files = state.written.iter().all(BTreeMap::is_empty);
+    state.database.is_none() && state.affinity == BOUND && has_no_files
+}
+
 fn clear(address: &str) -> String {
     TARGET.clear(address).unwrap()
 }
@@ -105,8 +112,7 @@ fn the_binding_is_changed_where_that_is_allowed_and_put_back() {
         assert_eq!(written.contains(&format!("affinity {BOUND}")), is_allowed);
         drop(session);
         instance.close().unwrap();
-        assert_eq!(server.state().affinity, BOUND);
-        assert!(server.state().database.is_none());
+        assert!(is_as_it_was(&server));
     }
 }
 
@@ -150,8 +156,7 @@ fn what_cannot_be_dropped_at_first_is_dropped_over_a_connection_of_its_own() {
     assert_eq!(refused.code(), Code::ServerInUse, "{refused}");
     server.state().refuses = Some("DROP DATABASE");
     instance.close().unwrap();
-    assert!(server.state().database.is_none());
-    assert_eq!(server.state().affinity, BOUND);
+    assert!(is_as_it_was(&server));
 }
 
 #[test]
@@ -224,36 +229,41 @@ fn a_login_that_may_not_look_is_told_what_is_missing() {
     assert!(notes.contains("VIEW SERVER STATE") && notes.contains("GRANT"), "{notes}");
 }
 
+/// Two windows of this tier: what is on during its calls and between windows, and that all of them were counted.
+fn two_windows(server: &StandIn, instance: &dyn Instance, audit: Audit) -> [[Option<bool>; 3]; 2] {
+    let mut session = instance.first_session(&audited(audit)).unwrap();
+    let mut seen = Vec::new();
+    for calls in [3, 1] {
+        instance.enter_variant(&audited(audit)).unwrap();
+        for _ in 0..calls {
+            session.execute(&REQUEST).unwrap();
+        }
+        let during = server.state().audits;
+        assert_eq!(audited_calls(&mut *session), [calls; 2]);
+        seen.push([during, server.state().audits]);
+    }
+    assert_eq!(seen[0], seen[1]);
+    seen[0]
+}
+
 #[test]
 fn calls_that_are_written_down_are_counted_and_what_was_set_up_is_taken_away() {
     let server = StandIn::start();
     let instance = open(&server, true);
+    let none = [Some(false), Some(false), None];
     for (audit, is_on) in [
-        (Audit::Off, [Some(false), Some(false), None]),
+        (Audit::Off, none),
         (Audit::Statements, [Some(true), Some(false), None]),
         (Audit::Trace, [Some(false), Some(true), None]),
     ] {
-        let seat = audited(audit);
-        let mut session = instance.first_session(&seat).unwrap();
-        for calls in [3, 1] {
-            instance.enter_variant(&seat).unwrap();
-            for _ in 0..calls {
-                session.execute(&REQUEST).unwrap();
-                assert_eq!(server.state().audits, is_on);
-            }
-            assert_eq!(audited_calls(&mut *session), [calls; 2]);
-            let audits = server.state().audits;
-            assert_eq!(audits, [Some(false), Some(false), None], "between windows");
-        }
+        assert_eq!(two_windows(&server, &*instance, audit), [is_on, none]);
     }
     let written = server.state().database.clone().unwrap();
     let line = written.iter().find(|line| line.starts_with("audit hopcost_")).unwrap();
     assert!(line.ends_with(" /var/opt/logs/"), "{line}");
     let notes = instance.close().unwrap().join("\n");
-    assert_eq!(server.state().audits, [None; 3]);
-    assert!(server.state().database.is_none());
     assert!(!notes.contains("sqlaudit"), "{notes}");
-    assert!(server.state().written.iter().all(BTreeMap::is_empty), "the files are gone");
+    assert!(is_as_it_was(&server) && server.state().audits == [None; 3]);
 }
 
 #[test]
@@ -261,16 +271,8 @@ fn sql_trace_traces_where_it_is_asked_for() {
     let server = StandIn::start();
     let address = server.url_with("me:secret", "sslmode=disable&trace=sql-trace");
     let instance = open_for(INSERTS, &address, true, false).unwrap();
-    let mut traced = instance.first_session(&audited(Audit::Trace)).unwrap();
-    for calls in [3, 1] {
-        instance.enter_variant(&audited(Audit::Trace)).unwrap();
-        for _ in 0..calls {
-            traced.execute(&REQUEST).unwrap();
-            assert_eq!(server.state().audits, [Some(false), None, Some(true)]);
-        }
-        assert_eq!(audited_calls(&mut *traced), [calls; 2]);
-        assert_eq!(server.state().audits[2], Some(false));
-    }
+    let [is_on, is_off] = [true, false].map(|is_on| [Some(false), None, Some(is_on)]);
+    assert_eq!(two_windows(&server, &*instance, Audit::Trace), [is_on, is_off]);
     // Each time it is another file.
     let begun = |n: u32| server.state().said.iter().any(|sql| sql.contains(&format!("_0A1B_{n}'")));
     assert!(begun(2) && begun(3), "{:?}", server.state().said);
@@ -281,8 +283,7 @@ fn sql_trace_traces_where_it_is_asked_for() {
     std::mem::forget(instance);
     server.state().locked_by = None;
     clear(&address);
-    assert_eq!(server.state().audits, [None, None, Some(false)]);
-    assert!(server.state().written.iter().all(BTreeMap::is_empty), "the files are gone");
+    assert!(is_as_it_was(&server) && server.state().audits == [None, None, Some(false)]);
 }
 
 #[test]

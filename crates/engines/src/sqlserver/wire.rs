@@ -77,7 +77,7 @@ impl Wire {
         if address.tls_at_once.is_some() {
             self.channel.go_on(|stream| stream.encrypted(address))?;
         }
-        self.say(kind::PRELOGIN, &login::first(address))?;
+        self.tell(kind::PRELOGIN, &login::first(address))?;
         let answer = self.message(|_, answer| answer.to_vec())?;
         let lost = |words: &str| WireError::Lost(words.to_owned());
         if address.tls_at_once.is_none()
@@ -93,13 +93,13 @@ impl Wire {
         // It is shown to who looks who is connected.
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let shown = show(&[])?;
-        self.say(kind::LOGIN, &login::login(address, &shown, host.trim(), PACKET_BYTES))?;
+        self.tell(kind::LOGIN, &login::login(address, &shown, host.trim(), PACKET_BYTES))?;
         loop {
             self.until_done(|_| Ok(()))?;
             let Some(by_server) = self.told.ticket.take() else { break };
             let shown = show(&by_server)?;
             if !shown.is_empty() {
-                self.say(kind::TICKET, &shown)?;
+                self.tell(kind::TICKET, &shown)?;
             } else if !self.told.program.is_empty() {
                 break;
             }
@@ -128,6 +128,16 @@ impl Wire {
         scripts::sql(name, &self.version).map_err(told)
     }
 
+    /// Says what is known by this name.
+    pub fn say(&mut self, name: &str) -> Result<Rows, WireError> {
+        self.query(self.script(name)?)
+    }
+
+    /// The same, for the first value that it answers.
+    pub fn value_of(&mut self, name: &str) -> Result<Option<String>, WireError> {
+        self.value(self.script(name)?)
+    }
+
     /// Has a statement compiled: its number.
     pub fn prepare(&mut self, declared: &str, sql: &str) -> Result<u32, WireError> {
         let mut message = call(procedure::PREPARE);
@@ -137,7 +147,7 @@ impl Wire {
             message.extend_from_slice(&[0, 0]);
             put_text(&mut message, text);
         }
-        self.say(kind::CALL, &message)?;
+        self.tell(kind::CALL, &message)?;
         let mut number = None;
         self.until_done(|piece| {
             if let Piece::Returned(value) = piece {
@@ -151,7 +161,7 @@ impl Wire {
 
     /// Hands rows over, for which the server has been made ready by a question.
     pub fn load(&mut self, message: &[u8]) -> Result<u64, WireError> {
-        self.say(kind::BULK, message)?;
+        self.tell(kind::BULK, message)?;
         let mut count = 0;
         self.until_done(|piece| {
             if let Piece::Changed(rows) = piece {
@@ -169,7 +179,7 @@ impl Wire {
         packets
     }
 
-    fn say(&mut self, kind: u8, message: &[u8]) -> Result<(), WireError> {
+    fn tell(&mut self, kind: u8, message: &[u8]) -> Result<(), WireError> {
         self.out.clear();
         packet::put(&mut self.out, kind, self.packet_bytes, message);
         let out = std::mem::take(&mut self.out);
@@ -245,7 +255,7 @@ impl wire::Wire for Wire {
     fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
         let mut message = headers();
         put_wide(&mut message, sql);
-        self.say(kind::BATCH, &message)?;
+        self.tell(kind::BATCH, &message)?;
         let mut rows = Rows::new();
         self.until_done(|piece| {
             match (piece, rows.last_mut()) {

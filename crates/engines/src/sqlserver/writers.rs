@@ -8,7 +8,7 @@
 
 use hopcost_core::{Code, CpuId, CpuSet, Known, Machine, Reason};
 
-use super::super::server::wire::{Wire as _, WireError};
+use super::super::server::wire::WireError;
 use super::wire::Wire;
 
 /// Where a session stands that writes the log.
@@ -22,7 +22,7 @@ pub struct LogWriterPlacement {
 
 /// The CPUs of the log writers.
 pub fn cpus(wire: &mut Wire) -> Result<Vec<CpuId>, WireError> {
-    let rows = wire.query(wire.script("log_writers")?)?;
+    let rows = wire.say("log_writers")?;
     let cpu = |row: Vec<Option<String>>| row.into_iter().next()??.parse().ok().map(CpuId);
     Ok(rows.into_iter().filter_map(cpu).collect())
 }
