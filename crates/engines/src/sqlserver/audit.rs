@@ -120,7 +120,6 @@ impl Auditing {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What went wrong, if something did.
     pub fn trouble(&self) -> Option<String> {
         let state = self.state();
         let words = state.trouble.as_ref()?;

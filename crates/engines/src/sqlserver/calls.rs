@@ -21,7 +21,6 @@ use super::tokens::Piece;
 use super::types::Argument;
 use super::wire::{Wire, call, headers, procedure};
 
-/// A statement or a load.
 pub type Call = Prepared<Argument, Counted>;
 
 /// Does a compiled procedure change a row, which it does not count?
@@ -43,7 +42,6 @@ const OF_A_ROW: [(Argument, usize); 6] = [
 pub struct RenderedStatement {
     /// Its text, its arguments @p1, @p2, …
     pub sql: String,
-    /// Their declarations.
     pub declared: String,
     arguments: Vec<(Argument, usize)>,
 }

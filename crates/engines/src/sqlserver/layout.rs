@@ -69,11 +69,9 @@ pub fn locality(wire: &mut Wire, asked: NodeId) -> Known<Vec<Locality>> {
             return Known::missing(Code::Unreadable, words);
         }
     };
-    let pages = rows.into_iter().filter_map(|row| {
-        let [node, pages] = <[Option<String>; 2]>::try_from(row).ok()?;
-        Some((NodeId(node?.parse().ok()?), pages?.parse().ok()?))
-    });
-    let pages_by_node: BTreeMap<NodeId, u64> = pages.collect();
+    let of_node =
+        |[node, pages]: [String; 2]| Some(vec![(NodeId(node.parse().ok()?), pages.parse().ok()?)]);
+    let pages_by_node: BTreeMap<NodeId, u64> = each(rows, of_node).into_iter().collect();
     if pages_by_node.is_empty() {
         let words = "the server has no page of ours in its buffers";
         return Known::missing(Code::NotApplicable, words);
@@ -109,7 +107,6 @@ impl Watch {
         Self { wire, at, elsewhere, before: None }
     }
 
-    /// From here on.
     pub fn begin(&mut self) {
         self.before = self.read().ok();
     }
@@ -175,11 +172,8 @@ fn count_of(gauge: &'static Gauge, of: String, value: &str) -> Option<Reading> {
     Some(Reading { gauge, of, value: value.parse().ok()? })
 }
 
-/// The readings of each row of so many values.
-fn each<const N: usize>(
-    rows: Rows,
-    read: impl Fn([String; N]) -> Option<Vec<Reading>>,
-) -> Vec<Reading> {
+/// What each row of so many values tells.
+fn each<const N: usize, T>(rows: Rows, read: impl Fn([String; N]) -> Option<Vec<T>>) -> Vec<T> {
     let read = |row: Vec<Option<String>>| {
         let values: Vec<String> = row.into_iter().collect::<Option<_>>()?;
         read(values.try_into().ok()?)

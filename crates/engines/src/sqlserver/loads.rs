@@ -96,7 +96,6 @@ struct InsertBulk {
     wire: Wire,
     statement: String,
     rows: Rows,
-    /// The rows that are packed.
     count: u64,
 }
 
@@ -120,7 +119,6 @@ impl Bulk for InsertBulk {
 
 /// Rows as a server takes them at once: their columns described, then row after row.
 struct Rows {
-    /// The message so far.
     message: Vec<u8>,
     kinds: Vec<Kind>,
     at: usize,
@@ -145,7 +143,6 @@ impl Rows {
         Self { message, kinds, at: 0, head }
     }
 
-    /// One more.
     fn row(&mut self, dataset: &dyn Dataset, index: usize, number: u64) {
         self.at = 0;
         self.message.push(token::ROW);

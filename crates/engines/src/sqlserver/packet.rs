@@ -16,7 +16,6 @@ pub mod kind {
 /// It is its message's last.
 pub const LAST: u8 = 0x01;
 
-/// How long a head is.
 pub const HEAD: usize = 8;
 
 /// Kind, state, length, then what nobody needs: the session, a number, a window. The tag is the state.
@@ -31,7 +30,6 @@ impl Framing for Packets {
     }
 }
 
-/// The head of a packet.
 pub fn head(kind: u8, state: u8, content: usize) -> [u8; HEAD] {
     let [high, low] = ((content + HEAD) as u16).to_be_bytes();
     [kind, state, high, low, 0, 0, 1, 0]

@@ -27,7 +27,6 @@ pub fn spoken(setup: &Setup<'_>) -> Vec<Spoken> {
     tables.chain(statements).chain(of_scripts).collect()
 }
 
-/// The statements that make a table.
 fn of_table(table: &Table) -> Spoken {
     let in_memory = schema::is_in_memory(table);
     let statements = if in_memory {
@@ -47,7 +46,6 @@ fn of_table(table: &Table) -> Spoken {
     }
 }
 
-/// What is asked.
 fn of_workload(setup: &Setup<'_>, statement: &Statement) -> Spoken {
     let spoken = calls::RenderedStatement::of(statement, setup.dataset, 1);
     let arguments = match spoken.declared.as_str() {

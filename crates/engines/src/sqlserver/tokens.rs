@@ -38,7 +38,6 @@ pub const COUNTED: u16 = 0x10;
 
 /// What is told of an answer, piece by piece.
 pub enum Piece<'a> {
-    /// A row begins.
     Row,
     /// One value of it.
     Value(Value<'a>),

@@ -31,7 +31,6 @@ pub struct Type {
     scale: u8,
 }
 
-/// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     Null,
@@ -290,9 +289,7 @@ fn whole(digits: i128, scale: u8) -> Result<i64, Wrong> {
 /// What an argument is packed as, from a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
-    /// A whole number of so many bytes.
     Integer(u8),
-    /// A point in time.
     Moment,
     /// An identifier that follows from it.
     Identifier,
