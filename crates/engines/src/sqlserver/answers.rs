@@ -1,6 +1,6 @@
-//! A server's answers, put together for the tests.
+//! A server's answers, put together for the tests, and taken apart again.
 
-use super::packet::{self, put_wide};
+use super::packet::{self, wide};
 use super::tokens::{COUNTED, token};
 use super::types::code;
 
@@ -22,12 +22,6 @@ pub fn not_encrypted() -> Vec<u8> {
 pub fn part(token: u8, body: &[&[u8]]) -> Vec<u8> {
     let body = body.concat();
     [&[token], &(body.len() as u16).to_le_bytes()[..], &body].concat()
-}
-
-pub fn wide(text: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    put_wide(&mut out, text);
-    out
 }
 
 pub fn let_in(program: &str) -> Vec<u8> {
@@ -79,4 +73,49 @@ pub fn rows(rows: &[Vec<String>]) -> Vec<u8> {
 pub fn returned(number: i32) -> Vec<u8> {
     let head = [token::RETURN_VALUE, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, code::INTEGER, 4, 4];
     [&head[..], &number.to_le_bytes()].concat()
+}
+
+mod tests {
+    use super::super::super::server::wire::ServerError;
+    use super::super::tokens::{Piece, ServerInfo};
+    use super::*;
+
+    fn told(answer: &[u8]) -> (String, Result<(), ServerError>) {
+        let mut seen = Vec::new();
+        let outcome = ServerInfo::default().take(answer, &mut |piece| {
+            seen.push(match piece {
+                Piece::Row => "row".to_owned(),
+                Piece::Value(value) => value.words().unwrap_or("none".to_owned()),
+                Piece::RowEnds => "ends".to_owned(),
+                Piece::Changed(count) => format!("changed {count}"),
+                Piece::Returned(value) => format!("returned {:?}", value.words()),
+            });
+            Ok(())
+        });
+        (seen.join(" "), outcome)
+    }
+
+    #[test]
+    fn rows_are_taken_apart_and_their_number_is_no_change() {
+        // A whole number and a text that may be missing.
+        let answer = [
+            columns(&[&[0x38], &[0xa7, 9, 0, 0, 0, 0, 0, 0]]),
+            vec![token::ROW, 7, 0, 0, 0, 1, 0, b'x'],
+            vec![token::ROW_WITH_MISSING, 2, 8, 0, 0, 0],
+            done_by(token::DONE_IN_PROCEDURE, Some(2)),
+            vec![token::RETURN_STATUS, 0, 0, 0, 0],
+            done_by(0xfe, None),
+        ];
+        let (seen, outcome) = told(&answer.concat());
+        assert_eq!((seen.as_str(), outcome), ("row 7 x ends row 8 none ends", Ok(())));
+    }
+
+    #[test]
+    fn a_change_is_counted_and_the_first_error_is_told() {
+        assert_eq!(told(&done(Some(3))), ("changed 3".to_owned(), Ok(())));
+        let answer = [error(208, "Invalid object name"), error(1, "and more"), done(None)];
+        let (_, outcome) = told(&answer.concat());
+        assert_eq!(outcome.unwrap_err().to_string(), "Invalid object name (error 208)");
+        assert!(told(&[0x42]).1.unwrap_err().message.contains("0x42"));
+    }
 }

@@ -5,7 +5,7 @@ use super::super::server::ffi::Ticket;
 use super::super::server::input::Framing;
 use super::super::server::socket::TlsFraming;
 use super::super::server::wrong::Wrong;
-use super::packet::{self, Packets, Reader, put_wide};
+use super::packet::{self, Packets, Reader, wide};
 
 /// The options of the first message, as it numbers them.
 const VERSION: u8 = 0;
@@ -96,11 +96,6 @@ pub fn login(address: &Address, ticket: &[u8], host: &str, packet_bytes: usize) 
     let server = match &address.place {
         Place::Host(host) => host,
         Place::Unix(_) => "",
-    };
-    let wide = |text: &str| {
-        let mut bytes = Vec::new();
-        put_wide(&mut bytes, text);
-        bytes
     };
     let hidden = wide(password).into_iter().map(|byte| byte.rotate_left(4) ^ 0xa5).collect();
     let user = if is_of_system { "" } else { &address.user };

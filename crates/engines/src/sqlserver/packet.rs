@@ -59,6 +59,11 @@ pub fn narrow(wide: &[u8]) -> String {
     char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
+/// The same on the way there.
+pub fn wide(text: &str) -> Vec<u8> {
+    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
 /// Appends text, two bytes a unit; how many units.
 pub fn put_wide(out: &mut Vec<u8>, text: &str) -> usize {
     let before = out.len();

@@ -13,8 +13,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::super::server::input::Framing;
-use super::answers::{done, error, let_in, not_encrypted, packets, part, returned, rows, wide};
-use super::packet::{HEAD, LAST, Packets, kind, narrow};
+use super::answers::{done, error, let_in, not_encrypted, packets, part, returned, rows};
+use super::packet::{HEAD, LAST, Packets, kind, narrow, wide};
 use super::tokens::token;
 
 const NO_PERMISSION: i32 = 300;

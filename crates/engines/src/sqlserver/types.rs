@@ -366,7 +366,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use super::super::answers::wide;
+    use super::super::packet::wide;
     use super::call::Argument as _;
     use super::*;
 

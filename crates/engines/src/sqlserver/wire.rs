@@ -290,8 +290,7 @@ pub fn call(procedure: u16) -> Vec<u8> {
 
 /// A text with its description.
 fn put_text(out: &mut Vec<u8>, text: &str) {
-    let mut wide = Vec::new();
-    put_wide(&mut wide, text);
+    let mut wide = packet::wide(text);
     let length = wide.len();
     let is_long = length > MOST_TEXT_BYTES;
     let most = if is_long { u16::MAX } else { MOST_TEXT_BYTES as u16 };
