@@ -5,7 +5,8 @@ use hopcost_core::{Code, Setup, TargetError};
 
 use super::super::server::attached::{Home, Left, Mark, OURS};
 use super::super::server::{DATABASE, FOREIGN, version::numbers};
-use super::{Flavour, MySqlDialect, Wire};
+use super::flavour::{Flavour, MySqlDialect};
+use super::wire::Wire;
 use crate::server::address::Address;
 use crate::server::copy::ServerCopy;
 use crate::server::wire::{Wire as _, WireError};
@@ -134,7 +135,7 @@ impl Home for MySqlDialect {
     }
 
     fn end_stragglers(&self, wire: &mut Wire) -> Result<(), WireError> {
-        super::kill(wire, &format!("DB = '{DATABASE}' AND ID <> CONNECTION_ID()"))
+        wire.kill(&format!("DB = '{DATABASE}' AND ID <> CONNECTION_ID()"))
     }
 
     fn leave(&self, wire: &mut Wire, keep: bool) -> Result<Left, WireError> {

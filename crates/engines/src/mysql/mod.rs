@@ -14,6 +14,7 @@ mod address;
 mod audit;
 mod calendar;
 mod calls;
+mod flavour;
 mod home;
 mod housing;
 mod packet;
@@ -23,7 +24,6 @@ mod types;
 mod wire;
 
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use hopcost_core::{
     Capabilities, Code, Counted, Dataset, Gauge, Lookups, Reading, Reason, Restriction,
@@ -45,6 +45,8 @@ use super::server::{DATABASE, in_quotes};
 pub use address::read;
 use audit::Means;
 use calls::Call;
+pub use flavour::Flavour;
+use flavour::MySqlDialect;
 use types::arguments;
 pub use wire::Wire;
 
@@ -63,50 +65,6 @@ macro_rules! running {
         ])
     };
 }
-
-/// Which of the two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
-    MySql,
-    MariaDb,
-}
-
-impl Flavour {
-    /// In words.
-    pub const fn name(self) -> &'static str {
-        self.profile().name
-    }
-
-    /// In URLs.
-    pub const fn scheme(self) -> &'static str {
-        self.profile().scheme
-    }
-
-    /// The server's program.
-    const fn program(self) -> &'static str {
-        self.profile().processes[0]
-    }
-
-    const fn profile(self) -> &'static Profile {
-        match self {
-            Self::MySql => &MYSQL,
-            Self::MariaDb => &MARIADB,
-        }
-    }
-}
-
-const MYSQL: Profile = Profile {
-    name: "MySQL",
-    scheme: "mysql",
-    processes: &["mysqld", "mariadbd"],
-    waits: Some(
-        "SELECT coalesce(nullif(STATE, ''), 'none') FROM information_schema.PROCESSLIST \
-         WHERE COMMAND IN ('Query', 'Execute') AND ID <> CONNECTION_ID()",
-    ),
-    patience: Some(Duration::from_secs(2)),
-};
-const MARIADB: Profile =
-    Profile { name: "MariaDB", scheme: "mariadb", processes: &["mariadbd", "mysqld"], ..MYSQL };
 
 impl Kind for Flavour {
     type Dialect = MySqlDialect;
@@ -167,14 +125,6 @@ const NO_TRAIL: Restriction = Restriction::of(&[Setting::Audit], Code::Unsupport
 const NOT_AUDITED: &str = "\
     this level has each statement written down, and the logs of a server that runs are not ours to fill or to \
     read: take mysql:managed or mariadb:managed";
-
-/// What a run says to its servers, and what of.
-pub struct MySqlDialect {
-    flavour: Flavour,
-    dataset: Option<&'static dyn Dataset>,
-    /// Are nodes sets of CPUs, whose pages are all in one place?
-    is_emulated: bool,
-}
 
 /// Who writes MySQL's log, and who has it written through.
 const LOG_THREADS: &str = "\
@@ -252,18 +202,8 @@ impl Dialect for MySqlDialect {
     /// A server that was started anew gives the same numbers to others.
     fn end(&self, wire: &mut Wire, numbers: &[u32]) -> Result<(), WireError> {
         let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
-        kill(wire, &format!("ID IN ({}) AND DB = '{DATABASE}'", numbers.join(", ")))
+        wire.kill(&format!("ID IN ({}) AND DB = '{DATABASE}'", numbers.join(", ")))
     }
-}
-
-/// Ends these connections.
-fn kill(wire: &mut Wire, which: &str) -> Result<(), WireError> {
-    let who = format!("SELECT ID FROM information_schema.PROCESSLIST WHERE {which}");
-    for number in wire.query(&who)?.into_iter().flatten().flatten() {
-        // It may have ended meanwhile.
-        let _ = wire.query(&format!("KILL {number}"));
-    }
-    Ok(())
 }
 
 impl Levels for MySqlDialect {

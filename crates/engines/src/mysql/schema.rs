@@ -11,7 +11,9 @@ use super::super::Wanted;
 use super::super::server::tables::{Bulk, Room, Tables};
 use super::super::server::wire::{Wire as _, WireError};
 use super::calendar::DateTime;
-use super::{MySqlDialect, Wire, packet};
+use super::flavour::MySqlDialect;
+use super::packet;
+use super::wire::Wire;
 
 fn made(name: &str, parts: &[String], engine: &str) -> String {
     let parts = parts.join(", ");

@@ -115,6 +115,16 @@ impl Wire {
         self.version.contains("MariaDB")
     }
 
+    /// Ends the connections of which this holds.
+    pub fn kill(&mut self, which: &str) -> Result<(), WireError> {
+        let who = format!("SELECT ID FROM information_schema.PROCESSLIST WHERE {which}");
+        for number in wire::Wire::query(self, &who)?.into_iter().flatten().flatten() {
+            // It may have ended meanwhile.
+            let _ = wire::Wire::query(self, &format!("KILL {number}"));
+        }
+        Ok(())
+    }
+
     fn be_let_in(&mut self, address: &Address) -> Result<(), WireError> {
         let greeting = self.packet()?;
         if greeting.first() == Some(&ERROR) {

@@ -21,10 +21,9 @@ use super::super::server::dialect;
 use super::super::server::filling::Filler;
 use super::super::server::wire::WireError;
 use super::super::server::with_literals;
-use super::schema;
 use super::script::{Client, Compiled};
 use super::types::Type;
-use super::wire::{Wire, columns};
+use super::wire::{Wire, columns, copy_into};
 
 #[derive(Clone, Copy)]
 pub enum Ready {
@@ -173,7 +172,7 @@ impl dialect::Call<Wire> for Call {
 
 fn load(filler: &Filler) -> std::io::Result<Vec<u8>> {
     let mut messages = BytesMut::new();
-    frontend::query(&schema::copy_into(filler.name()), &mut messages)?;
+    frontend::query(&copy_into(filler.name()), &mut messages)?;
     messages.extend_from_slice(filler.rows());
     frontend::copy_done(&mut messages);
     Ok(messages.to_vec())

@@ -6,7 +6,8 @@ use hopcost_core::{Code, Setup, TargetError};
 use super::super::server::attached::{Home, Left, Mark, OURS};
 use super::super::server::copy::ServerCopy;
 use super::super::server::wire::{Wire as _, WireError};
-use super::{PostgresDialect, Wire};
+use super::run::{PostgresDialect, pages};
+use super::wire::Wire;
 
 /// Any number that nobody else is likely to lock.
 const LOCK: i64 = 0x0068_6f70_636f_7374;
@@ -116,7 +117,7 @@ impl Home for PostgresDialect {
         let place = "SELECT coalesce(host(inet_server_addr()), 'a Unix socket')";
         let [place, buffers] =
             [place, "SHOW shared_buffers"].map(|sql| copy.value(sql).unwrap_or_default());
-        let (version, pages) = (copy.admin().version().to_owned(), super::pages(copy));
+        let (version, pages) = (copy.admin().version().to_owned(), pages(copy));
         format!("PostgreSQL {version}, attached by {place}, {buffers} of shared buffers, {pages}")
     }
 

@@ -11,8 +11,9 @@ use super::super::server::copy::ServerCopy;
 use super::super::server::managed::{Housing, Programs, Purpose, Start};
 use super::super::server::version::numbers;
 use super::super::server::wire::Wire as _;
+use super::run::{PostgresDialect, pages};
 use super::statistics::TIMES_ITS_LOG;
-use super::{PostgresDialect, Wire};
+use super::wire::Wire;
 use crate::with_commas;
 
 /// Where packages put them, version by version: Debian's, and those of the PostgreSQL project for Red Hat
@@ -152,6 +153,6 @@ impl Housing for PostgresDialect {
         } else {
             String::new()
         };
-        format!("{} MiB of shared buffers{more}, {}", with_commas(mib), super::pages(copy))
+        format!("{} MiB of shared buffers{more}, {}", with_commas(mib), pages(copy))
     }
 }

@@ -14,6 +14,7 @@ mod calls;
 mod home;
 mod housing;
 mod parallel;
+mod run;
 mod schema;
 mod script;
 mod statistics;
@@ -51,6 +52,7 @@ use audit::ServerLog;
 use buffer_view::BufferView;
 use calls::{Call, Ready, name_of, numbered};
 use parallel::{Team, Watch};
+use run::PostgresDialect;
 use script::Client;
 use statistics::Teller;
 pub use wire::Wire;
@@ -146,16 +148,6 @@ const NOT_AUDITED: &str = "\
     read: take postgres:managed";
 /// Why the views of a server that is not ours are left alone.
 const LEFT_ALONE: &str = "it would touch every page of a server that is not ours";
-
-/// What a run says to its servers, and what of.
-pub struct PostgresDialect {
-    ready: Vec<Ready>,
-    nodes: Nodes,
-    /// Are nodes sets of CPUs, whose pages are all in one place?
-    is_emulated: bool,
-    /// Processes that work on a query, at most; 0 if the experiment does not say it.
-    dop: AtomicU32,
-}
 
 impl Dialect for PostgresDialect {
     type Wire = Wire;
@@ -319,7 +311,7 @@ impl Levels for PostgresDialect {
         // Where a policy is what varies, each connection proves that of its server.
         let ground = copy.ground.as_ref().filter(|_| copy.home.copy.policy.is_some());
         let pages_as_asked = copy.home.copy.huge_pages.map(|asked| {
-            let is_huge = pages(copy) != PageSize::Base;
+            let is_huge = run::pages(copy) != PageSize::Base;
             [u64::from(is_huge == asked), 1]
         });
         Ok(Witness { team, memory, ground: ground.cloned(), pages_as_asked })
@@ -380,11 +372,6 @@ impl PostgresDialect {
         };
         copy.beside.watch.get_or_init(watch).as_ref()
     }
-}
-
-/// What its memory is made of.
-fn pages(copy: &ServerCopy<PostgresDialect>) -> PageSize {
-    copy.ground.as_ref().map_or(PageSize::Base, ServerMemory::page_size)
 }
 
 /// Where its memory is as the server tells it, if it can and was not asked just now.

@@ -13,13 +13,9 @@ use hopcost_sys::readiness::Poller;
 use super::super::Wanted;
 use super::super::server::tables::{Bulk, Room, Tables};
 use super::super::server::wire::{Wire as _, WireError};
+use super::run::PostgresDialect;
 use super::types::US_TO_2000;
-use super::{PostgresDialect, Wire};
-
-/// The statement that takes rows for the table of this name.
-pub fn copy_into(name: &str) -> String {
-    format!("COPY \"{name}\" FROM STDIN (FORMAT binary)")
-}
+use super::wire::Wire;
 
 impl Tables for PostgresDialect {
     /// Some 100 KB.
@@ -90,7 +86,7 @@ impl Tables for PostgresDialect {
     }
 
     fn bulk(&self, mut wire: Wire, table: &Table) -> Result<Box<dyn Bulk>, WireError> {
-        wire.copy_in(&copy_into(table.name))?;
+        wire.copy_in(table.name)?;
         let poller = Poller::of([wire.channel().socket()])?;
         let mut packed = Packed::of(table.columns);
         packed.begin();

@@ -185,8 +185,8 @@ impl Wire {
         Ok([arguments, columns])
     }
 
-    pub fn copy_in(&mut self, sql: &str) -> Result<(), WireError> {
-        frontend::query(sql, &mut self.out)?;
+    pub fn copy_in(&mut self, table: &str) -> Result<(), WireError> {
+        frontend::query(&copy_into(table), &mut self.out)?;
         self.flush()?;
         loop {
             let message = self.channel.next()?;
@@ -345,6 +345,11 @@ impl wire::Wire for Wire {
     fn drain(&mut self) -> Result<(), WireError> {
         self.until_ready(|_, _| Ok(()))
     }
+}
+
+/// The statement that takes rows for the table of this name.
+pub fn copy_into(name: &str) -> String {
+    format!("COPY \"{name}\" FROM STDIN (FORMAT binary)")
 }
 
 /// Goes there, encrypted where that is wanted and the server has it.
