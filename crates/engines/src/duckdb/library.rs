@@ -59,9 +59,9 @@ impl hosted::Database for Database {
 impl hosted::Connection for Connection {
     fn create(&self, table: &Table, name: &str) -> LibraryResult<()> {
         let columns: Vec<String> = table.columns.iter().map(column).collect();
-        let columns = columns.join(", ");
         // An index helps nobody who scans, and each costs memory.
-        self.query(&format!("CREATE OR REPLACE TABLE \"{name}\" ({columns})")).map(drop)
+        let sql = format!("CREATE OR REPLACE TABLE \"{name}\" ({})", columns.join(", "));
+        self.query(&sql).map(drop)
     }
 
     fn append(&self, table: &Table, name: &str) -> LibraryResult<Box<dyn hosted::Appender + '_>> {
@@ -99,7 +99,7 @@ impl hosted::Connection for Connection {
         Ok(lines)
     }
 
-    // DuckDB puts each query there before it is carried out, and waits for the disk.
+    /// DuckDB puts each query there before it is carried out, and waits for the disk.
     fn audit(&self, audit: Audit, file: &Path) -> LibraryResult<()> {
         if audit == Audit::Trace {
             self.query("SET enable_profiling = 'no_output'")?;

@@ -43,7 +43,7 @@ pub struct LibraryInfo {
 const USUAL: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/local/lib", "/usr/lib64", "/usr/lib"];
 
 impl LibraryInfo {
-    /// With this word hopcost starts itself to serve it.
+    /// By this word hopcost starts itself to serve it.
     pub fn hidden_word(&self) -> String {
         format!("serve-{}", self.scheme)
     }

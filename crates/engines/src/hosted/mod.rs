@@ -5,9 +5,8 @@
 //! the experiment wants the work done. Where the data lies is read back by the kernel. A load brings its rows into a
 //! table of the session's own.
 //!
-//! Limits: each query is worked on by the thread that asks it, unless an experiment is about parallel workers
-//! (`pool`); no log of changes. What a query looks up is not counted: all memory of the process is taken for looked
-//! at.
+//! Limits: each query is worked on by the thread that asks it, unless an experiment is about parallel workers (`pool`).
+//! There is no log of changes. What a query looks up is not counted: it may be any memory of the process.
 
 mod audit;
 mod copy;

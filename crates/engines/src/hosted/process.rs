@@ -47,11 +47,10 @@ fn serve(library: &dyn Library, order: Order) -> LibraryResult<()> {
     let listener = UnixListener::bind(&socket);
     let listener = listener.map_err(|error| format!("{}: {error}", socket.display()))?;
     println!("{READY}{}", database.version());
-    // It is there until the process is killed.
+    // It lasts until the process is killed, and a thread as long as its connection.
     let served =
         &*Box::leak(Box::new(Served { name: library.info().name, database, work, socket }));
     for stream in listener.incoming().flatten() {
-        // It ends with its connection.
         thread::spawn(move || served.answer(stream));
     }
     Ok(())

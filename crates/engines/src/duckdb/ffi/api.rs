@@ -20,9 +20,7 @@ pub type Handle = *mut c_void;
 #[derive(Clone, Copy)]
 pub struct RawRows([Handle; 6]);
 
-impl RawRows {
-    pub const EMPTY: Self = Self([ptr::null_mut(); 6]);
-}
+pub const NO_ROWS: RawRows = RawRows([ptr::null_mut(); 6]);
 
 interface! {
     pub struct Interface;

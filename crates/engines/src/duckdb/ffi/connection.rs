@@ -7,7 +7,7 @@ use hopcost_core::Answer;
 
 use super::super::super::hosted::{self, LibraryResult};
 use super::super::super::server::with_literals;
-use super::api::{Handle, Interface, RawRows, SUCCESS, ended, kind, text};
+use super::api::{Handle, Interface, NO_ROWS, SUCCESS, ended, kind, text};
 use super::rows::Rows;
 
 /// It is there as long as the process.
@@ -69,7 +69,7 @@ impl Connection {
     /// Asks in words: the rows.
     pub fn query(&self, sql: &str) -> LibraryResult<Rows> {
         let sql = ended(sql)?;
-        let mut raw = RawRows::EMPTY;
+        let mut raw = NO_ROWS;
         // SAFETY: the connection is open, the text ends with a zero, the place is ours.
         let done = unsafe { (self.api.duckdb_query)(self.handle, sql.as_ptr(), &raw mut raw) };
         Rows::of(self.api, raw, done)
@@ -154,7 +154,7 @@ impl hosted::Prepared for Prepared {
     }
 
     fn execute(&mut self, arguments: &[i64]) -> LibraryResult<Answer> {
-        let mut raw = RawRows::EMPTY;
+        let mut raw = NO_ROWS;
         // SAFETY: the statement is compiled, its arguments are counted from 1, the place is ours.
         let done = unsafe {
             for ((n, kind), value) in (1..).zip(&self.kinds).zip(arguments) {
