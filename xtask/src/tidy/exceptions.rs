@@ -13,7 +13,7 @@ pub struct Exception {
 const REWRITTEN: &str = "older than the rule, and being rewritten";
 
 const EXCEPTIONS: &[Exception] =
-    &[Exception { below: "crates/engines/", files_in_circles: 10, comments: 20, why: REWRITTEN }];
+    &[Exception { below: "crates/engines/", files_in_circles: 4, comments: 19, why: REWRITTEN }];
 
 /// What is left to complain of, with the exceptions that are wider than they have to be.
 pub fn beyond_exceptions(

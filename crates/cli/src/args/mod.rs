@@ -77,8 +77,7 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
-    /// The shell to teach
-    #[arg(value_enum)]
+    #[arg(value_enum, help = "The shell")]
     pub shell: Shell,
 }
 
