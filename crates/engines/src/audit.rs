@@ -5,7 +5,6 @@ use hopcost_core::Audit;
 /// What somebody has written down, in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Statements.
     pub statements: u64,
     /// How statements were done.
     pub details: u64,

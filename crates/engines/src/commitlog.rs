@@ -26,7 +26,6 @@ use hopcost_sys::memory::{Region, Request as Place};
 use super::log_writer_of;
 use super::restrictions::{NO_AUDIT, NO_PAGES, NO_PARALLEL, NOTHING_ELSE};
 
-/// The target.
 pub struct CommitLogTarget;
 
 const BUFFER_BYTES: usize = 64 << 10;

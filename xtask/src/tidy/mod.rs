@@ -4,7 +4,6 @@
 
 mod comments;
 mod crates;
-mod exceptions;
 pub mod imports;
 mod lists;
 pub mod scan;

@@ -7,6 +7,9 @@ use hopcost_core::{Audit, Statement, TargetError};
 use super::super::server::audit_log::{AuditEntry, AuditLineParser, AuditLogReader, Audited};
 use super::super::server::failed;
 
+/// A session whose statements are written into files.
+pub type AuditedSession = Audited<AuditLogReader>;
+
 /// The session of this number, whose statements are written into the first of these files, how each was done into the
 /// second.
 pub fn of_session(
@@ -14,7 +17,7 @@ pub fn of_session(
     audit: Audit,
     files: &[PathBuf],
     statements: Vec<Statement>,
-) -> Result<Audited<AuditLogReader>, TargetError> {
+) -> Result<AuditedSession, TargetError> {
     let parsers: [Box<dyn AuditLineParser>; 2] = [
         Box::new(StatementParser { number, statements, begun: String::new() }),
         Box::new(DetailParser(number)),

@@ -12,10 +12,9 @@ use hopcost_sys::affinity;
 
 use super::super::ledger::Ledger;
 use super::super::restrictions::UNAUDITED_LOADS;
-use super::super::server::audit_log::{AuditLogReader, Audited};
 use super::super::server::failed;
 use super::super::{Heard, data_words, homes_of};
-use super::audit;
+use super::audit::{self, AuditedSession};
 use super::copy::HostedCopy;
 use super::library::LibraryInfo;
 use super::pool::Pools;
@@ -73,7 +72,7 @@ impl HostedInstance {
         wire: &mut Wire,
         number: u32,
         audit: Audit,
-    ) -> Result<Audited<AuditLogReader>, TargetError> {
+    ) -> Result<AuditedSession, TargetError> {
         if self.load.is_some() {
             return Err(TargetError::NotHere(Code::Unsupported.because(UNAUDITED_LOADS.words)));
         }

@@ -9,10 +9,10 @@ use hopcost_core::{
 use hopcost_sys::affinity;
 
 use super::super::ledger::Ledger;
-use super::super::server::audit_log::{AuditLogReader, Audited};
 use super::super::server::channel::is_left;
 use super::super::server::memory::ServerMemory;
 use super::super::server::process::is_at;
+use super::audit::AuditedSession;
 use super::protocol::{self, Question};
 use super::wire::Wire;
 
@@ -28,7 +28,7 @@ pub struct HostedSession {
     /// The rows that a call appends, if it does, and what is there of them.
     pub load: Option<(u64, Ledger)>,
     /// What is to be written down of its calls, if that is asked for.
-    pub audited: Option<Audited<AuditLogReader>>,
+    pub audited: Option<AuditedSession>,
 }
 
 impl HostedSession {

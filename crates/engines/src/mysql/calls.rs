@@ -11,7 +11,7 @@
 use hopcost_core::{Answer, Row, Statement, TargetError};
 
 use super::super::server::call::{Answers, Placed, Prepared};
-use super::super::server::dialect::Asked;
+use super::super::server::copy::Asked;
 use super::super::server::filling::Filler;
 use super::super::server::wire::{Wire as _, WireError};
 use super::packet::{self, Reader};

@@ -35,8 +35,8 @@ use super::Wanted;
 use super::restrictions::{NO_BATCHES, NO_PAGES, NO_PARALLEL, NO_SCRIPTS, no_planting, one_server};
 use super::server::address::{Address, Asked, Environment, is_of_running};
 use super::server::audit_log::AuditLogReader;
-use super::server::copy::ServerCopy;
-use super::server::dialect::{self, Dialect, Levels, Opened, Profile, prove_pages};
+use super::server::copy::{self, Levels, Opened, ServerCopy, prove_pages};
+use super::server::dialect::{Dialect, Profile};
 use super::server::managed;
 use super::server::memory::ServerMemory;
 use super::server::target::{Kind, Start};
@@ -165,15 +165,6 @@ impl Dialect for MySqlDialect {
         })
     }
 
-    fn calls(
-        &self,
-        _: &ServerCopy<Self>,
-        wire: &mut Wire,
-        asked: &dialect::Asked<'_>,
-    ) -> Result<Vec<Call>, TargetError> {
-        asked.statements.iter().map(|statement| calls::of(wire, statement, asked)).collect()
-    }
-
     /// Prepared, as the calls are: what stands in the text may be carried out in another way than an argument.
     fn explain(
         &self,
@@ -211,6 +202,15 @@ impl Levels for MySqlDialect {
     /// By what it writes statements down, once it does.
     type AuditLog = AuditLogReader;
     type Beside = OnceLock<Means>;
+
+    fn calls(
+        &self,
+        _: &ServerCopy<Self>,
+        wire: &mut Wire,
+        asked: &copy::Asked<'_>,
+    ) -> Result<Vec<Call>, TargetError> {
+        asked.statements.iter().map(|statement| calls::of(wire, statement, asked)).collect()
+    }
 
     fn beside(&self, _: &mut Wire, _: &Opened<'_>) -> Result<Self::Beside, TargetError> {
         Ok(OnceLock::new())
@@ -270,7 +270,7 @@ pub struct Witness {
     tells_pages: bool,
 }
 
-impl dialect::Witness<Wire> for Witness {
+impl copy::Witness<Wire> for Witness {
     fn counted(&mut self, _: &mut Wire, counted: &mut Counted) {
         let ground = self.ground.as_ref();
         prove_pages(ground, counted);

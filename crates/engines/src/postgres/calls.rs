@@ -52,7 +52,6 @@ impl Ready {
     }
 }
 
-/// A call of one of these.
 pub enum Call {
     Statement(Prepared<Type, Columns>),
     /// All scripts of a connection are gone through by one client.

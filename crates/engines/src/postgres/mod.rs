@@ -19,6 +19,7 @@ mod schema;
 mod script;
 mod statistics;
 mod types;
+mod warm;
 mod wire;
 
 use std::cell::RefCell;
@@ -38,8 +39,8 @@ use super::Wanted;
 use super::restrictions::{NO_BATCHES, NO_PAGES, no_planting, one_server};
 use super::server::address::{Address, Asked, Environment, is_of_running};
 use super::server::audit_log::{AuditLineParser, AuditLogReader};
-use super::server::copy::ServerCopy;
-use super::server::dialect::{self, Dialect, Levels, Opened, Profile, prove_pages};
+use super::server::copy::{self, Levels, Opened, ServerCopy, prove_pages};
+use super::server::dialect::{Dialect, Profile};
 use super::server::loader::Loader;
 use super::server::managed;
 use super::server::memory::ServerMemory;
@@ -179,29 +180,13 @@ impl Dialect for PostgresDialect {
     }
 
     fn warm(&self, wire: &mut Wire, _: &[Wanted]) -> Result<(), WireError> {
-        warm(wire)
+        warm::read_everything(wire)
     }
 
     fn before_calls(&self, wire: &mut Wire, variant: &VariantSettings) -> Result<(), WireError> {
         let parallel = variant.parallel.map(|parallel| parallel::settings(parallel.dop));
         let audit = variant.session.audit.map(|audit| audit::settings(audit).to_owned());
         parallel.into_iter().chain(audit).try_for_each(|sql| wire.query(&sql).map(drop))
-    }
-
-    fn calls(
-        &self,
-        copy: &ServerCopy<Self>,
-        wire: &mut Wire,
-        asked: &dialect::Asked<'_>,
-    ) -> Result<Vec<Call>, TargetError> {
-        let scripts = self.ready.iter().filter_map(Ready::script);
-        let client = Client::new(asked.at, copy.beside.scale, scripts)?;
-        let client = Rc::new(RefCell::new(client));
-        let call = |(n, ready): (usize, &Ready)| match ready {
-            Ready::Statement(statement) => calls::prepare(wire, n, statement, asked.filler),
-            Ready::Script(compiled) => Ok(Call::Script(compiled, Rc::clone(&client))),
-        };
-        self.ready.iter().enumerate().map(call).collect()
     }
 
     fn explain(
@@ -260,6 +245,22 @@ impl Levels for PostgresDialect {
     type Witness = Witness;
     type AuditLog = AuditLogReader;
     type Beside = Beside;
+
+    fn calls(
+        &self,
+        copy: &ServerCopy<Self>,
+        wire: &mut Wire,
+        asked: &copy::Asked<'_>,
+    ) -> Result<Vec<Call>, TargetError> {
+        let scripts = self.ready.iter().filter_map(Ready::script);
+        let client = Client::new(asked.at, copy.beside.scale, scripts)?;
+        let client = Rc::new(RefCell::new(client));
+        let call = |(n, ready): (usize, &Ready)| match ready {
+            Ready::Statement(statement) => calls::prepare(wire, n, statement, asked.filler),
+            Ready::Script(compiled) => Ok(Call::Script(compiled, Rc::clone(&client))),
+        };
+        self.ready.iter().enumerate().map(call).collect()
+    }
 
     fn beside(&self, admin: &mut Wire, opened: &Opened<'_>) -> Result<Beside, TargetError> {
         let left_alone = || Err(Code::NotAsked.because(LEFT_ALONE));
@@ -393,7 +394,7 @@ pub struct Witness {
 /// Of a server's shared memory so many pages are asked about per window.
 const PAGES_PER_LOOK: usize = 1 << 13;
 
-impl dialect::Witness<Wire> for Witness {
+impl copy::Witness<Wire> for Witness {
     // Pages are counted from the connection's beginning.
     fn begin_counting(&mut self) {
         if let Some(team) = &mut self.team {
@@ -419,37 +420,6 @@ impl dialect::Witness<Wire> for Witness {
         let lookups = |distinct_pages| Lookups { distinct_pages, ..Lookups::default() };
         counted.lookups = pages.map(|pages| lookups(pages.by_node));
     }
-}
-
-/// Our tables and indexes, as SQL names them.
-const RELATIONS: &str = "\
-    SELECT relkind::text || ':' || quote_ident(nspname) || '.' || quote_ident(relname) \
-    FROM pg_class AS c, pg_namespace AS n WHERE n.oid = c.relnamespace \
-    AND nspname = current_schema() AND relkind IN ('r', 'i')";
-const HAS_PREWARM: &str = "SELECT 1 FROM pg_extension WHERE extname = 'pg_prewarm'";
-/// Has the next question answered from the table, by this connection's process alone.
-const BY_ITSELF: &str = "BEGIN; SET LOCAL max_parallel_workers_per_gather = 0; \
-                         SET LOCAL enable_indexonlyscan = off;";
-
-/// Reads everything that our search path shows into the shared buffers.
-fn warm(wire: &mut Wire) -> Result<(), WireError> {
-    let relations = wire.query(RELATIONS)?;
-    let has_prewarm = wire.value(HAS_PREWARM)?.is_some();
-    // From version 18 on, processes of the server's own may have read for us: then what they brought is
-    // touched once more, since the proof is by the pages that this connection has touched.
-    let io_method = "SELECT setting FROM pg_settings WHERE name = 'io_method'";
-    let is_read_by_others = wire.value(io_method)?.is_some_and(|method| method == "worker");
-    for name in relations.into_iter().filter_map(|row| row.into_iter().next().flatten()) {
-        let (kind, name) = name.split_once(':').unwrap_or(("r", &name));
-        if has_prewarm {
-            wire.query(&format!("SELECT pg_prewarm('{name}'::regclass)"))?;
-        }
-        // Without the extension the table is read, once; its indexes come with their first use.
-        if kind != "i" && (is_read_by_others || !has_prewarm) {
-            wire.query(&format!("{BY_ITSELF} SELECT count(*) FROM {name}; COMMIT"))?;
-        }
-    }
-    Ok(())
 }
 
 /// The scale of pgbench's own tables, as it finds it out itself; 1 if there are none.

@@ -77,11 +77,9 @@ pub struct Address {
     pub place: Place,
     /// Its port; it is part of the Unix socket's name, too.
     pub port: u16,
-    /// The user.
     pub user: String,
     /// The password, where one is known.
     pub password: Option<Secret>,
-    /// The database.
     pub database: String,
     /// How much TLS is wanted.
     pub tls: Tls,

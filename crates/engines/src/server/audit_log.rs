@@ -24,7 +24,6 @@ pub trait AuditLineParser: Send {
 /// What was written of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditEntry {
-    /// A call.
     Call,
     /// Something that hopcost asked besides.
     Besides,

@@ -11,8 +11,7 @@ use hopcost_core::{
 use hopcost_sys::affinity;
 
 use super::connection::{Connection, Opening};
-use super::copy::ServerCopy;
-use super::dialect::Levels;
+use super::copy::{Levels, ServerCopy};
 use super::filling::Fillings;
 use super::tables::Tables;
 use super::waits::Waits;

@@ -15,8 +15,8 @@ use hopcost_core::{
 use hopcost_sys::affinity;
 
 use super::audit_log::Audited;
-use super::copy::ServerCopy;
-use super::dialect::{Asked, Call, Levels, Witness};
+use super::copy::{Asked, Levels, ServerCopy, Witness};
+use super::dialect::Call;
 use super::filling::{Filler, Fillings};
 use super::process::is_at;
 use super::tables::Tables;
@@ -40,7 +40,6 @@ pub struct Opening<'a, D: Levels> {
     pub is_served: &'a Arc<AtomicBool>,
 }
 
-/// A connection.
 pub struct Connection<D: Levels> {
     wire: D::Wire,
     calls: Vec<D::Call>,
@@ -60,7 +59,6 @@ pub struct Connection<D: Levels> {
 }
 
 impl<D: Levels + Tables> Connection<D> {
-    /// Opens it.
     pub fn open(opening: &Opening<'_, D>) -> Result<Self, TargetError> {
         let Opening { copy, variant, at, .. } = *opening;
         let dialect = &*copy.dialect;

@@ -1,19 +1,152 @@
-//! A server with all the data, and who looks after it.
+//! A server with all the data, who looks after it, and what levels ask of it ([`Levels`]).
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use hopcost_core::{DataPlacement, Setup, TargetError};
+use hopcost_core::{
+    Code, Counted, DataPlacement, Dataset, Known, Locality, Look, Reading, SessionPlacement, Setup,
+    Statement, TargetError, VariantSettings,
+};
 
 use super::super::ledger::Ledger;
 use super::super::wanted;
 use super::address::Address;
-use super::dialect::{Dialect, Levels, Opened};
+use super::audit_log::AuditLog;
+use super::dialect::Dialect;
+use super::filling::Filler;
 use super::memory::ServerMemory;
 use super::open_connections::{ABORT_TIMEOUT, OpenConnections, with_short_timeout};
 use super::process::{Process, is_here};
 use super::run_directory::RunDirectory;
 use super::waits::Waits;
 use super::wire::{Wire, WireError};
+
+/// What the calls of a connection are about.
+pub struct Asked<'a> {
+    pub statements: &'a [Statement],
+    pub dataset: Option<&'static dyn Dataset>,
+    pub variant: &'a VariantSettings,
+    pub at: SessionPlacement,
+    /// What it fills, if it does.
+    pub filler: Option<&'a Filler>,
+}
+
+/// What a session of this kind proves beside what all do.
+pub trait Witness<W> {
+    /// Counts from here on.
+    fn begin_counting(&mut self) {}
+
+    /// A call was sent.
+    fn called(&mut self) {}
+
+    /// It was answered.
+    fn answered(&mut self) {}
+
+    /// What was seen since then, into what the session counted.
+    fn counted(&mut self, _wire: &mut W, _counted: &mut Counted) {}
+}
+
+/// Nothing more is known of a session.
+impl<W> Witness<W> for () {}
+
+/// What is known of a server when its dialect may look at it.
+pub struct Opened<'a> {
+    pub address: &'a Address,
+    pub lines: &'a OpenConnections,
+    /// Was it started by hopcost?
+    pub is_own: bool,
+}
+
+/// What a level asks of a server, what the server tells of it, and what its sessions prove.
+pub trait Levels: Dialect {
+    type Witness: Witness<Self::Wire>;
+    /// What it has beside each copy of the data.
+    type Beside: Send + Sync;
+    /// How what it writes down of statements is known.
+    type AuditLog: AuditLog;
+
+    fn beside(
+        &self,
+        admin: &mut Self::Wire,
+        opened: &Opened<'_>,
+    ) -> Result<Self::Beside, TargetError>;
+
+    /// All calls of a connection, in the order of the statements.
+    fn calls(
+        &self,
+        copy: &ServerCopy<Self>,
+        wire: &mut Self::Wire,
+        asked: &Asked<'_>,
+    ) -> Result<Vec<Self::Call>, TargetError>;
+
+    /// Where a session connects to, if not where all do. An error if this server cannot do what the level asks for.
+    fn address(
+        &self,
+        _copy: &ServerCopy<Self>,
+        _variant: &VariantSettings,
+        _at: SessionPlacement,
+    ) -> Result<Option<Address>, TargetError> {
+        Ok(None)
+    }
+
+    /// What it writes down of statements, from now on; none if its witness knows.
+    fn audit_log(&self, _copy: &ServerCopy<Self>) -> Result<Option<Self::AuditLog>, TargetError> {
+        Ok(None)
+    }
+
+    /// What a session says once its statements are compiled.
+    fn after_calls(
+        &self,
+        _copy: &ServerCopy<Self>,
+        _wire: &mut Self::Wire,
+        _variant: &VariantSettings,
+    ) -> Result<(), WireError> {
+        Ok(())
+    }
+
+    fn witness(
+        &self,
+        copy: &ServerCopy<Self>,
+        wire: &Self::Wire,
+        variant: &VariantSettings,
+        at: SessionPlacement,
+    ) -> Result<Self::Witness, TargetError>;
+
+    /// Before a window, once the log writers are in their place.
+    fn enter_level(
+        &self,
+        _copy: &ServerCopy<Self>,
+        _variant: &VariantSettings,
+    ) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    /// After a window, before anybody is asked what was counted.
+    fn leave_level(&self, _copy: &ServerCopy<Self>, _variant: &VariantSettings) -> Counted {
+        Counted::default()
+    }
+
+    /// Where the server itself says that its memory is.
+    fn prove(&self, _copy: &ServerCopy<Self>, _look: Look) -> Known<Vec<Locality>> {
+        Known::missing(Code::NotAsked, "the experiment does not say where the data is to be")
+    }
+
+    /// What it counts.
+    fn readings(&self, _copy: &ServerCopy<Self>) -> Vec<Reading> {
+        Vec::new()
+    }
+
+    /// What a reader of the result should know of it.
+    fn notes(&self, _copy: &ServerCopy<Self>) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// What a session proves of pages in their place, of a server whose memory is known.
+pub fn prove_pages(ground: Option<&ServerMemory>, counted: &mut Counted) {
+    if let Some(ground) = ground {
+        counted.proved.insert(hopcost_core::Metric::PagesInPlace, ground.in_place());
+    }
+}
 
 /// A server. What depends on it stands before it, so that it ends first.
 pub struct ServerCopy<D: Levels> {

@@ -15,7 +15,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::address::{Address, Place, Secret, Tls, Wait};
-use super::dialect::{Asked, Call};
+use super::copy::Asked;
+use super::dialect::Call;
 use super::wire::Wire;
 
 /// How a conversation is changed.

@@ -16,8 +16,7 @@ use super::super::{Heard, data_words, homes_of, say, wanted, words_of};
 use super::account::Account;
 use super::address::{Address, Managed, PATIENCE, Place, Tls};
 use super::cluster::Cluster;
-use super::copy::{Reached, ServerCopy};
-use super::dialect::Levels;
+use super::copy::{Levels, Reached, ServerCopy};
 use super::loader::Loader;
 use super::memory::place_of;
 use super::process::Process;
@@ -50,7 +49,6 @@ pub struct Start<'a> {
     pub programs: &'a Programs,
     pub setup: &'a Setup<'a>,
     pub purpose: Purpose,
-    /// Its data.
     pub data: &'a Path,
     /// A directory for its socket and its logs.
     pub beside: &'a Path,

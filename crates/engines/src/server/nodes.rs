@@ -23,7 +23,6 @@ impl Nodes {
         self.0.iter().flat_map(|(_, cpus)| cpus.iter()).collect()
     }
 
-    /// The CPUs of one.
     pub fn cpus_of(&self, node: NodeId) -> Option<CpuSet> {
         self.0.iter().find(|(id, _)| *id == node).map(|(_, cpus)| cpus.clone())
     }

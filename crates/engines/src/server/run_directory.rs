@@ -64,7 +64,6 @@ impl RunDirectory {
         account.copy(kept, data)
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -23,7 +23,6 @@ pub struct TlsFraming {
     pub head: fn(usize) -> [u8; ENVELOPE_HEAD],
     /// How many bytes come after it.
     pub content: fn(&[u8; ENVELOPE_HEAD]) -> usize,
-    /// The most of them.
     pub most_bytes: usize,
 }
 

@@ -22,7 +22,6 @@ pub struct Room {
 
 /// What makes tables in a server, and fills them.
 pub trait Tables: Dialect {
-    /// Rows of one batch.
     const BATCH_ROWS: u64;
     /// Goes up when data is laid out differently by the same statements.
     const FORMAT: i64 = 1;

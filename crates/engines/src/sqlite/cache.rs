@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 pub struct Cached {
     /// Where it is.
     pub path: PathBuf,
-    /// Its length.
     pub length: u64,
     /// The checksum of its bytes.
     pub sum: u64,

@@ -144,7 +144,6 @@ fn without_implied<'a>(index: &'a [usize], key: &[usize]) -> &'a [usize] {
 
 /// What a file of these tables is to hold.
 pub struct Content {
-    /// The name of its file.
     pub file_name: String,
     /// In words, for people: `tran_stats, 2,000,000 rows`.
     pub words: String,

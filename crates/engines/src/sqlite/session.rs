@@ -64,7 +64,6 @@ impl Slow {
 pub struct Opening<'a> {
     /// The number of the image.
     pub number: u64,
-    /// The image.
     pub image: &'a Arc<Image>,
     /// The statements that will be asked.
     pub statements: &'a [Statement],

@@ -12,7 +12,7 @@ use hopcost_core::{Answer, Dataset, Row, Statement, TargetError};
 
 use super::super::server::call::{Answers, Argument as _, Prepared};
 use super::super::server::compared_with;
-use super::super::server::dialect::Asked;
+use super::super::server::copy::Asked;
 use super::super::server::filling::Filler;
 use super::super::server::wire::{Wire as _, WireError};
 use super::packet::{HEAD, kind, put_wide};

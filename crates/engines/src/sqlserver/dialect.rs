@@ -5,16 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use hopcost_core::{CpuSet, Dataset, Filling, Machine, NodeId, Setup, Statement, TargetError};
+use hopcost_core::{CpuSet, Dataset, Filling, Machine, NodeId, Setup, Statement};
 
 use super::super::server::address::Address;
-use super::super::server::copy::ServerCopy;
 use super::super::server::dataset_named;
-use super::super::server::dialect::{Asked, Dialect, Profile};
+use super::super::server::dialect::{Dialect, Profile};
 use super::super::server::process::is_near;
 use super::super::server::wire::{Wire as _, WireError};
 use super::super::wanted;
-use super::calls::{self, Call, RenderedStatement};
+use super::calls::{Call, RenderedStatement};
 use super::schema::is_in_memory;
 use super::wire::Wire;
 
@@ -104,15 +103,6 @@ impl Dialect for SqlServerDialect {
     /// It tells on which CPU it works, and not which thread does.
     fn worker(&self, _: &mut Wire) -> Result<Option<u32>, WireError> {
         Ok(None)
-    }
-
-    fn calls(
-        &self,
-        _: &ServerCopy<Self>,
-        wire: &mut Wire,
-        asked: &Asked<'_>,
-    ) -> Result<Vec<Call>, TargetError> {
-        asked.statements.iter().map(|statement| calls::of(wire, statement, asked)).collect()
     }
 
     fn explain(

@@ -13,12 +13,12 @@ use hopcost_core::{
 
 use super::super::restrictions::UNAUDITED_LOADS;
 use super::super::server::address::Address;
-use super::super::server::copy::ServerCopy;
-use super::super::server::dialect::{self, Levels, Opened};
+use super::super::server::copy::{self, Asked, Levels, Opened, ServerCopy};
 use super::super::server::wire::Wire as _;
 use super::address::{is_by_sql_trace, port_of};
 use super::affinity::Affinity;
 use super::audit::Auditing;
+use super::calls::{self, Call};
 use super::dialect::{AT_ONCE, SqlServerDialect};
 use super::layout::{self, Watch};
 use super::wire::Wire;
@@ -49,6 +49,15 @@ impl Levels for SqlServerDialect {
     type Witness = Witness;
     type Beside = Beside;
     type AuditLog = Auditing;
+
+    fn calls(
+        &self,
+        _: &ServerCopy<Self>,
+        wire: &mut Wire,
+        asked: &Asked<'_>,
+    ) -> Result<Vec<Call>, TargetError> {
+        asked.statements.iter().map(|statement| calls::of(wire, statement, asked)).collect()
+    }
 
     fn beside(&self, admin: &mut Wire, opened: &Opened<'_>) -> Result<Beside, TargetError> {
         let affinity = self.binds().then(|| Wire::connect(opened.address).map(Affinity::new));
@@ -221,7 +230,7 @@ pub struct Witness {
     post: Option<LogWriterPlacement>,
 }
 
-impl dialect::Witness<Wire> for Witness {
+impl copy::Witness<Wire> for Witness {
     fn counted(&mut self, wire: &mut Wire, counted: &mut Counted) {
         let proved = &mut counted.proved;
         // It is asked over the same connection.

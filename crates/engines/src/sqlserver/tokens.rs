@@ -39,7 +39,6 @@ pub const COUNTED: u16 = 0x10;
 /// What is told of an answer, piece by piece.
 pub enum Piece<'a> {
     Row,
-    /// One value of it.
     Value(Value<'a>),
     /// It is complete.
     RowEnds,

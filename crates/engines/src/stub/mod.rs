@@ -18,8 +18,8 @@ use super::restrictions::{
 use super::server::address::{self, Custom, Environment};
 use super::server::audit_log::AuditLogReader;
 use super::server::call::{Answers, Argument, Prepared};
-use super::server::copy::ServerCopy;
-use super::server::dialect::{Asked, Dialect, Levels, Opened, Profile};
+use super::server::copy::{Asked, Levels, Opened, ServerCopy};
+use super::server::dialect::{Dialect, Profile};
 use super::server::target::Kind;
 use super::server::wire::{Wire as _, WireError};
 use super::server::with_literals;
@@ -99,26 +99,6 @@ impl Dialect for StubDialect {
         Ok(wire.value("WORKER")?.and_then(|thread| thread.parse().ok()))
     }
 
-    fn calls(
-        &self,
-        _: &ServerCopy<Self>,
-        wire: &mut Wire,
-        asked: &Asked<'_>,
-    ) -> Result<Vec<Self::Call>, TargetError> {
-        let call = |statement: &Statement| {
-            if let Some(filler) = asked.filler.filter(|filler| filler.is_load()) {
-                let message = wire::insert_into(filler.name(), filler.rows());
-                return Ok(Prepared::new(statement.name, message, Vec::new(), Rows));
-            }
-            let number = wire.number_for(&wire::message(b'P', statement.sql.as_bytes()))?;
-            let (message, places) = wire::execute(number, statement.arguments);
-            let arguments = places.into_iter().enumerate();
-            let arguments = arguments.map(|(n, place)| (Number, n, place)).collect();
-            Ok(Prepared::new(statement.name, message, arguments, Rows))
-        };
-        asked.statements.iter().map(call).collect()
-    }
-
     fn explain(
         &self,
         wire: &mut Wire,
@@ -167,6 +147,26 @@ impl Levels for StubDialect {
     type Witness = ();
     type Beside = ();
     type AuditLog = AuditLogReader;
+
+    fn calls(
+        &self,
+        _: &ServerCopy<Self>,
+        wire: &mut Wire,
+        asked: &Asked<'_>,
+    ) -> Result<Vec<Self::Call>, TargetError> {
+        let call = |statement: &Statement| {
+            if let Some(filler) = asked.filler.filter(|filler| filler.is_load()) {
+                let message = wire::insert_into(filler.name(), filler.rows());
+                return Ok(Prepared::new(statement.name, message, Vec::new(), Rows));
+            }
+            let number = wire.number_for(&wire::message(b'P', statement.sql.as_bytes()))?;
+            let (message, places) = wire::execute(number, statement.arguments);
+            let arguments = places.into_iter().enumerate();
+            let arguments = arguments.map(|(n, place)| (Number, n, place)).collect();
+            Ok(Prepared::new(statement.name, message, arguments, Rows))
+        };
+        asked.statements.iter().map(call).collect()
+    }
 
     fn beside(&self, _: &mut Wire, _: &Opened<'_>) -> Result<(), TargetError> {
         Ok(())

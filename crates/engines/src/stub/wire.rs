@@ -21,7 +21,6 @@ impl Framing for Messages {
     }
 }
 
-/// A message.
 pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&(body.len() as u32).to_le_bytes()[..], &[kind], body].concat()
 }

@@ -24,7 +24,6 @@ pub enum Event<'a> {
 pub enum Wanted {
     /// The ends alone.
     Ends,
-    /// All.
     All,
 }
 

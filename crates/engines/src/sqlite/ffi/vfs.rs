@@ -64,8 +64,7 @@ impl Connection {
     /// The image of this number, to read.
     pub fn of_image(number: u64) -> Result<Self, SqliteError> {
         register()?;
-        let name = NAME.to_string_lossy();
-        let uri = format!("file:/{number}?vfs={name}&immutable=1");
+        let uri = format!("file:/{number}?vfs={}&immutable=1", NAME.to_string_lossy());
         Self::open(uri.as_bytes(), ffi::SQLITE_OPEN_READONLY | ffi::SQLITE_OPEN_URI)
     }
 
@@ -392,11 +391,7 @@ unsafe extern "C" fn full_pathname(
 }
 
 /// SQLite takes its random numbers from the default VFS; what a workload draws is seeded elsewhere.
-unsafe extern "C" fn randomness(
-    _vfs: *mut sqlite3_vfs,
-    _bytes: c_int,
-    _into: *mut c_char,
-) -> c_int {
+unsafe extern "C" fn randomness(_vfs: *mut sqlite3_vfs, _bytes: c_int, _to: *mut c_char) -> c_int {
     0
 }
 
