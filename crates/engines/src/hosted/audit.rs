@@ -7,7 +7,6 @@ use hopcost_core::{Audit, Statement, TargetError};
 use super::super::server::audit_log::{AuditEntry, AuditLineParser, AuditLogReader, Audited};
 use super::super::server::failed;
 
-/// A session whose statements are written into files.
 pub type AuditedSession = Audited<AuditLogReader>;
 
 /// The session of this number, whose statements are written into the first of these files, how each was done into the

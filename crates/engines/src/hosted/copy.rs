@@ -24,7 +24,6 @@ pub struct HostedCopy {
     info: &'static LibraryInfo,
     pub process: Process,
     socket: PathBuf,
-    /// The library's.
     pub version: String,
     pub memory: Option<ServerMemory>,
     pub home: DataPlacement,

@@ -131,7 +131,6 @@ pub trait Appender: RowSink {
     fn end(self: Box<Self>) -> LibraryResult<()>;
 }
 
-/// A statement that is compiled.
 pub trait Prepared {
     /// How many arguments it takes.
     fn arguments(&self) -> usize;
