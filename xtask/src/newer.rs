@@ -14,6 +14,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 
@@ -90,6 +91,9 @@ fn within_reach(root: &Path, place: &Path) -> Result<PathBuf> {
     if std::env::var_os(test::MOUNTS).is_none() {
         return Ok(root.to_owned());
     }
+    // Several tests of a process share its mounts.
+    static MOUNTING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = MOUNTING.lock().unwrap_or_else(PoisonError::into_inner);
     if !place.is_dir() {
         fs::create_dir(place)?;
         command::run(Command::new("mount").arg("--bind").arg(root).arg(place))?;
