@@ -85,14 +85,15 @@ impl Newer {
     }
 }
 
+/// Several tests of a process share its mounts.
+static MOUNTING: Mutex<()> = Mutex::new(());
+
 /// Servers run as users who may not enter the home that the project may be in: where the mounts are a test's own, the
 /// image is mounted in front of it.
 fn within_reach(root: &Path, place: &Path) -> Result<PathBuf> {
     if std::env::var_os(test::MOUNTS).is_none() {
         return Ok(root.to_owned());
     }
-    // Several tests of a process share its mounts.
-    static MOUNTING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = MOUNTING.lock().unwrap_or_else(PoisonError::into_inner);
     if !place.is_dir() {
         fs::create_dir(place)?;
