@@ -1,13 +1,12 @@
 //! **commitlog**: a log writer and nothing else: each call commits one row through it.
 //!
-//! Method: the commit log in miniature of the probe `log`, as a database to be compared: each session
-//! has a log of its own, whose writer is a thread on the CPU that the experiment names. A call appends
-//! a record behind a counted spinlock and waits until the log writer has flushed it, to memory on the
-//! writer's node: the hand-over alone, which is what distance can change. That each flush was made where
-//! the writer belongs is counted.
+//! Method: the commit log of the probe `log`, as a target. Each session has a log whose writer is a
+//! thread on the CPU that the experiment names. A call appends a record under a counted spinlock
+//! and waits until the log writer has flushed it to memory on the writer's node. That each flush
+//! ran on that CPU is counted.
 //!
-//! Limits: a stand-in. No device and no database around it: what a real engine adds dilutes the effect
-//! of distance. The target `wal` has both.
+//! Limits: a stand-in without a device or a database, whose work dilutes the effect of distance.
+//! The target `wal` has both.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -92,7 +91,7 @@ impl Instance for Logs {
     }
 }
 
-/// A log's buffer, on its writer's node.
+/// A log's buffer on its writer's node; on the first node with memory if that node is not known.
 fn buffer(ground: &Machine, node: Option<NodeId>) -> Result<Region, TargetError> {
     let node = node.or_else(|| ground.nodes_with_memory().map(|node| node.id).next());
     let node =
@@ -103,7 +102,6 @@ fn buffer(ground: &Machine, node: Option<NodeId>) -> Result<Region, TargetError>
 
 type Log = CommitLog<Region>;
 
-/// A session, and its log writer.
 struct Committer {
     log: Arc<Log>,
     writer: Option<JoinHandle<()>>,
@@ -118,10 +116,9 @@ impl Committer {
         let writer = std::thread::spawn(move || {
             let pinned = affinity::pin_to(cpu);
             let stands = pinned.is_ok();
-            // Who waits for it is there as long as it waits.
             let _ = ready.send(pinned);
             if stands {
-                // A failure is told to whoever commits.
+                // A failure reaches the client through `commit`.
                 let _ = of_writer.write();
             }
         });
@@ -161,7 +158,6 @@ impl Drop for Committer {
     fn drop(&mut self) {
         self.log.end();
         if let Some(writer) = self.writer.take() {
-            // It has said what was wrong with it.
             let _ = writer.join();
         }
     }

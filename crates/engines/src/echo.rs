@@ -1,11 +1,10 @@
-//! **echo**: each call is answered by another thread, and nothing else happens: two switches of threads
-//! and two trips through the kernel, which is what a client and a server have at the least.
+//! **echo**: another thread answers each call: two thread switches and two trips into the kernel.
 //!
-//! Method: a session has a server thread, bound to the CPU of the worker that opened it, as a connection
-//! has in most databases; request and answer go through a pair of sockets. The answer says on which CPU
-//! it was written: that it was the worker's is counted.
+//! Method: a session has a server thread bound to the CPU of the worker that opened it, and a
+//! socket
+//! pair. The answer names the CPU it was sent from; answers from the worker's CPU are counted.
 //!
-//! Limits: a stand-in: no protocol, no parser, no network card.
+//! Limits: a stand-in without protocol, parser or network card.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -22,7 +21,6 @@ use hopcost_sys::affinity;
 
 use super::restrictions::{NO_AUDIT, NO_PAGES, NO_PARALLEL};
 
-/// The target.
 pub struct Echo;
 
 impl Target for Echo {
@@ -43,7 +41,7 @@ impl Target for Echo {
     }
 
     fn needs(&self, _setup: &Setup<'_>) -> Needs {
-        // Two kernel buffers and a stack, of which little is touched.
+        // Two kernel buffers and a stack, mostly untouched.
         Needs { stream_bytes: 512 << 10, ..Needs::default() }
     }
 
@@ -77,7 +75,7 @@ impl Instance for Servers {
         let (socket, other_end) = UnixStream::pair().map_err(failed)?;
         let server = std::thread::Builder::new()
             .stack_size(64 << 10)
-            // A thread begins with the mask of the one that starts it: the worker's CPU.
+            // A thread inherits its creator's affinity mask: the worker's CPU.
             .spawn(move || serve(other_end))
             .map_err(|error| TargetError::Failed(format!("a server thread: {error}")))?;
         let cpu = affinity::current_cpu();
@@ -93,7 +91,6 @@ impl Instance for Servers {
     }
 }
 
-/// Answers with the CPU that it stands on, until nobody asks any more.
 fn serve(mut socket: UnixStream) {
     let mut request = [0];
     while socket.read_exact(&mut request).is_ok() {
@@ -107,7 +104,6 @@ fn serve(mut socket: UnixStream) {
 struct Client {
     socket: UnixStream,
     server: Option<JoinHandle<()>>,
-    /// Where the worker stands.
     cpu: CpuId,
     in_place: [u64; 2],
 }
@@ -133,7 +129,7 @@ impl Session for Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // The server thread ends when its socket does.
+        // Closing the socket ends the server thread.
         let _ = self.socket.shutdown(Shutdown::Both);
         if let Some(server) = self.server.take() {
             let _ = server.join();

@@ -1,11 +1,10 @@
-//! **hashtable**: a table in memory under a hash index, in hopcost's own process, that all streams fill.
+//! **hashtable**: an in-memory table under a hash index in hopcost's memory, filled by all clients.
 //!
-//! Method: the index is hashbrown's, in 64 parts with a lock each, as its keys are random. All rows lie in one
-//! region of memory, which is placed, faulted in and proved before anybody works, on the nodes and the pages that
-//! the experiment asks for. It never grows: a part that is full is emptied by whoever comes next, and what was in
-//! it is counted. So a window is inserts alone, and no page is new in it.
+//! Method: hashbrown in 64 parts with a lock each. All rows are in one memory region, placed,
+//! faulted in and verified before the first call. A full part is cleared by the next insert, and
+//! its rows stay counted. So a window has inserts alone, and touches no new page.
 //!
-//! Limits: a stand-in for memory-optimised tables: no transactions, no versions of rows, no log. It only fills.
+//! Limits: a stand-in for memory-optimized tables: inserts only, no transactions, no log.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,14 +23,12 @@ use super::ledger::Ledger;
 use super::restrictions::{NO_AUDIT, NO_CLIENT, NO_LOG, NO_PARALLEL};
 use hopcost_data::datasets::big_table_im;
 
-/// The target.
 pub struct HashTable;
 
 const ONLY_FILLED: &str =
     "a hash table is only filled, by 100 rows a call: take workload = \"memory_inserts\"";
-/// Parts of the index, each with a lock.
 const PARTS: usize = 64;
-/// The bits of an identifier from here on lie above a UUID's version.
+/// From this bit on, an identifier's bits are above a UUID's version field.
 const OWN_BITS: u32 = 80;
 
 const CAPABILITIES: Capabilities = Capabilities::but(&[
@@ -91,28 +88,25 @@ impl Target for HashTable {
     }
 }
 
-/// The columns of a row beside its identifier: its time, its digits, its small numbers.
 type Columns = (i64, [u8; 17], [i64; 3]);
 
-/// A part of the table, alone on its lines of the caches.
+/// Aligned to two cache lines, so that parts do not share one.
 #[repr(align(128))]
 struct Part(Mutex<Rows>);
 
 struct Rows {
     index: HashMap<u128, Columns, DefaultHashBuilder, Arena>,
-    /// It is emptied when it holds so many.
     most: usize,
-    /// Rows that were in it when it was emptied, each time.
+    /// Rows dropped by clearing so far.
     emptied: u64,
 }
 
-/// The rows of a part of a table that is to hold so many.
 fn rows_of_part(rows: u64) -> usize {
     rows.div_ceil(PARTS as u64) as usize
 }
 
-/// What all parts take: hashbrown has a power of two of places, of which it fills seven eighths, each with a byte
-/// beside it.
+/// Bytes of all parts: hashbrown allocates a power of two of slots, fills seven eighths of them,
+/// and adds one control byte a slot.
 fn room_bytes(rows_of_part: usize) -> usize {
     const BESIDE: usize = 128;
     let places = (rows_of_part * 8 / 7 + 1).next_power_of_two().max(16);
@@ -129,7 +123,6 @@ impl Rows {
     }
 }
 
-/// A table, in the place that a home asks for.
 struct Table {
     home: DataPlacement,
     parts: Box<[Part]>,
@@ -156,12 +149,11 @@ impl Table {
         Ok(Self { home, parts, arena, sessions, ledger })
     }
 
-    /// The part of a row: identifiers are random in each of their bits.
+    /// Identifiers are random in every bit, so any bits choose the part.
     fn part(&self, id: u128) -> MutexGuard<'_, Rows> {
         self.parts[id as usize % PARTS].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is there of what was asked for since the last time, and where that is.
     fn counted(&self) -> Counted {
         let Self { arena, ledger, home, .. } = self;
         let mut proved = BTreeMap::from([
@@ -172,7 +164,6 @@ impl Table {
         Counted { proved, ..Counted::default() }
     }
 
-    /// All rows that are in it, or were when a part of it was emptied.
     fn rows(&self) -> u64 {
         let of_part = |part: u128| {
             let rows = self.part(part);
@@ -206,7 +197,7 @@ impl Instance for Tables {
         Ok(Box::new(Filler { table, own, rows }))
     }
 
-    /// Rows are counted from window to window, those of the guard among them, when nobody is at work.
+    /// Counts between windows, when no client is at work. Rows of guard times are included.
     fn leave_variant(&self, variant: &VariantSettings) -> Counted {
         let homes = variant.copies();
         let is_used = |table: &&Arc<Table>| homes.is_empty() || homes.contains(&table.home);
@@ -222,12 +213,10 @@ impl Instance for Tables {
     }
 }
 
-/// A stream.
 struct Filler {
     table: Arc<Table>,
-    /// What its rows' identifiers have of their own: the streams of each level ask for the same rows.
+    /// Makes identifiers unique: clients of different variants insert the same rows.
     own: u128,
-    /// So many in a call.
     rows: u64,
 }
 
@@ -248,7 +237,6 @@ impl Session for Filler {
     }
 }
 
-/// A row of the data set.
 fn row(number: u64) -> (u128, Columns) {
     let [key, at, digits] = big_table_im::parts(number);
     let mut text = [b'0'; 17];

@@ -1,4 +1,4 @@
-//! Where a setup's data and log writer are to be.
+//! Where a setup's data and log writer belong.
 
 use hopcost_core::{
     Code, CpuId, DataPlacement, Emulation, Machine, Metric, NodeId, NodeSet, Policy, Reason, Setup,
@@ -6,7 +6,7 @@ use hopcost_core::{
 };
 use hopcost_sys::memory::{Placing, Request};
 
-/// ` on node 1`, ` on all nodes in turn`, ` on base pages`; nothing of a home that may be anywhere.
+/// ` on node 1`, ` on all nodes in turn`, ` on base pages`; empty for data that may be anywhere.
 pub fn words_of(home: DataPlacement) -> String {
     let place = match (home.node, home.copy.policy) {
         (_, Some(Policy::Interleave)) => " on all nodes in turn".to_owned(),
@@ -19,12 +19,12 @@ pub fn words_of(home: DataPlacement) -> String {
     }
 }
 
-/// The node that a node is in truth: an emulated one is a set of CPUs of a real one.
+/// The real node of a node: an emulated one is a set of CPUs of a real one.
 pub fn in_truth(setup: &Setup<'_>, node: NodeId) -> NodeId {
     setup.emulation.map_or(node, |_| setup.ground.node_under(setup.machine, node))
 }
 
-/// The nodes that a home's data is dealt out to; none where it is on one.
+/// The nodes that interleaved data is spread over; empty for data on one node.
 pub fn spread_of(setup: &Setup<'_>, home: DataPlacement) -> Vec<NodeId> {
     if home.copy.policy != Some(Policy::Interleave) {
         return Vec::new();
@@ -32,13 +32,12 @@ pub fn spread_of(setup: &Setup<'_>, home: DataPlacement) -> Vec<NodeId> {
     setup.machine.nodes_with_memory().map(|node| node.id).collect()
 }
 
-/// The same as nodes of the machine: emulated ones are sets of CPUs, and memory is where it is.
 pub fn spread_in_truth(setup: &Setup<'_>, home: DataPlacement) -> NodeSet {
     spread_of(setup, home).into_iter().map(|node| in_truth(setup, node)).collect()
 }
 
-/// The memory of a home. Emulated ones share that of the nodes that there are: their policies are in the
-/// books alone.
+/// The memory request for a data placement. Emulated nodes share the memory of real ones, so their
+/// policies have no effect on it.
 pub fn memory_of(
     setup: &Setup<'_>,
     home: DataPlacement,
@@ -56,8 +55,8 @@ pub fn memory_of(
     Ok(Request { placing, ..request })
 }
 
-/// Where a home's memory is taken: of an emulated one where its CPUs are, of one that may be anywhere on
-/// the first node.
+/// The real node to allocate on: of an emulated node, that of its CPUs; for data that may be
+/// anywhere, the first node with memory.
 pub fn place_of(setup: &Setup<'_>, home: DataPlacement) -> Result<NodeId, TargetError> {
     if let (Some(node), None) = (home.node, setup.emulation) {
         return Ok(node);
@@ -75,12 +74,12 @@ pub fn place_of(setup: &Setup<'_>, home: DataPlacement) -> Result<NodeId, Target
     })
 }
 
-/// Where data is to be; one place that is anywhere, where the experiment does not say.
+/// The data placements of a setup; a single default one if the experiment names none.
 pub fn homes_of(setup: &Setup<'_>) -> Vec<DataPlacement> {
     if setup.homes.is_empty() { vec![DataPlacement::default()] } else { setup.homes.clone() }
 }
 
-/// Why a database that keeps all memory in one place tells nothing of emulated nodes, of which a claim speaks.
+/// Why a database whose memory is in one place cannot prove a claim about emulated nodes.
 pub fn untold_of_nodes(
     metric: Metric,
     emulation: Option<&Emulation>,
@@ -95,7 +94,6 @@ pub fn untold_of_nodes(
     })
 }
 
-/// Where the log writer of a session belongs.
 pub fn log_writer_of(variant: &VariantSettings) -> Result<CpuId, TargetError> {
     let nowhere =
         || TargetError::NotHere(Code::Unsupported.because("the experiment places no log writer"));

@@ -1,5 +1,4 @@
-//! A library's functions, found by their names when it is loaded: `interface! { struct Interface; name(…) -> …; … }`
-//! makes a struct of them. Unsafe code is allowed where it is used, and not here.
+//! `interface! { struct Interface; name(…) -> …; … }`: a struct of a library's functions, by name.
 
 macro_rules! interface {
     ($visible:vis struct Interface; $($name:ident($($argument:ty),*) $(-> $answer:ty)?;)*) => {
@@ -14,7 +13,7 @@ macro_rules! interface {
             fn of(library: libloading::Library) -> Result<Self, libloading::Error> {
                 Ok(Self {
                     $(
-                        // SAFETY: the name and its type are those of the library's own header.
+                        // SAFETY: the name and the type are those of the library's header.
                         $name: unsafe { *library.get(concat!(stringify!($name), "\0").as_bytes())? },
                     )*
                     _library: library,

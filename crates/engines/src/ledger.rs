@@ -1,8 +1,7 @@
-//! The rows of a table that is filled: are those that were asked for there?
+//! Checks a filled table: are the rows that were asked for there?
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The rows that were there at the last count, and those asked for since.
 #[derive(Debug, Default)]
 pub struct Ledger {
     counted: AtomicU64,
@@ -10,13 +9,12 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// So many rows more are to be there.
     pub fn ask(&self, rows: u64) {
         self.asked.fetch_add(rows, Ordering::Relaxed);
     }
 
-    /// What is there of what was asked for since the last time, as a proof, where so many rows were counted;
-    /// nothing of it where they could not be.
+    /// `[rows there, rows asked for]` since the last time. `there` is the table's row count; `None`
+    /// if it could not be counted, and then no row counts as there.
     pub fn settle(&self, there: Option<u64>) -> [u64; 2] {
         let asked = self.asked.swap(0, Ordering::Relaxed);
         let Some(there) = there else { return [0, asked] };
@@ -24,7 +22,7 @@ impl Ledger {
         rows_counted(there.saturating_sub(before), asked)
     }
 
-    /// The same, and empties a table that holds so many, which may fail.
+    /// The same, then runs `empty`, which may fail, if the table holds `most` rows or more.
     pub fn settle_and_empty(
         &self,
         there: Option<u64>,
@@ -38,13 +36,12 @@ impl Ledger {
         proved
     }
 
-    /// The table was emptied.
     pub fn emptied(&self) {
         self.counted.store(0, Ordering::Relaxed);
     }
 }
 
-/// Rows that were asked for and are there. What is there too much is as wrong as what is missing.
+/// A row too many counts as one that is missing.
 fn rows_counted(counted: u64, asked: u64) -> [u64; 2] {
     [asked.saturating_sub(asked.abs_diff(counted)), asked]
 }

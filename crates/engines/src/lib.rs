@@ -1,6 +1,6 @@
 //! The databases under test.
 //!
-//! A new one is a file or folder here and a line in [`TARGETS`].
+//! A new target is a file or folder here and a line in [`TARGETS`].
 
 mod audit;
 mod commitlog;
@@ -38,7 +38,7 @@ pub(crate) use wanted::{
     SAMPLES, Wanted, data_bytes, data_words, samples, tables_named, wanted, with_commas,
 };
 
-/// All targets; the first is taken where none is named.
+/// All targets; the first is the default.
 pub const TARGETS: &[&dyn Target] = &[
     &sqlite::Sqlite,
     &Server(postgres::Postgres),
@@ -53,15 +53,13 @@ pub const TARGETS: &[&dyn Target] = &[
     &null::Null,
 ];
 
-/// Those that are loaded in a process of their own.
 const LIBRARIES: &[&dyn hosted::Library] = &[&duckdb::DuckDb];
 
-/// Serves a library, if hopcost was started for that by itself: the first call of a program that asks one.
+/// Hosts a library if hopcost started this process for that. A program must call it first.
 pub fn hosted_process() -> Option<ExitCode> {
     hosted::serve_if_asked(LIBRARIES)
 }
 
-/// What all targets can do: by URL, one of each form of it.
 pub fn capabilities() -> impl Iterator<Item = (String, Capabilities)> {
     let of_target = |target: &'static dyn Target| {
         let url = move |form: &str| match form {
@@ -73,7 +71,6 @@ pub fn capabilities() -> impl Iterator<Item = (String, Capabilities)> {
     TARGETS.iter().copied().flat_map(of_target)
 }
 
-/// Connects to a server that runs, to ask it about itself.
 pub fn console(address: &Address) -> Result<Box<dyn Console>, TargetError> {
     match address.scheme {
         "postgres" => target::console::<postgres::Wire>(address),
@@ -82,7 +79,7 @@ pub fn console(address: &Address) -> Result<Box<dyn Console>, TargetError> {
     }
 }
 
-// Engines of the tests: how much a new one takes.
+// Example engines, which show how much a new one takes.
 #[cfg(test)]
 mod stub;
 #[cfg(test)]

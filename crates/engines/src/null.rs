@@ -1,7 +1,7 @@
-//! **null**: answers each call at once, so that what is left is the driver's own cost per call.
+//! **null**: answers at once, which leaves the driver's own cost of a call.
 //!
-//! Limits: it holds no data and looks at no arguments; its answer is always the same one row, which
-//! only a workload without data takes for right.
+//! Limits: it holds no data and ignores arguments. Its answer is always the same row, which only a
+//! workload without data accepts.
 
 use hopcost_core::{
     Answer, CallError, Capabilities, Code, Counted, Instance, Known, Loading, Locality, Look,
@@ -10,7 +10,6 @@ use hopcost_core::{
 
 use super::restrictions::{NO_AUDIT, NO_PAGES, NO_PARALLEL};
 
-/// The target.
 pub struct Null;
 
 impl Target for Null {
@@ -67,7 +66,6 @@ impl Instance for Nothing {
     }
 }
 
-/// The one row without values that every call gets.
 struct AtOnce {
     answer: Answer,
 }

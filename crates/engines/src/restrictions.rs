@@ -1,4 +1,4 @@
-//! What several targets refuse, in the same words. What one alone refuses stands with it.
+//! Restrictions that several targets share.
 
 use hopcost_core::{Code, Restriction, Setting, When};
 
@@ -7,28 +7,24 @@ use Setting::{
     Pages, ParallelWorkers, PerNode, Postmaster, Scripts,
 };
 
-/// Of a target that is all log writer.
 pub const NOTHING_ELSE: Restriction = Restriction {
     when: When::Missing(LogWriter),
     code: Code::Unsupported,
     words: "{level} places no log writer, and this target is nothing else",
 };
 
-/// Of one without a log.
 pub const NO_LOG: Restriction = Restriction::of(
     &[LogWriter],
     Code::Unsupported,
     "{level} places a log writer, and here is no log writer: whoever commits writes the log, if there is one",
 );
 
-/// Of one that works in the threads that ask it.
 pub const NO_CLIENT: Restriction = Restriction::of(
     &[Client],
     Code::Unsupported,
     "{level} places clients, and here is no client: it all runs in the thread that asks",
 );
 
-/// Of one whose calls are worked on by one thread each.
 pub const NO_PARALLEL: Restriction = Restriction::of(
     &[Dop, Postmaster, ParallelWorkers],
     Code::Unsupported,
@@ -36,21 +32,18 @@ pub const NO_PARALLEL: Restriction = Restriction::of(
      --target postgres:managed",
 );
 
-/// Of one that writes nothing down.
 pub const NO_AUDIT: Restriction = Restriction::of(
     &[Audit],
     Code::Unsupported,
     "{level} has statements written down, and this target has none",
 );
 
-/// Of one that writes statements down, and no loads.
 pub const UNAUDITED_LOADS: Restriction = Restriction {
     when: When::Together(Audit, &[Loads]),
     code: Code::Unsupported,
     words: "rows that a load brings are no statements, and nothing of them is written down: leave 'audit' out",
 };
 
-/// Of one whose memory lies on pages of its own choice.
 pub const NO_PAGES: Restriction = Restriction::of(
     &[Pages],
     Code::Unsupported,
@@ -58,24 +51,22 @@ pub const NO_PAGES: Restriction = Restriction::of(
      --target sqlite",
 );
 
-/// Of one that has no procedures of hopcost's.
 pub const NO_BATCHES: Restriction = Restriction::of(
     &[BatchInserts],
     Code::WorkloadUnsupported,
     "many rows one by one in a call are for hashtable: take workload = \"memory_insert\"",
 );
 
-/// Of one that does not take pgbench's scripts.
 pub const NO_SCRIPTS: Restriction = Restriction::of(
     &[Scripts],
     Code::WorkloadUnsupported,
     "pgbench's scripts are for PostgreSQL: take postgres:managed or postgres://…",
 );
 
-/// What takes a database of its own for each copy of the data.
+/// Settings that need a database for each copy of the data.
 pub const OF_ITS_OWN: &[Setting] = &[FirstTouch, Interleave, Bind, PerNode, Instance];
 
-/// Of a database that is not hopcost's own: where calls take longer on an emulated machine, hopcost's SQLite does it.
+/// Of a target other than hopcost's own SQLite, which alone can emulate slow page accesses.
 macro_rules! no_planting {
     ($name:literal) => {
         hopcost_core::Restriction::of(
@@ -95,7 +86,6 @@ macro_rules! no_planting {
     };
 }
 
-/// Of a server that runs, where hopcost can start one of that kind itself: for a module beside this one.
 macro_rules! one_server {
     ($name:literal) => {
         hopcost_core::Restriction::of(

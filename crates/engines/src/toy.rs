@@ -1,6 +1,6 @@
-//! A database of the tests in our own process: what a new engine takes that is a library, in one file.
+//! An in-process database for tests: all that a new engine needs if it is a library.
 //!
-//! It keeps numbers in a sorted map, and answers what inserts them.
+//! It keeps numbers in a sorted map, and answers statements that insert them.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,6 @@ use hopcost_core::{
 
 use super::restrictions::{NO_AUDIT, NO_CLIENT, NO_LOG, NO_PAGES, NO_PARALLEL};
 
-/// The target.
 pub struct Toy;
 
 impl Target for Toy {

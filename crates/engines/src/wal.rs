@@ -1,13 +1,12 @@
-//! **wal**: SQLite that writes: each call inserts one row and makes it durable in the write-ahead log.
+//! **wal**: SQLite that writes: each call inserts one row durably into the write-ahead log.
 //!
-//! Method: a session has a database of its own in the cache directory, and a committing thread on the
-//! CPU that the experiment names for the log writer: the worker hands the row over and waits until it
-//! is on disk (`synchronous = FULL`). That the thread stood where it belongs, and that each call is a
-//! row in the database, is counted.
+//! Method: a session has a database in the cache directory, and a committing thread on the CPU that
+//! the experiment names for the log writer. The worker passes the row to it and waits until it is
+//! on disk (`synchronous = FULL`). That the thread ran on that CPU, and that each call is a row, is
+//! counted.
 //!
-//! Limits: SQLite has no log writer of its own: whoever commits writes the log, so that this is the form
-//! of an engine whose commits go through one thread. The device is the machine's, and often all there is
-//! to see.
+//! Limits: SQLite has no log writer; this models an engine whose commits go through one thread. The
+//! device is the machine's, and often dominates.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,11 +25,10 @@ use rusqlite::{Connection, Statement};
 use super::log_writer_of;
 use super::restrictions::{NO_AUDIT, NO_PAGES, NO_PARALLEL, NOTHING_ELSE};
 
-/// The target.
 pub struct Wal;
 
 const INSERT: &str = "INSERT INTO insert_test (number) VALUES (?1)";
-/// What a run writes at most before the log is checkpointed, and a little more.
+/// The log's size before a checkpoint, and a little more.
 const DISK_BYTES: u64 = 64 << 20;
 
 impl Target for Wal {
@@ -72,7 +70,6 @@ impl Target for Wal {
     }
 }
 
-/// Databases that are gone when the run is.
 struct Databases {
     dir: tempfile::TempDir,
     opened: AtomicU64,
@@ -112,7 +109,7 @@ impl Instance for Databases {
     }
 }
 
-/// What the committing thread says of one row: its number, and where it was committed.
+/// A committed row's number, and the CPU it was committed on.
 type Committed = Result<(i64, CpuId), String>;
 
 struct Committer {
@@ -134,7 +131,6 @@ impl Committer {
             let opened = affinity::pin_to(cpu).map_err(|error| error.to_string()).and_then(|()| {
                 create(&path).map_err(|error| format!("{}: {error}", path.display()))
             });
-            // Who waits for a report is there as long as it waits.
             let _ = report.send(opened.as_ref().map(|_| (0, cpu)).map_err(Clone::clone));
             let Ok(database) = opened else { return };
             let Ok(mut insert) = database.prepare(INSERT) else { return };
@@ -188,7 +184,7 @@ impl Session for Committer {
 
     fn counted(&mut self) -> Counted {
         let calls = std::mem::take(&mut self.calls);
-        // Row numbers grow by one for each row that is there.
+        // Row ids grow by one for each row.
         let rows = self.last_row - std::mem::replace(&mut self.counted_to, self.last_row);
         let in_place = std::mem::take(&mut self.in_place);
         let proved = BTreeMap::from([
@@ -201,7 +197,7 @@ impl Session for Committer {
 
 impl Drop for Committer {
     fn drop(&mut self) {
-        // Without rows to come the thread ends.
+        // Without a sender the thread ends.
         self.rows = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

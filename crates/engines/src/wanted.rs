@@ -1,16 +1,13 @@
-//! The data that a setup asks for.
+//! The data that a setup needs.
 
 use hopcost_core::{Dataset, Setup, Table};
 
-/// A table to load.
 pub struct Wanted {
-    /// What the data set calls it where it makes rows.
+    /// The table's index in the data set, for generating rows.
     pub index: usize,
-    /// What it is.
     pub table: Table,
 }
 
-/// The tables that a workload reads, in the data set's order.
 pub fn wanted(setup: &Setup<'_>) -> Vec<Wanted> {
     let Some(dataset) = setup.dataset else { return Vec::new() };
     tables_named(dataset, setup.shape.rows, |name| setup.workload.info().tables.contains(&name))
@@ -26,23 +23,20 @@ pub fn tables_named(
     kept.map(|(index, table)| Wanted { index: dataset.source(index, scale), table }).collect()
 }
 
-/// About how many bytes a setup's data takes where a table takes so many.
 pub fn data_bytes(setup: &Setup<'_>, of_table: impl Fn(&dyn Dataset, &Wanted) -> u64) -> u64 {
     let Some(dataset) = setup.dataset else { return 0 };
     wanted(setup).iter().map(|wanted| of_table(dataset, wanted)).sum()
 }
 
-/// Rows from all over a table that stand for all of it.
 pub const SAMPLES: u64 = 64;
 
-/// Their numbers.
 pub fn samples(table: &Table) -> impl Iterator<Item = u64> + use<> {
     let count = SAMPLES.min(table.rows);
     let step = table.rows / count.max(1);
     (0..count).map(move |n| n * step)
 }
 
-/// What a setup's data is: `tran_stats, 2,000,000 rows`.
+/// The setup's data in words: `tran_stats, 2,000,000 rows`.
 pub fn data_words(setup: &Setup<'_>) -> String {
     let rows = setup.shape.rows;
     match setup.dataset {

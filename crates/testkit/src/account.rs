@@ -1,4 +1,4 @@
-//! Who a test's server runs as: most refuse to run as root.
+//! The user of a test's server: most refuse to run as root.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use hopcost_sys::is_root;
 
-/// The numbers of a user and of the user's group.
+/// A user's and a group's id.
 pub type Ids = (u32, u32);
 
-/// The user of this name, for root; nobody else can become another user. If there is none, that is what is needed.
+/// For root, the user of this name; panics with `needed` if there is none.
 pub fn for_root(name: &str, needed: &str) -> Option<Ids> {
     is_root().then(|| user_named(name).expect(needed))
 }
@@ -21,7 +21,7 @@ fn user_named(name: &str) -> Option<Ids> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// A program as this user, with the mounts that the process `within` sees.
+/// A program as this user, with the mounts of the process `within`.
 pub fn command(program: &Path, user: Option<Ids>, within: Option<u32>) -> Command {
     if let (Some(pid), Some((user, group))) = (within, user) {
         let mut command = Command::new("nsenter");

@@ -1,9 +1,8 @@
-//! Certificates of a test's own.
+//! Certificates for tests.
 
 use std::path::Path;
 use std::process::Command;
 
-/// A certificate that signs itself, and its key.
 pub fn certificate(into: &Path, name: &str) {
     let mut command = Command::new("openssl");
     command.args(["req", "-new", "-x509", "-days", "2", "-nodes", "-newkey", "rsa:2048"]);

@@ -1,4 +1,4 @@
-//! What every engine owes, whatever it is: one suite, which each of them passes.
+//! The conformance suite that every engine passes.
 
 use std::cell::RefCell;
 
@@ -9,10 +9,9 @@ use hopcost_core::{
 
 use crate::named::{dataset, seat, shared_setup, workload};
 
-/// Data, what is asked of it, and how large it is.
+/// Data set, workload, scale.
 pub type Asked = (&'static str, &'static str, u64);
 
-/// For each way in which an engine is asked.
 pub const ASKED: [Asked; 9] = [
     ("tran_stats", "reporting_p1", 20_000),
     ("tran_stats", "reporting_p2", 60_000),
@@ -26,7 +25,7 @@ pub const ASKED: [Asked; 9] = [
 ];
 const CALLS: u64 = 40;
 
-/// An engine, and where it is: what follows the colon of its URL.
+/// An engine, and the part of its URL after the colon.
 #[derive(Clone, Copy)]
 pub struct Engine<'a> {
     pub target: &'a dyn Target,
@@ -42,8 +41,8 @@ impl Engine<'_> {
         self.target.open(setup, &mut |_| true)
     }
 
-    /// Each workload that it does not refuse is answered rightly by two sessions in turn, each call counted, and its
-    /// plans are there.
+    /// Two sessions in turn answer each workload that is not refused; answers, counts and plans are
+    /// checked.
     pub fn answers(&self, asked: &[Asked], seat: &VariantSettings) {
         assert!(!self.target.about().is_empty());
         for asked in asked {
@@ -105,8 +104,8 @@ impl Engine<'_> {
         instance.close().unwrap();
     }
 
-    /// Of a server that is not ours: what is ours is gone at the end, unless it is to be kept; nobody else of us comes
-    /// in meanwhile, and whoever clears up after a kill leaves nothing. `ours` looks whether something of ours is there.
+    /// For an existing server: nothing stays unless it is to be kept, a second hopcost is refused,
+    /// and clearing up after a kill works. `ours` reports whether hopcost's place exists.
     pub fn is_a_guest(&self, asked: Asked, ours: &dyn Fn() -> bool) {
         let setup = self.setup(asked);
         let promised = RefCell::new(0);
@@ -129,7 +128,7 @@ impl Engine<'_> {
         *promised.borrow_mut() = 0;
         self.open(&setup).unwrap().close().unwrap();
         assert!(ours() && *promised.borrow() == 0, "it was there before, and is not made again");
-        // As after a kill: nobody closes it, and its connections end.
+        // As after a kill: it is not closed, and its connections end.
         let instance = self.open(&setup).unwrap();
         let mut session = instance.first_session(&seat()).unwrap();
         instance.hang_up();
@@ -144,7 +143,7 @@ impl Engine<'_> {
         assert!(again.contains("there is no"), "{again}");
     }
 
-    /// Of a server that is not ours, in which somebody else has something of our name.
+    /// For an existing server with a foreign place of hopcost's name.
     pub fn leaves_others_alone(&self, asked: Asked) {
         let refused = self.open(&self.setup(asked)).err().expect("it is somebody else's");
         assert_eq!(refused.code(), Code::NotOurs, "{refused}");

@@ -1,4 +1,4 @@
-//! A small disk of a test's own, which can be full.
+//! A small file system that a test can fill.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -8,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 
 use hopcost_sys::is_root;
 
-/// A file system in memory that only one process and those that follow it see; it goes with them.
+/// A tmpfs that only one process and its children see.
 pub struct SmallDisk {
-    /// It ends when its input does, which is when the test does.
+    /// Ends when its standard input closes, at the latest with the test.
     keeper: Child,
     dir: tempfile::TempDir,
 }
@@ -35,23 +35,22 @@ impl SmallDisk {
         Self { keeper, dir }
     }
 
-    /// The process that sees it.
     pub fn keeper(&self) -> u32 {
         self.keeper.id()
     }
 
-    /// Where those see it who see it.
+    /// Its path in the keeper's mount namespace.
     pub fn path(&self) -> PathBuf {
         self.dir.path().to_owned()
     }
 
-    /// Where everybody sees it who may.
+    /// The path from outside, through `/proc`.
     fn seen_by_all(&self, name: &str) -> PathBuf {
         let path = self.dir.path().strip_prefix("/").unwrap();
         PathBuf::from(format!("/proc/{}/root", self.keeper())).join(path).join(name)
     }
 
-    /// Makes a directory in it, in the hands of whom another file belongs to.
+    /// Makes a directory with the owner of another file.
     pub fn directory(&self, name: &str, owner: &fs::Metadata) -> PathBuf {
         use std::os::unix::fs::MetadataExt;
         fs::create_dir(self.seen_by_all(name)).unwrap();
@@ -73,7 +72,6 @@ impl SmallDisk {
         }
     }
 
-    /// Gives it back.
     pub fn free(&self) {
         fs::remove_file(self.seen_by_all("ballast")).unwrap();
     }

@@ -1,11 +1,10 @@
-//! Every row of every table, as its data set makes it: what a target must give back.
+//! A workload that reads every row of every table and compares it with the data set.
 
 use hopcost_core::{
     Answer, Dataset, Kind, Reason, Request, Requests, Row, RowSink, Session, Shape, Statement,
     Stream, Table, Workload, WorkloadInfo, WorkloadSpec,
 };
 
-/// All rows of all tables of a data set.
 pub struct Everything(Vec<Table>);
 
 impl Workload for Everything {
@@ -44,7 +43,6 @@ impl Requests for First {
     }
 }
 
-/// A row as its data set makes it.
 struct Made {
     table: Table,
     row: Row,
@@ -92,14 +90,13 @@ fn all_rows(dataset: &dyn Dataset, index: usize, table: &Table) -> Answer {
     answer
 }
 
-/// Data sets of which every row is looked at, and how large they are for that.
+/// Data sets to check in full, with their scale.
 pub const SMALL: [(&str, u64); 2] = [("tran_stats", 1000), ("archive_view", 50)];
-/// The same of 70 MB.
 pub const LARGE: [(&str, u64); 1] = [("tpcc", 1)];
 pub const ALL: [(&str, u64); 3] = [SMALL[0], SMALL[1], LARGE[0]];
 
 impl Everything {
-    /// Of a data set, and what each of its tables is to hold.
+    /// Also returns the expected answer for each table.
     pub fn of(dataset: &dyn Dataset, rows: u64) -> (Self, Vec<Answer>) {
         let tables = dataset.tables(rows);
         let made = |(index, table)| all_rows(dataset, dataset.source(index, rows), table);

@@ -1,13 +1,13 @@
-//! Places for what tests make once and share.
+//! Shared directories and ports for tests.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Data that tests share and that every user may read: for one run of `cargo xtask test`, which names the directory
-/// and removes it, or for one process of `cargo test`. Nothing tells when its last test is over, so what earlier
-/// processes have left is removed by the next.
+/// Directory of data that tests share and every user may read. `cargo xtask test` names and removes
+/// it; under `cargo test` there is one per process, and later processes remove it, as nothing
+/// reports the last test's end.
 pub fn kept() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| {
@@ -22,7 +22,7 @@ fn of_this_process() -> PathBuf {
         name.strip_prefix(PREFIX).is_some_and(|pid| !Path::new("/proc").join(pid).exists())
     };
     for left in all.filter(|entry| entry.file_name().to_str().is_some_and(is_left)) {
-        // Another run may be at it.
+        // Another run may be removing it too.
         let _ = fs::remove_dir_all(left.path());
     }
     let dir = std::env::temp_dir().join(format!("{PREFIX}{}", std::process::id()));
@@ -31,7 +31,6 @@ fn of_this_process() -> PathBuf {
     dir
 }
 
-/// A port that no other server of a test's has: the kernel's choice.
 pub fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()

@@ -1,4 +1,4 @@
-//! What hopcost's tests share: servers, disks and networks of a test's own, and places for what is made once.
+//! What hopcost's tests share: servers, disks, networks and directories.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod account;

@@ -1,4 +1,4 @@
-//! A MariaDB server of a test's own, or a MySQL one; it ends with its value.
+//! A MariaDB or MySQL server for a test; dropping it ends the server.
 
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,9 @@ use hopcost_engines::{Asked, console};
 use crate::account;
 use crate::kept::{free_port, kept};
 
-/// It has to be installed: `cargo xtask test` sees to that, or says what to install.
 const NEEDED: &str = "this test needs MariaDB: apt-get install mariadb-server-core";
 
-/// The target that such a server is, and where the programs of a MySQL are that is to be taken instead.
+/// The target's name, and the directory of a MySQL's programs if one was chosen.
 pub fn chosen() -> (&'static str, Option<PathBuf>) {
     match std::env::var_os("HOPCOST_TEST_MYSQL") {
         Some(programs) => ("mysql", Some(programs.into())),
@@ -24,19 +23,17 @@ pub fn chosen() -> (&'static str, Option<PathBuf>) {
     }
 }
 
-/// The server. Its user root needs no password.
+/// Its user `root` has no password.
 pub struct MariaDb {
     child: Mutex<Option<Child>>,
     dir: tempfile::TempDir,
     data: PathBuf,
     port: u16,
     options: Vec<String>,
-    /// A process whose mounts it sees.
     within: Option<u32>,
 }
 
 impl MariaDb {
-    /// Reachable by a Unix socket, and over TCP on loopback.
     pub fn start(options: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
@@ -50,7 +47,7 @@ impl MariaDb {
         Self::made(dir, data.to_owned(), Some(within), options)
     }
 
-    /// One that follows another, which logs what it does.
+    /// A replica of `leader`, which must have a binary log.
     pub fn follow(leader: &Self) -> Self {
         let server = Self::start(&["--server-id=2"]);
         leader.ask("CREATE USER follower@'127.0.0.1' IDENTIFIED BY 'follows'");
@@ -79,10 +76,10 @@ impl MariaDb {
         server
     }
 
-    /// Its own tables: made by the first of a process's servers, and copied for the others, which is quicker.
+    /// Creates the system tables. Each process makes them once and copies them, which is faster.
     fn install(&self) {
         static MADE: OnceLock<PathBuf> = OnceLock::new();
-        // Some are as large as they were made.
+        // These options fix sizes when the tables are made.
         if self.options.iter().any(|option| option.starts_with("--innodb-")) {
             return self.make_tables();
         }
@@ -95,7 +92,7 @@ impl MariaDb {
         if self.data.read_dir().unwrap().next().is_none() {
             copy(&made.join("."), &self.data);
         }
-        // It has a name of its own.
+        // Holds the server's UUID, which must be unique.
         let _ = std::fs::remove_file(self.data.join("auto.cnf"));
     }
 
@@ -112,7 +109,6 @@ impl MariaDb {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Starts it, perhaps after it was killed.
     pub fn start_again(&self) {
         let own = |name: &str| self.dir.path().join(name).display().to_string();
         let mut server = self.command();
@@ -134,7 +130,6 @@ impl MariaDb {
         panic!("it does not answer: {:?}", std::fs::read_to_string(own("log")));
     }
 
-    /// Ends it as a crash does.
     pub fn kill(&self) {
         let Some(mut child) = self.child().take() else { return };
         let _ = child.kill();
@@ -145,7 +140,6 @@ impl MariaDb {
         self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its program, with what all that it does needs.
     fn command(&self) -> Command {
         let programs = chosen().1;
         let program = programs.map_or("mariadbd".into(), |programs| programs.join("mysqld"));
@@ -170,17 +164,14 @@ impl MariaDb {
         self.dir.path()
     }
 
-    /// Where it is, after the name of the target.
     pub fn url(&self, database: &str) -> String {
         format!("//root@/{database}?host={}", self.socket().display())
     }
 
-    /// The same by another user, over TCP.
     pub fn url_of(&self, user: &str) -> String {
         format!("//{user}@127.0.0.1:{}/", self.port)
     }
 
-    /// A connection of its own, where it answers.
     pub fn connect(&self) -> Option<Box<dyn Console>> {
         match read(chosen().0, &self.url(""), &|_| None).unwrap() {
             Asked::Running(address) => console(&address).ok(),
@@ -193,12 +184,12 @@ impl MariaDb {
         wire.rows(sql).unwrap().into_iter().flatten().flatten().collect()
     }
 
-    /// The first value of an answer, or nothing.
+    /// The first value of an answer, or an empty text.
     pub fn ask(&self, sql: &str) -> String {
         self.rows(sql).into_iter().next().unwrap_or_default()
     }
 
-    /// Everything that is in it and not its own, as it was made, and a checksum of the rows.
+    /// All definitions and table checksums, except the server's own.
     pub fn dump(&self) -> String {
         let of_users =
             "TABLE_SCHEMA NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')";
@@ -222,7 +213,7 @@ impl Drop for MariaDb {
     }
 }
 
-/// What its installer says, with a user root who needs no password.
+/// The installer's scripts, with a user `root` without a password.
 fn system_tables() -> Vec<u8> {
     let before = "CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket = NULL;\n";
     ["system_tables.sql", "performance_tables.sql", "system_tables_data.sql"]

@@ -35,7 +35,6 @@ pub fn home() -> NodeId {
     machine().nodes_with_memory().next().unwrap().id
 }
 
-/// What a target is opened for: so many rows of data on the machine's own node, and files in a directory.
 pub fn setup<'a>(
     dataset: &'a dyn Dataset,
     workload: &'a dyn Workload,
@@ -61,7 +60,6 @@ pub fn setup<'a>(
     }
 }
 
-/// The same with files where the tests of a run share them.
 pub fn shared_setup<'a>(
     dataset: &'a dyn Dataset,
     workload: &'a dyn Workload,
@@ -71,7 +69,7 @@ pub fn shared_setup<'a>(
     setup(dataset, workload, rows, address, kept())
 }
 
-/// A variant that works on the machine's own node, on its last CPU.
+/// A variant on the machine's first node, on its last CPU.
 pub fn seat() -> VariantSettings {
     VariantSettings {
         home: Some(home()),
@@ -81,7 +79,6 @@ pub fn seat() -> VariantSettings {
     }
 }
 
-/// What a variant asks, with its statements written down.
 pub fn audited(audit: Audit) -> VariantSettings {
     VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() }
 }
@@ -90,7 +87,7 @@ pub fn open(name: &str, setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetEr
     target(name).open(setup, &mut |_| true)
 }
 
-/// What is answered to the first forty requests of a stream, each answer held against the rules of the data.
+/// The answers to a client's first forty requests, each checked by the workload.
 pub fn answers(instance: &dyn Instance, setup: &Setup<'_>, seat: &VariantSettings) -> Vec<Answer> {
     let mut session = instance.first_session(seat).unwrap();
     let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 7 });

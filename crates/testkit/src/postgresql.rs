@@ -1,4 +1,4 @@
-//! A PostgreSQL server of a test's own; it ends with its value.
+//! A PostgreSQL server for a test; dropping it ends the server.
 
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
@@ -9,32 +9,29 @@ use crate::account;
 use crate::certificate::certificate;
 use crate::kept::{free_port, kept};
 
-/// Where distributions put the server's programs, by version: Debian's, and the PostgreSQL project's own
-/// packages.
+/// Where Debian and the PostgreSQL project's packages put the programs, by version.
 const PLACES: [&str; 2] = ["/usr/lib/postgresql", "/usr"];
-/// It has to be installed: `cargo xtask test` sees to that, or says what to install.
 const NEEDED: &str = "this test needs PostgreSQL: apt-get install postgresql";
 
-/// The server. Its superuser is called `me`.
+/// Its superuser is `me`.
 pub struct PostgreSql {
     programs: PathBuf,
     /// PostgreSQL refuses to run as root.
     user: Option<account::Ids>,
     dir: tempfile::TempDir,
     port: u16,
-    /// A process whose mounts it sees.
     within: Option<u32>,
 }
 
 impl PostgreSql {
-    /// Reachable by a Unix socket alone, without a password.
+    /// Listens on a Unix socket alone, without a password.
     pub fn start(options: &[&str]) -> Self {
         let server = Self::made("trust");
         server.run_with("-c listen_addresses=", options);
         server
     }
 
-    /// Reachable over TCP on loopback, too, where it asks for a password.
+    /// Also listens on TCP on loopback, with a password.
     pub fn with_passwords(password: &str) -> Self {
         let server = Self::made("trust");
         server.ask_for_passwords();
@@ -43,7 +40,7 @@ impl PostgreSql {
         server
     }
 
-    /// The same with TLS; its certificate is put into `certificate`.
+    /// The same with TLS; puts its certificate into `certificate`.
     pub fn with_tls(password: &str, certificate: &Path) -> Self {
         let server = Self::made("trust");
         server.ask_for_passwords();
@@ -60,7 +57,7 @@ impl PostgreSql {
         server
     }
 
-    /// Reachable over TCP on loopback by who shows a ticket for it, which the key in `keys` proves.
+    /// Listens on loopback for clients with a Kerberos ticket; `keys` is its key table.
     pub fn with_tickets(keys: &Path) -> Self {
         let server = Self::made("trust");
         server.let_in("local all all trust\nhost all all all gss include_realm=0\n");
@@ -98,7 +95,7 @@ impl PostgreSql {
             Some(template) if copy(&template, &server.data()) => {}
             Some(template) => {
                 assert!(server.run("initdb", &options));
-                // Whoever else makes one makes the same.
+                // Another process may make one too; they are equal.
                 let new = template.with_extension(server.port.to_string());
                 assert!(copy(&server.data(), &new));
                 if std::fs::rename(&new, &template).is_err() {
@@ -109,8 +106,8 @@ impl PostgreSql {
         server
     }
 
-    /// Where an empty cluster of this version is kept, which is quicker to copy than to make; none where
-    /// nothing says which version it is.
+    /// A kept empty cluster of this version, which is faster to copy than to make; `None` if the
+    /// version is not known.
     fn template(&self) -> Option<PathBuf> {
         let version =
             self.programs.strip_prefix("/usr").ok()?.parent()?.to_str()?.replace('/', "-");
@@ -122,12 +119,10 @@ impl PostgreSql {
         self.let_in("local all all trust\nhost all all all scram-sha-256\n");
     }
 
-    /// Whom it lets in, by which proof.
     fn let_in(&self, rules: &str) {
         std::fs::write(self.data().join("pg_hba.conf"), rules).unwrap();
     }
 
-    /// Starts it again after it was killed.
     pub fn start_again(&self) {
         self.run_with("-c listen_addresses=", &[]);
     }
@@ -155,12 +150,10 @@ impl PostgreSql {
         file.lines().next().unwrap().parse().unwrap()
     }
 
-    /// What follows `postgres:` to reach it by its socket.
     pub fn url(&self, database: &str) -> String {
         format!("//me@/{database}?host={}&port={}", self.dir.path().display(), self.port)
     }
 
-    /// The same over TCP.
     pub fn tcp(&self, user: &str, options: &str) -> String {
         format!("//{user}@localhost:{}/postgres{options}", self.port)
     }
@@ -177,7 +170,6 @@ impl PostgreSql {
         self.command(program, arguments).status().unwrap().success()
     }
 
-    /// What it listens on, or would.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -190,17 +182,16 @@ impl PostgreSql {
         self.dir.path()
     }
 
-    /// A client of PostgreSQL's that goes to it.
     pub fn client(&self, program: &str, arguments: &[&str]) -> Command {
         let (host, port) = (self.dir.path().display().to_string(), self.port.to_string());
         let mut command =
-            // To some the letter d means a database, to pgbench to tell all that it does.
+            // Not `-d`, which means the database to most programs and debug output to pgbench.
             self.command(program, &["-h", &host, "-p", &port, "-U", "me", "postgres"]);
         command.args(arguments);
         command
     }
 
-    /// What psql says to a question. A server that picks itself up again is waited for.
+    /// psql's output. Waits for a server that is recovering.
     pub fn ask(&self, sql: &str) -> String {
         for _ in 0..200 {
             let mut psql = self.client("psql", &["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql]);
@@ -215,11 +206,10 @@ impl PostgreSql {
         panic!("{sql}: the server does not come up again");
     }
 
-    /// Everything that is in it, as SQL.
     pub fn dump(&self) -> String {
         let output = self.client("pg_dump", &[]).stdout(Stdio::piped()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        // Newer ones write a key into each dump that no two have in common.
+        // Newer versions write a random key into each dump.
         text.lines().filter(|line| !line.contains("restrict ")).collect::<Vec<_>>().join("\n")
     }
 
@@ -227,12 +217,10 @@ impl PostgreSql {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap()
     }
 
-    /// A session that waits for its end.
     pub fn session(&self) -> Child {
         self.client("psql", &["-c", "select pg_sleep(60)"]).spawn().unwrap()
     }
 
-    /// Ends it as a crash does.
     pub fn kill(&self) {
         let data = self.data().display().to_string();
         self.run("pg_ctl", &["-D", &data, "-m", "immediate", "-w", "stop"]);
@@ -245,18 +233,16 @@ impl Drop for PostgreSql {
     }
 }
 
-/// Copies a directory with its owners, where it is there.
 fn copy(from: &Path, to: &Path) -> bool {
     let copied = || Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success();
     from.is_dir() && copied()
 }
 
-/// The directory of the programs to be tried instead of those that are installed.
+/// The directory of the programs to test instead of the installed ones.
 pub fn chosen() -> Option<PathBuf> {
     std::env::var_os("HOPCOST_TEST_POSTGRES").map(PathBuf::from)
 }
 
-/// The directory with the newest `initdb` and `pg_ctl`, where none was chosen.
 fn programs() -> Option<PathBuf> {
     if let Some(chosen) = chosen() {
         return Some(chosen);

@@ -1,4 +1,4 @@
-//! A network between a test and its server, which can be cut.
+//! A TCP proxy between a test and its server, which can fail.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Hands on what comes over TCP to a Unix socket, and back.
 pub struct Proxy {
     port: u16,
     state: Arc<State>,
@@ -17,11 +16,10 @@ pub struct Proxy {
 
 #[derive(Default)]
 struct State {
-    /// How often everything was reset; who came before that is cut off.
+    /// Number of resets; each cuts off the earlier clients.
     resets: AtomicUsize,
-    /// Does nothing pass any more, in either direction?
     is_silent: AtomicBool,
-    /// What each client has sent, where that is kept.
+    /// What each client has sent, if that is recorded.
     sent: Option<Mutex<Vec<Sent>>>,
 }
 
@@ -34,12 +32,11 @@ struct Sent {
 const LOOK: Duration = Duration::from_millis(2);
 
 impl Proxy {
-    /// Before the server with this socket.
     pub fn before(server: PathBuf) -> Self {
         Self::with(server, State::default())
     }
 
-    /// The same, and what clients send is kept.
+    /// The same, recording what clients send.
     pub fn that_listens_in(server: PathBuf) -> Self {
         Self::with(server, State { sent: Some(Mutex::default()), ..State::default() })
     }
@@ -49,14 +46,13 @@ impl Proxy {
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(state);
         let of_all = Arc::clone(&state);
-        // It lasts as long as the test's process.
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let (state, server) = (Arc::clone(&of_all), server.clone());
                 let number = state.note(None, |_| ());
                 std::thread::spawn(move || {
                     state.serve(&client, &server, number);
-                    // What has come and was not read makes this a reset.
+                    // Unread bytes turn the close into a reset.
                     drop(client);
                 });
             }
@@ -64,17 +60,15 @@ impl Proxy {
         Self { port, state }
     }
 
-    /// Where to reach the server through it, on loopback.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// How many clients have come since the beginning.
     pub fn clients(&self) -> usize {
         self.state.sent().len()
     }
 
-    /// All that this client has sent, once it has gone.
+    /// All that a client sent; waits until it disconnects.
     pub fn sent_by(&self, client: usize) -> Vec<u8> {
         loop {
             match self.state.sent().get(client) {
@@ -84,12 +78,11 @@ impl Proxy {
         }
     }
 
-    /// All connections that there are end with a reset (RST), in the middle of what is asked next.
+    /// Ends all connections with a TCP reset, during their next request.
     pub fn reset(&self) {
         self.state.resets.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// From here on nothing passes, and nobody is told; or again everything.
     pub fn be_silent(&self, is_silent: bool) {
         self.state.is_silent.store(is_silent, Ordering::SeqCst);
     }
@@ -102,7 +95,7 @@ impl State {
         })
     }
 
-    /// Has a client's number, or one that is new.
+    /// Updates a client's record, or adds one; returns its index.
     fn note(&self, client: Option<usize>, note: impl FnOnce(&mut Sent)) -> usize {
         let Some(sent) = &self.sent else { return 0 };
         let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,7 +115,6 @@ impl State {
         let _ = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let _ = self.hand_on(&server, client);
-                // Whoever asks next is told.
                 let _ = client.shutdown(Shutdown::Read);
             });
             let ended = self.take_from(client, &server, begun, number);

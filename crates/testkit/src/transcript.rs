@@ -1,11 +1,10 @@
-//! What a client has sent, as a text that people can read and that differs where the bytes differ.
+//! A client's bytes as readable text that differs if the bytes differ.
 
 use std::fmt::Write as _;
 
 use hopcost_core::{Answer, Row};
 
 const LINE: usize = 100;
-/// Longer ones are told by their beginning, their length and their digest.
 const MOST: usize = 3_000;
 
 pub fn transcript(bytes: &[u8]) -> String {

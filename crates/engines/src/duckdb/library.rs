@@ -1,4 +1,4 @@
-//! What is special about DuckDB among libraries.
+//! DuckDB as a hosted library.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -59,7 +59,7 @@ impl hosted::Database for Database {
 impl hosted::Connection for Connection {
     fn create(&self, table: &Table, name: &str) -> LibraryResult<()> {
         let columns: Vec<String> = table.columns.iter().map(column).collect();
-        // An index helps nobody who scans, and each costs memory.
+        // No indexes: a scan does not use them, and each costs memory.
         let sql = format!("CREATE OR REPLACE TABLE \"{name}\" ({})", columns.join(", "));
         self.query(&sql).map(drop)
     }
@@ -99,12 +99,12 @@ impl hosted::Connection for Connection {
         Ok(lines)
     }
 
-    /// DuckDB puts each query there before it is carried out, and waits for the disk.
+    /// DuckDB writes each query to that file before running it, and waits for the disk.
     fn audit(&self, audit: Audit, file: &Path) -> LibraryResult<()> {
         if audit == Audit::Trace {
             self.query("SET enable_profiling = 'no_output'")?;
             self.query("SET profiling_mode = 'detailed'")?;
-            // Versions that know no coverage measure all.
+            // Versions without this setting profile everything.
             let _ = self.query("SET profiling_coverage = 'ALL'");
         }
         let file = in_quotes(&file.display().to_string());
@@ -116,10 +116,10 @@ impl hosted::Connection for Connection {
     }
 
     fn set_threads(&self, count: u32) -> LibraryResult<()> {
-        // Versions that know no such setting pin nobody.
+        // Versions without this setting never pin threads.
         let _ = self.query("SET pin_threads = 'off'");
         self.query(&format!("SET threads = {count}"))?;
-        // They come and go with the next query.
+        // The thread count changes with the next query.
         self.query("SELECT count(*) FROM range(10)").map(drop)
     }
 }
@@ -135,11 +135,10 @@ fn column(column: &Column) -> String {
     format!("\"{}\" {kind}", column.name)
 }
 
-/// Each part of a plan in a line, those that feed it below.
 fn tell(part: &serde_json::Value, depth: usize, lines: &mut Vec<String>) {
     let name = part["name"].as_str().unwrap_or_default().trim();
     let mut line = format!("{:indent$}{name}", "", indent = 2 * depth);
-    // How many rows are expected is a guess, and changes from one time to another.
+    // Row estimates change from run to run.
     let told = part["extra_info"].as_object().into_iter().flatten();
     for (key, value) in told.filter(|(key, _)| !key.starts_with("Estimated")) {
         let words =

@@ -1,9 +1,8 @@
-//! **duckdb**: DuckDB, a columnar engine that lives inside a process: here in one of its own for each home of the
-//! data.
+//! **duckdb**: DuckDB, a columnar engine, in one process for each data placement.
 //!
-//! Method: libduckdb is found and loaded when it is needed (`ffi`), so that the user's own version is measured; where
-//! it is placed, and how it is asked, is the same for every such library (`hosted`). A load is an appender's, into a
-//! table of the session's own.
+//! Method: libduckdb is loaded at run time (`ffi`), so that the user's own version is measured.
+//! Placement and calls are the same as for every hosted library (`hosted`). A load uses an appender
+//! into a table of the session.
 
 mod ffi;
 mod library;

@@ -1,4 +1,4 @@
-//! What a library has written down of a session's statements, in files of the session's own.
+//! What a library logged of a session's statements, in files of that session.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,7 @@ use super::super::server::failed;
 
 pub type AuditedSession = Audited<AuditLogReader>;
 
-/// The session of this number, whose statements are written into the first of these files, how each was done into the
-/// second.
+/// Session `number`: its statements are logged in the first file, their details in the second.
 pub fn of_session(
     number: u32,
     audit: Audit,
@@ -25,11 +24,10 @@ pub fn of_session(
     Audited::new(audit, reader.into(), number)
 }
 
-/// Tells what calls ask, word for word, from what is asked besides.
+/// Matches whole statements, so that hopcost's other queries are not counted as calls.
 struct StatementParser {
     number: u32,
     statements: Vec<Statement>,
-    /// The lines of a statement of several that have come.
     begun: String,
 }
 
@@ -46,7 +44,6 @@ impl AuditLineParser for StatementParser {
     }
 }
 
-/// A line for each call.
 struct DetailParser(u32);
 
 impl AuditLineParser for DetailParser {

@@ -1,4 +1,4 @@
-//! A process with the library and all the data, as hopcost sees it from outside.
+//! A process with the library and all data, from the client's side.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use super::library::LibraryInfo;
 use super::protocol::{Asked, LOADING, Order, READY};
 use super::wire::Wire;
 
-/// It ends before its directory does.
+/// `process` is declared before `_directory`, so it ends before the directory is removed.
 pub struct HostedCopy {
     info: &'static LibraryInfo,
     pub process: Process,
@@ -32,7 +32,6 @@ pub struct HostedCopy {
 }
 
 impl HostedCopy {
-    /// Starts it in its place, and waits until all is loaded.
     pub fn start(
         info: &'static LibraryInfo,
         file: &Path,
@@ -72,7 +71,7 @@ impl HostedCopy {
         Ok(Self { info, process, socket, version, memory, home, lines, _directory: directory })
     }
 
-    /// A session, and the thread that serves it.
+    /// Opens a session; also returns the kernel's id of the thread that serves it.
     pub fn enter(&self) -> Result<(Wire, u32), TargetError> {
         let wire = Wire::connect(self.info.name, &self.socket);
         let mut wire = wire.map_err(|error| self.info.failed(&error))?;
@@ -82,7 +81,6 @@ impl HostedCopy {
     }
 }
 
-/// Waits until all is loaded: the library's version.
 fn loaded(
     info: &LibraryInfo,
     process: &mut Process,

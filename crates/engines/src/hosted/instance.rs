@@ -1,4 +1,4 @@
-//! The processes of an experiment: sessions, proof, plans.
+//! The hosted processes of an experiment: sessions, proofs, plans.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,6 @@ use super::protocol::Question;
 use super::session::HostedSession;
 use super::wire::Wire;
 
-/// Starts the processes.
 pub fn open(
     info: &'static LibraryInfo,
     file: &Path,
@@ -49,24 +48,23 @@ struct HostedInstance {
     info: &'static LibraryInfo,
     copies: Vec<HostedCopy>,
     identity: String,
-    /// Are nodes sets of CPUs, whose pages are all in one place?
+    /// Are nodes sets of CPUs, with all pages on one real node?
     is_emulated: bool,
     statements: Vec<Statement>,
-    /// The rows that a call appends, if it does.
+    /// Rows that a call appends; `None` if calls are statements.
     load: Option<u64>,
     pools: Pools,
     workers: Mutex<BTreeSet<u32>>,
 }
 
 impl HostedInstance {
-    /// The process that a session asks for; the first if it leaves it open.
+    /// The process for a session; the first one if the session names no data placement.
     fn copy_for(&self, at: SessionPlacement) -> Result<&HostedCopy, TargetError> {
         let is_meant = |copy: &&HostedCopy| at.data.is_none_or(|home| copy.home == home);
         let nowhere = || failed(format!("there is no {} for that place", self.info.name));
         self.copies.iter().find(is_meant).ok_or_else(nowhere)
     }
 
-    /// Has the calls of a session written down.
     fn audited(
         &self,
         wire: &mut Wire,

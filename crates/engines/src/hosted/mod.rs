@@ -1,12 +1,12 @@
-//! Databases that are a library: hopcost loads it in a process of its own for each home of the data.
+//! Databases that are a library: hopcost hosts each in one process per data placement.
 //!
-//! Method: hopcost starts itself anew in that place, by a word that nobody else would say (`process`). That process
-//! loads the library and the data, and answers over a Unix socket, with a thread for each session that is pinned where
-//! the experiment wants the work done. Where the data lies is read back by the kernel. A load brings its rows into a
-//! table of the session's own.
+//! Method: hopcost starts itself there with a hidden argument (`process`). That process loads
+//! library and data, and answers over a Unix socket with one thread for each session, pinned as the
+//! experiment says. The data's place is read back from the kernel. A load fills a table of the
+//! session.
 //!
-//! Limits: each query is worked on by the thread that asks it, unless an experiment is about parallel workers (`pool`).
-//! There is no log of changes. What a query looks up is not counted: it may be any memory of the process.
+//! Limits: a query runs in its session's thread, unless parallel workers are varied (`pool`). There
+//! is no log. Page accesses are not counted: a query may read any memory of the process.
 
 mod audit;
 mod copy;

@@ -1,11 +1,11 @@
-//! Parallel workers of a query: where they are begun, where they are moved to, and where they ran.
+//! Parallel workers of a query: starting and moving them, and where they ran.
 //!
-//! Method: the library's workers are threads that all its sessions share, and a thread begins on the CPUs of the one
-//! that begins it. Before a window as many are begun as the variant asks for, by a thread that stands where the level
-//! has them begun; what is to be moved is pinned at once. After it the kernel tells which ran, and where each was last.
+//! Method: all sessions share the library's worker threads, which inherit their creator's affinity.
+//! Before a window a thread on the named CPUs starts the variant's workers; workers to be moved are
+//! pinned at once. After it the kernel reports which ran, and on which CPU last.
 //!
-//! Limits: one pool serves all streams of a window. Where workers were is seen once a window; that they could be
-//! nowhere else is known if their mask allows no more.
+//! Limits: one pool for all clients of a window. Places are read once a window; a worker cannot
+//! have run elsewhere if its mask allows no other CPU.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,10 +21,9 @@ use super::super::server::nodes::{Looks, Nodes};
 use super::protocol::Question;
 use super::wire::Wire;
 
-/// What a worker has to have run in a window to have had a part in it.
+/// A worker that ran less than this in a window took no part in it.
 const A_PART_NS: u64 = 100_000;
 
-/// The workers of all variants that ask for some.
 pub struct Pools {
     nodes: Nodes,
     state: Mutex<State>,
@@ -33,7 +32,6 @@ pub struct Pools {
 #[derive(Default)]
 struct State {
     pools: Vec<(VariantSettings, Pool)>,
-    /// Where workers were seen since the last reading, by the node of their session.
     seen: BTreeMap<Option<NodeId>, Looks>,
 }
 
@@ -46,8 +44,8 @@ impl Pools {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Before a window: the workers of this variant are begun, over a connection to this process, by the thread
-    /// that serves it. Who works alone needs none.
+    /// Starts the variant's workers before a window, through the thread that serves this
+    /// connection. With `dop = 1` there are none.
     pub fn enter(
         &self,
         variant: &VariantSettings,
@@ -63,8 +61,8 @@ impl Pools {
         Ok(())
     }
 
-    /// After a window: how many of the workers ran, and how many of those in their place. Then they are ended:
-    /// whoever comes next is not to work with them.
+    /// After a window: how many of the workers ran, and how many in place. Then ends them, so that
+    /// the next variant does not use them.
     pub fn leave(&self, variant: &VariantSettings) -> Checks {
         let mut proved = Checks::new();
         let State { pools, seen } = &mut *self.state();
@@ -76,28 +74,25 @@ impl Pools {
         proved
     }
 
-    /// Where workers were seen since the last time.
     pub fn readings(&self) -> Vec<Reading> {
         let seen = std::mem::take(&mut self.state().seen);
         seen.iter().flat_map(|(node, looks)| self.nodes.told(*node, looks)).collect()
     }
 }
 
-/// The workers of a variant in a window.
 struct Pool {
     wire: Wire,
     process: u32,
-    /// The session's own thread is one of so many.
+    /// Counts the session's own thread.
     dop: u32,
-    /// Where they belong: where they are put or begun, or with their session.
+    /// The CPUs they belong on: where they are moved to, else start, else their session's.
     place: Option<CpuSet>,
     leader: Option<NodeId>,
-    /// The threads, and how long each had run when the window began.
+    /// Thread ids, and the CPU time of each at the window's start.
     workers: Vec<(u32, u64)>,
 }
 
 impl Pool {
-    /// Of sessions on a node.
     fn begin(
         (wire, [process, thread]): (Wire, [u32; 2]),
         Parallel { dop, postmaster, workers }: Parallel,
@@ -110,7 +105,7 @@ impl Pool {
         pool.set_threads(1);
         let before = pool.threads();
         let begin_on = cpus_of(postmaster).unwrap_or_else(|| nodes.all());
-        // What could not be moved or begun the proof will tell.
+        // What could not be moved or started shows in the proof.
         let _ = affinity::pin_other(thread, &begin_on);
         pool.set_threads(dop);
         for thread in pool.threads().difference(&before) {
@@ -126,7 +121,6 @@ impl Pool {
         let _ = self.wire.ask::<()>(&Question::Threads(count));
     }
 
-    /// All threads of the process.
     fn threads(&self) -> BTreeSet<u32> {
         let entries = fs::read_dir(format!("/proc/{}/task", self.process));
         let entries = entries.into_iter().flatten().flatten();
@@ -150,14 +144,12 @@ impl Pool {
         }
     }
 
-    /// How long a thread has been on a CPU.
     fn ran_ns(&self, thread: u32) -> Option<u64> {
         let file = format!("/proc/{}/task/{thread}/schedstat", self.process);
         fs::read_to_string(file).ok()?.split_whitespace().next()?.parse().ok()
     }
 }
 
-/// Was it there, and could it be nowhere else?
 fn is_within(thread: u32, place: &CpuSet) -> bool {
     let may =
         affinity::mask_of(thread).is_ok_and(|mask| mask.iter().all(|cpu| place.contains(cpu)));

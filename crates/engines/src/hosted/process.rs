@@ -1,7 +1,7 @@
-//! The process that has a library in it: loads the data where it was put, then answers, a thread for each session.
+//! The hosting process: loads the library and the data, then serves each session in a thread.
 //!
-//! It is hopcost itself, started by hopcost with the library's hidden word. How far it is goes to its standard output,
-//! what is wrong to its standard error.
+//! It is hopcost, started by hopcost with the library's hidden argument. Progress goes to standard
+//! output, errors to standard error.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // nobody but hopcost reads them
 
 use std::fmt::Display;
@@ -23,7 +23,6 @@ use super::library::{Connection, Database, Library, LibraryResult, Prepared};
 use super::protocol::{self, Asked, CALL, ERROR, LOADING, Order, Question, READY, REPLY, Tagged};
 use super::work::Work;
 
-/// Serves, if hopcost was started for one of these.
 pub fn serve_if_asked(libraries: &[&dyn Library]) -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let word = arguments.next()?;
@@ -47,7 +46,7 @@ fn serve(library: &dyn Library, order: Order) -> LibraryResult<()> {
     let listener = UnixListener::bind(&socket);
     let listener = listener.map_err(|error| format!("{}: {error}", socket.display()))?;
     println!("{READY}{}", database.version());
-    // It lasts until the process is killed, and a thread as long as its connection.
+    // Serves until the process is killed.
     let served =
         &*Box::leak(Box::new(Served { name: library.info().name, database, work, socket }));
     for stream in listener.incoming().flatten() {
@@ -56,24 +55,19 @@ fn serve(library: &dyn Library, order: Order) -> LibraryResult<()> {
     Ok(())
 }
 
-/// What sessions are served with.
 struct Served {
-    /// The library's name.
     name: &'static str,
     database: Box<dyn Database>,
     work: Work,
-    /// Files of a session's own are beside it.
     socket: PathBuf,
 }
 
 impl Served {
-    /// Answers what comes, as long as somebody asks.
     fn answer(&self, stream: UnixStream) {
         let mut channel = Channel::new(Stream::over(stream), Wait::Receive);
         if let Err(words) = self.serve(&mut channel) {
             let mut out = Vec::new();
             protocol::put(&mut out, ERROR, words.to_string().as_bytes());
-            // Who has gone hears nothing.
             let _ = channel.write_all(&out);
         }
     }
@@ -107,15 +101,12 @@ struct Session<'a> {
     served: &'a Served,
     connection: &'a dyn Connection,
     prepared: Vec<Box<dyn Prepared + 'a>>,
-    /// Its own, if its calls bring rows.
     table: String,
-    /// Where its statements are written down, and how each was done.
     files: [PathBuf; 2],
     details: Option<File>,
 }
 
 impl<'a> Session<'a> {
-    /// With what it needs before the first call.
     fn begin(
         served: &'a Served,
         connection: &'a dyn Connection,
@@ -153,7 +144,7 @@ impl<'a> Session<'a> {
         if let Some(details) = &mut self.details
             && let Some(line) = self.connection.details()
         {
-            // What could not be written is missing when lines are counted.
+            // A line that was not written is missing when lines are counted.
             let _ = details.write_all(format!("{line}\n").as_bytes());
         }
         answer
@@ -177,7 +168,7 @@ impl<'a> Session<'a> {
         self.served.work.statements.iter().map(plan).collect()
     }
 
-    /// The rows of its table, which is made anew.
+    /// Counts the rows of its table, and recreates it empty.
     fn rows(&self) -> LibraryResult<Option<i64>> {
         let Some(load) = &self.served.work.load else { return Ok(None) };
         let rows = self.connection.number(&format!("SELECT count(*) FROM \"{}\"", self.table))?;
@@ -196,7 +187,7 @@ impl<'a> Session<'a> {
         Ok(&self.files)
     }
 
-    /// What it could not remove goes with the process.
+    /// What could not be removed is deleted with the process's directory.
     fn end(&self) {
         if self.served.work.load.is_some() {
             let _ = self.connection.number(&format!("DROP TABLE \"{}\"", self.table));

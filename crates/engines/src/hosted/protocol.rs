@@ -1,6 +1,6 @@
-//! What hopcost and the process that has the library in it say to each other.
+//! The messages between hopcost and a hosting process.
 //!
-//! What the process is there for is its argument; how far it is, lines of its standard output; all else are messages.
+//! The order is its argument; progress is lines of its standard output.
 
 use std::path::PathBuf;
 
@@ -9,51 +9,41 @@ use serde::{Deserialize, Serialize};
 
 use super::super::server::input::Framing;
 
-/// What a process says when all is loaded; the library's version follows.
+/// Output line when everything is loaded; the library's version follows.
 pub const READY: &str = "ready ";
-/// What it says while it loads: the share of it that is done, and what it is at.
+/// Output line while loading: the share that is done, and the table.
 pub const LOADING: &str = "loading ";
 
-/// What a process is to serve.
 #[derive(Serialize, Deserialize)]
 pub struct Order {
-    /// The library.
     pub file: PathBuf,
     pub dataset: Option<String>,
     pub rows: u64,
-    /// Those of the data set's that are asked for.
     pub tables: Vec<String>,
     pub statements: Vec<Asked>,
-    /// Rows that a call appends to a table of its session's, if it does.
+    /// Rows that a call appends to its session's table; `None` if calls are statements.
     pub load: Option<u64>,
-    /// Where it answers. Its sessions have files of their own beside that.
     pub socket: PathBuf,
 }
 
-/// A statement that calls name by its number.
 #[derive(Serialize, Deserialize)]
 pub struct Asked {
     pub name: String,
     pub sql: String,
     pub arguments: usize,
-    /// Arguments for a look at how it is carried out.
     pub example: [i64; 4],
 }
 
-/// What is asked beside calls, in JSON, as its answer is.
 #[derive(Serialize, Deserialize)]
 pub enum Question {
-    /// How each statement is carried out: a text for each.
     Plans,
-    /// How many rows the session's table holds: they are gone then.
+    /// Reply: the number of rows in the session's table, which is then emptied.
     Rows,
-    /// So many threads are to work on a query: nothing.
     Threads(u32),
-    /// Calls are to be written down from here on: the file of statements, and that of how each was done.
+    /// Log calls from now on. Reply: the file of statements, and that of details.
     Audit(Audit),
 }
 
-/// A tag, and the length of what follows.
 pub struct Tagged;
 
 impl Framing for Tagged {
@@ -65,17 +55,15 @@ impl Framing for Tagged {
     }
 }
 
-/// A call: its statement's number, and four arguments. All numbers are of eight bytes.
+/// A call: the statement's index and four arguments, each of eight bytes.
 pub const CALL: u8 = b'C';
-/// An answer: how many rows, and their digest.
+/// An answer: the number of rows, and their digest.
 pub const ANSWER: u8 = b'A';
 pub const QUESTION: u8 = b'Q';
-/// What a question is answered by. The first of a session is unasked: the number of the thread that serves it.
+/// The reply to a question. A session starts with an unasked one: its thread's id.
 pub const REPLY: u8 = b'R';
-/// What went wrong, in words.
 pub const ERROR: u8 = b'E';
 
-/// Appends a message.
 pub fn put(out: &mut Vec<u8>, tag: u8, content: &[u8]) {
     out.push(tag);
     out.extend_from_slice(&(content.len() as u32).to_le_bytes());
@@ -88,7 +76,6 @@ pub fn put_call(out: &mut Vec<u8>, request: &Request) {
     put(out, CALL, numbers.map(i64::to_le_bytes).as_flattened());
 }
 
-/// A call, if it is one.
 pub fn call(content: &[u8]) -> Option<Request> {
     let [statement, arguments @ ..] = <[_; 5]>::try_from(content.as_chunks().0).ok()?;
     let statement = u64::from_le_bytes(statement) as usize;
@@ -99,7 +86,6 @@ pub fn put_answer(out: &mut Vec<u8>, answer: Answer) {
     put(out, ANSWER, [answer.rows, answer.digest].map(u64::to_le_bytes).as_flattened());
 }
 
-/// An answer, if it is one.
 pub fn answer(content: &[u8]) -> Option<Answer> {
     let [rows, digest] = <[_; 2]>::try_from(content.as_chunks().0).ok()?.map(u64::from_le_bytes);
     Some(Answer { rows, digest })

@@ -1,4 +1,4 @@
-//! A session, where its calls are asked and counted.
+//! One session: its calls, and what it counts.
 
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -18,21 +18,19 @@ use super::wire::Wire;
 
 pub struct HostedSession {
     pub wire: Wire,
-    /// Who serves it.
+    /// The id of the thread that serves it.
     pub thread: u32,
-    /// Where that belongs.
     pub cpu: Option<CpuId>,
     pub memory: Option<ServerMemory>,
-    /// Can pages be told to be near or far?
+    /// `false` on emulated nodes, where all pages are on one real node.
     pub tells_pages: bool,
-    /// The rows that a call appends, if it does, and what is there of them.
+    /// The rows that a call appends, and their ledger; `None` if calls are statements.
     pub load: Option<(u64, Ledger)>,
-    /// What is to be written down of its calls, if that is asked for.
     pub audited: Option<AuditedSession>,
 }
 
 impl HostedSession {
-    /// How many rows of those that were appended are there; they are gone then.
+    /// How many of the appended rows are there; the table is then emptied.
     fn rows_counted(&mut self) -> Option<[u64; 2]> {
         let (_, ledger) = self.load.as_ref()?;
         let there = self.wire.ask(&Question::Rows).ok();

@@ -12,7 +12,6 @@ use super::instance;
 use super::library::{Library, LibraryInfo};
 use super::work::Values;
 
-/// A library, in processes of its own.
 pub struct Hosted(pub &'static dyn Library);
 
 impl Target for Hosted {
@@ -69,7 +68,7 @@ impl Target for Hosted {
     }
 }
 
-/// `lib=FILE`, or nothing.
+/// Parses `lib=FILE` or an empty address.
 fn file_in<'a>(info: &LibraryInfo, address: &'a str) -> Result<Option<&'a Path>, Reason> {
     match address.split_once('=') {
         None if address.is_empty() => Ok(None),

@@ -1,4 +1,4 @@
-//! The way to a process that has a library in it, and back.
+//! The connection to a hosting process.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -16,12 +16,10 @@ use super::protocol::{self, ANSWER, ERROR, QUESTION, Question, REPLY, Tagged};
 
 pub struct Wire {
     pub channel: Channel<Tagged>,
-    /// The library's name.
     name: &'static str,
 }
 
 impl Wire {
-    /// To the process that answers at this socket.
     pub fn connect(name: &'static str, socket: &Path) -> io::Result<Self> {
         let stream = Stream::over(UnixStream::connect(socket)?);
         Ok(Self { channel: Channel::new(stream, Wait::Receive), name })
@@ -35,7 +33,6 @@ impl Wire {
         self.channel.write_all(messages).map_err(|error| self.lost(&error))
     }
 
-    /// Asks, and takes the reply.
     pub fn ask<T: DeserializeOwned>(&mut self, question: &Question) -> Result<T, CallError> {
         let mut message = Vec::new();
         protocol::put(&mut message, QUESTION, json!(question).to_string().as_bytes());
@@ -51,7 +48,6 @@ impl Wire {
         self.next(ANSWER, protocol::answer)
     }
 
-    /// What is said next, which is to be of this kind; what went wrong, if the library says so.
     fn next<T>(&mut self, tag: u8, read: impl FnOnce(&[u8]) -> Option<T>) -> Result<T, CallError> {
         let message = self.channel.next().map_err(|error| self.lost(&error))?;
         let content = self.channel.body(&message);

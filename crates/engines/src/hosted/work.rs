@@ -1,4 +1,4 @@
-//! What sessions are there for: statements on data that is brought before, or rows that each call brings.
+//! What sessions run: statements on loaded data, or loads.
 
 use hopcost_core::{Answer, Dataset, Row, RowSink, Table};
 
@@ -7,17 +7,15 @@ use super::super::{Wanted, tables_named};
 use super::library::{Connection, Database, LibraryError, LibraryResult};
 use super::protocol::{Asked, Order};
 
-/// Rows between two words about how far it is.
 const BATCH_ROWS: u64 = 50_000;
 
 pub struct Work {
     pub statements: Vec<Asked>,
-    /// What each call brings instead, if it does.
+    /// What each call appends; `None` if calls are statements.
     pub load: Option<Load>,
 }
 
 impl Work {
-    /// Brings the data, if there is some, and tells which share of it is done, and at which table it is.
     pub fn of(
         database: &dyn Database,
         order: Order,
@@ -56,14 +54,12 @@ impl Work {
     }
 }
 
-/// The rows of each call, ready to be appended again and again to a table of the session's.
 pub struct Load {
     rows: u64,
     pub table: Table,
     values: Values,
 }
 
-/// Values of rows, one after the other.
 #[derive(Default)]
 pub struct Values(Vec<Value>);
 
@@ -75,7 +71,7 @@ enum Value {
 }
 
 impl Load {
-    /// Appends all of them to a table, in one transaction.
+    /// Appends all rows to a table in one transaction.
     pub fn append(&self, connection: &dyn Connection, name: &str) -> LibraryResult<Answer> {
         let mut appender = connection.append(&self.table, name)?;
         for row in self.values.0.chunks(self.table.columns.len()) {
@@ -101,8 +97,8 @@ impl Values {
         values
     }
 
-    /// About how many bytes they take in memory, where nothing is compressed, a text has a place, and lies elsewhere if
-    /// it is longer than twelve bytes.
+    /// About how many bytes they take uncompressed in memory: a text has 16 bytes, and more
+    /// elsewhere if it is longer than 12 bytes.
     pub fn bytes(&self) -> u64 {
         let bytes = |value: &Value| match value {
             Value::Text(text) if text.len() > 12 => 16 + text.len() as u64,

@@ -1,12 +1,10 @@
-//! Where a server is, and who asks, as MySQL's own programs take it: from a URL, the environment, and the
-//! option file.
+//! MySQL's and MariaDB's connection options: from the URL, the environment and the option file.
 
 use std::path::{Path, PathBuf};
 
 use super::super::server::address::{self, Address, Asked, Custom, Environment, Secret};
 use hopcost_core::Reason;
 
-/// What is MySQL's own, and MariaDB's.
 pub const CUSTOM: Custom = Custom {
     name: "mysql",
     port: 3306,
@@ -19,25 +17,23 @@ pub const CUSTOM: Custom = Custom {
     ..Custom::PLAIN
 };
 
-/// Reads the part of a URL after the name.
 pub fn read(name: &'static str, rest: &str, environment: Environment<'_>) -> Result<Asked, Reason> {
     address::read(&Custom { name, ..CUSTOM }, rest, environment)
 }
 
-/// Debian's, Red Hat's, or that of MySQL as it comes.
 fn default_socket() -> PathBuf {
     let known = ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock"].map(Path::new);
     known.into_iter().find(|path| path.exists()).unwrap_or(known[0]).to_owned()
 }
 
-/// `password=…` under `[client]`, in the option file of the user's own.
+/// `password=…` under `[client]` in the user's option file.
 fn from_option_file(address: &Address, environment: Environment<'_>) -> Option<Secret> {
     let file = PathBuf::from(environment("HOME")?).join(".my.cnf");
     let text = std::fs::read_to_string(file).ok()?;
     let mut lines = text.lines().map(str::trim).skip_while(|line| *line != "[client]").skip(1);
     let mut options = lines.by_ref().take_while(|line| !line.starts_with('['));
     let mut password = None;
-    // A password that is somebody else's is not tried.
+    // The password is used only when the section names no other user.
     let is_theirs = options.all(|line| {
         let (key, value) = line.split_once('=').unwrap_or((line, ""));
         let value = value.trim().trim_matches(['"', '\'']);

@@ -1,10 +1,9 @@
-//! What the server writes down of each statement.
+//! Statement logging in MySQL and MariaDB: turned on per session, read back and counted.
 //!
-//! Method: the server keeps a general log and a log of what is slow, and each session says whether it is in them,
-//! so that all tiers work on one server. `statements` has each of them in the general log; `trace` has its times
-//! and rows in the other one as well, where nothing is too quick for it. Where MariaDB was started with its plugin
-//! `server_audit`, `statements` is what that writes: of the sessions of one user, as it knows no others. The server's
-//! threads write to these files themselves, and each entry bears the connection's number.
+//! Method: each session turns the general log (`statements`) and the slow log (`trace`: times and
+//! rows, threshold 0) on or off for itself, so one managed server serves all audit variants. With
+//! MariaDB's plugin `server_audit`, `statements` uses that instead: it filters by user only, so
+//! those sessions log in as a user of their own. Each entry bears the connection's number.
 
 use std::path::{Path, PathBuf};
 
@@ -15,21 +14,16 @@ use super::super::server::in_quotes;
 use super::super::server::wire::{Wire as _, WireError};
 use super::wire::Wire;
 
-/// By what statements are written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {
-    /// The logs that all servers have.
     Logs,
-    /// MariaDB's plugin.
     Plugin,
 }
 
-/// What the server writes down of statements, and of how they were done; and what its plugin writes.
 pub const GENERAL_LOG: &str = "statements";
 pub const SLOW_LOG: &str = "details";
 const AUDIT_LOG: &str = "audited";
 
-/// Has a server write into these files in its directory, from now on.
 pub fn begin(wire: &mut Wire, directory: &Path) -> Result<(Means, AuditLogReader), String> {
     let words = |error: WireError| error.to_string();
     let has_plugin = wire.value(HAS_PLUGIN).map_err(words)?.as_deref() == Some("1");
@@ -43,17 +37,14 @@ pub fn begin(wire: &mut Wire, directory: &Path) -> Result<(Means, AuditLogReader
     Ok((means, audit_log.map_err(|error| error.to_string())?))
 }
 
-/// Is that plugin at work?
 const HAS_PLUGIN: &str = "SELECT COUNT(*) FROM information_schema.PLUGINS \
     WHERE PLUGIN_NAME = 'SERVER_AUDIT' AND PLUGIN_STATUS = 'ACTIVE'";
-/// The user whose statements it writes down.
+/// The plugin logs only this user's statements.
 const USER: &str = "hopcost_audited";
 
-/// A log, and who reads it.
 type Read = (PathBuf, Box<dyn AuditLineParser>);
 
 impl Means {
-    /// What a server is told when its first session is to be audited: from then on it writes.
     fn begin(self, beside: &Path) -> Vec<String> {
         let logs = [
             "SET GLOBAL long_query_time = 31536000",
@@ -76,7 +67,6 @@ impl Means {
         begin
     }
 
-    /// What is written where: the general log, that of what is slow, and the plugin's.
     fn logs(self, [general, slow]: [PathBuf; 2], beside: &Path) -> Vec<Read> {
         let mut logs: Vec<Read> =
             vec![(general, Box::new(General)), (slow, Box::<Slow>::default())];
@@ -86,12 +76,11 @@ impl Means {
         logs
     }
 
-    /// The user that a session has to be for this, if that is none of its own.
+    /// `None`: the session's usual user.
     pub fn user(self, audit: Audit) -> Option<&'static str> {
         (self == Self::Plugin && audit == Audit::Statements).then_some(USER)
     }
 
-    /// What a session says to have its statements written down, or not.
     pub fn settings(self, audit: Audit) -> [&'static str; 2] {
         let is_in_general = match audit {
             Audit::Off => false,
@@ -105,12 +94,12 @@ impl Means {
     }
 }
 
-/// Reads the general log: when, the connection's number and what it does, and what with, between tabs.
+/// General log: tab-separated time, connection number with command, and argument.
 struct General;
 
 impl AuditLineParser for General {
     fn take(&mut self, line: &[u8]) -> Option<(u32, AuditEntry)> {
-        // In MariaDB's there is no time where it is that of the line before.
+        // MariaDB leaves the time empty when it is that of the line before.
         let who =
             line.split(|byte| *byte == b'\t').find(|field| !field.is_empty() && !is_time(field))?;
         let (number, does) = std::str::from_utf8(who).ok()?.trim_start().split_once(' ')?;
@@ -127,8 +116,8 @@ fn is_time(field: &[u8]) -> bool {
     field.contains(&b':')
 }
 
-/// Reads the log of what is slow: some lines that begin with `#`, one of them with the connection's number, then
-/// perhaps what came before, and the statement.
+/// Slow log: lines that begin with `#`, one of them with the connection's number, then optional
+/// `SET` and `USE` lines, and the statement.
 #[derive(Default)]
 struct Slow {
     of: Option<u32>,
@@ -155,8 +144,8 @@ impl AuditLineParser for Slow {
     }
 }
 
-/// Reads what MariaDB's plugin writes: when, the host, the user, from where, the connection's number, the
-/// statement's, what it was, the database, and its text, between commas.
+/// Log of `server_audit`: time, host, user, client host, connection number, query number,
+/// operation, database and text, separated by commas.
 struct ByPlugin;
 
 impl AuditLineParser for ByPlugin {

@@ -1,8 +1,7 @@
-//! Points in time as MySQL has them, year, month and day, from and to microseconds since 1970.
+//! Calendar dates from and to microseconds since 1970.
 
 const US_PER_DAY: i64 = 86_400_000_000;
 
-/// A point in time, without a zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DateTime {
     pub year: u16,
@@ -43,25 +42,24 @@ impl DateTime {
     }
 }
 
-/// Days of four centuries, of which one year in 400 is a leap year though it ends in 00.
+/// Days in 400 years.
 const ERA: i64 = 146_097;
-/// From the first of March of the year 0 to 1970.
+/// Days from March 1 of the year 0 to 1970.
 const TO_1970: i64 = 719_468;
 
-/// Year, month and day of a day since 1970. Years begin in March, so that the leap day is their last.
+/// Year, month and day of a day since 1970. Years begin in March, so that the leap day comes last.
 fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + TO_1970;
     let (era, day) = (days.div_euclid(ERA), days.rem_euclid(ERA));
     let year = (day - day / 1_460 + day / 36_524 - day / (ERA - 1)) / 365;
     let day_of_year = day - (365 * year + year / 4 - year / 100);
-    // Months from March on have 31, 30, 31, 30, 31 days, again and again.
+    // From March on, month lengths repeat 31, 30, 31, 30, 31.
     let month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
     (era * 400 + year + i64::from(month <= 2), month, day)
 }
 
-/// The day since 1970 of a year, month and day.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let (era, year) = (year.div_euclid(400), year.rem_euclid(400));

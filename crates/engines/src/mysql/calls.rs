@@ -1,12 +1,9 @@
-//! A statement, ready to be sent, and its answer.
+//! Prepared statements of MySQL: packets built beforehand, and the digest of an answer.
 //!
-//! Method: each statement is prepared once, arguments and answers are binary. The packet of a call is put together
-//! beforehand, and a call writes its arguments into it. An answer is taken apart where it lies, row by row, into its
-//! digest; the descriptions of its columns, which the server repeats with each, are read again only where they have
-//! changed. A load is a `LOAD DATA LOCAL`, whose rows the server asks for once it has read the statement.
+//! Method: statements are prepared once; a call writes binary arguments into a prebuilt packet.
+//! Rows are parsed in place; column descriptions, which the server repeats, only when they change.
 //!
-//! Limits: arguments are whole numbers and points in time. A statement that is to be compiled anew for each call is
-//! not: these servers keep no plans, and make one each time anyway.
+//! Limits: arguments are integers and timestamps. `recompile` is ignored, as no plans are cached.
 
 use hopcost_core::{Answer, Row, Statement, TargetError};
 
@@ -19,17 +16,15 @@ use super::schema;
 use super::types::{Argument, Type, arguments};
 use super::wire::{Compiled, EXECUTE, Piece, QUERY, Wire};
 
-/// A statement or a load.
 pub type Call = Prepared<Argument, Columns>;
 
-/// The descriptions of an answer's columns as they came last, and what they say.
 #[derive(Default)]
 pub struct Columns {
     described: Vec<Vec<u8>>,
     types: Vec<Type>,
 }
 
-/// Of a table in memory a row is made of three numbers: this says how.
+/// How each column of a row in a memory table follows from one of three numbers.
 const OF_A_ROW: [(Argument, usize); 6] = [
     (Argument::Identifier, 0),
     (Argument::DateTime, 1),
@@ -39,7 +34,6 @@ const OF_A_ROW: [(Argument, usize); 6] = [
     (Argument::Small(2), 2),
 ];
 
-/// Of a statement, or of what is said instead to fill a table.
 pub fn of(wire: &mut Wire, statement: &Statement, asked: &Asked<'_>) -> Result<Call, TargetError> {
     let Statement { name, sql, .. } = *statement;
     match asked.filler {
@@ -120,19 +114,17 @@ impl Answers<Wire> for Columns {
     }
 }
 
-/// The packet that has a statement carried out, with room for its arguments, and where that is.
 fn execute(prepared: Compiled, wanted: &[(Argument, usize)]) -> (Vec<u8>, Vec<Placed<Argument>>) {
     let (mut packet, mut arguments) = (Vec::new(), Vec::new());
     packet::put(&mut packet, 0, |out| {
         out.push(EXECUTE);
         out.extend_from_slice(&prepared.number.to_le_bytes());
-        // No cursor, carried out once.
+        // Flags: no cursor; iteration count: 1.
         out.extend_from_slice(&[0, 1, 0, 0, 0]);
         if wanted.is_empty() {
             return;
         }
         out.resize(out.len() + wanted.len().div_ceil(8), 0);
-        // Their types follow.
         out.push(1);
         for (argument, _) in wanted {
             out.extend_from_slice(&[argument.code(), 0]);
@@ -146,7 +138,7 @@ fn execute(prepared: Compiled, wanted: &[(Argument, usize)]) -> (Vec<u8>, Vec<Pl
     (packet, arguments)
 }
 
-/// A row: which of its values are missing, bit by bit after two that mean nothing, then those that are there.
+/// A binary row: a NULL bitmap with an offset of two bits, then the values that are not NULL.
 #[inline]
 fn row(types: &[Type], body: &[u8]) -> Result<Row, String> {
     let mut reader = Reader(body);

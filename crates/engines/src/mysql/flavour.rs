@@ -1,4 +1,4 @@
-//! Which of the two servers it is, and what is the same for all connections of a run.
+//! MySQL or MariaDB, and the settings that all connections of a run share.
 
 use std::time::Duration;
 
@@ -6,7 +6,6 @@ use hopcost_core::Dataset;
 
 use super::super::server::dialect::Profile;
 
-/// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
     MySql,
@@ -14,17 +13,14 @@ pub enum Flavour {
 }
 
 impl Flavour {
-    /// In words.
     pub const fn name(self) -> &'static str {
         self.profile().name
     }
 
-    /// In URLs.
     pub const fn scheme(self) -> &'static str {
         self.profile().scheme
     }
 
-    /// The server's program.
     pub const fn program(self) -> &'static str {
         self.profile().processes[0]
     }
@@ -50,10 +46,9 @@ const MYSQL: Profile = Profile {
 const MARIADB: Profile =
     Profile { name: "MariaDB", scheme: "mariadb", processes: &["mariadbd", "mysqld"], ..MYSQL };
 
-/// What a run says to its servers, and what of.
 pub struct MySqlDialect {
     pub flavour: Flavour,
     pub dataset: Option<&'static dyn Dataset>,
-    /// Are nodes sets of CPUs, whose pages are all in one place?
+    /// With emulated nodes (sets of CPUs), all pages are on one real node.
     pub is_emulated: bool,
 }

@@ -1,5 +1,4 @@
-//! In a server that runs what is ours lives in the database `hopcost`. Nothing of what the server writes down of
-//! statements is ours to turn on.
+//! Existing MySQL and MariaDB servers: hopcost's tables are in a database `hopcost`.
 
 use hopcost_core::{Code, Setup, TargetError};
 
@@ -11,10 +10,9 @@ use crate::server::address::Address;
 use crate::server::copy::ServerCopy;
 use crate::server::wire::{Wire as _, WireError};
 
-/// The table that says whose the database is, and which tables are whole.
 const MARK: &str = "made_by_hopcost";
 
-/// Whoever may not see others' connections sees none: then nobody is told to follow.
+/// Without the privilege PROCESS this counts 0: replicas stay unnoticed.
 const FOLLOWERS: &str = "\
     SELECT count(*) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'";
 
@@ -52,7 +50,7 @@ impl Home for MySqlDialect {
         Ok(())
     }
 
-    /// One that has just ended may take a moment to let go.
+    /// Waits 5 s, because the server may release the lock of an ended run late.
     fn lock(&self, wire: &mut Wire) -> Result<(), TargetError> {
         if wire.value(&format!("SELECT GET_LOCK('{DATABASE}', 5)"))?.as_deref() == Some("1") {
             return Ok(());
@@ -101,7 +99,7 @@ impl Home for MySqlDialect {
         for sql in [
             drop_database(),
             format!("CREATE DATABASE `{DATABASE}`"),
-            // It tells whose it is from the first moment, and what is there when all of it is.
+            // Created at once, to mark the database; rows are added when the data is complete.
             format!("CREATE TABLE `{DATABASE}`.`{MARK}` (content VARCHAR(200)) COMMENT '{OURS}'"),
         ] {
             wire.query(&sql)?;
@@ -150,7 +148,7 @@ fn drop_database() -> String {
     format!("DROP DATABASE IF EXISTS `{DATABASE}`")
 }
 
-/// Servers answer with a number or, newer ones, with a word.
+/// Old servers answer with a number, newer ones with a word.
 fn is_on(wire: &mut Wire, variable: &str) -> Result<bool, TargetError> {
     let value = wire.value(&format!("SELECT @@{variable}"))?;
     Ok(!["0", "OFF"].contains(&value.unwrap_or_default().as_str()))

@@ -1,4 +1,4 @@
-//! Servers of our own: the programs of MySQL and MariaDB on this host, and what they are started with.
+//! Managed servers: the programs of MySQL and MariaDB on this host, and their settings.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,17 +18,15 @@ use crate::server::tables::data_bytes;
 use crate::server::wire::Wire as _;
 use crate::with_commas;
 
-/// Sessions beside those of the experiment.
+/// Connections beyond those of the experiment.
 const OWN_SESSIONS: u32 = 8;
 
-/// What is not to outlive the loading.
 const WHILE_LOADING: [(&str, &str); 3] = [
     ("innodb-flush-log-at-trx-commit", "0"),
     ("loose-innodb-doublewrite", "OFF"),
     ("innodb-autoinc-lock-mode", "2"),
 ];
 
-/// Where packages put servers, and builds from source.
 const DIRECTORIES: [&str; 6] = [
     "/usr/sbin",
     "/usr/libexec",
@@ -38,7 +36,6 @@ const DIRECTORIES: [&str; 6] = [
     "/opt/mysql/bin",
 ];
 
-/// What makes MariaDB's own tables, in their order.
 const SYSTEM_TABLES: [&str; 3] =
     ["system_tables.sql", "performance_tables.sql", "system_tables_data.sql"];
 
@@ -66,11 +63,11 @@ impl Housing for MySqlDialect {
         )
     }
 
-    /// With a user root who needs no password.
+    /// Creates a user root without a password.
     fn create(&self, programs: &Programs, data: &Path) -> Result<(), TargetError> {
         let beside = data.parent().unwrap_or(Path::new("."));
         let mut command = self.program(programs);
-        // Each clears its temporary directory of other servers' tables when it begins.
+        // On startup, servers delete other servers' temporary tables from a shared tmpdir.
         command.arg(format!("--datadir={}", data.display()));
         command.arg(format!("--tmpdir={}", beside.display())).current_dir(beside);
         if self.flavour == Flavour::MySql {
@@ -88,7 +85,8 @@ impl Housing for MySqlDialect {
 
     fn command(&self, start: &Start<'_>) -> Command {
         let mut command = self.program(start.programs);
-        // Packages set some of these to directories that they make when they are installed whole.
+        // Some of these have packaged defaults in directories that only a full installation
+        // creates.
         let at = |name: &str| start.beside.join(name);
         for (name, path) in [
             ("datadir", start.data.to_owned()),
@@ -126,7 +124,7 @@ impl Housing for MySqlDialect {
         Ok(())
     }
 
-    /// All that is changed is written down, so that a copy has nothing to make good.
+    /// A full purge and merge, so that a copied data directory needs no recovery.
     fn before_stop(&self, wire: &mut Wire) -> Result<(), TargetError> {
         wire.query("SET GLOBAL innodb_fast_shutdown = 0")?;
         Ok(())
@@ -138,7 +136,6 @@ impl Housing for MySqlDialect {
 }
 
 impl MySqlDialect {
-    /// The server, as its user, with no settings but those that follow.
     fn program(&self, programs: &Programs) -> Command {
         let program = programs.directory.join(self.flavour.program());
         let mut command = programs.account.command(&program);
@@ -146,12 +143,12 @@ impl MySqlDialect {
         command
     }
 
-    /// What all of our servers have. What only one of the two knows is loose.
+    /// Settings that only one of the two servers knows are prefixed with `loose`.
     fn settings(&self, start: &Start<'_>) -> Vec<ServerSetting> {
         let pool = format!("{}M", start.memory_mib);
         let connections = (start.setup.sessions + OWN_SESSIONS).to_string();
         let heap = (2 * data_bytes::<Self>(start.setup)).max(64 << 20).to_string();
-        // MySQL says it otherwise from 8.0.30 on.
+        // From 8.0.30 on MySQL uses innodb-redo-log-capacity instead.
         let log_size =
             (self.flavour == Flavour::MariaDb).then(|| ("innodb-log-file-size", "256M".to_owned()));
         [
@@ -160,14 +157,14 @@ impl MySqlDialect {
             ("skip-name-resolve", "ON"),
             ("local-infile", "ON"),
             ("max-connections", &connections),
-            // A thread's place is its connection's: another one is not to find itself there.
+            // Threads are pinned per connection: a cached thread would bring the last one's CPUs.
             ("thread-cache-size", "0"),
             ("loose-thread-handling", "one-thread-per-connection"),
             ("loose-mysqlx", "OFF"),
             ("performance-schema", "ON"),
             ("character-set-server", "utf8mb4"),
             ("collation-server", "utf8mb4_bin"),
-            // Everything is in memory, in one piece, and nothing is to happen but what is asked for.
+            // One buffer pool that holds everything, and no background work that can be turned off.
             ("innodb-buffer-pool-size", &pool),
             ("loose-innodb-buffer-pool-instances", "1"),
             ("loose-innodb-buffer-pool-chunk-size", &pool),
@@ -185,7 +182,7 @@ impl MySqlDialect {
     }
 }
 
-/// What makes MariaDB's own tables, and a user root without a password: what its installer says.
+/// As MariaDB's installer does it.
 fn system_tables(programs: &Programs) -> Result<Vec<u8>, TargetError> {
     let prefix = programs.directory.parent().unwrap_or(Path::new("/usr"));
     let shares = ["share/mysql", "share/mariadb", "share"].map(|dir| prefix.join(dir));
@@ -206,9 +203,8 @@ fn system_tables(programs: &Programs) -> Result<Vec<u8>, TargetError> {
     Ok(script)
 }
 
-/// `mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu on x86_64`.
 fn version_of(flavour: Flavour, text: &str) -> Option<String> {
-    // MariaDB answers to MySQL's name, too.
+    // MariaDB also installs a program `mysqld`.
     if text.contains("MariaDB") != (flavour == Flavour::MariaDb) {
         return None;
     }

@@ -1,14 +1,10 @@
-//! **mysql** and **mariadb**: MySQL 8 and later, MariaDB 10.6 and later: a server of our own in a chosen place, or
-//! one that runs.
+//! **mysql** and **mariadb**: MySQL 8 and later, MariaDB 10.6 and later, managed or existing.
 //!
-//! Method: what all servers have in common is in `server`; here is what these two say and mean. A session is a
-//! connection of its own whose thread in the server is pinned where the experiment wants the work done. MySQL's log
-//! has threads of its own, which are placed, too; in MariaDB who commits writes it.
+//! Method: each session's server thread is pinned where the experiment wants the work done, and so
+//! are MySQL's log threads; in MariaDB the committing thread writes the log.
 //!
-//! Limits: what a query looks up is not counted page by page: all pages of the buffer pool are taken for
-//! looked at, and where these lie is known. A thread's state is what it last said of itself: MariaDB and MySQL say of
-//! most work only which part of a statement it is. The waits at InnoDB's mutexes and latches are those that ended in
-//! sleep, of which there are few.
+//! Limits: page accesses are not counted: all pages of the buffer pool are assumed to be accessed.
+//! Thread states are coarse. Mutex waits are those that ended in sleep, which are few.
 
 mod address;
 mod audit;
@@ -50,7 +46,6 @@ use flavour::MySqlDialect;
 use types::arguments;
 pub use wire::Wire;
 
-/// What a server can do that runs.
 macro_rules! running {
     ($name:literal) => {
         Capabilities::but(&[
@@ -126,7 +121,6 @@ const NOT_AUDITED: &str = "\
     this level has each statement written down, and the logs of a server that runs are not ours to fill or to \
     read: take mysql:managed or mariadb:managed";
 
-/// Who writes MySQL's log, and who has it written through.
 const LOG_THREADS: &str = "\
     SELECT THREAD_OS_ID FROM performance_schema.threads \
     WHERE NAME IN ('thread/innodb/log_writer_thread', 'thread/innodb/log_flusher_thread')";
@@ -139,7 +133,6 @@ impl Dialect for MySqlDialect {
         self.flavour.profile()
     }
 
-    /// The two kinds of server tell it in different places.
     fn worker(&self, wire: &mut Wire) -> Result<Option<u32>, WireError> {
         let sql = if wire.is_mariadb() {
             "SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()"
@@ -158,14 +151,14 @@ impl Dialect for MySqlDialect {
         Foreign::private(process).ok().flatten()
     }
 
-    /// All of a table and of its indexes, the pages above their leaves too, which a scan leaves out.
+    /// Reads indexes and their inner pages too, which a scan leaves out.
     fn warm(&self, wire: &mut Wire, wanted: &[Wanted]) -> Result<(), WireError> {
         wanted.iter().try_for_each(|wanted| {
             wire.query(&format!("CHECK TABLE `{DATABASE}`.`{}`", wanted.table.name)).map(drop)
         })
     }
 
-    /// Prepared, as the calls are: what stands in the text may be carried out in another way than an argument.
+    /// Explained as a prepared statement: a plan for literals may differ from one for arguments.
     fn explain(
         &self,
         wire: &mut Wire,
@@ -190,7 +183,7 @@ impl Dialect for MySqlDialect {
         Ok(rows.into_iter().map(line).collect())
     }
 
-    /// A server that was started anew gives the same numbers to others.
+    /// A restarted server reuses connection numbers: hence the check of the database.
     fn end(&self, wire: &mut Wire, numbers: &[u32]) -> Result<(), WireError> {
         let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
         wire.kill(&format!("ID IN ({}) AND DB = '{DATABASE}'", numbers.join(", ")))
@@ -199,7 +192,7 @@ impl Dialect for MySqlDialect {
 
 impl Levels for MySqlDialect {
     type Witness = Witness;
-    /// By what it writes statements down, once it does.
+    /// `Beside` is set when a session is first audited.
     type AuditLog = AuditLogReader;
     type Beside = OnceLock<Means>;
 
@@ -263,10 +256,9 @@ impl Levels for MySqlDialect {
     }
 }
 
-/// The server's memory, all of it: which of it a connection looks at is not known.
+/// The server's whole memory: which pages a connection accesses is not known.
 pub struct Witness {
     ground: Option<ServerMemory>,
-    /// Can it be told on which nodes that is?
     tells_pages: bool,
 }
 
@@ -281,7 +273,6 @@ impl copy::Witness<Wire> for Witness {
     }
 }
 
-/// A gauge, and how the server calls it.
 const COUNTS: [(&Gauge, &str); 7] = [
     (gauge::BUFFER_HITS, "Innodb_buffer_pool_read_requests"),
     (gauge::BUFFER_READS, "Innodb_buffer_pool_reads"),
@@ -301,7 +292,6 @@ fn counts(wire: &mut Wire) -> Vec<Reading> {
         let (gauge, _) = COUNTS.iter().find(|(_, of)| *of == name)?;
         Some(Reading { gauge, of: String::new(), value: value?.parse().ok()? })
     };
-    // How often threads have slept at each mutex.
     let at_mutex = |row: Vec<Option<String>>| {
         let [_, name, status] = <[Option<String>; 3]>::try_from(row).ok()?;
         let value = status?.strip_prefix("waits=")?.parse().ok()?;

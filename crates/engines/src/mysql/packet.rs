@@ -1,9 +1,9 @@
-//! Packets of MySQL's protocol, written and taken apart.
+//! Packets of MySQL's protocol, encoded and decoded.
 
 use super::super::server::input::Framing;
 pub use super::super::server::reader::Reader;
 
-/// Three bytes of length, and the packet's number in its exchange.
+/// Three bytes of length, and a sequence number.
 pub struct Packets;
 
 impl Framing for Packets {
@@ -15,10 +15,9 @@ impl Framing for Packets {
     }
 }
 
-/// What is as long would go on in a second packet: nothing that we ask or are told comes near it.
+/// Payloads of this length or more span packets, which is not supported.
 pub const MOST_BYTES: usize = (1 << 24) - 1;
 
-/// Appends a packet.
 pub fn put(out: &mut Vec<u8>, number: u8, fill: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0, 0, 0, number]);
@@ -28,7 +27,7 @@ pub fn put(out: &mut Vec<u8>, number: u8, fill: impl FnOnce(&mut Vec<u8>)) {
 }
 
 impl<'a> Reader<'a> {
-    /// A whole number whose first byte says how long it is; none stands for NULL.
+    /// Length-encoded integer; `None` for NULL.
     #[inline]
     pub fn length(&mut self) -> Option<usize> {
         match self.integer(1) {
@@ -40,14 +39,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes after their length; none stands for NULL.
+    /// Length-encoded string; `None` for NULL.
     #[inline]
     pub fn text(&mut self) -> Option<&'a [u8]> {
         let length = self.length()?;
         Some(self.bytes(length))
     }
 
-    /// Bytes up to a zero.
     pub fn ended_by_zero(&mut self) -> &'a [u8] {
         let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(self.0.len());
         let text = self.bytes(end);

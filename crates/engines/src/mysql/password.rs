@@ -1,4 +1,5 @@
-//! How a user proves who he is: by the password, without ever sending it where others could read it.
+//! MySQL's authentication plugins; the password is sent in the clear only over a protected
+//! connection.
 
 use ring::digest;
 
@@ -6,12 +7,11 @@ use super::super::server::address::Secret;
 
 const NATIVE: &str = "mysql_native_password";
 const CACHING: &str = "caching_sha2_password";
-/// What it came from. MySQL asks those for it, too, whom it does not know, so that nobody learns whom it does.
+/// MySQL asks for this one for unknown users too, to hide which users exist.
 const SHA_256: &str = "sha256_password";
-/// The user of the host is asked for by the kernel; nothing is to be sent.
+/// The server asks the kernel for the user at the other end of the Unix socket; nothing is sent.
 const BY_THE_HOST: [&str; 2] = ["unix_socket", "auth_socket"];
 
-/// Can we prove it so?
 pub fn is_known(plugin: &str) -> Result<(), String> {
     if [NATIVE, CACHING, SHA_256].contains(&plugin) || BY_THE_HOST.contains(&plugin) {
         return Ok(());
@@ -22,15 +22,12 @@ pub fn is_known(plugin: &str) -> Result<(), String> {
     ))
 }
 
-/// What a challenge has at its end.
 pub fn without_end(challenge: &[u8]) -> &[u8] {
     challenge.strip_suffix(&[0]).unwrap_or(challenge)
 }
 
-/// Somebody who has a password, or none.
 pub struct Proof<'a> {
     password: Option<&'a Secret>,
-    /// Can nobody read along?
     is_safe: bool,
 }
 
@@ -45,7 +42,6 @@ impl<'a> Proof<'a> {
         Self { password, is_safe }
     }
 
-    /// To a challenge.
     pub fn answer(&mut self, plugin: &str, challenge: &[u8]) -> Result<Vec<u8>, &'static str> {
         let password = self.password.map_or("", Secret::reveal).as_bytes();
         Ok(match plugin {
@@ -62,13 +58,12 @@ impl<'a> Proof<'a> {
         })
     }
 
-    /// The password itself, where nobody can read along.
     fn in_the_clear(&self) -> Result<Vec<u8>, &'static str> {
         let password = self.password.map_or("", Secret::reveal).as_bytes();
         if self.is_safe { Ok([password, &[0]].concat()) } else { Err(NOT_SAFE) }
     }
 
-    /// To what the server wants beyond it.
+    /// The second step of caching_sha2_password.
     pub fn more(&self, asked: &[u8]) -> Result<Option<Vec<u8>>, &'static str> {
         match asked {
             [CACHED] => Ok(None),
@@ -86,7 +81,7 @@ fn sha256(parts: &[&[u8]]) -> Vec<u8> {
     digest_of(&digest::SHA256, parts)
 }
 
-/// The method is the server's choice.
+/// SHA-1 is part of mysql_native_password.
 fn sha1(parts: &[&[u8]]) -> Vec<u8> {
     digest_of(&digest::SHA1_FOR_LEGACY_USE_ONLY, parts)
 }
@@ -111,7 +106,6 @@ mod tests {
         assert!(proof.more(&[FULL]).is_err());
     }
 
-    /// The server knows the hash of the hash: with it and what came it finds the hash, and hashes that.
     #[test]
     fn a_server_that_knows_the_hash_of_the_hash_is_convinced() {
         let (secret, challenge) = (Secret::from("open sesame".to_owned()), [7; 20]);

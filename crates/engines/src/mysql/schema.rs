@@ -1,7 +1,7 @@
-//! Tables in MySQL's words, and their rows on the way there.
+//! Tables in MySQL's SQL, and their rows for `LOAD DATA`.
 //!
-//! The key is the clustered index of InnoDB. A table that is loaded empty, and whose changes need not be durable,
-//! is kept in memory (`ENGINE = MEMORY`), its identifiers in a hash index.
+//! The key is InnoDB's clustered index. A table that starts empty and is not logged is kept in
+//! memory (`ENGINE = MEMORY`), with hash indexes.
 
 use std::ops::Range;
 
@@ -48,7 +48,6 @@ fn names(table: &Table, columns: &[usize]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// The statement that takes rows for the table of this name.
 pub fn load_into(table: &Table, name: &str) -> String {
     let column = |(n, column): (usize, &Column)| match column.kind {
         Kind::Uuid => (format!("@c{n}"), Some(format!("`{}` = UNHEX(@c{n})", column.name))),
@@ -65,18 +64,16 @@ pub fn load_into(table: &Table, name: &str) -> String {
 }
 
 impl Tables for MySqlDialect {
-    /// Some megabytes.
     const BATCH_ROWS: u64 = 20_000;
     const ROOM: Room = Room {
-        // A row's head, its transaction and its place in the log of what was there before.
+        // Record header, transaction ID and roll pointer.
         row_bytes: 20,
         index_entry_bytes: 60,
         key_is_index: false,
-        // Pages are left one part in sixteen empty by loading in order, and some stay half full.
+        // Loading in order leaves 1/16 of each page empty, and some pages stay half full.
         fill: [5, 4],
     };
 
-    /// The indexes of one in memory are made with it.
     fn create(table: &Table) -> String {
         let mut parts = columns(table);
         if !table.key.is_empty() {
@@ -124,7 +121,6 @@ impl Tables for MySqlDialect {
         Self::packed(dataset, wanted, &mut (0..rows))
     }
 
-    /// Without an index, on disk.
     fn make_like(&self, wire: &mut Wire, table: &Table, name: &str) -> Result<(), WireError> {
         wire.query(&made(name, &columns(table), "InnoDB")).map(drop)
     }
@@ -134,7 +130,6 @@ impl Tables for MySqlDialect {
     }
 }
 
-/// Batches, each handed over by a statement of its own.
 struct LoadData {
     wire: Wire,
     statement: String,
@@ -157,7 +152,6 @@ impl Bulk for LoadData {
     }
 }
 
-/// Rows as LOAD DATA takes them: a line each, a tab between values.
 #[derive(Default)]
 struct Lines {
     bytes: Vec<u8>,
@@ -180,7 +174,7 @@ impl Lines {
     }
 }
 
-/// Appends lines as packets, numbered from here on; the number that comes next.
+/// Returns the next packet number.
 pub fn put_lines(lines: &[u8], out: &mut Vec<u8>, mut number: u8) -> u8 {
     for piece in lines.chunks(PIECE_BYTES) {
         packet::put(out, number, |out| out.extend_from_slice(piece));
@@ -189,7 +183,7 @@ pub fn put_lines(lines: &[u8], out: &mut Vec<u8>, mut number: u8) -> u8 {
     number
 }
 
-/// Far below the longest packet that servers take unless told otherwise.
+/// Far below the servers' default `max_allowed_packet`.
 const PIECE_BYTES: usize = 1 << 20;
 
 impl RowSink for Lines {

@@ -1,7 +1,7 @@
-//! Values on the wire: a whole number, a text, or nothing, whatever the server's type for it is.
+//! Values in MySQL's protocol: an integer, a text or NULL, whatever the column's type.
 //!
-//! A point in time is microseconds since 1970 on our side, and a DATETIME(6) on the server's. A sum of whole
-//! numbers comes back as DECIMAL, in digits; an identifier in a column of 16 bytes without a character set.
+//! A timestamp is microseconds since 1970 here and a DATETIME(6) on the server. A sum of integers
+//! comes back as DECIMAL, a UUID as 16 bytes without a character set.
 
 use hopcost_core::{Column, Dataset, Kind, Row, hyphenated};
 
@@ -12,35 +12,28 @@ use super::packet::Reader;
 use super::wire::UTF8MB4_BIN;
 use hopcost_data::datasets::big_table_im::{small, uuid};
 
-/// How a column's values are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// A whole number of so many bytes.
     Integer {
         bytes: usize,
         is_signed: bool,
     },
-    /// Year, month, day …
     DateTime,
     Digits,
     Text,
-    /// So many characters: the server leaves out the blanks at their end.
+    /// CHAR of this many characters: the server strips the trailing blanks.
     Padded(usize),
-    /// 16 bytes.
     Identifier,
 }
 
 const UNSIGNED: u64 = 0x20;
-/// The most characters of a column of a fixed width.
 const MOST_PADDED: usize = 255;
-/// The character set of what is no text.
 const BINARY: u64 = 63;
 
 impl Type {
-    /// That of a column, from the packet that describes it.
     pub fn of(description: &[u8]) -> Result<Self, Wrong> {
         let mut reader = Reader(description);
-        // Its catalogue, schema, table and name, each as called and as it is; then how long the rest is.
+        // Catalog, schema, table, original table, name, original name; then the length of the rest.
         let mut name = &b""[..];
         for n in 0..6 {
             let text = reader.text().unwrap_or_default();
@@ -69,7 +62,6 @@ impl Type {
         })
     }
 
-    /// A row with one value more, taken from where the reader stands.
     #[inline]
     pub fn add_to(self, row: Row, reader: &mut Reader<'_>) -> Result<Row, Wrong> {
         let text = |bytes| std::str::from_utf8(bytes).map_err(|_| "a text is no UTF-8");
@@ -99,7 +91,7 @@ impl Type {
     }
 }
 
-/// What is left out at its end is zero.
+/// Omitted trailing fields are zero.
 fn date_time(reader: &mut Reader<'_>) -> DateTime {
     let length = reader.integer(1) as usize;
     let mut reader = Reader(reader.bytes(length));
@@ -114,32 +106,26 @@ fn date_time(reader: &mut Reader<'_>) -> DateTime {
     }
 }
 
-/// A whole number, even where the server gives it decimals.
 fn digits(text: &str) -> Result<i64, Wrong> {
     let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
     let number = whole.parse().ok().filter(|_| rest.bytes().all(|digit| digit == b'0'));
     number.ok_or_else(|| format!("'{text}' is not whole, or beyond 64 bits").into())
 }
 
-/// What an argument is packed as, from a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
-    /// Eight bytes.
     Integer,
-    /// Eleven, and their number.
+    /// Eleven bytes after their length.
     DateTime,
-    /// The sixteen bytes of an identifier that follows from it, and their number.
+    /// The 16 bytes of the UUID derived from the number, after their length.
     Identifier,
-    /// Seventeen digits, and their number.
     Digits,
-    /// One of the small numbers that follow from its digits.
     Small(usize),
 }
 
 const DIGITS: usize = 17;
 
 impl Argument {
-    /// The server's number for it.
     pub fn code(self) -> u8 {
         match self {
             Self::Integer | Self::Small(_) => 8,
@@ -195,7 +181,7 @@ impl call::Argument for Argument {
     }
 }
 
-/// What the arguments of a statement are: a server does not say it before it is asked.
+/// Derived from the columns they are compared with: MySQL reports no parameter types.
 pub fn arguments(sql: &str, dataset: Option<&dyn Dataset>) -> Vec<Argument> {
     let columns = compared_with(sql, dataset).into_iter();
     let argument = |column: Option<Column>| match column.map(|column| column.kind) {

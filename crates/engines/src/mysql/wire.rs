@@ -1,12 +1,7 @@
-//! A connection to a server: MySQL's protocol, version 10, on a blocking socket.
+//! MySQL's client protocol, version 10, on a blocking socket, without a runtime or a thread.
 //!
-//! Method: what is sent is put together once and written by one call; what comes is read into one buffer
-//! and taken apart where it lies. No runtime, no thread of its own: who calls waits.
-//!
-//! Limits: no compression, no cursors, no statements that answer more than once, no packet of 16 MB or more;
-//! a password by mysql_native_password or caching_sha2_password, or the user of the host through a Unix
-//! socket. Where nothing protects the way, caching_sha2_password lets in only whom the server has in its
-//! cache.
+//! Limits: no compression, cursors, multiple results or packets of 16 MB. On an unprotected
+//! connection caching_sha2_password works only for users in the server's cache.
 
 use std::path::Path;
 
@@ -20,18 +15,16 @@ use super::super::server::wrong::Wrong;
 use super::packet::{self, Packets, Reader};
 use super::password::{self, Proof};
 
-/// The server's words, which follow the byte that tells an error.
 fn said(body: &[u8]) -> ServerError {
     let mut reader = Reader(body.get(1..).unwrap_or_default());
     let number = reader.integer(2);
-    // `#HY000`: the same in five characters.
+    // The SQLSTATE marker: `#HY000`.
     let text = reader.0.strip_prefix(b"#").map_or(reader.0, |rest| rest.get(5..).unwrap_or(&[]));
     let code = if number == 0 { String::new() } else { format!("error {number}") };
     let message = String::from_utf8_lossy(text).into_owned();
     ServerError { code, message, ..ServerError::default() }
 }
 
-/// What the server calls its capabilities, as far as we want them.
 mod capability {
     pub const LONG_PASSWORD: u32 = 1;
     pub const LONG_FLAG: u32 = 1 << 2;
@@ -43,7 +36,6 @@ mod capability {
     pub const SECURE_CONNECTION: u32 = 1 << 15;
     pub const PLUGIN_AUTH: u32 = 1 << 19;
     pub const DEPRECATE_EOF: u32 = 1 << 24;
-    /// All but what depends on the address.
     pub const WANTED: u32 = LONG_PASSWORD
         | LONG_FLAG
         | LOCAL_FILES
@@ -54,10 +46,8 @@ mod capability {
         | DEPRECATE_EOF;
 }
 
-/// utf8mb4, ordered by code points.
 pub const UTF8MB4_BIN: u8 = 46;
 
-/// Which commands a packet may begin with.
 mod command {
     pub const QUIT: u8 = 0x01;
     pub const QUERY: u8 = 0x03;
@@ -73,40 +63,33 @@ const LOCAL_FILE: u8 = 0xfb;
 const END: u8 = 0xfe;
 const ERROR: u8 = 0xff;
 
-/// A statement that the server has compiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compiled {
     pub number: u32,
     pub arguments: usize,
 }
 
-/// A connection, ready for questions.
 pub struct Wire {
     channel: Channel<Packets>,
     out: Vec<u8>,
-    /// How far the answer has come that is being taken.
     at: At,
-    /// The server's own number for it.
     pub number: u32,
-    /// What the server said of itself: `10.11.14-MariaDB-0+deb12u2`.
+    /// For example `10.11.14-MariaDB-0+deb12u2`.
     pub version: String,
 }
 
-/// What comes next of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// Its first packet.
     Beginning,
-    /// So many descriptions of columns, then rows.
+    /// This many column descriptions, then rows.
     Columns(usize),
     Rows,
 }
 
-/// What is told of an answer, piece by piece.
 pub enum Piece<'a> {
     Column(&'a [u8]),
     Row(&'a [u8]),
-    /// It has no rows: how many were changed.
+    /// Affected rows of an answer without rows.
     Changed(u64),
 }
 
@@ -115,11 +98,9 @@ impl Wire {
         self.version.contains("MariaDB")
     }
 
-    /// Ends the connections of which this holds.
     pub fn kill(&mut self, which: &str) -> Result<(), WireError> {
         let who = format!("SELECT ID FROM information_schema.PROCESSLIST WHERE {which}");
         for number in wire::Wire::query(self, &who)?.into_iter().flatten().flatten() {
-            // It may have ended meanwhile.
             let _ = wire::Wire::query(self, &format!("KILL {number}"));
         }
         Ok(())
@@ -169,7 +150,6 @@ impl Wire {
         self.prove_who_we_are(&mut proof)
     }
 
-    /// Answers what the server asks, until it is content.
     fn prove_who_we_are(&mut self, proof: &mut Proof<'_>) -> Result<(), WireError> {
         let lost = |words: &str| WireError::Lost(words.to_owned());
         loop {
@@ -178,7 +158,7 @@ impl Wire {
             let answer = match body.first() {
                 Some(&OK) => return Ok(()),
                 Some(&ERROR) => return Err(WireError::Server(said(&body))),
-                // It has the user down for another kind of proof.
+                // An authentication switch request.
                 Some(&END) => {
                     let mut reader = Reader(&body[1..]);
                     let plugin = String::from_utf8_lossy(reader.ended_by_zero()).into_owned();
@@ -213,13 +193,13 @@ impl Wire {
         Ok(Compiled { number, arguments })
     }
 
-    /// Begins to hand rows over: the number that the first packet of them bears.
+    /// Returns the sequence number for the first packet of rows.
     pub fn load(&mut self, sql: &str) -> Result<u8, WireError> {
         self.begin(QUERY, sql)?;
         self.load_begins()
     }
 
-    /// The same, where it was asked to take them before.
+    /// The same, when the statement has been sent already.
     pub fn load_begins(&mut self) -> Result<u8, WireError> {
         let message = self.channel.next()?;
         let body = self.channel.body(&message);
@@ -230,7 +210,6 @@ impl Wire {
         }
     }
 
-    /// That was all: a packet of this number, with nothing in it.
     pub fn load_end(&mut self, number: u8) -> Result<(), WireError> {
         packet::put(&mut self.out, number, |_| {});
         self.flush()?;
@@ -273,7 +252,7 @@ impl Wire {
                     self.at = if left > 1 { At::Columns(left - 1) } else { At::Rows };
                     Some(Piece::Column(body))
                 }
-                // A row of 16 MB could begin like that, too.
+                // The first byte of a row of 16 MB could be 0xfe too.
                 (At::Rows, END) if body.len() < packet::MOST_BYTES => None,
                 (At::Rows, _) => Some(Piece::Row(body)),
             };
@@ -360,12 +339,10 @@ impl wire::Wire for Wire {
 impl Drop for Wire {
     fn drop(&mut self) {
         packet::put(&mut self.out, 0, |out| out.push(command::QUIT));
-        // It may be gone already.
         let _ = self.flush();
     }
 }
 
-/// What a server says first.
 struct Greeting {
     number: u32,
     version: String,
@@ -377,7 +354,7 @@ struct Greeting {
 impl Greeting {
     fn parse(body: &[u8]) -> Self {
         let mut reader = Reader(body.get(1..).unwrap_or_default());
-        // MariaDB puts this before, so that old programs take it for MySQL 5.5.
+        // MariaDB prepends this so that old programs take it for MySQL 5.5.
         let version = String::from_utf8_lossy(reader.ended_by_zero()).into_owned();
         let version = version.strip_prefix("5.5.5-").map_or(version.clone(), str::to_owned);
         let number = reader.integer(4) as u32;
@@ -394,7 +371,6 @@ impl Greeting {
     }
 }
 
-/// What we can, and how much at once.
 fn hello(out: &mut Vec<u8>, wanted: u32) {
     out.extend_from_slice(&wanted.to_le_bytes());
     out.extend_from_slice(&(1_u32 << 24).to_le_bytes());
@@ -402,7 +378,6 @@ fn hello(out: &mut Vec<u8>, wanted: u32) {
     out.extend_from_slice(&[0; 23]);
 }
 
-/// How many rows an answer without rows is about.
 fn changed(body: &[u8]) -> u64 {
     Reader(body.get(1..).unwrap_or_default()).length().unwrap_or(0) as u64
 }
@@ -423,7 +398,6 @@ mod tests {
     use super::super::calls;
     use super::*;
 
-    /// As MariaDB says it: after a number for programs that know MySQL alone.
     const GREETING: &[u8] =
         b"\x0a5.5.5-10.11.14-MariaDB\0\x07\0\0\x0012345678\0\xff\xf7\x2e\x02\0\xff\x81\x15\
         \0\0\0\0\0\0\0\0\0\0abcdefghijkl\0mysql_native_password\0";
@@ -457,7 +431,7 @@ mod tests {
         out
     }
 
-    /// Lets in, answers a question, compiles a statement, and answers a call of it.
+    /// A login, a query, a prepared statement and its call.
     fn conversation() -> Vec<u8> {
         let column = [&b"\x03def\x00\x00\x00\x02id\x02id\x0c"[..], &[46, 0, 80, 0, 0, 0]].concat();
         let padded = [&column[..], &[254, 0, 0, 0, 0, 0]].concat();

@@ -1,12 +1,11 @@
-//! Where a server is, and who asks, as PostgreSQL's own programs take it: from a URL, the environment, and
-//! the password file.
+//! PostgreSQL's connection options, as libpq reads them: from the URL, the environment and the
+//! password file.
 
 use std::path::{Path, PathBuf};
 
 use super::super::server::address::{self, Address, Asked, Custom, Environment, Place, Secret};
 use hopcost_core::Reason;
 
-/// What is PostgreSQL's own.
 const CUSTOM: Custom = Custom {
     name: "postgres",
     port: 5432,
@@ -29,19 +28,16 @@ const CUSTOM: Custom = Custom {
     ..Custom::PLAIN
 };
 
-/// Reads the part of a URL after `postgres:`.
 pub fn read(rest: &str, environment: Environment<'_>) -> Result<Asked, Reason> {
     address::read(&CUSTOM, rest, environment)
 }
 
-/// Debian's, or that of PostgreSQL as it comes.
 fn default_directory() -> PathBuf {
     let debian = Path::new("/var/run/postgresql");
     if debian.is_dir() { debian } else { Path::new("/tmp") }.to_owned()
 }
 
-/// `host:port:database:user:password`, line by line; `*` stands for anything, `\` before a character
-/// for that character.
+/// `host:port:database:user:password` on each line; `*` matches anything, `\` escapes a character.
 fn from_password_file(address: &Address, environment: Environment<'_>) -> Option<Secret> {
     let file = environment("PGPASSFILE").map(PathBuf::from);
     let file = file.or_else(|| Some(PathBuf::from(environment("HOME")?).join(".pgpass")))?;

@@ -1,17 +1,15 @@
-//! What the server writes down of each statement, and whether that is all of them, each once.
+//! Statement logging in PostgreSQL: parses the server log to count each statement.
 //!
-//! Method: the tier is a setting of each session, so that all of them work on one server. `statements` is
-//! `log_statement = all`; `trace` has the plan that was executed, with rows and times, written down as well, by
-//! `auto_explain`. The server's processes write to its log themselves, and each line begins with the process that
-//! wrote it.
+//! Method: the audit variant is a setting of each session, so one server serves all of them.
+//! `statements` is `log_statement = all`; `trace` adds the executed plan with rows and times
+//! (`auto_explain`). Each line of the log names the backend that wrote it.
 //!
-//! Limits: a server of our own; statements and no scripts, of whose commands nobody counts how many were sent.
+//! Limits: managed servers only; no scripts, because hopcost does not count the commands they send.
 
 use hopcost_core::Audit;
 
 use super::super::server::audit_log::{AuditEntry, AuditLineParser};
 
-/// What a session says to have its statements written down.
 pub fn settings(audit: Audit) -> &'static str {
     match audit {
         Audit::Off => "SET log_statement = 'none'",
@@ -40,7 +38,8 @@ impl AuditLineParser for ServerLog {
     }
 }
 
-/// Who wrote a line, and what: `2026-01-31 12:00:00.000 UTC [123] LOG:  execute hopcost_0: SELECT …`.
+/// PID and text of a line such as `2026-01-31 12:00:00.000 UTC [123] LOG:  execute hopcost_0:
+/// SELECT …`.
 fn said(line: &[u8]) -> Option<(u32, &[u8])> {
     let open = line.iter().position(|byte| *byte == b'[')?;
     let close = open + line[open..].iter().position(|byte| *byte == b']')?;
@@ -79,7 +78,6 @@ mod tests {
         assert_eq!(counted(Audit::Trace, 2, &[STATEMENT, PLAN, STATEMENT]), [1, 2]);
         assert_eq!(counted(Audit::Trace, 1, &[STATEMENT, PLAN, OTHERS, PLAN]), [1, 1], "besides");
         assert_eq!(counted(Audit::Statements, 1, &[STATEMENT, PLAN]), [0, 1], "more than asked");
-        // As a server with log_duration writes it of each statement.
         let time = "2026-01-31 12:00:00.001 UTC [7] LOG:  duration: 0.02 ms\n";
         assert_eq!(counted(Audit::Trace, 1, &[STATEMENT, time]), [0, 1], "a time is no plan");
         assert_eq!(counted(Audit::Statements, 1, &[STATEMENT, time]), [1, 1]);

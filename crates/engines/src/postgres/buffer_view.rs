@@ -1,11 +1,10 @@
-//! Where its shared buffers are, as the server itself tells: a second witness beside `move_pages`.
+//! The nodes of the shared buffers as the server reports them: a second proof beside `move_pages`.
 //!
-//! Method: from version 18 on the views `pg_buffercache_numa` and `pg_shmem_allocations_numa` tell the
-//! node of each page of the shared buffers, and of all memory that the server shares, where it was built
-//! with libnuma. The first is asked when everything of ours is read back, outside of windows.
+//! Method: from version 18 on, servers built with libnuma report the node of each page in
+//! `pg_buffercache_numa` and `pg_shmem_allocations_numa`.
 //!
-//! Limits: the views touch every page from the session that asks, so that they are left alone in a server
-//! that is not ours, and are asked again only when ten times as long has gone by as that took.
+//! Limits: the views touch every page. They are not used on existing servers, and a query is
+//! repeated only after ten times its duration.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -17,23 +16,19 @@ use super::super::server::wire::{Wire as _, WireError};
 use super::wire::Wire;
 
 const OLDEST: u32 = 18;
-/// Of the time that goes by, asking takes a tenth at most.
 const REST: u32 = 10;
 
 const BY_NODE: &str = "SELECT numa_node, count(*) FROM pg_buffercache_numa GROUP BY 1";
 const ALL_BY_NODE: &str =
     "SELECT numa_node, sum(size)::int8 FROM pg_shmem_allocations_numa GROUP BY 1";
 
-/// A server's own view of its memory.
 #[derive(Debug)]
 pub struct BufferView {
     last: Option<(Instant, Duration)>,
     asked: u32,
-    /// What it was asked for last.
     found: Pages,
 }
 
-/// Pages or bytes by node, and those that are on none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pages {
     pub by_node: BTreeMap<NodeId, u64>,
@@ -41,7 +36,7 @@ pub struct Pages {
 }
 
 impl BufferView {
-    /// Makes sure that a server of ours has it, or tells why it cannot.
+    /// An error says why the server lacks the views.
     pub fn of(wire: &mut Wire) -> Result<Self, Reason> {
         let version = wire.major();
         if version < OLDEST {
@@ -55,13 +50,13 @@ impl BufferView {
             return Err(Code::KernelLacks.because(words));
         }
         wire.query("CREATE EXTENSION IF NOT EXISTS pg_buffercache").map_err(refused)?;
-        // Every page is touched now, from where the server began: what is still free would otherwise lie
-        // where the first session stands that needs it.
+        // Allocates every page now: the first session to use a page would otherwise determine its
+        // node.
         pages(wire, BY_NODE).map_err(refused)?;
         Ok(Self { last: None, asked: 0, found: Pages::default() })
     }
 
-    /// Where the shared buffers are; none where it was asked just now.
+    /// `None` when the last query was too recent.
     pub fn ask(&mut self, wire: &mut Wire) -> Result<Option<&Pages>, WireError> {
         if self.last.is_some_and(|(end, took)| end.elapsed() < took * REST) {
             return Ok(None);
@@ -73,7 +68,6 @@ impl BufferView {
         Ok(Some(&self.found))
     }
 
-    /// In one sentence, with all other memory that the server shares.
     pub fn summary(&self, wire: &mut Wire, home: NodeId) -> Result<Option<String>, WireError> {
         let Some((_, took)) = self.last else { return Ok(None) };
         let all = pages(wire, ALL_BY_NODE)?;
@@ -101,7 +95,7 @@ impl Pages {
     }
 }
 
-/// A page that is on no node has a number below zero, or none.
+/// A page that is on no node has a negative node number or NULL.
 fn pages(wire: &mut Wire, sql: &str) -> Result<Pages, WireError> {
     let mut pages = Pages::default();
     for row in wire.query(sql)? {

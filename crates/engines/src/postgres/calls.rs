@@ -1,10 +1,10 @@
-//! A statement or a script, ready to be sent, and its answer.
+//! Prepared statements and scripts of PostgreSQL: messages built beforehand, and an answer's
+//! digest.
 //!
-//! Method: each statement is prepared once, arguments and answers are binary. The messages of a call (bind, execute,
-//! sync) are put together beforehand, and a call writes its arguments into them. An answer is taken apart where it
-//! lies, row by row, into its digest. A load is one question: the statement, all rows packed beforehand, their end.
+//! Method: statements are prepared once; a call writes binary arguments into prebuilt messages
+//! (bind, execute, sync). Rows are parsed in place. A load is a single request.
 //!
-//! Limits: arguments are whole numbers and points in time.
+//! Limits: arguments are integers and timestamps.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -28,12 +28,10 @@ use super::wire::{Wire, columns, copy_into};
 #[derive(Clone, Copy)]
 pub enum Ready {
     Statement(Statement),
-    /// A script, read.
     Script(&'static Compiled),
 }
 
 impl Ready {
-    /// Scripts are read once, and last as long as the program does.
     pub fn of(number: usize, statement: &Statement) -> Result<Self, TargetError> {
         let Some(variables) = statement.script else {
             return Ok(Self::Statement(*statement));
@@ -54,11 +52,9 @@ impl Ready {
 
 pub enum Call {
     Statement(Prepared<Type, Columns>),
-    /// All scripts of a connection are gone through by one client.
     Script(&'static Compiled, Rc<RefCell<Client>>),
 }
 
-/// The columns of an answer; none of a statement that changes rows.
 pub struct Columns(Vec<Type>);
 
 pub fn prepare(
@@ -136,7 +132,7 @@ impl dialect::Call<Wire> for Call {
     ) -> Result<(), CallError> {
         match self {
             Self::Statement(prepared) => prepared.begin(wire, arguments, out),
-            // A script without a statement has nothing to wait for.
+            // A script without a statement ends at once.
             Self::Script(compiled, client) => {
                 if client.borrow_mut().begin(wire, compiled, out)?.is_none() {
                     return Ok(());
@@ -177,7 +173,6 @@ fn load(filler: &Filler) -> std::io::Result<Vec<u8>> {
     Ok(messages.to_vec())
 }
 
-/// The name under which the statement at a place is compiled.
 pub fn name_of(n: usize) -> String {
     format!("hopcost_{n}")
 }
@@ -187,7 +182,6 @@ pub fn numbered(sql: &str) -> String {
     with_literals(sql, (1..).map(|n: usize| format!("${n}")))
 }
 
-/// A bind message with room for arguments, everything binary: where they go.
 fn bind(
     statement: &str,
     types: &[Type],
@@ -204,7 +198,7 @@ fn bind(
     };
     frontend::bind("", statement, [1], lengths.iter().copied(), write, [1], messages)
         .map_err(|_| "its arguments cannot be packed")?;
-    // At the end stand the number of result formats and the one there is: four bytes.
+    // The message ends with the count of result formats and one format: four bytes.
     let mut end = messages.len() - 4;
     let mut places = Vec::new();
     for length in lengths.iter().rev() {
@@ -224,7 +218,7 @@ fn row(types: &[Type], body: &[u8]) -> Result<Row, String> {
     Ok(row)
 }
 
-/// `INSERT 0 1`: how many rows.
+/// Affected rows, from a command tag such as `INSERT 0 1`.
 fn changed(tag: &[u8]) -> i64 {
     let text = std::str::from_utf8(tag).unwrap_or_default().trim_end_matches('\0');
     text.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0)
@@ -244,7 +238,6 @@ mod tests {
         let places = bind("s", &types, &mut messages).unwrap();
         assert_eq!(places.iter().map(Range::len).collect::<Vec<_>>(), [2, 8, 16, 4]);
         for place in places {
-            // Its length stands before each.
             let length = [0, 0, 0, place.len() as u8];
             assert_eq!(messages[place.start - 4..place.start], length);
         }

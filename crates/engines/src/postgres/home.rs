@@ -1,5 +1,4 @@
-//! In a server that runs what is ours lives in the schema `hopcost`, with a comment by which we know it. Loaded tables
-//! are unlogged.
+//! Existing PostgreSQL servers: hopcost's tables are in a schema `hopcost`, marked by its comment.
 
 use hopcost_core::{Code, Setup, TargetError};
 
@@ -9,16 +8,14 @@ use super::super::server::wire::{Wire as _, WireError};
 use super::run::{PostgresDialect, pages};
 use super::wire::Wire;
 
-/// Any number that nobody else is likely to lock.
+/// An arbitrary number: "hopcost" in ASCII.
 const LOCK: i64 = 0x0068_6f70_636f_7374;
 const OLDEST: u32 = 13;
-/// What the server calls a lock that somebody else has.
 const NOT_AVAILABLE: &str = "SQLSTATE 55P03";
 const DROP: &str = "DROP SCHEMA IF EXISTS hopcost CASCADE";
-/// Between what the comment says.
 const BETWEEN: &str = ", ";
 
-/// An advisory lock of one large number is known by its two halves.
+/// `pg_locks` splits the number of an advisory lock into two halves.
 fn who_has_the_lock() -> String {
     format!(
         "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 \
@@ -62,9 +59,9 @@ impl Home for PostgresDialect {
         Ok(())
     }
 
-    /// One that has just ended may take a moment to let go.
+    /// Waits 5 s, because the server may release the lock of an ended run late.
     fn lock(&self, wire: &mut Wire) -> Result<(), TargetError> {
-        // A server whose other end is gone without a word is to notice that, and let go.
+        // The server notices a vanished client sooner, and releases its lock.
         wire.query(
             "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_user_timeout = 30000",
         )?;
@@ -99,7 +96,7 @@ impl Home for PostgresDialect {
         Ok(Mark::Ours(contents.map(str::to_owned).collect()))
     }
 
-    /// The comment tells whose it is from the first moment, and what is in it when all of it is there.
+    /// The comment marks the schema at once; contents are added when the data is complete.
     fn make_home(&self, wire: &mut Wire, _: &Setup<'_>) -> Result<(), TargetError> {
         let make = format!(
             "BEGIN; {DROP}; CREATE SCHEMA hopcost; COMMENT ON SCHEMA hopcost IS '{OURS}'; COMMIT"

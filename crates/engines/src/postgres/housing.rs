@@ -1,4 +1,4 @@
-//! Servers of our own: PostgreSQL's programs on this host, and what they are started with.
+//! Managed servers: PostgreSQL's programs on this host, and their settings.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,17 +16,13 @@ use super::statistics::TIMES_ITS_LOG;
 use super::wire::Wire;
 use crate::with_commas;
 
-/// Where packages put them, version by version: Debian's, and those of the PostgreSQL project for Red Hat
-/// and SUSE.
+/// Packages of Debian, and of the PostgreSQL project for Red Hat and SUSE.
 const BY_VERSION: [(&str, &str); 2] = [("/usr/lib/postgresql", ""), ("/usr", "pgsql-")];
-/// Where a build from source puts them, and other packages.
 const ALONE: [&str; 3] = ["/usr/local/pgsql/bin", "/usr/local/bin", "/usr/bin"];
-/// Sessions beside those of the experiment: the one that looks after it, the one that samples waits.
+/// Connections beyond those of the experiment.
 const OWN_SESSIONS: u32 = 8;
-/// Parallel workers at one time, in all sessions.
 const MOST_WORKERS: &str = "128";
 
-/// What all of our servers have.
 const ALWAYS: [(&str, &str); 6] = [
     ("listen_addresses", ""),
     ("unix_socket_permissions", "0700"),
@@ -77,7 +73,7 @@ impl Housing for PostgresDialect {
         )
     }
 
-    /// Its text is ordered by its bytes.
+    /// `--locale=C` orders text by its bytes.
     fn create(&self, programs: &Programs, data: &Path) -> Result<(), TargetError> {
         let mut command = programs.account.command(&programs.directory.join("initdb"));
         let [user, _] = Self::LOGIN;
@@ -99,7 +95,7 @@ impl Housing for PostgresDialect {
             WHILE_LOADING.iter().for_each(&mut set);
             return command;
         }
-        // Two readings of the clock for each write and flush of the log, which takes a thousand times as long.
+        // Costs two clock readings for each write and flush, which take a thousand times as long.
         if numbers(&programs.version).first().is_some_and(|major| *major >= TIMES_ITS_LOG) {
             set(&("track_wal_io_timing", "on"));
         }
@@ -112,12 +108,11 @@ impl Housing for PostgresDialect {
         [
             ("shared_buffers", format!("{}MB", start.memory_mib).as_str()),
             ("max_connections", &connections),
-            // Everything is in memory, and nothing is to happen but what is asked for.
+            // The data fits in memory, and background work is turned off.
             ("random_page_cost", "1.1"),
             ("work_mem", "64MB"),
             ("jit", "off"),
             ("max_parallel_workers_per_gather", "0"),
-            // For experiments whose sessions ask for some.
             ("max_worker_processes", MOST_WORKERS),
             ("max_parallel_workers", MOST_WORKERS),
             ("autovacuum", "off"),
@@ -134,7 +129,7 @@ impl Housing for PostgresDialect {
         command.arg("-c").arg(format!("{name}={value}"));
     }
 
-    /// It names the file in there itself.
+    /// The server itself names the file in this directory.
     fn socket(beside: &Path) -> PathBuf {
         beside.to_owned()
     }

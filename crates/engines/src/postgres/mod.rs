@@ -1,11 +1,9 @@
-//! **postgres**: PostgreSQL, 13 and later: a server of our own in a chosen place, or one that runs.
+//! **postgres**: PostgreSQL 13 and later, managed or existing.
 //!
-//! Method: what all servers have in common is in `server`; here is what PostgreSQL says and means. A session is a
-//! connection of its own whose process is pinned where the experiment wants the work done. All that is asked for is
-//! read into the shared buffers before, and where these lie is proved.
+//! Method: each session's backend is pinned where the experiment wants the work done. All tables
+//! are read into the shared buffers first, and the node of these is proved.
 //!
-//! Limits: what a query looks up is not counted page by page; which pages of the shared buffers each
-//! connection has looked at, and on which node they are, is.
+//! Limits: page accesses are not counted, only which pages each backend has touched.
 
 mod address;
 mod audit;
@@ -70,12 +68,11 @@ const PROFILE: Profile = Profile {
     patience: None,
 };
 
-/// The kind of server.
 pub struct Postgres;
 
 impl Kind for Postgres {
     type Dialect = PostgresDialect;
-    /// A process without its share of the shared buffers, and a server.
+    /// A backend without the shared buffers, and a server.
     const BYTES: [u64; 2] = [8 << 20, 256 << 20];
     const START: Option<Start<PostgresDialect>> = Some(managed::open);
 
@@ -111,7 +108,7 @@ impl Kind for Postgres {
     }
 }
 
-/// Makes a table of a data set in a server that runs, and fills it: what loading costs alone.
+/// Measures the cost of loading alone.
 pub fn fill(
     address: &Address,
     dataset: &dyn Dataset,
@@ -147,7 +144,6 @@ const NOT_OURS: &str = "\
 const NOT_AUDITED: &str = "\
     this level has each statement written down, and the log of a server that runs is not ours to fill or to \
     read: take postgres:managed";
-/// Why the views of a server that is not ours are left alone.
 const LEFT_ALONE: &str = "it would touch every page of a server that is not ours";
 
 impl Dialect for PostgresDialect {
@@ -162,7 +158,7 @@ impl Dialect for PostgresDialect {
         Ok(Some(wire.number()))
     }
 
-    /// Who commits at once writes the log itself.
+    /// A backend that commits synchronously writes the log itself.
     fn log_writers(&self, wire: &mut Wire) -> Result<Vec<u32>, WireError> {
         let sql = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'";
         let pid = wire.value(sql)?.and_then(|pid| pid.parse().ok());
@@ -170,7 +166,6 @@ impl Dialect for PostgresDialect {
         Ok(pid.filter(|_| commits_later).into_iter().collect())
     }
 
-    /// What the worker has read is what is looked at.
     fn memory(&self, _process: u32, worker: u32) -> Option<Foreign> {
         Foreign::largest_shared(worker).ok().flatten()
     }
@@ -196,7 +191,7 @@ impl Dialect for PostgresDialect {
         statement: &Statement,
         example: &[i64; 4],
     ) -> Result<Vec<String>, WireError> {
-        // What it sends is the user's own, and may change data: it is not tried out.
+        // A script may change data: it is not run.
         if statement.script.is_some() {
             return Ok(vec!["a script".to_owned()]);
         }
@@ -218,7 +213,7 @@ impl Dialect for PostgresDialect {
         Ok(rows?.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
     }
 
-    /// A number may be somebody else's by now.
+    /// A reused PID may belong to another user's session.
     fn end(&self, wire: &mut Wire, numbers: &[u32]) -> Result<(), WireError> {
         let pids: Vec<String> = numbers.iter().map(ToString::to_string).collect();
         let end = format!(
@@ -230,14 +225,10 @@ impl Dialect for PostgresDialect {
     }
 }
 
-/// What there is beside a copy of the data.
 pub struct Beside {
-    /// Looks after parallel workers from the first session on.
     watch: OnceLock<Option<Arc<Watch>>>,
-    /// What it tells of its memory itself, or why it is not asked.
     view: Mutex<Result<BufferView, Reason>>,
     statistics: Teller,
-    /// What scripts find in their variable `scale`.
     scale: u32,
 }
 
@@ -306,10 +297,10 @@ impl Levels for PostgresDialect {
         let pid = wire.number();
         let is_placed = copy.process.is_some()
             && (at.backend_cpu.is_some() || variant.log_writer_cpu().is_some());
-        // Only a server on this host, and ours to look into, has one.
+        // `None` too for a server on another host, or whose memory hopcost may not read.
         let memory = (is_placed && !self.is_emulated).then(|| self.memory(pid, pid)).flatten();
         let team = self.watch(copy).map(|watch| Team::of(watch, pid, at.node, variant.parallel));
-        // Where a policy is what varies, each connection proves that of its server.
+        // When the memory policy varies, each session proves that of its server.
         let ground = copy.ground.as_ref().filter(|_| copy.home.copy.policy.is_some());
         let pages_as_asked = copy.home.copy.huge_pages.map(|asked| {
             let is_huge = run::pages(copy) != PageSize::Base;
@@ -346,7 +337,6 @@ impl Levels for PostgresDialect {
         watch.into_iter().flat_map(|watch| watch.readings()).chain(told).collect()
     }
 
-    /// What its views said of its memory, or why they were not asked, and what it does not count.
     fn notes(&self, copy: &ServerCopy<Self>) -> Vec<String> {
         let version = copy.admin().major();
         let node = copy.ground.as_ref().and_then(ServerMemory::asked);
@@ -362,7 +352,7 @@ impl Levels for PostgresDialect {
 }
 
 impl PostgresDialect {
-    /// Who looks after a server's parallel workers, if they are on this host.
+    /// `None` when the server is on another host.
     fn watch<'a>(&self, copy: &'a ServerCopy<Self>) -> Option<&'a Arc<Watch>> {
         let watch = || {
             copy.process?;
@@ -375,27 +365,25 @@ impl PostgresDialect {
     }
 }
 
-/// Where its memory is as the server tells it, if it can and was not asked just now.
+/// `None` when the view is missing or was queried too recently.
 fn by_its_view(copy: &ServerCopy<PostgresDialect>) -> Option<Locality> {
     let mut view = copy.beside.view.lock().unwrap_or_else(PoisonError::into_inner);
     let pages = view.as_mut().ok()?.ask(&mut copy.admin()).ok()??;
     copy.ground.as_ref()?.found(ProofMethod::BufferView, pages.by_node.clone(), pages.unknown)
 }
 
-/// What a session has of parallel workers and of pages.
 pub struct Witness {
     team: Option<Team>,
     memory: Option<Foreign>,
     ground: Option<ServerMemory>,
-    /// Of the server's shared memory, which is one mapping; none if nothing was asked.
+    /// All of the shared memory, which is one mapping; `None` when no page size was asked for.
     pages_as_asked: Option<[u64; 2]>,
 }
 
-/// Of a server's shared memory so many pages are asked about per window.
 const PAGES_PER_LOOK: usize = 1 << 13;
 
 impl copy::Witness<Wire> for Witness {
-    // Pages are counted from the connection's beginning.
+    // Pages are not reset: they count from the start of the connection.
     fn begin_counting(&mut self) {
         if let Some(team) = &mut self.team {
             team.begin_counting();
@@ -422,7 +410,7 @@ impl copy::Witness<Wire> for Witness {
     }
 }
 
-/// The scale of pgbench's own tables, as it finds it out itself; 1 if there are none.
+/// The scale of pgbench's tables, found as pgbench does; 1 without them.
 fn scale(wire: &mut Wire) -> Result<u32, WireError> {
     if wire.value("SELECT to_regclass('pgbench_branches')")?.is_none() {
         return Ok(1);

@@ -1,14 +1,12 @@
-//! Parallel workers: where they may begin, where they are moved to, and where they really ran.
+//! Parallel workers: where they start, where they are moved, and where they ran.
 //!
-//! Method: a parallel worker is forked by the postmaster and inherits its CPUs, wherever the session stands
-//! that it works for. A thread of our own looks through the postmaster's children a thousand times a second
-//! where an experiment is about them, ten times elsewhere; of each that is a parallel worker by its title
-//! it notes the CPU that it is on or was on last, for the session that it works for. What is to be moved
-//! is pinned when it is first seen, after that look. A server of our own has its postmaster pinned before
-//! each window.
+//! Method: workers inherit the postmaster's CPUs, so a managed postmaster is pinned before each
+//! window. A thread scans the postmaster's children every 1 ms (100 ms when the experiment is not
+//! about parallel workers), finds workers by their title, records their last CPU and then moves
+//! them.
 //!
-//! Limits: what begins and ends between two looks is not seen, so that workers are counted, too: as many
-//! as calls need have to be seen. The thread that looks takes a few percent of a CPU, in all arms alike.
+//! Limits: a worker can be missed between two scans, so workers are counted too. The thread takes a
+//! few percent of a CPU, in all variants alike.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,13 +21,11 @@ use hopcost_sys::{Root, affinity, processes, titles};
 use super::super::server::cluster::place;
 use super::super::server::nodes::{Looks, Nodes, within};
 
-/// Between two looks where an experiment is about parallel workers.
 const SHORT: Duration = Duration::from_millis(1);
-/// Between two looks elsewhere.
 const LONG: Duration = Duration::from_millis(100);
 
-/// What a session says to get its parallel workers, however small a table is that it reads as a whole. A
-/// few pages of an index are still read by the session alone: else a query had more teams than one.
+/// Makes a session use parallel workers for a sequential scan of any size. Index scans stay serial
+/// when small, so that a query has no second team.
 pub fn settings(dop: u32) -> String {
     format!(
         "SET max_parallel_workers_per_gather = {}; SET parallel_setup_cost = 0; \
@@ -38,17 +34,14 @@ pub fn settings(dop: u32) -> String {
     )
 }
 
-/// What takes that back.
 pub const RESET: &str = "\
     RESET max_parallel_workers_per_gather; RESET parallel_setup_cost; RESET parallel_tuple_cost; \
     RESET min_parallel_table_scan_size";
 
-/// A session, and what was seen of its workers since it began to count.
 #[derive(Default)]
 struct Leader {
     node: Option<NodeId>,
     moves_to: Option<CpuSet>,
-    /// Is the experiment about its workers?
     is_parallel: bool,
     counts: bool,
     looks: Looks,
@@ -61,7 +54,6 @@ fn locked(leaders: &Mutex<Leaders>) -> MutexGuard<'_, Leaders> {
     leaders.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks until it is dropped.
 pub struct Watch {
     postmaster: u32,
     nodes: Nodes,
@@ -71,7 +63,6 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to look at a postmaster's children.
     pub fn over(postmaster: u32, nodes: &Nodes) -> Self {
         let (leaders, over) = (Arc::<Mutex<_>>::default(), Arc::<AtomicBool>::default());
         let watcher = Watcher {
@@ -82,7 +73,7 @@ impl Watch {
         };
         let cpus = nodes.all();
         let thread = std::thread::spawn(move || {
-            // It began with the CPU of the thread that asked for it, where a session is at work.
+            // The thread inherits the CPU of its creator, where a session may work.
             let _ = affinity::pin(&cpus);
             watcher.watch();
         });
@@ -93,17 +84,16 @@ impl Watch {
         locked(&self.leaders)
     }
 
-    /// Before a window: a postmaster of ours is put where workers are to begin, anywhere if no node is named.
+    /// `None`: all CPUs.
     pub fn begin_workers_on(&self, node: Option<NodeId>) {
         let free = || Some(self.nodes.all());
         if let Some(cpus) = node.map_or_else(free, |node| self.nodes.cpus_of(node)) {
-            // Where it cannot be moved the proof will tell.
+            // A failure shows in the proof.
             place(self.postmaster, &cpus);
         }
     }
 
-    /// How often workers were seen on which node and CPU since their sessions began to count, by the node
-    /// of the session. They count no longer, until they begin again.
+    /// By the leader's node. Counting stops until it is begun again.
     pub fn readings(&self) -> Vec<Reading> {
         let mut sums: BTreeMap<Option<NodeId>, Looks> = BTreeMap::new();
         for leader in self.leaders().values_mut().filter(|leader| leader.counts) {
@@ -132,39 +122,36 @@ struct Watcher {
     postmaster: u32,
     leaders: Arc<Mutex<Leaders>>,
     over: Arc<AtomicBool>,
-    /// Of the children: whom they work for.
     known: BTreeMap<u32, Known>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     WorksFor(u32),
-    /// It has not said so in so many looks.
     Silent(u32),
 }
 
-/// A child that says nothing in so many looks is no parallel worker. One that has just begun shows its
-/// parent's title, and then for a moment a mixture of that and its own.
+/// Scans after which a child is taken for another kind of process. A new child shows its parent's
+/// title first, then briefly a mixture of both.
 const PATIENCE: u32 = 200;
 
 impl Watcher {
     fn watch(mut self) {
         let children = format!("/proc/{0}/task/{0}/children", self.postmaster);
         while !self.over.load(Ordering::Relaxed) {
-            // A kernel without this file, or a server that is gone, leaves the claims without proof.
+            // Without this file (kernel option) or the server the claims stay unproved.
             let Ok(children) = fs::read_to_string(&children) else { return };
             let is_about_them = self.look(&children);
             std::thread::sleep(if is_about_them { SHORT } else { LONG });
         }
     }
 
-    /// One look at everybody. Is the experiment about parallel workers?
+    /// Is any session's experiment about parallel workers?
     fn look(&mut self, children: &str) -> bool {
         let children: BTreeSet<u32> =
             children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
         self.known.retain(|pid, _| children.contains(pid));
         let mut workers = Vec::new();
-        // Who leads works for nobody, and need not be asked.
         let leads: BTreeSet<u32> = locked(&self.leaders).keys().copied().collect();
         for pid in children.difference(&leads) {
             let known = self.known.entry(*pid).or_insert(Known::Silent(0));
@@ -180,7 +167,6 @@ impl Watcher {
             *leader.looks.entry(cpu).or_default() += 1;
             leader.workers.insert(pid);
             if let Some(cpus) = &leader.moves_to {
-                // One that has just ended stands nowhere.
                 place(pid, cpus);
             }
         }
@@ -193,7 +179,7 @@ impl Known {
         match self {
             Self::Silent(looks) if looks < PATIENCE => {
                 let leader = title().and_then(|title| titles::of_title(&title)?.leader);
-                // Half a number is hardly that of another child.
+                // A truncated PID hardly matches another child.
                 let leader = leader.filter(|leader| all.contains(leader));
                 leader.map_or(Self::Silent(looks + 1), Self::WorksFor)
             }
@@ -202,18 +188,16 @@ impl Known {
     }
 }
 
-/// A session with its workers.
 pub struct Team {
     watch: Arc<Watch>,
     leader: u32,
     dop: u32,
-    /// Where the workers belong: where they are put, or with their leader.
+    /// Where the workers belong: `workers`, else `postmaster`, else the leader's node.
     place: Option<CpuSet>,
     calls: u64,
 }
 
 impl Team {
-    /// Of the process that leads, which stands on node `at`.
     pub fn of(
         watch: &Arc<Watch>,
         leader: u32,
@@ -233,7 +217,6 @@ impl Team {
         }
     }
 
-    /// After a call.
     #[inline]
     pub fn answered(&mut self) {
         self.calls += 1;
@@ -248,8 +231,8 @@ impl Team {
         }
     }
 
-    /// What was seen since: looks that found a worker in its place, and different workers of as many as
-    /// the calls take.
+    /// Adds [scans that found a worker in place, all scans] and [distinct workers seen, workers
+    /// that the calls need].
     pub fn counted(&mut self, proved: &mut Checks) {
         if self.dop < 2 {
             return;
@@ -283,7 +266,7 @@ mod tests {
         Nodes([(0, "0-1"), (1, "2-3")].map(node).into())
     }
 
-    /// A process without children: nothing is seen but what a test puts in.
+    /// Watches no process: tests supply the scans.
     fn watch() -> Arc<Watch> {
         let mut watch = Watch::over(0, &two_nodes());
         let thread = watch.thread.take();
@@ -321,7 +304,6 @@ mod tests {
             team.answered();
             let proved = proved(&mut team);
             assert_eq!(proved[&Metric::ParallelWorkersInPlace], [in_place, 40]);
-            // Two calls with two workers each, and one of them was not seen.
             assert_eq!(proved[&Metric::ParallelWorkersRan], [3, 4]);
         }
     }
@@ -366,7 +348,6 @@ mod tests {
         teams[1].begin_counting();
         see(&watch, 7, &[(0, 5)], &[100]);
         see(&watch, 8, &[(0, 1), (2, 2), (3, 4)], &[101]);
-        // They are counts.
         let told: BTreeMap<String, u64> =
             watch.readings().into_iter().map(|r| (r.of, r.value as u64)).collect();
         let value = |of: &str| told[&format!("{of}, leader on node 1")];

@@ -1,4 +1,4 @@
-//! What is the same for all connections of a run.
+//! Settings that all connections of a run share.
 
 use std::sync::atomic::AtomicU32;
 
@@ -9,17 +9,15 @@ use super::super::server::memory::ServerMemory;
 use super::super::server::nodes::Nodes;
 use super::calls::Ready;
 
-/// What a run says to its servers, and what of.
 pub struct PostgresDialect {
     pub ready: Vec<Ready>,
     pub nodes: Nodes,
-    /// Are nodes sets of CPUs, whose pages are all in one place?
+    /// With emulated nodes (sets of CPUs), all pages are on one real node.
     pub is_emulated: bool,
-    /// Processes that work on a query, at most; 0 if the experiment does not say it.
+    /// 0 for none.
     pub dop: AtomicU32,
 }
 
-/// What its memory is made of.
 pub fn pages(copy: &ServerCopy<PostgresDialect>) -> PageSize {
     copy.ground.as_ref().map_or(PageSize::Base, ServerMemory::page_size)
 }

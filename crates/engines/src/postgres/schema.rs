@@ -1,8 +1,7 @@
-//! Tables in PostgreSQL's words, and their rows on the way there.
+//! Tables in PostgreSQL's SQL, and their rows for COPY.
 //!
-//! A table has no clustered index here: it is loaded in the order of its key, which becomes its primary
-//! key. Unless changes of it are to be durable it is unlogged: loading writes no log, and nothing of it goes to
-//! a standby.
+//! A table is loaded in the order of its primary key, as there is no clustered index. It is
+//! unlogged unless its changes have to be durable.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -18,12 +17,11 @@ use super::types::US_TO_2000;
 use super::wire::Wire;
 
 impl Tables for PostgresDialect {
-    /// Some 100 KB.
     const BATCH_ROWS: u64 = 512;
     const ROOM: Room = Room {
-        // A row's head and its pointer on the page, less the lengths that only the wire has.
+        // Tuple header and line pointer, less the lengths that only the protocol has.
         row_bytes: 16,
-        // Half of the pages of an index may be empty.
+        // Index pages may be half empty.
         index_entry_bytes: 40,
         key_is_index: true,
         fill: [1, 1],
@@ -53,7 +51,7 @@ impl Tables for PostgresDialect {
             let names = columns.iter().map(|at| format!("\"{}\"", table.columns[*at].name));
             names.collect::<Vec<_>>().join(", ")
         };
-        // An identifier has no order that anybody asks for.
+        // UUIDs are never read in order.
         let kind = |columns: &[usize]| match columns {
             [only] if table.columns[*only].kind == Kind::Uuid => "USING hash ",
             _ => "",
@@ -80,7 +78,7 @@ impl Tables for PostgresDialect {
         wire.query(&Self::create(table)).map(drop)
     }
 
-    /// Nothing about a row is left to be found out while it is measured.
+    /// Sets hint bits now rather than during a measurement.
     fn settle(table: &Table) -> Option<String> {
         Some(format!("VACUUM (FREEZE, ANALYZE) \"{}\"", table.name))
     }
@@ -111,7 +109,6 @@ impl Tables for PostgresDialect {
     }
 }
 
-/// Batches of one COPY.
 struct Copy {
     wire: Wire,
     poller: Poller,
@@ -126,7 +123,7 @@ impl Bulk for Copy {
     fn send(&mut self) -> Result<(), WireError> {
         self.wire.send(&self.packed.bytes)?;
         self.packed.bytes.clear();
-        // A server that has no room for more would read and forget the rest.
+        // A server that runs out of space reads and discards the rest: its error is checked early.
         if self.poller.wait(Some(Duration::ZERO))?.count() > 0 {
             self.wire.copy_objection()?;
         }
@@ -140,7 +137,6 @@ impl Bulk for Copy {
     }
 }
 
-/// Rows as COPY takes them, packed as messages.
 struct Packed {
     columns: &'static [Column],
     at: usize,
@@ -152,7 +148,7 @@ impl Packed {
         Self { columns, at: 0, bytes: Vec::new() }
     }
 
-    /// What stands before all rows: eleven bytes to know it by, no flags, no more.
+    /// Signature, flags, and length of the header extension.
     fn begin(&mut self) {
         self.message(|packed| {
             packed.bytes.extend_from_slice(b"PGCOPY\n\xff\r\n\0");
@@ -160,7 +156,6 @@ impl Packed {
         });
     }
 
-    /// What stands after them.
     fn end(&mut self) {
         self.message(|packed| packed.bytes.extend_from_slice(&(-1_i16).to_be_bytes()));
     }

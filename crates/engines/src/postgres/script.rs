@@ -1,9 +1,8 @@
-//! A script of pgbench's over a connection: one call is one way through it.
+//! Runs pgbench scripts over a connection: one call is one pass through a script.
 //!
-//! Method: a command is prepared when it first comes up, and sent as `pgbench -M prepared` sends it:
-//! arguments and answers as text, one round trip each, or one for a whole pipeline. Between two commands
-//! the thread serves other connections, and while a client sleeps, too. What is always the same of a
-//! command's messages is put together once.
+//! Method: as in `pgbench -M prepared`, a command is prepared at its first use, and takes one round
+//! trip, as does a pipeline. Between commands and during sleeps the worker serves other
+//! connections.
 
 use std::time::Duration;
 
@@ -17,16 +16,12 @@ use hopcost_pgbench::{
     self as pgbench, Parameter, Pipeline, RunError, Script, Step, Walk, presets,
 };
 
-/// A script, and how its commands are sent.
 pub struct Compiled {
     pub script: Script,
-    /// Its number among all of the client's.
     number: usize,
-    /// Of each command, what is sent around its arguments.
     frames: Vec<Frame>,
 }
 
-/// What is sent before a command's arguments, and behind them.
 struct Frame {
     head: Vec<u8>,
     tail: Vec<u8>,
@@ -52,7 +47,7 @@ impl Frame {
     fn new(number: usize, script: &Script, command: usize) -> Result<Self, String> {
         let count = u16::try_from(script.parameter_count(command)).map_err(|_| TOO_LONG)?;
         let name = compiled(number, command);
-        // No portal's name, the statement's, and all arguments as text.
+        // Unnamed portal, the statement's name, and all arguments as text.
         let bind = [b"B", LENGTH_BYTES, b"\0", name.as_bytes(), b"\0\0\x01\0\0"].concat();
         let head = [&bind[..], &count.to_be_bytes()].concat();
         let describe = if script.wants_rows(command) { DESCRIBE } else { b"" };
@@ -75,7 +70,7 @@ impl Frame {
                 put_length(into, place, length)?;
             }
         }
-        // What the tail begins with is the bind message's, too.
+        // The tail's first bytes belong to the bind message.
         let length = into.len() + ALL_AS_TEXT.len() - start;
         put_length(into, start, length)?;
         into.extend_from_slice(&self.tail);
@@ -83,38 +78,30 @@ impl Frame {
     }
 }
 
-/// Puts a length into the room for it at a place.
 fn put_length(bytes: &mut [u8], place: usize, length: usize) -> Result<(), String> {
     let length = i32::try_from(length).map_err(|_| TOO_LONG)?;
     bytes[place..place + LENGTH_BYTES.len()].copy_from_slice(&length.to_be_bytes());
     Ok(())
 }
 
-/// A client that goes through scripts, with its variables.
 pub struct Client {
     variables: pgbench::Session,
-    /// Which commands the server knows: by script, and by place in it.
+    /// Whether the server has prepared a command: by script and command.
     known: Vec<Vec<bool>>,
-    /// What is put together to be sent, or is to be sent once it has slept.
     messages: Vec<u8>,
     course: Option<Course>,
-    /// How long the script sleeps before it goes on.
     rest: Option<Duration>,
 }
 
-/// A way through a script that is not ended yet.
 struct Course {
     compiled: &'static Compiled,
     walk: Walk<'static>,
-    /// The command whose answer is waited for.
     asked: Option<usize>,
-    /// Are commands sent ahead of their answers?
     is_ahead: bool,
     rows: u64,
 }
 
 impl Course {
-    /// Takes an answer whose rows are kept.
     fn keep(&mut self, wire: &mut Wire, variables: &mut pgbench::Session) -> Result<(), CallError> {
         let (mut names, mut rows) = (Vec::new(), Vec::new());
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
@@ -134,7 +121,6 @@ impl Course {
 }
 
 impl Client {
-    /// The client of a session, which will go through these scripts.
     pub fn new(
         at: SessionPlacement,
         scale: u32,
@@ -143,19 +129,17 @@ impl Client {
         let presets = presets(at.seed, at.stream, scale);
         let seed = at.seed.wrapping_add(u64::from(at.stream) << 32);
         let mut variables = pgbench::Session::new(seed, &presets);
-        // What the user says counts more than what a client knows by itself.
+        // The user's variables override the presets.
         let prepared = scripts.try_for_each(|script| script.prepare(&mut variables));
         prepared.map_err(|why| TargetError::Failed(why.to_string()))?;
         Ok(Self { variables, known: Vec::new(), messages: Vec::new(), course: None, rest: None })
     }
 
-    /// How long it sleeps before it goes on, if it does.
     pub fn rest(&self) -> Option<Duration> {
         self.rest
     }
 
-    /// Begins with a script, up to where an answer is waited for: the rows that came back if it is at its
-    /// end already.
+    /// Returns the count of rows when the script has ended without a wait.
     pub fn begin(
         &mut self,
         wire: &mut Wire,
@@ -169,7 +153,6 @@ impl Client {
         self.go_on(wire, out)
     }
 
-    /// Takes the answer that was waited for, or has slept, and goes on to the next.
     pub fn answered(
         &mut self,
         wire: &mut Wire,
@@ -196,14 +179,13 @@ impl Client {
         self.go_on(wire, out)
     }
 
-    /// Ends the transaction that a failed script has left open.
     fn give_up(&mut self, wire: &mut Wire, error: CallError) -> CallError {
         if let Some(Course { compiled, asked: Some(command), .. }) = self.course.take() {
-            // It may be its first time that failed: then the server does not know it.
+            // When its preparation failed, the server does not know the command.
             self.forget(wire, [compiled.number, command]);
         }
         if matches!(error, CallError::Failed(_)) && wire.is_in_transaction() {
-            // A connection that cannot even do that says so at its next call.
+            // A broken connection shows at the next call.
             let _ = wire.query("ROLLBACK");
         }
         error
@@ -212,7 +194,7 @@ impl Client {
     fn forget(&mut self, wire: &mut Wire, [number, command]: [usize; 2]) {
         if std::mem::take(known(&mut self.known, [number, command])) {
             let mut messages = BytesMut::new();
-            // Closing what is not there is no error.
+            // Closing an unknown statement is no error.
             let _ = frontend::close(b'S', &compiled(number, command), &mut messages);
             frontend::sync(&mut messages);
             let _ = wire.send(&messages).and_then(|()| wire.until_ready(|_, _| Ok(())));
@@ -283,7 +265,6 @@ impl Client {
     }
 }
 
-/// Does the server know a command of a script?
 fn known(all: &mut Vec<Vec<bool>>, [script, command]: [usize; 2]) -> &mut bool {
     if all.len() <= script {
         all.resize_with(script + 1, Vec::new);
@@ -295,18 +276,16 @@ fn known(all: &mut Vec<Vec<bool>>, [script, command]: [usize; 2]) -> &mut bool {
     &mut of_script[command]
 }
 
-/// Describe, execute and synchronise: the portal without a name, all its rows.
+/// Describe, execute (unnamed portal, all rows) and sync.
 const DESCRIBE: &[u8] = b"D\0\0\0\x06P\0";
 const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
 const SYNC: &[u8] = b"S\0\0\0\x04";
-/// At the end of a bind message: how the answer is to come.
 const ALL_AS_TEXT: &[u8] = &[0, 1, 0, 0];
 const LENGTH_BYTES: &[u8] = &[0; 4];
-/// The length of what is not there.
 const NULL: i32 = -1;
 const TOO_LONG: &str = "the parameters are too long";
 
-/// The name that pgbench gives a command.
+/// pgbench's name for a prepared command.
 fn compiled(script: usize, command: usize) -> String {
     format!("P{script}_{command}")
 }

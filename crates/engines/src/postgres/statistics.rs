@@ -1,15 +1,10 @@
-//! What the server counts of its log, its buffers and its files: read before and after each window.
+//! Counters of PostgreSQL (log, buffers, files), read before and after each window.
 //!
-//! Method: one question to the views that this version has. What the log grew by is the difference of two
-//! places in it, which the server knows to the byte at any moment. A session hands the rest in when it is
-//! asked to (15 and later), as it is at each window's end, or half a second late (before 15).
+//! Method: one query on a connection of its own. Log volume is the difference of two WAL positions.
+//! Sessions flush other counters when asked (15 and later), or half a second late.
 //!
-//! Who asks between windows is in nobody's way: on a connection of its own, and where no answer comes at
-//! once, it asks no more.
-//!
-//! Limits: a server that runs counts what others do, too. What its processes of its own do (checkpointer,
-//! walwriter) they hand in when they wake: of windows shorter than a second it is told by the arm, not by
-//! the window.
+//! Limits: on an existing server other users' work counts too. Background processes flush when they
+//! wake: in windows below one second their counters hold for the variant, not for the window.
 
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};
@@ -22,18 +17,15 @@ use super::super::server::open_connections::OpenConnections;
 use super::super::server::wire::{Wire as _, WireError};
 use super::wire::Wire;
 
-/// What a server counts, as long as it tells it.
 pub struct Teller {
     statistics: Statistics,
-    /// None once it is not asked any more.
+    /// `None` after a failed query.
     wire: Mutex<Option<Wire>>,
 }
 
-/// A server that takes longer is not asked again.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 impl Teller {
-    /// Begins to ask a server.
     pub fn of(address: &Address, lines: &OpenConnections) -> Self {
         let asked = Wire::connect(address).and_then(|mut wire| {
             wire.limit(Some(AT_ONCE))?;
@@ -50,24 +42,21 @@ impl Teller {
         }
     }
 
-    /// As it stands now; nothing once it is not asked any more.
     pub fn read(&self) -> Vec<(&'static Gauge, f64)> {
         let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
         let told = wire.as_mut().and_then(|wire| self.statistics.read(wire).ok());
         if told.is_none() {
-            // What comes late would answer another question.
+            // A late answer would be taken for the next one.
             *wire = None;
         }
         told.unwrap_or_default()
     }
 
-    /// What the server cannot tell, and why.
     pub fn missing(&self) -> &[String] {
         &self.statistics.missing
     }
 }
 
-/// What is asked of one server.
 #[derive(Debug, Default)]
 struct Statistics {
     sql: String,
@@ -75,7 +64,7 @@ struct Statistics {
     missing: Vec<String>,
 }
 
-/// Which versions have some counters, where these are read, and of each its gauge and what the server calls it.
+/// Versions, source, and for each gauge its SQL expression.
 type View = (RangeInclusive<u32>, &'static str, &'static [(&'static Gauge, &'static str)]);
 
 const NEWEST: u32 = u32::MAX;
@@ -141,7 +130,6 @@ const VIEWS: &[View] = &[
     (0..=NEWEST, " FROM pg_stat_bgwriter", &[(gauge::BGWRITER_WRITTEN_BUFFERS, "buffers_clean")]),
 ];
 
-/// The same, if the server looks at its clock around each write of the log.
 const TIMED: &[View] = &[
     (
         14..=17,
@@ -155,21 +143,20 @@ const TIMED: &[View] = &[
     ),
 ];
 
-/// From this version on a server times its log where it is told to.
+/// The first version with `track_wal_io_timing`.
 pub const TIMES_ITS_LOG: u32 = 14;
-/// From this version on a session can be told to hand its counts in.
+/// The first version with `pg_stat_force_next_flush`.
 const HANDS_IN: u32 = 15;
 
-/// Has what a session counted known to all, once its transaction is over.
+/// Makes a session flush its counters, unless it is in a transaction.
 pub fn hand_in(wire: &mut Wire) {
     if wire.major() >= HANDS_IN && !wire.is_in_transaction() {
-        // If the connection is gone, the next call tells.
+        // A lost connection shows at the next call.
         let _ = wire.query("SELECT pg_stat_force_next_flush()");
     }
 }
 
 impl Statistics {
-    /// What this server can tell; tried once.
     fn of(wire: &mut Wire) -> Result<Self, WireError> {
         let version = wire.major();
         let is_timed = version >= TIMES_ITS_LOG
@@ -196,7 +183,6 @@ impl Statistics {
         Self { sql, gauges, missing: missing(version, is_timed) }
     }
 
-    /// As it stands now.
     fn read(&self, wire: &mut Wire) -> Result<Vec<(&'static Gauge, f64)>, WireError> {
         let row = wire.query(&self.sql)?.into_iter().next().unwrap_or_default();
         let values = self.gauges.iter().zip(row);
@@ -204,7 +190,6 @@ impl Statistics {
     }
 }
 
-/// What a version does not tell.
 fn missing(version: u32, is_timed: bool) -> Vec<String> {
     let because = |what: &str, why: &str| format!("{what}: missing, because {why}");
     let mut missing = Vec::new();

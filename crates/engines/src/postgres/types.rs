@@ -1,7 +1,7 @@
-//! Values on the wire: a whole number, a text, or nothing, whatever the server's type for it is.
+//! Values in PostgreSQL's protocol: an integer, a text or NULL, whatever the column's type.
 //!
-//! A point in time is microseconds since 1970 on our side and since 2000 on the server's. A sum of large
-//! numbers comes back as `numeric`, in digits of four.
+//! A timestamp is microseconds since 1970 here and since 2000 on the server. A sum of large
+//! integers comes back as `numeric`, in digits of base 10,000.
 
 use hopcost_core::{Row, hyphenated};
 
@@ -10,26 +10,20 @@ use super::super::server::wrong::Wrong;
 use super::wire::int2;
 use hopcost_data::datasets::big_table_im::uuid;
 
-/// How a value is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// A whole number of so many bytes.
     Integer(u8),
-    /// Microseconds.
     Timestamp,
-    /// Decimal digits.
     Numeric,
-    /// Characters.
     Text,
-    /// An identifier of 16 bytes. As an argument it is told by the number that it follows from.
+    /// As an argument it is derived from a number.
     Uuid,
 }
 
-/// From 1970-01-01 to 2000-01-01.
+/// Since 1970.
 pub const US_TO_2000: i64 = 946_684_800_000_000;
 
 impl Type {
-    /// The one of this number in the server's catalogue, where we know it.
     pub fn of(oid: u32) -> Option<Self> {
         Some(match oid {
             21 => Self::Integer(2),
@@ -43,7 +37,7 @@ impl Type {
         })
     }
 
-    /// How many bytes an argument takes; none where arguments of this type are not sent.
+    /// `None` for types that are not sent as arguments.
     pub fn argument_bytes(self) -> Option<usize> {
         match self {
             Self::Integer(bytes) => Some(bytes.into()),
@@ -53,7 +47,6 @@ impl Type {
         }
     }
 
-    /// A row with one value more.
     #[inline]
     pub fn add_to(self, row: Row, value: Option<&[u8]>) -> Result<Row, Wrong> {
         let Some(bytes) = value else { return Ok(row.null()) };
@@ -92,7 +85,6 @@ impl Argument for Type {
     }
 }
 
-/// An argument in SQL's words.
 pub fn literal(oid: u32, value: i64) -> String {
     match Type::of(oid) {
         Some(Type::Timestamp) => {
@@ -116,7 +108,7 @@ fn integer(bytes: &[u8]) -> Result<i64, Wrong> {
 
 const NEGATIVE: i16 = 0x4000;
 
-/// Digits of base 10,000, the first of which counts 10,000 to the power of the weight.
+/// Digits of base 10,000; the first one counts 10,000^weight.
 fn numeric(bytes: &[u8]) -> Result<i64, Wrong> {
     let (digits, weight, sign) = (int2(bytes, 0), int2(bytes, 2), int2(bytes, 4));
     let no_whole_number = || "a number that is not whole, or beyond 64 bits".to_owned();

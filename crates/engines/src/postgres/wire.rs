@@ -1,10 +1,7 @@
-//! A connection to a server: PostgreSQL's protocol, version 3, on a blocking socket.
+//! PostgreSQL's protocol, version 3, on a blocking socket, without a runtime or a thread.
 //!
-//! Method: what is sent is put together once and written by one call; what comes is read into one buffer
-//! and taken apart where it lies. No runtime, no thread of its own: who calls waits.
-//!
-//! Limits: no COPY to us, no notifications, no cancelling; no authentication but by password
-//! (SCRAM-SHA-256, MD5, plain), a ticket of Kerberos', or trust.
+//! Limits: no COPY OUT, notifications or cancellation; authentication by password (SCRAM-SHA-256,
+//! MD5, plain), Kerberos or trust.
 
 use std::io;
 use std::path::Path;
@@ -24,7 +21,7 @@ use super::super::server::stream::Stream;
 use super::super::server::wire::{self, ServerError, WireError};
 use super::super::server::wrong::Wrong;
 
-/// The server's words: `S` severity, `C` code, `M` message, …, each with a zero at its end.
+/// Error fields: `S` severity, `C` code, `M` message, …, each null-terminated.
 fn said(body: &[u8]) -> ServerError {
     let mut error = ServerError::default();
     for field in body.split(|byte| *byte == 0).filter(|field| !field.is_empty()) {
@@ -40,7 +37,6 @@ fn said(body: &[u8]) -> ServerError {
     error
 }
 
-/// What proves who we are, as far as that has come.
 #[derive(Default)]
 struct Proofs {
     scram: Option<ScramSha256>,
@@ -48,7 +44,6 @@ struct Proofs {
 }
 
 impl Proofs {
-    /// What a ticket shows next, after what the server has shown.
     fn shown(&mut self, place: &Place, by_server: &[u8]) -> Result<Vec<u8>, Wrong> {
         let Place::Host(host) = place else {
             return Err("the server asks for a ticket, which has no place on a Unix socket".into());
@@ -57,10 +52,10 @@ impl Proofs {
     }
 }
 
-/// Another process of the server's died, and all begin anew.
+/// Another backend crashed, and the server restarts all of them.
 const CRASH_SHUTDOWN: &str = "SQLSTATE 57P02";
 
-/// A tag, a length that counts itself, and so much.
+/// A tag, and a length that includes itself.
 pub struct Tagged;
 
 impl Framing for Tagged {
@@ -72,15 +67,13 @@ impl Framing for Tagged {
     }
 }
 
-/// A connection, ready for questions.
 pub struct Wire {
     channel: Channel<Tagged>,
     out: BytesMut,
-    /// What the server said last of the transaction: `I` for none.
+    /// The latest transaction status; `I` for none.
     transaction: u8,
-    /// The process that serves it.
     pid: u32,
-    /// What the server said of itself: `15.18 (Debian 15.18-0+deb12u1)`.
+    /// For example `15.18 (Debian 15.18-0+deb12u1)`.
     version: String,
 }
 
@@ -160,7 +153,7 @@ impl Wire {
         self.flush()
     }
 
-    /// Has a statement compiled under a name: the types of its arguments, and of its columns.
+    /// Type OIDs of the arguments and of the columns.
     pub fn prepare(&mut self, name: &str, sql: &str) -> Result<[Vec<u32>; 2], WireError> {
         frontend::parse(name, sql, [], &mut self.out)?;
         frontend::describe(b'S', name, &mut self.out)?;
@@ -198,14 +191,12 @@ impl Wire {
         }
     }
 
-    /// The server says something while rows are handed over: that it takes no more of them, or nothing of
-    /// importance.
+    /// Reads a message that arrives during a COPY: an error, or a notice.
     pub fn copy_objection(&mut self) -> Result<(), WireError> {
         let message = self.channel.next()?;
         if message.tag == b'E' { self.refused(&message) } else { Ok(()) }
     }
 
-    /// The server refuses to take rows, and is ready for something else.
     fn refused(&mut self, message: &Message) -> Result<(), WireError> {
         let error = said(self.body(message));
         self.until_ready(|_, _| Ok(()))?;
@@ -218,8 +209,7 @@ impl Wire {
         self.until_ready(|_, _| Ok(()))
     }
 
-    /// Takes everything until the server is ready for the next question. An error of the server's is
-    /// handed over when it is.
+    /// Returns a server error only after ReadyForQuery.
     #[inline]
     pub fn until_ready(
         &mut self,
@@ -228,7 +218,7 @@ impl Wire {
         let mut error = None;
         loop {
             let Some(message) = self.channel.arrived() else {
-                // Its last words say more than that it is gone.
+                // The server's last message explains more than the lost connection.
                 let said = |lost| {
                     error.take().map_or(lost, |said: WireError| WireError::Lost(said.to_string()))
                 };
@@ -245,7 +235,7 @@ impl Wire {
                 b'E' => {
                     error.get_or_insert(WireError::Server(said(body)));
                 }
-                // Why the connection is about to end may come as a notice.
+                // The reason for a shutdown may come as a notice.
                 b'N' => {
                     let said = said(body);
                     if said.code == CRASH_SHUTDOWN {
@@ -262,7 +252,7 @@ impl Wire {
         }
     }
 
-    /// The first number of the server's version; 0 where it names none.
+    /// Major version; 0 when unknown.
     pub fn major(&self) -> u32 {
         let digits = self.version.split(|c: char| !c.is_ascii_digit()).next();
         digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
@@ -326,7 +316,7 @@ impl wire::Wire for Wire {
         &self.version
     }
 
-    /// By the simple protocol: any number of statements. The rows of the last one that has some.
+    /// Any number of statements. Returns the rows of the last one that has some.
     fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
         frontend::query(sql, &mut self.out)?;
         self.flush()?;
@@ -347,12 +337,10 @@ impl wire::Wire for Wire {
     }
 }
 
-/// The statement that takes rows for the table of this name.
 pub fn copy_into(name: &str) -> String {
     format!("COPY \"{name}\" FROM STDIN (FORMAT binary)")
 }
 
-/// Goes there, encrypted where that is wanted and the server has it.
 fn open(address: &Address) -> Result<Stream, Wrong> {
     let socket = |directory: &Path| directory.join(format!(".s.PGSQL.{}", address.port));
     let mut stream = Stream::open(address, socket)?;
@@ -376,12 +364,11 @@ fn open(address: &Address) -> Result<Stream, Wrong> {
 impl Drop for Wire {
     fn drop(&mut self) {
         frontend::terminate(&mut self.out);
-        // It may be gone already.
         let _ = self.flush();
     }
 }
 
-/// The whole number at a place; 0 beyond the end, which no server sends.
+/// Big-endian; 0 beyond the end.
 #[inline]
 pub fn int4(bytes: &[u8], at: usize) -> i32 {
     bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, i32::from_be_bytes)
@@ -396,7 +383,6 @@ fn oid_at(bytes: &[u8], at: usize) -> u32 {
     int4(bytes, at).cast_unsigned()
 }
 
-/// The columns of a row: each value's bytes, or none.
 pub fn columns(body: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     let mut rest = body.get(2..).unwrap_or_default();
     std::iter::from_fn(move || {
@@ -416,7 +402,6 @@ fn text_row(body: &[u8]) -> Vec<Option<String>> {
     columns(body).map(|value| value.map(text)).collect()
 }
 
-/// Of each column: its name, its table, its place there, its type, …
 fn described(body: &[u8]) -> impl Iterator<Item = (&[u8], u32)> {
     let mut rest = body.get(2..).unwrap_or_default();
     std::iter::from_fn(move || {
@@ -469,7 +454,7 @@ mod tests {
         [&[tag][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
     }
 
-    /// Lets in, answers a question, compiles a statement, and answers a call of it.
+    /// A login, a query, a prepared statement and its call.
     fn conversation() -> Vec<u8> {
         let row = [&[0, 1, 0, 0, 0, 4][..], &7_i32.to_be_bytes()].concat();
         let described = [&[0, 1][..], b"id\0", &[0; 6], &23_u32.to_be_bytes(), &[0; 8]].concat();

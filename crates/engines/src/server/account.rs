@@ -1,4 +1,4 @@
-//! Whom a server of ours runs as, and where it lives: most refuse to run as root.
+//! The user that a managed server runs as, and its directory: most refuse to run as root.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use hopcost_core::{Code, TargetError};
 use hopcost_sys::is_root;
 
-/// Ourselves, or somebody with fewer rights where we are root.
+/// hopcost's own user, or a less privileged one if hopcost is root.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
     other: Option<Ids>,
@@ -23,10 +23,9 @@ struct Ids {
 }
 
 impl Account {
-    /// Nobody else.
     pub const OURSELVES: Self = Self { other: None };
 
-    /// Root hands over to the first of these users that there is, else to the one who owns nothing.
+    /// For root: the first of these users that exists, else `nobody`.
     pub fn of_server(server: &str, names: &[&str]) -> Result<Self, TargetError> {
         if !is_root() {
             return Ok(Self::OURSELVES);
@@ -47,10 +46,9 @@ impl Account {
         Ok(Self { other: Some(other) })
     }
 
-    /// Any command, as this user.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
-        // Settings of ours are not to reach it.
+        // hopcost's environment must not reach the server.
         command.env_clear().env("LC_ALL", "C").env("PATH", "/usr/bin:/bin");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         if let Some(Ids { user, group }) = self.other {
@@ -59,7 +57,6 @@ impl Account {
         command
     }
 
-    /// Gives a directory to this user.
     pub fn give(&self, directory: &Path) -> io::Result<()> {
         match self.other {
             Some(Ids { user, group }) => chown(directory, Some(user), Some(group)),
@@ -67,11 +64,11 @@ impl Account {
         }
     }
 
-    /// A directory for servers of one kind and their data which this user can reach: the cache where that is
-    /// so.
+    /// A directory for servers of this kind and their data that this user can reach: in the cache
+    /// if possible.
     pub fn home(&self, cache: &Path, kind: &str) -> Result<PathBuf, TargetError> {
         let mut refused = Vec::new();
-        // Root's own cache is closed to everybody else.
+        // Root's own cache is closed to other users.
         for parent in [Some(cache), is_root().then_some(Path::new("/var/cache/hopcost"))] {
             let Some(directory) = parent.map(|parent| parent.join(kind)) else { continue };
             match self.reach(&directory) {
@@ -94,7 +91,6 @@ impl Account {
         look.current_dir(directory).stderr(Stdio::null()).status().map(|_| ())
     }
 
-    /// A copy of a directory, in this user's hands.
     pub fn copy(&self, from: &Path, to: &Path) -> Result<(), TargetError> {
         let mut command = self.command(Path::new("cp"));
         command.args(["-a", "--reflink=auto"]).arg(from).arg(to);
@@ -103,7 +99,6 @@ impl Account {
     }
 }
 
-/// Has a command carried out; what it had to say where it failed.
 pub fn done(command: &mut Command, what: &str) -> Result<(), TargetError> {
     let failed = |words: &str| TargetError::Failed(format!("{what}: {words}"));
     let output = command.output().map_err(|error| failed(&error.to_string()))?;

@@ -1,9 +1,8 @@
-//! Where a server is, and who asks: from a URL, and from what its own programs look at beside.
+//! A server's address: from a URL, and from the variables that the server's own clients read.
 //!
-//! Method: the URL is read the same way for every kind of server; what differs from one to another stands
-//! in its [`Custom`].
+//! Method: all kinds of server share one URL parser; their differences are in [`Custom`].
 //!
-//! A password is held in memory alone, and has no way into words: [`Secret`] prints nothing of itself.
+//! A password stays in memory: [`Secret`] never prints its text.
 
 use hopcost_core::{Code, Reason};
 use std::collections::BTreeMap;
@@ -11,7 +10,6 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Something that must not be shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -22,7 +20,6 @@ impl From<String> for Secret {
 }
 
 impl Secret {
-    /// For whoever has to send it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -34,98 +31,75 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How a server is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// What it calls its Unix socket by: PostgreSQL's directory, MySQL's file.
+    /// As the server names its Unix socket: PostgreSQL by directory, MySQL by file.
     Unix(PathBuf),
-    /// A host's name or number.
     Host(String),
 }
 
-/// How much TLS is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tls {
-    /// None.
     Disable,
-    /// Where the server has it.
+    /// If the server offers it.
     Prefer,
-    /// Encrypted, to whomever.
+    /// Encrypted, without checking the certificate.
     Require,
-    /// To somebody with a certificate of a known authority.
+    /// With a certificate of a trusted authority.
     VerifyCa,
-    /// To the very host that was named.
+    /// With a trusted certificate for this host name.
     VerifyFull,
 }
 
-/// How an answer is waited for. The same in all arms of a comparison.
+/// How a client waits for an answer. The same in all variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// `epoll` until something can be read, then `recv`.
     #[default]
     Poll,
-    /// `recv` alone.
     Receive,
 }
 
-/// A server, a user, a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// The name that its URL begins with.
     pub scheme: &'static str,
-    /// Where.
     pub place: Place,
-    /// Its port; it is part of the Unix socket's name, too.
+    /// Also part of the Unix socket's name.
     pub port: u16,
     pub user: String,
-    /// The password, where one is known.
     pub password: Option<Secret>,
     pub database: String,
-    /// How much TLS is wanted.
     pub tls: Tls,
-    /// Is it spoken from the first byte on, without asking? The protocol's name there.
+    /// TLS without a request for it first: the ALPN protocol name.
     pub tls_at_once: Option<&'static str>,
-    /// The certificates of the authorities that are trusted.
     pub root_certificates: Option<PathBuf>,
-    /// How answers are waited for.
     pub wait: Wait,
-    /// How long it may take to be let in.
+    /// Time limit for connecting and logging in.
     pub patience: Duration,
-    /// Options of this kind's own.
     pub own: BTreeMap<String, String>,
 }
 
 const DAY: Duration = Duration::from_hours(24);
-/// How long it may take to be let in, where nothing else is said.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The variables of an environment.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// What differs from one kind of server to another.
 pub struct Custom {
-    /// Its name in URLs.
     pub name: &'static str,
-    /// Where it listens, unless told otherwise.
     pub port: u16,
-    /// The variables in which its own programs find what a URL does not say, by the option that does.
+    /// `(option, variable)`: where the server's own clients find an option that is not given.
     pub variables: &'static [(&'static str, &'static str)],
-    /// The Unix socket that its own programs try where no host is named.
+    /// The Unix socket used if no host is named.
     pub socket: fn() -> PathBuf,
-    /// The password of whoever is meant, from where its own programs have it.
     pub password: fn(&Address, Environment<'_>) -> Option<Secret>,
-    /// What its protocol is called where TLS is spoken from the first byte on, if it can be.
     pub tls_at_once: Option<&'static str>,
-    /// Is the database called like the user, where none is named?
+    /// Does the database default to the user's name?
     pub database_of_user: bool,
-    /// Is this an option of its own, and a value that it takes?
     pub own_option: fn(&str, &str) -> Result<bool, String>,
-    /// Settings by which a server of ours is placed or named.
+    /// Settings of a managed server that only hopcost may set.
     pub own_business: &'static [&'static str],
 }
 
 impl Custom {
-    /// Of what listens on a port, and has nothing of its own.
     pub const PLAIN: Self = Self {
         name: "",
         port: 0,
@@ -144,34 +118,27 @@ impl Custom {
     }
 }
 
-/// What its name is followed by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// A server of our own.
     Managed(Managed),
-    /// One that runs.
     Running(Box<Address>),
 }
 
-/// What is asked of a server of our own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Managed {
-    /// The version, or how it begins; the newest that is installed without it.
+    /// A version or a prefix of one; `None` for the newest that is installed.
     pub version: Option<String>,
-    /// The directory of its programs, where it is none of the usual.
+    /// The directory of its programs; `None` to search the usual ones.
     pub programs: Option<PathBuf>,
-    /// Settings beyond ours, in the server's words.
     pub settings: BTreeMap<String, String>,
-    /// How answers are waited for.
     pub wait: Wait,
 }
 
-/// Does the part of a URL after the name, right or wrong, name a server that runs?
+/// Does the part of a URL after the name mean an existing server, even if it is malformed?
 pub fn is_of_running(rest: &str) -> bool {
     rest.starts_with("//")
 }
 
-/// Reads the part of a URL after the name.
 pub fn read(custom: &Custom, rest: &str, environment: Environment<'_>) -> Result<Asked, Reason> {
     parse(custom, rest, environment).map_err(|words| Code::BadUrl.because(words))
 }
@@ -201,7 +168,6 @@ fn managed(custom: &Custom, options: Vec<(String, String)>) -> Result<Managed, S
             "version" => managed.version = Some(value),
             "programs" => managed.programs = Some(value.into()),
             "wait" => managed.wait = wait(&value)?,
-            // What places or names the server is not for others to say.
             _ if custom.own_business.contains(&key.as_str()) => {
                 return Err(format!("'{key}' is hopcost's own business with a managed server"));
             }
@@ -308,7 +274,7 @@ fn options_of(text: &str) -> Result<Vec<(String, String)>, String> {
     pairs.collect()
 }
 
-/// `%40` is `@`.
+/// Percent-decodes: `%40` is `@`.
 fn decoded(text: &str) -> Result<String, String> {
     let wrong = || "a '%' that two hexadecimal digits do not follow".to_owned();
     let mut bytes = Vec::with_capacity(text.len());
@@ -327,7 +293,6 @@ fn decoded(text: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }
 
-/// What each is called in a URL.
 const TLS_MODES: [(&str, Tls); 6] = [
     ("disable", Tls::Disable),
     ("prefer", Tls::Prefer),
@@ -344,7 +309,6 @@ fn tls(text: &str) -> Result<Tls, String> {
     })
 }
 
-/// What TLS at once is called in a URL, by PostgreSQL's own word for it.
 const AT_ONCE: &str = "direct";
 
 fn negotiation(custom: &Custom, text: &str) -> Result<Option<&'static str>, String> {
@@ -359,7 +323,7 @@ fn negotiation(custom: &Custom, text: &str) -> Result<Option<&'static str>, Stri
 fn patience(text: &str) -> Result<Duration, String> {
     let seconds: i64 =
         text.parse().map_err(|_| format!("connect_timeout={text}: write whole seconds"))?;
-    // To PostgreSQL's own programs nothing, and less, is no limit.
+    // As in libpq, zero or less is no limit.
     Ok(u64::try_from(seconds).ok().filter(|s| *s > 0).map_or(DAY, Duration::from_secs))
 }
 
@@ -371,7 +335,7 @@ fn wait(text: &str) -> Result<Wait, String> {
     }
 }
 
-/// A URL that says where, and nothing secret.
+/// A URL without secrets.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (user, port, database) = (&self.user, self.port, &self.database);
@@ -384,7 +348,7 @@ impl fmt::Display for Address {
             }
             Place::Host(host) => write!(f, "//{user}@{host}:{port}/{database}")?,
         }
-        // Who comes again is to look at the same certificate.
+        // `hopcost restore` must check the same certificate.
         let mode = TLS_MODES.iter().find(|(_, tls)| *tls == self.tls && *tls != Tls::Prefer);
         let mode = mode.map(|(name, _)| format!("sslmode={name}"));
         let at_once = self.tls_at_once.map(|_| format!("sslnegotiation={AT_ONCE}"));

@@ -1,12 +1,13 @@
-//! A server that runs, with its own work and its own tables: what is ours lives in a place of ours.
+//! An existing server, with its own work and tables: all that hopcost makes is in one place.
 //!
-//! Method: that place, a database or a schema named `hopcost`, has a mark by which we know it; one of that name without
-//! it is somebody else's, and is not touched. A lock of the server's keeps a second hopcost out. At the end all of it is
-//! dropped, unless it is to be kept or was there before; a killed run's is dropped by `hopcost restore`, or taken over
-//! by the next run. A server that others follow is refused unless the user says otherwise.
+//! Method: that place is a database or schema named `hopcost` with a mark in it; without the mark
+//! it is not touched. A lock of the server keeps a second hopcost out. At the end the place is
+//! dropped, unless it is to be kept or was there before. `hopcost restore` drops what a killed run
+//! left, or the next run takes it over. A server with replicas is refused unless the user allows
+//! it.
 //!
-//! Limits: where its memory lies is proved and cannot be chosen. Its processes and threads are placed only if they are
-//! on this host and ours to place.
+//! Limits: its memory cannot be placed, only read back. Its backends are placed only if they are on
+//! this host and hopcost may place them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,73 +22,63 @@ use super::loader::Loader;
 use super::tables::{Tables, digest_of};
 use super::wire::{Wire, WireError};
 
-/// What says that a place is ours.
+/// The text of the mark.
 pub const OURS: &str = "made by hopcost, dropped at the end of its run";
-/// Nobody waits longer for an answer that takes no work.
+/// Time limit for answers that take no work.
 const SHORTLY: Duration = Duration::from_mins(1);
-/// Who is about to leave does not wait long to be let in again.
+/// Time limit for connecting again at the end.
 const TO_LEAVE: Duration = Duration::from_secs(10);
 
-/// What there is of our name.
 pub enum Mark {
     None,
     Foreign,
-    /// Ours, with all rows of these tables in it.
+    /// hopcost's own, with all rows of these tables.
     Ours(Vec<String>),
 }
 
-/// What was put back of a server.
 #[derive(Default)]
 pub struct Left {
-    /// What was done beside.
     pub done: Vec<String>,
-    /// What could not be.
     pub notes: Vec<String>,
 }
 
-/// How hopcost moves into a server that is not its own, and out again.
+/// How hopcost enters an existing server and leaves it.
 pub trait Home: Levels + Tables {
     /// What the place is: `database`, `schema`.
     const KIND: &'static str;
-    /// Why one of its name is not touched.
     const FOREIGN: &'static str;
-    /// Has it its mark from its first moment? Else one without may be a killed run's.
+    /// Is the place created together with its mark? If not, an unmarked one may be hopcost's.
     const IS_MARKED_AT_ONCE: bool = false;
 
-    /// Can we work there, and may we?
     fn fit(&self, _wire: &mut Self::Wire, _setup: &Setup<'_>) -> Result<(), TargetError> {
         Ok(())
     }
 
-    /// Keeps a second hopcost out.
     fn lock(&self, wire: &mut Self::Wire) -> Result<(), TargetError>;
 
-    /// Bytes of log that the server has written so far, if it tells.
+    /// Bytes of log that the server has written so far; `None` if it does not report them.
     fn log_bytes(&self, _wire: &mut Self::Wire) -> Result<Option<u64>, WireError> {
         Ok(None)
     }
 
     fn mark(&self, wire: &mut Self::Wire) -> Result<Mark, WireError>;
 
-    /// Which of the tables that are wanted have to be brought.
     fn brought(&self, setup: &Setup<'_>) -> Vec<Wanted> {
         wanted(setup)
     }
 
-    /// Does the server take rows from those who ask it?
+    /// Fails if the server does not accept bulk loads.
     fn takes_rows(&self, _wire: &mut Self::Wire) -> Result<(), TargetError> {
         Ok(())
     }
 
-    /// Takes over what is there. What a killed run has left changed is put back.
+    /// Takes over what a run has left, and restores what a killed run changed.
     fn take_over(&self, _wire: &mut Self::Wire) -> Result<(), WireError> {
         Ok(())
     }
 
-    /// Makes the place anew, with its mark.
     fn make_home(&self, wire: &mut Self::Wire, setup: &Setup<'_>) -> Result<(), TargetError>;
 
-    /// Writes down that all rows of these tables are there.
     fn write_contents(&self, wire: &mut Self::Wire, contents: &[String]) -> Result<(), WireError> {
         contents.iter().try_for_each(|content| {
             let insert = format!("INSERT INTO made_by_hopcost VALUES ('{content}')");
@@ -95,12 +86,11 @@ pub trait Home: Levels + Tables {
         })
     }
 
-    /// Where our tables are found.
     fn ours(&self, address: &Address) -> Address {
         address.clone()
     }
 
-    /// The connection that looks after the server, and the one that holds the lock, if that is another.
+    /// The admin connection, and the one that holds the lock if that is another.
     fn admin(
         &self,
         locked: Self::Wire,
@@ -109,21 +99,19 @@ pub trait Home: Levels + Tables {
         Ok((locked, None))
     }
 
-    /// What is to be known of the server: where it is, and how large its memory is.
     fn identity(&self, copy: &ServerCopy<Self>) -> String {
         format!("{} {}, attached", self.profile().name, copy.admin().version())
     }
 
-    /// Ends what the server still does for a hopcost that is gone: it would hold on to our tables to its end.
+    /// Ends what the server still runs for a hopcost that is gone, which may hold locks.
     fn end_stragglers(&self, _wire: &mut Self::Wire) -> Result<(), WireError> {
         Ok(())
     }
 
-    /// Puts back what was changed of the server, and drops what is ours unless it is to be kept.
+    /// Restores what was changed in the server, and drops hopcost's place unless it is to be kept.
     fn leave(&self, wire: &mut Self::Wire, keep: bool) -> Result<Left, WireError>;
 }
 
-/// Goes to the server, and brings the data.
 pub fn open<D: Home>(
     dialect: D,
     address: Address,
@@ -137,7 +125,7 @@ pub fn open<D: Home>(
     dialect.fit(&mut wire, setup)?;
     dialect.lock(&mut wire)?;
     let begun = dialect.log_bytes(&mut wire)?;
-    // Calls that need no data of ours find the user's own.
+    // Workloads without data run in the user's own database.
     let needs_data = !wanted(setup).is_empty();
     let to = if needs_data { dialect.ours(&address) } else { address.clone() };
     let is_there = !needs_data || is_there(&*dialect, &mut wire, setup)?;
@@ -157,7 +145,7 @@ pub fn open<D: Home>(
     Ok(Box::new(Cluster::new(setup, dialect, vec![copy], identity).leaving(Box::new(stay))))
 }
 
-/// Has somebody left the very same data, perhaps beside other?
+/// Is exactly this data there, perhaps among other?
 fn is_there<D: Home>(
     dialect: &D,
     wire: &mut D::Wire,
@@ -167,21 +155,20 @@ fn is_there<D: Home>(
         Mark::Foreign => Err(TargetError::NotHere(Code::NotOurs.because(D::FOREIGN))),
         Mark::None => Ok(false),
         Mark::Ours(there) => {
-            // Of a load nothing is kept: each session makes its own tables.
+            // A load keeps nothing: each session creates its own tables.
             let contents = contents_of(dialect, setup);
             Ok(!contents.is_empty() && contents.iter().all(|content| there.contains(content)))
         }
     }
 }
 
-/// Of each table that is brought: its name, and a digest of its data.
 fn contents_of<D: Home>(dialect: &D, setup: &Setup<'_>) -> Vec<String> {
     let content =
         |wanted: &Wanted| format!("{} {:016x}", wanted.table.name, digest_of::<D>(setup, wanted));
     dialect.brought(setup).iter().map(content).collect()
 }
 
-/// Brings the data. What it leaves if it fails is for [`clear`].
+/// Loads the data. What a failure leaves is dropped by [`clear`].
 fn bring<D: Home>(
     dialect: &D,
     to: &Address,
@@ -201,7 +188,7 @@ fn bring<D: Home>(
     Ok(dialect.write_contents(wire, &contents_of(dialect, setup))?)
 }
 
-/// Drops what a run has left that was killed, or could not drop it.
+/// Drops what a killed run left, or one that could not drop it.
 pub fn clear<D: Home>(dialect: &D, address: &Address) -> Result<String, Reason> {
     let words = |error: WireError| Code::EngineFailed.because(error.to_string());
     let mut wire = again::<D>(address).map_err(words)?;
@@ -213,7 +200,6 @@ pub fn clear<D: Home>(dialect: &D, address: &Address) -> Result<String, Reason> 
             return Ok(format!("there is no {} of hopcost's any more", D::KIND));
         }
     }
-    // What another run has taken over is not taken from it.
     dialect.lock(&mut wire).map_err(|error| error.code().because(error.to_string()))?;
     dialect.end_stragglers(&mut wire).map_err(words)?;
     let Left { done, notes } = dialect.leave(&mut wire, false).map_err(words)?;
@@ -222,7 +208,6 @@ pub fn clear<D: Home>(dialect: &D, address: &Address) -> Result<String, Reason> 
     Ok(format!("{done}dropped the {} hopcost{notes}", D::KIND))
 }
 
-/// Another connection.
 fn again<D: Home>(address: &Address) -> Result<D::Wire, WireError> {
     let patience = address.patience.min(TO_LEAVE);
     D::Wire::connect(&Address { patience, ..address.clone() })
@@ -230,11 +215,9 @@ fn again<D: Home>(address: &Address) -> Result<D::Wire, WireError> {
 
 struct Guest<D: Home> {
     dialect: Arc<D>,
-    /// Where it is, and the user's own database.
     address: Address,
-    /// The connection that holds the lock, if it is not the one that looks after the server.
+    /// The connection that holds the lock, if it is not the admin connection.
     lock: Option<Mutex<D::Wire>>,
-    /// Bytes of log written before we came.
     begun: Option<u64>,
     keep: bool,
 }
@@ -246,7 +229,7 @@ impl<D: Home> Guest<D> {
         Ok((left, self.dialect.log_bytes(wire)?))
     }
 
-    /// The connection may be gone, and the server need not be.
+    /// Connects again: the connection may be lost while the server is up.
     fn leave_anew(&self) -> Result<(Left, Option<u64>), TargetError> {
         let mut wire = again::<D>(&self.address)?;
         self.dialect.lock(&mut wire)?;
@@ -257,13 +240,13 @@ impl<D: Home> Guest<D> {
 impl<D: Home> Stay<D> for Guest<D> {
     fn leave(mut self: Box<Self>, copies: Vec<ServerCopy<D>>) -> Result<Vec<String>, TargetError> {
         let left = if let Some(lock) = self.lock.take() {
-            // Its sessions would hold on to what is ours.
+            // Their sessions would keep locks on what is to be dropped.
             drop(copies);
             self.leave_over(&mut lock.into_inner().unwrap_or_else(PoisonError::into_inner))
         } else {
             let left = self.leave_over(&mut copies[0].admin());
             if left.is_err() {
-                // One of its connections may hold the lock.
+                // One of these connections may hold the lock.
                 copies[0].hang_up();
             }
             left

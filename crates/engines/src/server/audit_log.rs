@@ -1,7 +1,7 @@
-//! What a server writes down of each statement, and whether that is all of them, each once.
+//! A server's audit logs: was each call logged once?
 //!
-//! Method: after each window its logs are read on from where the last reading ended. Whose words a line has, a
-//! [`AuditLineParser`] knows, who reads that kind of log: so that a session's lines can be counted against its calls.
+//! Method: logs are read on after each window. An [`AuditLineParser`] finds each line's session,
+//! whose lines are counted against its calls.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,51 +15,42 @@ use hopcost_sys::clock;
 
 use super::super::audit::{Account, Written};
 
-/// Reads a kind of log, line by line.
 pub trait AuditLineParser: Send {
-    /// What a line tells of a session, by the session's number.
     fn take(&mut self, line: &[u8]) -> Option<(u32, AuditEntry)>;
 }
 
-/// What was written of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditEntry {
     Call,
-    /// Something that hopcost asked besides.
+    /// A statement of hopcost that is not a call.
     Besides,
-    /// How the last of these was done.
+    /// Details of the last call or statement.
     Detail,
-    /// How a call was done.
     DetailOfCall,
 }
 
-/// How what a server writes down of statements is known.
 pub trait AuditLog: Send + Sync {
-    /// Can it write down what is asked for?
     fn has(&self, _audit: Audit) -> Result<(), TargetError> {
         Ok(())
     }
 
-    /// At a window's end: what is asked from here on is not to be written down.
+    /// Called at a window's end: what hopcost asks from here on must not be logged.
     fn pause(&self) {}
 
-    /// What was written of a session so far.
     fn so_far(&self, number: u32) -> Written;
 
-    /// The same after a window of this tier, of which so much should be there; none if nobody knows.
+    /// The same after a window, waiting for `due`; `None` if it is not known.
     fn after(&self, audit: Audit, number: u32, due: Written) -> Option<Written>;
 }
 
-/// A session whose statements are written down, or are not.
 pub struct Audited<L> {
     account: Account,
     audit_log: Arc<L>,
-    /// The session's number.
     number: u32,
 }
 
 impl<L: AuditLog> Audited<L> {
-    /// The session of this number. What is already written of it are no calls.
+    /// Entries that are already there do not count as calls.
     pub fn new(audit: Audit, audit_log: Arc<L>, number: u32) -> Result<Self, TargetError> {
         audit_log.has(audit)?;
         let mut account = Account::new(audit);
@@ -67,18 +58,15 @@ impl<L: AuditLog> Audited<L> {
         Ok(Self { account, audit_log, number })
     }
 
-    /// One more was asked.
     #[inline]
     pub fn called(&mut self) {
         self.account.called();
     }
 
-    /// A window is at its end.
     pub fn pause(&self) {
         self.audit_log.pause();
     }
 
-    /// Of the calls since the last time: how many were written down as they should have been.
     pub fn counted(&mut self) -> [u64; 2] {
         let Account { audit, .. } = self.account;
         match self.audit_log.after(audit, self.number, self.account.due()) {
@@ -88,7 +76,6 @@ impl<L: AuditLog> Audited<L> {
     }
 }
 
-/// A server's logs.
 pub struct AuditLogReader(Mutex<Logs>);
 
 struct Logs {
@@ -98,25 +85,21 @@ struct Logs {
 
 struct Log {
     file: File,
-    /// A line that has no end yet.
     rest: Vec<u8>,
     scribe: Box<dyn AuditLineParser>,
 }
 
-/// A session of which something is written.
 #[derive(Clone, Copy, Default)]
 struct SessionEntries {
     written: Written,
-    /// Was a call the last thing that was written of it?
     is_at_a_call: bool,
 }
 
-/// What is written at the end of a window may be on its way.
+/// Entries of a window may arrive this late.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(5);
 
 impl AuditLogReader {
-    /// Of what a server writes into these files.
     pub fn open<P: AsRef<Path>>(
         logs: impl IntoIterator<Item = (P, Box<dyn AuditLineParser>)>,
     ) -> io::Result<Self> {
@@ -137,12 +120,11 @@ impl AuditLog for AuditLogReader {
         self.after(Audit::Off, number, Written::default()).unwrap_or_default()
     }
 
-    /// What should be there is waited for.
     fn after(&self, _: Audit, number: u32, due: Written) -> Option<Written> {
         let begun = clock::now();
         loop {
             let mut logs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            // What cannot be read is not there, and refuses the verdict.
+            // Lines that cannot be read are missing, which refuses the verdict.
             let _ = logs.read_on();
             let writer = logs.writers.get(&number).copied().unwrap_or_default();
             let written = writer.written;
@@ -185,7 +167,6 @@ impl SessionEntries {
     }
 }
 
-/// What came of so many calls of session 7, with this in a log that this scribe reads.
 #[cfg(test)]
 pub fn counted(
     audit: Audit,
@@ -209,7 +190,6 @@ mod tests {
 
     use super::*;
 
-    /// Every line is a call of session 7's.
     struct Calls;
 
     impl AuditLineParser for Calls {

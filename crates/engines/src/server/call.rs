@@ -1,4 +1,4 @@
-//! A statement or a load, as messages that are put together beforehand: a call writes its arguments into them.
+//! A statement or load as prebuilt messages; a call writes its arguments into them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,37 +9,32 @@ use super::dialect::Call;
 use super::wire::{Wire, WireError};
 use super::wrong::Wrong;
 
-/// What an argument is packed as.
 pub trait Argument: Copy {
-    /// Writes a number to its place, which has the right length.
     fn put(self, value: i64, place: &mut [u8]) -> Result<(), Wrong>;
 }
 
-/// How an answer is taken apart where it lies.
 pub trait Answers<W> {
     fn answer(&mut self, wire: &mut W) -> Result<Answer, WireError>;
 
-    /// Hands the rows of a load over, if the server asks for them once it has read the statement.
+    /// Sends the rows of a load, if the server requests them after the statement.
     fn hand_over(_wire: &mut W, _rows: &[u8]) -> Result<(), WireError> {
         Ok(())
     }
 }
 
-/// An argument, from which of the request's numbers, and where in the messages.
+/// An argument, the index of its number in the request, and its bytes in the messages.
 pub type Placed<A> = (A, usize, Range<usize>);
 
-/// A statement or a load, ready to be sent.
 pub struct Prepared<A, T> {
     name: &'static str,
     messages: Vec<u8>,
     arguments: Vec<Placed<A>>,
     answers: T,
-    /// The rows of a load: has the server been asked to take them, and does not have them yet?
+    /// The rows of a load, and whether the server has yet to receive them for the current call.
     load: Option<(Arc<[u8]>, bool)>,
 }
 
 impl<A, T> Prepared<A, T> {
-    /// A statement: its messages, with room for the arguments.
     pub fn new(
         name: &'static str,
         messages: Vec<u8>,
@@ -49,7 +44,6 @@ impl<A, T> Prepared<A, T> {
         Self { name, messages, arguments, answers, load: None }
     }
 
-    /// A load, whose rows the server asks for.
     #[must_use]
     pub fn loading(self, rows: &Arc<[u8]>) -> Self {
         Self { load: Some((Arc::clone(rows), false)), ..self }

@@ -1,4 +1,4 @@
-//! Servers that are up: sessions, proof, plans, and what they count themselves.
+//! Running servers as an instance: sessions, proofs, plans, readings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,31 +17,27 @@ use super::tables::Tables;
 use super::waits::Waits;
 use super::{SERVED, first_arguments};
 
-/// How hopcost leaves a server that is not its own: what its reader should know.
+/// Leaves an existing server; returns notes for the user.
 pub trait Stay<D: Levels>: Send + Sync {
     fn leave(self: Box<Self>, copies: Vec<ServerCopy<D>>) -> Result<Vec<String>, TargetError>;
 }
 
-/// The servers of an experiment.
 pub struct Cluster<D: Levels + Tables> {
     dialect: Arc<D>,
     copies: Vec<ServerCopy<D>>,
     statements: Vec<Statement>,
     dataset: Option<&'static dyn Dataset>,
-    /// Arguments with which each statement is explained.
     examples: Vec<[i64; 4]>,
     identity: String,
     fillings: Option<Fillings>,
-    /// Who works in servers on this host.
     workers: Mutex<BTreeSet<u32>>,
-    /// Have connections been sent and received for, many at once?
+    /// Has a worker sent and received for many connections?
     are_served: Arc<AtomicBool>,
-    /// How hopcost leaves a server that is not its own.
+    /// `None` for managed servers.
     stay: Option<Box<dyn Stay<D>>>,
 }
 
 impl<D: Levels + Tables> Cluster<D> {
-    /// Of these servers.
     pub fn new(
         setup: &Setup<'_>,
         dialect: Arc<D>,
@@ -64,29 +60,27 @@ impl<D: Levels + Tables> Cluster<D> {
         }
     }
 
-    /// Of one that is not ours.
     #[must_use]
     pub fn leaving(self, stay: Box<dyn Stay<D>>) -> Self {
         Self { stay: Some(stay), ..self }
     }
 
-    /// The server that a session asks for; the first if it leaves it open.
+    /// The server for a session; the first one if the session names no data placement.
     fn copy_for(&self, at: SessionPlacement) -> Result<&ServerCopy<D>, TargetError> {
-        // Of one that is not ours the proof tells where its data is, and nobody chooses.
+        // An existing server's data cannot be placed.
         let data = at.data.filter(|_| self.stay.is_none());
         let is_meant = |copy: &&ServerCopy<D>| data.is_none_or(|home| copy.home == home);
         let nowhere = || TargetError::Failed("there is no server for that place".to_owned());
         self.copies.iter().find(is_meant).ok_or_else(nowhere)
     }
 
-    /// The servers of a variant; all, if it leaves that open, and the only one.
+    /// The servers of a variant; all if it names no data placement, or if there is one server.
     fn copies_of(&self, variant: &VariantSettings) -> impl Iterator<Item = &ServerCopy<D>> {
         let homes = variant.copies();
         let is_any = homes.is_empty() || self.copies.len() == 1;
         self.copies.iter().filter(move |copy| is_any || homes.contains(&copy.home))
     }
 
-    /// What is to be known of it beside its figures.
     fn notes(&self) -> Vec<String> {
         let of_copies = self.copies.iter().flat_map(|copy| self.dialect.notes(copy));
         let mut notes: Vec<String> = Vec::new();
@@ -130,7 +124,7 @@ impl<D: Levels + Tables> Instance for Cluster<D> {
     fn enter_variant(&self, variant: &VariantSettings) -> Result<(), TargetError> {
         for copy in self.copies_of(variant) {
             if let (Some(cpu), Some(_)) = (variant.log_writer_cpu(), copy.process) {
-                // Log writers of its own serve all arms in turn: if they cannot be moved, the proof will tell.
+                // All variants share the log writers; the proof shows if one cannot be moved.
                 copy.log_writers
                     .iter()
                     .for_each(|writer| _ = place(*writer, &CpuSet::from_iter([cpu])));
@@ -201,7 +195,6 @@ impl<D: Levels + Tables> Instance for Cluster<D> {
     }
 }
 
-/// Of several servers together.
 fn sum(all: impl Iterator<Item = Reading>) -> Vec<Reading> {
     let mut sums: BTreeMap<(&'static str, String), (&'static Gauge, f64)> = BTreeMap::new();
     for Reading { gauge, of, value } in all {
@@ -211,7 +204,6 @@ fn sum(all: impl Iterator<Item = Reading>) -> Vec<Reading> {
     sums.into_iter().map(reading).collect()
 }
 
-/// Puts a process or thread in its place, unless it is there.
 pub fn place(pid: u32, cpus: &CpuSet) -> bool {
     affinity::mask_of(pid).is_ok_and(|mask| mask == *cpus) || affinity::pin_other(pid, cpus).is_ok()
 }

@@ -1,7 +1,7 @@
-//! One connection of a stream, with its statements compiled and who serves it in place.
+//! One connection of a client: its prepared statements, and its backend in place.
 //!
-//! Method: each statement is compiled once. The thread or process that serves the connection is pinned to the CPU that
-//! the session's place names; where it was seen, and what else its kind proves, is counted at a window's end.
+//! Method: each statement is prepared once. The backend is pinned to its CPU. Where it was seen,
+//! and what else this kind of server proves, is counted at a window's end.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -22,39 +22,29 @@ use super::process::is_at;
 use super::tables::Tables;
 use super::wire::Wire;
 
-/// How a connection is to be opened.
 pub struct Opening<'a, D: Levels> {
-    /// Of which server.
     pub copy: &'a ServerCopy<D>,
-    /// What will be asked.
     pub statements: &'a [Statement],
-    /// Of what data.
     pub dataset: Option<&'static dyn Dataset>,
-    /// For sessions of which variant.
     pub variant: &'a VariantSettings,
-    /// Where it belongs.
     pub at: SessionPlacement,
-    /// What it fills.
     pub fillings: Option<&'a Fillings>,
-    /// Set once others have received for it.
+    /// Set once a worker receives for it.
     pub is_served: &'a Arc<AtomicBool>,
 }
 
 pub struct Connection<D: Levels> {
     wire: D::Wire,
     calls: Vec<D::Call>,
-    /// The statement whose answer is waited for.
     asked: usize,
-    /// Who serves it; none if the server does not tell.
+    /// The backend's kernel id; `None` if the server does not report it.
     worker: Option<u32>,
-    /// Where that belongs.
     cpu: Option<CpuId>,
-    /// Who writes the log, and where: nobody if who serves it does.
+    /// The log writers and their CPU; an empty list if the backend writes the log itself.
     log_writers: Option<(Vec<u32>, CpuId)>,
     witness: D::Witness,
     audited: Option<Audited<D::AuditLog>>,
     filler: Option<Filler>,
-    /// To be set once others have received for it.
     is_served: Option<Arc<AtomicBool>>,
 }
 
@@ -70,7 +60,7 @@ impl<D: Levels + Tables> Connection<D> {
         let worker = dialect.worker(&mut wire)?;
         let is_placed = copy.process.is_some();
         let log_cpu = variant.log_writer_cpu().filter(|_| is_placed);
-        // Who commits writes the log itself, if nobody else does: its place is the log writer's.
+        // Without log writers the backend writes the log, so it belongs on their CPU.
         let of_log = log_cpu.filter(|_| copy.log_writers.is_empty());
         let cpu = of_log.or(at.backend_cpu).filter(|_| is_placed && worker.is_some());
         if let (Some(worker), Some(cpu)) = (worker, cpu) {
@@ -94,7 +84,7 @@ impl<D: Levels + Tables> Connection<D> {
         };
         let calls = dialect.calls(copy, &mut wire, &asked)?;
         dialect.after_calls(copy, &mut wire, variant)?;
-        // A call takes as long as it takes.
+        // Calls have no time limit.
         wire.limit(None)?;
         copy.lines.add(wire.channel().line(), wire.number());
         let audited = audit.zip(audit_log);
@@ -113,7 +103,6 @@ impl<D: Levels + Tables> Connection<D> {
         })
     }
 
-    /// Who serves it.
     pub fn worker(&self) -> Option<u32> {
         self.worker
     }
@@ -183,7 +172,7 @@ impl<D: Levels + Tables> Session for Connection<D> {
 
     fn counted(&mut self) -> Counted {
         let mut counted = Counted::default();
-        // First of all: some of what is asked besides is not to be written down.
+        // First of all, as some queries below must not be logged.
         if let Some(audited) = &self.audited {
             audited.pause();
         }
@@ -207,7 +196,6 @@ impl<D: Levels + Tables> Session for Connection<D> {
         counted
     }
 
-    // Places are read, and what the server wrote down is, at a window's end.
     fn begin_counting(&mut self) {
         self.witness.begin_counting();
     }
@@ -217,7 +205,7 @@ impl<D: Levels + Tables> Session for Connection<D> {
     }
 }
 
-/// Of these, who is bound to this CPU alone, and was last seen there.
+/// How many of these are pinned to this CPU alone and were last seen there, and how many there are.
 fn all_at(workers: &[u32], cpu: CpuId) -> [u64; 2] {
     let there = workers.iter().filter(|worker| is_at(**worker, cpu)).count();
     [there as u64, workers.len() as u64]

@@ -1,4 +1,4 @@
-//! A server with all the data, who looks after it, and what levels ask of it ([`Levels`]).
+//! A server with a copy of the data, and what variants need of it ([`Levels`]).
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -20,48 +20,36 @@ use super::run_directory::RunDirectory;
 use super::waits::Waits;
 use super::wire::{Wire, WireError};
 
-/// What the calls of a connection are about.
 pub struct Asked<'a> {
     pub statements: &'a [Statement],
     pub dataset: Option<&'static dyn Dataset>,
     pub variant: &'a VariantSettings,
     pub at: SessionPlacement,
-    /// What it fills, if it does.
     pub filler: Option<&'a Filler>,
 }
 
-/// What a session of this kind proves beside what all do.
 pub trait Witness<W> {
-    /// Counts from here on.
     fn begin_counting(&mut self) {}
 
-    /// A call was sent.
     fn called(&mut self) {}
 
-    /// It was answered.
     fn answered(&mut self) {}
 
-    /// What was seen since then, into what the session counted.
     fn counted(&mut self, _wire: &mut W, _counted: &mut Counted) {}
 }
 
-/// Nothing more is known of a session.
 impl<W> Witness<W> for () {}
 
-/// What is known of a server when its dialect may look at it.
 pub struct Opened<'a> {
     pub address: &'a Address,
     pub lines: &'a OpenConnections,
-    /// Was it started by hopcost?
     pub is_own: bool,
 }
 
-/// What a level asks of a server, what the server tells of it, and what its sessions prove.
+/// How a kind of server applies a variant, what it reports, and what its sessions prove.
 pub trait Levels: Dialect {
     type Witness: Witness<Self::Wire>;
-    /// What it has beside each copy of the data.
     type Beside: Send + Sync;
-    /// How what it writes down of statements is known.
     type AuditLog: AuditLog;
 
     fn beside(
@@ -78,7 +66,7 @@ pub trait Levels: Dialect {
         asked: &Asked<'_>,
     ) -> Result<Vec<Self::Call>, TargetError>;
 
-    /// Where a session connects to, if not where all do. An error if this server cannot do what the level asks for.
+    /// `None` for the server's own address. An error if this server cannot apply the variant.
     fn address(
         &self,
         _copy: &ServerCopy<Self>,
@@ -88,12 +76,11 @@ pub trait Levels: Dialect {
         Ok(None)
     }
 
-    /// What it writes down of statements, from now on; none if its witness knows.
+    /// Starts the audit log; `None` if the witness counts instead.
     fn audit_log(&self, _copy: &ServerCopy<Self>) -> Result<Option<Self::AuditLog>, TargetError> {
         Ok(None)
     }
 
-    /// What a session says once its statements are compiled.
     fn after_calls(
         &self,
         _copy: &ServerCopy<Self>,
@@ -111,7 +98,7 @@ pub trait Levels: Dialect {
         at: SessionPlacement,
     ) -> Result<Self::Witness, TargetError>;
 
-    /// Before a window, once the log writers are in their place.
+    /// Called before a window, after the log writers are pinned.
     fn enter_level(
         &self,
         _copy: &ServerCopy<Self>,
@@ -120,64 +107,55 @@ pub trait Levels: Dialect {
         Ok(())
     }
 
-    /// After a window, before anybody is asked what was counted.
+    /// Called after a window, before the sessions are asked for their counts.
     fn leave_level(&self, _copy: &ServerCopy<Self>, _variant: &VariantSettings) -> Counted {
         Counted::default()
     }
 
-    /// Where the server itself says that its memory is.
     fn prove(&self, _copy: &ServerCopy<Self>, _look: Look) -> Known<Vec<Locality>> {
         Known::missing(Code::NotAsked, "the experiment does not say where the data is to be")
     }
 
-    /// What it counts.
     fn readings(&self, _copy: &ServerCopy<Self>) -> Vec<Reading> {
         Vec::new()
     }
 
-    /// What a reader of the result should know of it.
     fn notes(&self, _copy: &ServerCopy<Self>) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// What a session proves of pages in their place, of a server whose memory is known.
 pub fn prove_pages(ground: Option<&ServerMemory>, counted: &mut Counted) {
     if let Some(ground) = ground {
         counted.proved.insert(hopcost_core::Metric::PagesInPlace, ground.in_place());
     }
 }
 
-/// A server. What depends on it stands before it, so that it ends first.
+/// Fields are ordered so that what depends on the server is dropped first.
 pub struct ServerCopy<D: Levels> {
     pub dialect: Arc<D>,
-    /// What servers of this kind alone have.
     pub beside: D::Beside,
-    /// What those at work in it wait for, from when that is first asked.
+    /// Sampling starts at the first use. `None` if the server cannot report waits.
     waits: OnceLock<Option<Waits>>,
-    /// What it has written down of statements, from when a session is first to be audited.
     audit_log: Mutex<Option<Arc<D::AuditLog>>>,
-    /// The connection that looks after it. It has read all that is measured.
+    /// The admin connection. Its backend has touched all data that is measured.
     admin: Mutex<D::Wire>,
-    /// All connections to it.
     pub lines: OpenConnections,
     pub ground: Option<ServerMemory>,
     pub address: Address,
-    /// Have tables to be looked for in a place of ours?
+    /// Must sessions call [`Dialect::enter`] to find hopcost's tables?
     pub enters: bool,
-    /// Where its memory is to be.
     pub home: DataPlacement,
-    /// Who writes its log; nobody if who commits does.
+    /// Kernel ids; empty if backends write the log.
     pub log_writers: Vec<u32>,
-    /// The rows of the table that all of its connections fill.
+    /// Rows of the table that all connections fill.
     pub filled: Arc<Ledger>,
-    /// Its process, if it is on this host and ours to place.
+    /// The process, if it is on this host and hopcost may place it.
     pub process: Option<u32>,
-    /// The same of one that hopcost has started, and where it lives.
+    /// The process and its directory, if hopcost started it.
     pub own: Option<(Process, RunDirectory)>,
 }
 
-/// A server that answers.
 pub struct Reached<D: Dialect> {
     pub address: Address,
     pub admin: D::Wire,
@@ -186,7 +164,6 @@ pub struct Reached<D: Dialect> {
 }
 
 impl<D: Levels> ServerCopy<D> {
-    /// Warms it, and finds out what is to be known of it.
     pub fn of(
         dialect: &Arc<D>,
         reached: Reached<D>,
@@ -240,12 +217,10 @@ impl<D: Levels> ServerCopy<D> {
         self.admin.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A value that it tells of itself.
     pub fn value(&self, sql: &str) -> Option<String> {
         self.admin().value(sql).ok().flatten()
     }
 
-    /// What it writes down, from now on; none if its witness knows.
     pub fn audit_log(&self) -> Result<Option<Arc<D::AuditLog>>, TargetError> {
         let mut audit_log = self.audit_log.lock().unwrap_or_else(PoisonError::into_inner);
         if audit_log.is_none() {
@@ -254,35 +229,33 @@ impl<D: Levels> ServerCopy<D> {
         Ok(audit_log.clone())
     }
 
-    /// The same, if that was asked for.
     pub fn begun_audit_log(&self) -> Option<Arc<D::AuditLog>> {
         self.audit_log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Who looks at what those at work in it wait for, if it tells.
+    /// Samples of what its backends wait for; `None` if the server does not report them.
     pub fn waits(&self) -> Option<&Waits> {
-        // A server that lets nobody in any more is told of by those who ask it for more.
+        // A server that refuses connections is reported by others.
         let watch = || self.watch_waits(self.dialect.profile().waits?).ok();
         self.waits.get_or_init(watch).as_ref()
     }
 
     fn watch_waits(&self, sql: &'static str) -> Result<Waits, WireError> {
         let mut wire = self.connect()?;
-        // Whoever has to wait for this one at the end is not to wait for ever.
+        // Dropping `Waits` joins its thread, which must not block forever.
         wire.limit(Some(self.address.patience))?;
         Ok(Waits::watch(move || {
             Some(wire.query(sql).ok()?.into_iter().flatten().flatten().collect())
         }))
     }
 
-    /// Another connection, that is known to whoever hangs up.
     pub fn connect(&self) -> Result<D::Wire, WireError> {
         let wire = D::Wire::connect(&self.address)?;
         self.lines.add(wire.channel().line(), wire.number());
         Ok(wire)
     }
 
-    /// Ends all connections, on our side and on the server's, which would only notice when it has an answer.
+    /// Closes all connections here and on the server, which would notice only when it answers.
     pub fn hang_up(&self) {
         let numbers = self.lines.hang_up();
         let Ok(mut wire) = D::Wire::connect(&with_short_timeout(&self.address)) else { return };

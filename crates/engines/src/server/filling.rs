@@ -1,8 +1,8 @@
-//! Tables that are filled, and what is there of what was asked for.
+//! Tables that clients fill, and whether the inserted rows are there.
 //!
-//! Method: rows come one by one into a table of all connections, or many at once into a table of the connection's own,
-//! which it makes. After each window the rows that are there are counted, of a common table by the connection that
-//! looks after the server, when nobody is at work, and a table that is full is emptied.
+//! Method: rows go one by one into a table that all connections share, or in bulk into a table of
+//! the connection. Rows are counted after each window: in the shared table by the admin connection,
+//! when no client is at work. A full table is emptied.
 
 use std::sync::Arc;
 
@@ -13,16 +13,13 @@ use super::super::wanted;
 use super::tables::Tables;
 use super::wire::{Wire, WireError};
 
-/// What all connections of an experiment fill.
 #[derive(Clone)]
 pub struct Fillings {
     filling: Filling,
     table: Table,
-    /// The rows of a load, as they are sent.
     rows: Arc<[u8]>,
 }
 
-/// One connection's part.
 pub struct Filler {
     fillings: Fillings,
     name: String,
@@ -30,7 +27,7 @@ pub struct Filler {
 }
 
 impl Fillings {
-    /// Of a setup's workload; none if it fills nothing.
+    /// `None` if the workload fills nothing.
     pub fn of<D: Tables>(dialect: &D, wire: &D::Wire, setup: &Setup<'_>) -> Option<Self> {
         let filling = setup.spec().effect.filling()?;
         let (dataset, wanted) = (setup.dataset?, wanted(setup).into_iter().next()?);
@@ -41,12 +38,10 @@ impl Fillings {
         Some(Self { filling, table: wanted.table, rows: rows.into() })
     }
 
-    /// Do many rows come at once?
     pub fn is_load(&self) -> bool {
         matches!(self.filling, Filling::Bulk(_))
     }
 
-    /// For a connection, whose table is made if it is its own.
     pub fn open<D: Tables>(
         &self,
         dialect: &D,
@@ -63,8 +58,8 @@ impl Fillings {
         Ok(Filler { fillings, name, ledger: Arc::default() })
     }
 
-    /// What is there, of all connections together, of what was asked for since the last time; none if each has a
-    /// table of its own.
+    /// `[rows there, rows inserted]` since the last time, over all connections; `None` if each has
+    /// its own table.
     pub fn counted<D: Tables>(&self, wire: &mut D::Wire, common: &Ledger) -> Option<[u64; 2]> {
         let Filling::Rows { most, .. } = self.filling else { return None };
         Some(settled::<D>(wire, self.table.name, common, most, false))
@@ -80,22 +75,19 @@ impl Filler {
         &self.fillings.table
     }
 
-    /// The table that it fills.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The rows of a load, as they are sent.
     pub fn rows(&self) -> &Arc<[u8]> {
         &self.fillings.rows
     }
 
-    /// A call was sent.
     pub fn called(&self) {
         self.ledger.ask(self.fillings.filling.rows_a_call());
     }
 
-    /// What is there of what was asked for since the last time; none of a table that others fill, too.
+    /// `[rows there, rows inserted]` since the last time; `None` for a shared table.
     pub fn counted<D: Tables>(&self, wire: &mut D::Wire) -> Option<[u64; 2]> {
         self.is_load().then(|| settled::<D>(wire, &self.name, &self.ledger, 0, true))
     }

@@ -1,5 +1,4 @@
-//! What others send, changed at random: nobody panics, nobody waits longer than was said, and no more memory is taken
-//! than what was sent is worth.
+//! Fuzz tests of the protocols: malformed input causes no panic, no hang and no large allocation.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -19,11 +18,9 @@ use super::copy::Asked;
 use super::dialect::Call;
 use super::wire::Wire;
 
-/// How a conversation is changed.
 #[derive(Clone, Debug)]
 enum Change {
     Byte(Index, u8),
-    /// What the lengths of messages are made of.
     Number(Index, u32),
     Cut(Index),
     Twice(Index, Index),
@@ -61,7 +58,6 @@ fn changed(told: &[u8], changes: &[Change]) -> Vec<u8> {
     bytes
 }
 
-/// Where who answers sits.
 pub fn address(socket: &Path, patience: Duration) -> Address {
     Address {
         scheme: "test",
@@ -79,7 +75,6 @@ pub fn address(socket: &Path, patience: Duration) -> Address {
     }
 }
 
-/// Something to ask, of one argument.
 pub const STATEMENT: Statement = Statement {
     name: "one",
     sql: "SELECT a, b FROM t WHERE id = ?",
@@ -88,13 +83,11 @@ pub const STATEMENT: Statement = Statement {
     script: None,
 };
 
-/// The same, for nothing else.
 pub fn asked(variant: &VariantSettings) -> Asked<'_> {
     let at = variant.of_stream(0, 0);
     Asked { statements: &[STATEMENT], dataset: None, variant, at, filler: None }
 }
 
-/// Makes a call, whatever comes of it.
 pub fn call<W, C: Call<W>>(wire: &mut W, call: Result<C, TargetError>) {
     if let Ok(mut call) = call
         && call.begin(wire, &[7; 4], None).is_ok()
@@ -103,7 +96,7 @@ pub fn call<W, C: Call<W>>(wire: &mut W, call: Result<C, TargetError>) {
     }
 }
 
-/// Talks to a server that tells all of this at once, changed at random; `socket` is how the wire names its file.
+/// Talks to a server that sends `told` at once, changed at random, on this socket file.
 pub fn withstands<W: Wire>(socket: &str, told: &[u8], talk: impl Fn(&mut W)) {
     let dir = tempfile::tempdir().unwrap();
     let listener = UnixListener::bind(dir.path().join(socket)).unwrap();
@@ -130,7 +123,7 @@ pub fn withstands<W: Wire>(socket: &str, told: &[u8], talk: impl Fn(&mut W)) {
     });
 }
 
-/// Whoever answers with anything but what is wanted, or with nothing, is given up in the time that was said.
+/// A server that sends garbage or nothing is given up within the time limit.
 pub fn gives_up<W: Wire>(socket: &str, told: &'static [u8]) {
     const PATIENCE: Duration = Duration::from_millis(300);
     const DRIP: Duration = Duration::from_millis(50);
@@ -142,7 +135,7 @@ pub fn gives_up<W: Wire>(socket: &str, told: &'static [u8]) {
         std::thread::spawn(move || {
             for mut client in listener.incoming().flatten() {
                 std::thread::spawn(move || {
-                    // Nothing, or its first words again and again: byte by byte, or without a pause.
+                    // Nothing, or the first bytes repeated: one at a time, or without a pause.
                     let mut words = told.iter().cycle();
                     loop {
                         let words: Vec<u8> = words.by_ref().take(piece).copied().collect();

@@ -1,8 +1,8 @@
-//! What has come over a connection, taken apart where it lies.
+//! A receive buffer that messages are decoded from in place.
 //!
-//! Method: connections for which others receive share a buffer, one for each thread, which one of them has
-//! while something of its own is in it. Where hundreds take turns, a buffer of each one's own would have
-//! gone cold when the turn comes.
+//! Method: connections that a worker receives for share one buffer per thread, which a connection
+//! holds while it has undecoded bytes. With hundreds of connections taking turns, a buffer of each
+//! would be out of the caches when its turn comes.
 
 use std::cell::Cell;
 use std::io;
@@ -10,38 +10,31 @@ use std::marker::PhantomData;
 use std::mem;
 use std::ops::Range;
 
-/// How a protocol's messages are told apart.
 pub trait Framing {
-    /// The bytes before a message's content.
     const HEAD: usize;
 
-    /// A message's tag, and how long its content is.
     fn read(head: &[u8]) -> (u8, usize);
 }
 
-/// One message of the server's.
 pub struct Message {
-    /// Its kind, or its number.
+    /// Its type or sequence number.
     pub tag: u8,
-    /// Where its content lies in the buffer.
     body: Range<usize>,
 }
 
-/// What has come and is not taken yet.
 pub struct Input<F> {
     framing: PhantomData<F>,
     buffer: Vec<u8>,
     from: usize,
     to: usize,
-    /// Do others receive for it?
+    /// Does a worker receive for it?
     is_shared: bool,
 }
 
-/// A buffer that holds most answers whole.
 const BUFFER_BYTES: usize = 32 << 10;
 
 thread_local! {
-    /// The buffer, while none of the thread's connections has it.
+    /// The shared buffer, while no connection holds it.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
@@ -52,7 +45,6 @@ impl<F> Default for Input<F> {
 }
 
 impl<F: Framing> Input<F> {
-    /// The next message, where all of it is here.
     #[inline]
     pub fn next(&mut self) -> Option<Message> {
         let there = &self.buffer[self.from..self.to];
@@ -67,18 +59,15 @@ impl<F: Framing> Input<F> {
         Some(Message { tag, body })
     }
 
-    /// Bytes that have come and are not taken.
     pub fn waiting(&self) -> usize {
         self.to - self.from
     }
 
-    /// What a message holds.
     #[inline]
     pub fn body(&self, message: &Message) -> &[u8] {
         &self.buffer[message.body.clone()]
     }
 
-    /// Has more put in, by whoever says how many bytes that was.
     #[inline]
     pub fn receive(
         &mut self,
@@ -89,7 +78,6 @@ impl<F: Framing> Input<F> {
         Ok(count)
     }
 
-    /// Adds what others have received.
     pub fn put(&mut self, came: &[u8]) {
         self.is_shared = true;
         for piece in came.chunks(BUFFER_BYTES / 2) {
@@ -98,7 +86,7 @@ impl<F: Framing> Input<F> {
         }
     }
 
-    /// Lets the thread's other connections have the buffer, where nothing is in it.
+    /// Releases an empty buffer to the thread's other connections.
     #[inline]
     pub fn lend(&mut self) {
         if self.from == self.to && self.is_shared {
@@ -107,7 +95,7 @@ impl<F: Framing> Input<F> {
         }
     }
 
-    /// Room for more: half a buffer, at least.
+    /// Free space: half a buffer at least.
     #[inline]
     fn room(&mut self) -> &mut [u8] {
         if self.from == self.to {
@@ -136,7 +124,6 @@ impl<F: Framing> Input<F> {
 mod tests {
     use super::*;
 
-    /// A tag, a length that counts itself, and so much.
     struct Tagged;
 
     impl Framing for Tagged {

@@ -1,7 +1,7 @@
-//! Data on its way into a server: generated and handed over by several connections at once.
+//! Loads data into a server over several connections.
 //!
-//! Method: connection k of n packs batches k, k + n, k + 2n, … and sends each as it is made, so that they reach the
-//! table nearly in the order of its key. Indexes and statistics follow.
+//! Method: connection k of n packs batches k, k + n, k + 2n, … and sends each when it is ready, so
+//! that rows arrive nearly in key order. Indexes and statistics follow.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,17 +13,14 @@ use super::parallel_load::{self, BatchShare, ParallelLoad, at_length, of_table};
 use super::tables::Tables;
 use super::wire::{Wire, WireError};
 
-/// What is loaded, and where to.
 pub struct Loader<'a, D> {
     pub dialect: &'a D,
     pub address: &'a Address,
-    /// Have tables to be looked for in a place of ours?
     pub enters: bool,
     pub dataset: &'a dyn Dataset,
 }
 
 impl<D: Tables> Loader<'_, D> {
-    /// Makes the tables, fills them, indexes them.
     pub fn load(&self, wanted: &[Wanted], heard: &mut Heard<'_>) -> Result<(), TargetError> {
         let mut wire = self.connect()?;
         let all: u64 = wanted.iter().map(|wanted| wanted.table.rows).sum();
@@ -61,7 +58,6 @@ impl<D: Tables> Loader<'_, D> {
         Ok(wire)
     }
 
-    /// Fills a table, telling now and then how many rows are on their way.
     pub fn fill(
         &self,
         wanted: &Wanted,
@@ -73,7 +69,6 @@ impl<D: Tables> Loader<'_, D> {
         })
     }
 
-    /// Sends these batches, until it is over.
     fn send(
         &self,
         wanted: &Wanted,
@@ -90,7 +85,7 @@ impl<D: Tables> Loader<'_, D> {
             let count = rows.end - rows.start;
             bulk.pack(self.dataset, wanted.index, rows);
             if load.is_over() {
-                // What is not ended is not there.
+                // The server discards a load without `end`.
                 return Ok(());
             }
             bulk.send()?;

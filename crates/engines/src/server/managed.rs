@@ -1,8 +1,8 @@
-//! Servers of our own, one for each home of the data.
+//! Managed servers, one for each data placement.
 //!
-//! Method: data is loaded once, by a server that writes nothing through, and kept; each server has a copy of it in a
-//! directory of its own, reachable by a Unix socket that nobody else can reach. It begins on the CPUs of the node where
-//! its data is to be, so that what it touches first lies there; a node without CPUs is bound instead.
+//! Method: data is loaded once and kept; each server gets a copy in its own directory, with a Unix
+//! socket closed to other users. It starts on the CPUs of its data's node, so that first touch
+//! places its memory there; a node without CPUs is bound instead.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,85 +25,66 @@ use super::tables::{Tables, data_bytes, digest};
 use super::version::numbers;
 use super::wire::Wire;
 
-/// The programs of one version of a server, on this host.
 #[derive(Clone, Debug)]
 pub struct Programs {
     pub directory: PathBuf,
-    /// Such as `15.18`.
     pub version: String,
-    /// Whom they run as.
     pub account: Account,
 }
 
-/// What a server is started for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be loaded, which is done again where it does not end well.
+    /// Loading, which is repeated if it fails.
     Load,
-    /// To be measured, with its data in this place.
     Serve(DataPlacement),
 }
 
-/// What a server is started with.
 pub struct Start<'a> {
     pub programs: &'a Programs,
     pub setup: &'a Setup<'a>,
     pub purpose: Purpose,
     pub data: &'a Path,
-    /// A directory for its socket and its logs.
+    /// The directory for its socket and logs.
     pub beside: &'a Path,
-    /// MiB of the memory that holds the data.
     pub memory_mib: u64,
 }
 
-/// A setting of a server's: its name, and its value.
 pub type ServerSetting = (&'static str, String);
 
-/// How a server of hopcost's own is made, started and stopped.
 pub trait Housing: Levels + Tables {
-    /// Whom it runs as, if hopcost is root and there is such a user.
+    /// The users it may run as if hopcost is root; the first that exists is taken.
     const USERS: &'static [&'static str];
-    /// How it is asked to go with hopcost, and when its data is loaded.
+    /// How it is stopped when hopcost ends, and when its data is loaded.
     const STOPS: [Stop; 2];
-    /// The user and owner of everything in it, and its database.
+    /// The superuser, and the database to connect to.
     const LOGIN: [&'static str; 2];
-    /// Its memory is a multiple of so many MiB.
     const MEMORY_STEP_MIB: u64 = 1;
 
-    /// The directories where its programs may be.
     fn directories(&self) -> Vec<PathBuf>;
 
-    /// The version of the programs in a directory, if all that is needed is there.
+    /// The version of the programs in a directory; `None` if any is missing.
     fn version_in(&self, directory: &Path) -> Option<String>;
 
-    /// What to say if there are none: the version that is wanted, and those that are there.
     fn missing(&self, wanted: &str, there: &str) -> String;
 
-    /// Makes an empty database.
     fn create(&self, programs: &Programs, data: &Path) -> Result<(), TargetError>;
 
-    /// The command that starts a server, with all of hopcost's settings.
     fn command(&self, start: &Start<'_>) -> Command;
 
-    /// Appends a setting, the last of which counts.
+    /// Appends a setting; the last of the same name counts.
     fn set(command: &mut Command, name: &str, value: &str);
 
-    /// How its Unix socket is named, in the directory beside its data.
     fn socket(beside: &Path) -> PathBuf;
 
-    /// Makes an empty database ready to be loaded.
     fn make_ready(&self, wire: &mut Self::Wire) -> Result<(), TargetError>;
 
-    /// What is said before a loaded server is stopped.
     fn before_stop(&self, _wire: &mut Self::Wire) -> Result<(), TargetError> {
         Ok(())
     }
 
-    /// What its memory is called, and what else is to be known of it.
     fn about_memory(&self, copy: &ServerCopy<Self>, mib: u64, times: u64) -> String;
 }
 
-/// Brings the servers up.
 pub fn open<D: Housing>(
     dialect: D,
     managed: &Managed,
@@ -137,7 +118,6 @@ pub fn open<D: Housing>(
     Ok(Box::new(Cluster::new(setup, dialect, copies, identity)))
 }
 
-/// The programs that are asked for; the newest if any will do.
 fn find<D: Housing>(dialect: &D, managed: &Managed) -> Result<Programs, TargetError> {
     let directories =
         managed.programs.clone().map_or_else(|| dialect.directories(), |directory| vec![directory]);
@@ -174,7 +154,6 @@ struct House<'a, D> {
 }
 
 impl<D: Housing> House<'_, D> {
-    /// The loaded data, from an earlier run or made now.
     fn ensure(&self, heard: &mut Heard<'_>) -> Result<PathBuf, TargetError> {
         let path = self.home.join(self.name());
         if path.is_dir() {
@@ -205,7 +184,6 @@ impl<D: Housing> House<'_, D> {
         Ok(path)
     }
 
-    /// A server on a copy of the data, in its home.
     fn start(&self, kept: &Path, home: DataPlacement) -> Result<ServerCopy<D>, TargetError> {
         let directory = RunDirectory::take_for_sockets(&self.programs.account, self.home)?;
         let data = directory.path().join("data");
@@ -217,7 +195,6 @@ impl<D: Housing> House<'_, D> {
         ServerCopy::of(self.dialect, reached, home, self.setup)
     }
 
-    /// Starts a server, and waits until it answers.
     fn serve(
         &self,
         purpose: Purpose,
@@ -273,7 +250,7 @@ impl<D: Housing> House<'_, D> {
         }
     }
 
-    /// The one server that is compared with one on each node has the memory of all of these.
+    /// A server compared with one server per node gets the memory of all of these.
     fn times(&self, home: DataPlacement) -> u64 {
         let is_on_one = |home: &&DataPlacement| home.copy.policy == Some(Policy::PerNode);
         match home.copy.policy {
@@ -284,7 +261,7 @@ impl<D: Housing> House<'_, D> {
         }
     }
 
-    /// Data of the same name is the same.
+    /// The same name means the same data.
     fn name(&self) -> String {
         let dataset = self.setup.dataset.map_or("nothing", |dataset| dataset.name());
         let (version, rows) = (&self.programs.version, self.setup.shape.rows);

@@ -1,4 +1,4 @@
-//! Where a server's memory is to be, and where it is.
+//! A server's memory: where it is to be, and where it is.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,26 +11,23 @@ use hopcost_sys::memory::Foreign;
 
 use super::super::{in_truth, spread_in_truth};
 
-/// A server's memory, and where it is to be.
 #[derive(Clone, Debug)]
 pub struct ServerMemory {
     memory: Foreign,
-    /// The node that it is on, or one of those that it is dealt out to; none where it may be anywhere.
+    /// The node it is to be on, or one of `spread`; `None` if it may be anywhere.
     asked: Option<NodeId>,
-    /// The nodes that it is dealt out to; none where it is on one.
+    /// The nodes it is interleaved over; empty for one node.
     spread: Vec<NodeId>,
     bound: bool,
-    /// What the last look found.
+    /// Pages in place, of all that the last look asked about.
     in_place: Arc<Mutex<[u64; 2]>>,
 }
 
 impl ServerMemory {
-    /// Of a server whose memory nobody has put there.
     pub fn anywhere(memory: Foreign, asked: Option<NodeId>) -> Self {
         Self { memory, asked, spread: Vec::new(), bound: false, in_place: Arc::default() }
     }
 
-    /// Of one that was started so that it is there.
     pub fn at(self, setup: &Setup<'_>, home: DataPlacement) -> Self {
         let cpus = home.node.and_then(|node| setup.machine.node(node)).map(|node| &node.cpus);
         let bound = match home.copy.policy {
@@ -42,18 +39,16 @@ impl ServerMemory {
         Self { asked, spread, bound, ..self }
     }
 
-    /// The node that it is to be on, or one of those.
     pub fn asked(&self) -> Option<NodeId> {
         self.asked
     }
 
-    /// What its pages are.
     pub fn page_size(&self) -> PageSize {
         self.memory.page_size
     }
 
-    /// Where its pages are; none where it may be anywhere, or nothing can be told. A glance that sees
-    /// pages elsewhere becomes a full look.
+    /// Where its pages are; `None` if it may be anywhere or the kernel does not report it. A glance
+    /// that finds pages elsewhere becomes a full look.
     pub fn locality(&self, look: Look) -> Option<Locality> {
         let most = if look == Look::Glance { GLANCE } else { FULL };
         let mut found = self.look(most)?;
@@ -69,7 +64,6 @@ impl ServerMemory {
         self.found(ProofMethod::MovePages, pages.by_node, 0)
     }
 
-    /// The same, where a method has found so many pages on each node.
     pub fn found(
         &self,
         method: ProofMethod,
@@ -88,19 +82,18 @@ impl ServerMemory {
         })
     }
 
-    /// Pages in their place, of all that the last look asked about.
     pub fn in_place(&self) -> [u64; 2] {
         *self.in_place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Pages looked at by a glance, and by a full look.
+/// Pages that a glance and a full look ask about.
 const GLANCE: usize = 1 << 12;
 const FULL: usize = 1 << 18;
 
-/// Beginning on a node's CPUs, a server touches its memory first from there. All memory is bound to a
-/// node without any, and where the experiment says so. What it says holds for every process of the
-/// server, as it does where somebody starts one by numactl.
+/// A server that starts on a node's CPUs touches its memory first from there. Memory is bound if
+/// the experiment says so, or if the node has no CPUs. The policy holds for all processes of the
+/// server, as under numactl.
 pub fn place_of(setup: &Setup<'_>, home: DataPlacement) -> Place {
     if home.copy.policy == Some(Policy::Interleave) {
         let nodes = spread_in_truth(setup, home);

@@ -1,5 +1,4 @@
-//! What databases on the other side of a socket have in common, whatever they speak: where they are, the way
-//! there, and how one of our own is started, housed and stopped.
+//! What all database servers share: addresses, connections, and starting and stopping managed ones.
 
 pub mod account;
 pub mod address;
@@ -39,40 +38,36 @@ use std::fmt::Display;
 
 use hopcost_core::{Column, Dataset, Request, Setup, Stream, TargetError};
 
-/// The database, or the schema, that is ours in a server.
+/// The database or schema that hopcost makes in a server.
 pub const DATABASE: &str = "hopcost";
 
-/// The data set of this name.
 pub fn dataset_named(name: &str) -> Option<&'static dyn Dataset> {
     hopcost_data::datasets::DATASETS.iter().copied().find(|dataset| dataset.name() == name)
 }
 
-/// What a result says where not each connection has sent and received for itself.
 pub const SERVED: &str = "threads with 32 or more connections sent and received through io_uring";
 
-/// Why a database of our name is not touched.
 pub const FOREIGN: &str = "this server has a database 'hopcost' that hopcost did not make, or was killed while it made it: \
     rename it, drop it where it is empty, or go to another server";
 
-/// What may stand between single quotes in SQL.
+/// Escapes a text for single quotes in SQL.
 pub fn in_quotes(text: &str) -> String {
     text.replace('\'', "''")
 }
 
-/// An error before the first call.
 #[allow(clippy::needless_pass_by_value)] // it is made for map_err
 pub fn failed(error: impl Display) -> TargetError {
     TargetError::Failed(error.to_string())
 }
 
-/// A statement with its arguments in words: each in the place of a `?`.
+/// A statement with each `?` replaced by a literal.
 pub fn with_literals(sql: &str, mut literals: impl Iterator<Item = String>) -> String {
     let mut pieces = sql.split('?');
     let first = pieces.next().unwrap_or_default().to_owned();
     pieces.fold(first, |sql, piece| sql + &literals.next().unwrap_or_default() + piece)
 }
 
-/// The column that each argument of a statement is compared with, where it is one of the data set's.
+/// The column that each argument is compared with; `None` if the data set has none such.
 pub fn compared_with(sql: &str, dataset: Option<&dyn Dataset>) -> Vec<Option<Column>> {
     let tables = dataset.map_or(Vec::new(), |dataset| dataset.tables(1));
     let named = |name: &str| {
@@ -88,13 +83,13 @@ pub fn compared_with(sql: &str, dataset: Option<&dyn Dataset>) -> Vec<Option<Col
     before.map(column).collect()
 }
 
-/// A first request for each statement, where the workload has one.
+/// The first request's arguments for each statement; zeros if the workload has none.
 pub fn first_arguments(setup: &Setup<'_>) -> Vec<[i64; 4]> {
     let statements = setup.spec().statements.len();
     let mut arguments = vec![[0; 4]; statements];
     let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 1 });
     let first: Vec<Request> = (0..REQUESTS).map(|_| requests.next()).collect();
-    // Backwards, so that each statement's first request stays.
+    // Reversed, so that each statement's first request wins.
     for request in first.into_iter().rev() {
         if let Some(of_statement) = arguments.get_mut(request.statement) {
             *of_statement = request.arguments;
@@ -103,5 +98,4 @@ pub fn first_arguments(setup: &Setup<'_>) -> Vec<[i64; 4]> {
     arguments
 }
 
-/// Among so many each statement of a mix comes up.
 const REQUESTS: usize = 64;

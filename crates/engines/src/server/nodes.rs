@@ -1,24 +1,20 @@
-//! The nodes of a machine by their CPUs, and on which of them somebody was seen.
+//! Nodes by their CPUs, and counts of where threads were seen.
 
 use std::collections::BTreeMap;
 
 use hopcost_core::{CpuId, CpuSet, Machine, NodeId, Reading, gauge};
 
-/// How often somebody was seen on which CPU.
 pub type Looks = BTreeMap<CpuId, u64>;
 
-/// The nodes' CPUs that may be used.
 #[derive(Clone, Debug, Default)]
 pub struct Nodes(pub Vec<(NodeId, CpuSet)>);
 
 impl Nodes {
-    /// Those of a machine, as an experiment sees it.
     pub fn of(machine: &Machine) -> Self {
         let usable = |cpus: &CpuSet| cpus.intersection(&machine.limits.cpus);
         Self(machine.nodes.iter().map(|node| (node.id, usable(&node.cpus))).collect())
     }
 
-    /// All CPUs.
     pub fn all(&self) -> CpuSet {
         self.0.iter().flat_map(|(_, cpus)| cpus.iter()).collect()
     }
@@ -27,7 +23,7 @@ impl Nodes {
         self.0.iter().find(|(id, _)| *id == node).map(|(_, cpus)| cpus.clone())
     }
 
-    /// How often parallel workers of a session on a node were seen on which node and CPU.
+    /// How often parallel workers were seen on each node and CPU; `leader` is their session's node.
     pub fn told(&self, leader: Option<NodeId>, looks: &Looks) -> Vec<Reading> {
         let beside = leader.map_or_else(String::new, |node| format!(", leader on node {node}"));
         let reading = |of: String, cpus: &CpuSet| Reading {
@@ -43,7 +39,6 @@ impl Nodes {
     }
 }
 
-/// Of these, how often on one of these CPUs.
 pub fn within(looks: &Looks, cpus: &CpuSet) -> u64 {
     looks.iter().filter(|(cpu, _)| cpus.contains(**cpu)).map(|(_, looks)| looks).sum()
 }

@@ -1,8 +1,7 @@
-//! Hanging up on a server: whoever waits for its answer finds out at once.
+//! Closes all connections to a server, so that every waiting client notices at once.
 //!
-//! Method: connections are known here without being kept open by it. They are shut down on our side,
-//! whatever the other end does; then the server, if it still lets somebody in, is told to end what it
-//! does for them.
+//! Method: this holds weak references. The sockets are shut down on our side first; then the
+//! server, if it still accepts a connection, is asked to end their sessions.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,20 +9,18 @@ use std::time::Duration;
 use super::address::Address;
 use super::stream::CloseHandle;
 
-/// The connections to a server, and its own numbers for them.
 #[derive(Default)]
 pub struct OpenConnections(Mutex<Vec<(CloseHandle, u32)>>);
 
-/// A server that does not let us in so soon has other troubles.
+/// A server that takes longer to accept the connection is given up.
 pub const ABORT_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl OpenConnections {
-    /// One more.
     pub fn add(&self, line: CloseHandle, number: u32) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((line, number));
     }
 
-    /// Ends them all on our side: the server's numbers for them, to be ended there.
+    /// Closes all on our side; returns the server's numbers for them.
     pub fn hang_up(&self) -> Vec<u32> {
         let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for (line, _) in &lines {
@@ -33,7 +30,7 @@ impl OpenConnections {
     }
 }
 
-/// For who only comes to say that: not patient for long.
+/// For the connection that ends the others' sessions.
 pub fn with_short_timeout(address: &Address) -> Address {
     Address { patience: address.patience.min(ABORT_TIMEOUT), ..address.clone() }
 }

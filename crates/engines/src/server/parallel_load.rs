@@ -1,4 +1,4 @@
-//! Servers that are spoken to from other threads, while this one says how far they are.
+//! Loads over several connections in threads, while this thread reports progress.
 
 use std::fmt::Display;
 use std::iter::StepBy;
@@ -16,7 +16,6 @@ use super::stream::CloseHandle;
 
 const BETWEEN_WORDS: Duration = Duration::from_millis(50);
 
-/// A server that is spoken to from another thread: whether that has ended, and how it is broken off.
 #[derive(Default)]
 pub struct ParallelLoad {
     ended: AtomicUsize,
@@ -25,7 +24,7 @@ pub struct ParallelLoad {
 }
 
 impl ParallelLoad {
-    /// Looks after so many threads, until they have ended or nobody wants it any more.
+    /// Waits for `threads` threads to end; aborts if `tell` fails.
     pub fn watch(
         &self,
         threads: usize,
@@ -36,7 +35,6 @@ impl ParallelLoad {
             let told = tell();
             if told.is_err() {
                 self.is_over.store(true, Ordering::Relaxed);
-                // What is not ended is not there.
                 let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
                 for line in lines.iter() {
                     line.hang_up();
@@ -47,17 +45,15 @@ impl ParallelLoad {
         Ok(())
     }
 
-    /// Does nobody want it any more?
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Goes over this connection, too.
     pub fn on(&self, line: CloseHandle) {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 
-    /// Does one thread's work. Where it does not end well, the others need not go on.
+    /// Runs one thread's part. A failure ends the others too.
     pub fn run<T, E>(&self, waiting: &Thread, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let _ended = Ended(self, waiting);
         let outcome = work();
@@ -66,7 +62,7 @@ impl ParallelLoad {
     }
 }
 
-/// Tells that a thread has ended, even where it died.
+/// Counts a thread's end, even by a panic.
 struct Ended<'a>(&'a ParallelLoad, &'a Thread);
 
 impl Drop for Ended<'_> {
@@ -76,14 +72,14 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// More connections wait for each other at a table's end.
+/// With more, connections wait for each other at the table's end.
 const MOST_CONNECTIONS: usize = 4;
 
-/// Batches of a table, dealt out: connection k of n has k, k + n, k + 2n, …
+/// The batches of connection k of n: k, k + n, k + 2n, …
 pub type BatchShare = StepBy<Range<u64>>;
 
-/// Has batches sent by several connections at once, each of which adds up the rows that are on their way; tells of
-/// these now and then.
+/// Sends batches over several connections, each of which adds the rows it sent; reports the sum now
+/// and then.
 pub fn split_batches<E: Display + Send>(
     batches: u64,
     tell: &mut dyn FnMut(u64) -> Result<(), TargetError>,
@@ -106,7 +102,7 @@ pub fn split_batches<E: Display + Send>(
     })
 }
 
-/// Has something done that may take long over a connection, which breaks off when nobody wants it any more.
+/// Runs something long over a connection, which is closed if the user interrupts.
 pub fn at_length<T: Send, E: Display + Send>(
     line: CloseHandle,
     tell: &mut dyn FnMut() -> Result<(), TargetError>,
@@ -130,7 +126,6 @@ fn died() -> Result<(), TargetError> {
     Err(TargetError::Failed("a loading thread died".to_owned()))
 }
 
-/// What went wrong with a table.
 pub fn of_table(name: &str, error: TargetError) -> TargetError {
     match error {
         TargetError::Failed(words) => TargetError::Failed(format!("loading {name}: {words}")),

@@ -1,4 +1,4 @@
-//! A server of ours as a process: started in its place, waited for, asked to stop, gone with us.
+//! A managed server's process: started in place, waited for, stopped, and ended with hopcost.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,21 +13,17 @@ use super::address::{Address, Place};
 
 const STARTING: Duration = Duration::from_mins(1);
 const STOPPING: Duration = Duration::from_secs(30);
-/// OpenConnections of the server's log that are shown when it fails.
 const LAST_WORDS: usize = 5;
 
-/// A process that runs.
 pub struct Process {
-    /// What it is called in words.
     name: &'static str,
     child: Child,
     log: PathBuf,
-    /// How it is asked to go at once.
     at_once: Stop,
 }
 
 impl Process {
-    /// Starts it in its place; what it has to say goes to `log`. With us it is told to go, `at_once`.
+    /// Starts it in its place with standard error in `log`; `at_once` stops it with hopcost.
     pub fn start(
         name: &'static str,
         mut command: Command,
@@ -43,7 +39,6 @@ impl Process {
         Ok(Self { name, child, log: log.to_owned(), at_once })
     }
 
-    /// Waits until it answers.
     pub fn be_ready(
         mut self,
         mut try_it: impl FnMut() -> Result<(), String>,
@@ -65,27 +60,22 @@ impl Process {
         }
     }
 
-    /// What it writes to its standard output, where that was asked for.
     pub fn take_output(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 
-    /// What it said last.
     pub fn last_words(&self) -> String {
         last_words(&self.log)
     }
 
-    /// Its number.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Where it writes what it has to say.
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// Has it written everything down, and ended?
     pub fn stop(mut self, how: Stop) -> Result<(), TargetError> {
         if self.ask_to_stop(how) {
             return Ok(());
@@ -109,14 +99,13 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) && !self.ask_to_stop(self.at_once) {
-            // It had half a minute for that.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }
 }
 
-/// Is a server on this host, by how it is reached?
+/// Is the server on this host, judged by its address?
 pub fn is_near(address: &Address) -> bool {
     match &address.place {
         Place::Unix(_) => true,
@@ -124,7 +113,7 @@ pub fn is_near(address: &Address) -> bool {
     }
 }
 
-/// The process on this host that a thread of a server's belongs to, where we have the right to place it.
+/// The process of a backend on this host, if hopcost may place it.
 pub fn is_here(address: &Address, thread: u32, names: &[&str]) -> Option<u32> {
     let (pid, _) = processes::of_thread(&Root::live(), thread)
         .filter(|(_, name)| is_near(address) && names.contains(&name.as_str()))?;
@@ -132,7 +121,7 @@ pub fn is_here(address: &Address, thread: u32, names: &[&str]) -> Option<u32> {
     affinity::pin_other(thread, &mask).is_ok().then_some(pid)
 }
 
-/// Is a thread bound to this CPU alone, and was last seen there?
+/// Is a thread pinned to this CPU alone, and was it last seen there?
 pub fn is_at(thread: u32, cpu: CpuId) -> bool {
     affinity::last_cpu_of(thread) == Some(cpu)
         && affinity::mask_of(thread).is_ok_and(|mask| mask == CpuSet::from_iter([cpu]))

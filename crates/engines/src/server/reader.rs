@@ -1,11 +1,10 @@
-//! A message being taken apart, its numbers with the lowest byte first.
+//! Reads a message's fields, little-endian.
 
-/// What is left of it. Beyond its end there are zeros and empty texts, which no server sends.
+/// What is left of it. Beyond the end it reads zeros and empty texts, which no server sends.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// The next bytes.
     #[inline]
     pub fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (head, tail) = self.0.split_at(count.min(self.0.len()));
@@ -13,7 +12,6 @@ impl<'a> Reader<'a> {
         head
     }
 
-    /// A whole number of so many bytes.
     #[inline]
     pub fn integer(&mut self, bytes: usize) -> u64 {
         let mut eight = [0; 8];

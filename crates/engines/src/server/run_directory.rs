@@ -1,4 +1,4 @@
-//! Where a server of ours lives while it runs.
+//! The directory of a managed server while it runs.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,18 +8,16 @@ use hopcost_core::TargetError;
 
 use super::account::Account;
 
-/// A directory of one run, removed at its end.
 pub struct RunDirectory {
     directory: tempfile::TempDir,
-    /// Held as long as we live.
     _lock: File,
 }
 
 impl RunDirectory {
-    /// Below `home`, after what killed runs left there is gone.
+    /// A new one below `home`, after removing those of killed runs.
     pub fn take(account: &Account, home: &Path) -> Result<Self, TargetError> {
         let take = || -> io::Result<Self> {
-            // One after the other: a lock that is made and not held yet looks like that of a killed run.
+            // One at a time: a lock file that is not locked yet looks like that of a killed run.
             let turn = File::open(home)?;
             turn.lock()?;
             clear_up(home);
@@ -32,7 +30,7 @@ impl RunDirectory {
         take().map_err(|error| TargetError::Failed(format!("{}: {error}", home.display())))
     }
 
-    /// The same of a server that has a socket of the kernel's in it, whose path must not be long.
+    /// The same for a server with a Unix socket in it, whose path must not be too long.
     pub fn take_for_sockets(account: &Account, home: &Path) -> Result<Self, TargetError> {
         let room = SOCKET_BYTES - BELOW_HOME.len();
         let too_long = home.as_os_str().len().saturating_sub(room);
@@ -47,8 +45,8 @@ impl RunDirectory {
         Self::take(account, home)
     }
 
-    /// An empty database at `data` below it. Making one takes seconds, and all of a version are the same: the first
-    /// is kept in `home`, the others are copies of it.
+    /// An empty database at `data`. Creating one takes seconds, and all of a version are equal: the
+    /// first is kept as `kept`, the others are copies of it.
     pub fn create_database(
         &self,
         account: &Account,
@@ -70,13 +68,13 @@ impl RunDirectory {
 }
 
 const PREFIX: &str = "run-";
-/// The most bytes of a socket's path (`sun_path`, without the zero at its end).
+/// The most bytes of a socket's path (`sun_path` without its NUL).
 const SOCKET_BYTES: usize = 107;
-/// The longest that a socket is called below `home`.
+/// The longest path of a socket below `home`.
 const BELOW_HOME: &str = "/run-123456/.s.PGSQL.54321";
 const LOCK: &str = "lock";
 
-/// Gives a directory its name now that it is whole. Another hopcost may have been quicker: its data is the same.
+/// Renames a complete directory to `name`. If another hopcost was first, its data is the same.
 pub fn keep(new: &Path, name: &Path) -> Result<(), TargetError> {
     match fs::rename(new, name) {
         Err(error) if !name.is_dir() => {
@@ -86,7 +84,7 @@ pub fn keep(new: &Path, name: &Path) -> Result<(), TargetError> {
     }
 }
 
-/// Removes the directories of runs that were killed: nobody holds their locks.
+/// Removes the directories of killed runs, whose locks are free.
 fn clear_up(home: &Path) {
     for entry in home.read_dir().into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {

@@ -1,4 +1,4 @@
-//! What lies below an encrypted connection, and what goes wrong on any.
+//! The transport below TLS, and error messages for any connection.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -7,42 +7,36 @@ use std::time::{Duration, Instant};
 
 use hopcost_sys::clock;
 
-/// What lies below an encrypted connection.
 pub struct Socket {
     pub tcp: Arc<TcpStream>,
-    /// Until when both ends have to agree on how they encrypt.
+    /// The deadline of the handshake.
     pub until: Option<Instant>,
-    /// As long as both ends agree on how they encrypt, where the protocol packs that.
+    /// The framing during the handshake, if the protocol has one.
     pub envelope: Option<Packed>,
 }
 
-/// How a protocol packs what TLS says while both ends agree on it.
+/// How a protocol frames TLS records during the handshake.
 #[derive(Clone, Copy)]
 pub struct TlsFraming {
-    /// What stands before so many bytes.
     pub head: fn(usize) -> [u8; ENVELOPE_HEAD],
-    /// How many bytes come after it.
     pub content: fn(&[u8; ENVELOPE_HEAD]) -> usize,
     pub most_bytes: usize,
 }
 
-/// The bytes before a packed content.
 pub const ENVELOPE_HEAD: usize = 8;
 
-/// An envelope, and what is left to read of the one that has come.
+/// A framing, and the unread bytes of the current frame.
 pub struct Packed {
     pub envelope: TlsFraming,
     pub left: usize,
 }
 
-/// What is left of the time until then; an error once it is over.
 pub fn left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(clock::now());
     if left.is_zero() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(left) }
 }
 
 impl Socket {
-    /// Does the protocol pack what is said?
     pub fn is_packed(&self) -> bool {
         self.envelope.is_some()
     }
@@ -85,7 +79,6 @@ pub fn limit(socket: &TcpStream, most: Option<Duration>) -> io::Result<()> {
     socket.set_read_timeout(most).and_then(|()| socket.set_write_timeout(most))
 }
 
-/// What went wrong with a connection, and where to look.
 pub fn words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {

@@ -1,4 +1,4 @@
-//! The way to a server and back: a Unix socket, TCP, or TLS over it.
+//! The transport to a server: a Unix socket, TCP, or TLS over TCP.
 
 use std::cell::Cell;
 use std::io::{self, Read as _, Write as _};
@@ -16,33 +16,28 @@ use super::socket::{Packed, Socket, TlsFraming, left, limit, words};
 use super::tls::{self, Encrypted};
 use super::wrong::Wrong;
 
-/// The way to a server and back.
 pub struct Stream {
     way: Way,
-    /// Until when we have to be let in, as long as we are not.
+    /// The deadline for logging in; `None` once logged in.
     until: Cell<Option<Instant>>,
 }
 
-/// A connection's socket, which whoever hangs up knows, too.
 enum Way {
     Unix(Arc<UnixStream>),
     Tcp(Arc<TcpStream>),
     Encrypted(Box<Encrypted>),
 }
 
-/// A host that gives no sign of life for so long is taken for gone.
+/// A host that does not respond for this long is taken as gone.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// A connection, as long as it is there: what whoever hangs up has to know.
 pub enum CloseHandle {
     Unix(Weak<UnixStream>),
     Tcp(Weak<TcpStream>),
 }
 
 impl CloseHandle {
-    /// Who waits at our end has lost it.
     pub fn hang_up(&self) {
-        // One that is gone already needs no farewell.
         let _ = match self {
             Self::Unix(line) => line.upgrade().map(|line| line.shutdown(Shutdown::Both)),
             Self::Tcp(line) => line.upgrade().map(|line| line.shutdown(Shutdown::Both)),
@@ -51,8 +46,8 @@ impl CloseHandle {
 }
 
 impl Stream {
-    /// Goes there, in the clear; `socket_of` says which file the Unix socket is. All that is waited for from here on,
-    /// until somebody sets a limit, takes no longer together than the address allows.
+    /// Connects unencrypted; `socket_of` maps the address to the Unix socket's file. All waiting
+    /// until `limit` is called counts against the address's time limit.
     pub fn open(
         address: &Address,
         socket_of: impl FnOnce(&Path) -> PathBuf,
@@ -77,17 +72,14 @@ impl Stream {
         Ok(Self { way, until: Cell::new(Some(until)) })
     }
 
-    /// One that is open, and whose other end is ours.
     pub fn over(socket: UnixStream) -> Self {
         Self { way: Way::Unix(Arc::new(socket)), until: Cell::new(None) }
     }
 
-    /// The same way, encrypted from here on: both ends have said that they will.
     pub fn encrypted(&self, address: &Address) -> Result<Self, Wrong> {
         self.encrypted_in(address, None)
     }
 
-    /// The same where the protocol packs what is said until both have agreed.
     pub fn encrypted_in(
         &self,
         address: &Address,
@@ -104,13 +96,12 @@ impl Stream {
         Ok(Self { way: Way::Encrypted(Box::new(encrypted)), until: self.until.clone() })
     }
 
-    /// From here on nobody waits longer than this for the other end, or as long as it takes.
+    /// Limits how long each read or write waits; `None` is no limit.
     pub fn limit(&self, most: Option<Duration>) -> io::Result<()> {
         self.until.set(None);
         self.way.limit(most)
     }
 
-    /// Are we still to be let in?
     pub fn is_entering(&self) -> bool {
         self.until.get().is_some()
     }
@@ -119,7 +110,6 @@ impl Stream {
         matches!(self.way, Way::Encrypted(_))
     }
 
-    /// What whoever hangs up has to know.
     pub fn line(&self) -> CloseHandle {
         match &self.way {
             Way::Unix(socket) => CloseHandle::Unix(Arc::downgrade(socket)),
@@ -173,7 +163,6 @@ impl Way {
     }
 }
 
-/// The first address of a host that answers.
 fn reached(host: &str, port: u16, until: Instant) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for place in (host, port).to_socket_addrs()? {

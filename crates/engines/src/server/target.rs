@@ -1,4 +1,4 @@
-//! A kind of server as a target: one of hopcost's own, or one that runs.
+//! A kind of server as a target: a managed or an existing one.
 
 use hopcost_core::{
     Capabilities, Code, Console, Emulation, Instance, Loading, Metric, Needs, Reason, Rows, Setup,
@@ -13,34 +13,30 @@ use super::failed;
 use super::tables::data_bytes;
 use super::wire::{Wire, WireError};
 
-/// Starts servers of hopcost's own.
 pub type Start<D> =
     fn(D, &Managed, &Setup<'_>, &mut Heard<'_>) -> Result<Box<dyn Instance>, TargetError>;
 
-/// A kind of server.
 pub trait Kind: Sync {
     type Dialect: Home;
-    /// What a session takes, and what a server of hopcost's own takes beside its data.
+    /// Bytes of a session, and of a managed server without its data.
     const BYTES: [u64; 2];
-    /// None if hopcost only goes to those that run.
+    /// `None` if hopcost only connects to existing servers.
     const START: Option<Start<Self::Dialect>> = None;
 
     fn profile(&self) -> &'static Profile;
 
-    /// What it is, in one line.
     fn about(&self) -> &'static str;
 
-    /// Reads the part of a URL after the name.
     fn read(&self, rest: &str, environment: Environment<'_>) -> Result<Asked, Reason>;
 
     fn capabilities(&self, address: &str) -> Capabilities;
 
-    /// What it would say to a server, where that is known without one.
+    /// What hopcost would send to a server, as far as that is known without one.
     fn spoken(&self, _setup: &Setup<'_>) -> Vec<Spoken> {
         Vec::new()
     }
 
-    /// For a run, or for whoever clears up after one; `running` is where one is that runs.
+    /// For a run, or for `hopcost restore`; `running` is the existing server's address.
     fn dialect(
         &self,
         running: Option<&Address>,
@@ -48,7 +44,6 @@ pub trait Kind: Sync {
     ) -> Result<Self::Dialect, TargetError>;
 }
 
-/// A kind of server as a target.
 pub struct Server<K>(pub K);
 
 impl<K: Kind> Server<K> {
@@ -115,12 +110,12 @@ impl<K: Kind> Target for Server<K> {
         let [session, server] = K::BYTES;
         let stream_bytes = setup.spec().scratch_bytes + session;
         if K::START.is_none() {
-            // Its disk is another host's, for all we know.
+            // Its disk may be another host's.
             return Needs { home_bytes: bytes, stream_bytes, disk_bytes: 0 };
         }
         let copies = setup.homes.len().max(1) as u64;
         Needs {
-            // What is free is touched, too, in servers that tell where it is.
+            // Free buffers are touched too, by servers that report where their memory is.
             home_bytes: bytes + bytes / 4 + server,
             stream_bytes,
             disk_bytes: (bytes + server) * (copies + 1),
@@ -147,7 +142,6 @@ impl<K: Kind> Target for Server<K> {
     }
 }
 
-/// A connection that is asked about the server itself.
 struct ServerConsole<W>(W);
 
 impl<W: Wire> Console for ServerConsole<W> {
@@ -169,7 +163,6 @@ impl<W: Wire> Console for ServerConsole<W> {
     }
 }
 
-/// Connects to a server, to ask it about itself.
 pub fn console<W: Wire>(address: &Address) -> Result<Box<dyn Console>, TargetError> {
     Ok(Box::new(ServerConsole(W::connect(address)?)))
 }

@@ -19,17 +19,15 @@ use super::address::{Address, Tls};
 use super::socket::{Socket, words};
 use super::wrong::Wrong;
 
-/// An encrypted connection.
 pub type Encrypted = StreamOwned<ClientConnection, Socket>;
 
 const ONLY_1_2: &[&SupportedProtocolVersion] = &[&rustls::version::TLS12];
 
-/// Makes a connection an encrypted one, to `host`. The server has said that it will.
 pub fn over(socket: Socket, host: &str, address: &Address) -> Result<Encrypted, Wrong> {
     let provider = Arc::new(ring::default_provider());
     let (roots, known) = trusted(address)?;
     let verifier = Verifier { provider: Arc::clone(&provider), roots, known, wanted: address.tls };
-    // Where TLS is packed until both ends have agreed, what newer versions say later would not be.
+    // TLS 1.3 sends handshake messages after the handshake, which would not be framed.
     let versions = if socket.is_packed() { ONLY_1_2 } else { rustls::DEFAULT_VERSIONS };
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
@@ -50,12 +48,11 @@ pub fn over(socket: Socket, host: &str, address: &Address) -> Result<Encrypted, 
     Ok(stream)
 }
 
-/// What is wrong with a certificate is TLS's to say, and what is wrong with the way there is not.
 fn told(error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::InvalidData { error.to_string() } else { words(error) }
 }
 
-/// Whom the user trusts, where somebody has to be.
+/// The trusted certificates, if the mode needs any.
 fn trusted(address: &Address) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), Wrong> {
     let (mut roots, mut known) = (RootCertStore::empty(), Vec::new());
     if address.tls < Tls::VerifyCa {
@@ -73,12 +70,11 @@ fn trusted(address: &Address) -> Result<(RootCertStore, Vec<CertificateDer<'stat
     Ok((roots, known))
 }
 
-/// Looks at certificates as closely as is wanted.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
     roots: RootCertStore,
-    /// The same, to recognise a server whose own certificate is trusted: it may sign itself.
+    /// The same, for a server whose own, perhaps self-signed, certificate is trusted.
     known: Vec<CertificateDer<'static>>,
     wanted: Tls,
 }

@@ -1,4 +1,4 @@
-//! The versions of servers.
+//! Version numbers of servers.
 
 /// `15.18` is 15 and 18; `19devel` is 19.
 pub fn numbers(version: &str) -> Vec<u32> {

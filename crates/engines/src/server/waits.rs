@@ -1,7 +1,7 @@
-//! What those who work in a server wait for: looked at ten times a second from a connection of our own.
+//! What a server's backends wait for, sampled ten times a second over a connection of its own.
 //!
-//! Limits: it is a sample: what takes less than a tenth of a second is seen by chance. The connection
-//! that looks takes some 0.2 % of a CPU, in all arms alike.
+//! Limits: waits shorter than a tenth of a second are seen by chance. The sampling connection takes
+//! some 0.2 % of a CPU, in all variants alike.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +13,8 @@ use hopcost_core::{Reading, gauge};
 
 const BETWEEN: Duration = Duration::from_millis(100);
 
-/// How often each kind of waiting was seen since the beginning.
 type Seen = BTreeMap<String, u64>;
 
-/// Looks until it is dropped.
 pub struct Waits {
     seen: Arc<Mutex<Seen>>,
     over: Arc<AtomicBool>,
@@ -24,13 +22,12 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Begins to look: `ask` says what each of those at work waits for, or that nobody answers any more.
+    /// `ask` returns what each active backend waits for, or `None` if the server is gone.
     pub fn watch(mut ask: impl FnMut() -> Option<Vec<String>> + Send + 'static) -> Self {
         let (seen, over) = (Arc::<Mutex<_>>::default(), Arc::<AtomicBool>::default());
         let (into, until) = (Arc::clone(&seen), Arc::clone(&over));
         let thread = std::thread::spawn(move || {
             while !until.load(Ordering::Relaxed) {
-                // A server that is gone is told of by those who ask it for more.
                 let Some(events) = ask() else { return };
                 add(&into, events);
                 std::thread::sleep(BETWEEN);
@@ -39,7 +36,7 @@ impl Waits {
         Self { seen, over, thread: Some(thread) }
     }
 
-    /// What was seen since the beginning, by these together, of each kind of waiting (`none` is work).
+    /// The samples since the start, summed over all of these, by wait (`none` is work).
     pub fn readings<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<Reading> {
         let mut sum = Seen::new();
         for waits in all {

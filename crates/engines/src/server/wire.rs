@@ -1,4 +1,4 @@
-//! What a connection to a server can do, whatever it speaks.
+//! A connection to a server, for any protocol.
 
 use std::fmt;
 use std::io;
@@ -13,32 +13,25 @@ use super::input::Framing;
 use super::socket::words;
 use super::wrong::Wrong;
 
-/// What went wrong.
 #[derive(Debug, Error)]
 pub enum WireError {
-    /// The server says no, and goes on listening.
+    /// The server refused; the connection still works.
     #[error("{0}")]
     Server(ServerError),
-    /// The connection is gone, or was never there.
     #[error("{0}")]
     Lost(String),
 }
 
-/// The server's words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerError {
-    /// By which the error is known: `SQLSTATE 55P03`, `error 1040`; empty for one of ours.
+    /// `SQLSTATE 55P03`, `error 1040`; empty for an error of hopcost.
     pub code: String,
-    /// What happened.
     pub message: String,
-    /// Details and hints.
     pub more: Vec<String>,
-    /// Will the connection end?
     pub is_fatal: bool,
 }
 
 impl ServerError {
-    /// What went wrong on our side of it.
     pub fn of(words: impl Into<String>) -> Self {
         Self { message: words.into(), ..Self::default() }
     }
@@ -73,12 +66,10 @@ impl From<WireError> for TargetError {
 }
 
 impl WireError {
-    /// Nobody was let in: which server that was, too.
     pub fn at(self, address: &Address) -> Self {
         Self::Lost(format!("{}:{address}: {self}", address.scheme))
     }
 
-    /// An error of a call.
     pub fn of_call(self, name: &str) -> CallError {
         match self {
             Self::Server(said) if !said.is_fatal => CallError::Failed(format!("{name}: {said}")),
@@ -87,50 +78,41 @@ impl WireError {
     }
 }
 
-/// A connection, ready for questions.
 pub trait Wire: Sized + Send + 'static {
-    /// How messages are told apart.
     type Framing: Framing + Send;
 
-    /// Connects, and is let in.
     fn connect(address: &Address) -> Result<Self, WireError>;
 
     fn channel(&self) -> &Channel<Self::Framing>;
 
     fn channel_mut(&mut self) -> &mut Channel<Self::Framing>;
 
-    /// The server's own number for it.
     fn number(&self) -> u32;
 
-    /// What the server says of itself.
     fn version(&self) -> &str;
 
-    /// Asks in words: the rows that come, or none.
     fn query(&mut self, sql: &str) -> Result<Rows, WireError>;
 
-    /// Takes what is left of an answer.
     fn drain(&mut self) -> Result<(), WireError>;
 
-    /// The first value of the first row, if there is one.
     fn value(&mut self, sql: &str) -> Result<Option<String>, WireError> {
         Ok(self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
     }
 
-    /// From here on nobody waits longer than this for a word of the server's, or as long as it takes. Who has
-    /// waited so long has lost it.
+    /// Limits how long each answer is waited for; `None` is no limit. After a timeout the
+    /// connection is lost.
     fn limit(&self, most: Option<Duration>) -> Result<(), WireError> {
         Ok(self.channel().limit(most)?)
     }
 
-    /// Writes whole messages.
     fn send(&mut self, messages: &[u8]) -> Result<(), WireError> {
         let Err(error) = self.channel_mut().write_all(messages) else { return Ok(()) };
-        // Who hung up may have said why.
+        // The server may have sent its reason before it closed.
         self.drain()?;
         Err(error.into())
     }
 
-    /// Sends the messages of a call, or leaves that to who sends for many.
+    /// Sends the messages of a call, or appends them to `out` for a worker to send.
     fn ask(&mut self, messages: &[u8], out: Option<&mut Vec<u8>>) -> Result<(), WireError> {
         if channel::is_left(messages, out) { self.send(messages) } else { Ok(()) }
     }

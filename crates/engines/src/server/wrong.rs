@@ -1,6 +1,5 @@
-//! What is wrong with a connection, or with what comes over it.
+//! A protocol error.
 
-/// In words, for whoever reports it to the protocol's makers or to us.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Wrong(String);
@@ -17,7 +16,6 @@ impl From<&str> for Wrong {
     }
 }
 
-/// A call that fails by it is told in words, as those are that the server refuses.
 impl From<Wrong> for String {
     fn from(error: Wrong) -> Self {
         error.0

@@ -1,11 +1,11 @@
-//! What hopcost's own hooks write down of each statement: a stand-in, since SQLite keeps no audit itself.
+//! An audit log by hopcost's own hooks: a stand-in, as SQLite has no audit.
 //!
-//! Method: `statements` has a line for each call, its text and its time, handed to a thread that writes it to a
-//! file later, as audits with a queue do. `trace` has a line when a call begins, for each row, and when it has
-//! ended, and the call waits until each of them is written. After each window the file is read on from where
-//! the last reading ended, and its lines are counted against the calls.
+//! Method: `statements` logs a line for each call with its text and time, written later by a
+//! thread, as audits with a queue do. `trace` logs a line at a call's start, for each row, and at
+//! its end, and the call waits for each write. After each window the file is read on from where the
+//! last reading ended, and its lines are counted against the calls.
 //!
-//! Limits: written is what the kernel has taken; nothing waits for the disk.
+//! Limits: written means taken by the kernel; nothing waits for the disk.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -21,30 +21,26 @@ use hopcost_core::Audit;
 use super::super::audit::{Account, Written};
 use super::ffi::{Connection, Event, SqliteError, Traced, Wanted};
 
-/// So much is gathered before it is handed to the thread that writes.
 const GATHERED_BYTES: usize = 32 << 10;
 
-/// What begins a line that counts as a statement, and as how it was done.
 const STATEMENT: &str = "statement ";
 const DONE: &str = "done ";
 
-/// The thread that writes what need not be waited for; it ends with the last sender.
+/// The thread that writes asynchronously; it ends with the last sender.
 pub struct Scribe(Sender<Errand>);
 
 enum Errand {
     Write(Arc<File>, Vec<u8>),
-    /// Whoever waits for all before this is told.
     Tell(Sender<()>),
 }
 
 impl Scribe {
-    /// Begins.
     pub fn start() -> Self {
         let (send, errands) = channel();
         std::thread::spawn(move || {
             for errand in errands {
                 match errand {
-                    // What cannot be written is missing when lines are counted.
+                    // Lines that cannot be written are missing when they are counted.
                     Errand::Write(file, lines) => drop((&*file).write_all(&lines)),
                     Errand::Tell(whoever) => drop(whoever.send(())),
                 }
@@ -54,26 +50,22 @@ impl Scribe {
     }
 }
 
-/// A session whose calls are written down, or are not.
 pub struct Audited {
     account: Account,
     pen: Rc<RefCell<Pen>>,
-    /// Read so far.
     read_bytes: u64,
     written: Written,
     _traced: Option<Traced>,
 }
 
-/// Where a session's lines go.
 struct Pen {
     file: Arc<File>,
     line: Vec<u8>,
-    /// None where each line is waited for.
+    /// `None` if each line is written at once.
     scribe: Option<Sender<Errand>>,
 }
 
 impl Audited {
-    /// The session of a connection, with a file of its own that nobody else sees.
     pub fn new(
         audit: Audit,
         connection: &Connection,
@@ -90,16 +82,14 @@ impl Audited {
         Ok(Self { account, pen, read_bytes: 0, written: Written::default(), _traced: traced })
     }
 
-    /// One more was asked.
     #[inline]
     pub fn called(&mut self) {
         self.account.called();
     }
 
-    /// Of the calls since the last time: how many were written down as they should have been.
     pub fn counted(&mut self) -> [u64; 2] {
         self.pen.borrow_mut().put_down();
-        // What cannot be read is not there, and refuses the verdict.
+        // Lines that cannot be read are missing, which refuses the verdict.
         let _ = self.read_on();
         self.account.settle(self.written)
     }
@@ -118,7 +108,7 @@ impl Audited {
     }
 }
 
-/// A file from a place on, whose end another hand moves.
+/// Reads a file from an offset, independently of the writer's position.
 struct From<'a> {
     file: &'a File,
     at: u64,
@@ -171,7 +161,6 @@ impl Pen {
         }
     }
 
-    /// Waits until all of it is written.
     fn put_down(&mut self) {
         self.hand_over();
         if let Some(scribe) = &self.scribe {

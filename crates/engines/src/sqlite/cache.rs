@@ -1,32 +1,24 @@
-//! Generated data on disk, kept for the next run, and the seal by which a damaged file is told.
+//! Generated data cached on disk, with a seal that detects damage.
 //!
-//! Beside each file stands a seal: a line with the file's name, length and checksum, and a digest of
-//! what was to be in it (the schema, and rows from all over the tables), so that a file that an older
-//! generator wrote is not taken for today's. The checksum is eight multiplying lanes, made for
-//! accidents and speed, not for enemies.
+//! A file's seal is a line with its name, length, checksum and a digest of the intended content:
+//! the schema and sampled rows, so that a file of an older generator is rejected. The checksum has
+//! eight multiplying lanes; it detects accidents quickly, and is not cryptographic.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A file whose seal says what it has to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cached {
-    /// Where it is.
     pub path: PathBuf,
     pub length: u64,
-    /// The checksum of its bytes.
     pub sum: u64,
-    /// The digest of what was to be in it.
     pub content: u64,
 }
 
-/// Why a file cannot be read.
 #[derive(Debug)]
 pub enum Unreadable {
-    /// It is not what was written.
     Damaged(String),
-    /// The system refused.
     System(io::Error),
 }
 
@@ -36,11 +28,10 @@ impl From<io::Error> for Unreadable {
     }
 }
 
-/// Bytes read at a time: they are summed while a second-level cache has them.
+/// Bytes read at a time: they fit the second-level cache while they are summed.
 const CHUNK: usize = 1 << 20;
 
 impl Cached {
-    /// Seals a file that is complete.
     pub fn seal(path: &Path, content: u64) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let mut sum = Sum::default();
@@ -57,7 +48,7 @@ impl Cached {
         Ok(Self { path: path.to_owned(), length, sum: sum.finish(), content })
     }
 
-    /// Writes the seal down beside the file, which by then has to have its name.
+    /// Writes the seal beside the file, which must have its final name.
     pub fn write(&self) -> io::Result<()> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let (length, sum, content) = (self.length, self.sum, self.content);
@@ -67,7 +58,7 @@ impl Cached {
         fs::rename(&fresh, &path)
     }
 
-    /// What is there from an earlier run: none, or a file that may be used if its bytes hold.
+    /// The file of an earlier run, whose bytes are still to be checked; `None` if there is none.
     pub fn find(path: &Path, content: u64) -> Result<Option<Self>, Unreadable> {
         let length = match fs::metadata(path) {
             Ok(metadata) => metadata.len(),
@@ -100,7 +91,7 @@ impl Cached {
         })
     }
 
-    /// Reads all of it into memory of its length, and holds it against the seal.
+    /// Reads the file into memory of its length and verifies the checksum.
     pub fn read_into(&self, memory: &mut [u8]) -> Result<(), Unreadable> {
         let mut file = File::open(&self.path)?;
         let mut sum = Sum::default();
@@ -120,12 +111,10 @@ impl Cached {
     }
 }
 
-/// Where the seal of a file is.
 pub fn seal_of(path: &Path) -> PathBuf {
     path.with_extension("seal")
 }
 
-/// Reads until the chunk is full or the file ends.
 fn read_fully(file: &mut File, chunk: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < chunk.len() {
@@ -139,12 +128,12 @@ fn read_fully(file: &mut File, chunk: &mut [u8]) -> io::Result<usize> {
     Ok(got)
 }
 
-/// Lanes side by side, so that no multiplication waits for the one before.
+/// Independent lanes, so that no multiplication waits for the one before.
 const LANES: usize = 8;
-/// An odd number whose bits are well mixed: the fractional part of the square root of two.
+/// The fractional part of the square root of two: odd, with well mixed bits.
 const FACTOR: u64 = 0x6a09_e667_f3bc_c909;
 
-/// A checksum of bytes. What is added at a time has to be a multiple of 64 bytes, but for the last.
+/// A checksum of bytes. Each addition but the last must be a multiple of 64 bytes.
 #[derive(Clone, Debug)]
 pub struct Sum {
     lanes: [u64; LANES],
@@ -158,7 +147,6 @@ impl Default for Sum {
 }
 
 impl Sum {
-    /// With more bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         self.length += bytes.len() as u64;
         let (blocks, rest) = bytes.as_chunks::<{ 8 * LANES }>();
@@ -174,7 +162,6 @@ impl Sum {
         self.lanes = lanes;
     }
 
-    /// The checksum of all of them, and of their number.
     pub fn finish(&self) -> u64 {
         let joined = self.lanes.iter().fold(self.length, |sum, lane| one(sum, *lane));
         one(joined ^ (joined >> 32), self.length)
@@ -189,7 +176,7 @@ fn mix(lanes: &mut [u64; LANES], block: &[u8; 8 * LANES]) {
     }
 }
 
-/// One step: no two words lead from one state to the same.
+/// One step: from one state, different words give different states.
 const fn one(state: u64, word: u64) -> u64 {
     (state ^ word).wrapping_mul(FACTOR).rotate_left(31)
 }

@@ -1,11 +1,11 @@
-//! Databases that are filled: each stream has one of its own, in memory.
+//! Workloads that fill: each client has a database of its own in memory.
 //!
-//! Method: SQLite lets one connection write at a time, so that streams on one database would only wait for
-//! each other's lock. Here each has a table of its own, whose memory its thread touches first, and what
-//! they share is the machine and the allocator. The rows that are there are counted after each window.
+//! Method: SQLite allows one writer at a time, so clients of one database would wait for its lock.
+//! Here each client has a table, whose memory its thread touches first; clients share the machine
+//! and the allocator. Rows are counted after each window.
 //!
-//! Limits: a stand-in for engines that many fill at once: no latch and no page is shared. An identifier that
-//! comes as an argument is kept as the number that it follows from. Where the memory lies is not proved.
+//! Limits: no latch and no page is shared, unlike in engines for many writers. An identifier
+//! argument is stored as the number it derives from. Where the memory is, is not verified.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,10 +22,8 @@ use super::super::wanted;
 use super::ffi::{self, Connection, Inserter, SqliteError, Value};
 use super::rows::Batch;
 
-/// Rows of one insert of a load.
 const ROWS_AT_ONCE: u64 = 100;
 
-/// A database for each stream, made when it comes.
 pub fn open(setup: &Setup<'_>, filling: Filling) -> Result<Box<dyn Instance>, TargetError> {
     let (Some(dataset), [table]) = (setup.dataset, &wanted(setup)[..]) else {
         return Err(TargetError::Failed("what is filled is one table".to_owned()));
@@ -66,10 +64,10 @@ struct Databases {
     count: String,
     empty: String,
     insert: String,
-    /// The rows of a load.
+    /// The rows of a load; empty for single rows.
     rows: Arc<Batch>,
     filling: Filling,
-    /// A table with so many rows is emptied after a window.
+    /// A table with this many rows is emptied after a window.
     empty_at: u64,
     statements: Vec<Statement>,
 }
@@ -106,7 +104,6 @@ impl Instance for Databases {
     }
 }
 
-/// A stream's database.
 struct Filler {
     connection: Connection,
     how: How,
@@ -163,7 +160,6 @@ impl Filler {
         }
     }
 
-    /// The rows that are there.
     fn rows(&mut self) -> Result<u64, SqliteError> {
         self.count.step()?;
         let there = match self.count.value(0) {

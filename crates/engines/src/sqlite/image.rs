@@ -1,14 +1,14 @@
-//! A copy of the data in placed memory, and the proof of where it lies.
+//! A copy of the data in placed memory, and the proof of where it is.
 //!
-//! Method: the cached file is read into a [`Region`] of the home node. Which node each 4 KiB piece is
-//! on is asked from the kernel and kept, so that look-ups are counted by where a page is and not by
-//! where it was wished to be; a full look asks again.
+//! Method: the cached file is read into a [`Region`] of the data placement. The kernel reports the
+//! node of each 4 KiB piece, and page accesses are counted by that node, not by the intended one. A
+//! full look asks again.
 //!
-//! Limits: a piece that no node answers for (swapped out) keeps the home that it had, and the proof
-//! counts it as unknown. Where the kernel tells nothing page by page, all pieces count for the node
-//! that was asked for, and the proof rests on the counts of its mappings. Emulated homes exist in the
-//! books alone: their memory is proved to be where the virtual node's CPUs are. Where pages of 4 KiB are
-//! dealt out to nodes, a page of the database has a part on each of two, and counts for the first.
+//! Limits: a piece that is on no node (swapped out) keeps its last node, and the proof counts it as
+//! unknown. If the kernel reports no single pages, all pieces count for the intended node, and the
+//! proof uses the counts of the mappings. Emulated nodes have no memory of their own: it is
+//! verified to be where their CPUs are. If 4 KiB pages are interleaved, a database page is on two
+//! nodes and counts for the first.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -21,55 +21,48 @@ use thiserror::Error;
 use super::super::{memory_of, spread_of};
 use super::cache::{Cached, Unreadable};
 
-/// The size of the database's pages.
 pub const PAGE_BYTES: u32 = 8192;
 
 /// About how many pieces a glance asks about.
 const GLANCE: usize = 4096;
-/// Pieces that are asked about together: 2 MiB.
+/// Pieces of 2 MiB, which usually are on one node.
 const BLOCK: usize = 512;
-/// Stands where the pieces of a block are on several nodes.
+/// Marks a block whose pieces are on several nodes.
 const MIXED: u8 = u8::MAX;
-/// SQLite may read a few bytes beyond a page that is damaged.
+/// SQLite may read a few bytes beyond a damaged page.
 const SLACK: usize = 256;
 
-/// Why there is no copy.
 #[derive(Debug, Error)]
 pub enum ImageError {
-    /// The file is not what was written.
     #[error("{0}")]
     Damaged(String),
-    /// Anything else.
     #[error(transparent)]
     Target(#[from] TargetError),
 }
 
-/// A copy of all of the data.
 pub struct Image {
     region: Region,
     length: usize,
-    /// The home's name in the experiment: another than its place where nodes are emulated.
+    /// The placement in the experiment's terms: not the real one if nodes are emulated.
     home: DataPlacement,
-    /// The nodes that it is dealt out to; none where it is on one.
+    /// The nodes it is interleaved over; empty for one node.
     spread: Vec<NodeId>,
     is_emulated: bool,
-    /// The nodes that a home's number stands for.
+    /// The machine's nodes; `homes` and `blocks` hold indexes into them.
     nodes: Vec<NodeId>,
-    /// The node of each piece, as its position in `nodes`.
     homes: Vec<AtomicU8>,
-    /// The same for so many pieces together, where they agree: nearly always, and with so few of them
-    /// a look-up's own book-keeping stays in a first-level cache.
+    /// The node of each block, or [`MIXED`]. There are few enough of them that counting stays in
+    /// the first-level cache.
     blocks: Vec<AtomicU8>,
-    /// What the last full look saw; a glance takes the page size from it.
+    /// What the last full look found; a glance takes the page size from it.
     seen: Mutex<Locality>,
-    /// Pages in their place, of all that the last look asked about.
+    /// Pages in place, of all that the last look asked about.
     in_place: Mutex<[u64; 2]>,
-    /// Bytes on the pages that the home asks for, of all, at the last look.
+    /// Bytes on pages of the requested size, of all, at the last look.
     on_pages: Mutex<Option<[u64; 2]>>,
 }
 
 impl Image {
-    /// Reads the file into memory of this home.
     pub fn read(
         setup: &Setup<'_>,
         home: DataPlacement,
@@ -118,27 +111,24 @@ impl Image {
         Ok(image)
     }
 
-    /// Its size: that of the file.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Its start. Nobody writes there as long as it lives.
+    /// Its memory is never written while it lives.
     pub fn as_ptr(&self) -> *const u8 {
         self.region.as_ptr()
     }
 
-    /// How many pieces of [`PIECE`] bytes it has.
     pub fn pieces(&self) -> usize {
         self.homes.len()
     }
 
-    /// The node of each piece, as its position in [`Image::nodes`].
+    /// The node of each piece, as an index into [`Image::nodes`].
     pub fn homes(&self) -> &[AtomicU8] {
         &self.homes
     }
 
-    /// The node of one piece, as its position in [`Image::nodes`].
     #[inline]
     pub fn home_of(&self, piece: usize) -> u8 {
         match self.blocks[piece / BLOCK].load(Ordering::Relaxed) {
@@ -147,27 +137,23 @@ impl Image {
         }
     }
 
-    /// The nodes of the machine.
     pub fn nodes(&self) -> &[NodeId] {
         &self.nodes
     }
 
-    /// The home that it is a copy for.
     pub fn home(&self) -> DataPlacement {
         self.home
     }
 
-    /// Pages in their place, of all that the last look asked about.
     pub fn in_place(&self) -> [u64; 2] {
         *self.in_place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes on the pages that the home asks for, of all, at the last look.
     pub fn on_pages(&self) -> Option<[u64; 2]> {
         *self.on_pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads back where it lies. A glance that sees pages elsewhere becomes a full look.
+    /// Reads its location back. A glance that finds pages elsewhere becomes a full look.
     pub fn prove(&self, look: Look) -> Locality {
         let found = self.find(look);
         *self.on_pages.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -188,7 +174,7 @@ impl Image {
         self.by_name(full)
     }
 
-    /// Where every `every`-th piece is. A look at all of them keeps what it sees.
+    /// Asks about every `every`-th piece. A look at all of them stores the nodes.
     fn look(&self, every: usize) -> Locality {
         let mut locality = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Ok(mut nodes) = self.region.nodes_of_pieces(every) else {
@@ -226,7 +212,7 @@ impl Image {
         }
     }
 
-    /// What was seen under the home's name in the experiment, where the memory is in its place.
+    /// Renames a sound result to the experiment's emulated nodes.
     fn by_name(&self, mut seen: Locality) -> Locality {
         if !self.is_emulated || seen.objection().is_some() {
             return seen;
@@ -246,10 +232,8 @@ impl Image {
     }
 }
 
-/// So many pieces make a page of the database.
 const PIECES_OF_PAGE: usize = PAGE_BYTES as usize / PIECE;
 
-/// The positions of some nodes among all.
 fn numbers(nodes: &[NodeId], asked: &[NodeId]) -> Result<Vec<u8>, TargetError> {
     let number = |asked: &NodeId| {
         let number = nodes.iter().position(|node| node == asked);

@@ -1,8 +1,8 @@
 //! Generated data as an SQLite file, built once and kept.
 //!
-//! Method: the file is built under a temporary name (8 KiB pages, no journal, nothing flushed, one
-//! transaction, rows in the order of their key, indexes afterwards), sealed, and only then gets its
-//! name; so a killed run leaves nothing that a later one would take for whole.
+//! Method: the file is built under a temporary name (8 KiB pages, no journal, no sync, one
+//! transaction, rows in key order, indexes last), sealed, and then renamed. So a killed run leaves
+//! nothing that looks complete.
 
 use std::fs;
 use std::io;
@@ -18,12 +18,10 @@ use super::image::PAGE_BYTES;
 use super::rows::{self, Batch};
 use super::schema::Content;
 
-/// Rows of one insert: the cursor stays where it is between them, at the end of the table.
+/// Rows of one insert: the cursor stays at the table's end between them.
 const ROWS_AT_ONCE: usize = 128;
-/// Progress is told every so many rows.
 const ROWS_BETWEEN_WORDS: u64 = 64 * rows::ROWS;
 
-/// The file for a setup, from an earlier run or built now.
 pub fn ensure(setup: &Setup<'_>, heard: &mut Heard<'_>) -> Result<Cached, TargetError> {
     let wanted = wanted(setup);
     let content = Content::of(setup, &wanted);
@@ -36,7 +34,6 @@ pub fn ensure(setup: &Setup<'_>, heard: &mut Heard<'_>) -> Result<Cached, Target
     }
 }
 
-/// Builds the file again, and says why.
 pub fn anew(setup: &Setup<'_>, how: &str, heard: &mut Heard<'_>) -> Result<Cached, TargetError> {
     let wanted = wanted(setup);
     let content = Content::of(setup, &wanted);
@@ -45,14 +42,14 @@ pub fn anew(setup: &Setup<'_>, how: &str, heard: &mut Heard<'_>) -> Result<Cache
     build(setup, &wanted, &content, heard)
 }
 
-/// A file under construction; what is not finished is removed.
+/// A temporary file, removed when dropped.
 struct Scaffold {
     path: PathBuf,
 }
 
 impl Drop for Scaffold {
     fn drop(&mut self) {
-        // It has its final name by now, or is not worth a second error.
+        // It is renamed by now, or a second error would not help.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -67,7 +64,7 @@ fn build(
     fs::create_dir_all(&setup.cache_dir)
         .map_err(|error| refused("making the directory", &setup.cache_dir, &error))?;
     let scaffold = Scaffold { path: path.with_extension(format!("{}.tmp", std::process::id())) };
-    // What a killed run of the same number left there.
+    // A killed run with the same process id may have left one.
     let _ = fs::remove_file(&scaffold.path);
     let failed = |error: SqliteError| failure(&error, &path, content);
     let connection = Connection::create(&scaffold.path).map_err(failed)?;
@@ -96,7 +93,7 @@ fn build(
     keep(&scaffold.path, &path, content.digest).map_err(|e| refused("writing", &path, &e))
 }
 
-/// Everything that makes loading quick and is unsafe only for a file that nobody relies on yet.
+/// Fast settings, unsafe only for a file that is not in use yet.
 fn settings() -> String {
     format!(
         "PRAGMA page_size = {PAGE_BYTES};
@@ -109,11 +106,10 @@ fn settings() -> String {
     )
 }
 
-/// Seals the file and gives it its name.
 fn keep(built: &Path, path: &Path, content: u64) -> io::Result<Cached> {
     let sealed = Cached::seal(built, content)?;
     let sealed = Cached { path: path.to_owned(), ..sealed };
-    // An old seal never stands beside a new file.
+    // An old seal must never be beside a new file.
     match fs::remove_file(cache::seal_of(path)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -129,7 +125,6 @@ struct Progress<'a, 'b> {
     all: u64,
 }
 
-/// Why loading ends early.
 enum Stop {
     Sqlite(SqliteError),
     Target(TargetError),
@@ -174,7 +169,6 @@ fn fill(
     })
 }
 
-/// What SQLite could not do, with what helps.
 fn failure(error: &SqliteError, path: &Path, content: &Content) -> TargetError {
     let (path, mib) = (path.display(), content.bytes >> 20);
     TargetError::Failed(match error.code {

@@ -1,13 +1,11 @@
-//! **sqlite**: built in. Its pages lie in memory that is placed and proved, and each page that a
-//! query looks up is counted by the node that it is on.
+//! **sqlite**: SQLite, linked in. Its pages are in placed memory, and accesses are counted by node.
 //!
-//! Method: the data set becomes an SQLite file once (`load`, kept by `cache`), a copy of it is read
-//! into memory of each home (`image`), and connections fetch its pages from there without a copy
-//! (`ffi::vfs`). A session is a connection of the thread that asks. Planted distance is an option.
+//! Method: the data set becomes an SQLite file once (`load`, cached by `cache`). A copy is read
+//! into memory of each data placement (`image`), and connections fetch pages from there without a
+//! copy (`ffi::vfs`). A session is a connection of the calling thread. Distance can be emulated.
+//! Workloads that fill tables use other databases (`filling`).
 //!
-//! What fills tables has databases of its own (`filling`).
-//!
-//! Limits: read-only but for these; no parallel workers inside a query, no log writer, no other process.
+//! Limits: read-only except for those; no parallel workers, no log writer, no other process.
 
 mod audit;
 mod cache;
@@ -39,10 +37,9 @@ use session::{ImageSession, Opening};
 pub use ffi::prepare;
 pub use rows::Batch;
 
-/// What a connection takes itself: its cache, its memory for small things, its books.
+/// Memory of a connection: its cache, lookaside memory and counters.
 const CONNECTION_BYTES: u64 = 1 << 20;
 
-/// The target.
 pub struct Sqlite;
 
 const CAPABILITIES: Capabilities = Capabilities::but(&[
@@ -117,13 +114,12 @@ impl Target for Sqlite {
     }
 }
 
-/// A copy of the data, where connections find it.
 struct Copy {
     image: Arc<Image>,
     number: u64,
 }
 
-/// A copy on each home. A damaged file is built anew, once.
+/// One copy for each data placement. A damaged file is rebuilt once.
 fn copies(setup: &Setup<'_>, heard: &mut Heard<'_>) -> Result<Vec<Copy>, TargetError> {
     let cached = load::ensure(setup, heard)?;
     match read_all(setup, &cached, heard) {
@@ -168,27 +164,25 @@ fn identity(setup: &Setup<'_>, copies: &[Copy]) -> String {
     )
 }
 
-/// The file that a setup's data is kept in, built where it is not there: what loading costs alone.
+/// A setup's cached file, built if necessary: for measuring a load alone.
 pub fn file(setup: &Setup<'_>, heard: &mut Heard<'_>) -> Result<PathBuf, TargetError> {
     prepare();
     load::ensure(setup, heard).map(|cached| cached.path)
 }
 
-/// The database, up.
 struct Database {
     identity: String,
     statements: Vec<Statement>,
-    /// A table that holds something.
+    /// A table that is not empty.
     table: Option<&'static str>,
     emulation: Option<Emulation>,
-    /// Where what is written down of statements goes.
     audits: PathBuf,
     scribe: OnceLock<Scribe>,
     copies: Vec<Copy>,
 }
 
 impl Database {
-    /// The copy that a at asks for; the nearest where it leaves it open.
+    /// The copy for a session; the nearest one if the session names none.
     fn copy_for(&self, at: SessionPlacement) -> Result<&Copy, TargetError> {
         let of = |home: DataPlacement| self.copies.iter().find(|copy| copy.image.home() == home);
         let copy = match at.data {
@@ -206,7 +200,7 @@ impl Database {
         let connection = session::connect(copy.number)?;
         let sql = format!("EXPLAIN QUERY PLAN {}", statement.sql);
         let mut explained = connection.prepare(&sql)?;
-        // Of each step: its number, its parent's, nothing, and its words.
+        // Columns: the step's id, its parent's, unused, its text.
         let mut depths = vec![(0, 0)];
         let mut lines = vec![statement.name.to_owned()];
         while explained.step()? {

@@ -1,9 +1,8 @@
-//! Rows on their way from a data set to SQLite: generated in parallel, packed into batches, handed
-//! over in order.
+//! Rows for SQLite: generated in parallel, packed into batches, consumed in order.
 //!
-//! Method: thread k of n packs batches k, k + n, k + 2n, … and hands each through a short queue of its
-//! own; who takes them asks the threads in turn. A batch is one buffer: a value costs a length of two
-//! bytes before its bytes, and no allocation.
+//! Method: thread k of n packs batches k, k + n, k + 2n, … and sends each through a short queue of
+//! its own; the consumer reads the queues in turn. A batch is one buffer: a value is a length of
+//! two bytes and its bytes, without an allocation.
 
 use std::num::NonZeroUsize;
 use std::sync::mpsc::sync_channel;
@@ -15,23 +14,20 @@ use super::ffi::Packed;
 
 /// Rows of one batch: some 200 KB, which stay in a second-level cache.
 pub const ROWS: u64 = 1024;
-/// Batches that wait at each generator.
 const QUEUE: usize = 4;
-/// More generators than this are faster than any insert.
+/// More generators than this outrun any insert.
 const MOST_GENERATORS: usize = 4;
-/// Stands where a text's length would: a whole number follows.
+/// In place of a text's length: a whole number follows.
 const INTEGER: u16 = u16::MAX;
-/// The same for no value, and nothing follows.
+/// In place of a text's length: a NULL.
 const NULL: u16 = INTEGER - 1;
 
-/// Rows one after the other.
 #[derive(Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
 }
 
 impl Batch {
-    /// Packs these rows of a table.
     pub fn of(dataset: &dyn Dataset, index: usize, table: &Table, rows: [u64; 2]) -> Self {
         let mut packer = Packer { bytes: Vec::new(), columns: table.columns, at: 0 };
         for number in rows[0]..rows[1] {
@@ -46,22 +42,18 @@ impl Batch {
         Self { bytes: packer.bytes }
     }
 
-    /// Its values, row by row.
     pub fn values(&self) -> Values<'_> {
         Values { rest: &self.bytes }
     }
 
-    /// Its bytes, for a digest.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// Packs values as they come.
 struct Packer {
     bytes: Vec<u8>,
     columns: &'static [Column],
-    /// The column whose value comes next.
     at: usize,
 }
 
@@ -98,7 +90,6 @@ impl RowSink for Packer {
     }
 }
 
-/// The values of a batch.
 pub struct Values<'a> {
     rest: &'a [u8],
 }
@@ -125,7 +116,7 @@ impl<'a> Iterator for Values<'a> {
     }
 }
 
-/// Hands all rows of a table over, batch by batch in their order, until `take` objects.
+/// Passes a table's rows to `take` in order, with the count so far; stops at an error.
 pub fn generate<E>(
     dataset: &dyn Dataset,
     index: usize,
@@ -134,7 +125,7 @@ pub fn generate<E>(
 ) -> Result<(), E> {
     let batches = table.rows.div_ceil(ROWS);
     let cpus = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    // One CPU is for who takes them.
+    // One CPU is for the consumer.
     let generators = cpus.saturating_sub(1).clamp(1, MOST_GENERATORS);
     thread::scope(|scope| {
         let start = |first: usize| {
@@ -151,7 +142,7 @@ pub fn generate<E>(
         };
         let queues: Vec<_> = (0..generators).map(start).collect();
         for batch in 0..batches {
-            // A generator that ended early has panicked, and the scope says so.
+            // A generator that ended early has panicked, which the scope propagates.
             let Ok((batch, done)) = queues[batch as usize % generators].recv() else { break };
             take(batch, done)?;
         }

@@ -1,10 +1,8 @@
-//! What a file of the data has to hold: which tables, how they read in SQLite's words, and how large
-//! they will be.
+//! The content of a data file: its tables in SQLite's SQL, and its size.
 //!
-//! A table whose key is one whole number becomes `INTEGER PRIMARY KEY`, any other with a key `WITHOUT
-//! ROWID`: either way the table is the clustered index. An index leaves out the key's columns at its
-//! end where SQLite adds them itself. There are no statistics (`ANALYZE`), so plans follow from the
-//! schema alone.
+//! A key of one whole number becomes `INTEGER PRIMARY KEY`, any other key `WITHOUT ROWID`: either
+//! way the table is the clustered index. An index leaves out trailing key columns, which SQLite
+//! adds itself. There are no statistics (`ANALYZE`), so plans follow from the schema alone.
 
 use hopcost_core::{Dataset, Kind, Setup, Table};
 
@@ -14,13 +12,11 @@ use super::ffi::Packed;
 use super::image::PAGE_BYTES;
 use super::rows::Batch;
 
-/// Goes up when files are made differently from the same data.
+/// Increase it when files are made differently from the same data.
 const FORMAT: u32 = 1;
-/// Rows from all over a table that stand for all of it.
 const SAMPLES: u64 = 64;
 
 impl Wanted {
-    /// The statement that makes it.
     pub fn create(&self) -> String {
         let Table { name, columns, key, .. } = &self.table;
         let clustered = self.clustered_number();
@@ -41,7 +37,6 @@ impl Wanted {
         format!("CREATE TABLE \"{name}\" ({}){end}", parts.join(", "))
     }
 
-    /// The statements that make its further indexes.
     pub fn create_indexes(&self) -> Vec<String> {
         let name = self.table.name;
         let indexes = self.table.indexes.iter().enumerate();
@@ -52,13 +47,12 @@ impl Wanted {
         indexes.map(create).collect()
     }
 
-    /// The statement that inserts so many rows.
     pub fn insert(&self, rows: usize) -> String {
         let row = format!("({})", vec!["?"; self.table.columns.len()].join(","));
         format!("INSERT INTO \"{}\" VALUES {}", self.table.name, vec![row; rows].join(","))
     }
 
-    /// The column whose whole number is the clustered key, where there is one.
+    /// The key column if it is one whole number.
     fn clustered_number(&self) -> Option<usize> {
         let &[column] = self.table.key else { return None };
         let kind = self.table.columns.get(column)?.kind;
@@ -70,7 +64,6 @@ impl Wanted {
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// Some rows from all over it.
     fn samples(&self, dataset: &dyn Dataset) -> impl Iterator<Item = Batch> {
         let rows = self.table.rows;
         let numbers = (0..SAMPLES.min(rows)).map(move |n| {
@@ -79,7 +72,7 @@ impl Wanted {
         numbers.map(move |row| Batch::of(dataset, self.index, &self.table, [row, row + 1]))
     }
 
-    /// About how many bytes it takes with its indexes: samples of its rows as SQLite packs them.
+    /// Estimated bytes with its indexes, from sampled rows as SQLite stores them.
     fn bytes(&self, dataset: &dyn Dataset) -> u64 {
         let columns = self.table.columns.len();
         let clustered = self.clustered_number();
@@ -90,7 +83,7 @@ impl Wanted {
             let values: Vec<Packed<'_>> = sample.values().take(columns).collect();
             let stored = |at: usize| values.get(at).map_or(0, |value| stored_bytes(*value));
             let row = (0..columns).filter(|at| clustered != Some(*at)).map(stored).sum::<usize>();
-            // The row's number takes up to nine bytes beside the record.
+            // The row id takes up to nine bytes beside the record.
             b_trees[0] += (row + usize::from(clustered.is_some()) * 9) as f64;
             for (index, b_tree) in self.table.indexes.iter().zip(&mut b_trees[1..]) {
                 let key = self.table.key.iter().filter(|at| !index.contains(at));
@@ -98,7 +91,7 @@ impl Wanted {
             }
         }
         let bytes_of = |sum: f64| {
-            // Lengths, the cell's place on its page, and the page's own head and rest.
+            // Cell header and slot; 12 bytes of page header and slack.
             let cell = sum / f64::from(samples.max(1)) + 6.0;
             let on_a_page = ((f64::from(PAGE_BYTES) - 12.0) / cell).floor().max(1.0);
             (self.table.rows as f64 / on_a_page).ceil() * f64::from(PAGE_BYTES) * INTERIOR
@@ -109,13 +102,12 @@ impl Wanted {
     }
 }
 
-/// The share of pages above the leaves, and of what sequential loading leaves free.
+/// Interior pages, and the space that sequential loading leaves free.
 const INTERIOR: f64 = 1.01;
-/// What a table `WITHOUT ROWID` takes more: an index's pages are packed tightly where it was sorted
-/// first, and keep some room where rows were appended to it.
+/// The extra space of a `WITHOUT ROWID` table: pages of a sorted index are packed tightly, and
+/// those of appended rows are not.
 const APPENDED: f64 = 1.06;
 
-/// What a value takes in a record: its type and its bytes.
 fn stored_bytes(value: Packed<'_>) -> usize {
     match value {
         Packed::Null | Packed::Integer(0 | 1) => 1,
@@ -131,8 +123,7 @@ fn stored_bytes(value: Packed<'_>) -> usize {
     }
 }
 
-/// The columns of an index that have to be named: SQLite adds the columns of the key that are
-/// missing, at the end and in the key's order.
+/// The columns of an index that must be named: SQLite appends the missing key columns in key order.
 fn without_implied<'a>(index: &'a [usize], key: &[usize]) -> &'a [usize] {
     let is_enough = |kept: &[usize]| {
         let added = key.iter().filter(|column| !kept.contains(column));
@@ -142,19 +133,14 @@ fn without_implied<'a>(index: &'a [usize], key: &[usize]) -> &'a [usize] {
     shorter.unwrap_or(index)
 }
 
-/// What a file of these tables is to hold.
 pub struct Content {
     pub file_name: String,
-    /// In words, for people: `tran_stats, 2,000,000 rows`.
     pub words: String,
-    /// The digest of the schema and of rows from all over.
     pub digest: u64,
-    /// About how large it will be.
     pub bytes: u64,
 }
 
 impl Content {
-    /// Of the tables that a workload reads.
     pub fn of(setup: &Setup<'_>, wanted: &[Wanted]) -> Self {
         let mut sum = Sum::default();
         let mut bytes = u64::from(PAGE_BYTES);

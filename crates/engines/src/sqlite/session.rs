@@ -1,10 +1,10 @@
 //! One connection to a copy of the data, for one thread.
 //!
-//! Method: the image is opened read-only and immutable, its pages are fetched as pointers, sorts stay
-//! in memory, statements are compiled once (or for each call, where they ask for it). A planted
-//! distance per acquisition is the VFS's business; a planted share of slow calls is done here.
+//! Method: the image is opened read-only and immutable, pages are fetched as pointers, sorts stay
+//! in memory. Statements are prepared once, or for each call if they ask for it. The VFS emulates
+//! the distance of a page access; slow calls are injected here.
 //!
-//! Limits: an answer is whole numbers, text and NULL.
+//! Limits: an answer has whole numbers, text and NULL.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,62 +23,53 @@ use super::audit::{Audited, Scribe};
 use super::ffi::{self, Connection, SqliteError, Value};
 use super::image::Image;
 
-/// Beyond any image: what is below it is fetched and not read.
+/// Larger than any image: pages below it are fetched, not read.
 const MMAP_BYTES: u64 = 1 << 46;
-/// Room for pages that SQLite wants to own, in KiB: page 1 and little else.
+/// Room for pages that SQLite copies: page 1 and little else.
 const CACHE_KIB: u32 = 512;
 
-/// A connection and its statements.
 pub struct ImageSession {
     connection: Connection,
     statements: Vec<Asked>,
     slow: Option<Slow>,
-    /// What slow calls really took longer.
+    /// Injected time of slow calls.
     planted: Duration,
-    /// Whose memory policy is to be proved, and the CPU that the thread belongs on.
+    /// The image whose placement is to be proved, and the worker's CPU.
     placed: Option<(Arc<Image>, Option<CpuId>)>,
-    /// Whose calls are written down.
     audited: Option<Audited>,
 }
 
 struct Asked {
     sql: Statement,
-    /// None where it is compiled for each call.
+    /// `None` if it is prepared for each call.
     compiled: Option<ffi::Statement>,
 }
 
-/// Calls from another node, some of which are slow.
 struct Slow {
     how: Bimodal,
     dice: Rng,
 }
 
 impl Slow {
-    /// How many times as long the next call takes, where it is a slow one.
+    /// The factor of the next call's duration if it is a slow one.
     fn throw(&mut self) -> Option<f64> {
         (self.dice.f64() < self.how.share).then_some(self.how.times)
     }
 }
 
-/// What a session is opened on.
 pub struct Opening<'a> {
-    /// The number of the image.
     pub number: u64,
     pub image: &'a Arc<Image>,
-    /// The statements that will be asked.
     pub statements: &'a [Statement],
-    /// A table that holds something, where there is one.
+    /// A table that is not empty.
     pub table: Option<&'a str>,
-    /// What a page of another node costs more.
     pub remote_ns: f64,
-    /// Which calls are slow.
     pub bimodal: Option<Bimodal>,
-    /// Where what is written down of statements goes, and who writes what nobody waits for.
+    /// The directory of the audit log, and the thread that writes it.
     pub audits: (&'a Path, &'a OnceLock<Scribe>),
 }
 
 impl ImageSession {
-    /// A session for a thread in this seat.
     pub fn open(
         opening: &Opening<'_>,
         variant: &VariantSettings,
@@ -131,7 +122,6 @@ impl ImageSession {
     }
 }
 
-/// A connection to an image, set up as all of them are.
 pub fn connect(image: u64) -> Result<Connection, SqliteError> {
     let connection = Connection::of_image(image)?;
     connection.run(&format!(
@@ -142,12 +132,11 @@ pub fn connect(image: u64) -> Result<Connection, SqliteError> {
     Ok(connection)
 }
 
-/// Streams draw from different series of one seed.
 fn dice(at: SessionPlacement) -> Rng {
     Rng::with_seed(at.seed.wrapping_add(u64::from(at.stream) << 32))
 }
 
-/// Pages have to come as pointers: a copied page is in the wrong place.
+/// Pages must be fetched as pointers: a copied page would not be in place.
 fn require_fetches(connection: &Connection, table: &str) -> Result<(), TargetError> {
     let failed = |error: SqliteError| TargetError::Failed(format!("reading {table}: {error}"));
     connection.begin_counting(|_| 0.0);
@@ -184,7 +173,6 @@ impl Asked {
     }
 }
 
-/// One call, to the last row.
 fn answer(statement: &mut ffi::Statement, arguments: &[i64]) -> Result<Answer, String> {
     let answer = rows(statement, arguments);
     statement.reset();

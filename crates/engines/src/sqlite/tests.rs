@@ -1,4 +1,4 @@
-//! Tests of the target as a whole, on small data.
+//! Tests of the whole target on small data.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,6 @@ use super::*;
 use hopcost_data::datasets::DATASETS;
 use hopcost_data::workloads::WORKLOADS;
 
-/// Statements over tran_stats and its dimension, without requests of their own.
 struct Questions {
     info: WorkloadInfo,
     statements: &'static [Statement],
@@ -42,7 +41,6 @@ const JOIN: Statement = statement(
 const WRITE: Statement = statement("write", "DELETE FROM tran_stats", 0);
 const MEAN: Statement = statement("mean", "SELECT avg(users) FROM tran_stats", 0);
 
-/// The statements of a test, on these tables.
 const fn reads(tables: &'static [&'static str]) -> WorkloadInfo {
     WorkloadInfo { name: "questions", about: "statements of a test", tables }
 }
@@ -64,7 +62,6 @@ impl Workload for Questions {
     }
 }
 
-/// What a test has in its hands.
 struct Bench {
     dir: tempfile::TempDir,
     ground: Machine,
@@ -76,7 +73,7 @@ struct Bench {
 impl Bench {
     fn new(emulation: Option<Emulation>) -> Self {
         let ground = topology::read(&Root::live());
-        // One CPU is enough for a book-keeping of several nodes: a seat only says where it is.
+        // Two emulated nodes may have the same CPUs: the tests only name the node.
         let mut machine = ground.clone();
         if emulation.is_some() {
             let mut node = ground.nodes_with_cpus().next().unwrap().clone();
@@ -138,7 +135,6 @@ fn seat(home: u32, at: u32) -> VariantSettings {
     VariantSettings { home: Some(NodeId(home)), at: Some(NodeId(at)), ..anywhere() }
 }
 
-/// What leaves the copy to the target.
 fn anywhere() -> VariantSettings {
     VariantSettings::default()
 }
@@ -148,7 +144,6 @@ fn ask(session: &mut dyn Session, statement: usize, arguments: [i64; 2]) -> Answ
     session.execute(&Request { statement, arguments: [a, b, 0, 0] }).unwrap()
 }
 
-/// The same statement on the same file, by plain SQLite.
 fn plain(path: &Path, statement: Statement, arguments: [i64; 2]) -> Answer {
     use rusqlite::types::ValueRef;
     let connection = rusqlite::Connection::open(path).unwrap();
@@ -169,7 +164,6 @@ fn plain(path: &Path, statement: Statement, arguments: [i64; 2]) -> Answer {
     answer
 }
 
-/// The begin of row `number`, from 0.
 fn begin_us(number: i64) -> i64 {
     1_306_886_400_000_000 + 200 * number
 }
@@ -222,7 +216,7 @@ fn look_ups_are_counted_by_node_and_each_page_once() {
 #[test]
 fn what_was_planted_is_what_was_asked_for() {
     const NS: f64 = 20_000.0;
-    // Debts below it are not paid yet.
+    // A smaller debt is not paid yet.
     const OWED_NS: f64 = 1e6;
     let mut bench = Bench::new(Some(Emulation { remote_ns: NS, ..Emulation::default() }));
     let instance = bench.open(&PLAIN, 20_000);
@@ -286,7 +280,6 @@ fn proofs_name_the_home_and_look_everywhere() {
     }
 }
 
-/// A copy for each policy, and a seat for each.
 fn policies(bench: &Bench) -> Vec<(DataPlacement, VariantSettings)> {
     let first = bench.homes()[0];
     let (one, per_node) = (Some(first), Policy::PerNode);
@@ -317,7 +310,7 @@ fn each_policy_puts_the_data_where_it_says_and_proves_it() {
             let [there, pages] = counted.proved[&Metric::PagesInPlace];
             assert!(pages > 1000 && there * 100 >= pages * 99, "{home:?}: {there} of {pages}");
             assert_eq!(counted.proved[&Metric::AnsweredInPlace], [1, 1]);
-            // Half of what is dealt out to two nodes is far from whoever looks.
+            // Half of interleaved data is on the other node.
             let lookups = counted.lookups.unwrap().acquisitions;
             let near = lookups[&bench.homes()[0]] as f64 / lookups.values().sum::<u64>() as f64;
             let is_dealt_out = home.node.is_none() && emulation.is_some();
@@ -469,8 +462,8 @@ fn a_statement_can_be_compiled_for_each_call_and_its_arguments_are_checked() {
     assert!(error.contains("announced with 2 arguments, and its text takes 1"), "{error}");
 }
 
-/// Workloads beside those on tran_stats: on which data, at which scale, and a step that the plans have
-/// so many times.
+/// Workloads on other data sets: name, data set, scale, and a plan step with its number of
+/// occurrences.
 const SHIPPED: [(&str, &str, u64, &str, usize); 4] = [
     ("standard_oltp", "tpcc", 1, "SEARCH l USING PRIMARY KEY (ol_w_id=? AND ol_d_id=?", 3),
     ("augmented_oltp", "tpcc", 1, "SEARCH item USING INTEGER PRIMARY KEY (rowid<?)", 3),

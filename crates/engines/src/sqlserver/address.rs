@@ -1,4 +1,4 @@
-//! Where a server is, and who asks, as SQL Server's own `sqlcmd` takes it: from a URL and the environment.
+//! SQL Server's connection options, named as for `sqlcmd`: from the URL and the environment.
 
 use hopcost_core::{Code, NodeId, Reason};
 
@@ -7,7 +7,7 @@ use super::super::server::address::{self, Address, Asked, Custom, Environment, P
 const USER: &str = "SQLCMDUSER";
 const TRACE: &str = "trace";
 const SQL_TRACE: &str = "sql-trace";
-/// What an option begins with that says which port leads to a node.
+/// Prefix of an option that maps a node to a port: `node0=1500`.
 const NODE: &str = "node";
 
 const CUSTOM: Custom = Custom {
@@ -24,7 +24,7 @@ const CUSTOM: Custom = Custom {
     ..Custom::PLAIN
 };
 
-/// The ports that lead to nodes, if the administrator has mapped some (`node0=1500`), and by what calls are traced.
+/// `nodeN=PORT` is a port that the administrator has mapped to a node.
 fn own_option(key: &str, value: &str) -> Result<bool, String> {
     if key == TRACE && !["events", SQL_TRACE].contains(&value) {
         return Err(format!("{TRACE}={value}: events and {SQL_TRACE} are known"));
@@ -36,19 +36,16 @@ fn own_option(key: &str, value: &str) -> Result<bool, String> {
     Err(format!("'{key}={value}' names no node and port: write node0=1500"))
 }
 
-/// The port that leads to a node.
 pub fn port_of(address: &Address, node: NodeId) -> Option<u16> {
     address.own.get(&format!("{NODE}{node}"))?.parse().ok()
 }
 
-/// Are calls traced by SQL Trace, and not by an event session?
 pub fn is_by_sql_trace(address: &Address) -> bool {
     address.own.get(TRACE).is_some_and(|tracer| tracer == SQL_TRACE)
 }
 
-/// Reads the part of a URL after the name.
 pub fn read(rest: &str, environment: Environment<'_>) -> Result<Asked, Reason> {
-    // Who names no user is one of the system's, as to `sqlcmd`.
+    // Without a user, Kerberos is used, as in `sqlcmd`.
     let environment = |name: &str| environment(name).or_else(|| (name == USER).then(String::new));
     let mut asked = address::read(&CUSTOM, rest, &environment)?;
     let Asked::Running(address) = &mut asked else { return Ok(asked) };

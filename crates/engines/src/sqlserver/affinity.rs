@@ -1,10 +1,9 @@
-//! To which CPUs a server is bound: changed before windows, where the user allows it, and put back at the end.
+//! A server's CPU affinity, changed before windows and restored at the end.
 //!
-//! Method: what it was bound to is written down in the server before the first change (`journal`). The binding is
-//! the whole server's: levels whose workers are on different nodes take turns.
+//! Method: the original is stored in the server before the first change (`journal`). The affinity
+//! is server-wide: variants whose workers are on different nodes take turns.
 //!
-//! Limits: experimental, as nothing of it could be tried on SQL Server itself. CPUs are numbered as on this host, so
-//! that the server has to be on it.
+//! Limits: experimental, never run on SQL Server itself. The server has to be on this host.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,14 +13,12 @@ use super::super::server::wire::{Wire as _, WireError};
 use super::journal;
 use super::wire::Wire;
 
-/// A server's binding, while we change it over a connection of its own.
 pub struct Affinity {
     wire: Mutex<Wire>,
-    /// What was last asked for.
     now: Mutex<Option<CpuSet>>,
 }
 
-/// What our table has of it: this word, then the CPUs, or `AUTO`.
+/// The journal's line: this word, then the CPUs or `AUTO`.
 const WORD: &str = "affinity";
 const AUTO: &str = "AUTO";
 
@@ -30,7 +27,6 @@ impl Affinity {
         Self { wire: Mutex::new(wire), now: Mutex::default() }
     }
 
-    /// Binds the server to these CPUs, unless it is.
     pub fn bind(&self, cpus: &CpuSet) -> Result<(), WireError> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         if now.as_ref() == Some(cpus) {
@@ -47,7 +43,6 @@ impl Affinity {
     }
 }
 
-/// Writes down to what the server is bound.
 fn write_down(wire: &mut Wire) -> Result<(), WireError> {
     let rows = wire.say("affinity")?;
     let is_auto =
@@ -64,7 +59,7 @@ fn set(wire: &mut Wire, cpus: &str) -> Result<(), WireError> {
     wire.query(&wire.script("set_affinity")?.replace("{cpus}", cpus)).map(drop)
 }
 
-/// Binds the server as it was, if it was changed: to what.
+/// Restores the original affinity, if it was changed, and returns it.
 pub fn put_back(wire: &mut Wire) -> Result<Option<String>, WireError> {
     let Some(was) = journal::read(wire, WORD)? else { return Ok(None) };
     set(wire, &was)?;

@@ -1,10 +1,9 @@
-//! A server's answers, put together for the tests, and taken apart again.
+//! Encodes answers of a server for the tests, and tests that they are parsed.
 
 use super::packet::{self, wide};
 use super::tokens::{COUNTED, token};
 use super::types::code;
 
-/// An answer, in packets.
 pub fn packets(tokens: &[Vec<u8>]) -> Vec<u8> {
     const ANSWER: u8 = 0x04;
     let mut out = Vec::new();
@@ -12,13 +11,11 @@ pub fn packets(tokens: &[Vec<u8>]) -> Vec<u8> {
     out
 }
 
-/// Says that nothing will be encrypted.
 pub fn not_encrypted() -> Vec<u8> {
-    // After one option of five bytes and the end.
+    // Offset and length of the only option, the end, and its value.
     vec![1, 0, 6, 0, 1, 0xff, 2]
 }
 
-/// A part of an answer after its length.
 pub fn part(token: u8, body: &[&[u8]]) -> Vec<u8> {
     let body = body.concat();
     [&[token], &(body.len() as u16).to_le_bytes()[..], &body].concat()
@@ -35,7 +32,7 @@ pub fn error(number: i32, words: &str) -> Vec<u8> {
     part(token::ERROR, &[&number.to_le_bytes(), &[1, 14], &units, &text, &[0; 6]])
 }
 
-/// The end of an answer in which so many rows came or were changed, if that is told.
+/// `None`: the count is not valid.
 pub fn done(count: Option<u64>) -> Vec<u8> {
     done_by(token::DONE, count)
 }
@@ -45,7 +42,6 @@ pub fn done_by(token: u8, count: Option<u64>) -> Vec<u8> {
     [&[token], &state[..], &[0; 2], &count.unwrap_or(0).to_le_bytes()].concat()
 }
 
-/// Columns without names, of types that are described so.
 pub fn columns(types: &[&[u8]]) -> Vec<u8> {
     let mut out = [&[token::COLUMNS], &(types.len() as u16).to_le_bytes()[..]].concat();
     for kind in types {
@@ -54,7 +50,6 @@ pub fn columns(types: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-/// Rows of texts.
 pub fn rows(rows: &[Vec<String>]) -> Vec<u8> {
     const TEXT: &[u8] = &[code::NVARCHAR, 0x40, 0x1f, 0, 0, 0, 0, 0];
     let mut out = columns(&vec![TEXT; rows.first().map_or(1, Vec::len)]);
@@ -69,7 +64,7 @@ pub fn rows(rows: &[Vec<String>]) -> Vec<u8> {
     out
 }
 
-/// The number that a procedure returns.
+/// An output parameter.
 pub fn returned(number: i32) -> Vec<u8> {
     let head = [token::RETURN_VALUE, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, code::INTEGER, 4, 4];
     [&head[..], &number.to_le_bytes()].concat()
@@ -97,7 +92,7 @@ mod tests {
 
     #[test]
     fn rows_are_taken_apart_and_their_number_is_no_change() {
-        // A whole number and a text that may be missing.
+        // An integer and a nullable text.
         let answer = [
             columns(&[&[0x38], &[0xa7, 9, 0, 0, 0, 0, 0, 0]]),
             vec![token::ROW, 7, 0, 0, 0, 1, 0, b'x'],

@@ -1,15 +1,12 @@
-//! What a server writes down of each statement: begun and ended around windows, where the user allows it.
+//! Statement logging in SQL Server, turned on before and off after each window.
 //!
-//! Method: `statements` is a `SERVER AUDIT` of all statements of our database, written some time later; `trace` an
-//! event session with the beginning and the end of each call and of each statement in it, or the same by SQL Trace,
-//! its predecessor, if the URL says so. All are the server's and not a session's, and have a name that no other run's
-//! have. The one that a level asks for is begun before a window, into a file of its own, and ended after it, when the
-//! server has to write what it still holds. Then the server reads that file: what each session has there is counted
-//! against its calls. An audit has a record for each object that a statement touches, all of one transaction, and a
-//! call is a transaction.
+//! Method: `statements` is a `SERVER AUDIT`, `trace` an event session (or SQL Trace) with begin and
+//! end of calls and statements. All are server-wide, with a file per window. The server reads the
+//! file after the window, and each session's records are compared with its calls. An audit has a
+//! record per object that a statement touches: they are counted by transaction, which a call is.
 //!
-//! Limits: experimental, as nothing of it could be tried on SQL Server itself. Audits tell their transactions from
-//! 2016 on. The files are the server's, and before 2019 it has no means to delete them: a note says where they are.
+//! Limits: experimental, never run on SQL Server itself. Audits record transactions from 2016 on.
+//! Before 2019 the server cannot delete the files: a note names them.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,37 +20,29 @@ use super::super::server::wire::{Wire as _, WireError};
 use super::wire::Wire;
 use super::{journal, scripts};
 
-/// What our table has of it: this word, the name of what was set up, and where the files are.
+/// The journal's line: this word, the name of what was set up, and its directory.
 const WORD: &str = "audit";
-/// The same of SQL Trace, which is set up anew for each window.
 const SQL_TRACE_WORD: &str = "sqltrace";
 
-/// A server that can write statements down, over a connection of its own.
 pub struct Auditing(Mutex<AuditState>);
 
 struct AuditState {
     wire: Wire,
     names: Names,
-    /// Are calls traced by SQL Trace?
     by_sql_trace: bool,
-    /// Files were begun so often.
     begun: u32,
-    /// What it writes, and where.
     now: Option<(Audit, String)>,
-    /// What was found of each session in all windows.
     written: BTreeMap<u32, Written>,
-    /// What went wrong: nothing is known from then on.
+    /// The first error; nothing is counted after it.
     trouble: Option<String>,
 }
 
-/// What is set up, and the directory of its files.
 struct Names {
     name: String,
     path: String,
 }
 
 impl Names {
-    /// As the server has it.
     fn from_server(wire: &mut Wire) -> Result<Self, WireError> {
         let row = wire.say("audit_place")?.into_iter().flatten();
         let mut values = row.map(Option::unwrap_or_default);
@@ -65,7 +54,6 @@ impl Names {
         Ok(Self { name, path })
     }
 
-    /// Says it with these names; `file` is one that was written.
     fn say(&self, wire: &mut Wire, script: &str, file: &str) -> Result<Rows, WireError> {
         let sql = wire.script(script)?.replace("{name}", &self.name);
         let sql = sql.replace("{path}", &in_quotes(&self.path)).replace("{file}", &in_quotes(file));
@@ -79,9 +67,9 @@ impl Names {
 }
 
 impl Auditing {
-    /// Sets it up, and tries it: nothing is written after that.
+    /// Tries each audit; all are off afterwards.
     pub fn new(mut wire: Wire, by_sql_trace: bool) -> Result<Self, WireError> {
-        // What was begun and could not be finished.
+        // Removes what a killed run has left.
         put_back(&mut wire)?;
         let names = Names::from_server(&mut wire)?;
         let (words, of_trace): (&[_], _) = if by_sql_trace {
@@ -99,7 +87,7 @@ impl Auditing {
         }
         let (now, written, trouble) = (None, BTreeMap::new(), None);
         let mut state = AuditState { wire, names, by_sql_trace, begun: 0, now, written, trouble };
-        // Who may not begin it or read what was written is told that now.
+        // Missing rights to start or read an audit show now.
         for tier in [Audit::Statements, Audit::Trace] {
             if state.has(tier).is_ok() {
                 state.turn_to(tier)?;
@@ -109,7 +97,6 @@ impl Auditing {
         Ok(Self(Mutex::new(state)))
     }
 
-    /// Has this written from here on.
     pub fn begin(&self, audit: Audit) {
         let mut state = self.state();
         let turned = state.turn_to(audit);
@@ -149,7 +136,7 @@ impl AuditLog for Auditing {
 }
 
 impl AuditState {
-    /// What is said to have a tier begun and ended, and to know its file and what is in there.
+    /// Scripts: start, stop, file name, read.
     fn scripts(&self, audit: Audit) -> Option<[&'static str; 4]> {
         match audit {
             Audit::Off => None,
@@ -161,7 +148,6 @@ impl AuditState {
         }
     }
 
-    /// Is anything written down at all?
     fn is_writing(&mut self) -> Result<bool, WireError> {
         let by_sql_trace = self.by_sql_trace.then_some("sql_trace_is_on");
         for script in ["writes_down"].into_iter().chain(by_sql_trace) {
@@ -172,13 +158,12 @@ impl AuditState {
         Ok(false)
     }
 
-    /// Does this version have what a tier takes?
     fn has(&self, audit: Audit) -> Result<(), Reason> {
         let Some([begin, ..]) = self.scripts(audit) else { return Ok(()) };
         scripts::sql(begin, self.wire.version()).map(drop)
     }
 
-    /// Has this written from here on, and counts what was written before.
+    /// Stops and counts the running audit, and starts this one.
     fn turn_to(&mut self, audit: Audit) -> Result<(), WireError> {
         if self.now.as_ref().is_some_and(|(now, _)| *now == audit) {
             return Ok(());
@@ -198,7 +183,6 @@ impl AuditState {
         Ok(())
     }
 
-    /// A session, its statements, and perhaps how they were done.
     fn add(&mut self, row: Vec<Option<String>>) {
         let mut numbers = row.into_iter().flatten().filter_map(|number| number.parse().ok());
         let Some(session) = numbers.next() else { return };
@@ -209,14 +193,13 @@ impl AuditState {
 
     fn end_window(&mut self, audit: Audit) -> Result<(), WireError> {
         self.turn_to(Audit::Off)?;
-        // Of what is off nothing is read: it has to be off.
+        // `Off` has no file to read: check that nothing is running.
         if audit == Audit::Off && self.is_writing()? {
             return Err(WireError::Lost("it goes on though it was ended".to_owned()));
         }
         Ok(())
     }
 
-    /// Nothing is known once something went wrong, which is told.
     fn known(&mut self, outcome: Result<(), WireError>) -> Option<()> {
         if let Err(error) = outcome {
             self.trouble.get_or_insert(error.to_string());
@@ -225,7 +208,8 @@ impl AuditState {
     }
 }
 
-/// Takes away what was set up, if something was: where files are that could not be deleted, or no words.
+/// Removes what was set up: `None` if nothing was, else a note on files that could not be deleted,
+/// or "".
 pub fn put_back(wire: &mut Wire) -> Result<Option<String>, WireError> {
     let sql_trace = take_away(wire, SQL_TRACE_WORD, &["end_sql_trace"], &["delete_sql_traces"])?;
     let set_up = ["drop_audit_specification", "drop_audit", "drop_trace"];
@@ -233,7 +217,6 @@ pub fn put_back(wire: &mut Wire) -> Result<Option<String>, WireError> {
     Ok(sql_trace.filter(|words| !words.is_empty()).or(others))
 }
 
-/// What stands in our table under this word: ended, and its files deleted.
 fn take_away(
     wire: &mut Wire,
     word: &str,
@@ -244,7 +227,7 @@ fn take_away(
     let (name, path) = was.split_once(' ').unwrap_or((&was, ""));
     let names = Names { name: name.to_owned(), path: path.to_owned() };
     for script in ends {
-        // Older ones have no audit that we could count.
+        // Older versions have no audit that hopcost uses.
         if wire.script(script).is_ok() {
             names.say(wire, script, "")?;
         }

@@ -1,12 +1,10 @@
-//! A statement, ready to be sent, and its answer.
+//! Prepared statements of SQL Server: packets built beforehand, and the digest of an answer.
 //!
-//! Method: each statement is prepared once (`sp_prepare`) and called by its number (`sp_execute`). The packet of
-//! a call is put together beforehand, and a call writes its arguments into it. An answer is taken apart where it
-//! lies, value by value, into its digest. A statement that is to be compiled anew for each call says so
-//! (`OPTION (RECOMPILE)`), and how many workers it may have (`MAXDOP`): one, unless the experiment says otherwise.
-//! Rows come one by one by a compiled procedure, or many at once by `INSERT BULK`.
+//! Method: statements are prepared once (`sp_prepare`); a call (`sp_execute`) writes its arguments
+//! into a prebuilt packet. Values are parsed in place. `MAXDOP` is 1 unless the experiment says
+//! otherwise.
 //!
-//! Limits: arguments are whole numbers and points in time.
+//! Limits: arguments are integers and timestamps.
 
 use hopcost_core::{Answer, Dataset, Row, Statement, TargetError};
 
@@ -23,12 +21,11 @@ use super::wire::{Wire, call, headers, procedure};
 
 pub type Call = Prepared<Argument, Counted>;
 
-/// Does a compiled procedure change a row, which it does not count?
+/// Set for natively compiled procedures, which report no row count: one row is assumed.
 pub struct Counted(bool);
 
-/// How a row comes into a table in memory.
 pub const INSERT_ROW: &str = "EXEC insert_row ?, ?, ?, ?, ?, ?";
-/// Of a table in memory a row is made of three numbers: this says how.
+/// How each column of a row in a memory table follows from one of three numbers.
 const OF_A_ROW: [(Argument, usize); 6] = [
     (Argument::Identifier, 0),
     (Argument::Moment, 1),
@@ -38,16 +35,13 @@ const OF_A_ROW: [(Argument, usize); 6] = [
     (Argument::Small(2), 2),
 ];
 
-/// A statement in SQL Server's words, and what its arguments are.
 pub struct RenderedStatement {
-    /// Its text, its arguments @p1, @p2, …
     pub sql: String,
     pub declared: String,
     arguments: Vec<(Argument, usize)>,
 }
 
 impl RenderedStatement {
-    /// A workload's statement. `dop` is how many workers may answer it.
     pub fn of(statement: &Statement, dataset: Option<&dyn Dataset>, dop: u32) -> Self {
         let columns = compared_with(statement.sql, dataset);
         let argument = |(n, column): (usize, &Option<_>)| (Argument::of(column.as_ref()), n);
@@ -74,7 +68,6 @@ impl RenderedStatement {
     }
 }
 
-/// Of a statement, or of what is said instead to fill a table.
 pub fn of(wire: &mut Wire, statement: &Statement, asked: &Asked<'_>) -> Result<Call, TargetError> {
     let spoken = match asked.filler {
         Some(filler) if filler.is_load() => return Ok(load(wire, statement.name, filler)),
@@ -119,7 +112,7 @@ fn prepare(
         let end = message.len() + HEAD;
         arguments.push((*argument, *from, end - length..end));
     }
-    // Four arguments are far shorter than a packet.
+    // The arguments are far shorter than a packet: their places are in the first one.
     Ok(Call::new(name, wire.packets(kind::CALL, &message), arguments, counted))
 }
 

@@ -1,4 +1,4 @@
-//! What a run says to SQL Server, and what of.
+//! What a run knows of its SQL Server.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use super::calls::{Call, RenderedStatement};
 use super::schema::is_in_memory;
 use super::wire::Wire;
 
-/// Who asks between windows is in nobody's way.
+/// Timeout of queries between windows.
 pub const AT_ONCE: Duration = Duration::from_secs(2);
 
 pub const PROFILE: Profile = Profile {
@@ -30,27 +30,24 @@ pub const PROFILE: Profile = Profile {
 
 pub struct SqlServerDialect {
     pub address: Address,
-    /// As the experiment sees it; none for who clears up.
+    /// As the experiment sees it; `None` when only clearing up.
     pub machine: Option<Machine>,
-    /// The CPUs of each node, if the server is on this host.
+    /// Empty when the server is on another host.
     pub nodes: BTreeMap<NodeId, CpuSet>,
     dataset: Option<&'static dyn Dataset>,
-    /// Is what is filled a table in memory, or a load's?
     pub fills_memory: bool,
     pub loads: bool,
     pub allows_changes: bool,
-    /// Are its CPUs nobody's to choose?
+    /// A managed instance, whose CPUs cannot be chosen.
     pub has_no_cpus: AtomicBool,
-    /// May it be changed, as somebody will put back what was?
+    /// Only if this run created the database, and so will restore the server.
     pub may_change: AtomicBool,
-    /// Its edition, and its host.
+    /// Edition and host.
     pub edition: OnceLock<(String, String)>,
-    /// What is to be known of it.
     noted: Mutex<Vec<String>>,
 }
 
 impl SqlServerDialect {
-    /// For a run, or for whoever clears up after one.
     pub fn of(address: &Address, setup: Option<&Setup<'_>>) -> Self {
         let machine = setup.map(|setup| setup.machine.clone());
         let nodes = machine.iter().flat_map(|machine| &machine.nodes);
@@ -78,7 +75,6 @@ impl SqlServerDialect {
         self.may_change.load(Ordering::Relaxed)
     }
 
-    /// Is it bound to the CPUs that levels ask for?
     pub fn binds(&self) -> bool {
         self.may_change() && is_near(&self.address)
     }
@@ -100,7 +96,7 @@ impl Dialect for SqlServerDialect {
         &PROFILE
     }
 
-    /// It tells on which CPU it works, and not which thread does.
+    /// SQL Server reports the worker's CPU but not its thread.
     fn worker(&self, _: &mut Wire) -> Result<Option<u32>, WireError> {
         Ok(None)
     }
@@ -124,7 +120,7 @@ impl Dialect for SqlServerDialect {
         wire.query(on)?;
         let plan = wire.query(&format!("{declared}{sql}"));
         wire.query(off)?;
-        // What only speaks as SQL Server does may have carried it out instead.
+        // A compatible server may have run the statement instead of explaining it.
         let plans = plan?.into_iter().flatten().flatten().filter(|line| line.starts_with('<'));
         let plans: Vec<String> = plans.collect();
         let none = || vec!["  the server shows no plan as XML".to_owned()];
@@ -136,12 +132,10 @@ impl Dialect for SqlServerDialect {
     }
 }
 
-/// Ends what the server still does for a hopcost, of these connections.
 pub fn end_stragglers(wire: &mut Wire, is_meant: impl Fn(u32) -> bool) -> Result<(), WireError> {
     let there = wire.say("end_stragglers")?.into_iter().flatten().flatten();
     for number in there.filter_map(|number| number.parse().ok()).filter(|number| is_meant(*number))
     {
-        // It may have ended meanwhile.
         let _ = wire.query(&format!("KILL {number}"));
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! In a server that runs what is ours lives in the database `hopcost`. What was changed of the server itself is written
-//! down in its table before, and put back before it goes.
+//! Existing SQL Servers: hopcost's tables are in a database `hopcost`. Server settings that a run
+//! changes are stored there first, and restored before it is dropped.
 
 use std::sync::atomic::Ordering;
 
@@ -17,10 +17,9 @@ use super::dialect::{SqlServerDialect, end_stragglers};
 use super::scripts::year_of;
 use super::wire::Wire;
 
-/// What the server calls Azure's databases that no connection can go from to another: SQL Database, Synapse, serverless
-/// pools, Fabric.
+/// `EngineEdition` of Azure's SQL Database, Synapse, serverless pools and Fabric.
 const SINGLE_DATABASES: [&str; 4] = ["5", "6", "11", "12"];
-/// The same of Azure's that is a whole server, but for its CPUs: Managed Instance.
+/// `EngineEdition` of Azure Managed Instance.
 const MANAGED_INSTANCE: &str = "8";
 
 const ONE_DATABASE: &str = "this is Azure SQL Database, or one like it: a connection cannot go from one database to \
@@ -67,7 +66,7 @@ impl Home for SqlServerDialect {
         mark(wire)
     }
 
-    /// Of a load each session makes its own.
+    /// In a load each session creates its own table.
     fn brought(&self, setup: &Setup<'_>) -> Vec<Wanted> {
         match setup.spec().effect.filling() {
             Some(Filling::Bulk(_)) => Vec::new(),
@@ -86,14 +85,13 @@ impl Home for SqlServerDialect {
     fn make_home(&self, wire: &mut Wire, setup: &Setup<'_>) -> Result<(), TargetError> {
         put_back_and_drop(wire)?.notes.iter().for_each(|words| self.note(words));
         wire.value_of("create_database")?;
-        // It tells whose it is from the first moment, and what is there when all of it is.
+        // Created at once, to mark the database; rows are added when the data is complete.
         wire.value_of("create_mark")?;
-        // A server that only speaks as SQL Server does has no such choice.
+        // Not supported by compatible servers.
         let _ = wire.value_of("recovery");
         let may_change = self.allows_changes && !self.has_no_cpus.load(Ordering::Relaxed);
-        // What nobody would put back for us is not changed.
         self.may_change.store(may_change, Ordering::Relaxed);
-        // Pages come to be on the node of whoever brings them.
+        // Pages are allocated on the node of the worker that loads them.
         let home = setup.homes.first().and_then(|home| setup.machine.node(home.node?));
         if let Some(home) = home.filter(|_| self.binds()) {
             Affinity::new(Wire::connect(&self.ours(&self.address))?).bind(&home.cpus)?;
@@ -113,7 +111,7 @@ impl Home for SqlServerDialect {
         Address { database: DATABASE.to_owned(), ..address.clone() }
     }
 
-    /// Who holds the lock is in the user's own database, and outlasts ours.
+    /// The connection with the lock uses the user's database, so that hopcost's can be dropped.
     fn admin(&self, locked: Wire, to: &Address) -> Result<(Wire, Option<Wire>), WireError> {
         Ok((Wire::connect(to)?, Some(locked)))
     }
@@ -147,7 +145,6 @@ fn mark(wire: &mut Wire) -> Result<Mark, WireError> {
     Ok(Mark::Ours(wire.say("mark")?.into_iter().flatten().flatten().collect()))
 }
 
-/// Puts back what was changed: to what it is bound, and what it wrote down.
 fn put_back(wire: &mut Wire) -> Result<Left, WireError> {
     let bound = affinity::put_back(wire)?;
     let bound = bound.map(|cpus| format!("bound the server to CPU {cpus} again"));
@@ -157,15 +154,13 @@ fn put_back(wire: &mut Wire) -> Result<Left, WireError> {
     Ok(Left { done, notes: files.into_iter().filter(|words| !words.is_empty()).collect() })
 }
 
-/// The same, and drops the database, if it is ours.
 fn put_back_and_drop(wire: &mut Wire) -> Result<Left, WireError> {
     if !matches!(mark(wire)?, Mark::Ours(_)) {
         return Ok(Left::default());
     }
     let left = put_back(wire)?;
-    // They would hold on to our tables to their end.
+    // They would hold locks on our tables.
     end_stragglers(wire, |_| true)?;
-    // A server that only speaks as SQL Server does has no such choice.
     let _ = wire.value_of("be_single_user");
     wire.value_of("drop_database")?;
     Ok(left)

@@ -1,11 +1,10 @@
-//! What was changed of the server, written down in our table before: whoever comes after a kill, from wherever,
-//! finds it there. A line has a word for what it is, and how that was.
+//! The settings journal: original values of changed settings, stored in the server for the next
+//! run.
 
 use super::super::server::in_quotes;
 use super::super::server::wire::{Wire as _, WireError};
 use super::wire::Wire;
 
-/// How it was, where it is written down.
 pub fn read(wire: &mut Wire, word: &str) -> Result<Option<String>, WireError> {
     let lines = wire.say("mark")?.into_iter().flatten().flatten();
     let mut was =
@@ -13,7 +12,7 @@ pub fn read(wire: &mut Wire, word: &str) -> Result<Option<String>, WireError> {
     Ok(was.next())
 }
 
-/// Writes it down, unless that was done before.
+/// Keeps an earlier entry.
 pub fn write(wire: &mut Wire, word: &str, was: &str) -> Result<(), WireError> {
     if read(wire, word)?.is_some() {
         return Ok(());
@@ -23,7 +22,6 @@ pub fn write(wire: &mut Wire, word: &str, was: &str) -> Result<(), WireError> {
     Ok(())
 }
 
-/// It was put back.
 pub fn forget(wire: &mut Wire, word: &str) -> Result<(), WireError> {
     wire.query(&format!("DELETE FROM hopcost.dbo.made_by_hopcost WHERE content LIKE '{word} %'"))?;
     Ok(())

@@ -1,9 +1,7 @@
-//! What a server tells of itself: what the login may look at, its nodes, where its pages lie and who looked them up,
-//! what it counts.
+//! What a server reports of itself: permissions, nodes, data placement, page accesses and counters.
 //!
-//! Limits: experimental, as nothing of it could be asked of SQL Server itself. Look-ups are counted by the server for
-//! all that it does, and by node: those of other work at the same time are among them. The pages are those of our
-//! database that are in the buffer pool.
+//! Limits: experimental, never run on SQL Server itself. Page accesses are counted per node for the
+//! whole server, including other users' work.
 
 use std::collections::BTreeMap;
 
@@ -16,17 +14,15 @@ use super::super::server::wire::WireError;
 use super::wire::Wire;
 use super::writers;
 
-/// May the login look at what the server counts? A server that does not say lets us try.
+/// When the server does not answer, its counters are tried.
 pub fn may_look(wire: &mut Wire) -> bool {
     wire.value_of("may_look").ok().flatten().as_deref() != Some("0")
 }
 
-/// What is missing where it may not.
 pub const MAY_NOT_LOOK: &str = "\
     the login may not look at what the server counts (VIEW SERVER STATE, from 2022 on VIEW SERVER PERFORMANCE STATE): \
     waits, spins, look-ups and proofs of where work was done are missing; an administrator can GRANT it to the login";
 
-/// The server's nodes, and where its log is written: a line for each that it tells.
 pub fn told(wire: &mut Wire) -> Vec<String> {
     let [nodes, schedulers, memory] =
         ["nodes", "schedulers", "memory_nodes"].map(|name| wire.say(name).unwrap_or_default());
@@ -60,7 +56,6 @@ fn of_node(node: &Row, schedulers: &Rows, memory: &Rows) -> Option<String> {
     ))
 }
 
-/// Where the pages of our database lie, which were asked to be on a node.
 pub fn locality(wire: &mut Wire, asked: NodeId) -> Known<Vec<Locality>> {
     let rows = match wire.say("page_homes") {
         Ok(rows) => rows,
@@ -88,11 +83,9 @@ pub fn locality(wire: &mut Wire, asked: NodeId) -> Known<Vec<Locality>> {
     }])
 }
 
-/// Look-ups of pages since the last reading, by the workers of one node. It asks over a connection of its own: the
-/// session's may wait for an answer.
+/// Page accesses by the workers of one node. Its own connection, as the session's may be busy.
 pub struct Watch {
     wire: Wire,
-    /// Where they work.
     at: NodeId,
     /// The node that stands for all others.
     elsewhere: NodeId,
@@ -100,7 +93,6 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of the workers on this node of a server whose data may be on another.
     pub fn new(wire: Wire, at: NodeId, home: Option<NodeId>) -> Self {
         let other = NodeId(u32::from(at.0 == 0));
         let elsewhere = home.filter(|home| *home != at).unwrap_or(other);
@@ -111,7 +103,7 @@ impl Watch {
         self.before = self.read().ok();
     }
 
-    /// What was looked up since then, near and far; none where the server does not tell.
+    /// Near and far accesses since `begin`; `None` when the server reports none.
     pub fn counted(&mut self) -> Option<Lookups> {
         let before = self.before.take()?;
         let now = self.read().ok()?;
@@ -133,10 +125,8 @@ impl Watch {
     }
 }
 
-/// A statement, and what its rows are.
 type Count = (&'static str, fn(Rows) -> Vec<Reading>);
 
-/// What the server counts: by which statement, and what its rows are.
 const COUNTS: [Count; 5] = [
     ("buffer_nodes", |rows| {
         each(rows, |[node, side, count]| {
@@ -172,7 +162,6 @@ fn count_of(gauge: &'static Gauge, of: String, value: &str) -> Option<Reading> {
     Some(Reading { gauge, of, value: value.parse().ok()? })
 }
 
-/// What each row of so many values tells.
 fn each<const N: usize, T>(rows: Rows, read: impl Fn([String; N]) -> Option<Vec<T>>) -> Vec<T> {
     let read = |row: Vec<Option<String>>| {
         let values: Vec<String> = row.into_iter().collect::<Option<_>>()?;
@@ -181,13 +170,11 @@ fn each<const N: usize, T>(rows: Rows, read: impl Fn([String; N]) -> Option<Vec<
     rows.into_iter().filter_map(read).flatten().collect()
 }
 
-/// What it counts, as it stands now.
 pub fn readings(wire: &mut Wire) -> Vec<Reading> {
     let read = |(name, read): &Count| wire.say(name).map(*read).unwrap_or_default();
     COUNTS.iter().flat_map(read).collect()
 }
 
-/// What the server does not let us know: its own counts, if the login may not look or they are not there.
 pub fn untold(wire: &mut Wire) -> Vec<String> {
     if !may_look(wire) {
         return vec![MAY_NOT_LOOK.to_owned()];

@@ -1,5 +1,4 @@
-//! What a level asks of SQL Server: the port of a node, CPUs that the whole server is bound to, statements written
-//! down, look-ups that are counted for all sessions at once.
+//! Applies variants to SQL Server: ports of nodes, CPU affinity, statement logging, page accesses.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -24,7 +23,7 @@ use super::layout::{self, Watch};
 use super::wire::Wire;
 use super::writers::{self, LogWriterPlacement};
 
-/// A look at each buffer, or at all that was written down, takes longer.
+/// Timeout for queries over all buffers or a whole audit file.
 const FOR_ALL_OF_THEM: Duration = Duration::from_mins(1);
 
 pub const MAY_NOT_AUDIT: &str = "\
@@ -34,12 +33,9 @@ pub const IS_NOT_BOUND: &str = "\
     the log writers stay where the server has them, so that it is bound to where the inserter belongs: that takes \
     --allow-server-changes, a server on this host, and data that comes and goes with the run";
 
-/// What there is beside the data.
 pub struct Beside {
     affinity: Option<Affinity>,
-    /// Who tells what was looked up from a node.
     watches: Mutex<BTreeMap<NodeId, Watch>>,
-    /// What it tells of itself, and what it does not let us know.
     told: Vec<String>,
 }
 
@@ -103,10 +99,9 @@ impl Levels for SqlServerDialect {
         Ok(Witness { cpus: of_post.or_else(|| of_node.cloned()), post })
     }
 
-    /// The server is bound to where the variant works, writes down what it asks for, and its look-ups count from here.
     fn enter_level(&self, copy: &Copy, variant: &VariantSettings) -> Result<(), TargetError> {
         let at = variant.of_stream(0, 0);
-        // A port that leads to a node needs no more. If the server cannot be bound, the proof will tell.
+        // A port that leads to the node needs no affinity. A failure to bind shows in the proof.
         let affinity = copy.beside.affinity.as_ref();
         let affinity = affinity.filter(|_| self.port_of(variant, at).is_none());
         if let (Some(affinity), Some(cpus)) = (affinity, self.cpus_of(copy, variant, at)?) {
@@ -121,7 +116,7 @@ impl Levels for SqlServerDialect {
     }
 
     fn leave_level(&self, copy: &Copy, variant: &VariantSettings) -> Counted {
-        // First of all: what we ask besides is not to be written down.
+        // First of all: the queries below must not be logged.
         if let Some(auditing) = copy.begun_audit_log() {
             auditing.begin(Audit::Off);
         }
@@ -165,13 +160,13 @@ impl Levels for SqlServerDialect {
 }
 
 impl SqlServerDialect {
-    /// The port that leads to a session's node, and not to one of its CPUs.
+    /// Not used when the variant places sessions on CPUs near the log writer.
     fn port_of(&self, variant: &VariantSettings, at: SessionPlacement) -> Option<u16> {
         let port = at.node.and_then(|node| port_of(&self.address, node));
         port.filter(|_| variant.log_writer.is_none() || at.backend_cpu.is_none())
     }
 
-    /// Where the whole server belongs for a variant, if that is known.
+    /// `None` when the variant does not place its sessions.
     fn cpus_of(
         &self,
         copy: &Copy,
@@ -187,7 +182,7 @@ impl SqlServerDialect {
         Ok(Some(cpus).filter(|cpus| !cpus.is_empty()))
     }
 
-    /// Where a session works whose distance from the log writers is asked for.
+    /// `None` unless a distance from the log writers is asked for.
     fn post(
         &self,
         copy: &Copy,
@@ -207,7 +202,6 @@ impl SqlServerDialect {
     }
 }
 
-/// From here on the look-ups of a node's workers count.
 fn watch(copy: &Copy, node: NodeId) -> Result<(), TargetError> {
     let mut watches = copy.beside.watches.lock().unwrap_or_else(PoisonError::into_inner);
     let watch = match watches.entry(node) {
@@ -222,18 +216,15 @@ fn watch(copy: &Copy, node: NodeId) -> Result<(), TargetError> {
     Ok(())
 }
 
-/// Where a session was answered.
 pub struct Witness {
-    /// The CPUs that are to answer, if it can be told whether they do.
+    /// The CPUs that should answer; `None` when nothing is placed.
     cpus: Option<CpuSet>,
-    /// Where it works, and where the log writers do, if that is asked for.
     post: Option<LogWriterPlacement>,
 }
 
 impl copy::Witness<Wire> for Witness {
     fn counted(&mut self, wire: &mut Wire, counted: &mut Counted) {
         let proved = &mut counted.proved;
-        // It is asked over the same connection.
         if let Some(cpus) = &self.cpus {
             let cpu = wire.value_of("worker_cpu").ok().flatten();
             let cpu = cpu.and_then(|cpu| cpu.parse().ok());

@@ -1,4 +1,4 @@
-//! Rows on their way to SQL Server.
+//! Creates tables in SQL Server and loads their rows.
 
 use std::ops::Range;
 
@@ -15,14 +15,13 @@ use super::types::{code, identifier_bytes, moment_bytes};
 use super::wire::Wire;
 
 impl Tables for SqlServerDialect {
-    /// Some megabytes.
     const BATCH_ROWS: u64 = 20_000;
     const ROOM: Room = Room {
-        // A row's head, its place on the page, and which of its values are missing.
+        // Row header, slot and NULL bitmap.
         row_bytes: 11,
         index_entry_bytes: 60,
         key_is_index: false,
-        // Of loading in order, pages are nearly full; of anything else, less so.
+        // Pages are nearly full after loading in order, less so otherwise.
         fill: [9, 8],
     };
 
@@ -30,7 +29,7 @@ impl Tables for SqlServerDialect {
         create(table, table.name)
     }
 
-    /// Those of a table in memory are made with it.
+    /// Memory-optimized tables are created with their indexes.
     fn index(table: &Table) -> Vec<String> {
         if is_in_memory(table) { Vec::new() } else { indexes(table) }
     }
@@ -45,7 +44,7 @@ impl Tables for SqlServerDialect {
         rows.message.split_off(rows.head)
     }
 
-    /// In memory with its procedure, if it belongs there.
+    /// A memory-optimized table comes with its insert procedure.
     fn make(&self, wire: &mut Wire, table: &Table) -> Result<(), WireError> {
         if !is_in_memory(table) {
             return wire.query(&create(table, table.name)).map(drop);
@@ -67,10 +66,10 @@ impl Tables for SqlServerDialect {
     }
 
     fn make_like(&self, wire: &mut Wire, table: &Table, name: &str) -> Result<(), WireError> {
-        // A run before this may have left one of its name, if the database stays.
+        // An earlier run may have left one, if the database is kept.
         wire.query(&format!("IF OBJECT_ID('{name}') IS NOT NULL DROP TABLE [{name}]"))?;
         wire.query(&create(table, name))?;
-        // Before 2014, and in what only speaks as SQL Server does, a table is rows.
+        // A rowstore before 2014 and on compatible servers.
         if let Ok(sql) = wire.script("columnstore") {
             let _ = wire.query(&sql.replace("{table}", name));
         }
@@ -85,13 +84,12 @@ impl Tables for SqlServerDialect {
         format!("SELECT count_big(*) FROM [{name}]")
     }
 
-    /// A table in memory knows no TRUNCATE, and a columnstore keeps what was deleted.
+    /// TRUNCATE fails on memory-optimized tables, and DELETE leaves rows in a columnstore.
     fn empty(name: &str, is_own: bool) -> String {
         format!("{} [{name}]", if is_own { "TRUNCATE TABLE" } else { "DELETE FROM" })
     }
 }
 
-/// Batches, each handed over by a statement of its own.
 struct InsertBulk {
     wire: Wire,
     statement: String,
@@ -117,7 +115,6 @@ impl Bulk for InsertBulk {
     }
 }
 
-/// Rows as a server takes them at once: their columns described, then row after row.
 struct Rows {
     message: Vec<u8>,
     kinds: Vec<Kind>,
@@ -126,12 +123,11 @@ struct Rows {
 }
 
 impl Rows {
-    /// For a table, with the server's own way to order text.
     fn new(table: &Table, collation: [u8; 5]) -> Self {
         let mut message = vec![token::COLUMNS];
         message.extend_from_slice(&(table.columns.len() as u16).to_le_bytes());
         for column in table.columns {
-            // No type of somebody's own; it may be missing, and can be written.
+            // No user-defined type; nullable and updatable.
             message.extend_from_slice(&[0, 0, 0, 0, 9, 0]);
             describe(&mut message, column.kind, collation);
             let at = message.len();
@@ -149,7 +145,6 @@ impl Rows {
         dataset.row(index, number, self);
     }
 
-    /// That was all: the whole message.
     fn end(&mut self) -> &[u8] {
         self.message.push(token::DONE);
         self.message.extend_from_slice(&[0; 12]);
@@ -183,7 +178,7 @@ fn describe(out: &mut Vec<u8>, kind: Kind, collation: [u8; 5]) {
     }
 }
 
-/// The server's whole numbers have two, four or eight bytes.
+/// Integers have two, four or eight bytes.
 fn width_of(bytes: u8) -> u8 {
     match bytes {
         0..=2 => 2,

@@ -1,4 +1,4 @@
-//! The first words: what is protected how, and who asks.
+//! The start of a connection: negotiation of encryption, and the login.
 
 use super::super::server::address::{Address, Place, Secret, Tls};
 use super::super::server::ffi::Ticket;
@@ -7,29 +7,27 @@ use super::super::server::socket::TlsFraming;
 use super::super::server::wrong::Wrong;
 use super::packet::{self, Packets, Reader, wide};
 
-/// The options of the first message, as it numbers them.
+/// Options of the PRELOGIN message.
 const VERSION: u8 = 0;
 const ENCRYPTION: u8 = 1;
 const END: u8 = 0xff;
 
-/// What each side says of encryption.
 mod encryption {
-    /// Of what comes after the login, too.
+    /// The whole connection, not only the login.
     pub const ON: u8 = 1;
     pub const NOT_SUPPORTED: u8 = 2;
 }
 
-/// What the first message asks for.
 pub fn first(address: &Address) -> Vec<u8> {
-    // Who speaks TLS from the first byte on has nothing to agree on.
+    // With TLS from the first byte on there is nothing to negotiate.
     let has_nothing_to_ask = address.tls == Tls::Disable || address.tls_at_once.is_some();
     let wanted = if has_nothing_to_ask { encryption::NOT_SUPPORTED } else { encryption::ON };
-    // Each option, where its value stands and how long that is; then the values.
+    // Option, offset and length of each value; then the values.
     let options = [VERSION, 0, 11, 0, 6, ENCRYPTION, 0, 17, 0, 1, END];
     [&options[..], &[0; 6], &[wanted]].concat()
 }
 
-/// Will the server encrypt everything? An error where it and the address cannot agree.
+/// Fails when the server's answer contradicts `sslmode`.
 pub fn is_encrypted(answer: &[u8], wanted: Tls) -> Result<bool, &'static str> {
     let mut options = Reader(answer);
     let says = loop {
@@ -56,27 +54,25 @@ pub fn is_encrypted(answer: &[u8], wanted: Tls) -> Result<bool, &'static str> {
     }
 }
 
-/// TDS 7.4: SQL Server 2012 and later.
+/// SQL Server 2012 and later.
 const TDS_7_4: u32 = 0x7400_0004;
-/// TDS 8.0, which is the same within TLS: SQL Server 2022 and later.
+/// The same protocol inside TLS: SQL Server 2022 and later.
 const TDS_8_0: u32 = 0x0800_0000;
-/// The part of a login that is always as long.
+/// The fixed part of a login.
 const FIXED_BYTES: usize = 94;
-/// Which of a login's texts the database is.
 const DATABASE: usize = 8;
-/// Databases and languages that are not there are errors; the server tells what it sets.
+/// An unknown database or language is an error; the server reports SET changes.
 const STRICT: u8 = 0xe0;
-/// A first language that is not there is, too, and settings are those that ODBC has: the standard's.
+/// An unknown initial language is an error; ANSI settings, as in ODBC.
 const AS_ODBC: u8 = 0x03;
 
-/// It is a user of the system's who asks.
+/// Integrated security (Kerberos).
 const OF_SYSTEM: u8 = 0x80;
 
-/// Why a ticket is shown at all.
 const NO_PASSWORD: &str =
     "no password is known (SQLCMDPASSWORD, or the URL), and for a user of the system's";
 
-/// What a user of the system's shows next, after what the server has shown: who has a password shows nothing.
+/// The next Kerberos token in reply to the server's; empty with a password.
 pub fn shown(
     address: &Address,
     ticket: &mut Option<Ticket>,
@@ -89,7 +85,6 @@ pub fn shown(
     shown.map_err(|words| format!("{NO_PASSWORD} {words}").into())
 }
 
-/// Who asks, and for what; a user of the system's shows a ticket.
 pub fn login(address: &Address, ticket: &[u8], host: &str, packet_bytes: usize) -> Vec<u8> {
     let is_of_system = !ticket.is_empty();
     let password = address.password.as_ref().map_or("", Secret::reveal);
@@ -99,10 +94,9 @@ pub fn login(address: &Address, ticket: &[u8], host: &str, packet_bytes: usize) 
     };
     let hidden = wide(password).into_iter().map(|byte| byte.rotate_left(4) ^ 0xa5).collect();
     let user = if is_of_system { "" } else { &address.user };
-    // The program, the server, an extension, the library, the language, the database.
+    // Application, server, extension, library, language and database.
     let others = ["hopcost", server, "", "hopcost", "", &address.database].map(wide);
     let texts = [wide(host), wide(user), hidden].into_iter().chain(others).map(|text| (text, 2));
-    // A ticket, a file, a new password.
     let rest = [ticket, &[], &[]].map(|bytes| (bytes.to_vec(), 1));
     let (mut places, mut values) = (Vec::new(), Vec::new());
     for (n, (value, unit)) in texts.chain(rest).enumerate() {
@@ -111,12 +105,12 @@ pub fn login(address: &Address, ticket: &[u8], host: &str, packet_bytes: usize) 
             places.extend_from_slice(&(number as u16).to_le_bytes());
         }
         if n == DATABASE {
-            // A number of the machine's own.
+            // The client's ID: a MAC address.
             places.extend_from_slice(&[0; 6]);
         }
         values.extend_from_slice(&value);
     }
-    // No ticket is longer than two bytes can say.
+    // The ticket's length as four bytes: unused.
     places.extend_from_slice(&[0; 4]);
     let mut message = Vec::new();
     let length = (FIXED_BYTES + values.len()) as u32;
@@ -126,7 +120,7 @@ pub fn login(address: &Address, ticket: &[u8], host: &str, packet_bytes: usize) 
     }
     let settings = if is_of_system { AS_ODBC | OF_SYSTEM } else { AS_ODBC };
     message.extend_from_slice(&[STRICT, settings, 0, 0]);
-    // Its time zone and its language.
+    // Time zone and locale.
     message.extend_from_slice(&[0; 8]);
     message.extend_from_slice(&places);
     debug_assert_eq!(message.len(), FIXED_BYTES);
@@ -134,7 +128,7 @@ pub fn login(address: &Address, ticket: &[u8], host: &str, packet_bytes: usize) 
     message
 }
 
-/// How TLS's own messages are packed while both sides agree on it: as first messages.
+/// During the handshake TLS records are wrapped in PRELOGIN packets.
 pub const ENVELOPE: TlsFraming = TlsFraming {
     head: |content| packet::head(packet::kind::PRELOGIN, packet::LAST, content),
     content: |head| Packets::read(head).1,
@@ -163,7 +157,6 @@ mod tests {
         assert!(is_encrypted(b"HTTP/1.1 400", Tls::Prefer).is_err());
     }
 
-    /// What stands where a login says that its text of this number is.
     fn text(message: &[u8], number: usize) -> &[u8] {
         let mut places = Reader(&message[36 + 4 * number..]);
         let (at, units) = (places.integer(2) as usize, places.integer(2) as usize);

@@ -1,12 +1,10 @@
-//! **sqlserver**: SQL Server 2012 and later, one that runs, on Windows or Linux.
+//! **sqlserver**: existing SQL Servers, 2012 and later, on Windows or Linux.
 //!
-//! Method: `sqlserver://user@host/…` speaks TDS itself (`wire`, `tokens`, `types`), brings its data by bulk
-//! insert into a database of its own (`home`, `loads`), and calls prepared statements (`calls`). What is said
-//! beside says for which versions it is (`scripts.sql`). Work is placed by ports that the administrator has
-//! mapped to nodes, or by binding the whole server to CPUs (`affinity`).
+//! Method: hopcost speaks TDS and bulk loads its data into a database of its own. Work is placed by
+//! ports that the administrator has mapped to nodes, or by the server's CPU affinity.
 //!
-//! Limits: *experimental*. No SQL Server could be installed where hopcost is made: the protocol, the tables and
-//! the workloads were tried on Babelfish, which speaks as SQL Server does; what only SQL Server has was not.
+//! Limits: *experimental*. Protocol, tables and workloads were tested on Babelfish, a compatible
+//! server; features that only SQL Server has were never run.
 
 mod address;
 mod affinity;
@@ -51,12 +49,11 @@ use dialect::{PROFILE, SqlServerDialect};
 use levels::{IS_NOT_BOUND, MAY_NOT_AUDIT};
 pub use wire::Wire;
 
-/// The kind of server.
 pub struct SqlServer;
 
 impl Kind for SqlServer {
     type Dialect = SqlServerDialect;
-    /// A worker of the server's.
+    /// Memory of a server's worker.
     const BYTES: [u64; 2] = [4 << 20, 0];
 
     fn profile(&self) -> &'static Profile {
@@ -90,7 +87,6 @@ impl Kind for SqlServer {
     }
 }
 
-/// Where a server is, from the part of a URL after the name.
 pub fn address_of(given: &str) -> Result<Address, Reason> {
     match address::read(given, &|name| std::env::var(name).ok())? {
         Asked::Running(address) => Ok(*address),
@@ -102,7 +98,6 @@ fn no_address() -> Reason {
     Code::BadUrl.because("it names no server that runs")
 }
 
-/// What it can do, but for the log writer.
 macro_rules! running {
     ($log_writer:expr) => {
         Capabilities::but(&[

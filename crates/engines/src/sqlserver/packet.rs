@@ -1,9 +1,8 @@
-//! Packets of TDS, written and taken apart: eight bytes of head, and a part of a message.
+//! Packets of TDS, encoded and decoded: eight bytes of header, and a part of a message.
 
 use super::super::server::input::Framing;
 pub use super::super::server::reader::Reader;
 
-/// What a message is.
 pub mod kind {
     pub const BATCH: u8 = 0x01;
     pub const CALL: u8 = 0x03;
@@ -13,12 +12,12 @@ pub mod kind {
     pub const PRELOGIN: u8 = 0x12;
 }
 
-/// It is its message's last.
+/// Status bit of a message's last packet.
 pub const LAST: u8 = 0x01;
 
 pub const HEAD: usize = 8;
 
-/// Kind, state, length, then what nobody needs: the session, a number, a window. The tag is the state.
+/// Type, status (the tag), length; then session, number and window, which are not used.
 pub struct Packets;
 
 impl Framing for Packets {
@@ -35,7 +34,6 @@ pub fn head(kind: u8, state: u8, content: usize) -> [u8; HEAD] {
     [kind, state, high, low, 0, 0, 1, 0]
 }
 
-/// Appends a message, cut into packets of at most so many bytes.
 pub fn put(out: &mut Vec<u8>, kind: u8, most: usize, message: &[u8]) {
     let mut pieces = message.chunks(most - HEAD).peekable();
     while let Some(piece) = pieces.next() {
@@ -46,25 +44,23 @@ pub fn put(out: &mut Vec<u8>, kind: u8, most: usize, message: &[u8]) {
 }
 
 impl Reader<'_> {
-    /// Text after the number of its characters, which takes so many bytes.
+    /// Text after its count of UTF-16 units, which takes `bytes_of_length` bytes.
     pub fn wide_text(&mut self, bytes_of_length: usize) -> String {
         let characters = self.integer(bytes_of_length) as usize;
         narrow(self.bytes(2 * characters))
     }
 }
 
-/// Text of two bytes a unit.
 pub fn narrow(wide: &[u8]) -> String {
     let units = wide.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair));
     char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
-/// The same on the way there.
 pub fn wide(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Appends text, two bytes a unit; how many units.
+/// Returns the count of UTF-16 units.
 pub fn put_wide(out: &mut Vec<u8>, text: &str) -> usize {
     let before = out.len();
     text.encode_utf16().for_each(|unit| out.extend_from_slice(&unit.to_le_bytes()));

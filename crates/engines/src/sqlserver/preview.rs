@@ -1,4 +1,4 @@
-//! What would be said to a server, where that is known without one.
+//! The statements that an experiment would send, as far as they are known without a server.
 
 use hopcost_core::{Setup, Spoken, Statement, Table};
 
@@ -8,7 +8,6 @@ use super::{schema, scripts};
 
 const TRIED: &str = "Babelfish 4.3";
 
-/// All of it: tables, statements, and what is said beside.
 pub fn spoken(setup: &Setup<'_>) -> Vec<Spoken> {
     let of_scripts = scripts::all().map(|script| Spoken {
         name: script.name.to_owned(),
@@ -18,7 +17,7 @@ pub fn spoken(setup: &Setup<'_>) -> Vec<Spoken> {
         sql: script.sql().to_owned(),
     });
     let tables = wanted(setup).into_iter().map(|wanted| of_table(&wanted.table));
-    // What fills tables says it in the tables' own words.
+    // When a workload fills a table, the table's entry shows its statements.
     let fills = setup.spec().effect.filling().is_some();
     let statements = setup.spec().statements;
     let statements = statements.iter().filter(|_| !fills);

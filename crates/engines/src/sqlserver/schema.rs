@@ -1,21 +1,17 @@
-//! Tables in SQL Server's words.
+//! Tables in SQL Server's SQL.
 //!
-//! The key is the clustered index. Text is ordered byte by byte (`Latin1_General_BIN2`), a point in time is a
-//! datetime2(6), an identifier a uniqueidentifier. A table that is loaded empty, and whose changes need not
-//! survive, is memory-optimised under a hash index, from 2014 on.
+//! Text is ordered by bytes (`Latin1_General_BIN2`). A table that starts empty and is not logged is
+//! memory-optimized with a hash index, from 2014 on.
 
 use hopcost_core::{Column, Kind, Table};
 
 const COLLATION: &str = " COLLATE Latin1_General_BIN2";
-/// Of a hash index, as published.
 const BUCKETS: u32 = 524_288;
 
-/// Is it to be kept in memory, and no log of it written?
 pub fn is_in_memory(table: &Table) -> bool {
     !table.logged && table.rows == 0
 }
 
-/// The statement that makes a table, by this name.
 pub fn create(table: &Table, name: &str) -> String {
     let mut parts: Vec<String> = columns(table).collect();
     if !table.key.is_empty() {
@@ -24,8 +20,6 @@ pub fn create(table: &Table, name: &str) -> String {
     format!("CREATE TABLE [{name}] ({})", parts.join(", "))
 }
 
-/// The statements that make one in memory, its identifiers in a hash index, and the procedure that inserts a row into
-/// it, compiled.
 pub fn create_in_memory(table: &Table) -> [String; 2] {
     let (name, key) = (table.name, table.indexes.first().copied().unwrap_or(&[0]));
     let columns = joined(columns(table));
@@ -76,7 +70,6 @@ fn names(table: &Table, columns: &[usize]) -> String {
     joined(columns.iter().map(|at| format!("[{}]", table.columns[*at].name)))
 }
 
-/// The statements that index it further, once it is loaded.
 pub fn indexes(table: &Table) -> Vec<String> {
     let index = |(n, columns): (usize, &&[usize])| {
         let (name, columns) = (table.name, names(table, columns));
@@ -85,7 +78,6 @@ pub fn indexes(table: &Table) -> Vec<String> {
     table.indexes.iter().enumerate().map(index).collect()
 }
 
-/// The statement that makes a server ready for rows of the table of this name.
 pub fn load_into(table: &Table, name: &str) -> String {
     let columns = table.columns.iter().map(|column| format!("[{}] {}", column.name, kind(column)));
     format!("INSERT BULK [{name}] ({})", joined(columns))

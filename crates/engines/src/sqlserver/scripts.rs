@@ -1,12 +1,7 @@
-//! What is said to a server beside data sets and workloads: `scripts.sql` says of each statement from and until which
-//! version it is for, and what it was spoken to.
-//!
-//! Limits: no SQL Server could be installed where hopcost is made. What was never spoken to a server is
-//! *experimental*; `plan --sql` says of each whether that is so.
+//! SQL beside data sets and workloads, by version; what was never run is experimental.
 
 use hopcost_core::{Code, Reason};
 
-/// A statement with what is said of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Script {
     pub name: &'static str,
@@ -20,18 +15,16 @@ pub fn all() -> impl Iterator<Item = Script> {
     })
 }
 
-/// The years of versions, by the first part of their numbers.
 const YEARS: [(u32, u32); 7] =
     [(11, 2012), (12, 2014), (13, 2016), (14, 2017), (15, 2019), (16, 2022), (17, 2025)];
 
-/// The year of a version, the newest that is known for one that is newer; none before 2012.
+/// Versions newer than all known ones count as the newest; `None` before 2012.
 pub fn year_of(version: &str) -> Option<u32> {
     let major: u32 = version.split('.').next()?.parse().ok()?;
     YEARS.iter().rev().find(|(number, _)| *number <= major).map(|(_, year)| *year)
 }
 
 impl Script {
-    /// What its head says of something.
     fn head(self, key: &str) -> Option<&'static str> {
         let lines = self.text.lines().map_while(|line| line.strip_prefix("-- "));
         let mut values = lines.filter_map(|line| line.split_once(": "));
@@ -50,7 +43,7 @@ impl Script {
         }
     }
 
-    /// The server that has carried it out; none has, of what is experimental.
+    /// The server it was tested on; `None` when experimental.
     pub fn spoken_to(self) -> Option<&'static str> {
         self.head("spoken")
     }
@@ -69,7 +62,7 @@ impl Script {
     }
 }
 
-/// The statement of this name for this version of a server; one whose name goes on with a year is meant, too.
+/// Names may end in a year.
 pub fn sql(name: &str, version: &str) -> Result<&'static str, Reason> {
     let year = year_of(version).unwrap_or(0);
     let is_meant = |script: &Script| {

@@ -1,5 +1,4 @@
-//! Who stands in for SQL Server where none can be had: it speaks TDS over loopback, and keeps what hopcost has
-//! changed of it. What is tried here is hopcost, and nothing of SQL Server.
+//! A fake SQL Server that tests hopcost: speaks TDS over loopback, and keeps what hopcost changes.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -20,50 +19,40 @@ use super::tokens::token;
 const NO_PERMISSION: i32 = 300;
 const LOGIN_FAILED: i32 = 18456;
 const IN_USE: i32 = 3702;
-/// To what it is bound at first: nothing that a machine's first node would be.
+/// The initial affinity: unlike the CPUs of any machine's first node.
 pub const BOUND: &str = "0,1,2,63";
 
-/// What it is, and what has become of it.
 #[derive(Default)]
 pub struct State {
     pub version: &'static str,
-    /// As SERVERPROPERTY('EngineEdition') has it.
     pub engine: u32,
     pub may_look: bool,
-    /// To what it is bound.
     pub affinity: String,
-    /// Our database, and the lines of its mark.
     pub database: Option<Vec<String>>,
-    /// A connection that says this is cut once it is carried out.
+    /// Cuts the connection after it has run a statement with this text.
     pub cut_at: Option<&'static str>,
-    /// The first who begins so is told that it cannot be.
     pub refuses: Option<&'static str>,
-    /// Nobody is let in.
     pub is_down: bool,
-    /// The connection that holds the lock.
     pub locked_by: Option<u32>,
-    /// The audit, the event session and SQL Trace, where they are there: are they on?
+    /// Is it on? Audit, event session and SQL Trace; `None` when not set up.
     pub audits: [Option<bool>; 3],
-    /// Calls that were written down by each of them, by session.
+    /// Logged calls by session, for each of the three.
     pub written: [BTreeMap<u32, u64>; 3],
-    /// So many calls are not written down.
     pub forgets: u64,
-    /// The CPUs on which it writes its log.
     pub log_writers: Vec<u32>,
-    /// Look-ups, near and far, which grow with each look.
+    /// Near and far; both grow with each reading.
     pub looked_up: [u64; 2],
     pub said: Vec<String>,
-    /// What each client has sent since it was let in, byte by byte.
     pub sent: BTreeMap<u32, Vec<u8>>,
 }
 
-/// The server. It lasts as long as the test's process.
+/// Lasts as long as the test's process.
 pub struct StandIn {
     port: u16,
     state: Arc<Mutex<State>>,
 }
 
-/// The error that it answers with, or the rows: none has no columns either.
+/// Rows, or an error's number and text. Without rows no columns are sent.
 type Reply = Result<Vec<Vec<String>>, (i32, &'static str)>;
 
 fn tokens(reply: Reply) -> Vec<u8> {
@@ -74,7 +63,6 @@ fn tokens(reply: Reply) -> Vec<u8> {
     }
 }
 
-/// A row of these values.
 fn row<T: ToString>(values: impl IntoIterator<Item = T>) -> Vec<String> {
     values.into_iter().map(|value| value.to_string()).collect()
 }
@@ -84,7 +72,6 @@ impl StandIn {
         Self::start_with(None)
     }
 
-    /// One that speaks TLS from the first byte on, with this certificate and its key.
     pub fn within_tls(certificate: &Path) -> Self {
         let file = |name| certificate.join(name);
         let chain = vec![CertificateDer::from_pem_file(file("server.crt")).unwrap()];
@@ -118,7 +105,6 @@ impl StandIn {
                         Some(tls) => serve(StreamOwned::new(tls, client), number, &state),
                         None => serve(client, number, &state),
                     };
-                    // The lock is a session's.
                     let mut state = locked(&state);
                     state.locked_by = state.locked_by.filter(|by| *by != number);
                 });
@@ -131,12 +117,10 @@ impl StandIn {
         locked(&self.state)
     }
 
-    /// What follows `sqlserver:`.
     pub fn url(&self, user: &str) -> String {
         self.url_with(&format!("{user}:secret"), "sslmode=disable")
     }
 
-    /// The same with more said of who asks, and how.
     pub fn url_with(&self, who: &str, options: &str) -> String {
         format!("//{who}@localhost:{}/?{options}", self.port)
     }
@@ -146,7 +130,6 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Serves one connection, to its end or until it is cut.
 fn serve(mut client: impl Read + Write, number: u32, state: &Mutex<State>) -> Option<()> {
     loop {
         let (kind, message) = message(&mut client, number, state)?;
@@ -155,7 +138,7 @@ fn serve(mut client: impl Read + Write, number: u32, state: &Mutex<State>) -> Op
         }
         let answer = match kind {
             kind::PRELOGIN => not_encrypted(),
-            // It is a user of the system's, who has to answer once more.
+            // Integrated security: asks for one more token.
             kind::LOGIN if message.get(25)? & 0x80 != 0 => {
                 [part(token::TICKET, &[b"and"]), done(None)].concat()
             }
@@ -180,7 +163,7 @@ fn serve(mut client: impl Read + Write, number: u32, state: &Mutex<State>) -> Op
                 }
                 tokens(reply)
             }
-            // A statement is compiled; else one row was changed.
+            // `sp_prepare` returns a handle; any other call changes one row.
             kind::CALL if message.get(24) == Some(&11) => [returned(1), done(None)].concat(),
             _ => {
                 locked(state).write_down(number);
@@ -195,7 +178,7 @@ fn asks_for_the_lock(sql: &str) -> bool {
     sql.contains("sp_getapplock") && sql.starts_with("USE master")
 }
 
-/// A server lets whoever asks for a lock wait for it; this one not as long as it is asked to.
+/// Unlike a real server, waits at most 2 s.
 fn wait_for_the_lock(state: &Mutex<State>, number: u32) {
     for _ in 0..200 {
         if locked(state).locked_by.is_none_or(|by| by == number) {
@@ -218,7 +201,7 @@ fn message(client: &mut impl Read, number: u32, state: &Mutex<State>) -> Option<
         client.read_exact(&mut message[start..]).ok()?;
         raw.extend_from_slice(&message[start..]);
         if status & LAST != 0 {
-            // Who logs in says its process and its host.
+            // Logins contain process and host, and would not repeat.
             if matches!(head[0], kind::BATCH | kind::CALL | kind::BULK) {
                 locked(state).sent.entry(number).or_default().append(&mut raw);
             }
@@ -228,7 +211,6 @@ fn message(client: &mut impl Read, number: u32, state: &Mutex<State>) -> Option<
 }
 
 impl State {
-    /// What it says to a question, and does.
     fn answer(&mut self, sql: &str, number: u32) -> Reply {
         if self.refuses.take_if(|words| sql.starts_with(*words)).is_some() {
             return Err((IN_USE, "Cannot drop the database because it is in use."));
@@ -244,7 +226,7 @@ impl State {
             () if says("'Edition'") => {
                 vec![row(["Stand-in", &self.engine.to_string(), "here", "here"])]
             }
-            // It is a database's: everybody has to be in the same.
+            // Locks belong to a database: all clients have to use the same one.
             () if asks_for_the_lock(sql) => {
                 let by = *self.locked_by.get_or_insert(number);
                 vec![row([if by == number { 0 } else { -1 }])]
@@ -289,7 +271,6 @@ impl State {
         })
     }
 
-    /// A call was made over the connection of this number.
     fn write_down(&mut self, number: u32) {
         let of = self.audits.iter().position(|audit| *audit == Some(true));
         if self.forgets > 0 {
@@ -316,7 +297,7 @@ impl State {
             self.audits[of] = Some(false);
         } else {
             let is_on = does(["STATE = ON", "STATE = START"]);
-            // Each time it writes a file of its own.
+            // Each start writes a new file.
             if is_on {
                 self.written[of].clear();
             }

@@ -1,4 +1,4 @@
-//! A server's life with hopcost, as far as one that stands in can show it.
+//! Tests of whole runs against the stand-in server.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,11 @@ use super::tokens::token;
 use super::{SqlServer, Wire, address_of, calls};
 
 const TARGET: Server<SqlServer> = Server(SqlServer);
-/// A data set and a workload: each session of a load makes its own table.
+/// Data set and workload; each session of a load creates its own table.
 const LOAD: (&str, &str) = ("big_table_im", "bulk_load");
 const INSERTS: (&str, &str) = ("insert_test", "single_row_commit");
 const REQUEST: Request = Request { statement: 0, arguments: [1, 0, 0, 0] };
 
-/// Opens it with data on the first node, perhaps to change the server, or to keep the data.
 pub fn open_for(
     (dataset, workload): (&str, &str),
     address: &str,
@@ -63,7 +62,7 @@ pub fn audited(audit: Audit) -> VariantSettings {
     VariantSettings { session: SessionChoice { audit: Some(audit) }, ..seat() }
 }
 
-/// A session of this variant, which has entered a window and made a call.
+/// A session in a window, after one call.
 fn at_work(instance: &dyn Instance, variant: &VariantSettings) -> Box<dyn Session> {
     let mut session = instance.first_session(variant).unwrap();
     instance.enter_variant(variant).unwrap();
@@ -71,17 +70,15 @@ fn at_work(instance: &dyn Instance, variant: &VariantSettings) -> Box<dyn Sessio
     session
 }
 
-/// Of its calls in a window, how many were written down as they should have been.
+/// [logged as asked, all].
 fn audited_calls(session: &mut dyn Session) -> [u64; 2] {
     session.counted().proved[&Metric::AuditedAsAsked]
 }
 
-/// The server's words, where it does not open.
 fn refusal(server: &StandIn, user: &str) -> String {
     open_for(INSERTS, &server.url(user), false, false).err().unwrap().to_string()
 }
 
-/// Nothing of ours is left, and nothing is changed.
 fn is_as_it_was(server: &StandIn) -> bool {
     let state = server.state();
     let has_no_files = state.written.iter().all(BTreeMap::is_empty);
@@ -100,7 +97,7 @@ fn the_binding_is_changed_where_that_is_allowed_and_put_back() {
         let session = at_work(&*instance, &seat());
         assert_eq!(server.state().affinity != BOUND, is_allowed);
         if !is_allowed {
-            // A worker's place can be told only where it was bound.
+            // Without binding, a worker's CPU is unknown.
             let far = VariantSettings {
                 workers: vec![CpuId(0)],
                 log_writer: Some(CpuSet::from_iter([CpuId(0)])),
@@ -121,12 +118,12 @@ fn a_connection_that_is_lost_while_the_binding_is_changed_leaves_it_as_it_was() 
     for was in [BOUND, "AUTO"] {
         let server = StandIn::start();
         server.state().affinity = was.to_owned();
-        // It was bound, and nobody was told.
+        // The binding took effect, but hopcost got no answer.
         server.state().cut_at = Some("AFFINITY CPU = ");
         assert!(open_for(INSERTS, &server.url("me"), true, false).is_err());
         assert_ne!(server.state().affinity, was);
         server.state().cut_at = None;
-        // What is written in the server outlives us: `hopcost restore` finds it, as the next run would.
+        // The journal is in the server: the next run, too, would find it.
         let words = clear(&server.url("me"));
         assert!(words.contains(&format!("bound the server to CPU {was} again")), "{words}");
         assert_eq!(server.state().affinity, was);
@@ -165,7 +162,6 @@ fn data_that_was_kept_is_found_and_the_server_is_left_unbound() {
     open_for(INSERTS, &server.url("me"), true, true).unwrap().close().unwrap();
     assert!(server.state().database.is_some());
     assert_eq!(server.state().affinity, BOUND);
-    // As a killed run leaves it.
     server.state().affinity = "7".to_owned();
     server.state().database.as_mut().unwrap().push(format!("affinity {BOUND}"));
     let instance = open(&server, true);
@@ -229,7 +225,7 @@ fn a_login_that_may_not_look_is_told_what_is_missing() {
     assert!(notes.contains("VIEW SERVER STATE") && notes.contains("GRANT"), "{notes}");
 }
 
-/// Two windows of this tier: what is on during its calls and between windows, and that all of them were counted.
+/// Two windows of an audit variant: what is on during the calls and between the windows.
 fn two_windows(server: &StandIn, instance: &dyn Instance, audit: Audit) -> [[Option<bool>; 3]; 2] {
     let mut session = instance.first_session(&audited(audit)).unwrap();
     let mut seen = Vec::new();
@@ -273,13 +269,11 @@ fn sql_trace_traces_where_it_is_asked_for() {
     let instance = open_for(INSERTS, &address, true, false).unwrap();
     let [is_on, is_off] = [true, false].map(|is_on| [Some(false), None, Some(is_on)]);
     assert_eq!(two_windows(&server, &*instance, Audit::Trace), [is_on, is_off]);
-    // Each time it is another file.
     let begun = |n: u32| server.state().said.iter().any(|sql| sql.contains(&format!("_0A1B_{n}'")));
     assert!(begun(2) && begun(3), "{:?}", server.state().said);
     let mut off = at_work(&*instance, &audited(Audit::Off));
     server.state().audits[2] = Some(true);
     assert_eq!(audited_calls(&mut *off), [0, 1]);
-    // A killed run's is ended, too.
     std::mem::forget(instance);
     server.state().locked_by = None;
     clear(&address);
@@ -308,14 +302,14 @@ fn what_goes_on_though_it_was_ended_or_cannot_be_counted_is_no_proof() {
     drop(off);
     let notes = instance.close().unwrap().join("\n");
     assert!(notes.contains("could not be counted: it goes on though it was ended"), "{notes}");
-    // Who may set it up and not read it is told at once.
+    // Rights to set an audit up but not to read it: refused at once.
     server.state().refuses = Some("SELECT session_id, COUNT");
     let instance = open(&server, true);
     let words = instance.first_session(&audited(Audit::Statements)).err().unwrap().to_string();
     assert!(words.contains("in use"), "{words}");
     instance.close().unwrap();
     assert_eq!(server.state().audits, [None; 3]);
-    // What a load brings is no statement.
+    // Rows of a load are not statements.
     let instance = open_for(LOAD, &server.url("me"), true, false).unwrap();
     let words = instance.first_session(&audited(Audit::Statements)).err().unwrap().to_string();
     assert!(words.contains("are no statements"), "{words}");
@@ -327,7 +321,7 @@ fn audits_of_a_killed_run_are_ended_and_files_that_stay_are_named() {
     server.state().version = "14.0.3456.2";
     let instance = open(&server, true);
     let _session = at_work(&*instance, &audited(Audit::Trace));
-    // Nobody closes it, as after kill -9; its connections end with their process.
+    // As after `kill -9`: nothing is closed, and the connections end.
     std::mem::forget(instance);
     server.state().locked_by = None;
     let words = clear(&server.url("me"));
@@ -377,7 +371,7 @@ fn who_inserts_is_as_far_from_the_log_writers_as_is_asked_for() {
         let proved = session.counted().proved;
         let places = [Metric::LogWriterInPlace, Metric::AnsweredInPlace];
         assert_eq!(places.map(|metric| proved[&metric]), [[1, 1]; 2]);
-        // What the server moves is no longer as far.
+        // A log writer on another CPU breaks the distance.
         server.state().log_writers = vec![writer.0, if writer == first { second } else { first }.0];
         assert_eq!(session.counted().proved[&Metric::LogWriterInPlace], [1, 2]);
     }
@@ -415,7 +409,6 @@ fn a_user_of_the_systems_shows_what_the_server_asks_for() {
         });
         assert_eq!(wire.is_ok(), is_let_in, "{:?}", wire.err().map(|error| error.to_string()));
     }
-    // Nobody has a ticket for it.
     let words = Wire::connect(&address).err().unwrap().to_string();
     assert!(words.contains("no password is known"), "{words}");
 }
@@ -454,7 +447,7 @@ fn who_is_not_let_in_and_what_is_too_old_is_told() {
     assert!(words.contains("older than 2012"), "{words}");
 }
 
-/// Lets in, tells its version, answers a question, compiles a statement, and answers a call of it.
+/// A login, its version, a query, a prepared statement and its call.
 fn conversation() -> Vec<u8> {
     let two = |values: [&str; 2]| rows(&[values.map(str::to_owned).to_vec()]);
     let collation = part(token::ENVIRONMENT, &[&[7, 5, 9, 4]]);

@@ -1,15 +1,14 @@
-//! What an answer is made of: descriptions of columns, rows, numbers of rows, errors, and what the server tells of
-//! itself beside.
+//! Parses the tokens of an answer: columns, rows, counts, errors, and what the server reports of
+//! itself.
 
 use super::super::server::wire::ServerError;
 use super::super::server::wrong::Wrong;
 use super::packet::Reader;
 use super::types::{Type, Value};
 
-/// A class of errors from which on the server hangs up.
+/// Errors of this class and above end the connection.
 const FATAL: u8 = 20;
 
-/// What an answer begins each of its parts with.
 pub mod token {
     pub const RETURN_STATUS: u8 = 0x79;
     pub const COLUMNS: u8 = 0x81;
@@ -29,43 +28,35 @@ pub mod token {
     pub const DONE_IN_PROCEDURE: u8 = 0xff;
 }
 
-/// Of what is not there nothing is made up.
 const CUT_OFF: &str = "the server's answer ends within a row";
-/// A column that no rows follow is described by this number of columns.
+/// The column count of an answer without rows.
 const NO_COLUMNS: u16 = u16::MAX;
-/// A number of rows is told.
+/// Status bit: the row count is valid.
 pub const COUNTED: u16 = 0x10;
 
-/// What is told of an answer, piece by piece.
 pub enum Piece<'a> {
     Row,
     Value(Value<'a>),
-    /// It is complete.
     RowEnds,
-    /// What returns no rows has changed so many.
+    /// Affected rows of a statement without rows.
     Changed(u64),
-    /// A procedure returns a value in one of its arguments.
+    /// An output parameter.
     Returned(Value<'a>),
 }
 
-/// What the server has told of itself, and of the rows that come.
 #[derive(Default)]
 pub struct ServerInfo {
     columns: Vec<Type>,
-    /// Are these of rows that have come?
+    /// The next count is that of these rows.
     has_rows: bool,
-    /// The bytes of a packet, where it wants another number than was asked for.
     pub packet_bytes: Option<usize>,
-    /// How text is ordered, in five bytes.
     pub collation: [u8; 5],
-    /// Its name: `Microsoft SQL Server`.
     pub program: String,
-    /// What it shows to whoever has shown a ticket.
     pub ticket: Option<Vec<u8>>,
 }
 
 impl ServerInfo {
-    /// Takes a whole answer apart. The first error of the server's, or of whoever takes it.
+    /// Returns the first error of the server or of `take`.
     #[inline]
     pub fn take(
         &mut self,
@@ -90,7 +81,6 @@ impl ServerInfo {
         wrong.map_or(Ok(()), Err)
     }
 
-    /// One part of it; an error that it tells.
     #[inline]
     fn one(
         &mut self,
@@ -204,13 +194,12 @@ impl ServerInfo {
     }
 }
 
-/// What comes after its length.
 fn part<'a>(reader: &mut Reader<'a>) -> Reader<'a> {
     let length = reader.integer(2) as usize;
     Reader(reader.bytes(length))
 }
 
-/// Each has a number, and its length before it.
+/// Feature acknowledgements: number, length, data.
 fn features(reader: &mut Reader<'_>) {
     const END: u64 = 0xff;
     while !reader.0.is_empty() && reader.integer(1) != END {

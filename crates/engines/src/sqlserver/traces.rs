@@ -1,4 +1,4 @@
-//! Each byte that a session sends to SQL Server: it must not change unnoticed.
+//! Golden test of every byte that a session sends to SQL Server.
 
 use std::fmt::Write as _;
 
@@ -35,7 +35,7 @@ fn trace(all: &mut String, asked: (&str, &str), how: &str, seat: &VariantSetting
     let _ = writeln!(all, "# {} {how}", asked.1);
     let instance = open_for(asked, &server.url("me"), true, false).unwrap();
     let mut session = instance.first_session(seat).unwrap();
-    // Others may have been opened for it: its own comes last.
+    // Other connections may be opened first: the session's own is the last.
     let own = server.state().sent.len() - 1;
     instance.enter_variant(seat).unwrap();
     let workload = WORKLOADS.iter().find(|workload| workload.info().name == asked.1).unwrap();

@@ -1,7 +1,6 @@
-//! Values on the wire: whole numbers, text, points in time, identifiers, or nothing, whatever the server's type
-//! for it is.
+//! Values in TDS: integers, text, timestamps, UUIDs or NULL, whatever the column's type.
 //!
-//! A point in time is microseconds since 1970 on our side, and a datetime2(6) on the server's.
+//! A timestamp is microseconds since 1970 here and a datetime2(6) on the server.
 
 use std::borrow::Cow;
 
@@ -12,7 +11,6 @@ use super::super::server::wrong::Wrong;
 use super::packet::{Reader, narrow, put_wide};
 use hopcost_data::datasets::big_table_im::{small, uuid};
 
-/// What the protocol calls the types that we send.
 pub mod code {
     pub const GUID: u8 = 0x24;
     pub const INTEGER: u8 = 0x26;
@@ -22,11 +20,10 @@ pub mod code {
     pub const NVARCHAR: u8 = 0xe7;
 }
 
-/// How the values of a column are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
     code: u8,
-    /// Of those that come in pieces, this is all ones.
+    /// `IN_PIECES` for types without a maximum length.
     length: u16,
     scale: u8,
 }
@@ -35,34 +32,32 @@ pub struct Type {
 pub enum Value<'a> {
     Null,
     Integer(i64),
-    /// A decimal number: how many of so many decimals.
+    /// A number in units of 10⁻ⁿ, and n.
     Decimal(i128, u8),
     Float(f64),
     /// Microseconds since 1970.
     Moment(i64),
     Identifier(u128),
-    /// Text of a byte a character.
+    /// One byte per character.
     Text(Cow<'a, [u8]>),
-    /// Text of two bytes a unit.
     Wide(Cow<'a, [u8]>),
     Bytes(Cow<'a, [u8]>),
 }
 
 const IN_PIECES: u16 = u16::MAX;
 const US_PER_DAY: i64 = 86_400_000_000;
-/// From the first of January of the year 1 to 1970, and from that of 1900.
+/// From January 1 of the years 1 and 1900 to 1970.
 const DAYS_FROM_1: i64 = 719_162;
 const DAYS_FROM_1900: i64 = 25_567;
-/// A datetime counts three hundredths of a second.
+/// The unit of a datetime's time.
 const TICKS_PER_SECOND: i64 = 300;
 
 impl Type {
-    /// The next one, from where the reader stands.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, Wrong> {
         let code = reader.integer(1) as u8;
         let (mut length, mut scale) = (0, 0);
         match code {
-            // A fixed length each, and date, which has one, too.
+            // Types of fixed length, and date.
             0x28 | 0x30 | 0x32 | 0x34 | 0x38 | 0x3a..=0x3e | 0x7a | 0x7f => {}
             0x24 | 0x26 | 0x68 | 0x6d | 0x6e | 0x6f => length = reader.integer(1) as u16,
             0x29..=0x2b => scale = reader.integer(1) as u8,
@@ -90,7 +85,6 @@ impl Type {
         Ok(Self { code, length, scale })
     }
 
-    /// A value, from where the reader stands.
     #[inline]
     pub fn value<'a>(self, reader: &mut Reader<'a>) -> Result<Value<'a>, Wrong> {
         let fixed = match self.code {
@@ -130,7 +124,7 @@ impl Type {
     fn of_bytes(self, bytes: &[u8]) -> Result<Value<'_>, Wrong> {
         let mut reader = Reader(bytes);
         Ok(match (self.code, bytes.len()) {
-            // One byte has no sign.
+            // tinyint is unsigned.
             (0x26 | 0x30 | 0x32 | 0x68, 1) => Value::Integer(bytes[0].into()),
             (0x26 | 0x34 | 0x38 | 0x7f, length @ (2 | 4 | 8)) => {
                 Value::Integer(signed(&mut reader, length))
@@ -174,18 +168,16 @@ impl Type {
     }
 }
 
-/// So many days and microseconds after 1970.
 fn moment<'a>(days: i64, us: i64) -> Result<Value<'a>, Wrong> {
     let us = days.checked_mul(US_PER_DAY).and_then(|days| days.checked_add(us));
     Ok(Value::Moment(us.ok_or("a point in time beyond all calendars")?))
 }
 
-/// Days since 1970.
 fn days(reader: &mut Reader<'_>) -> i64 {
     reader.integer(3).cast_signed() - DAYS_FROM_1
 }
 
-/// Parts of a second, of so many decimals.
+/// From units of 10⁻ˢᶜᵃˡᵉ seconds to microseconds.
 fn in_us(units: i64, scale: u8) -> i64 {
     match scale {
         7.. => units / 10,
@@ -207,12 +199,11 @@ fn signed(reader: &mut Reader<'_>, bytes: usize) -> i64 {
     (reader.integer(bytes) << unused).cast_signed() >> unused
 }
 
-/// The first three groups of an identifier come with their lowest byte first.
+/// The first three groups of a GUID are little-endian.
 fn identifier(bytes: [u8; 16]) -> u128 {
     u128::from_be_bytes(identifier_bytes(u128::from_be_bytes(bytes)))
 }
 
-/// The same on the way there.
 pub fn identifier_bytes(identifier: u128) -> [u8; 16] {
     let mut bytes = identifier.to_be_bytes();
     bytes[..4].reverse();
@@ -221,7 +212,7 @@ pub fn identifier_bytes(identifier: u128) -> [u8; 16] {
     bytes
 }
 
-/// A point in time as a datetime2(6).
+/// As a datetime2(6).
 pub fn moment_bytes(us: i64) -> [u8; 8] {
     let (days, rest) = (us.div_euclid(US_PER_DAY) + DAYS_FROM_1, us.rem_euclid(US_PER_DAY));
     let mut bytes = [0; 8];
@@ -230,7 +221,7 @@ pub fn moment_bytes(us: i64) -> [u8; 8] {
     bytes
 }
 
-/// What comes in pieces, put together; none where there is nothing.
+/// Joins the pieces of a value; `None` for NULL.
 fn in_pieces(reader: &mut Reader<'_>) -> Option<Vec<u8>> {
     if reader.integer(8) == u64::MAX {
         return None;
@@ -245,7 +236,6 @@ fn in_pieces(reader: &mut Reader<'_>) -> Option<Vec<u8>> {
 }
 
 impl Value<'_> {
-    /// A row with it.
     #[inline]
     pub fn add_to(&self, row: Row) -> Result<Row, Wrong> {
         Ok(match self {
@@ -262,7 +252,6 @@ impl Value<'_> {
         })
     }
 
-    /// In words; none of what is missing.
     pub fn words(&self) -> Option<String> {
         Some(match self {
             Self::Null => return None,
@@ -286,23 +275,19 @@ fn whole(digits: i128, scale: u8) -> Result<i64, Wrong> {
     number.ok_or_else(|| format!("{digits}·10⁻{scale} is not whole, or beyond 64 bits").into())
 }
 
-/// What an argument is packed as, from a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
     Integer(u8),
     Moment,
-    /// An identifier that follows from it.
     Identifier,
-    /// Seventeen digits.
     Digits,
-    /// One of the small numbers that follow from its digits.
     Small(usize),
 }
 
 const DIGITS: usize = 17;
 
 impl Argument {
-    /// That for a column; of one that is not known, a number as it comes.
+    /// bigint when the column is unknown.
     pub fn of(column: Option<&Column>) -> Self {
         match column.map(|column| column.kind) {
             Some(Kind::Timestamp) => Self::Moment,
@@ -312,7 +297,6 @@ impl Argument {
         }
     }
 
-    /// What a statement declares it as.
     pub fn declared(self) -> &'static str {
         match self {
             Self::Integer(2) => "smallint",
@@ -324,7 +308,7 @@ impl Argument {
         }
     }
 
-    /// Appends its description and room for its value: how long that is.
+    /// Returns the length of the value.
     pub fn make_room(self, out: &mut Vec<u8>) -> usize {
         const DIGIT_BYTES: u8 = 2 * DIGITS as u8;
         let (description, length): (&[u8], u8) = match self {
@@ -332,7 +316,7 @@ impl Argument {
             Self::Small(_) => (&[code::INTEGER, 8], 8),
             Self::Moment => (&[code::DATETIME2, 6], 8),
             Self::Identifier => (&[code::GUID, 16], 16),
-            // No collation of its own; the length has two bytes.
+            // No collation; a length of two bytes.
             Self::Digits => (&[code::NVARCHAR, DIGIT_BYTES, 0, 0, 0, 0, 0, 0], DIGIT_BYTES),
         };
         out.extend_from_slice(description);
@@ -370,7 +354,6 @@ mod tests {
     use super::call::Argument as _;
     use super::*;
 
-    /// A description and a value, as they come.
     fn read(bytes: &[u8]) -> Value<'_> {
         let mut reader = Reader(bytes);
         let kind = Type::read(&mut reader).unwrap();

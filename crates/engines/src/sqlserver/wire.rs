@@ -1,11 +1,7 @@
-//! A connection to a server: TDS 7.4 on a blocking socket.
+//! TDS 7.4 on a blocking socket, without a runtime or a thread.
 //!
-//! Method: what is sent is put together once and written by one call; an answer is read into one buffer and
-//! taken apart where it lies, or put together first where it came in several packets. No runtime, no thread of
-//! its own: who calls waits.
-//!
-//! Limits: one statement at a time, no transactions of ours; a login by name and password, as SQL Server has
-//! them itself, or by a ticket of Kerberos'; TLS within the protocol is 1.2, around it (TDS 8) the newest.
+//! Limits: no transactions; login by SQL Server's own users or Kerberos; TLS within the protocol is
+//! 1.2, around it (TDS 8) the newest.
 
 use hopcost_core::{Reason, Rows};
 
@@ -20,39 +16,33 @@ use super::scripts;
 use super::tokens::{Piece, ServerInfo};
 use super::types::code;
 
-/// What a user of the system's shows next, after what the server has shown.
 pub type Show<'a> = dyn FnMut(&[u8]) -> Result<Vec<u8>, Wrong> + 'a;
 
-/// A connection, ready for questions.
 pub struct Wire {
     channel: Channel<Packets>,
     out: Vec<u8>,
-    /// An answer of several packets, put together.
     answer: Vec<u8>,
     told: ServerInfo,
     packet_bytes: usize,
-    /// The server's own number for it.
+    /// The session's ID, `@@SPID`.
     number: u32,
-    /// What the server says of itself: `16.0.4135.4`.
     version: String,
 }
 
-/// What we ask for, and what it is until the server agrees.
+/// Requested; `FIRST_PACKET_BYTES` holds until the server agrees.
 const PACKET_BYTES: usize = 16 << 10;
 const FIRST_PACKET_BYTES: usize = 4096;
-/// What stands before each question: how long it is, and that no transaction is open.
+/// Precedes each request: total length, and a header that says that no transaction is open.
 const HEADERS: [u8; 22] = [22, 0, 0, 0, 18, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
-/// Text that is longer comes in pieces.
+/// Longer text is sent in pieces.
 const MOST_TEXT_BYTES: usize = 8000;
 
-/// The server's own procedures that we call, by the numbers that the protocol has for them.
 pub mod procedure {
     pub const PREPARE: u16 = 11;
     pub const EXECUTE: u16 = 12;
 }
 
 impl Wire {
-    /// Connects, and is let in, with what is to be shown.
     pub fn connect_with(address: &Address, show: &mut Show<'_>) -> Result<Self, WireError> {
         let mut enter = || {
             let mut wire = Self {
@@ -72,7 +62,6 @@ impl Wire {
         enter().map_err(|error: WireError| error.at(address))
     }
 
-    /// What is encrypted.
     fn agree(&mut self, address: &Address) -> Result<(), WireError> {
         if address.tls_at_once.is_some() {
             self.channel.go_on(|stream| stream.encrypted(address))?;
@@ -90,7 +79,7 @@ impl Wire {
     }
 
     fn be_let_in(&mut self, address: &Address, show: &mut Show<'_>) -> Result<(), WireError> {
-        // It is shown to who looks who is connected.
+        // Shown in the server's list of sessions.
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let shown = show(&[])?;
         self.tell(kind::LOGIN, &login::login(address, &shown, host.trim(), PACKET_BYTES))?;
@@ -117,31 +106,27 @@ impl Wire {
         Ok(())
     }
 
-    /// How text is ordered on the server, in its words for it.
+    /// As the server encodes it.
     pub fn collation(&self) -> [u8; 5] {
         self.told.collation
     }
 
-    /// The statement of this name, for this server's version.
     pub fn script(&self, name: &str) -> Result<&'static str, WireError> {
         let told = |reason: Reason| WireError::Server(ServerError::of(reason.to_string()));
         scripts::sql(name, &self.version).map_err(told)
     }
 
-    /// Says what is known by this name.
     pub fn say(&mut self, name: &str) -> Result<Rows, WireError> {
         self.query(self.script(name)?)
     }
 
-    /// The same, for the first value that it answers.
     pub fn value_of(&mut self, name: &str) -> Result<Option<String>, WireError> {
         self.value(self.script(name)?)
     }
 
-    /// Has a statement compiled: its number.
     pub fn prepare(&mut self, declared: &str, sql: &str) -> Result<u32, WireError> {
         let mut message = call(procedure::PREPARE);
-        // The first argument is where the number goes: by reference, four bytes, none yet.
+        // First argument: the handle, an output parameter, four bytes, NULL.
         message.extend_from_slice(&[0, 1, code::INTEGER, 4, 0]);
         for text in [declared, sql] {
             message.extend_from_slice(&[0, 0]);
@@ -159,7 +144,7 @@ impl Wire {
         number.ok_or_else(none)
     }
 
-    /// Hands rows over, for which the server has been made ready by a question.
+    /// Returns the count of rows that the server took.
     pub fn load(&mut self, message: &[u8]) -> Result<u64, WireError> {
         self.tell(kind::BULK, message)?;
         let mut count = 0;
@@ -172,7 +157,6 @@ impl Wire {
         Ok(count)
     }
 
-    /// The packets of a message.
     pub fn packets(&self, kind: u8, message: &[u8]) -> Vec<u8> {
         let mut packets = Vec::new();
         packet::put(&mut packets, kind, self.packet_bytes, message);
@@ -188,7 +172,6 @@ impl Wire {
         sent
     }
 
-    /// Takes an answer, to its end.
     #[inline]
     pub fn until_done(
         &mut self,
@@ -203,7 +186,7 @@ impl Wire {
         })
     }
 
-    /// All of a message, where it lies if it came in one packet.
+    /// In place when the message is one packet.
     #[inline]
     fn message<T>(
         &mut self,
@@ -251,7 +234,7 @@ impl wire::Wire for Wire {
         &self.version
     }
 
-    /// Of several answers, the rows of all.
+    /// The rows of all results.
     fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
         let mut message = headers();
         put_wide(&mut message, sql);
@@ -273,22 +256,18 @@ impl wire::Wire for Wire {
     }
 }
 
-/// What stands before each question.
 pub fn headers() -> Vec<u8> {
     HEADERS.to_vec()
 }
 
-/// How a call of one of the server's own procedures begins.
 pub fn call(procedure: u16) -> Vec<u8> {
     let mut message = headers();
-    // By its number, not by its name.
     message.extend_from_slice(&[0xff, 0xff]);
     message.extend_from_slice(&procedure.to_le_bytes());
     message.extend_from_slice(&[0, 0]);
     message
 }
 
-/// A text with its description.
 fn put_text(out: &mut Vec<u8>, text: &str) {
     let mut wide = packet::wide(text);
     let length = wide.len();

@@ -1,26 +1,23 @@
-//! The threads that write the log, and where who inserts has to work to be as far from them as a level wants.
+//! The log writer threads, and the CPU on which a session has the wanted distance from them.
 //!
-//! Method: they cannot be moved, so that the server is bound to a CPU that is as far from all of them as the level's
-//! two CPUs are from each other. After each window they are looked for again.
+//! Method: log writers cannot be moved. The server is bound to a CPU that is as far from all of
+//! them as the variant's two CPUs are from each other.
 //!
-//! Limits: experimental, as nothing of it could be tried on SQL Server itself. From 2016 on there are several, all of
-//! one node: what is near one of them may be far from another, and then there is no such CPU.
+//! Limits: experimental, never run on SQL Server itself. From 2016 on there are several writers on
+//! one node: often no CPU has the same distance from all.
 
 use hopcost_core::{Code, CpuId, CpuSet, Known, Machine, Reason};
 
 use super::super::server::wire::WireError;
 use super::wire::Wire;
 
-/// Where a session stands that writes the log.
 #[derive(Clone, Debug)]
 pub struct LogWriterPlacement {
-    /// Who inserts works there,
     pub cpu: CpuId,
-    /// with the log writers on these.
+    /// CPUs at the wanted distance from `cpu`.
     in_place: Vec<CpuId>,
 }
 
-/// The CPUs of the log writers.
 pub fn cpus(wire: &mut Wire) -> Result<Vec<CpuId>, WireError> {
     let rows = wire.say("log_writers")?;
     let cpu = |row: Vec<Option<String>>| row.into_iter().next()??.parse().ok().map(CpuId);
@@ -28,7 +25,7 @@ pub fn cpus(wire: &mut Wire) -> Result<Vec<CpuId>, WireError> {
 }
 
 impl LogWriterPlacement {
-    /// Where a session belongs that is to be as far from the log writers, on these CPUs, as `one` is from `other`.
+    /// The CPU whose distance to all writers is that of `one` to `other`.
     pub fn of(
         [one, other]: [CpuId; 2],
         machine: &Machine,
@@ -56,7 +53,6 @@ impl LogWriterPlacement {
         Ok(Self { cpu, in_place })
     }
 
-    /// Of the log writers, how many are as far from here as they should be.
     pub fn proved(&self, writers: &[CpuId]) -> [u64; 2] {
         let there = writers.iter().filter(|writer| self.in_place.contains(writer));
         [there.count() as u64, writers.len() as u64]

@@ -1,4 +1,4 @@
-//! What is ours lives in a database of ours, with a table by which we know it.
+//! hopcost's database in the stub, recognized by a table in it.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ impl Home for StubDialect {
     const KIND: &'static str = "database";
     const FOREIGN: &'static str = FOREIGN;
 
-    /// One that has just ended may take a moment to let go.
+    /// The server may take a moment to release the lock of a session that just ended.
     fn lock(&self, wire: &mut Wire) -> Result<(), TargetError> {
         for _ in 0..100 {
             if wire.value("LOCK")?.as_deref() == Some("1") {

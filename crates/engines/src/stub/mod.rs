@@ -1,6 +1,6 @@
-//! A server that there is only in tests, with a protocol of its own: what a new kind of server takes, and no more.
+//! A server for tests with its own protocol: all that a new kind of server needs, and no more.
 //!
-//! It is asked what every engine is asked (`hopcost_testkit::conformance`). A new server begins as a copy of this folder.
+//! It passes `hopcost_testkit::conformance`. A new server starts as a copy of this folder.
 
 mod home;
 mod schema;
@@ -52,7 +52,6 @@ const RUNNING: Capabilities = Capabilities::but(&[
     Restriction::of(OF_ITS_OWN, Code::Unsupported, "a server that runs is one"),
 ]);
 
-/// The kind of server.
 pub struct Stub;
 
 impl Kind for Stub {
@@ -84,7 +83,6 @@ impl Kind for Stub {
     }
 }
 
-/// What a run says.
 pub struct StubDialect;
 
 impl Dialect for StubDialect {
@@ -116,7 +114,6 @@ impl Dialect for StubDialect {
     }
 }
 
-/// Arguments are eight bytes.
 #[derive(Clone, Copy)]
 pub struct Number;
 

@@ -1,4 +1,4 @@
-//! Tables in the stub's words, and their rows on the way there.
+//! Tables in the stub's SQL, and their rows.
 
 use std::ops::Range;
 
@@ -80,7 +80,6 @@ impl Bulk for Load {
     }
 }
 
-/// Rows as they stand in SQL.
 struct Packed {
     columns: &'static [Column],
     at: usize,

@@ -1,4 +1,4 @@
-//! The server itself: SQLite behind a socket.
+//! The server: SQLite behind a socket.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -13,7 +13,6 @@ use super::wire::message;
 
 struct State {
     database: Connection,
-    /// Statements by their numbers.
     statements: Vec<String>,
     locked_by: Option<usize>,
     clients: Vec<UnixStream>,
@@ -21,7 +20,6 @@ struct State {
 
 type Shared = Arc<Mutex<State>>;
 
-/// It lasts as long as the test's process.
 pub struct Server {
     state: Shared,
     dir: tempfile::TempDir,
@@ -54,12 +52,10 @@ impl Server {
         Self { state, dir }
     }
 
-    /// What follows `stub:`.
     pub fn url(&self) -> String {
         format!("//me@/?host={}", self.dir.path().join("socket").display())
     }
 
-    /// Is there something of our name?
     pub fn is_home(&self) -> bool {
         let sql = "SELECT count(*) FROM pragma_database_list WHERE name = 'hopcost'";
         let state = locked(&self.state);
@@ -67,7 +63,6 @@ impl Server {
         count.unwrap() > 0
     }
 
-    /// Somebody makes a database of our name.
     pub fn has_theirs(&self) {
         let sql = "ATTACH ':memory:' AS hopcost; CREATE TABLE hopcost.theirs (n)";
         locked(&self.state).database.execute_batch(sql).unwrap();

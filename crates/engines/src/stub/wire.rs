@@ -1,4 +1,4 @@
-//! The stub's protocol: four bytes of length, one that says what it is, and that.
+//! The stub's protocol: four bytes of length, one of type, and the body.
 
 use std::ops::Range;
 
@@ -25,12 +25,11 @@ pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&(body.len() as u32).to_le_bytes()[..], &[kind], body].concat()
 }
 
-/// The message that brings rows.
 pub fn insert_into(name: &str, rows: &[u8]) -> Vec<u8> {
     message(b'Q', &[b"INSERT INTO ", name.as_bytes(), b" VALUES ", rows].concat())
 }
 
-/// Has a statement carried out, with room for so many arguments, and where that is.
+/// A message that runs a statement, and where its arguments go.
 pub fn execute(number: u32, arguments: usize) -> (Vec<u8>, Vec<Range<usize>>) {
     let body = [&number.to_le_bytes()[..], &vec![0; 8 * arguments]].concat();
     let head = Messages::HEAD + 4;
@@ -38,7 +37,6 @@ pub fn execute(number: u32, arguments: usize) -> (Vec<u8>, Vec<Range<usize>>) {
     (message(b'X', &body), places.collect())
 }
 
-/// The values of a row.
 fn values(body: &[u8]) -> Vec<Value> {
     let mut reader = Reader(body);
     let mut values = Vec::new();
@@ -63,21 +61,19 @@ fn words(value: Value) -> Option<String> {
     }
 }
 
-/// A connection.
 pub struct Wire {
     channel: Channel<Messages>,
     number: u32,
 }
 
 impl Wire {
-    /// Sends something that the server answers with a number.
     pub fn number_for(&mut self, message: &[u8]) -> Result<u32, WireError> {
         self.send(message)?;
         let number = self.until_done(|_| {})?;
         Ok(number.and_then(|number| number.try_into().ok()).unwrap_or(0))
     }
 
-    /// Takes rows until the server is ready: the number that it tells, if it does.
+    /// Reads until the server is ready; returns the number that it sent, if any.
     pub fn until_done(
         &mut self,
         mut take: impl FnMut(Vec<Value>),

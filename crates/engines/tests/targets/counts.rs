@@ -1,4 +1,4 @@
-//! What is counted around a window, by sessions and by the whole database: the same as ever.
+//! Golden test: what sessions and instances count around a window.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -11,7 +11,6 @@ use hopcost_testkit::named::{dataset, home, open, seat, shared_setup, workload};
 
 const STREAMS: u32 = 2;
 
-/// Engine, data, what is asked, and how large the data is.
 const ASKED: [(&str, &str, &str, u64); 3] = [
     ("hashtable", "big_table_im", "memory_inserts", 40_000),
     ("sqlite", "tran_stats", "reporting_p1", 20_000),
@@ -38,7 +37,7 @@ fn the_same_is_counted_around_a_window() {
         for window in 1..=2 {
             let counted = window_of(&*instance, &variant, &mut clients);
             let Counted { lookups, mut proved, .. } = counted;
-            // How much memory that is, is the kernel's business; whether it is in place, is not.
+            // How much memory that is depends on the kernel; whether it is in place does not.
             if let Some([held, of]) = proved.get_mut(&Metric::PagesInPlace) {
                 (*held, *of) = (u64::from(held == of), 1);
             }
@@ -54,7 +53,7 @@ fn the_same_is_counted_around_a_window() {
 
 type Client = (Box<dyn Session>, Box<dyn Requests>);
 
-/// A window as a worker pool goes through it: 20 calls of each client that do not count, and 50 that do.
+/// A window as a worker pool runs it: for each client 20 calls that do not count, then 50 that do.
 fn window_of(
     instance: &dyn Instance,
     variant: &VariantSettings,

@@ -1,4 +1,4 @@
-//! The table that is only filled: all rows are there, of all levels' streams, on the pages asked for.
+//! The hash table: rows of all variants' clients are there, on the requested pages.
 
 use hopcost_core::{
     Code, CopyChoice, Counted, DataPlacement, Emulation, Instance, Metric, PageSize, Session,
@@ -20,7 +20,6 @@ fn open(setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
     named::open("hashtable", setup)
 }
 
-/// Calls as a stream does: so many, from its first.
 fn fill(session: &mut dyn Session, number: u32, calls: usize) {
     let work = workload("memory_inserts");
     let mut requests = work.requests(SHAPE, Stream { number, of: 2, seed: 1 });
@@ -40,7 +39,7 @@ fn rows_of_all_streams_and_levels_are_counted_however_often_the_table_is_full() 
     let place = DataPlacement::from(home());
     let instance = open(&setup(vec![place])).unwrap();
     let variant = VariantSettings::default().on(place);
-    // Levels of two streams each, which ask for the same rows; what they bring is half of the table.
+    // Two clients for each variant, which insert the same rows: half of the table.
     for round in 0..6 {
         let mut level =
             [0, 1].map(|stream| instance.session(&variant, variant.of_stream(stream, 0)).unwrap());
@@ -56,8 +55,8 @@ fn rows_of_all_streams_and_levels_are_counted_however_often_the_table_is_full() 
     }
 }
 
-/// Does the kernel have large pages to give? It gives none if they are switched off, and none for a while after it
-/// found no whole one.
+/// Does the kernel provide large pages? It does not if they are switched off, nor for a while after
+/// it found none free.
 fn kernel_has_large_pages() -> bool {
     let (machine, pages) = (topology::read(&Root::live()), Some(PageSize::Transparent));
     let request = Request::on(&machine, home(), 16 << 20, pages);
@@ -83,7 +82,7 @@ fn its_memory_is_on_the_pages_asked_for() {
     while found.len() < 5 && found.iter().all(|share| *share < 0.9) {
         found.push(share_on(PageSize::Transparent));
     }
-    // If the kernel has none to give, this proof reports it.
+    // Without large pages this proof reports it.
     assert!(found.last() > Some(&0.9) || !kernel_has_large_pages(), "{found:?}");
 }
 

@@ -1,5 +1,4 @@
-//! Targets on real servers: the same answers as SQLite, threads and memory in their place, nothing touched that is
-//! not ours, and clear words when something breaks.
+//! Targets on real servers: right answers, placement, nothing foreign touched, clear errors.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod counts;
@@ -15,17 +14,16 @@ use hopcost_core::{Code, VariantSettings};
 use hopcost_testkit::conformance::{ASKED, Asked, Engine};
 use hopcost_testkit::named::{dataset, open, seat, shared_setup as setup, target, workload};
 
-/// What is asked of 70 MB, which take their time to load.
+/// Workloads on 70 MB, which take long to load.
 const ASKED_OF_MUCH: [Asked; 2] = [("tpcc", "standard_oltp", 1), ("tpcc", "augmented_oltp", 1)];
 
-/// An engine of this name.
 fn engine<'a>(name: &str, address: &'a str) -> Engine<'a> {
     Engine { target: target(name), address }
 }
 
 #[test]
 fn every_workload_is_answered_rightly_in_our_own_process() {
-    // As hopcost does first of all: wal opens SQLite, too.
+    // As hopcost does first: `wal` opens SQLite too.
     hopcost_engines::sqlite::prepare();
     engine("hashtable", "").answers(&ASKED, &seat());
     let log_writer = seat().workers.into_iter().collect();
@@ -33,7 +31,7 @@ fn every_workload_is_answered_rightly_in_our_own_process() {
     for name in ["wal", "commitlog"] {
         engine(name, "").answers(&[("insert_test", "single_row_commit", 1)], &seat_of_log);
     }
-    // It is read, and filled; what a commit takes is for those with a log.
+    // SQLite here has no log: commits are for engines with one.
     let asked = ASKED.into_iter().filter(|(_, asked, _)| *asked != "single_row_commit");
     engine("sqlite", "").answers(&asked.collect::<Vec<_>>(), &seat());
 }

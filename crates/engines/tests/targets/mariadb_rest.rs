@@ -1,4 +1,4 @@
-//! What of MariaDB takes longer: a warehouse of data, and a server that runs asked everything.
+//! Slower tests of MariaDB: a TPC-C warehouse, and all workloads on an existing server.
 
 use hopcost_core::{Known, Look, ProofMethod, Stream, gauge};
 use hopcost_testkit::everything;
@@ -36,7 +36,7 @@ fn the_buffer_pool_is_proved_to_be_at_home_and_nothing_is_read_from_disk() {
     assert_eq!(homes.len(), 1);
     assert_eq!(homes[0].method, ProofMethod::MovePages);
     assert!(homes[0].share_in_place() >= 0.98, "{homes:?}");
-    // Some 80 MiB of data are in it.
+    // It holds some 80 MiB of data.
     assert!(homes[0].pages() > 10_000, "{homes:?}");
     let reads = || {
         let readings = instance.readings();
@@ -49,8 +49,7 @@ fn the_buffer_pool_is_proved_to_be_at_home_and_nothing_is_read_from_disk() {
             session.execute(&requests.next()).unwrap();
         }
     };
-    // The first calls that write touch pages which are no table's: maps of free space, and undo logs, of which each
-    // of 128 has its turn.
+    // The first writing calls touch pages of no table: free-space maps, and 128 undo logs in turn.
     calls(600);
     let before = reads();
     calls(200);

@@ -1,5 +1,4 @@
-//! What of PostgreSQL takes longer: a warehouse of data, a server that runs asked everything, and what only its
-//! parallel workers or the mail between sessions can get wrong.
+//! Slower tests of PostgreSQL: a warehouse, an existing server, parallel workers, mail.
 
 mod filling;
 mod mail;
@@ -41,6 +40,6 @@ fn the_shared_buffers_are_proved_to_be_at_home() {
     let read_back = homes.iter().filter(|home| home.method == ProofMethod::MovePages);
     assert_eq!(read_back.count(), 1);
     assert!(homes.iter().all(|home| home.share_in_place() >= 0.98), "{homes:?}");
-    // Some 80 MiB of data are in them.
+    // They hold some 80 MiB of data.
     assert!(homes[0].pages() > 10_000, "{homes:?}");
 }

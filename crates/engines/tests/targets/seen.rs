@@ -1,4 +1,4 @@
-//! A real PostgreSQL: idle, with sessions, and after they left.
+//! A real PostgreSQL as hopcost finds it: idle, with sessions, and after they left.
 
 use std::process::Child;
 use std::time::Duration;
@@ -11,9 +11,8 @@ use hopcost_sys::{Root, clock, processes};
 use hopcost_testkit::postgresql::PostgreSql;
 
 trait Seen {
-    /// As it is seen among the processes.
     fn seen(&self) -> Option<Server>;
-    /// Is it seen with so many sessions, within some seconds?
+    /// Waits some seconds until it has this many sessions.
     fn comes_to(&self, count: usize) -> Option<Server>;
 }
 
@@ -25,7 +24,7 @@ impl Seen for PostgreSql {
         let doors = Doors { ports: &[], path: "no such path" };
         let by_socket = sessions(&root, &ours.processes, &doors);
         let server = ours.describe(&root, 0.0);
-        // Two ways of counting agree, once nobody comes or goes.
+        // Both ways of counting agree once sessions neither start nor end.
         (by_socket == server.sessions).then_some(server)
     }
 

@@ -1,4 +1,4 @@
-//! Each byte that a session sends to a server, for each workload: it must not change unnoticed.
+//! Golden test: each byte that a session sends to a server, for each workload.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use hopcost_testkit::{mariadb::MariaDb, postgresql::PostgreSql};
 
 use super::{seat, setup};
 
-/// A bulk load is not among them: its table is named after a process.
+/// Without bulk loads: their tables are named after a process.
 const ASKED: [(&str, &str, u64); 8] = [
     ("tran_stats", "reporting_p1", 500),
     ("tran_stats", "reporting_p2", 500),
@@ -45,7 +45,6 @@ fn a_session_sends_mariadb_what_it_always_sent() {
     assert_golden("mariadb", &traces("mariadb", &url, &network));
 }
 
-/// Of all workloads, and of one with each audit level.
 fn traces(target: &str, url: &str, network: &Proxy) -> String {
     let mut all = String::new();
     for asked in ASKED {
@@ -95,7 +94,7 @@ fn trace(
     instance.close().unwrap();
 }
 
-/// The server gives statements their numbers, and not the same ones each time.
+/// The server numbers statements differently each time.
 fn hide_statements(mut packets: &mut [u8]) {
     const EXECUTE: u8 = 0x17;
     while let [low, middle, high, _, rest @ ..] = packets {

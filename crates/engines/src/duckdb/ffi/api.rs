@@ -7,15 +7,13 @@ use std::ptr;
 use super::super::super::hosted::LibraryResult;
 use super::super::super::interface::interface;
 
-/// Its number for a success.
 pub const SUCCESS: u32 = 0;
-/// The oldest that has all of them.
+/// The oldest version that has all of these functions.
 const OLDEST: &str = "1.1";
 
-/// A handle of the library's.
 pub type Handle = *mut c_void;
 
-/// The rows of an answer, by value in some of its functions: three numbers and three pointers.
+/// `duckdb_result`, passed by value by some functions: three integers and three pointers.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct RawRows([Handle; 6]);
@@ -71,14 +69,13 @@ interface! {
 }
 
 impl Interface {
-    /// Of the library in a file, which stays loaded as long as this process is there.
     pub fn load(path: &Path) -> LibraryResult<&'static Self> {
         let wrong = |why: &dyn std::fmt::Display| {
             let path = path.display();
             format!("{path}: it is not a libduckdb that hopcost can use: {why}")
         };
-        // SAFETY: a library may do anything when it is loaded; this one the user has chosen, or the system's
-        // administrator has installed.
+        // SAFETY: loading a library runs its code; the user chose this one, or the administrator
+        // installed it.
         let library = unsafe { libloading::Library::new(path) }.map_err(|error| wrong(&error))?;
         let all = Self::of(library)
             .map_err(|error| wrong(&format_args!("{error}; {OLDEST} and later have all of it")))?;
@@ -87,12 +84,12 @@ impl Interface {
 }
 
 /// # Safety
-/// Nothing, or a text that ends with a zero.
+/// The pointer is null or points to a NUL-terminated string.
 pub unsafe fn text(pointer: *const c_char) -> String {
     if pointer.is_null() {
         return "it gives no reason".to_owned();
     }
-    // SAFETY: by this function's own contract.
+    // SAFETY: by this function's contract.
     unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
 }
 
@@ -100,7 +97,7 @@ pub fn ended(text: &str) -> LibraryResult<CString> {
     CString::new(text).map_err(|_| "a text with a zero in it".into())
 }
 
-/// What its types are called in C.
+/// The values of `duckdb_type`.
 pub mod kind {
     pub const BOOLEAN: u32 = 1;
     pub const TINYINT: u32 = 2;

@@ -1,4 +1,4 @@
-//! Rows on their way into a table, value by value.
+//! Appends rows to a table value by value.
 
 use std::{iter, ptr};
 
@@ -12,16 +12,12 @@ pub struct Appender {
     api: &'static Interface,
     handle: Handle,
     columns: &'static [Column],
-    /// The column that comes next.
     at: usize,
-    /// Room for a text with blanks behind it.
     padded: String,
-    /// Was a value refused?
     is_wrong: bool,
 }
 
 impl Appender {
-    /// To a table with these columns.
     pub fn to(
         connection: &Connection,
         columns: &'static [Column],
@@ -30,8 +26,8 @@ impl Appender {
         let api = connection.api;
         let name = ended(table)?;
         let mut handle = ptr::null_mut();
-        // SAFETY: the connection is open, the name ends with a zero, the place is ours; no schema stands for the usual
-        // one, and an appender that failed still has its error.
+        // SAFETY: the connection is open, the name is NUL-terminated, `handle` is ours. A null
+        // schema means the default one; an appender that failed still has its error.
         let done = unsafe {
             let create = api.duckdb_appender_create;
             create(connection.handle, ptr::null(), name.as_ptr(), &raw mut handle)
@@ -40,7 +36,6 @@ impl Appender {
         if done == SUCCESS { Ok(appender) } else { Err(appender.error()) }
     }
 
-    /// A value of the next column was taken, or was not.
     fn put(&mut self, done: u32) {
         self.is_wrong |= done != SUCCESS;
         self.at += 1;
@@ -75,7 +70,7 @@ impl RowSink for Appender {
             text = &self.padded;
         }
         let (start, length) = (text.as_ptr().cast(), text.len() as u64);
-        // SAFETY: as above; the text has so many bytes.
+        // SAFETY: as above; the text has `length` bytes.
         let done = unsafe { (self.api.duckdb_append_varchar_length)(self.handle, start, length) };
         self.put(done);
     }
@@ -111,7 +106,7 @@ impl hosted::Appender for Appender {
 
 impl Drop for Appender {
     fn drop(&mut self) {
-        // SAFETY: it is the library's own, and not used any more.
+        // SAFETY: the library made it, and it is not used again.
         unsafe { (self.api.duckdb_appender_destroy)(&raw mut self.handle) };
     }
 }

@@ -1,4 +1,4 @@
-//! The library with a database in memory, connections to it, and statements that they have compiled.
+//! A database in memory, connections to it, and prepared statements.
 
 use std::path::Path;
 use std::ptr;
@@ -10,26 +10,24 @@ use super::super::super::server::with_literals;
 use super::api::{Handle, Interface, NO_ROWS, SUCCESS, ended, kind, text};
 use super::rows::Rows;
 
-/// It is there as long as the process.
 pub struct Database {
     api: &'static Interface,
     handle: Handle,
-    /// The library's, such as `v1.4.1`.
     pub version: String,
 }
 
-// SAFETY: DuckDB's databases may be used from any thread.
+// SAFETY: a DuckDB database may be used from any thread.
 unsafe impl Send for Database {}
-// SAFETY: and from several at once.
+// SAFETY: and by several threads at once.
 unsafe impl Sync for Database {}
 
 impl Database {
-    /// An empty one, in which who asks works: a query's place is its session's.
+    /// Opens an empty database with `threads = 1`, so that a query runs in the thread that asks.
     pub fn open(library: &Path) -> LibraryResult<Self> {
         let api = Interface::load(library)?;
         let (mut config, mut handle, mut error) =
             (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the pointers are to places of ours; the texts end with a zero; the version lives as long as the library.
+        // SAFETY: pointers are to our variables; texts are NUL-terminated; the version is static.
         unsafe {
             let version = text((api.duckdb_library_version)());
             (api.duckdb_create_config)(&raw mut config);
@@ -51,7 +49,7 @@ impl Database {
 
     pub fn connect(&self) -> LibraryResult<Connection> {
         let mut handle = ptr::null_mut();
-        // SAFETY: the database is open, and the place is ours.
+        // SAFETY: the database is open, and `handle` is ours.
         if unsafe { (self.api.duckdb_connect)(self.handle, &raw mut handle) } != SUCCESS {
             return Err("DuckDB lets nobody in".into());
         }
@@ -59,18 +57,16 @@ impl Database {
     }
 }
 
-/// A connection. It belongs to the thread that made it.
 pub struct Connection {
     pub(super) api: &'static Interface,
     pub(super) handle: Handle,
 }
 
 impl Connection {
-    /// Asks in words: the rows.
     pub fn query(&self, sql: &str) -> LibraryResult<Rows> {
         let sql = ended(sql)?;
         let mut raw = NO_ROWS;
-        // SAFETY: the connection is open, the text ends with a zero, the place is ours.
+        // SAFETY: the connection is open, the text is NUL-terminated, `raw` is ours.
         let done = unsafe { (self.api.duckdb_query)(self.handle, sql.as_ptr(), &raw mut raw) };
         Rows::of(self.api, raw, done)
     }
@@ -92,24 +88,24 @@ impl Connection {
         }
     }
 
-    /// What was measured of the last query in a line, a part of the plan after the other; none if nothing was.
+    /// The last query's profile in one line; `None` if it was not profiled.
     pub fn profile(&self) -> Option<String> {
-        // SAFETY: the connection is open; what it gives is its own until the next query.
+        // SAFETY: the connection is open; the profile lives until the next query.
         let root = unsafe { (self.api.duckdb_get_profiling_info)(self.handle) };
         if root.is_null() {
             return None;
         }
         let mut line = String::new();
-        // SAFETY: it is the part that stands for the whole.
+        // SAFETY: it is the root of the profile.
         unsafe { tell(self.api, root, &mut line) };
         Some(line)
     }
 }
 
 /// # Safety
-/// A part of a plan that was measured.
+/// `part` is a node of a query profile.
 unsafe fn tell(api: &Interface, part: Handle, line: &mut String) {
-    // SAFETY: by this function's own contract; what is given away is given back.
+    // SAFETY: by this function's contract; each value taken is freed.
     unsafe {
         let mut metrics = (api.duckdb_profiling_info_get_metrics)(part);
         let said = (api.duckdb_get_varchar)(metrics);
@@ -124,21 +120,18 @@ unsafe fn tell(api: &Interface, part: Handle, line: &mut String) {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // SAFETY: it is open.
+        // SAFETY: the connection is open.
         unsafe { (self.api.duckdb_disconnect)(&raw mut self.handle) };
     }
 }
 
-/// A statement that is compiled.
 pub struct Prepared {
     api: &'static Interface,
     handle: Handle,
-    /// What its arguments are.
     kinds: Vec<u32>,
 }
 
 impl Prepared {
-    /// The same in words, with these arguments in it.
     pub fn with_literals(&self, sql: &str, arguments: &[i64]) -> String {
         let literal = |(kind, value): (&u32, &i64)| match *kind {
             kind::TIMESTAMP => format!("make_timestamp({value})"),
@@ -155,7 +148,7 @@ impl hosted::Prepared for Prepared {
 
     fn execute(&mut self, arguments: &[i64]) -> LibraryResult<Answer> {
         let mut raw = NO_ROWS;
-        // SAFETY: the statement is compiled, its arguments are counted from 1, the place is ours.
+        // SAFETY: the statement is prepared, arguments count from 1, `raw` is ours.
         let done = unsafe {
             for ((n, kind), value) in (1..).zip(&self.kinds).zip(arguments) {
                 let bind = match *kind {
@@ -174,7 +167,7 @@ impl hosted::Prepared for Prepared {
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        // SAFETY: it is the library's own, and not used any more.
+        // SAFETY: the library made it, and it is not used again.
         unsafe { (self.api.duckdb_destroy_prepare)(&raw mut self.handle) };
     }
 }

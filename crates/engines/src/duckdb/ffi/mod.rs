@@ -1,6 +1,6 @@
-//! libduckdb, loaded when it is needed, and the part of its C interface that hopcost uses.
+//! The part of libduckdb's C interface that hopcost uses; the library is loaded at run time.
 //!
-//! Everything unsafe about DuckDB is here: the functions below take and give what is safe to have.
+//! All unsafe code for DuckDB is here; what this module exports is safe.
 #![allow(unsafe_code)] // the library speaks C
 
 mod api;

@@ -7,7 +7,6 @@ use hopcost_core::{Answer, Row};
 use super::super::super::hosted::LibraryResult;
 use super::api::{Handle, Interface, RawRows, SUCCESS, kind, text};
 
-/// A value of a row.
 #[derive(Clone, Copy)]
 pub enum Value<'a> {
     Null,
@@ -25,7 +24,7 @@ pub struct Rows {
 impl Rows {
     pub fn of(api: &'static Interface, raw: RawRows, done: u32) -> LibraryResult<Self> {
         let mut rows = Self { api, raw, kinds: Vec::new() };
-        // SAFETY: the answer is the library's own, and is given back when this is dropped.
+        // SAFETY: the library made the result, which is destroyed when this is dropped.
         unsafe {
             if done != SUCCESS {
                 return Err(text((api.duckdb_result_error)(&raw mut rows.raw)).into());
@@ -36,7 +35,7 @@ impl Rows {
         Ok(rows)
     }
 
-    /// All of them; how many were changed is a row, too.
+    /// All rows. The row count of a change is a row too.
     pub fn answer(&self) -> LibraryResult<Answer> {
         let mut answer = Answer::default();
         self.each(|values| {
@@ -49,15 +48,14 @@ impl Rows {
         Ok(answer)
     }
 
-    /// Each row's values.
     pub fn each(&self, mut take: impl FnMut(&[Value<'_>])) -> LibraryResult<()> {
         loop {
-            // SAFETY: the answer is there, and what it gives is given back below.
+            // SAFETY: the result is open; the chunk is destroyed below.
             let mut chunk = unsafe { (self.api.duckdb_fetch_chunk)(self.raw) };
             if chunk.is_null() {
                 return Ok(());
             }
-            // SAFETY: it is a chunk of this answer, and not used any more afterwards.
+            // SAFETY: it is a chunk of this result, and not used afterwards.
             let taken = unsafe { self.each_of(chunk, &mut take) };
             // SAFETY: as above.
             unsafe { (self.api.duckdb_destroy_data_chunk)(&raw mut chunk) };
@@ -66,14 +64,14 @@ impl Rows {
     }
 
     /// # Safety
-    /// A chunk of this answer.
+    /// `chunk` is a chunk of this result.
     unsafe fn each_of(
         &self,
         chunk: Handle,
         take: &mut impl FnMut(&[Value<'_>]),
     ) -> LibraryResult<()> {
         let api = self.api;
-        // SAFETY: it has a vector for each column, and each as many values of its type as the chunk has rows.
+        // SAFETY: a chunk has a vector for each column with a value for each row.
         unsafe {
             let vector = |(n, kind): (u64, &u32)| {
                 let vector = (api.duckdb_data_chunk_get_vector)(chunk, n);
@@ -95,19 +93,19 @@ impl Rows {
 }
 
 /// # Safety
-/// A vector's data and validity, of this type and with more than so many rows; the text lives as long as it does.
+/// Of a vector of type `kind` with more than `row` rows; a text lives as long as the vector.
 unsafe fn value<'a>(
     kind: u32,
     data: *const c_void,
     validity: *const u64,
     row: usize,
 ) -> LibraryResult<Value<'a>> {
-    // SAFETY: by this function's own contract, here and below.
+    // SAFETY: by this function's contract, here and below.
     let is_there = validity.is_null() || unsafe { *validity.add(row / 64) } >> (row % 64) & 1 == 1;
     if !is_there {
         return Ok(Value::Null);
     }
-    // SAFETY: the type says what lies there.
+    // SAFETY: `kind` is the type of the values.
     Ok(unsafe {
         match kind {
             kind::BOOLEAN | kind::TINYINT => Value::Integer((*data.cast::<i8>().add(row)).into()),
@@ -123,7 +121,7 @@ unsafe fn value<'a>(
             kind::VARCHAR => {
                 let place = data.cast::<u8>().add(16 * row);
                 let length = place.cast::<u32>().read_unaligned() as usize;
-                // What is short lies in place, what is long elsewhere.
+                // `duckdb_string_t`: up to 12 bytes are stored inline, longer texts by pointer.
                 let start = if length <= 12 {
                     place.add(4)
                 } else {
@@ -139,7 +137,7 @@ unsafe fn value<'a>(
 
 impl Drop for Rows {
     fn drop(&mut self) {
-        // SAFETY: the answer is the library's own, and nothing refers to it any more.
+        // SAFETY: the library made the result, and nothing refers to it any more.
         unsafe { (self.api.duckdb_destroy_result)(&raw mut self.raw) };
     }
 }

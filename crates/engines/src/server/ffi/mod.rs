@@ -1,7 +1,7 @@
-//! A user of the system's, as Kerberos proves it to a server: libgssapi_krb5, loaded when a server asks for it.
+//! Kerberos authentication with libgssapi_krb5, which is loaded when a server asks for it.
 //!
-//! Method: the library takes the ticket that `kinit` (or a key table) has left, and makes of it what the server is
-//! shown; what the server shows in return it looks at, too. No secret is held here.
+//! Method: the library takes the ticket that `kinit` or a key table left, makes the tokens for the
+//! server, and checks those of the server. hopcost handles no secret.
 #![allow(unsafe_code)] // the library speaks C
 
 use std::ffi::c_void;
@@ -12,24 +12,22 @@ use libloading::Library;
 use super::super::interface::interface;
 use super::wrong::Wrong;
 
-/// A handle of the library's.
 type Handle = *mut c_void;
 
-/// Bytes, the library's or ours.
+/// `gss_buffer_desc`: the library's bytes or ours.
 #[repr(C)]
 struct Bytes {
     length: usize,
     value: *mut c_void,
 }
 
-/// What something is, by a number that the world has for it.
+/// `gss_OID_desc`: an object identifier.
 #[repr(C)]
 struct Kind {
     length: u32,
     bytes: *const c_void,
 }
 
-/// None yet.
 const NONE: Bytes = Bytes { length: 0, value: ptr::null_mut() };
 
 interface! {
@@ -56,7 +54,6 @@ interface! {
     gss_display_status(*mut u32, u32, i32, *const Kind, *mut u32, *mut Bytes) -> u32;
 }
 
-/// MIT's, and Heimdal's.
 const LIBRARIES: [&str; 2] = ["libgssapi_krb5.so.2", "libgssapi.so.3"];
 const MISSING: &str = "\
     no ticket of Kerberos' can be shown, as libgssapi_krb5.so.2 is not here: it comes with Debian's \
@@ -67,31 +64,27 @@ const NO_TICKET: &str = "'klist' shows which tickets there are, and 'kinit' gets
 const KERBEROS: Kind = kind(b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02");
 /// `service@host`, 1.2.840.113554.1.2.1.4.
 const SERVICE: Kind = kind(b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x01\x04");
-/// `service/host:port`, as Kerberos itself has it, 1.2.840.113554.1.2.2.1.
+/// `service/host:port`, a Kerberos principal, 1.2.840.113554.1.2.2.1.
 const PRINCIPAL: Kind = kind(b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02\x01");
 
 const fn kind(bytes: &'static [u8]) -> Kind {
     Kind { length: bytes.len() as u32, bytes: bytes.as_ptr().cast() }
 }
 
-/// Both ends prove who they are.
 const MUTUAL: u32 = 2;
-/// These bits of an answer are errors.
+/// These bits of a status are errors.
 const ERRORS: u32 = 0xffff_0000;
-/// Whose words for an error are asked for.
+/// Which component's message `gss_display_status` returns.
 const OF_LIBRARY: i32 = 1;
 const OF_KERBEROS: i32 = 2;
 
-/// A ticket that is shown to one server.
 pub struct Ticket {
     api: Interface,
-    /// The server, by its name.
     server: Handle,
     context: Handle,
 }
 
 impl Ticket {
-    /// What is to be shown next, after what the server has shown; the ticket is got when it is first needed.
     pub fn show(
         ticket: &mut Option<Self>,
         server: &str,
@@ -104,9 +97,9 @@ impl Ticket {
         ticket.shown(by_server)
     }
 
-    /// For a server that is known as `service/host:port`, or `service@host`.
+    /// `server` is `service/host:port` or `service@host`.
     fn to(server: &str) -> Result<Self, Wrong> {
-        // SAFETY: a library may do anything when it is loaded; these are the system's own.
+        // SAFETY: loading a library runs its code; these are the system's own.
         let found = LIBRARIES.iter().find_map(|name| unsafe { Library::new(name) }.ok());
         let api = Interface::of(found.ok_or(MISSING)?).map_err(|error| error.to_string())?;
         let mut ticket = Self { api, server: ptr::null_mut(), context: ptr::null_mut() };
@@ -124,10 +117,10 @@ impl Ticket {
         if major & ERRORS == 0 { Ok(ticket) } else { Err(ticket.words(major, minor).into()) }
     }
 
-    /// At first the server has shown nothing, and at last there is nothing more to be shown.
+    /// `by_server` is empty for the first token; the last answer is empty.
     fn shown(&mut self, by_server: &[u8]) -> Result<Vec<u8>, Wrong> {
         let (mut minor, heard, mut said) = (0, lent(by_server), NONE);
-        // SAFETY: all pointers are to values that outlive the call; what may be missing is null.
+        // SAFETY: all pointers are to values that outlive the call; optional ones are null.
         let major = unsafe {
             (self.api.gss_init_sec_context)(
                 &raw mut minor,
@@ -149,13 +142,12 @@ impl Ticket {
         if major & ERRORS == 0 { Ok(said) } else { Err(self.words(major, minor).into()) }
     }
 
-    /// The bytes of the library's, which gets them back.
     fn taken(&self, mut bytes: Bytes) -> Vec<u8> {
         if bytes.value.is_null() {
             return Vec::new();
         }
         let mut minor = 0;
-        // SAFETY: the library has given so many bytes, and they are not looked at after they are given back.
+        // SAFETY: the library returned `length` bytes, which are not used after their release.
         unsafe {
             let copy = std::slice::from_raw_parts(bytes.value.cast::<u8>(), bytes.length).to_vec();
             (self.api.gss_release_buffer)(&raw mut minor, &raw mut bytes);
@@ -163,7 +155,6 @@ impl Ticket {
         }
     }
 
-    /// What went wrong, in the library's words and in Kerberos'.
     fn words(&self, major: u32, minor: u32) -> String {
         let words = [(major, OF_LIBRARY), (minor, OF_KERBEROS)].map(|(code, of)| {
             let (mut ignored, mut next, mut text) = (0, 0, NONE);
@@ -184,7 +175,6 @@ impl Ticket {
     }
 }
 
-/// Bytes of ours, which the library only reads.
 fn lent(bytes: &[u8]) -> Bytes {
     Bytes { length: bytes.len(), value: bytes.as_ptr().cast_mut().cast() }
 }
@@ -192,7 +182,7 @@ fn lent(bytes: &[u8]) -> Bytes {
 impl Drop for Ticket {
     fn drop(&mut self) {
         let mut minor = 0;
-        // SAFETY: both are the library's own, or null, and nobody has them after this.
+        // SAFETY: the library made both, or they are null; neither is used again.
         unsafe {
             (self.api.gss_delete_sec_context)(
                 &raw mut minor,
@@ -210,7 +200,7 @@ mod tests {
 
     #[test]
     fn who_has_no_ticket_is_told_so() {
-        // Whatever Kerberos there is here knows no such host.
+        // No realm knows this host.
         let words = Ticket::show(&mut None, "hopcost@nowhere.invalid", &[]);
         let words = words.unwrap_err();
         let words = words.to_string();

@@ -1,8 +1,8 @@
 //! Connections and statements that own what they need, for one thread each.
 //!
-//! A statement keeps its connection alive, so the two can stand side by side in one session. Text of
-//! a row to insert is bound where it lies: [`Inserter::insert`] binds all of a row's values before it
-//! steps and never steps without, so SQLite sees no text that is gone.
+//! A statement keeps its connection alive. Text to insert is bound without a copy:
+//! [`Inserter::insert`] binds all values of a row before each step, so SQLite never reads a text
+//! that is gone.
 
 use std::ffi::{CStr, CString, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -13,11 +13,10 @@ use std::rc::Rc;
 use rusqlite::ffi;
 use thiserror::Error;
 
-/// What SQLite answered instead of doing it.
 #[derive(Debug, Error)]
 #[error("{words}")]
 pub struct SqliteError {
-    /// Its result code, without the extension.
+    /// The primary result code.
     pub code: c_int,
     words: String,
 }
@@ -28,16 +27,15 @@ impl SqliteError {
     }
 }
 
-/// A length or position as C counts it. None here comes near the most that it can be; beyond that it
-/// stays in bounds, and SQLite refuses it or takes less.
+/// A length or index as a C int. None here comes near the limit; a larger one saturates, and SQLite
+/// refuses it or uses less.
 pub(super) fn int(number: usize) -> c_int {
     c_int::try_from(number).unwrap_or(c_int::MAX)
 }
 
-/// A connection, of one thread.
 pub struct Connection(Rc<Handle>);
 
-/// What SQLite calls a connection; closed with the last of its owners.
+/// Closed with its last owner.
 pub(super) struct Handle(NonNull<ffi::sqlite3>);
 
 impl Handle {
@@ -45,12 +43,11 @@ impl Handle {
         self.0.as_ptr()
     }
 
-    /// An error in SQLite's words, or nothing where all is well.
     pub(super) fn check(&self, code: c_int) -> Result<(), SqliteError> {
         if code == ffi::SQLITE_OK {
             return Ok(());
         }
-        // SAFETY: the connection is open; its message is a text that lasts until its next call.
+        // SAFETY: the connection is open; its message lasts until its next call.
         let words = unsafe { CStr::from_ptr(ffi::sqlite3_errmsg(self.as_ptr())) };
         Err(SqliteError::new(code, words.to_string_lossy()))
     }
@@ -64,7 +61,6 @@ impl Drop for Handle {
 }
 
 impl Connection {
-    /// A database file to write.
     pub fn create(path: &Path) -> Result<Self, SqliteError> {
         let flags = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE;
         Self::open(path.as_os_str().as_bytes(), flags)
@@ -75,27 +71,25 @@ impl Connection {
             .map_err(|_| SqliteError::new(ffi::SQLITE_CANTOPEN, "a path with a NUL in it"))?;
         let mut db = ptr::null_mut();
         let flags = flags | ffi::SQLITE_OPEN_NOMUTEX;
-        // SAFETY: the name ends with a NUL and outlives the call; `db` takes the connection.
+        // SAFETY: the name is NUL-terminated and outlives the call; `db` takes the connection.
         let code = unsafe { ffi::sqlite3_open_v2(name.as_ptr(), &raw mut db, flags, ptr::null()) };
         let Some(db) = NonNull::new(db) else {
             return Err(SqliteError::new(ffi::SQLITE_NOMEM, "no memory for a connection"));
         };
-        // A connection that failed to open has to be closed too, and says why.
+        // A connection that failed to open must be closed too, and has the error.
         let handle = Handle(db);
         handle.check(code)?;
         Ok(Self(Rc::new(handle)))
     }
 
-    /// Runs statements that return nothing of interest.
     pub fn run(&self, sql: &str) -> Result<(), SqliteError> {
         let sql = CString::new(sql)
             .map_err(|_| SqliteError::new(ffi::SQLITE_MISUSE, "a statement with a NUL in it"))?;
         let (db, nobody) = (self.0.as_ptr(), ptr::null_mut());
-        // SAFETY: the text ends with a NUL and outlives the call; nobody is called back.
+        // SAFETY: the text is NUL-terminated and outlives the call; there is no callback.
         self.0.check(unsafe { ffi::sqlite3_exec(db, sql.as_ptr(), None, nobody, ptr::null_mut()) })
     }
 
-    /// Compiles one statement.
     pub fn prepare(&self, sql: &str) -> Result<Statement, SqliteError> {
         let mut raw = ptr::null_mut();
         let (text, length) = (sql.as_ptr().cast(), int(sql.len()));
@@ -109,12 +103,11 @@ impl Connection {
         Ok(Statement { raw, connection: Rc::clone(&self.0) })
     }
 
-    /// What keeps it open.
     pub(super) fn handle(&self) -> &Rc<Handle> {
         &self.0
     }
 
-    /// The file behind the main database, as the VFS made it.
+    /// The VFS's file of the main database.
     pub(super) fn file(&self) -> *mut ffi::sqlite3_file {
         let mut file = ptr::null_mut::<ffi::sqlite3_file>();
         let into = (&raw mut file).cast();
@@ -131,50 +124,43 @@ impl Connection {
     }
 }
 
-/// A compiled statement.
 pub struct Statement {
     raw: NonNull<ffi::sqlite3_stmt>,
     connection: Rc<Handle>,
 }
 
-/// A value of an answer, where SQLite keeps it until the next step.
+/// A value of the current row, valid until the next step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// No value.
     Null,
-    /// A whole number.
     Integer(i64),
-    /// Text, as its bytes.
     Text(&'a [u8]),
-    /// Something that no workload answers with, by name.
+    /// The name of a type that no workload uses.
     Other(&'static str),
 }
 
 impl Statement {
-    /// How many arguments it takes.
     pub fn parameters(&self) -> usize {
-        // SAFETY: the statement is compiled.
+        // SAFETY: the statement is prepared.
         let count = unsafe { ffi::sqlite3_bind_parameter_count(self.raw.as_ptr()) };
         count.unsigned_abs() as usize
     }
 
-    /// Gives it a whole number for its n-th argument, from 0.
+    /// `n` counts from 0.
     pub fn bind(&mut self, n: usize, value: i64) -> Result<(), SqliteError> {
-        // SAFETY: the statement is compiled; a number out of range is an error that SQLite returns.
+        // SAFETY: the statement is prepared; SQLite returns an error for an index out of range.
         let code = unsafe { ffi::sqlite3_bind_int64(self.raw.as_ptr(), int(n + 1), value) };
         self.connection.check(code)
     }
 
-    /// Gives it no value for its n-th argument, from 0.
     fn bind_null(&mut self, n: usize) -> Result<(), SqliteError> {
-        // SAFETY: the statement is compiled; a number out of range is an error that SQLite returns.
+        // SAFETY: the statement is prepared; SQLite returns an error for an index out of range.
         let code = unsafe { ffi::sqlite3_bind_null(self.raw.as_ptr(), int(n + 1)) };
         self.connection.check(code)
     }
 
-    /// Goes to the next row; false behind the last.
     pub fn step(&mut self) -> Result<bool, SqliteError> {
-        // SAFETY: the statement is compiled, and its connection belongs to this thread.
+        // SAFETY: the statement is prepared, and its connection belongs to this thread.
         match unsafe { ffi::sqlite3_step(self.raw.as_ptr()) } {
             ffi::SQLITE_ROW => Ok(true),
             ffi::SQLITE_DONE => Ok(false),
@@ -182,24 +168,21 @@ impl Statement {
         }
     }
 
-    /// Ends the call, so that the statement can be asked again.
     pub fn reset(&mut self) {
-        // SAFETY: the statement is compiled. What it returns was the last step's answer.
+        // SAFETY: the statement is prepared. The return value repeats the last step's.
         unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
     }
 
-    /// How many columns a row of its answer has.
     pub fn columns(&self) -> usize {
-        // SAFETY: the statement is compiled.
+        // SAFETY: the statement is prepared.
         let count = unsafe { ffi::sqlite3_column_count(self.raw.as_ptr()) };
         count.unsigned_abs() as usize
     }
 
-    /// A value of the row that it stands on.
     pub fn value(&self, column: usize) -> Value<'_> {
         let (raw, column) = (self.raw.as_ptr(), int(column));
-        // SAFETY: a column or row that is not there reads as NULL. A text lasts until the next step
-        // or reset, which need the statement exclusively, and the type is not converted.
+        // SAFETY: a column or row that does not exist reads as NULL. A text lasts until the next
+        // step or reset, which need the statement exclusively, and the type is not converted.
         unsafe {
             match ffi::sqlite3_column_type(raw, column) {
                 ffi::SQLITE_INTEGER => Value::Integer(ffi::sqlite3_column_int64(raw, column)),
@@ -218,14 +201,14 @@ impl Statement {
         }
     }
 
-    /// Binds text without a copy.
+    /// Binds text without a copy; `n` counts from 0.
     ///
     /// # Safety
-    /// The text has to last until the statement's next step has ended, and the argument has to be
-    /// bound anew before any later one.
+    /// The text must last until the statement's next step has ended, and the argument must be bound
+    /// again before any later one.
     unsafe fn bind_in_place(&mut self, n: usize, text: &[u8]) -> Result<(), SqliteError> {
         let (start, length) = (text.as_ptr().cast(), int(text.len()));
-        // SAFETY: start and length describe the text; the caller keeps it. No destructor (static).
+        // SAFETY: start and length describe the text, which the caller keeps; no destructor.
         let code =
             unsafe { ffi::sqlite3_bind_text(self.raw.as_ptr(), int(n + 1), start, length, None) };
         self.connection.check(code)
@@ -234,35 +217,28 @@ impl Statement {
 
 impl Drop for Statement {
     fn drop(&mut self) {
-        // SAFETY: it is compiled, and nobody else ends it; its connection is still open.
+        // SAFETY: the statement is prepared and not used again; its connection is still open.
         unsafe { ffi::sqlite3_finalize(self.raw.as_ptr()) };
     }
 }
 
-/// A value of a row to insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packed<'a> {
-    /// No value.
     Null,
-    /// A whole number.
     Integer(i64),
-    /// Text in UTF-8.
     Text(&'a [u8]),
 }
 
-/// A statement that inserts.
 pub struct Inserter {
     statement: Statement,
     parameters: usize,
 }
 
 impl Inserter {
-    /// That runs `statement`.
     pub fn new(statement: Statement) -> Self {
         Self { parameters: statement.parameters(), statement }
     }
 
-    /// Inserts as many values as it takes, from the first ones on.
     pub fn insert<'a>(
         &mut self,
         values: &mut impl Iterator<Item = Packed<'a>>,
@@ -271,8 +247,8 @@ impl Inserter {
             match values.next() {
                 Some(Packed::Null) => self.statement.bind_null(n)?,
                 Some(Packed::Integer(value)) => self.statement.bind(n, value)?,
-                // SAFETY: the text outlives this function, whose one step comes after all
-                // arguments were bound; every later step comes after they were bound again.
+                // SAFETY: the text outlives this function, whose one step comes after all arguments
+                // were bound; every later step comes after they were bound again.
                 Some(Packed::Text(text)) => unsafe { self.statement.bind_in_place(n, text)? },
                 None => {
                     let words = "a row has fewer values than its table has columns";

@@ -1,14 +1,12 @@
-//! A file system for SQLite whose files are images in placed memory: a page is a pointer, and each
-//! acquisition is counted by the node that the page is on.
+//! A VFS whose files are images in placed memory: pages are pointers, accesses counted by node.
 //!
-//! Method: `xFetch` answers with an address inside the image. What it counts stands in the open file
-//! itself, which belongs to one connection and so to one thread: nothing is shared and nothing
-//! atomic is written. Planted distance is a debt: each acquisition of a page of another node adds to
-//! it, and from 1 ms on it is paid by spinning; what was really paid is measured, and an overpayment is
-//! kept for later.
+//! Method: `xFetch` returns an address inside the image. Counters are in the open file, which
+//! belongs to one connection and one thread: nothing is shared or atomic. Emulated distance is a
+//! debt: each access to a page of another node adds to it, and from 1 ms on it is paid by spinning.
+//! The time actually spent is measured, and any excess is credited.
 //!
-//! Limits: a cursor that stays on a page acquires it once, however many of its rows it reads; page 1
-//! and whatever SQLite wants to own (some overflow pages) is copied, and counted as well.
+//! Limits: a cursor that stays on a page accesses it once, however many rows it reads. Page 1 and
+//! some overflow pages are copied by SQLite, and counted as well.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -25,51 +23,45 @@ use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_vfs};
 use super::super::image::Image;
 use super::connection::{Connection, SqliteError, int};
 
-/// The name by which connections ask for this VFS.
 pub const NAME: &CStr = c"hopcost-image";
 /// The longest name of an image: a slash and a number.
 const LONGEST_NAME: c_int = 64;
-/// From how much on a debt is paid. Each payment costs more than the time that is counted, probably
-/// because the caches are cold after it: some 0.2 µs with pieces of 2 µs, 4 µs with 50 µs, 14 µs with
-/// 300 µs, so a smaller share with longer ones. Those make windows unequal, but are counted in them.
+/// The debt from which it is paid. Each payment costs more than the counted time, probably because
+/// the caches are cold afterwards: some 0.2 µs for 2 µs, 4 µs for 50 µs, 14 µs for 300 µs, so a
+/// smaller share for longer ones. Longer payments make windows unequal, but are counted in them.
 const PAYABLE_NS: f64 = 1e6;
-/// Homes are numbered by bytes.
+/// A placement's index is a byte.
 const HOMES: usize = 1 << u8::BITS;
 
-/// Images that connections can be opened on, by number.
 static SHELF: Mutex<BTreeMap<u64, Weak<Image>>> = Mutex::new(BTreeMap::new());
 
-/// Puts an image where connections find it; its number, which is good for as long as the image is.
+/// Registers an image for connections; the number is valid as long as the image lives.
 pub fn shelve(image: &Arc<Image>) -> u64 {
     let mut shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
     let number = shelf.last_key_value().map_or(0, |(last, _)| last + 1);
-    // The newest stays, or its number would be given again.
+    // The newest entry stays, or its number would be used again.
     shelf.retain(|at, image| at + 1 == number || image.strong_count() > 0);
     shelf.insert(number, Arc::downgrade(image));
     number
 }
 
-/// What a connection has counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// What it looked up.
     pub lookups: Lookups,
-    /// How many of the acquisitions were copies.
+    /// Accesses that were copies.
     pub copies: u64,
-    /// How long it waited for what was planted.
     pub planted: Duration,
 }
 
 impl Connection {
-    /// The image of this number, to read.
     pub fn of_image(number: u64) -> Result<Self, SqliteError> {
         register()?;
         let uri = format!("file:/{number}?vfs={}&immutable=1", NAME.to_string_lossy());
         Self::open(uri.as_bytes(), ffi::SQLITE_OPEN_READONLY | ffi::SQLITE_OPEN_URI)
     }
 
-    /// Begins to count anew, and plants what an acquisition costs by the node of its page. False
-    /// where this is no connection to an image.
+    /// Resets the counters and sets the emulated cost of an access by the page's node. Returns
+    /// `false` if this is no connection to an image.
     pub fn begin_counting(&self, cost_ns: impl Fn(NodeId) -> f64) -> bool {
         let Some(open) = self.open_image() else { return false };
         let image = Arc::clone(&open.image);
@@ -80,18 +72,17 @@ impl Connection {
         true
     }
 
-    /// What was counted since the last time, pages since the beginning.
+    /// Accesses since the last time, and distinct pages since the beginning.
     pub fn tally(&self) -> Tally {
         self.open_image().map(OpenImage::tally).unwrap_or_default()
     }
 
-    /// The file behind this connection, where it is one of ours.
     #[allow(clippy::mut_from_ref)] // the exclusive borrow ends before SQLite is called again
     fn open_image(&self) -> Option<&mut OpenImage> {
         let file = self.file();
         // SAFETY: the file is null or open, and stays so while the connection is borrowed. With our
-        // methods it was made by `open` below. Both callers use it without calling SQLite, so that
-        // nobody else looks at it meanwhile.
+        // methods it was made by `open` below. Both callers use it without calling SQLite, so there
+        // is no other reference meanwhile.
         unsafe {
             let is_ours = !file.is_null() && ptr::eq((*file).pMethods, &raw const METHODS);
             is_ours.then(|| &mut *file.cast::<OpenImage>())
@@ -99,14 +90,13 @@ impl Connection {
     }
 }
 
-/// What a home is in the books of one connection.
 #[derive(Clone, Copy)]
 struct Home {
     acquisitions: u64,
     cost_ns: f64,
 }
 
-/// An open file as SQLite keeps it: our part follows its own.
+/// An open file: SQLite's part, then ours.
 #[repr(C)]
 struct OpenImage {
     base: sqlite3_file,
@@ -114,7 +104,7 @@ struct OpenImage {
     copies: u64,
     debt_ns: f64,
     planted: Duration,
-    /// A bit for each piece of the image that was looked at.
+    /// A bit for each piece of the image that was accessed.
     seen: Vec<u64>,
     by_home: [Home; HOMES],
 }
@@ -132,12 +122,12 @@ impl OpenImage {
         }
     }
 
-    /// Counts an acquisition of `bytes` at `at`, by the home of the first piece.
+    /// Counts an access to `bytes` bytes at `at`, by the node of the first piece.
     #[inline]
     fn acquire(&mut self, at: usize, bytes: usize) {
         let (first, last) = (at / PIECE, (at + bytes - 1) / PIECE);
         if first / 64 == last / 64 {
-            // Pages of the database, aligned to their size, come this way.
+            // Database pages, aligned to their size, take this branch.
             self.seen[first / 64] |= (u64::MAX >> (63 - (last - first))) << (first % 64);
         } else {
             self.see_each(first, last);
@@ -186,7 +176,6 @@ impl OpenImage {
         tally
     }
 
-    /// How many pieces were looked at, by where they are now.
     fn seen_by_home(&self) -> [u64; HOMES] {
         let mut counts = [0; HOMES];
         for (word, homes) in self.seen.iter().zip(self.image.homes().chunks(64)) {
@@ -223,7 +212,6 @@ static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
     xUnfetch: Some(unfetch),
 };
 
-/// The place of a piece of the file, where the file has all of it.
 fn within(image: &Image, offset: sqlite3_int64, bytes: c_int) -> Option<(usize, usize)> {
     let (at, bytes) = (usize::try_from(offset).ok()?, usize::try_from(bytes).ok()?);
     (bytes > 0 && at.checked_add(bytes)? <= image.len()).then_some((at, bytes))
@@ -235,12 +223,12 @@ unsafe extern "C" fn fetch(
     bytes: c_int,
     into: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: SQLite passes a file that `open` made, from the one thread that uses its connection,
-    // and a place for one pointer.
+    // SAFETY: SQLite passes a file that `open` made, on the thread of its connection, and room for
+    // one pointer.
     let (open, into) = unsafe { (&mut *file.cast::<OpenImage>(), &mut *into) };
     *into = ptr::null_mut();
     if let Some((at, bytes)) = within(&open.image, offset, bytes) {
-        // The file is read-only to SQLite, which only reads through the pointer.
+        // The file is read-only, so SQLite only reads through the pointer.
         *into = open.image.as_ptr().wrapping_add(at).cast_mut().cast();
         open.acquire(at, bytes);
     }
@@ -265,12 +253,11 @@ unsafe extern "C" fn read(
     let open = unsafe { &mut *file.cast::<OpenImage>() };
     let wanted = usize::try_from(bytes).unwrap_or(0);
     let Some((at, bytes)) = within(&open.image, offset, bytes) else {
-        // SAFETY: SQLite passes room for `wanted` bytes, and wants zeroes where there is no file.
+        // SAFETY: SQLite passes room for `wanted` bytes, and expects zeros beyond the file's end.
         unsafe { ptr::write_bytes(into.cast::<u8>(), 0, wanted) };
         return ffi::SQLITE_IOERR_SHORT_READ;
     };
-    // SAFETY: `within` has seen that the image reaches that far; SQLite passes room for so many
-    // bytes, which lies outside the image.
+    // SAFETY: `within` checked the range; SQLite passes room for `bytes` bytes outside the image.
     unsafe { ptr::copy_nonoverlapping(open.image.as_ptr().add(at), into.cast(), bytes) };
     open.copies += 1;
     open.acquire(at, bytes);
@@ -290,20 +277,20 @@ unsafe extern "C" fn truncate(_file: *mut sqlite3_file, _size: sqlite3_int64) ->
     ffi::SQLITE_READONLY
 }
 
-/// Locks and flushes: nobody writes, so there is nothing to keep apart or safe.
+/// Locks and syncs: nothing is ever written.
 unsafe extern "C" fn nothing_with_a_number(_file: *mut sqlite3_file, _number: c_int) -> c_int {
     ffi::SQLITE_OK
 }
 
 unsafe extern "C" fn file_size(file: *mut sqlite3_file, size: *mut sqlite3_int64) -> c_int {
-    // SAFETY: as in `fetch`, with a place for one number.
+    // SAFETY: as in `fetch`, with room for one number.
     let (open, size) = unsafe { (&*file.cast::<OpenImage>(), &mut *size) };
     *size = open.image.len().try_into().unwrap_or(sqlite3_int64::MAX);
     ffi::SQLITE_OK
 }
 
 unsafe extern "C" fn check_reserved_lock(_file: *mut sqlite3_file, is_held: *mut c_int) -> c_int {
-    // SAFETY: SQLite passes a place for one number.
+    // SAFETY: SQLite passes room for one number.
     unsafe { *is_held = 0 };
     ffi::SQLITE_OK
 }
@@ -325,7 +312,7 @@ unsafe extern "C" fn device_characteristics(_file: *mut sqlite3_file) -> c_int {
 }
 
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
-    // SAFETY: SQLite closes each file that `open` made once, and uses it no more.
+    // SAFETY: SQLite closes each file that `open` made once, and does not use it again.
     unsafe { ptr::drop_in_place(file.cast::<OpenImage>()) };
     ffi::SQLITE_OK
 }
@@ -342,17 +329,17 @@ unsafe extern "C" fn open(
     if name.is_null() || flags & ffi::SQLITE_OPEN_MAIN_DB == 0 {
         return ffi::SQLITE_CANTOPEN;
     }
-    // SAFETY: a name that is not null ends with a NUL.
+    // SAFETY: a non-null name is NUL-terminated.
     let name = unsafe { CStr::from_ptr(name) };
     let number = name.to_str().ok().and_then(|name| name.strip_prefix('/')?.parse().ok());
     let shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(image) = number.and_then(|number: u64| shelf.get(&number)?.upgrade()) else {
         return ffi::SQLITE_CANTOPEN;
     };
-    // SAFETY: as above; SQLite's room is aligned to 8 bytes, and what is in it needs no drop.
+    // SAFETY: as above; SQLite's room is aligned to 8 bytes, and its content needs no drop.
     unsafe { ptr::write(file.cast(), OpenImage::new(image)) };
     if !out_flags.is_null() {
-        // SAFETY: a place for one number.
+        // SAFETY: room for one number.
         unsafe { *out_flags = ffi::SQLITE_OPEN_READONLY | ffi::SQLITE_OPEN_MAIN_DB };
     }
     ffi::SQLITE_OK
@@ -362,14 +349,14 @@ unsafe extern "C" fn delete(_vfs: *mut sqlite3_vfs, _name: *const c_char, _sync:
     ffi::SQLITE_READONLY
 }
 
-/// No journal lies beside an image.
+/// An image has no journal.
 unsafe extern "C" fn access(
     _vfs: *mut sqlite3_vfs,
     _name: *const c_char,
     _flags: c_int,
     answer: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite passes a place for one number.
+    // SAFETY: SQLite passes room for one number.
     unsafe { *answer = 0 };
     ffi::SQLITE_OK
 }
@@ -380,36 +367,34 @@ unsafe extern "C" fn full_pathname(
     room: c_int,
     into: *mut c_char,
 ) -> c_int {
-    // SAFETY: the name ends with a NUL.
+    // SAFETY: the name is NUL-terminated.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes_with_nul();
     if name.len() > usize::try_from(room).unwrap_or(0) {
         return ffi::SQLITE_CANTOPEN;
     }
-    // SAFETY: there is `room` for it, and it lies elsewhere.
+    // SAFETY: there is room for `room` bytes, which do not overlap the name.
     unsafe { ptr::copy_nonoverlapping(name.as_ptr().cast(), into, name.len()) };
     ffi::SQLITE_OK
 }
 
-/// SQLite takes its random numbers from the default VFS; what a workload draws is seeded elsewhere.
+/// SQLite takes its random numbers from the default VFS; those of a workload are seeded elsewhere.
 unsafe extern "C" fn randomness(_vfs: *mut sqlite3_vfs, _bytes: c_int, _to: *mut c_char) -> c_int {
     0
 }
 
-/// Waiting is for locks, and there are none.
+/// SQLite sleeps only for locks, and there are none.
 unsafe extern "C" fn sleep(_vfs: *mut sqlite3_vfs, micros: c_int) -> c_int {
     micros
 }
 
-/// Milliseconds of the Julian date.
 unsafe extern "C" fn current_time(_vfs: *mut sqlite3_vfs, into: *mut sqlite3_int64) -> c_int {
     const JULIAN_MS_AT_1970: sqlite3_int64 = 210_866_760_000_000;
     let unix_ms = clock::unix_seconds().cast_signed() * 1000;
-    // SAFETY: SQLite passes a place for one number.
+    // SAFETY: SQLite passes room for one number.
     unsafe { *into = JULIAN_MS_AT_1970 + unix_ms };
     ffi::SQLITE_OK
 }
 
-/// Makes the VFS known to SQLite, once.
 fn register() -> Result<(), SqliteError> {
     static ONCE: OnceLock<c_int> = OnceLock::new();
     let code = *ONCE.get_or_init(|| {
@@ -437,7 +422,7 @@ fn register() -> Result<(), SqliteError> {
             xGetSystemCall: None,
             xNextSystemCall: None,
         }));
-        // SAFETY: the VFS is complete for what SQLite calls of version 2 and lives for ever.
+        // SAFETY: the VFS has all that SQLite calls of version 2, and is never freed.
         unsafe { ffi::sqlite3_vfs_register(vfs, c_int::from(false)) }
     });
     if code == ffi::SQLITE_OK {

@@ -1,4 +1,4 @@
-//! A server that runs: nothing of its own is touched, and what is ours is gone at the end.
+//! An existing server: nothing foreign is touched, and hopcost leaves nothing behind.
 
 use hopcost_core::{Code, Dataset, Workload};
 use hopcost_testkit::conformance::{ASKED, Engine};
@@ -13,7 +13,6 @@ fn small() -> (&'static dyn Dataset, &'static dyn Workload) {
     (dataset("tran_stats"), workload("reporting_p1"))
 }
 
-/// The engine that is asked, and the server.
 fn guest(url: &str) -> Engine<'_> {
     Engine { target: target(engine().0), address: url }
 }

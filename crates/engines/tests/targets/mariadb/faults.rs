@@ -1,4 +1,4 @@
-//! What goes wrong with a server that runs is told, and nobody else's is touched.
+//! Errors of an existing server are reported, and nothing foreign is touched.
 
 use hopcost_core::{CallError, Code, Instance, Request, Session, Setup, Stream};
 
@@ -49,7 +49,7 @@ fn what_breaks_is_told() {
     assert!(error.contains("Too many connections"), "{error}");
     drop(sessions);
 
-    // The server takes its time to let them go.
+    // The server takes a moment to end the sessions.
     let let_in = || {
         std::thread::sleep(std::time::Duration::from_millis(50));
         instance.first_session(&seat()).ok()
@@ -71,7 +71,7 @@ fn a_statement_that_takes_too_long_fails_and_the_next_goes_on() {
     let address = server.url("");
     let setup = setup(dataset("archive_view"), workload("newest_unbounded"), 1000, &address);
     let instance = open("mariadb", &setup).unwrap();
-    // It binds those who come after it.
+    // It applies to later sessions.
     server.ask("SET GLOBAL max_statement_time = 1");
     let mut session = instance.first_session(&seat()).unwrap();
     let mut other = server.connect().unwrap();
@@ -114,7 +114,7 @@ fn tls_is_spoken_and_certificates_are_looked_at() {
     asked(&known).unwrap();
     let refused = asked("sslmode=disable").unwrap_err();
     assert!(refused.contains("Access denied"), "{refused}");
-    // Somebody else's authority; and the right one, which says another name.
+    // An unknown authority, and a known one with another host name.
     let other = tempfile::tempdir().unwrap();
     certificate(other.path(), "localhost");
     let stranger = other.path().join("server.crt").display().to_string();
@@ -172,7 +172,7 @@ fn other_peoples_tables_stay_as_they_are() {
     };
     work().close().unwrap();
     assert_eq!(server.dump(), before);
-    // As a killed run leaves it, and `hopcost restore` finds it.
+    // As a killed run leaves it for `hopcost restore`.
     let instance: Box<dyn Instance> = work();
     assert_ne!(server.dump(), before);
     std::mem::forget(instance);

@@ -1,5 +1,4 @@
-//! MariaDB as a target, on servers of hopcost's own: the same answers as SQLite, threads and memory in their
-//! place, and clear words when something breaks.
+//! MariaDB on managed servers: SQLite's answers, placement, clear errors.
 
 mod attached;
 mod faults;
@@ -34,7 +33,7 @@ pub fn tables_hold_what_they_were_made_of(sets: &[(&str, u64)]) {
     }
 }
 
-/// MariaDB as the system has it, or the MySQL whose programs are in the directory `HOPCOST_TEST_MYSQL`.
+/// The system's MariaDB, or the MySQL in the directory `HOPCOST_TEST_MYSQL`.
 pub fn engine() -> &'static (&'static str, String) {
     static ENGINE: OnceLock<(&str, String)> = OnceLock::new();
     ENGINE.get_or_init(|| match mariadb::chosen() {
@@ -43,7 +42,6 @@ pub fn engine() -> &'static (&'static str, String) {
     })
 }
 
-/// The address of a server of hopcost's own.
 pub fn managed() -> &'static str {
     &engine().1
 }
@@ -94,7 +92,7 @@ fn what_its_threads_wait_for_is_seen() {
     seen();
     let mut session = instance.first_session(&seat()).unwrap();
     let mut requests = setup.workload.requests(setup.shape, Stream { number: 0, of: 1, seed: 1 });
-    // Somebody who works all the time is soon seen at it.
+    // A backend that is always busy is soon sampled.
     let is_seen = (0..2_000).any(|_| {
         session.execute(&requests.next()).unwrap();
         seen() > 0.0

@@ -1,4 +1,4 @@
-//! What a server writes down of each statement.
+//! The audit log of a server.
 
 use hopcost_core::{Audit, Metric, Request, Session, SessionChoice, TargetError, VariantSettings};
 

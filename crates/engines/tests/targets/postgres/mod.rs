@@ -1,5 +1,4 @@
-//! PostgreSQL as a target, on servers of the tests' own: the same answers as SQLite, nothing touched that
-//! is not ours, and clear words when something breaks.
+//! PostgreSQL on servers of the tests: SQLite's answers, nothing foreign touched, clear errors.
 
 mod audit;
 
@@ -22,7 +21,6 @@ use hopcost_testkit::{certificate, kept::kept};
 
 use super::{ASKED, engine, seat, setup};
 
-/// The address of a server of hopcost's own.
 pub fn managed() -> &'static str {
     static MANAGED: OnceLock<String> = OnceLock::new();
     MANAGED.get_or_init(|| match postgresql::chosen() {
@@ -36,7 +34,6 @@ fn tables_hold_the_same_in_postgresql_as_in_sqlite_and_as_they_were_made() {
     tables_hold_what_they_were_made_of(&everything::SMALL);
 }
 
-/// In PostgreSQL and in SQLite.
 pub fn tables_hold_what_they_were_made_of(sets: &[(&str, u64)]) {
     for (name, rows) in sets {
         let dataset = dataset(name);
@@ -99,7 +96,7 @@ fn reserved_huge_pages_are_left_alone_or_asked_for_as_the_level_says() {
     };
     let (proved, identity) = on_huge_pages(false).unwrap();
     assert_eq!(proved, [1, 1], "{identity}");
-    // A machine that has reserved some gives them; another says what there is not.
+    // A machine with reserved huge pages provides them; another reports what is missing.
     match on_huge_pages(true) {
         Ok((proved, identity)) => {
             assert_eq!(proved, [1, 1], "{identity}");
@@ -136,7 +133,7 @@ fn parent_of(pid: u32) -> u32 {
 #[test]
 fn nothing_is_left_of_a_server_of_our_own() {
     let setup = setup(dataset("nothing"), workload("null_call"), 1, managed());
-    // Others are at work in the tests' common place.
+    // Other tests use the shared directory.
     let alone = kept().join("alone");
     let setup = Setup { cache_dir: alone.clone(), ..setup };
     let instance = open("postgres", &setup).unwrap();
@@ -161,7 +158,7 @@ fn other_peoples_tables_stay_as_they_are() {
     let address = server.url("postgres");
     let promised = AtomicUsize::new(0);
     let promise = || {
-        // Written down before anything is there.
+        // The promise is recorded before anything is made.
         assert_eq!(server.ask("SELECT count(*) FROM pg_namespace WHERE nspname = 'hopcost'"), "0");
         promised.fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -173,7 +170,7 @@ fn other_peoples_tables_stay_as_they_are() {
     let logged = "SELECT count(*) FROM pg_class AS c, pg_namespace AS n WHERE n.oid = relnamespace \
                   AND nspname = 'hopcost' AND relkind = 'r' AND relpersistence <> 'u'";
     assert_eq!(server.ask(logged), "0", "all of ours is unlogged");
-    // As a killed run leaves it, and `hopcost restore` finds it.
+    // As a killed run leaves it for `hopcost restore`.
     std::mem::forget(instance);
     server.ask(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hopcost'",
@@ -197,7 +194,7 @@ fn a_server_that_runs_is_left_as_it_was_found() {
     assert_eq!(server.ask("SELECT count(*) FROM hopcost.precious"), "0");
 }
 
-/// The server's processes of sessions that are over may take a moment to end.
+/// Backends of closed sessions may take a moment to end.
 fn once_there_is_room(
     session: impl Fn() -> Result<Box<dyn Session>, TargetError>,
 ) -> Box<dyn Session> {
@@ -243,7 +240,7 @@ fn what_breaks_is_told() {
 
     server.kill();
     let mut words = String::new();
-    // The first call may still meet the server's farewell.
+    // The first call may still read the server's last message.
     for _ in 0..2 {
         if let Err(CallError::Lost(lost)) = session.execute(&request) {
             words = lost;
@@ -260,12 +257,12 @@ fn a_statement_that_takes_too_long_fails_and_the_next_goes_on() {
     let setup = setup(dataset("archive_view"), workload("newest_unbounded"), 20_000, &address);
     let instance = open("postgres", &setup).unwrap();
     let mut session = instance.first_session(&seat()).unwrap();
-    // Only those that are there already are bound by it.
+    // So that it applies to existing sessions alone.
     server.ask("ALTER ROLE me SET statement_timeout = 0");
     server.ask("ALTER SYSTEM SET statement_timeout = '1ms'");
     server.ask("SELECT pg_reload_conf()");
     let request = Request { statement: 0, arguments: [0; 4] };
-    // The server's process may take a moment to hear of it.
+    // The backend may take a moment to reload its settings.
     let mut refused = (0..1000).filter_map(|_| session.execute(&request).err());
     for _ in 0..2 {
         let Some(CallError::Failed(words)) = refused.next() else { panic!("1 ms") };
@@ -318,7 +315,7 @@ fn tls_is_spoken_and_certificates_are_looked_at() {
         drop(session);
         instance.close().unwrap();
     }
-    // Who asks nothing first needs a server that expects it.
+    // Direct TLS needs a server that supports it.
     let address = server.tcp("me:right", "?sslmode=require&sslnegotiation=direct");
     let instance = open("postgres", &setup(dataset, workload, 1, &address));
     match instance {
@@ -334,7 +331,7 @@ fn tls_is_spoken_and_certificates_are_looked_at() {
     let stranger = other.path().join("server.crt").display().to_string();
     for options in [
         format!("?sslmode=verify-ca&sslrootcert={stranger}"),
-        // The certificate is known, and says another name.
+        // A known certificate for another host name.
         format!("?sslmode=verify-full&sslrootcert={root}&host=127.0.0.1"),
     ] {
         let address = server.tcp("me:right", &options);

@@ -1,5 +1,4 @@
-//! Tables that are filled: the rows are those of the data set, all that were asked for are counted, and one
-//! that is missing is missed.
+//! Workloads that fill: the data set's rows, all counted, and a missing one noticed.
 
 use hopcost_core::{Counted, Instance, Metric, Request, Session, Setup, Shape, Stream, Workload};
 
@@ -13,7 +12,6 @@ fn of<'a>(workload: &'a dyn Workload, address: &'a str) -> Setup<'a> {
     setup(dataset("big_table_im"), workload, 1_000, address)
 }
 
-/// Two streams' sessions, and what each of them is to ask.
 fn streams<'a>(
     instance: &dyn Instance,
     workload: &'a dyn Workload,
@@ -48,7 +46,7 @@ fn rows_of_all_streams_are_counted_once_and_one_that_is_gone_is_missed() {
     let made = "SELECT t.relpersistence::text || amname FROM pg_index, pg_class AS i, pg_class AS t, pg_am AS a \
                 WHERE i.oid = indexrelid AND t.oid = indrelid AND a.oid = i.relam \
                 AND t.relname = 'big_table_im'";
-    // The table is in no log, and its key is found by a hash.
+    // The table is unlogged, and its key is a hash index.
     assert_eq!(server.ask(made), "uhash");
     let mut streams = streams(&*instance, workload);
     for (session, ask) in &mut streams {
@@ -65,7 +63,7 @@ fn rows_of_all_streams_are_counted_once_and_one_that_is_gone_is_missed() {
     ask(&mut **session, 10);
     server.ask("DELETE FROM hopcost.big_table_im WHERE digits = (SELECT min(digits) FROM hopcost.big_table_im)");
     assert_eq!(rows(&instance.leave_variant(&seat())), Some([9, 10]));
-    // A table that is full begins anew.
+    // A full table is emptied.
     let (session, ask) = &mut streams[0];
     ask(&mut **session, 1_000);
     assert_eq!(rows(&instance.leave_variant(&seat())), Some([1_000, 1_000]));

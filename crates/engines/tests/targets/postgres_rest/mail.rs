@@ -1,4 +1,4 @@
-//! Whoever drives many connections may send and receive for them: the answers are the same.
+//! A worker that sends and receives for many connections gets the same answers.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,7 +11,6 @@ use super::super::{seat, setup};
 use hopcost_testkit::named::{dataset, workload};
 use hopcost_testkit::postgresql::PostgreSql;
 
-/// A connection's socket, in our hands.
 fn socket(remote: &dyn Remote) -> UnixStream {
     UnixStream::from(remote.socket().try_clone_to_owned().unwrap())
 }
@@ -40,7 +39,7 @@ fn an_answer_is_the_same_however_much_of_it_others_have_received() {
         let came = Mail { out: Some(&mut out), came: Some(Ok(&room[..count])) };
         assert_eq!(remote.receive(came).unwrap(), Some(answer), "after {count} bytes");
     }
-    // What is not theirs any more it does itself.
+    // Afterwards the session sends and receives by itself again.
     assert_eq!(session.execute(&request).unwrap(), answer);
     drop(session);
     instance.close().unwrap();
@@ -66,7 +65,7 @@ fn an_end_that_others_have_seen_is_told() {
         let Err(CallError::Lost(lost)) = lost else { panic!("it is gone") };
         assert!(lost.contains(words), "{lost}");
     }
-    // Its last words say more than that it is gone.
+    // The server's last message tells more than the closed connection.
     let mut session = instance.first_session(&seat()).unwrap();
     let remote = session.remote().unwrap();
     let mut out = Vec::new();

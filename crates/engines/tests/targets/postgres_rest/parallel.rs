@@ -1,4 +1,4 @@
-//! Parallel workers: where they are put, and that they are counted there.
+//! Parallel workers: their placement, and the counts of it.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,6 @@ use hopcost_testkit::postgresql::PostgreSql;
 
 use super::super::{seat, setup};
 
-/// Asks for a while, with two processes on each query: what was proved, and where workers were seen.
 fn in_parallel(
     instance: &dyn Instance,
     setup: &Setup<'_>,
@@ -49,7 +48,7 @@ fn in_parallel(
 #[test]
 fn parallel_workers_run_where_they_are_put_and_are_counted() {
     let two = Emulation::default();
-    // One CPU cannot be two places.
+    // The two nodes need a CPU each.
     let machine = machine().emulated(&two).expect("this test needs two CPUs");
     let told = machine.distances.firmware.reason().unwrap();
     assert_eq!(told.code(), Code::OnEmulated, "{told}");
@@ -65,7 +64,7 @@ fn parallel_workers_run_where_they_are_put_and_are_counted() {
         let (proved, seen) = in_parallel(instance.as_ref(), &setup, there);
         let [held, of] = proved[&Metric::ParallelWorkersInPlace];
         assert!(held == of && of > 0, "{proved:?}");
-        // Ten calls with a worker each; one that lives for a moment may be missed.
+        // Ten calls with one worker each; a short-lived one may be missed.
         let [ran, due] = proved[&Metric::ParallelWorkersRan];
         assert!(due == 10 && ran >= 5, "{proved:?}");
         let looks = [0, 1].map(|n| seen[&format!("node {n}, leader on node 0")]);
@@ -74,7 +73,7 @@ fn parallel_workers_run_where_they_are_put_and_are_counted() {
     let plan = instance.plans().unwrap().remove(0);
     assert_eq!(plan.matches("Workers Planned: 1").count(), 1, "{plan}");
 
-    // Moved once they run: what was seen before that counts against it.
+    // Workers are moved after they start: samples before that count as out of place.
     let moved = Parallel { workers: Some(NodeId(1)), ..dop(2) };
     let (proved, _) = in_parallel(instance.as_ref(), &setup, moved);
     let [held, of] = proved[&Metric::ParallelWorkersInPlace];
