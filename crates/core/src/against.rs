@@ -1,4 +1,4 @@
-//! A result beside its baseline: an earlier run of the same, to which a name was given.
+//! A result compared with its baseline: an earlier, named run of the same experiment.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +9,12 @@ use crate::known::Known;
 pub struct Against {
     pub baseline: String,
     pub run: i64,
-    /// When that began, in seconds since 1970.
     pub begun_s: i64,
-    /// Is it this run, the first of that name?
+    /// Whether this run is the first with that baseline name.
     pub is_first: bool,
-    /// The share of the first level's throughput that was lost since.
+    /// Share of the baseline variant's throughput lost since then.
     pub worse: Known<Estimate>,
-    /// How much the cost rose since: the difference of two shares of throughput.
+    /// Rise of the cost since then, as a difference of shares of throughput.
     pub dearer: Known<Estimate>,
     pub notes: Vec<String>,
 }

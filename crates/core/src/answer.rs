@@ -1,6 +1,6 @@
-//! What came back from a call, small enough to keep and strong enough to tell wrong from right.
+//! The answer to a call, reduced to a digest that tells right from wrong.
 
-/// The rows of an answer, as their number and a digest in which their order does not count.
+/// Row count and an order-independent digest of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     pub rows: u64,
@@ -20,11 +20,10 @@ impl Answer {
     }
 }
 
-/// The digest of one row, value by value.
 #[derive(Clone, Copy, Debug)]
 pub struct Row(u64);
 
-/// The fractional part of the golden ratio: an odd number whose bits are well mixed.
+/// The fractional part of the golden ratio: odd, with well-mixed bits.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Default for Row {
@@ -34,7 +33,6 @@ impl Default for Row {
 }
 
 impl Row {
-    /// A row without values.
     pub const fn new() -> Self {
         Self(GOLDEN)
     }
@@ -51,13 +49,13 @@ impl Row {
         bytes.fold(self.integer(length.cast_signed()), Self::integer)
     }
 
-    /// With a value more that is missing. It counts as the text `NULL`, with which no workload answers.
+    /// NULL counts as the text `NULL`, which no workload returns.
     #[must_use]
     pub fn null(self) -> Self {
         self.text("NULL")
     }
 
-    /// A final mixing, so that sums of digests differ where rows do.
+    /// Final mix, so that sums of row digests differ when rows do.
     const fn finish(self) -> u64 {
         let mixed = (self.0 ^ (self.0 >> 32)).wrapping_mul(GOLDEN);
         mixed ^ (mixed >> 29)

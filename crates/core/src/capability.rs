@@ -1,5 +1,7 @@
-//! What an experiment can ask of an engine, and what of it each engine refuses: data, so that a plan refuses what
-//! opening the database would, in the same words, and a table of all of it can be printed.
+//! What an experiment can ask of an engine, and what each engine refuses, as data.
+//!
+//! A plan thus refuses what opening the database would, with the same words, and a table of it can
+//! be printed.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -78,7 +80,7 @@ settings! {
 }
 
 impl Setting {
-    /// What an engine refuses unless it says that it has it: settings that only few engines know.
+    /// Refused unless the engine offers it: only few engines know these.
     const TO_BE_OFFERED: &'static [Self] = &[Self::HugePages];
 
     const fn of_policy(policy: Policy) -> Self {
@@ -90,7 +92,7 @@ impl Setting {
         }
     }
 
-    /// What a variant asks for. One process on a query, and the first of several instances, are what every engine has.
+    /// One process per query and instance 0 are supported by every engine, so they are no demand.
     fn of_level(level: &Level) -> BTreeSet<Self> {
         let Level {
             name: _,
@@ -176,14 +178,12 @@ impl Serialize for Setting {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// By each variant, with its name.
     variants: Vec<(String, BTreeSet<Setting>)>,
     common: BTreeSet<Setting>,
     allows_server_changes: bool,
 }
 
 impl Demand {
-    /// Of what is to be brought up: levels and copies of the data, calls, and a machine.
     pub(crate) fn of(
         levels: &[Level],
         homes: &[DataPlacement],
@@ -206,7 +206,6 @@ impl Demand {
         self.named(asks).or_else(|| asks(&self.common).then(|| "what is asked".to_owned()))
     }
 
-    /// The first variant whose settings are such.
     fn named(&self, is_such: impl Fn(&BTreeSet<Setting>) -> bool) -> Option<String> {
         let (name, _) = self.variants.iter().find(|(_, asked)| is_such(asked))?;
         Some(format!("the level '{name}'"))
@@ -215,13 +214,10 @@ impl Demand {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// One of these is asked for.
     AnyOf(&'static [Setting]),
-    /// The first is asked for together with one of the others.
     Together(Setting, &'static [Setting]),
-    /// It is asked for, and servers may not be changed.
     Unpermitted(Setting),
-    /// A variant does not ask for it.
+    /// Some variant does not ask for it.
     Missing(Setting),
 }
 
@@ -229,12 +225,11 @@ pub enum When {
 pub struct Restriction {
     pub when: When,
     pub code: Code,
-    /// Its words, `{level}` for who asks.
+    /// Message; `{level}` is replaced by the variant that asks.
     pub words: &'static str,
 }
 
 impl Restriction {
-    /// The usual one: one of these settings is asked for.
     pub const fn of(settings: &'static [Setting], code: Code, words: &'static str) -> Self {
         Self { when: When::AnyOf(settings), code, words }
     }
@@ -256,9 +251,7 @@ impl Restriction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
     Accepted,
-    /// It does it only where servers may be changed.
     WithServerChanges,
-    /// It does nothing without it.
     Required,
     Refused,
 }
@@ -286,7 +279,6 @@ impl Support {
     }
 }
 
-/// What an engine can do, where it is reached by a URL of one form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     restrictions: &'static [Restriction],
@@ -294,19 +286,17 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Everything but what is restricted here, the first restriction that applies counts; and nothing that an engine
-    /// has to offer by name.
+    /// Everything except the restrictions, of which the first that applies counts, and except
+    /// settings that an engine must offer by name.
     pub const fn but(restrictions: &'static [Restriction]) -> Self {
         Self { restrictions, offers: &[] }
     }
 
-    /// And these.
     #[must_use]
     pub const fn offering(self, offers: &'static [Setting]) -> Self {
         Self { offers, ..self }
     }
 
-    /// Why it refuses this, if it does. Nothing is touched to find that out.
     pub fn refusal(&self, demand: &Demand) -> Option<Reason> {
         let restricted = self.restrictions.iter().find_map(|one| one.refusal(demand));
         restricted.or_else(|| self.not_offered().find_map(|setting| unheard_of(setting, demand)))
@@ -337,7 +327,6 @@ impl Capabilities {
     }
 }
 
-/// The refusal of a setting that an engine does not offer.
 fn unheard_of(setting: Setting, demand: &Demand) -> Option<Reason> {
     let words = "and this target has no such setting: 'hopcost list --all' shows which have";
     let who = demand.asks_for(&[setting]);

@@ -1,6 +1,6 @@
-//! Why something was refused, failed or is missing, in a form that a script can match.
+//! Why something was refused, failed or is missing, as codes that scripts can match.
 //!
-//! Words are for people and may change with any version. A code is never reworded and never used again for something
+//! Messages may change with any version. A code is never reworded and never reused for something
 //! else.
 
 use std::fmt;
@@ -9,21 +9,19 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The command line, a file or a URL is wrong: exit code 2.
+    /// Wrong command line, file or URL: exit code 2.
     Usage,
-    /// This machine or database cannot do it: exit code 3 and NOT_APPLICABLE.
+    /// This machine or database cannot do it: exit code 3, NOT_APPLICABLE.
     NotHere,
-    /// Something failed: exit code 1.
+    /// Exit code 1.
     Failed,
-    /// There are figures, and what they rest on did not hold: REFUSED.
+    /// There are figures, but their preconditions did not hold: REFUSED.
     Evidence,
-    /// The time did not suffice: INCONCLUSIVE.
+    /// Not enough time: INCONCLUSIVE.
     Undecided,
-    /// Others were at work, and it may go well later: exit code 5 and DISTURBED.
+    /// Other processes interfered; a retry may succeed: exit code 5, DISTURBED.
     Disturbed,
-    /// A single figure is missing; it ends nothing.
     Missing,
-    /// There is a verdict, and this is what it rests on.
     Concluded,
 }
 
@@ -122,7 +120,7 @@ codes! {
     Concluded Uncoded = "result.uncoded", "Stored by a version that had no codes.";
 }
 
-/// That of what was stored before there were codes.
+/// For records stored before codes existed.
 impl Default for Code {
     fn default() -> Self {
         Self::Uncoded

@@ -4,7 +4,6 @@ use crate::target::CallError;
 
 pub type Rows = Vec<Vec<Option<String>>>;
 
-/// A connection to a server that is asked about itself.
 pub trait Console {
     fn version(&self) -> &str;
 

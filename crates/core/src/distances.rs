@@ -1,4 +1,4 @@
-//! Classes of distance, and what a machine's firmware says of the distances between its nodes.
+//! Distance classes, and the distances between nodes that the firmware reports.
 
 use std::fmt;
 
@@ -7,30 +7,25 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{CpuId, NodeId};
 use crate::known::Known;
 
-/// A rung of the ladder, nearest first.
+/// Ordered nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DistanceClass {
-    /// The same hardware thread.
     SameCpu,
-    /// Another thread of the same core.
     Sibling,
-    /// Another core under the same last-level cache and on the same node.
+    /// Another core with the same last-level cache, on the same node.
     SameL3,
-    /// The same memory node, another last-level cache.
     SameNode,
     /// Another memory node of the same socket.
     SameSocket,
-    /// Another socket, one hop away (or the firmware does not tell hops apart).
+    /// Another socket, one hop away or of unknown distance.
     OtherSocket,
-    /// A socket that the firmware rates farther than the nearest other one: two hops or more.
+    /// A socket that the firmware rates farther than the nearest other one.
     FarSocket,
-    /// Memory on a node without CPUs.
     MemoryOnly,
 }
 
 impl DistanceClass {
-    /// All of them, nearest first.
     pub const ALL: [Self; 8] = [
         Self::SameCpu,
         Self::Sibling,
@@ -42,7 +37,6 @@ impl DistanceClass {
         Self::MemoryOnly,
     ];
 
-    /// Its name in files, on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SameCpu => "same-cpu",
@@ -78,28 +72,24 @@ impl fmt::Display for DistanceClass {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Distances {
-    /// The nodes, in the order of the rows and columns.
     pub nodes: Vec<NodeId>,
-    /// The firmware's relative distances (ACPI SLIT), 10 = local.
+    /// ACPI SLIT: relative distances, 10 = local.
     pub firmware: Known<Vec<Vec<u32>>>,
-    /// The firmware's latency and bandwidth tables (ACPI HMAT).
+    /// ACPI HMAT: latencies and bandwidths.
     pub hmat: Known<Vec<HmatTable>>,
-    /// The class from the CPUs of the row's node to the memory of the column's node.
+    /// From the row's CPUs to the column's memory.
     pub classes: Vec<Vec<Known<DistanceClass>>>,
-    /// Every rung, with an example or the reason why it is absent.
     pub ladder: Vec<Rung>,
 }
 
-/// One table of the firmware's heterogeneous memory attributes. A rating, never a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HmatTable {
-    /// What it rates: `access`, `read` or `write`, and `latency_ns` or `mb_per_s`.
+    /// `access`, `read` or `write`, followed by `_latency_ns` or `_mb_per_s`.
     pub of: String,
     /// Proximity domains of the rows; on most machines the node numbers.
     pub initiators: Vec<u32>,
-    /// Proximity domains of the columns.
     pub targets: Vec<u32>,
-    /// The ratings; null where the firmware gives none.
+    /// `None` if the firmware gives no rating.
     pub values: Vec<Vec<Option<u64>>>,
 }
 
@@ -113,7 +103,6 @@ impl Distances {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rung {
     pub class: DistanceClass,
-    /// Two places that far apart, the first found.
     pub example: Known<RungExample>,
 }
 

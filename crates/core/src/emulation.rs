@@ -1,7 +1,7 @@
-//! A machine with distances that it has not: virtual nodes over the CPUs that exist.
+//! Emulated machines: virtual nodes over the CPUs that exist, with injected delays.
 //!
-//! It checks the method: what was planted is counted, and has to be found. It says nothing of the
-//! machine, and whatever comes of it is marked.
+//! This checks the method: injected delays are counted and must be found. It says nothing about the
+//! machine, and every result is marked as emulated.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,44 +14,34 @@ use crate::scaling::Contention;
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Emulation {
-    /// How many nodes there seem to be.
     pub nodes: u32,
-    /// What each acquisition of a page of another node takes longer.
     pub remote_ns: f64,
-    /// A share of the calls to another node's data takes longer.
     pub bimodal: Option<Bimodal>,
-    /// The memory of one node gives fewer bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<LessBandwidth>,
-    /// Each two CPUs are the threads of one core, which do so many times as much together as one alone.
+    /// Pairs of CPUs act as threads of one core, with this joint throughput relative to one alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub siblings: Option<f64>,
-    /// Streams are in each other's way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usl: Option<Contention>,
 }
 
-/// What works at the same time as a thread.
+/// What runs at the same time as a thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Company {
-    /// Streams at work.
     pub streams: u32,
-    /// The most that the experiment will ask for.
     pub most_streams: u32,
     pub threads: u32,
-    /// Does another thread of the same core work?
     pub shares_core: bool,
 }
 
 impl Default for Emulation {
-    /// Two nodes with nothing between them.
     fn default() -> Self {
         Self { nodes: 2, remote_ns: 0.0, bimodal: None, bandwidth: None, siblings: None, usl: None }
     }
 }
 
 impl Emulation {
-    /// Are calls of a database made longer?
     pub fn is_of_calls(&self) -> bool {
         self.remote_ns > 0.0
             || self.bimodal.is_some()
@@ -59,12 +49,10 @@ impl Emulation {
             || self.usl.is_some()
     }
 
-    /// Do two threads of a core do less together than on cores of their own?
     pub fn slows_siblings(&self) -> bool {
         self.siblings.is_some_and(|gain| gain < THREADS_OF_A_CORE)
     }
 
-    /// How many times as long a thread's calls take for what works beside it.
     pub fn times(&self, company: &Company) -> f64 {
         let together = self.siblings.filter(|_| company.shares_core);
         let for_core = together.map_or(1.0, |gain| THREADS_OF_A_CORE / gain);
@@ -75,8 +63,8 @@ impl Emulation {
 const THREADS_OF_A_CORE: f64 = 2.0;
 
 impl Company {
-    /// Streams may outnumber CPUs: so that the law still holds for the most of them, all calls take as many
-    /// times as long as there are streams then.
+    /// Clients may outnumber CPUs. For the law to hold up to the largest client count, all calls
+    /// are slowed by that count.
     fn times(&self, contention: Contention) -> f64 {
         let streams = f64::from(self.streams);
         contention.slowed(streams) * f64::from(self.most_streams) * f64::from(self.threads)
@@ -87,45 +75,41 @@ impl Company {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LessBandwidth {
     pub node: NodeId,
-    /// The share that is left, above 0 to 1.
     pub share: f64,
 }
 
-/// The machine as it seems, and what is planted on it.
+/// The emulated machine, as the experiment sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Seeming<'a> {
     pub machine: &'a Machine,
     pub emulation: Emulation,
 }
 
-/// The machine under an emulated one.
+/// The real machine under an emulated one.
 #[derive(Clone, Copy, Debug)]
 pub struct Planted<'a> {
     pub ground: &'a Machine,
     pub emulation: Emulation,
 }
 
-/// A share of calls takes a multiple of their time.
+/// A share (0 to 1) of calls takes a multiple (1 or more) of their time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bimodal {
-    /// Which share, 0 to 1.
     pub share: f64,
-    /// How many times as long, 1 or more.
     pub times: f64,
 }
 
 const EMULATED: &str = "the node is emulated";
 
 impl Machine {
-    /// The node of this machine that a node of `emulated` is in truth: a set of its CPUs.
     pub fn node_under(&self, emulated: &Self, node: NodeId) -> NodeId {
         let cpu = emulated.node(node).and_then(|node| node.cpus.first());
         let real = cpu.and_then(|cpu| self.nodes.iter().find(|real| real.cpus.contains(cpu)));
         real.map_or(node, |real| real.id)
     }
 
-    /// This machine as if its usable CPUs stood on so many nodes, each a socket of its own, and were
-    /// cores of their own or, two by two, the threads of one.
+    /// This machine with its usable CPUs split over the emulated nodes, each a socket of its own.
+    /// CPUs are cores of their own or, in pairs, threads of one.
     pub fn emulated(&self, emulation: &Emulation) -> Result<Self, Reason> {
         let (nodes, usable) = (emulation.nodes, self.limits.cpus.len());
         if nodes == 0 || nodes as usize > usable {
@@ -187,13 +171,11 @@ impl Machine {
     }
 }
 
-/// CPUs that follow each other are the threads of one core.
 fn cores_of(cpus: &CpuSet, threads: usize) -> Vec<CpuSet> {
     let all: Vec<_> = cpus.iter().collect();
     all.chunks(threads).map(|core| core.iter().copied().collect()).collect()
 }
 
-/// The n-th of so many equal parts of a set, in the order of the numbers.
 fn share_of(cpus: &CpuSet, n: usize, of: usize) -> CpuSet {
     let (from, to) = (cpus.len() * n / of, cpus.len() * (n + 1) / of);
     cpus.iter().skip(from).take(to - from).collect()
@@ -225,7 +207,7 @@ mod tests {
     fn streams_follow_the_law_however_few_threads_serve_them() {
         let law = Contention { sigma: 0.05, kappa: 0.02 };
         let emulation = Emulation { usl: Some(law), ..Emulation::default() };
-        // What a thread does in a second without the law is 1.
+        // Without the law, a thread does 1 unit per second.
         let done = |streams: u32| {
             let threads = streams.min(2);
             let company = Company { streams, most_streams: 16, threads, shares_core: false };

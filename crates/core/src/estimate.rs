@@ -1,4 +1,4 @@
-//! Numbers that cannot lose their uncertainty.
+//! Estimates that carry their confidence intervals.
 
 use std::fmt;
 
@@ -13,7 +13,6 @@ pub enum Unit {
     /// 10⁹ bytes per second.
     #[serde(rename = "GB/s")]
     GigabytesPerSecond,
-    /// Events per second.
     #[serde(rename = "1/s")]
     PerSecond,
     /// A part of one; a cost is the share of throughput lost.
@@ -22,7 +21,6 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Is a larger value the better one?
     pub const fn more_is_better(self) -> bool {
         matches!(self, Self::GigabytesPerSecond | Self::PerSecond)
     }
@@ -44,24 +42,19 @@ impl fmt::Display for Unit {
 pub struct Estimate {
     pub point: f64,
     pub low: f64,
-    /// The interval's upper end.
     pub high: f64,
-    /// The confidence that was really reached, such as 0.95.
+    /// Confidence actually reached, such as 0.95.
     pub level: f64,
     pub n: u64,
-    /// Independent units among them (rounds, blocks): what the interval rests on.
+    /// Independent units among the samples (rounds, blocks): the basis of the interval.
     pub n_effective: f64,
 }
 
-/// How the single samples lie.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     pub min: f64,
-    /// 5 % lie below.
     pub p5: f64,
-    /// Half lie below.
     pub median: f64,
-    /// 95 % lie below.
     pub p95: f64,
     pub max: f64,
 }

@@ -1,4 +1,4 @@
-//! What would spoil a measurement, and what mends it.
+//! Conditions that would spoil a measurement, and how to fix them.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub enum Severity {
     Good,
     /// Worth knowing; figures stay valid.
     Note,
-    /// Figures will be noisier, biased, or of another machine than the one meant.
+    /// Figures will be noisier, biased, or of another machine than intended.
     Warning,
 }
 
@@ -26,11 +26,9 @@ impl fmt::Display for Severity {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The check's name, such as `governor`.
     pub check: &'static str,
     pub severity: Severity,
     pub seen: String,
     pub why: &'static str,
-    /// The command or step that mends it; none where nothing needs mending.
     pub remedy: Option<String>,
 }

@@ -1,26 +1,22 @@
-//! What machines and databases count themselves. It stands beside what hopcost measures, and decides nothing.
+//! Numbers that machines and databases count themselves; they decide nothing.
 
 /// One number that something counts. Its name ends with its unit: `cpu_user_ms`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Gauge {
-    /// As it is written in stores and in JSON.
     pub name: &'static str,
-    /// What it is, in one line.
     pub about: &'static str,
-    /// How a reading turns into an observation of a window.
     pub nature: Nature,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nature {
-    /// It only grows: what counts is the difference over the window.
+    /// Only grows; a window's value is the difference.
     Count,
-    /// It goes up and down: what counts is its value at the window's end.
+    /// Goes up and down; a window's value is that at its end.
     Level,
 }
 
 impl Gauge {
-    /// Its unit: the last word of its name.
     pub fn unit(&self) -> &'static str {
         self.name.rsplit('_').next().unwrap_or(self.name)
     }

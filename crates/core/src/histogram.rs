@@ -1,4 +1,4 @@
-//! How long calls took: a histogram that keeps three per cent of precision over any range.
+//! A histogram of call durations with 3 % precision over any range.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
-    /// The exact sum of all durations: buckets are too coarse for a mean.
+    /// Exact: buckets are too coarse for a mean.
     total_ns: u64,
 }
 
-/// Each power of two is cut into so many buckets.
 const PER_OCTAVE: u64 = 32;
 const SHIFT: u32 = PER_OCTAVE.trailing_zeros();
 
@@ -26,7 +25,6 @@ impl Histogram {
         self.total_ns = self.total_ns.saturating_add(ns);
     }
 
-    /// With another one's calls.
     pub fn add(&mut self, other: &Self) {
         if other.counts.len() > self.counts.len() {
             self.counts.resize(other.counts.len(), 0);
@@ -41,7 +39,7 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
-    /// The duration that this share of the calls did not exceed; none of no calls.
+    /// The duration that this share of the calls did not exceed; `None` without calls.
     pub fn quantile_ns(&self, share: f64) -> Option<f64> {
         let wanted = (share * self.count() as f64).max(1.0);
         let mut seen = 0;
@@ -52,7 +50,6 @@ impl Histogram {
         })
     }
 
-    /// Calls by the middle of their bucket, those of empty buckets left out.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(bucket, count)| {
             let (low, high) = bounds(bucket);
@@ -60,7 +57,6 @@ impl Histogram {
         })
     }
 
-    /// The mean and the standard deviation; none of no calls.
     pub fn mean_and_deviation_ns(&self) -> Option<(f64, f64)> {
         let n = self.count() as f64;
         let mean = self.total_ns as f64 / n;
@@ -77,7 +73,6 @@ fn bucket(ns: u64) -> usize {
     (u64::from(octave + 1) * PER_OCTAVE + (ns >> octave) - PER_OCTAVE) as usize
 }
 
-/// The least and the largest duration of a bucket.
 fn bounds(bucket: usize) -> (u64, u64) {
     let bucket = bucket as u64;
     if bucket < PER_OCTAVE {
@@ -88,11 +83,9 @@ fn bounds(bucket: usize) -> (u64, u64) {
     (low, low + ((1 << octave) - 1))
 }
 
-/// As it is written: most buckets are empty.
 #[derive(Serialize, Deserialize)]
 struct Written {
     total_ns: u64,
-    /// The numbers of the filled buckets, and their counts.
     buckets: BTreeMap<usize, u64>,
 }
 

@@ -1,7 +1,7 @@
 //! CPU and node numbers, and sets of them.
 //!
 //! The kernel numbers both sparsely (a real server has nodes 0–2, 33, 34, 45, 72, 73) and without a
-//! useful upper bound, so a set is a bitmap that grows, never a fixed mask.
+//! useful upper bound, so a set is a growing bitmap.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +10,6 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 use thiserror::Error;
 
-/// A number that the kernel gives to something: the element of an [`IdSet`].
 pub trait Id: Copy + Ord + From<u32> + Into<u32> {}
 
 macro_rules! id {
@@ -59,7 +58,6 @@ id!(
     NodeId
 );
 
-/// Reads the number of an [`Id`].
 struct Number;
 
 impl Visitor<'_> for Number {
@@ -81,15 +79,13 @@ impl Visitor<'_> for Number {
 pub type CpuSet = IdSet<CpuId>;
 pub type NodeSet = IdSet<NodeId>;
 
-/// A growing bitmap of kernel numbers, in the order of the numbers.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct IdSet<I> {
-    /// Bit `n % 64` of word `n / 64` stands for number `n`; no trailing zero words.
+    /// Number n is bit `n % 64` of word `n / 64`; no trailing zero words.
     words: Vec<u64>,
     of: PhantomData<I>,
 }
 
-/// Why a text is not a list or mask of numbers.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("'{part}' in '{text}' is not {wanted}")]
 pub struct ParseSetError {
@@ -105,16 +101,15 @@ impl ParseSetError {
 }
 
 impl<I: Id> IdSet<I> {
-    /// No set holds a larger number: the kernel's own limit is 8,192 CPUs and 1,024 nodes, and what is damaged
-    /// or mistyped, such as `0-4000000000`, must not become a gigabyte of bitmap.
+    /// The largest number in any set. The kernel's limits are 8,192 CPUs and 1,024 nodes; damaged
+    /// or mistyped text such as `0-4000000000` must not become a gigabyte of bitmap.
     pub const LARGEST: u32 = (1 << 16) - 1;
 
-    /// The empty set.
     pub const fn new() -> Self {
         Self { words: Vec::new(), of: PhantomData }
     }
 
-    /// Adds `id`; true when it was not there. One beyond the largest is in no set.
+    /// True if `id` was not in the set. Numbers beyond [`Self::LARGEST`] are ignored.
     pub fn insert(&mut self, id: I) -> bool {
         if id.into() > Self::LARGEST {
             return false;
@@ -128,7 +123,6 @@ impl<I: Id> IdSet<I> {
         fresh
     }
 
-    /// Is `id` in the set?
     pub fn contains(&self, id: I) -> bool {
         let (word, bit) = Self::locate(id);
         self.words.get(word).is_some_and(|w| w & bit != 0)
@@ -163,7 +157,6 @@ impl<I: Id> IdSet<I> {
         Self::from_words(self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect())
     }
 
-    /// The members that `other` lacks.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         let theirs = other.words.iter().copied().chain(std::iter::repeat(0));
@@ -175,22 +168,19 @@ impl<I: Id> IdSet<I> {
         self.iter().chain(other.iter()).collect()
     }
 
-    /// Has it a member in common with `other`?
     pub fn intersects(&self, other: &Self) -> bool {
         self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
     }
 
-    /// Are all its members in `other`?
     pub fn is_subset(&self, other: &Self) -> bool {
         self.difference(other).is_empty()
     }
 
-    /// The bitmap, lowest numbers first, as the system calls want it.
+    /// Lowest numbers first, as the system calls expect.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// The set that a bitmap stands for.
     pub fn from_words(mut words: Vec<u64>) -> Self {
         words.truncate(Self::LARGEST as usize / 64 + 1);
         while words.last() == Some(&0) {
@@ -199,7 +189,7 @@ impl<I: Id> IdSet<I> {
         Self { words, of: PhantomData }
     }
 
-    /// Reads the kernel's list notation, `0-3,8,10-11`. A blank text is the empty set.
+    /// The kernel's list notation, `0-3,8,10-11`. A blank text is the empty set.
     pub fn parse_list(text: &str) -> Result<Self, ParseSetError> {
         let bad = |part| ParseSetError::of(text, part, "a number or a range such as 0-3");
         let number = |digits: &str| {
@@ -215,7 +205,7 @@ impl<I: Id> IdSet<I> {
         Ok(set)
     }
 
-    /// Reads the kernel's mask notation, 32-bit groups in hexadecimal, highest first:
+    /// The kernel's mask notation, 32-bit groups in hexadecimal, highest first:
     /// `00000000,0000000f`.
     pub fn parse_mask(text: &str) -> Result<Self, ParseSetError> {
         let mut set = Self::new();
@@ -258,7 +248,6 @@ impl<I: Id> Extend<I> for IdSet<I> {
     }
 }
 
-/// The kernel's list notation; an empty set prints as nothing.
 impl<I: Id> fmt::Display for IdSet<I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut numbers = self.iter().map(Into::<u32>::into).peekable();
@@ -290,7 +279,6 @@ impl<I: Id> Serialize for IdSet<I> {
     }
 }
 
-/// As it is written: a list of numbers.
 impl<'de, I: Id> Deserialize<'de> for IdSet<I> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let numbers = Vec::<u32>::deserialize(deserializer)?;

@@ -10,7 +10,7 @@ use crate::code::Code;
 
 /// Why something was refused, failed or is missing: a code for scripts, and words for people.
 ///
-/// In JSON it is the keys `reason` and `reason_code`, beside those of what it is the reason of.
+/// In JSON, the keys `reason` and `reason_code` beside those of the thing it explains.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reason {
     code: Code,
@@ -18,7 +18,6 @@ pub struct Reason {
 }
 
 impl Code {
-    /// The reason of this code, in words for who reads a report.
     pub fn because(self, words: impl Into<Cow<'static, str>>) -> Reason {
         Reason { code: self, words: words.into() }
     }
@@ -51,7 +50,7 @@ impl Serialize for Reason {
     }
 }
 
-/// A reason as it is stored: by versions without codes, words alone.
+/// Stored form; versions without codes stored only words.
 #[derive(serde::Deserialize)]
 #[serde(untagged)]
 enum Stored {
@@ -78,7 +77,6 @@ impl<'de> Deserialize<'de> for Reason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Known<T> {
     Is(T),
-    /// There is none, because.
     Missing(Reason),
 }
 
@@ -87,7 +85,6 @@ impl<T> Known<T> {
         Self::Missing(code.because(words))
     }
 
-    /// What was found; or absent, because.
     pub fn found<W: Into<Cow<'static, str>>>(
         value: Option<T>,
         code: Code,
@@ -111,12 +108,10 @@ impl<T> Known<T> {
         }
     }
 
-    /// The same for a changed value.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Known<U> {
         self.and_then(|value| Known::Is(change(value)))
     }
 
-    /// The same where the change may find that there is none after all.
     pub fn and_then<U>(self, change: impl FnOnce(T) -> Known<U>) -> Known<U> {
         match self {
             Self::Is(value) => change(value),
@@ -124,7 +119,6 @@ impl<T> Known<T> {
         }
     }
 
-    /// The value, or what another source says.
     #[must_use]
     pub fn or_else(self, other: impl FnOnce(Reason) -> Self) -> Self {
         match self {
@@ -141,7 +135,6 @@ impl<T> Known<T> {
     }
 }
 
-/// The value or the reason, as a person reads it.
 impl<T: fmt::Display> fmt::Display for Known<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -151,7 +144,7 @@ impl<T: fmt::Display> fmt::Display for Known<T> {
     }
 }
 
-/// A reason as the keys `missing` and `code`, beside those of what is missing:
+/// Serializes a reason as the keys `missing` and `code` beside those of the missing thing:
 /// `#[serde(flatten, serialize_with = "as_missing")]`.
 pub fn as_missing<S: Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(2))?;

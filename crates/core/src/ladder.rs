@@ -1,9 +1,8 @@
-//! The ladder of distance: how far a CPU of this machine is from a CPU, and from a memory node.
+//! Distance classes between the CPUs and memory nodes of a machine.
 //!
-//! Computed here once, for the picture, the probes and the planner alike. The classes come from
-//! what shares what (cores, caches, nodes, sockets); only "far" rests on the firmware's distance
-//! table, because nothing else tells one hop from two. A firmware distance is never used as a
-//! latency.
+//! Classes follow from what is shared (cores, caches, nodes, sockets). Only "far" uses the
+//! firmware's distance table, because nothing else tells one hop from two. A firmware distance is
+//! never used as a latency.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +12,10 @@ use crate::ids::{CpuId, NodeId};
 use crate::known::Known;
 use crate::machine::{Avoided, Cpu, Machine};
 
-/// The firmware's distance of a node to itself.
+/// Firmware distance of a node to itself.
 const LOCAL: u32 = 10;
 
 impl Machine {
-    /// How far CPU `b` is from CPU `a`.
     pub fn cpu_distance(&self, a: CpuId, b: CpuId) -> Known<DistanceClass> {
         let (Some(a), Some(b)) = (self.cpu(a), self.cpu(b)) else {
             return Known::missing(Code::NotApplicable, "there is no such CPU");
@@ -41,7 +39,7 @@ impl Machine {
         })
     }
 
-    /// How far the memory of `node` is from `cpu`. The nearest it can be is `same-node`.
+    /// Never nearer than `same-node`.
     pub fn memory_distance(&self, cpu: CpuId, node: NodeId) -> Known<DistanceClass> {
         let (Some(cpu), Some(node)) = (self.cpu(cpu), self.node(node)) else {
             return Known::missing(Code::NotApplicable, "there is no such CPU or node");
@@ -72,7 +70,6 @@ impl Machine {
         })
     }
 
-    /// Fills in `distances.classes` and `distances.ladder` from the rest of the description.
     pub fn measure_ladder(&mut self) {
         let ids = self.distances.nodes.clone();
         let class = |row: &NodeId, column: &NodeId| {
@@ -88,7 +85,6 @@ impl Machine {
         self.distances.ladder = ladder;
     }
 
-    /// Every rung with its first example among the usable CPUs and nodes.
     fn ladder(&self) -> Vec<Rung> {
         let mut found = BTreeMap::new();
         for a in self.representatives() {
@@ -115,9 +111,9 @@ impl Machine {
             .collect()
     }
 
-    /// One usable CPU for each surrounding (socket, node, last-level cache, usable siblings): CPUs
-    /// of one surrounding see the same ladder, and a machine has thousands of pairs but few of
-    /// these.
+    /// One usable CPU for each combination of socket, node, last-level cache and number of usable
+    /// siblings. CPUs alike in these have the same classes, and a machine has thousands of pairs
+    /// but few combinations.
     fn representatives(&self) -> Vec<CpuId> {
         let mut seen = BTreeSet::new();
         let surrounding = |id: &CpuId| {
@@ -135,15 +131,15 @@ impl Machine {
     fn share_last_cache(&self, a: &Cpu, b: &Cpu) -> bool {
         match self.last_cache_of(a.id) {
             Some(cache) => cache.cpus.contains(b.id),
-            // Without a word about caches, cores of one node are taken to be alike.
+            // Without cache information, cores of one node are assumed to share.
             None => true,
         }
     }
 
-    /// One hop or more, by the firmware's table: far is what is farther than the nearest other.
+    /// Far if rated farther than the nearest other socket.
     fn socket_distance(&self, from: u32, to: u32) -> DistanceClass {
         let others = self.sockets.iter().filter(|socket| socket.id != from);
-        // A socket on the same node is no hop away, and says nothing about hops.
+        // A socket on the same node is no hop away and says nothing about hops.
         let rated = |socket: u32| self.rated(from, socket).filter(|&rated| rated > LOCAL);
         let nearest = others.filter_map(|socket| rated(socket.id)).min();
         match (rated(to), nearest) {
@@ -152,7 +148,6 @@ impl Machine {
         }
     }
 
-    /// The smallest firmware distance between the nodes of two sockets.
     fn rated(&self, from: u32, to: u32) -> Option<u32> {
         let nodes_of = |socket: u32| {
             let cpus = self.sockets.iter().find(|s| s.id == socket).map(|s| &s.cpus);

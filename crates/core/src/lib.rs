@@ -1,10 +1,7 @@
-//! The nouns and the contracts of hopcost.
+//! Types and contracts shared by hopcost's crates.
 //!
-//! Everything that more than one crate must agree on stands here: what a machine is, how far apart
-//! two places on it are, what a measurement returns, and how absence is said.
-//!
-//! RULE: no I/O, no clock, no dependency beyond serde and thiserror. If a type needs more than
-//! that, it belongs to the crate that does the work.
+//! RULE: no I/O, no clock, no dependency beyond serde and thiserror. A type that needs more belongs
+//! to the crate that does the work.
 
 mod against;
 mod answer;

@@ -1,4 +1,4 @@
-//! What a database proves of itself: shares of calls, pages or rows that were as they had to be.
+//! What a database proves about itself: shares of calls, pages or rows that were as required.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -71,5 +71,5 @@ impl fmt::Display for Metric {
     }
 }
 
-/// So many of so many, by metric.
+/// Passed and examined items, by metric.
 pub type Checks = BTreeMap<Metric, [u64; 2]>;

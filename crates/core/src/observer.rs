@@ -1,4 +1,4 @@
-//! The contract between what watches a run from the side and whoever runs it.
+//! Interface between observers of a run and its driver.
 
 use std::borrow::Cow;
 
@@ -11,24 +11,21 @@ use crate::machine::Machine;
 #[derive(Clone, Debug)]
 pub struct Scope<'a> {
     pub machine: &'a Machine,
-    /// The kernel's numbers of the threads that work on requests.
     pub workers: &'a [u32],
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     pub gauge: &'static Gauge,
-    /// Of what: `cpu 3`, `node 0`; empty for the whole machine.
+    /// `cpu 3`, `node 0`; empty for the whole machine.
     pub of: String,
-    /// The number.
     pub value: f64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
-    /// What it is, its unit last.
+    /// Ends with its unit.
     pub metric: Cow<'static, str>,
-    /// Of what; empty for the whole machine.
     pub of: String,
     pub value: f64,
 }
@@ -39,7 +36,7 @@ impl Observation {
     }
 }
 
-/// Something that watches. A new one is one file in `host`.
+/// To add one, add one file to `host`.
 pub trait Observer: Sync {
     fn name(&self) -> &'static str;
 
@@ -49,6 +46,6 @@ pub trait Observer: Sync {
 }
 
 pub trait Watching {
-    /// Everything as it stands now. Called right before and right after a window, never inside one.
+    /// Current values. Called right before and right after a window, never inside one.
     fn read(&mut self) -> Vec<Reading>;
 }

@@ -1,8 +1,8 @@
-//! The contract between a probe of the hardware and whoever runs it.
+//! Interface between hardware probes and their runner.
 //!
-//! A [`Probe`] says which [`Cell`]s it could fill on a [`Site`]; opened, it becomes a [`Rig`] with
-//! its memory placed and its threads ready, which is asked for samples cell by cell, round after
-//! round, in whatever order the runner chooses, and for [`Proof`] before and after.
+//! A [`Probe`] lists the [`Cell`]s it could fill on a [`Site`]. Opened, it becomes a [`Rig`] with
+//! memory placed and threads ready, which is asked for samples cell by cell in any order, and for
+//! [`Proof`] before and after.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -35,18 +35,16 @@ pub enum Effort {
 #[derive(Clone, Debug)]
 pub struct Site<'a> {
     pub machine: &'a Machine,
-    /// What is under it, where it is emulated.
+    /// The machine under an emulated one.
     pub planted: Option<Planted<'a>>,
     pub effort: Effort,
     pub cpus: CpuSet,
     pub nodes: NodeSet,
-    /// The size of the memory to walk, where the user asked for one.
     pub size_bytes: Option<u64>,
-    /// The distance between two visited lines, where the user asked for one.
     pub stride_bytes: Option<u64>,
-    /// The pages wanted; none leaves the choice to what the machine has.
+    /// `None` takes what the machine has.
     pub pages: Option<PageSize>,
-    /// May memory be bound to a node? Where not, it can only be placed by first touch.
+    /// Whether memory can be bound to a node; otherwise first touch places it.
     pub may_bind: bool,
     pub log_dir: PathBuf,
     pub seed: u64,
@@ -57,10 +55,9 @@ pub struct Site<'a> {
 pub enum Place {
     Cpu(CpuId),
     Node(NodeId),
-    /// All usable cores of a node.
     CoresOf(NodeId),
     Class(DistanceClass),
-    /// A number of something, such as parallel chains: an axis for a curve.
+    /// A number such as parallel chains: the axis of a curve.
     Count(u32),
 }
 
@@ -76,10 +73,9 @@ impl fmt::Display for Place {
     }
 }
 
-/// One thing to measure: a place in the matrix of a series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The variant measured, such as `random, 64 MiB`. Cells of one series form a matrix.
+    /// What is measured, such as `random, 64 MiB`.
     pub series: String,
     pub row: Place,
     pub column: Place,
@@ -95,15 +91,12 @@ impl Cell {
     }
 }
 
-/// What spoilt a sample, so that it was dropped (and counted).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Disturbance {
-    /// A thread was not on its CPU.
     Moved,
     Preempted,
     Waited,
-    /// The hypervisor took CPU time.
     Stolen,
 }
 
@@ -118,7 +111,6 @@ impl fmt::Display for Disturbance {
     }
 }
 
-/// What a rig hands in for one cell in one round.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     samples: Vec<f64>,
@@ -127,7 +119,6 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Keeps a sample, in the cell's unit, or counts why it is dropped.
     pub fn sample(&mut self, value: f64, quiet: Result<(), Disturbance>) {
         match quiet {
             Ok(()) => self.samples.push(value),
@@ -135,7 +126,6 @@ impl Recorder {
         }
     }
 
-    /// Adds to a named counter, such as `spins`.
     pub fn count(&mut self, counter: &'static str, events: u64) {
         *self.counters.entry(counter).or_default() += events;
     }
@@ -165,43 +155,36 @@ pub enum ProbeError {
     },
 }
 
-/// A hardware probe. A new one is one file in `host`.
+/// To add one, add one file to `host`.
 pub trait Probe: Sync {
     fn name(&self) -> &'static str;
 
     fn question(&self) -> &'static str;
 
-    /// Is it among those that run when all are asked for? One whose question is a special one runs when it
-    /// is named.
+    /// Whether it runs when the user asks for all probes; special ones run only by name.
     fn is_for_all(&self) -> bool {
         true
     }
 
-    /// Everything it would measure on this site, with the reason where it cannot.
     fn cells(&self, site: &Site<'_>) -> Vec<Cell>;
 
-    /// Places the memory and readies the threads that the `ready` cells need.
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError>;
 
-    /// The memory that [`Probe::open`] will place: for each node, the bytes of each region.
+    /// Memory that [`Probe::open`] will place: by node, the bytes of each region.
     fn memory_needed(&self, _site: &Site<'_>) -> Vec<(NodeId, Vec<u64>)> {
         Vec::new()
     }
 
-    /// What the figures say together that no single cell says.
     fn advise(&self, _site: &Site<'_>, _results: &[CellResult]) -> Vec<Warning> {
         Vec::new()
     }
 }
 
 pub trait Rig {
-    /// One round's samples for the ready cell of this index.
     fn measure(&mut self, cell: usize, recorder: &mut Recorder) -> Result<(), ProbeError>;
 
-    /// Reads every ready cell's placement back from the kernel, in their order.
     fn prove(&mut self) -> Result<Vec<Proof>, ProbeError>;
 
-    /// What the reader should know about how the rig could be built.
     fn warnings(&self) -> Vec<Warning> {
         Vec::new()
     }
@@ -217,17 +200,15 @@ pub struct Warning {
 #[serde(from = "StoredOutcome", into = "StoredOutcome")]
 pub enum Outcome {
     Measured {
-        /// The median over rounds, with its interval.
+        /// Median over rounds, with its interval.
         estimate: Estimate,
-        /// How the single samples lie.
         spread: Spread,
     },
     Missing(Reason),
-    /// There was one, but the placement did not hold, so it does not count.
+    /// Measured, but the placement did not hold, so it does not count.
     Void(Reason),
 }
 
-/// As it is stored and printed: the reason's words and its code side by side.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum StoredOutcome {
@@ -285,10 +266,9 @@ pub struct CellResult {
     #[serde(flatten)]
     pub cell: Cell,
     pub outcome: Outcome,
-    /// Where memory was before the first sample and after the last; missing for unmeasured cells.
+    /// Before the first sample and after the last; missing for unmeasured cells.
     pub proof: Known<[Proof; 2]>,
     pub dropped: BTreeMap<Disturbance, u64>,
-    /// What the probe counted beside, such as spins.
     pub counters: BTreeMap<Cow<'static, str>, u64>,
 }
 
@@ -302,7 +282,6 @@ impl CellResult {
 }
 
 impl ProbeReport {
-    /// Did others leave it without a single figure?
     pub fn is_disturbed(&self) -> bool {
         let is_disturbed = |cell: &CellResult| matches!(&cell.outcome, Outcome::Missing(reason) if reason.code() == Code::OthersAtWork);
         self.cells.iter().any(is_disturbed)
@@ -316,11 +295,8 @@ pub struct ProbeReport {
     pub question: Cow<'static, str>,
     pub effort: Effort,
     pub seed: u64,
-    /// Rounds completed over all cells.
     pub rounds: u64,
-    /// Wall time, preparation included.
     pub seconds: f64,
-    /// Was it stopped before its end?
     pub interrupted: bool,
     pub cells: Vec<CellResult>,
     pub warnings: Vec<Warning>,

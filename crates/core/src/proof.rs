@@ -1,4 +1,4 @@
-//! Placement, proved: where the pages lie and where the threads ran, read back from the kernel.
+//! Proofs of placement, read back from the kernel or the database.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,22 +11,20 @@ use crate::known::{Known, Reason};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PageSize {
-    /// 4 KiB, or whatever the machine's base page is.
+    /// The machine's base page, mostly 4 KiB.
     #[serde(rename = "base")]
     Base,
-    /// 2 MiB, transparent.
+    /// 2 MiB.
     #[serde(rename = "2M transparent")]
     Transparent,
-    /// 2 MiB, reserved.
     #[serde(rename = "2M")]
     Huge2M,
-    /// 1 GiB, reserved.
     #[serde(rename = "1G")]
     Huge1G,
 }
 
 impl PageSize {
-    /// How many base pages one of them is, where these have 4 KiB.
+    /// In base pages of 4 KiB.
     const fn base_pages(self) -> u64 {
         match self {
             Self::Base => 1,
@@ -47,18 +45,15 @@ impl fmt::Display for PageSize {
     }
 }
 
-/// How a placement was made or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProofMethod {
-    /// `move_pages` without a target, page by page.
     MovePages,
-    /// `/proc/self/numa_maps`, by mapping.
     NumaMaps,
-    /// `pg_buffercache_numa`, the server's own view of its shared buffers.
+    /// `pg_buffercache_numa`: the server's view of its shared buffers.
     #[serde(rename = "pg_buffercache_numa")]
     BufferView,
-    /// `sys.dm_os_buffer_descriptors`, SQL Server's own view of its buffers.
+    /// `sys.dm_os_buffer_descriptors`: SQL Server's view of its buffers.
     #[serde(rename = "dm_os_buffer_descriptors")]
     BufferDescriptors,
 }
@@ -80,32 +75,27 @@ impl fmt::Display for ProofMethod {
     }
 }
 
-/// Where the pages of some memory were asked to be, and where they are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Locality {
     pub asked: NodeId,
-    /// All nodes over which an even spread was asked for, where it was.
+    /// All nodes of an even spread, if one was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spread: Vec<NodeId>,
-    /// Was the wish bound by policy, or left to first touch because binding is forbidden here?
+    /// Bound by policy; otherwise left to first touch because binding is forbidden.
     pub bound: bool,
     pub pages_by_node: BTreeMap<NodeId, u64>,
-    /// Pages that no node answered for.
     pub pages_unknown: u64,
     pub method: ProofMethod,
-    /// What the pages are, and the share of the memory that is really of that size.
     pub page_size: PageSize,
-    /// Share of the memory on pages of `page_size`.
     pub page_size_share: f64,
 }
 
 impl Locality {
-    /// The share of pages that the proof must find in place.
+    /// Minimum share of pages in place.
     pub const REQUIRED: f64 = 0.99;
-    /// The same of pages that are spread, huge ones among them.
+    /// The same for a spread, which may be of huge pages.
     const REQUIRED_OF_SPREAD: f64 = 0.95;
 
-    /// The share of pages that this proof must find in place.
     pub fn required(&self) -> f64 {
         if self.spread.is_empty() { Self::REQUIRED } else { Self::REQUIRED_OF_SPREAD }
     }
@@ -114,8 +104,7 @@ impl Locality {
         self.pages_by_node.values().sum::<u64>() + self.pages_unknown
     }
 
-    /// The share of them on the node asked for. Of a spread, the share that is where an even one would
-    /// have it.
+    /// For a spread: the share that is where an even spread would put it.
     pub fn share_in_place(&self) -> f64 {
         let one = [self.asked];
         let asked = if self.spread.is_empty() { &one[..] } else { &self.spread };
@@ -125,7 +114,7 @@ impl Locality {
         if self.pages() == 0 { 0.0 } else { there / all }
     }
 
-    /// The most pages that a node has of an even spread: whole large ones, where all of them were looked at.
+    /// The most pages per node in an even spread: whole large pages, if all were examined.
     fn fair(&self, nodes: u64) -> f64 {
         let large = self.page_size.base_pages();
         if self.pages_by_node.values().all(|pages| pages.is_multiple_of(large)) {
@@ -134,7 +123,7 @@ impl Locality {
         self.pages() as f64 / nodes as f64
     }
 
-    /// The pages in place, of all that were looked at.
+    /// `[in place, examined]`.
     pub fn in_place(&self) -> [u64; 2] {
         [(self.share_in_place() * self.pages() as f64).round() as u64, self.pages()]
     }
@@ -161,15 +150,13 @@ impl Locality {
     }
 }
 
-/// What was read back about one cell's placement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
-    /// Its memory; missing where the probe places none.
+    /// Missing if the probe places no memory.
     pub memory: Known<Vec<Locality>>,
 }
 
 impl Proof {
-    /// The proof of a probe that places threads alone.
     pub fn of_threads() -> Self {
         Self {
             memory: Known::missing(
@@ -211,7 +198,7 @@ mod tests {
         };
         assert_eq!([of_large([3, 3, 3, 2]), of_large([1, 0, 0, 0])], [[11, 11], [1, 1]]);
         assert_eq!([of_large([11, 0, 0, 0]), of_large([4, 4, 2, 1])], [[3, 11], [9, 11]]);
-        // Not all of them were looked at: what is missing on a node is missing.
+        // Not all pages were examined: what is missing on a node is missing.
         let of_some = spread([1536, 1536, 1536, 1000], PageSize::Transparent);
         assert!(of_some.share_in_place() < 0.95 && of_some.objection().is_some());
         assert!(spread([30, 30, 30, 20], PageSize::Base).share_in_place() < 0.95);

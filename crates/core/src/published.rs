@@ -1,8 +1,7 @@
-//! Figures that others published, to stand beside ours. They are never a verdict on ours.
+//! Published figures, shown beside ours; they never affect a verdict.
 
 use serde::{Deserialize, Serialize};
 
-/// One published result: a file in `published/`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
@@ -14,14 +13,12 @@ pub struct Published {
     pub figures: Vec<Figure>,
 }
 
-/// One published figure; a range where a range was published.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// What it is of, such as `other-socket`.
     pub of: String,
     pub value: f64,
-    /// The upper end of a range.
+    /// Upper end, if a range was published.
     pub to: Option<f64>,
     pub unit: String,
 }

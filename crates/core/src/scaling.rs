@@ -1,4 +1,4 @@
-//! The Universal Scalability Law, as it was found: `X(N) = λN / (1 + σ(N−1) + κN(N−1))`.
+//! The fitted Universal Scalability Law: `X(N) = λN / (1 + σ(N−1) + κN(N−1))`.
 
 use std::fmt;
 
@@ -7,17 +7,16 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::Estimate;
 use crate::known::Known;
 
-/// What keeps n streams from doing n times as much as one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contention {
-    /// σ: they wait for each other.
+    /// σ: clients wait for each other.
     pub sigma: f64,
-    /// κ: each has to agree with each other one.
+    /// κ: each pair of clients has to agree.
     pub kappa: f64,
 }
 
 impl Contention {
-    /// How many times as long a stream takes among so many as it does alone.
+    /// Factor by which a client among `streams` is slower than alone.
     pub fn slowed(self, streams: f64) -> f64 {
         1.0 + self.sigma * (streams - 1.0) + self.kappa * streams * (streams - 1.0)
     }
@@ -25,15 +24,11 @@ impl Contention {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScalingLaw {
-    /// What one stream does alone, in the experiment's own unit.
     pub lambda: Estimate,
-    /// The share of the work that has to wait in line.
     pub sigma: Estimate,
-    /// What each pair of streams takes to agree, as a share of the work.
     pub kappa: Estimate,
-    /// The streams at which the throughput turns down, or why that is not told.
     pub peak: Known<Estimate>,
-    /// How far the throughput that it describes worst lies from it, as a share.
+    /// Largest deviation of a throughput from the law, as a share.
     pub worst_miss: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The contract between a database under test and whoever drives it.
+//! Interface between a database under test and its driver.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,30 +26,26 @@ use crate::workload::{Request, Shape, Workload, WorkloadSpec};
 
 #[derive(Clone)]
 pub struct Setup<'a> {
-    /// The machine as the experiment sees it: with its emulated nodes, where there are any.
+    /// As the experiment sees it: with its emulated nodes, if any.
     pub machine: &'a Machine,
     pub ground: &'a Machine,
-    /// The data; none where the workload needs none.
+    /// `None` if the workload needs no data.
     pub dataset: Option<&'a dyn Dataset>,
     pub workload: &'a dyn Workload,
     pub shape: Shape,
-    /// What the experiment asks for, level by level; empty where there is none.
     pub levels: &'a [Level],
-    /// Where data has to live: a copy of all of it in each of these places.
+    /// One full copy of the data for each of these.
     pub homes: Vec<DataPlacement>,
     pub emulation: Option<Emulation>,
-    /// Where generated data is kept for the next run.
     pub cache_dir: PathBuf,
     /// The part of the target's URL after the colon.
     pub address: &'a str,
-    /// The most sessions that will be open at once.
     pub sessions: u32,
-    /// Is what was loaded to stay in a database that is not ours?
     pub keep_data: bool,
-    /// May a server that is not ours be changed, or written to though others follow it?
+    /// Whether an existing server may be changed, or written to although it has replicas.
     pub allow_server_changes: bool,
-    /// Writes down, for whoever has to clear up after a kill, that something is about to be made in a
-    /// place that is not ours.
+    /// Records, for cleanup after a kill, that something is about to be created on an existing
+    /// server.
     pub promise: &'a dyn Fn() -> Result<(), String>,
 }
 
@@ -58,7 +54,6 @@ impl Setup<'_> {
         self.workload.spec(self.shape)
     }
 
-    /// Why a target refuses what is asked, if it does, whatever the machine and the server are.
     pub fn refusal(&self, target: &dyn Target) -> Option<Reason> {
         let Self { levels, homes, emulation, allow_server_changes, .. } = self;
         let demand =
@@ -66,7 +61,6 @@ impl Setup<'_> {
         target.capabilities(self.address).refusal(&demand)
     }
 
-    /// The same as an error, for `open`.
     pub fn accepted_by(&self, target: &dyn Target) -> Result<(), TargetError> {
         self.refusal(target).map_or(Ok(()), |reason| Err(TargetError::NotHere(reason)))
     }
@@ -74,44 +68,38 @@ impl Setup<'_> {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Needs {
-    /// Bytes on each home.
+    /// For each copy of the data.
     pub home_bytes: u64,
-    /// Bytes of each stream.
+    /// For each client.
     pub stream_bytes: u64,
     pub disk_bytes: u64,
 }
 
-/// Something that a target says to a server, in the server's own language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Spoken {
-    /// Its name; a statement's, a table's.
     pub name: String,
     pub about: String,
-    /// The versions of the server that it is for.
     pub versions: String,
-    /// What it was tried on; none where it is experimental.
+    /// What it was tried on; `None` if experimental.
     pub tried: Option<String>,
     pub sql: String,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Loading<'a> {
-    /// The step, such as `tran_stats: 2,000,000 rows`.
     pub what: &'a str,
-    /// The share of it that is done.
     pub done: f64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lookups {
-    /// Page acquisitions since the last reading, by the page's node.
+    /// Page accesses since the last reading, by the page's node.
     pub acquisitions: BTreeMap<NodeId, u64>,
-    /// Different pages of memory looked at since the session began, by the node that they are on now.
+    /// Distinct pages accessed since the session began, by their current node.
     pub distinct_pages: BTreeMap<NodeId, u64>,
 }
 
 impl Lookups {
-    /// With another session's.
     pub fn add(&mut self, other: &Self) {
         for (into, from) in [
             (&mut self.acquisitions, &other.acquisitions),
@@ -124,14 +112,11 @@ impl Lookups {
     }
 }
 
-/// What a session counted since the last reading.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counted {
-    /// What it looked up; none where the target cannot tell.
+    /// `None` if the target cannot count page accesses.
     pub lookups: Option<Lookups>,
-    /// Time that planted distance really took.
     pub planted: Duration,
-    /// The CPUs on which its work was last seen.
     pub at: CpuSet,
     pub proved: Checks,
 }
@@ -154,10 +139,9 @@ impl Counted {
     }
 }
 
-/// How closely placement is read back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// Some thousand pages of each home.
+    /// Some thousand pages of each copy.
     Glance,
     Full,
 }
@@ -182,10 +166,8 @@ impl TargetError {
     }
 }
 
-/// Why a call failed, in the database's words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CallError {
-    /// This call; the next one may succeed.
     #[error("{0}")]
     Failed(String),
     /// The connection is gone, and with it the run.
@@ -193,25 +175,24 @@ pub enum CallError {
     Lost(String),
 }
 
-/// A kind of database. A new one is one file or folder in `engines`.
+/// A kind of database. To add one, add one file or folder to `engines`.
 pub trait Target: Sync {
-    /// Its name: the part of a target's URL before the colon.
+    /// The part of a target's URL before the colon.
     fn name(&self) -> &'static str;
 
     fn about(&self) -> &'static str;
 
-    /// Does it work on the threads that ask it, within our own process?
+    /// Whether it runs on the calling threads, within hopcost's process.
     fn is_in_process(&self) -> bool {
         true
     }
 
-    /// Has it threads there of its own, beside those that ask it?
+    /// Whether it has threads of its own in that process.
     fn has_own_threads(&self) -> bool {
         false
     }
 
-    /// How the part of its URL after the colon reads without anything secret; or what is wrong with it,
-    /// in words.
+    /// The address without secrets, or what is wrong with it.
     fn address(&self, given: &str) -> Result<String, Reason> {
         if given.is_empty() {
             return Ok(String::new());
@@ -219,33 +200,32 @@ pub trait Target: Sync {
         Err(Code::BadUrl.because(format!("write {}: alone, it is built in", self.name())))
     }
 
-    /// Removes what a killed run left in a place that is not ours; in words.
+    /// Removes what a killed run left on an existing server; returns a message.
     fn clear(&self, _address: &str) -> Result<String, Reason> {
         Ok("nothing is left".to_owned())
     }
 
-    /// An address of each form that it can do different things with.
+    /// One address of each form that has different capabilities.
     fn forms(&self) -> &'static [&'static str] {
         &[""]
     }
 
-    /// What it can do at an address. Who plans asks for it, and so does `open`, before anything is touched.
+    /// Capabilities at an address. The planner and `open` check them before anything is touched.
     fn capabilities(&self, address: &str) -> Capabilities;
 
-    /// Why it can never tell this metric, on such a machine, if it cannot.
     fn untold(&self, _metric: Metric, _emulation: Option<&Emulation>) -> Option<Reason> {
         None
     }
 
-    /// What it would say to a server for this, where that is known without one.
+    /// What it would send to a server for this, as far as known without one.
     fn spoken(&self, _setup: &Setup<'_>) -> Vec<Spoken> {
         Vec::new()
     }
 
     fn needs(&self, setup: &Setup<'_>) -> Needs;
 
-    /// Brings it up, with its data in place. `heard` is called now and then, and ends the loading
-    /// where it returns false.
+    /// Starts it with its data in place. `heard` is called now and then; if it returns false,
+    /// loading ends.
     fn open(
         &self,
         setup: &Setup<'_>,
@@ -254,55 +234,51 @@ pub trait Target: Sync {
 }
 
 pub trait Instance: Sync {
-    /// What it is, in the words and version numbers that a result needs.
     fn identity(&self) -> String;
 
-    /// A connection for the calling thread, for sessions of this variant.
     fn session(
         &self,
         variant: &VariantSettings,
         at: SessionPlacement,
     ) -> Result<Box<dyn Session>, TargetError>;
 
-    /// Once before each window: what the variant asks of the whole database is set up, which may take a while.
+    /// Called once before each window: sets up what the variant asks of the whole database. May be
+    /// slow.
     fn enter_variant(&self, _variant: &VariantSettings) -> Result<(), TargetError> {
         Ok(())
     }
 
-    /// Once after each window, before its sessions are asked what they counted: what the whole database
-    /// counted since it was entered.
+    /// Called once after each window, before its sessions are asked for their counts: what the
+    /// whole database counted since [`Self::enter_variant`].
     fn leave_variant(&self, _variant: &VariantSettings) -> Counted {
         Counted::default()
     }
 
-    /// Reads back where the data lies, home by home; missing where it cannot be told.
     fn prove(&self, look: Look) -> Known<Vec<Locality>>;
 
-    /// How each of the workload's statements is carried out, in the database's own words.
     fn plans(&self) -> Result<Vec<String>, TargetError>;
 
-    /// The processes of its own that work on requests, where they are not our threads.
+    /// Server processes that work on requests, if these are not hopcost's threads.
     fn workers(&self) -> Vec<u32> {
         Vec::new()
     }
 
-    /// What it counts itself, as it stands now. Asked for right before a window, and right after its
-    /// sessions have handed in what they counted.
+    /// The database's own counters. Read right before a window, and right after its sessions have
+    /// reported their counts.
     fn readings(&self) -> Vec<Reading> {
         Vec::new()
     }
 
-    /// Closes all connections: whoever waits for an answer finds that out at once.
+    /// Closes all connections; threads that wait for an answer notice at once.
     fn hang_up(&self) {}
 
-    /// Removes what was brought, and says what a reader of the result should know.
+    /// Removes what was set up; returns notes for the result.
     fn close(self: Box<Self>) -> Result<Vec<String>, TargetError> {
         Ok(Vec::new())
     }
 }
 
 impl dyn Instance + '_ {
-    /// The session of a variant's first stream.
     pub fn first_session(
         &self,
         variant: &VariantSettings,
@@ -311,52 +287,46 @@ impl dyn Instance + '_ {
     }
 }
 
-/// A connection. It belongs to the thread that asked for it.
+/// A connection, used only by the thread that opened it.
 pub trait Session {
-    /// One call, from its beginning to the last row of its answer.
     fn execute(&mut self, request: &Request) -> Result<Answer, CallError>;
 
-    /// What was counted since the last reading.
     fn counted(&mut self) -> Counted;
 
     fn begin_counting(&mut self) {
         self.counted();
     }
 
-    /// The other end of it, where calls are answered by another process: a thread with several such
-    /// sessions asks each and waits for whichever answers.
+    /// Present if another process answers the calls: one thread can then drive several sessions.
     fn remote(&mut self) -> Option<&mut dyn Remote> {
         None
     }
 }
 
-/// What goes over a connection, where whoever drives many sends and receives for all of them at once. By
-/// default the connection does that itself.
+/// Bytes of a connection whose driver sends and receives for many at once. Without them the
+/// connection does its own I/O.
 #[derive(Debug, Default)]
 pub struct Mail<'a> {
-    /// Takes what is to be sent.
     pub out: Option<&'a mut Vec<u8>>,
-    /// What has come: no bytes where the other end is gone. What is missing of an answer comes to the
-    /// connection itself.
+    /// Bytes that arrived; empty if the peer is gone. The connection itself reads the rest of an
+    /// incomplete answer.
     pub came: Option<io::Result<&'a [u8]>>,
 }
 
-/// A session whose calls can be sent without waiting for their answers.
 pub trait Remote {
-    /// Sends a call. The answer to the last one has to be taken before.
+    /// The answer to the last call must have been received.
     fn send(&mut self, request: &Request, mail: Mail<'_>) -> Result<(), CallError>;
 
-    /// Takes the answer, which has begun to arrive or is waited for. None where the call goes on: more
-    /// has been sent, and is answered in its turn.
+    /// Takes the answer, which has begun to arrive or is waited for. `None` if the call goes on:
+    /// more was sent, and its answer follows.
     fn receive(&mut self, mail: Mail<'_>) -> Result<Option<Answer>, CallError>;
 
-    /// Can others send and receive for it?
     fn takes_mail(&self) -> bool {
         false
     }
 
-    /// How long the call that was sent rests before it goes on: nothing arrives until then, and the answer
-    /// is to be taken when that time is over. None where it does not rest.
+    /// How long the sent call is delayed: nothing arrives until then, and the answer is to be taken
+    /// afterwards. `None` without a delay.
     fn rest(&self) -> Option<Duration> {
         None
     }

@@ -1,4 +1,4 @@
-//! What an experiment ends in.
+//! Verdicts of experiments.
 
 use std::fmt;
 
@@ -7,26 +7,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Verdict {
-    /// The level under test is slower: the interval excludes zero.
+    /// The tested variant is slower: the interval excludes zero.
     Cost,
-    /// It is faster.
     Gain,
-    /// Any difference is smaller than what was declared to matter.
+    /// Any difference is smaller than the declared margin.
     Equivalent,
-    /// The budget was spent before the interval could tell.
+    /// The budget was spent before the interval was narrow enough.
     Inconclusive,
-    /// A figure with its interval; there was nothing to compare it with.
     Measured,
-    /// There are figures, but what they rest on did not hold.
+    /// There are figures, but their preconditions did not hold.
     Refused,
     /// This machine or target cannot express the question.
     NotApplicable,
-    /// Others were at work, so that nothing could be found: it may go well later.
+    /// Other processes interfered, so nothing was found; a retry may succeed.
     Disturbed,
 }
 
 impl Verdict {
-    /// Did it end without a figure that counts?
     pub const fn is_without_figures(self) -> bool {
         matches!(self, Self::Refused | Self::NotApplicable | Self::Disturbed)
     }

@@ -1,31 +1,30 @@
-//! The contract between what is asked of a database and whoever asks it.
+//! Interface between a workload and its driver.
 //!
-//! A workload is pure: request n of a stream is the same on every machine and every database, and
-//! what a right answer is follows from the data set alone.
+//! A workload is pure: request n of a client is the same on every machine and database, and the
+//! right answer follows from the data set alone.
 
 use crate::answer::Answer;
 use crate::known::Reason;
 
-/// How large the data is, and whether long queries are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Rows of the data set's main table.
     pub rows: u64,
-    /// Is a long query asked slice by slice of the clustered key, so that a window holds many calls?
+    /// A long query is asked slice by slice of the clustered key, so that a window holds many
+    /// calls.
     pub sliced: bool,
 }
 
-/// One statement of a workload, in SQL that every database understands, `?` for its arguments.
+/// A statement in SQL that every database understands, with `?` for its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
     pub name: &'static str,
     pub sql: &'static str,
-    /// How many arguments it takes; each may stand in it once.
+    /// Number of arguments; each may occur once.
     pub arguments: usize,
-    /// Is it to be compiled anew for each call?
     pub recompile: bool,
-    /// Is its text no statement but a script in pgbench's format, several statements with variables? Then
-    /// those that it begins with: their names, and what they hold.
+    /// Set if the text is a script in pgbench's format instead of a statement: the names and values
+    /// of its initial variables.
     pub script: Option<&'static [(&'static str, &'static str)]>,
 }
 
@@ -35,18 +34,17 @@ impl Statement {
     }
 }
 
-/// How a workload fills tables with rows of its own, where it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filling {
-    /// Row by row, by its statement, into one table of all streams.
+    /// By its statement, row by row, into one table of all clients.
     Rows {
-        /// In a call: several as a stored procedure would insert them, where a target can.
+        /// Rows per call; a target may insert several as a stored procedure would.
         a_call: u64,
-        /// The table is emptied when it holds so many.
+        /// The table is emptied at this many rows.
         most: u64,
     },
-    /// So many rows a call, the first ones of its table, by the quickest way that the database has for them
-    /// and whatever its statement says; each stream into a table of its own.
+    /// This many rows per call, the first ones of the table, by the database's quickest way and
+    /// ignoring the statement; each client has its own table.
     Bulk(u64),
 }
 
@@ -60,44 +58,34 @@ impl Filling {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Which of the workload's statements, by position.
     pub statement: usize,
-    /// Its arguments; those beyond the statement's number mean nothing.
+    /// Those beyond the statement's number of arguments are ignored.
     pub arguments: [i64; 4],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// Its number, from 0.
     pub number: u32,
-    /// How many there are.
     pub of: u32,
-    /// The seed that all of them share.
     pub seed: u64,
 }
 
-/// The requests of one stream, without end.
 pub trait Requests: Send {
     fn next(&mut self) -> Request;
 }
 
-/// What a workload is called, and what it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkloadInfo {
-    /// Its name in experiment files and on the command line.
     pub name: &'static str,
     pub about: &'static str,
-    /// Which tables of its data set it reads, by name; none if it needs no data.
+    /// Tables of its data set that it reads; empty if it needs no data.
     pub tables: &'static [&'static str],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing.
     Reads,
-    /// What the statement itself writes.
     Writes,
-    /// Rows, in tables that it fills itself.
     Fills(Filling),
 }
 
@@ -110,36 +98,32 @@ impl Effect {
     }
 }
 
-/// All that is to be known of a workload before the first call, for data of one shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadSpec {
-    /// Its statements; requests name them by position.
     pub statements: Vec<Statement>,
-    /// How many calls make one whole query.
+    /// Calls that make up one whole query.
     pub calls_per_query: u64,
-    /// Bytes of scratch memory that one call takes.
     pub scratch_bytes: u64,
     pub effect: Effect,
 }
 
 impl WorkloadSpec {
-    /// Of a workload that only reads: each call a whole query, and no scratch memory.
+    /// Read-only: each call is a whole query, and needs no scratch memory.
     pub const fn of(statements: Vec<Statement>) -> Self {
         Self { statements, calls_per_query: 1, scratch_bytes: 0, effect: Effect::Reads }
     }
 }
 
-/// A workload. A new one is one file in `data`.
+/// To add one, add one file to `data`.
 ///
-/// Nothing here has a default: what stands around another workload passes on all of it.
+/// No method has a default, so that a wrapper passes on all of them.
 pub trait Workload: Sync {
     fn info(&self) -> &WorkloadInfo;
 
-    /// All that is to be known before the first call.
     fn spec(&self, shape: Shape) -> WorkloadSpec;
 
     fn requests(&self, shape: Shape, stream: Stream) -> Box<dyn Requests>;
 
-    /// Was the same work done? Else what was wrong.
+    /// Checks that the same work was done; the error describes what was wrong.
     fn check(&self, shape: Shape, request: &Request, answer: &Answer) -> Result<(), Reason>;
 }

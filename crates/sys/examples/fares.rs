@@ -1,4 +1,4 @@
-//! Prints every quarter of a second how the others on this host fare: what a guardian goes by.
+//! Example: prints every 250 ms the CPU use and waiting of others, as the load monitor sees it.
 //!
 //! ```text
 //! cargo run -p hopcost-sys --example fares -- PID…      # the first processes of servers

@@ -1,7 +1,6 @@
-//! For tests: runs a command under a seccomp filter that forbids placing memory and reading its
-//! place, as a container's default filter does.
+//! Test helper: `forbid_placement COMMAND ARGUMENT…` runs a command without placement calls.
 //!
-//! `forbid_placement COMMAND ARGUMENT…`
+//! Its seccomp filter is like a container's default one.
 #![allow(unsafe_code)]
 
 use std::os::unix::process::CommandExt;
@@ -15,7 +14,7 @@ fn main() {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let mut program = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, number)];
     for (at, call) in forbidden.iter().enumerate() {
-        // Jump over the remaining tests and the allowing return to the refusing one.
+        // Jump over the remaining tests and the allowing return.
         let jt = (forbidden.len() - at) as u8;
         let test = statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, *call as u32);
         program.push(libc::sock_filter { jt, ..test });

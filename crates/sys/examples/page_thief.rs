@@ -1,8 +1,7 @@
-//! For tests: moves a share of another process's pages to another node, behind its back.
+//! Test helper: moves a share of another process's pages to another node.
 //!
-//! `page_thief PID PERCENT NODE BYTES` waits until the process has bound a mapping of at least BYTES to a
-//! node and its pages have all arrived, and not on NODE; moves every so-many-th of its pages there, and says
-//! how many.
+//! `page_thief PID PERCENT NODE BYTES` waits until the process has a fully resident mapping of at
+//! least BYTES bound to a node other than NODE, then moves PERCENT of its pages there.
 #![allow(unsafe_code, clippy::print_stdout)]
 
 use std::collections::BTreeSet;
@@ -23,7 +22,7 @@ fn main() {
         .map(|(_, &page)| page)
         .collect();
     let mut moved = move_pages(pid, &victims, node);
-    // A page that somebody holds for a moment moves at a later try.
+    // A page that is pinned for a moment moves at a later try.
     for _ in 0..50 {
         if moved == victims.len() {
             break;
@@ -35,7 +34,7 @@ fn main() {
     assert_eq!(moved, victims.len(), "every victim must have moved");
 }
 
-/// The first mapping of that size that was bound to a node, whose pages are all there, and have stopped changing.
+/// The first such mapping that has stopped changing.
 fn wait_for_mapping(pid: usize, bytes: usize, elsewhere_than: usize) -> Range<usize> {
     let mut last = None;
     for _ in 0..600 {
@@ -50,8 +49,8 @@ fn wait_for_mapping(pid: usize, bytes: usize, elsewhere_than: usize) -> Range<us
     panic!("process {pid} never had such a mapping");
 }
 
-/// A part of a transparent huge page moves with the whole of it: where the kernel lets itself be asked
-/// (debugfs), it takes them apart first.
+/// Parts of a transparent huge page move only together, so the kernel splits them first, if debugfs
+/// allows that.
 fn split_huge_pages(pid: usize, range: &Range<usize>) {
     let wish = format!("{pid},{:#x},{:#x}", range.start, range.end);
     if std::fs::write("/sys/kernel/debug/split_huge_pages", wish).is_ok() {
@@ -59,14 +58,13 @@ fn split_huge_pages(pid: usize, range: &Range<usize>) {
     }
 }
 
-/// The starts of what was bound to a node: a heap that happens to be full is nobody's data.
+/// Start addresses of bound mappings; a full heap that is not bound holds no data.
 fn bound(pid: usize) -> BTreeSet<usize> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/numa_maps")).unwrap_or_default();
     let bound = maps.lines().filter_map(|line| line.split_once(" bind:"));
     bound.filter_map(|(start, _)| usize::from_str_radix(start, 16).ok()).collect()
 }
 
-/// All bound mappings of at least `bytes` that are completely resident.
 fn mappings(pid: usize, bytes: usize) -> Vec<Range<usize>> {
     let bound = bound(pid);
     let smaps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default();
@@ -89,7 +87,6 @@ fn mappings(pid: usize, bytes: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// The node that a page is on.
 fn node_of(pid: usize, page: usize) -> Option<usize> {
     let mut status = -1;
     // SAFETY: one address and one status; without a list of nodes the call only asks.
@@ -107,7 +104,7 @@ fn node_of(pid: usize, page: usize) -> Option<usize> {
     usize::try_from(status).ok().filter(|_| result == 0)
 }
 
-/// Also pages that the process shares; needs CAP_SYS_NICE. libc does not have it.
+/// Moves shared pages, too; needs CAP_SYS_NICE. libc lacks it.
 const MPOL_MF_MOVE_ALL: libc::c_int = 1 << 2;
 
 fn move_pages(pid: usize, pages: &[usize], node: usize) -> usize {

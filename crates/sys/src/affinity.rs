@@ -1,6 +1,6 @@
 //! Pinning threads, and reading back where they run.
 //!
-//! Masks are sized to the kernel's answer, never to a fixed 1,024 CPUs.
+//! Masks are sized by the kernel's answer, never to a fixed 1,024 CPUs.
 
 use std::io;
 use std::sync::Barrier;
@@ -11,12 +11,10 @@ use thiserror::Error;
 
 pub use crate::process::last_cpu_of;
 
-/// Why a thread is not where it was asked to be.
 #[derive(Debug, Error)]
 pub enum AffinityError {
     #[error("CPU {cpus}: the system refuses to pin a thread there: {source}")]
     Refused { cpus: CpuSet, source: io::Error },
-    /// The system agreed, but the mask reads differently.
     #[error("asked for CPU {asked}, but the thread's mask reads {got}")]
     NotKept {
         asked: CpuSet,
@@ -25,14 +23,13 @@ pub enum AffinityError {
     },
 }
 
-/// A CPU that cannot be had is a property of the place, not a failure of the probe.
+/// A CPU that cannot be had is a property of the machine, not a failure of the probe.
 impl From<AffinityError> for ProbeError {
     fn from(error: AffinityError) -> Self {
         Self::NotHere(Code::NotPermitted.because(error.to_string()))
     }
 }
 
-/// The CPU that this thread runs on right now.
 pub fn current_cpu() -> CpuId {
     // SAFETY: sched_getcpu takes no pointers and cannot fail on a kernel with getcpu (2.6.19).
     let cpu = unsafe { libc::sched_getcpu() };
@@ -49,10 +46,10 @@ pub fn mask() -> io::Result<CpuSet> {
     mask_of(THIS_THREAD)
 }
 
-/// The kernel takes 0 for the thread that asks.
+/// The kernel takes 0 for the calling thread.
 const THIS_THREAD: u32 = 0;
 
-/// The CPUs that a thread may run on, by the kernel's number of it: that of a process is its first.
+/// A process's id is that of its first thread.
 pub fn mask_of(tid: u32) -> io::Result<CpuSet> {
     let mut words = vec![0u64; 16];
     loop {
@@ -71,12 +68,10 @@ pub fn mask_of(tid: u32) -> io::Result<CpuSet> {
     }
 }
 
-/// Pins this thread to `cpus`, waits until it runs there, and reads the mask back.
 pub fn pin(cpus: &CpuSet) -> Result<(), AffinityError> {
     pin_other(THIS_THREAD, cpus)
 }
 
-/// Pins a thread, or the first of a process, by the kernel's number of it.
 pub fn pin_other(tid: u32, cpus: &CpuSet) -> Result<(), AffinityError> {
     let refused = |source| AffinityError::Refused { cpus: cpus.clone(), source };
     let words = cpus.words();
@@ -96,7 +91,6 @@ pub fn pin_to(cpu: CpuId) -> Result<(), AffinityError> {
     pin(&CpuSet::from_iter([cpu]))
 }
 
-/// Runs `work` on a thread of its own, pinned to `cpu`, and waits for it.
 pub fn on_cpu<T: Send>(cpu: CpuId, work: impl FnOnce() -> T + Send) -> Result<T, AffinityError> {
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| pin_to(cpu).map(|()| work()));
@@ -104,8 +98,8 @@ pub fn on_cpu<T: Send>(cpu: CpuId, work: impl FnOnce() -> T + Send) -> Result<T,
     })
 }
 
-/// Runs `work(n)` on a thread pinned to the n-th CPU, for all CPUs at once: no thread begins before
-/// every thread stands on its CPU. Returns what they return, in order.
+/// Runs `work(n)` pinned to the n-th CPU, on all CPUs at once. No thread begins before all are
+/// pinned. Results are in order.
 pub fn crew<T: Send>(
     cpus: &[CpuId],
     work: impl Fn(usize) -> T + Sync,
@@ -120,7 +114,7 @@ pub fn crew<T: Send>(
                 absent.fetch_or(pinned.is_err(), Ordering::Relaxed);
                 ready.wait();
                 pinned?;
-                // One that cannot come must not leave the others waiting for it.
+                // If one thread cannot be pinned, the others must not wait for it.
                 Ok((!absent.load(Ordering::Relaxed)).then(|| work(n)))
             })
         };
@@ -133,8 +127,8 @@ pub fn crew<T: Send>(
     })
 }
 
-/// Runs `work` pinned to `cpu` while the `others` spin, so that their sockets stay awake and at
-/// speed. A CPU that cannot spin fails the whole.
+/// Spins on `others` meanwhile, which keeps their sockets awake and at full speed. Fails if a CPU
+/// cannot spin.
 pub fn accompanied<T: Send>(
     cpu: CpuId,
     others: &[CpuId],

@@ -1,12 +1,10 @@
 //! Counters of the processor and the kernel for one thread, through `perf_event_open(2)`.
 //!
-//! A counter counts what its thread does in its own programs, not what the kernel does for it:
-//! that much an unprivileged user may see on most systems. Where more counters are wanted than the
-//! processor has, the kernel takes turns; a count that is only partly counted is not scaled up here,
-//! but counts as none.
+//! A counter covers its thread's user code only, which an unprivileged user may count on most
+//! systems. If the kernel multiplexes counters, a partial count is discarded, not scaled.
 //!
-//! Limits: the NODE events are the kernel's generic names for loads from local and other memory
-//! nodes. Many processors map them to something close, some to nothing, and guests mostly see none.
+//! Limits: the NODE events are the kernel's generic names for loads from local and other nodes.
+//! Many processors map them to something close, some to nothing, and most guests have none.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,18 +17,15 @@ use crate::Root;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Loads that went to the memory of a node.
     NodeLoads,
-    /// Those of them that missed the local one.
     NodeLoadMisses,
-    /// Nanoseconds that the thread ran. Counted by the kernel, so it needs no hardware.
+    /// Counted by the kernel, so it needs no hardware.
     TaskClockNs,
-    /// The same as a clock that samples what the thread is at.
+    /// The same clock, for sampling.
     CpuClock,
 }
 
 impl Event {
-    /// The name that `perf list` has for it.
     pub fn name(self) -> &'static str {
         match self {
             Self::NodeLoads => "node-loads",
@@ -40,7 +35,7 @@ impl Event {
         }
     }
 
-    /// The event's type and number in `linux/perf_event.h`.
+    /// Numbers of `linux/perf_event.h`.
     fn type_and_config(self) -> (u32, u64) {
         const SOFTWARE: u32 = 1;
         const CPU_CLOCK: u64 = 0;
@@ -63,11 +58,9 @@ impl Event {
 pub struct CounterError {
     event: Event,
     source: io::Error,
-    /// How much the kernel keeps from ordinary users.
     paranoid: Known<i32>,
 }
 
-/// What the system's answer means here.
 fn why(error: &io::Error, paranoid: &Known<i32>) -> String {
     match error.raw_os_error().unwrap_or(0) {
         libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::EINVAL => {
@@ -84,18 +77,17 @@ fn why(error: &io::Error, paranoid: &Known<i32>) -> String {
     }
 }
 
-/// A counter of one thread, which has counted since it was opened.
 #[derive(Debug)]
 pub struct Counter(File);
 
-/// The first version of `struct perf_event_attr`, which every kernel takes.
+/// The first version of `struct perf_event_attr`, which every kernel accepts.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
     kind: u32,
     size: u32,
     config: u64,
-    /// Or how many samples a second, as the flags have it.
+    /// Samples per second with `AS_FREQUENCY`.
     sample_period: u64,
     sample_type: u64,
     read_format: u64,
@@ -117,14 +109,13 @@ const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const AS_FREQUENCY: u64 = 1 << 10;
 const WITHOUT_PROGRAMS_CHAIN: u64 = 1 << 22;
 const CALL_CHAIN: u64 = 1 << 5;
-/// No divisor of any other clock's rate, so that it keeps in step with none.
+/// Divides no other clock's rate, so that it keeps in step with none.
 const SAMPLES_PER_S: u64 = 199;
 const WITH_TIME_ENABLED: u64 = 1;
 const WITH_TIME_RUNNING: u64 = 2;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 
 impl Counter {
-    /// Begins to count for the thread of this number, on whatever CPU it runs.
     pub fn of_thread(event: Event, thread: u32) -> Result<Self, CounterError> {
         let attributes = Attributes {
             read_format: WITH_TIME_ENABLED | WITH_TIME_RUNNING,
@@ -134,7 +125,6 @@ impl Counter {
         Self::open(event, &attributes, thread)
     }
 
-    /// Begins to sample the kernel's call chains of the thread of this number, by its time on CPUs.
     pub(crate) fn sampling(thread: u32) -> Result<Self, CounterError> {
         let attributes = Attributes {
             sample_period: SAMPLES_PER_S,
@@ -172,12 +162,11 @@ impl Counter {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(opened as RawFd) }.into()))
     }
 
-    /// The kernel's handle of it.
     pub(crate) fn as_raw_fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 
-    /// The count so far; none where it was counted only part of the time.
+    /// `None` if it was counted only part of the time.
     pub fn count(&self) -> Option<u64> {
         let mut bytes = [0; 24];
         (&self.0).read_exact(&mut bytes).ok()?;

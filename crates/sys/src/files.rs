@@ -1,4 +1,4 @@
-//! What kind of file system a directory is on, and whether all files are open to us.
+//! Whether a directory is in memory, and whether this process is root.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -7,7 +7,7 @@ use std::path::Path;
 const TMPFS: i64 = 0x0102_1994;
 const RAMFS: i64 = 0x8584_58f6;
 
-/// Is the directory on a file system that lives in memory? False also where that is unknown.
+/// False also if unknown.
 pub fn is_memory_backed(dir: &Path) -> bool {
     let Ok(path) = CString::new(dir.as_os_str().as_bytes()) else { return false };
     // SAFETY: statfs is plain numbers, for which all zeroes is a value; the kernel fills it in from

@@ -1,11 +1,10 @@
-//! CPUs that are taken off-line by the kernel, and brought back.
+//! Taking CPUs off-line and bringing them back.
 //!
-//! Method: `/sys/devices/system/cpu/cpuN/online`, through the settings journal. One set is off at a time;
-//! before another goes, all come back: so a journal never holds more than one change of each CPU. Which
-//! are on-line is read from the kernel's own list.
+//! Method: writes `/sys/devices/system/cpu/cpuN/online` through the settings journal. All CPUs come
+//! back before another set is taken, so the journal holds at most one change per CPU.
 //!
-//! Limits: a thread loses its pinning with the last CPU that it is pinned to, and the kernel does not give
-//! it back. Ours pin themselves anew; threads of others stay wherever the kernel puts them.
+//! Limits: a thread loses its pinning with its last CPU, and the kernel does not restore it.
+//! hopcost pins its threads again; other threads stay where the kernel puts them.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -15,44 +14,38 @@ use thiserror::Error;
 
 use crate::journal::{Journal, JournalError, Restored};
 
-/// Why a CPU was not taken off-line, or not brought back.
 #[derive(Debug, Error)]
 pub enum HotplugError {
-    /// It stays on-line.
     #[error(
         "CPU {cpu} cannot be taken off-line: {why}; run it as root and outside of a container, again where it \
          is busy, or leave out --allow-machine-changes: then CPUs that are not used stay on-line and idle"
     )]
     Refused { cpu: CpuId, why: String },
-    /// It stays off-line.
     #[error("{} not brought back; mend that and run 'hopcost restore'", .0.join("; "))]
     Stuck(
-        /// The switch of each, and what refused it.
+        /// Switch and error of each.
         Vec<String>,
     ),
-    /// Some would never come back.
     #[error(
         "CPUs that were off-line stay lost to all cpusets of cgroup version 1, which this system has; boot \
          it with version 2 (systemd.unified_cgroup_hierarchy=1), or leave out --allow-machine-changes"
     )]
     Forgetful,
-    /// Nobody knows what is off-line.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
-/// Takes CPUs off-line. What is off when it is dropped comes back.
+/// CPUs that are still off-line come back on drop.
 #[derive(Debug)]
 pub struct Hotplug {
     dir: PathBuf,
     journal: Journal,
-    /// On-line when nothing is taken off.
     all: CpuSet,
     off: CpuSet,
 }
 
 impl Hotplug {
-    /// With its journal in `state_dir`, where what goes off-line comes back whole.
+    /// Fails if CPUs would be lost to cpusets of cgroup version 1 when they come back.
     pub fn new(state_dir: &Path) -> Result<Self, HotplugError> {
         if is_forgetful(&fs::read_to_string("/proc/self/cgroup").unwrap_or_default()) {
             return Err(HotplugError::Forgetful);
@@ -66,7 +59,7 @@ impl Hotplug {
         Self { dir, journal, all, off: CpuSet::new() }
     }
 
-    /// Could these be taken off? Tells it without doing it, as far as that can be told.
+    /// Checks whether these could be taken off, as far as possible without doing it.
     pub fn check(&self, cpus: &CpuSet) -> Result<(), HotplugError> {
         for cpu in cpus.iter() {
             let refused = |why: String| HotplugError::Refused { cpu, why };
@@ -84,7 +77,7 @@ impl Hotplug {
         Ok(())
     }
 
-    /// Has these off-line, and no others. Where one refuses, all are on-line again.
+    /// Takes exactly these off-line. If one refuses, all are on-line again.
     pub fn take_off(&mut self, cpus: &CpuSet) -> Result<(), HotplugError> {
         if *cpus == self.off {
             return Ok(());
@@ -125,7 +118,6 @@ impl Hotplug {
         if stuck.is_empty() { Ok(()) } else { Err(HotplugError::Stuck(stuck)) }
     }
 
-    /// Why what is on-line is not what should be, if it is not.
     pub fn objection(&self) -> Option<Reason> {
         let (wanted, found) = (self.all.difference(&self.off), online(&self.dir));
         (found != wanted).then(|| {
@@ -139,13 +131,13 @@ impl Hotplug {
     }
 }
 
-/// Are cpusets in a hierarchy of their own, by the control groups of a process? Those of version 1 are.
+/// Whether cpusets have a hierarchy of their own: cgroup version 1.
 fn is_forgetful(cgroups: &str) -> bool {
     let mut controllers = cgroups.lines().filter_map(|line| line.split(':').nth(1));
     controllers.any(|names| names.split(',').any(|name| name == "cpuset"))
 }
 
-/// What the kernel says is on-line; nothing where it does not say it, which is never what is wanted.
+/// Empty if unreadable, which never equals the wanted set.
 fn online(dir: &Path) -> CpuSet {
     let told = fs::read_to_string(dir.join("online")).unwrap_or_default();
     CpuSet::parse_list(told.trim()).unwrap_or_default()
@@ -155,7 +147,7 @@ fn online(dir: &Path) -> CpuSet {
 mod tests {
     use super::*;
 
-    /// Four CPUs, the first without a switch, as on a new kernel.
+    /// The first CPU has no switch, as on new kernels.
     fn place() -> (tempfile::TempDir, Hotplug) {
         let dir = tempfile::tempdir().unwrap();
         for cpu in 1..4 {

@@ -1,12 +1,12 @@
-//! The settings journal: what hopcost changes on a machine is written down before, and put back after.
+//! The settings journal: records machine settings before changing them, and restores them.
 //!
-//! Each change is a kernel file (`/proc/sys/…`, `/sys/…`) and its old and new content. The line is
-//! on disk (`fdatasync`, directory included) before the file is written. A journal is a file of its
-//! own per process, named by its process number and start time; it disappears when all is put back.
-//! One whose process is gone is a leftover, which `hopcost restore` settles.
+//! An entry holds a kernel file (`/proc/sys/…`, `/sys/…`) and its old and new content. It is synced
+//! to disk, directory included, before the file is written. Each process has its own journal, named
+//! by pid and start time and deleted when all is restored; `hopcost restore` settles those of dead
+//! processes.
 //!
-//! One process at a time changes settings: two that did so in turn would each take the other's values
-//! for the machine's own. A setting that somebody else changed meanwhile is left alone, and named.
+//! Only one process at a time changes settings: two would each take the other's values for the
+//! machine's own. A setting that another process changed meanwhile is left alone and reported.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -17,13 +17,10 @@ use thiserror::Error;
 
 use crate::{clock, own_files};
 
-/// Why a setting could not be changed or put back.
 #[derive(Debug, Error)]
 pub enum JournalError {
-    /// The journal itself cannot be kept; then nothing is changed.
     #[error("the settings journal {}: {source}; nothing was changed", path.display())]
     Journal { path: PathBuf, source: io::Error },
-    /// The setting cannot be read or written.
     #[error("{}: {source}", setting.display())]
     Setting { setting: PathBuf, source: io::Error },
     #[error(
@@ -35,13 +32,10 @@ pub enum JournalError {
     Damaged { path: PathBuf, line: usize },
 }
 
-/// One change, as it stands in a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// The kernel's file.
     pub setting: PathBuf,
-    /// What it held before.
     pub old: String,
     pub new: String,
     /// Seconds since 1970.
@@ -51,22 +45,18 @@ pub struct Change {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum JournalEntry {
-    /// Written before the change.
     Change(Change),
-    /// Written after it: what the setting then read, which may be less than was asked for.
+    /// Written after the change: what the setting then reads, which may be less than was asked for.
     Became(String),
 }
 
-/// What became of a setting that was to be put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Restored {
-    /// It holds its old value again.
     PutBack(Change),
-    /// It held its old value already: the change never came about.
+    /// It held its old value already: the change never happened.
     Unchanged(Change),
-    /// Somebody else changed it since; it was left as it is.
     LeftAlone(Change, String),
-    /// It could not be put back, because; the journal keeps it for the next try.
+    /// With the error; the journal keeps it for the next try.
     Failed(Change, String),
 }
 
@@ -74,17 +64,16 @@ pub enum Restored {
 pub struct Journal {
     path: PathBuf,
     file: Option<File>,
-    /// Held while anything is changed; a kill lets go of it.
+    /// Held while settings are changed; a kill releases it.
     lock: Option<File>,
 }
 
 impl Journal {
-    /// A journal in `dir`, which is made with the first change.
     pub fn new(dir: &Path) -> Self {
         Self { path: own_files::path(dir, PREFIX), file: None, lock: None }
     }
 
-    /// Writes down and syncs, then changes the setting. Returns what it reads afterwards.
+    /// Records and syncs, then changes the setting. Returns what it reads afterwards.
     pub fn set(&mut self, setting: &Path, new: &str) -> Result<String, JournalError> {
         let old = read_setting(setting)?;
         if old == new {
@@ -104,7 +93,7 @@ impl Journal {
         Ok(became)
     }
 
-    /// Puts everything back, last change first.
+    /// Last change first.
     pub fn restore(&mut self) -> Result<Vec<Restored>, JournalError> {
         if self.file.take().is_none() {
             return Ok(Vec::new());
@@ -114,7 +103,7 @@ impl Journal {
         settled
     }
 
-    /// Waits for nobody: a run that needs settings changed cannot begin while another has them.
+    /// Fails at once if another run has settings changed.
     fn take_turn(&mut self) -> Result<(), JournalError> {
         if self.lock.is_some() {
             return Ok(());
@@ -122,7 +111,7 @@ impl Journal {
         let lock = self.path.parent().unwrap_or(Path::new("."));
         let failed = |source| JournalError::Journal { path: lock.to_owned(), source };
         fs::create_dir_all(lock).map_err(failed)?;
-        // The directory itself: a lock that leaves no file behind.
+        // Locks the directory itself, which leaves no lock file behind.
         let dir = File::open(lock).map_err(failed)?;
         match dir.try_lock() {
             Ok(()) => self.lock = Some(dir),
@@ -148,19 +137,18 @@ impl Journal {
 }
 
 impl Drop for Journal {
-    /// On any way out that is not a kill. A failure here leaves the journal for `hopcost restore`.
+    /// A failure here leaves the journal for `hopcost restore`.
     fn drop(&mut self) {
         let _ = self.restore();
     }
 }
 
-/// The journals in `dir` whose processes are gone.
 pub fn leftovers(dir: &Path) -> io::Result<Vec<PathBuf>> {
     own_files::left_over(dir, PREFIX)
 }
 
-/// Puts back what a journal holds, last change first, whatever becomes of the others, and deletes it
-/// unless something failed.
+/// Restores a journal's settings, last change first, even if some fail, and deletes it if none
+/// failed.
 pub fn settle(path: &Path) -> Result<Vec<Restored>, JournalError> {
     let changes = read(path)?.into_iter().rev();
     let results: Vec<Restored> = changes
@@ -176,14 +164,14 @@ pub fn settle(path: &Path) -> Result<Vec<Restored>, JournalError> {
     Ok(results)
 }
 
-/// Puts one setting back and reads it again: a kernel may take a value and hold another.
+/// Reads the setting again: a kernel may accept a value and keep another.
 fn put_back(change: &Change, became: Option<&str>) -> Result<fn(Change) -> Restored, String> {
     let read = || read_setting(&change.setting).map_err(|error| error.to_string());
     let now = read()?;
     if now == change.old {
         return Ok(Restored::Unchanged);
     }
-    // Without a reading after the change, the kill came in its middle: it is ours.
+    // No reading after the change: the kill came in between, so the change is ours.
     if became.is_some_and(|became| now != became) {
         return Ok(|change| {
             let now = read_setting(&change.setting).unwrap_or_default();
@@ -195,7 +183,6 @@ fn put_back(change: &Change, became: Option<&str>) -> Result<fn(Change) -> Resto
     if now == change.old { Ok(Restored::PutBack) } else { Err(format!("it still reads {now}")) }
 }
 
-/// The changes of a journal, each with what the setting read afterwards.
 fn read(path: &Path) -> Result<Vec<(Change, Option<String>)>, JournalError> {
     let failed = |source| JournalError::Journal { path: path.to_owned(), source };
     let text = fs::read_to_string(path).map_err(failed)?;
@@ -215,7 +202,7 @@ fn read(path: &Path) -> Result<Vec<(Change, Option<String>)>, JournalError> {
 fn read_setting(setting: &Path) -> Result<String, JournalError> {
     let failed = |source| JournalError::Setting { setting: setting.to_owned(), source };
     let text = fs::read_to_string(setting).map_err(failed)?;
-    // Some files list all choices and bracket the one in force: `always [madvise] never`.
+    // Some files bracket the choice in force: `always [madvise] never`.
     let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(c, _)| c);
     Ok(chosen.unwrap_or(&text).trim().to_owned())
 }
@@ -236,7 +223,6 @@ const PREFIX: &str = "settings-";
 mod tests {
     use super::*;
 
-    /// A state directory and a file that stands for a kernel setting.
     fn place() -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let setting = dir.path().join("nr_hugepages");
@@ -248,7 +234,6 @@ mod tests {
         fs::read_to_string(setting).unwrap().trim().to_owned()
     }
 
-    /// A journal as a killed process leaves it behind: still there, its owner gone.
     fn abandon(journal: Journal) -> PathBuf {
         let path = journal.path.with_file_name("settings-1-1.jsonl");
         fs::rename(&journal.path, &path).unwrap();
@@ -292,7 +277,6 @@ mod tests {
         let mut journal = Journal::new(dir.path());
         journal.set(&setting, "512").unwrap();
         journal.set(&other, "1").unwrap();
-        // As when a node goes off-line.
         fs::remove_file(&other).unwrap();
         let path = abandon(journal);
         let restored = settle(&path).unwrap();

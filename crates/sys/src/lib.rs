@@ -1,7 +1,7 @@
-//! Linux for hopcost: what the machine is, where threads and pages are, what time it is.
+//! Linux for hopcost: the machine, its threads and pages, and time.
 //!
-//! RULE: the only crate with `unsafe` for the operating system and for the probes' kernels. Every
-//! `unsafe` block says why it is sound. The only crate that reads a clock.
+//! RULE: the only crate with `unsafe` for the operating system and the probes' kernels, and the
+//! only one that reads a clock. Every `unsafe` block says why it is sound.
 #![allow(unsafe_code)]
 
 pub mod affinity;

@@ -1,21 +1,20 @@
-//! Noticing that the host at the other end of a TCP connection is gone.
+//! Detects that the host at the other end of a TCP connection is gone.
 //!
-//! Method: over a connection on which nothing comes the kernel asks the other end for a sign of life, and
-//! ends the connection where none comes. Neither a call nor a wait of ours takes a timer for that.
+//! Method: the kernel probes an idle connection and ends it without an answer, so no call needs a
+//! timer.
 //!
-//! Limits: a host that lives while its program hangs gives the sign.
+//! Limits: a live host whose program hangs still answers.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// Whoever waits for the other end finds the connection [timed out](io::ErrorKind::TimedOut) when that host
-/// has given no sign of life for so long.
+/// Reads end with [timed out](io::ErrorKind::TimedOut) after that long without a sign of life.
 pub fn notice_death(socket: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
     let whole = |number: u128| libc::c_int::try_from(number.max(1)).unwrap_or(libc::c_int::MAX);
     let seconds = u128::from(silence.as_secs());
     set(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
-    // A third of the time goes by before it is asked, and it is asked several times.
+    // The first probe comes after a third of the time, then several more.
     set(socket, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, whole(seconds / 3))?;
     set(socket, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, whole(seconds / 6))?;
     set(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, whole(silence.as_millis()))
@@ -43,8 +42,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection whose other end hears nothing more, as if its host were down: the kernel drops each
-    /// packet for it.
+    /// A connection whose far end drops every packet, as if its host were down.
     fn cut() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -67,10 +65,10 @@ mod tests {
         (near, far)
     }
 
-    /// Set in a network of the test's own, where its user is root.
+    /// Set in the test's own network namespace, where its user is root.
     const WITHIN: &str = "HOPCOST_TEST_NETWORK";
 
-    /// The same test by an ordinary user, who may drop packets in a network of the user's own alone.
+    /// An ordinary user may drop packets only in a network namespace of their own.
     fn tried_in_a_network_of_its_own(test: &str) {
         let mut unshare = std::process::Command::new("unshare");
         unshare.args(["--user", "--map-root-user", "--net"]).arg(std::env::current_exe().unwrap());
@@ -80,7 +78,7 @@ mod tests {
         assert!(said.contains("1 passed"), "as root this needs no network of its own: {said}");
     }
 
-    /// A new network has a loopback that is down.
+    /// A new network namespace has its loopback down.
     fn bring_loopback_up() {
         let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
         // SAFETY: zeroes are a request of no name.

@@ -1,4 +1,4 @@
-//! Files of a process that outlive it: named by its number and start time, on disk before anything rests on them.
+//! Files that outlive their process, named by its pid and start time.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crate::process::start_time;
 
-/// That of this process.
 pub fn path(dir: &Path, prefix: &str) -> PathBuf {
     let pid = std::process::id();
     let started = start_time(pid).unwrap_or_default();
     dir.join(format!("{prefix}{pid}-{started}.jsonl"))
 }
 
-/// A new file, whose name too survives a crash.
+/// Its name, too, survives a crash.
 pub fn create(path: &Path) -> io::Result<File> {
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir)?;
@@ -22,7 +21,7 @@ pub fn create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Those in `dir` whose processes are gone, in the order of their names.
+/// Files whose processes are gone, sorted by name.
 pub fn left_over(dir: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -35,7 +34,6 @@ pub fn left_over(dir: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The process number and start time in a file's name.
 fn owner(path: &Path, prefix: &str) -> Option<(u32, u64)> {
     let name = path.file_name()?.to_str()?;
     let (pid, started) = name.strip_prefix(prefix)?.strip_suffix(".jsonl")?.split_once('-')?;

@@ -1,8 +1,7 @@
-//! What hopcost makes in places that are not its own, written down before it is made.
+//! Records of what hopcost creates on existing servers, written before it is created.
 //!
-//! Method: one file per promise in the state directory, on disk before anything is made, named by this
-//! process and its start time; it goes when the promise is kept. One whose process is gone is a leftover,
-//! which `hopcost restore` keeps in its stead.
+//! Method: one file per promise in the state directory, synced before anything is created and
+//! deleted when it is kept. `hopcost restore` keeps the promises of processes that are gone.
 
 use std::fs;
 use std::io::{self, Write};
@@ -12,12 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::own_files;
 
-/// What was made, and where: nothing secret.
+/// Nothing secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Made {
     pub target: String,
-    /// The rest of its URL.
     pub address: String,
 }
 
@@ -30,7 +28,6 @@ pub struct Promise {
 const PREFIX: &str = "made-";
 
 impl Promise {
-    /// Written down, in `dir`.
     pub fn write(dir: &Path, made: &Made) -> io::Result<Self> {
         let path = own_files::path(dir, PREFIX);
         let mut file = own_files::create(&path)?;
@@ -39,7 +36,7 @@ impl Promise {
         Ok(Self { path })
     }
 
-    /// Where it is written down: whoever knows that the place is gone for good may delete it.
+    /// A user who knows that the place is gone for good may delete this file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -49,7 +46,6 @@ impl Promise {
     }
 }
 
-/// The promises in `dir` whose processes are gone.
 pub fn leftovers(dir: &Path) -> io::Result<Vec<(Promise, Made)>> {
     let left = own_files::left_over(dir, PREFIX)?.into_iter();
     left.map(|path| {

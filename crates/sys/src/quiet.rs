@@ -1,13 +1,11 @@
-//! Was a sample taken in peace?
+//! Detects whether a sample was disturbed.
 //!
-//! A sample is spoilt when its thread moved, when it lost a noticeable part of its time to others on
-//! its CPU, or when the hypervisor took time from the CPU. Each is read before and after from the
-//! kernel's own counters, so that a disturbed sample can be dropped for a cause that is blind to its
-//! value.
+//! A sample is spoilt if its thread moved, lost a noticeable part of its time to others on its CPU,
+//! or lost time to the hypervisor. All is read from the kernel's counters, so that samples are
+//! dropped without regard to their value.
 //!
-//! What counts is the time lost, not the number of preemptions: on an idle machine the kernel's own
-//! threads preempt every few milliseconds, for some 5 µs each, and a rule that drops each of those
-//! samples drops them all.
+//! Lost time counts, not preemptions: on an idle machine kernel threads preempt every few
+//! milliseconds for some 5 µs, and a rule against that would drop all samples.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,33 +17,31 @@ use crate::process::activity::cpu_times;
 use crate::process::ms_of_ticks;
 use crate::{Root, affinity, clock};
 
-/// Counters of one pinned thread at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Counters {
     at: Instant,
     preemptions: i64,
-    /// Nanoseconds spent runnable but not running; none where the kernel does not count them.
+    /// Runnable but not running; `None` if the kernel does not count it.
     waited_ns: Option<u64>,
-    /// Clock ticks (10 ms) that the hypervisor kept the CPU.
+    /// 10 ms each.
     stolen_ticks: u64,
 }
 
-/// A sample may lose one part in this many of its time to others.
+/// A sample may lose one part in this many to others.
 const TOLERABLE_LOSS: u64 = 200;
 
-/// Watches one thread, pinned to one CPU, sample by sample. Belongs to that thread.
 #[derive(Debug)]
 pub struct Watch {
     cpu: CpuId,
     schedstat: Option<File>,
     stat: Option<File>,
-    /// For the lines of /proc/stat up to this CPU's.
+    /// Buffer for /proc/stat up to this CPU's line.
     text: Vec<u8>,
     before: Option<Counters>,
 }
 
 impl Watch {
-    /// A watch for the calling thread, which must be pinned to `cpu`.
+    /// The calling thread must be pinned to `cpu`.
     pub fn new(cpu: CpuId) -> Self {
         let stat = File::open("/proc/stat").ok();
         let text = vec![0; 160 * (cpu.0 as usize + 2)];
@@ -54,18 +50,16 @@ impl Watch {
         watch
     }
 
-    /// Watches the calling thread from now on: a fork of the one that it was made for. Neither this nor a
-    /// sample takes memory from the allocator, whose lock another thread may have held at the fork.
+    /// Watches the calling thread, a fork of the original one. Neither this nor a sample allocates:
+    /// another thread may have held the allocator's lock at the fork.
     pub fn follow_me(&mut self) {
         self.schedstat = File::open("/proc/thread-self/schedstat").ok();
     }
 
-    /// Call right before the sample.
     pub fn begin(&mut self) {
         self.before = Some(self.read());
     }
 
-    /// Call right after: what spoilt the sample, if anything did.
     pub fn end(&mut self) -> Result<(), Disturbance> {
         let after = self.read();
         let Some(before) = self.before else { return Ok(()) };
@@ -75,7 +69,7 @@ impl Watch {
                 let took_ns = (after.at - before.at).as_nanos() as u64;
                 now.saturating_sub(then) * TOLERABLE_LOSS > took_ns
             }
-            // Where the kernel does not count lost time, any preemption may have been long.
+            // If the kernel does not count lost time, any preemption may have been long.
             _ => preempted,
         };
         if affinity::current_cpu() != self.cpu {
@@ -91,7 +85,7 @@ impl Watch {
         }
     }
 
-    /// The same for work that blocks by design, where being switched is no disturbance.
+    /// For work that blocks by design, where being switched is no disturbance.
     pub fn end_blocking(&mut self) -> Result<(), Disturbance> {
         match self.end() {
             Err(Disturbance::Preempted | Disturbance::Waited) => Ok(()),
@@ -123,7 +117,6 @@ impl Watch {
     }
 }
 
-/// Clock ticks that the hypervisor has kept these CPUs, in all.
 pub fn stolen_ticks_of(cpus: &CpuSet) -> u64 {
     let times = cpu_times(&Root::live()).ok().unwrap_or_default();
     let stolen_ms = cpus.iter().filter_map(|cpu| Some(times.get(&cpu)?.steal_ms)).sum::<u64>();
@@ -138,13 +131,11 @@ fn stolen_ticks(stat: &str, cpu: CpuId) -> Option<u64> {
     line?.split_ascii_whitespace().nth(7)?.parse().ok()
 }
 
-/// How often the calling thread was preempted so far.
 fn preemptions() -> i64 {
     usage().ru_nivcsw
 }
 
-/// How often the calling thread was switched off its CPU so far, of its own will (once per blocking
-/// wait) or not.
+/// Voluntary (once per blocking wait) or not.
 pub fn switches() -> u64 {
     let usage = usage();
     (usage.ru_nvcsw + usage.ru_nivcsw).unsigned_abs()

@@ -1,19 +1,18 @@
 //! Waiting until a connection has something to read.
 //!
-//! The system calls are made without the C library's wrappers: of those each is a point at which a thread
-//! may be cancelled, and in a program with several threads that is prepared for and undone at each call.
+//! System calls bypass the C library's wrappers: each of those is a cancellation point, which costs
+//! extra work in a program with several threads.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-/// What the kernel has for a set of signals.
 const SIGNAL_SET_BYTES: usize = 8;
 const FOREVER: libc::c_int = -1;
-/// A connection knows whom it is with.
+/// A connected socket needs no address.
 const NOBODY: usize = 0;
 
-/// Sends what a socket takes at once; how much that was. A shorter way into the kernel than a write.
+/// Sends what a socket takes at once. A shorter way into the kernel than a write.
 pub fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     // SAFETY: the pointer and the length describe the slice.
     let sent = unsafe {
@@ -30,7 +29,7 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Takes what has come, or waits for it; how much that was, and nothing where the other end is gone.
+/// Waits if nothing has come; 0 if the other end is gone.
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the pointer and the length describe the slice.
     let got = unsafe {
@@ -47,17 +46,16 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     usize::try_from(got).map_err(|_| io::Error::last_os_error())
 }
 
-/// Rounded up: what is waited for is then really due.
+/// Rounded up, so that what is waited for is really due.
 fn milliseconds(most: Duration) -> libc::c_int {
     libc::c_int::try_from(most.as_nanos().div_ceil(1_000_000)).unwrap_or(libc::c_int::MAX)
 }
 
 /// The connections of one thread, one or many.
 ///
-/// A thread that asks this before it reads is woken once for an answer. One that blocks in the read
-/// itself is, on a Unix socket, also woken when the other end has taken what was sent. The kernel keeps
-/// who waits for what from one wait to the next, which for a single connection, too, is less work than to
-/// be told by a `poll` each time.
+/// A thread that waits here before it reads is woken once per answer; one that blocks in a read is,
+/// on a Unix socket, also woken when the other end takes what was sent. epoll keeps its
+/// registrations, which costs less than `poll` even for one connection.
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
@@ -65,7 +63,6 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// Of these connections, each known by its place.
     pub fn of<'a>(sockets: impl IntoIterator<Item = BorrowedFd<'a>>) -> io::Result<Self> {
         // SAFETY: it takes no pointer.
         let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
@@ -76,7 +73,7 @@ impl Poller {
         let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
         let mut count = 0;
         for socket in sockets {
-            // Edge-triggered: what has been named is not looked at again by the next call.
+            // Edge-triggered: the next call does not look again at what was reported.
             let events = (libc::EPOLLIN | libc::EPOLLET) as u32;
             let mut event = libc::epoll_event { events, u64: count };
             count += 1;
@@ -97,14 +94,14 @@ impl Poller {
         Ok(Self { epoll, events: vec![none; count.max(1) as usize] })
     }
 
-    /// Waits until something has come for some, and hands over their places; none where `most` went by
-    /// first. Each is named once for what has come: it has to be read to its end.
+    /// Positions of connections where something has come; none if `most` passed first. Each is
+    /// reported once, so it has to be read to its end.
     pub fn wait(&mut self, most: Option<Duration>) -> io::Result<impl Iterator<Item = usize>> {
         let length = libc::c_int::try_from(self.events.len()).unwrap_or(libc::c_int::MAX);
         // SAFETY: the pointer and the length describe the vector.
         let ready = unsafe {
             libc::syscall(
-                // There is no epoll_wait on ARM. Without signals to let through both are the same.
+                // ARM lacks epoll_wait. Without a signal mask both are the same.
                 libc::SYS_epoll_pwait,
                 self.epoll.as_raw_fd(),
                 self.events.as_mut_ptr(),
@@ -148,7 +145,7 @@ mod tests {
         let mut buffer = [0; 8];
         assert_eq!(receive(pairs[1].0.as_fd(), &mut buffer).unwrap(), 1);
         assert_eq!(send(pairs[1].1.as_fd(), b"yz").unwrap(), 2);
-        // One whose other end is gone has that to read.
+        // A connection whose other end is gone is readable.
         let (_kept, gone) = pairs.remove(2);
         drop(gone);
         let mut ready: Vec<usize> = poller.wait(AT_ONCE).unwrap().collect();

@@ -1,14 +1,12 @@
-//! What many connections of one thread send and receive, through io_uring: all of it by one call.
+//! I/O of many connections of one thread through io_uring, by one system call.
 //!
-//! Method: a send and the receive of its answer are put into a queue for each connection, and the call
-//! that waits hands the queue in. A send is made before that call returns, so that what it sends may
-//! share one buffer with all others; a receive waits until something comes, in a room of its own. Sends
-//! that went well are not told of.
+//! Method: sends and receives are queued, and the call that waits submits the queue. Sends complete
+//! before it returns, so they share one buffer; each receive has its own.
 //!
-//! Limits: Linux 6.1 and later, where nobody has forbidden it. One receive at a time for each connection.
-//! A socket that does not take at once what is sent is taken for lost: here each is empty by then, since
-//! an answer has come to all that was sent before. The kernel counts a thread that waits here as one that
-//! waits for a disk.
+//! Limits: Linux 6.1 or later, if io_uring is permitted; one receive at a time per connection. A
+//! socket that does not take a send at once is treated as lost: here each is empty by then, since
+//! every earlier send was answered. The kernel counts a thread that waits here as waiting for a
+//! disk.
 
 use std::io;
 use std::mem;
@@ -18,64 +16,60 @@ use std::time::Duration;
 use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, SubmissionQueue, opcode, squeue};
 
-/// Most answers are shorter; of one that is longer, this much comes first.
+/// Most answers are shorter; a longer one comes in parts of this size.
 pub const ROOM_BYTES: usize = 2 << 10;
 
-/// Connections of one thread, each known by its place. It is used where it was made: elsewhere it waits for
-/// nothing.
+/// Connections are known by position. It must be used on the thread that made it.
 pub struct Ring {
     queues: IoUring,
     connections: Vec<RingConnection>,
-    /// Where the kernel puts what comes, by place.
+    /// Receive buffers, by position.
     rooms: Vec<[u8; ROOM_BYTES]>,
-    /// Receives that the kernel has in hand.
+    /// Receives in flight.
     pending: usize,
     out: Vec<u8>,
     asked: Vec<SendRequest>,
-    /// What the kernel has been handed last.
+    /// What the kernel was handed last.
     sent: Vec<u8>,
     came: Vec<Completion>,
-    /// Whose send has failed: so that the receive ends, too, the connection is shut down.
+    /// Connections whose send failed; they are shut down, so that the receive ends, too.
     lost: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct RingConnection {
     is_waiting: bool,
-    /// What its send failed with; 0 for nothing.
+    /// Error of its send; 0 for none.
     failed: i32,
 }
 
-/// A connection whose part of what is to be sent ends at `end`.
 struct SendRequest {
     place: u32,
     end: usize,
 }
 
-/// A receive that has ended, with so many bytes or the number of an error, below zero.
+/// `result` is a number of bytes, or of an error below zero.
 struct Completion {
     place: usize,
     result: i32,
 }
 
-/// What an entry of the queue is about stands in the lowest bits of its number, and its place above.
+/// A queue entry's number has its kind in the lowest bits, and the position above.
 const RECEIVE: u64 = 0;
 const SEND: u64 = 1;
 const SHUTDOWN: u64 = 2;
 const KIND_BITS: u32 = 2;
 
-/// Of each connection: a send, a receive, and the end of one that could not send.
+/// Per connection: send, receive and shutdown.
 const ENTRIES: usize = 3;
-/// A receive need not be tried before something has come (`IORING_RECVSEND_POLL_FIRST`).
+/// Do not try to receive before something has come (`IORING_RECVSEND_POLL_FIRST`).
 const POLL_FIRST: u16 = 1;
-/// All of it, or it has failed.
+/// Send all of it, or fail.
 const AT_ONCE: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | libc::MSG_WAITALL;
 
-/// The kernel gives back at once what it is told to give up.
 const CANCELLATION: Duration = Duration::from_secs(1);
 
 impl Ring {
-    /// Of these connections, each known by its place.
     pub fn of<'a>(sockets: impl IntoIterator<Item = BorrowedFd<'a>>) -> io::Result<Self> {
         let sockets: Vec<_> = sockets.into_iter().map(|socket| socket.as_raw_fd()).collect();
         let count = sockets.len();
@@ -85,7 +79,7 @@ impl Ring {
             .setup_defer_taskrun()
             .setup_submit_all()
             .build(entries)?;
-        // They stay open as long as the ring does, whatever becomes of these numbers.
+        // Registered files stay open as long as the ring, whatever becomes of these numbers.
         queues.submitter().register_files(&sockets)?;
         Ok(Self {
             queues,
@@ -100,14 +94,13 @@ impl Ring {
         })
     }
 
-    /// Takes what is to be sent next: of one connection, until [it is said](Self::expect) of which.
+    /// Takes what is sent next; [`Self::expect`] chooses the connection.
     pub fn out(&mut self) -> &mut Vec<u8> {
         self.out.truncate(self.asked.last().map_or(0, |last| last.end));
         &mut self.out
     }
 
-    /// What was put into `out` since is sent on the connection at this place, by the next wait; from then
-    /// on what comes is received.
+    /// Sends what was put into `out` since, with the next wait, and receives what comes.
     pub fn expect(&mut self, place: usize) {
         let line = &mut self.connections[place];
         assert!(!line.is_waiting, "one receive at a time for each connection");
@@ -115,8 +108,8 @@ impl Ring {
         self.asked.push(SendRequest { place: place as u32, end: self.out.len() });
     }
 
-    /// Sends what is to be sent, and waits until something has come on some connection, or `most` went by;
-    /// on how many it has.
+    /// Sends what is queued and waits until something comes or `most` passes; returns on how many
+    /// connections something has come.
     pub fn wait(&mut self, most: Option<Duration>) -> io::Result<usize> {
         self.came.clear();
         self.queue();
@@ -124,13 +117,13 @@ impl Ring {
         Ok(self.came.len())
     }
 
-    /// The connection of the nth on which something has come; the bytes, none where its other end is gone;
-    /// and what takes [what is to be sent next](Self::out).
+    /// Position and bytes of the nth connection on which something has come, no bytes if its other
+    /// end is gone; and the buffer for the [next send](Self::out).
     pub fn came(&mut self, n: usize) -> (usize, io::Result<&[u8]>, &mut Vec<u8>) {
         let Completion { place, result } = self.came[n];
         let failed = self.connections[place].failed;
         let bytes = match usize::try_from(result) {
-            // Why nothing could be sent says more than that nothing comes.
+            // The error of the send is more specific than an empty receive.
             Ok(0) if failed != 0 => Err(io::Error::from_raw_os_error(failed)),
             // SAFETY: the room is there, the kernel has filled so much of it, and has no receive in hand that
             // would write to it before the next wait, which begins by forgetting what has come.
@@ -145,7 +138,7 @@ impl Ring {
 
     fn queue(&mut self) {
         let mut queue = self.queues.submission();
-        // What the kernel has not taken yet is still to be read where it is.
+        // What the kernel has not taken yet must stay where it is.
         if !queue.is_empty() {
             return;
         }
@@ -176,7 +169,6 @@ impl Ring {
         }
     }
 
-    /// Hands the queue in, waits, and takes what the kernel tells.
     fn enter(&mut self, most: Option<Duration>) -> io::Result<()> {
         let limit = most.map(Timespec::from);
         loop {
@@ -205,7 +197,7 @@ impl Ring {
                     self.came.push(Completion { place, result: told.result() });
                 }
                 SEND => {
-                    // A part of it is no better than nothing.
+                    // A partial send is no better than none.
                     let error = if told.result() < 0 { -told.result() } else { libc::EAGAIN };
                     self.connections[place].failed = error;
                     self.lost.push(place as u32);
@@ -218,15 +210,15 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// What comes from now on is for others.
+    /// What comes from now on is for other readers.
     fn drop(&mut self) {
         while self.pending > 0 {
             let before = self.pending;
             let limit = Some(Timespec::from(CANCELLATION));
-            // Where nothing is left to be given up, all has ended, and waits to be told.
+            // If nothing is left to cancel, all has ended and waits to be collected.
             let _ = self.queues.submitter().register_sync_cancel(limit, CancelBuilder::any());
             if self.enter(Some(CANCELLATION)).is_err() || self.pending == before {
-                // The kernel may still write there, or read.
+                // The kernel may still write to or read from these.
                 mem::forget(mem::take(&mut self.rooms));
                 mem::forget(mem::take(&mut self.sent));
                 return;
@@ -238,7 +230,7 @@ impl Drop for Ring {
 /// Puts an entry into the queue.
 ///
 /// # Safety
-/// What the entry points to has to be there until the kernel is done with it.
+/// What the entry points to must stay valid until the kernel is done with it.
 unsafe fn put(queue: &mut SubmissionQueue<'_>, entry: squeue::Entry, kind: u64, place: u32) {
     let entry = entry.user_data(u64::from(place) << KIND_BITS | kind);
     // SAFETY: the caller's.
@@ -246,7 +238,7 @@ unsafe fn put(queue: &mut SubmissionQueue<'_>, entry: squeue::Entry, kind: u64, 
     put.expect("the queue has room for all entries of each connection");
 }
 
-/// Nothing went wrong but that nothing has come, or not all could be handed in yet.
+/// Nothing has come, or not all could be submitted yet.
 fn is_passing(error: &io::Error) -> bool {
     let passing = [libc::ETIME, libc::EINTR, libc::EAGAIN, libc::EBUSY];
     error.raw_os_error().is_some_and(|error| passing.contains(&error))
@@ -262,7 +254,6 @@ mod tests {
 
     const SOON: Option<Duration> = Some(Duration::from_millis(20));
 
-    /// Our ends, their other ends, and the ring.
     fn ring(count: usize) -> (Vec<UnixStream>, Vec<UnixStream>, Ring) {
         let (ours, theirs): (Vec<_>, Vec<_>) =
             (0..count).map(|_| UnixStream::pair().unwrap()).unzip();
@@ -275,10 +266,9 @@ mod tests {
         ring.expect(place);
     }
 
-    /// A place, and what came there or the number of an error.
+    /// Position, and the bytes or the number of an error.
     type Answer = (usize, Result<Vec<u8>, Option<i32>>);
 
-    /// All that comes, by place, until so many have answered.
     fn answers(ring: &mut Ring, count: usize) -> Vec<Answer> {
         let mut all = Vec::new();
         while all.len() < count {
@@ -308,7 +298,7 @@ mod tests {
         theirs[1].write_all(b"unasked").unwrap();
         let told = |words: &str| Ok(words.as_bytes().to_vec());
         assert_eq!(answers(&mut ring, 2), [(0, told("zero")), (2, told("two"))]);
-        // One that sends nothing takes what has come, and what has no room comes next.
+        // A connection that sends nothing receives; what has no room comes next.
         ask(&mut ring, 1, b"");
         assert_eq!(answers(&mut ring, 1), [(1, told("unasked"))]);
         theirs[1].write_all(&[7; ROOM_BYTES + 1]).unwrap();
@@ -323,7 +313,7 @@ mod tests {
         let (ours, mut theirs, mut ring) = ring(3);
         ask(&mut ring, 1, b"a question");
         ask(&mut ring, 2, &vec![1; 1 << 20]);
-        // Whose other end is gone cannot send; whose socket is full is lost.
+        // If the other end is gone, the send fails; a full socket counts as lost.
         drop(theirs.remove(0));
         ask(&mut ring, 0, b"a question");
         let lost = [(0, Err(Some(libc::EPIPE))), (2, Err(Some(libc::EAGAIN)))];

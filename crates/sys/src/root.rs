@@ -1,9 +1,8 @@
-//! The files in which Linux describes a machine, read from the live system or from a recording.
+//! The files in which Linux describes a machine, read live or from a recording.
 //!
-//! Everything the machine model and the doctor know comes through a [`Root`]: `/` itself, a
-//! directory with the same layout (`sys/`, `proc/`, `dev/`), or a single text file holding such a
-//! tree. A live root can note every file it hands out, which *is* the recording: it then holds
-//! exactly what the model reads, nothing more.
+//! The machine model and the doctor read only through a [`Root`]: `/`, a directory with the same
+//! layout (`sys/`, `proc/`, `dev/`), or one text file of such a tree. A live root can note every
+//! file it returns; the notes are the recording.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,24 +14,19 @@ use std::str::FromStr;
 use hopcost_core::{Code, CpuSet, IdSet, Known};
 use thiserror::Error;
 
-/// Why a recording cannot be read or written.
 #[derive(Debug, Error)]
 pub enum RootError {
-    /// It is not there, or may not be read or written.
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
-    /// The directory is something else.
     #[error(
         "{}: neither sys/ nor proc/ is in it; give the root of a recorded tree, \
          such as 'hopcost machine --record DIR' makes", path.display()
     )]
     NotATree { path: PathBuf },
-    /// The single-file recording is damaged.
     #[error("line {line}: {what}")]
     Damaged { line: usize, what: String },
 }
 
-/// A place to read Linux's description of a machine from.
 #[derive(Debug)]
 pub struct Root {
     source: Source,
@@ -51,12 +45,10 @@ impl Root {
         Self { source: Source::Live, notes: None }
     }
 
-    /// The running system, noting all that is read.
     pub fn live_noting() -> Self {
         Self { source: Source::Live, notes: Some(RefCell::default()) }
     }
 
-    /// A recording: a directory, or a single file.
     pub fn recorded(path: &Path) -> Result<Self, RootError> {
         let failed = |source| RootError::File { path: path.to_owned(), source };
         if !path.metadata().map_err(failed)?.is_dir() {
@@ -68,7 +60,7 @@ impl Root {
         Ok(Self { source: Source::Dir(path.to_owned()), notes: None })
     }
 
-    /// A recording held in memory, in the notation of [`Tree`].
+    /// In the notation of [`Tree`].
     pub fn from_text(text: &str) -> Result<Self, RootError> {
         Ok(Self { source: Source::Tree(Tree::parse(text)?), notes: None })
     }
@@ -83,7 +75,7 @@ impl Root {
         tree
     }
 
-    /// The content of a file, `path` being relative to the root.
+    /// `path` is relative to the root.
     pub fn bytes(&self, path: &str) -> Known<Vec<u8>> {
         let read = match &self.source {
             Source::Live => std::fs::read(Path::new("/").join(path)),
@@ -101,7 +93,7 @@ impl Root {
         }
     }
 
-    /// The text of a file, without white space around it (nor the NUL that some kernels append).
+    /// Without white space around it, nor the NUL that some kernels append.
     pub fn text(&self, path: &str) -> Known<String> {
         let blank = |c: char| c.is_whitespace() || c == '\0';
         self.bytes(path).map(|bytes| String::from_utf8_lossy(&bytes).trim_matches(blank).to_owned())
@@ -116,7 +108,6 @@ impl Root {
         })
     }
 
-    /// A file that holds a list of CPUs or nodes, `0-3,8`.
     pub fn list_of<I: hopcost_core::Id>(&self, path: &str) -> Known<IdSet<I>> {
         self.text(path).and_then(|text| match IdSet::parse_list(&text) {
             Ok(set) => Known::Is(set),
@@ -124,8 +115,7 @@ impl Root {
         })
     }
 
-    /// A set of CPUs from `NAME_list`, or from the mask `NAME` where the kernel is too old for the
-    /// list.
+    /// From the mask if the kernel is too old for the list.
     pub fn cpus(&self, list: &str, mask: &str) -> Known<CpuSet> {
         self.list_of(list).or_else(|_| {
             self.text(mask).and_then(|text| match CpuSet::parse_mask(&text) {
@@ -135,12 +125,11 @@ impl Root {
         })
     }
 
-    /// The names in a directory, sorted.
     pub fn names(&self, path: &str) -> Known<Vec<String>> {
         self.names_where(path, |_| true)
     }
 
-    /// The numbers `n` for which `PREFIXn` is a name in a directory, ascending.
+    /// Ascending numbers `n` of the names `PREFIXn`.
     pub fn numbered(&self, path: &str, prefix: &str) -> Known<Vec<u32>> {
         let number = |name: &str| name.strip_prefix(prefix)?.parse::<u32>().ok();
         self.names_where(path, |name| number(name).is_some()).map(|names| {
@@ -150,7 +139,7 @@ impl Root {
         })
     }
 
-    /// The same for CPUs and nodes: one beyond those that [a set](IdSet) holds is none.
+    /// The same, without numbers beyond what an [`IdSet`] holds.
     pub fn ids<I: hopcost_core::Id>(&self, path: &str, prefix: &str) -> Known<Vec<I>> {
         let within = |id: &u32| *id <= IdSet::<I>::LARGEST;
         let numbers = self.numbered(path, prefix);
@@ -188,7 +177,7 @@ impl Root {
         }
     }
 
-    /// What a symbolic link points at. A recording keeps it as the text of a file of that name.
+    /// A recording keeps a symbolic link as a text file with its target.
     pub fn link(&self, path: &str) -> Known<String> {
         let read = match &self.source {
             Source::Live => std::fs::read_link(Path::new("/").join(path)),
@@ -206,8 +195,7 @@ impl Root {
         }
     }
 
-    /// Something that Linux tells by other means than a file. A recording keeps it as
-    /// `hopcost/NAME`.
+    /// What Linux reports by other means than a file. A recording keeps it as `hopcost/NAME`.
     pub fn fact(&self, name: &str, live: impl FnOnce() -> Known<String>) -> Known<String> {
         let path = format!("hopcost/{name}");
         if !self.is_live() {
@@ -237,20 +225,19 @@ fn unreadable<T>(path: &str, error: &io::Error) -> Known<T> {
     }
 }
 
-/// A recorded tree: files with their content, and directories of which only the names matter.
+/// A recorded tree: files with content, and directories of which only names matter.
 ///
-/// As one text file it reads: a first line, then for each file `> PATH` and its content, for each
-/// binary file `>hex PATH` and its bytes, for each bare directory `> PATH/`.
+/// As text: a first line, then `> PATH` and content for each file, `>hex PATH` and bytes for a
+/// binary file, `> PATH/` for a bare directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// `None` marks a directory without recorded content.
+    /// `None` is a directory without recorded content.
     entries: BTreeMap<String, Option<Vec<u8>>>,
 }
 
 const FIRST_LINE: &str = "hopcost machine recording, version 1";
 
 impl Tree {
-    /// Reads the single-file notation.
     pub fn parse(text: &str) -> Result<Self, RootError> {
         let damaged = |line: usize, what: &str| RootError::Damaged { line, what: what.to_owned() };
         let mut lines = text.lines().enumerate().map(|(at, line)| (at + 1, line)).peekable();
@@ -284,7 +271,6 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Writes the single-file notation.
     pub fn to_text(&self) -> String {
         let mut text = format!("{FIRST_LINE}\n");
         for (path, content) in &self.entries {
@@ -295,7 +281,7 @@ impl Tree {
                 Some(Ok(content)) if !content.contains('\0') => {
                     let _ = writeln!(text, "> {path}");
                     for line in content.lines() {
-                        // A line that looks like a mark is hidden behind a backslash.
+                        // Escape lines that look like a mark.
                         let escape = if line.starts_with(['>', '\\']) { "\\" } else { "" };
                         let _ = writeln!(text, "{escape}{line}");
                     }
@@ -314,7 +300,7 @@ impl Tree {
         text
     }
 
-    /// Writes the tree as directories and files below `dir`, which must be new or empty.
+    /// `dir` must be new or empty.
     pub fn write_below(&self, dir: &Path) -> Result<(), RootError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -347,7 +333,7 @@ impl Tree {
         }
     }
 
-    /// A directory with recorded files below needs no entry of its own.
+    /// Files below imply their directory.
     fn drop_implied_directories(&mut self) {
         let implied = |path: &String| {
             let below = format!("{path}/");

@@ -1,12 +1,11 @@
-//! What a thread asks of the kernel, sampled by its CPU time, through `perf_event_open(2)`.
+//! What a thread asks of the kernel, sampled by CPU time through `perf_event_open(2)`.
 //!
-//! Method: the kernel's software clock writes the kernel's own call chain into a ring 199 times in each second
-//! that the thread runs. The outermost function that says by which door it came in names the sample: a system
-//! call, a page fault, an interrupt. So it is told how much time memory takes that is touched for the first
-//! time, and how much its giving back, whatever the functions beneath are called on this kernel.
+//! Method: the kernel's software clock writes call chains into a ring, 199 per second of CPU time.
+//! The outermost known function classifies a sample: a system call, a page fault, an interrupt. So
+//! first touches and giving memory back are measured whatever the inner functions are called.
 //!
-//! Limits: it takes the right to see into the kernel, and some 0.1 % of the thread's time. A ring that is full
-//! loses samples, those of all doors alike.
+//! Limits: needs the right to see into the kernel, and some 0.1 % of the thread's time. A full ring
+//! loses samples of all kinds alike.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,11 +16,11 @@ use crate::Root;
 use crate::counters::{Counter, CounterError};
 use crate::memory::mapped::Mapped;
 
-/// The doors of the kernel by the addresses of its functions, and of all functions between them.
+/// The kernel's functions by address, with a name for entry points.
 pub struct Doors(Vec<(u64, Option<String>)>);
 
 impl Doors {
-    /// From `/proc/kallsyms`, where this user is shown addresses.
+    /// Missing if this user is shown no addresses.
     pub fn read(root: &Root) -> Known<Self> {
         let text = root.text("proc/kallsyms");
         text.and_then(|text| {
@@ -33,7 +32,7 @@ impl Doors {
                 (is_code && address > 0).then(|| (address, door(name)))
             };
             let mut functions: Vec<_> = text.lines().filter_map(line).collect();
-            // Of several names of one address the one that is a door counts.
+            // Of several names of one address, the entry point's counts.
             functions.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.is_some().cmp(&a.1.is_some())));
             functions.dedup_by_key(|function| function.0);
             if functions.is_empty() {
@@ -45,7 +44,7 @@ impl Doors {
         })
     }
 
-    /// By which one a call chain came in; the innermost function is the first.
+    /// The innermost function of a chain comes first.
     fn of(&self, chain: &[u64]) -> &str {
         let function = |address: &u64| {
             let after = self.0.partition_point(|(start, _)| start <= address);
@@ -69,31 +68,27 @@ fn door(function: &str) -> Option<String> {
     is_one_of(&INTERRUPTS).then(|| "interrupt".to_owned())
 }
 
-/// The samples of one thread, since it was opened.
 #[derive(Debug)]
 pub struct Samples {
-    /// As words: a page of the kernel's own, then what it writes.
+    /// As words: a control page, then what the kernel writes.
     ring: Mapped,
     _counter: Counter,
-    /// Up to where it was read.
     tail: u64,
     by_door: BTreeMap<String, u64>,
 }
 
-/// Memory for what comes between two readings; a power of two.
+/// For the samples between two readings; a power of two.
 const RING_BYTES: u64 = 64 << 10;
-/// Before it stands one page of the kernel's own.
+/// The kernel's control page, before the ring.
 const HEAD_BYTES: u64 = 4096;
-/// Words of that page, as `linux/perf_event.h` has them: up to where the kernel wrote, and we have read.
+/// Words of that page (`linux/perf_event.h`): up to where the kernel wrote, and we have read.
 const HEAD_AT: usize = 1024 / 8;
 const TAIL_AT: usize = 1032 / 8;
-/// A record that is a sample, among others.
 const SAMPLE: u64 = 9;
-/// Addresses from here on are words about the chain.
+/// Addresses from here on mark a context in the chain.
 const CONTEXT: u64 = u64::MAX - 4095;
 
 impl Samples {
-    /// Begins to sample the thread of this number.
     pub fn of_thread(thread: u32) -> Result<Self, Reason> {
         let counter = Counter::sampling(thread)
             .map_err(|error: CounterError| Code::NoCounters.because(error.to_string()))?;
@@ -105,11 +100,10 @@ impl Samples {
         Ok(Self { ring, _counter: counter, tail: 0, by_door: BTreeMap::new() })
     }
 
-    /// How many samples found it behind each door of the kernel, since the beginning.
     pub fn by_door(&mut self, doors: &Doors) -> &BTreeMap<String, u64> {
         let head = self.position(HEAD_AT).load(Ordering::Acquire);
         while self.tail < head {
-            // A record's first word: what it is in the lower half, how long it is in the highest quarter.
+            // A record's first word: type in the lower half, length in the highest quarter.
             let first = self.word(0);
             let bytes = (first >> 48).max(8);
             if first & 0xffff_ffff == SAMPLE {
@@ -123,7 +117,7 @@ impl Samples {
         &self.by_door
     }
 
-    /// A chain of no function of the kernel is one of the program.
+    /// A chain without kernel functions is the program's and does not count.
     fn sort_in(&mut self, chain: &[u64], doors: &Doors) {
         let functions: Vec<u64> = chain.iter().copied().filter(|at| *at < CONTEXT).collect();
         if !functions.is_empty() {
@@ -131,7 +125,7 @@ impl Samples {
         }
     }
 
-    /// The word that stands so far behind what was read.
+    /// `ahead` is in bytes.
     fn word(&self, ahead: u64) -> u64 {
         let at = (HEAD_BYTES + (self.tail + ahead) % RING_BYTES) / 8;
         // SAFETY: the word is within the mapping, as records and the ring are multiples of words; the kernel
@@ -179,7 +173,7 @@ ffffffff82000000 D some_data
         };
         assert_eq!(at(&[0x410, 0x3ff, 0x210, 0x110]), "munmap");
         assert_eq!(at(&[0x601, 0x500]), "page fault");
-        // A page fault on behalf of a system call is the call's.
+        // A page fault within a system call counts as the call.
         assert_eq!(at(&[0x601, 0x500, 0x300, 0x200]), "munmap");
         assert_eq!(at(&[0x700]), "interrupt");
         assert_eq!(at(&[0x210]), "other");

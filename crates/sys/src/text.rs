@@ -1,6 +1,6 @@
-//! How the kernel's text files hold their values.
+//! Values in the kernel's text files.
 
-/// The value of `KEY: value` or `KEY = value` lines, first match.
+/// Of `KEY: value` or `KEY = value` lines, the first match.
 pub fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once([':', '='])?;
@@ -8,10 +8,10 @@ pub fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     })
 }
 
-/// More than any processor can address, in KiB: 52 bits.
+/// More than any processor can address: 52 bits.
 const MOST_KIB: u64 = 1 << 42;
 
-/// `123 kB` in bytes; none of more than any machine has.
+/// `123 kB` in bytes; `None` if more than any machine has.
 pub fn bytes_of_kib(value: &str) -> Option<u64> {
     let kib: u64 = value.split_whitespace().next()?.parse().ok()?;
     (kib <= MOST_KIB).then_some(kib << 10)

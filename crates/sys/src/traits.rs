@@ -1,5 +1,4 @@
-//! What may explain a figure of this host and is in no machine document: kept with each run, read before its first
-//! sample.
+//! What may explain a host's figures and is not in the machine model; stored with each run.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +6,8 @@ use hopcost_core::{Code, Known};
 
 use crate::Root;
 
-/// What is known of a host beside its machine document, by name.
 pub type Traits = BTreeMap<String, Known<String>>;
 
-/// One file each: its name among the traits, and where it is.
 const FILES: [(&str, &str); 7] = [
     ("kernel", "proc/sys/kernel/osrelease"),
     ("governor", "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
@@ -39,7 +36,7 @@ pub fn read(root: &Root) -> Traits {
     traits
 }
 
-/// Without what names a disk: nobody needs it, and it differs from host to host.
+/// Masks names of disks, which differ from host to host.
 fn without_names(line: &str) -> String {
     let without_name = |word: &str| match word.split_once('=') {
         Some((key, value)) if key == "root" || value.to_lowercase().contains("uuid") => {
@@ -61,7 +58,6 @@ fn together(root: &Root, files: &[&str]) -> Known<String> {
     Known::Is(words.join(" "))
 }
 
-/// How many modules there are of each kind and size, where the memory controllers' driver shows them.
 fn memory_modules(root: &Root) -> Known<String> {
     let mut modules: BTreeMap<String, u32> = BTreeMap::new();
     for controller in root.numbered(MEMORY_CONTROLLERS, "mc").ok().unwrap_or_default() {

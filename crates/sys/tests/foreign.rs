@@ -1,4 +1,4 @@
-//! Whatever the kernel's files hold: nobody panics, memory stays bounded, and a figure is there, or missing.
+//! Damaged kernel files cause no panic, and memory stays bounded.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod mutations;
@@ -35,7 +35,7 @@ fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Address space and memory, in MiB: far less than one damaged list of CPUs could ask for.
+/// Address space and memory: far less than one damaged list of CPUs could ask for.
 const MOST_MIB: [u64; 2] = [2048, 256];
 
 fn assert_bounded() {
@@ -100,7 +100,6 @@ proptest! {
     }
 }
 
-/// All that is read of single processes, and of the kernel.
 fn read_one_by_one(root: &Root, server: &BTreeSet<u32>) {
     for pid in [50, 60, u32::MAX] {
         let at = standing::of_process(pid);

@@ -1,5 +1,4 @@
-//! The machine model on trees that are in `fixtures/machines`: some recorded on emulated machines,
-//! some written by hand, each saying so in its head.
+//! The machine model on the recorded and hand-written trees in `fixtures/machines`.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 use hopcost_core::{Avoided, CpuId, DistanceClass, Known, Machine, NodeId};
@@ -11,7 +10,6 @@ fn machine(name: &str) -> Machine {
     topology::read(&root)
 }
 
-/// Sockets, cores, threads and nodes with memory.
 fn size(machine: &Machine) -> [usize; 4] {
     let cores = machine.one_cpu_per_core(&machine.limits.cpus).len();
     let nodes = machine.nodes.iter().filter(|node| node.has_memory()).count();
@@ -39,7 +37,6 @@ fn every_tree_says_in_its_head_how_it_came_about() {
     }
 }
 
-/// A stored run is shown with the machine that it ran on.
 #[test]
 fn every_machine_reads_back_as_it_was_written() {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");
@@ -126,7 +123,7 @@ fn sparse_numbers_large_masks_and_closed_places() {
     assert_eq!(machine.distances.rated(NodeId(33), NodeId(100)), Some(28));
     let memory_only = machine.memory_distance(CpuId(0), NodeId(100));
     assert_eq!(memory_only, Known::Is(DistanceClass::MemoryOnly));
-    // A column each for 0, 33 and 100; a row each for 0, 33 and 72, where CPUs may be used.
+    // A column per node with usable memory, a row per node with usable CPUs.
     let columns: Vec<u32> = machine.nodes_with_memory().map(|node| node.id.0).collect();
     let rows: Vec<u32> = machine.nodes_with_cpus().map(|node| node.id.0).collect();
     assert_eq!((columns, rows), (vec![0, 33, 100], vec![0, 33, 72]));
@@ -150,7 +147,7 @@ fn a_cpu_that_several_nodes_claim_is_named_and_nothing_is_placed_by_them() {
     assert!(machine.notes.iter().any(|note| note.contains(named)), "{:?}", machine.notes);
     assert!(machine.cpu(CpuId(3)).unwrap().node.reason().is_some());
     assert!(machine.memory_distance(CpuId(0), NodeId(0)).reason().is_some());
-    // Memory has to be somewhere, and is so once.
+    // Memory has to be somewhere.
     assert_eq!(machine.nodes_with_memory().map(|node| node.id.0).collect::<Vec<_>>(), [0]);
     assert_eq!(machine.nodes_by_default().to_string(), "0");
     assert_eq!(machine.all_nodes_with_memory().count(), 8);
@@ -174,7 +171,6 @@ fn memory_of_a_gpu_is_named_and_nothing_is_placed_there() {
     assert_eq!(machine.all_nodes_with_memory().count(), 2);
 }
 
-/// A recording of a recording's reading holds the same machine.
 #[test]
 fn the_live_machine_survives_being_recorded() {
     let root = Root::live_noting();

@@ -1,16 +1,14 @@
-//! Arithmetic that no memory is behind: what a core does when it waits for nothing.
+//! Arithmetic without memory access: what a core does when it waits for nothing.
 //!
-//! Eight chains that do not wait for each other, each step a shift, an exclusive or and a multiplication:
-//! together they keep the one multiplier of most cores busy, so that a second thread of the same core has to
-//! share it.
+//! Eight independent chains of shift, exclusive or and multiplication keep the one multiplier of
+//! most cores busy, so that a second thread of the core has to share it.
 
 use std::hint::black_box;
 
 const CHAINS: usize = 8;
-/// An odd number whose bits have no pattern.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// So many steps of every chain; something that depends on all of them.
+/// Runs `steps` of every chain; the result depends on all of them.
 pub fn reckon(steps: usize) -> u64 {
     let mut chains: [u64; CHAINS] = black_box(std::array::from_fn(|n| n as u64 + 1));
     for _ in 0..steps {

@@ -1,9 +1,8 @@
-//! Streaming kernels: as many bytes as the memory gives, with the widest vectors the processor has.
+//! Streaming kernels: memory bandwidth with the widest vectors of the processor.
 //!
-//! A kernel sweeps once over its streams. What it reports are *program* bytes; what crosses the bus
-//! beside them (a store reads the line first, unless it is non-temporal) is estimated apart, in
-//! [`Kernel::bus_bytes`]. The mixed kernels update one stream in place and read the others, so that
-//! their program ratio is their bus ratio too.
+//! A sweep reports *program* bytes; [`Kernel::bus_bytes`] estimates what crosses the bus (a store
+//! first reads the line unless it is non-temporal). The mixed kernels update one stream in place
+//! and read the others, so that their program ratio is their bus ratio, too.
 
 use std::ops::Range;
 
@@ -13,15 +12,14 @@ use crate::memory::Region;
 pub enum Kernel {
     Read,
     Store,
-    /// Store every line past the caches.
+    /// Stores bypass the caches.
     StoreNonTemporal,
-    /// Load one stream, store another.
     Copy,
-    /// Read three lines for each one written: one is updated in place, two are read.
+    /// Updates one stream in place, reads two.
     Mix3To1,
-    /// Read two lines for each one written: one is updated in place, one is read.
+    /// Updates one stream in place, reads one.
     Mix2To1,
-    /// Read every line and write it back.
+    /// Updates one stream in place.
     Mix1To1,
 }
 
@@ -36,8 +34,8 @@ impl Kernel {
         Self::Mix1To1,
     ];
 
-    /// Its name; the streams that a region is cut into; for each byte of one stream the program bytes that one
-    /// sweep moves, and those that probably cross the bus.
+    /// Name; streams of a region; program bytes and probable bus bytes of a sweep, per byte of a
+    /// stream.
     const fn table(self) -> (&'static str, usize, usize, usize) {
         match self {
             Self::Read => ("read", 1, 1, 1),
@@ -73,11 +71,9 @@ impl Kernel {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vectors {
-    /// 64-byte vectors.
     Avx512,
-    /// 32-byte vectors.
     Avx2,
-    /// What every processor of this architecture has: SSE2 or NEON, 16 bytes.
+    /// SSE2 or NEON, 16 bytes.
     Baseline,
 }
 
@@ -112,13 +108,11 @@ impl Vectors {
     }
 }
 
-/// Bytes that the unrolled loops handle at once; a chunk is a multiple of it.
+/// Bytes that the unrolled loops handle at once; a chunk is a multiple.
 pub const BLOCK_BYTES: usize = 512;
 
-/// Sweeps `kernel` over the bytes `chunk` of each stream of the region, once.
-///
-/// The region is cut into [`Kernel::streams`] equal streams; `chunk` is within a stream and made of
-/// whole blocks. Returns something that depends on all that was read.
+/// Sweeps once over `chunk`, made of whole blocks, of each of the region's equal streams. The
+/// result depends on everything that was read.
 pub fn sweep(region: &mut Region, kernel: Kernel, vectors: Vectors, chunk: &Range<usize>) -> u64 {
     let stream = stream_bytes(region.len(), kernel);
     assert!(chunk.end <= stream, "the chunk is outside its stream");
@@ -148,13 +142,12 @@ pub fn sweep(region: &mut Region, kernel: Kernel, vectors: Vectors, chunk: &Rang
     }
 }
 
-/// The bytes of one stream of a region of this size: whole blocks.
 pub fn stream_bytes(region_bytes: usize, kernel: Kernel) -> usize {
     region_bytes / kernel.streams() / BLOCK_BYTES * BLOCK_BYTES
 }
 
-/// One set of kernels for one vector type. All are loops over 512-byte blocks, which the compiler
-/// unrolls completely: 8, 16 or 32 vectors with independent accumulators.
+/// Kernels for one vector type: loops over 512-byte blocks, which the compiler unrolls completely
+/// into 8, 16 or 32 vectors with independent accumulators.
 macro_rules! kernels {
     ($module:ident, $vector:ty, $bytes:literal, $(#[$feature:meta])?,
      $load:path, $store:path, $stream:path, $xor:path, $set:path) => {
@@ -263,7 +256,7 @@ kernels!(
     std::arch::x86_64::_mm_set1_epi64x
 );
 
-/// Elsewhere the compiler's own vectors: a 16-byte block of words, which it turns into NEON on Arm.
+/// Elsewhere, 16-byte pairs of words, which the compiler turns into NEON on Arm.
 #[cfg(not(target_arch = "x86_64"))]
 mod words {
     pub type Pair = [u64; 2];
@@ -312,7 +305,6 @@ mod tests {
         Region::place(&Request::on(&machine, node, 6 << 20, None)).unwrap()
     }
 
-    /// What a sweep leaves in the region, and returns, computed word by word.
     fn by_hand(
         words: &mut [u64],
         kernel: Kernel,
@@ -333,7 +325,7 @@ mod tests {
                 Kernel::Mix3To1 => words[at] ^= words[at + stream] ^ words[at + 2 * stream],
             }
         }
-        // Four accumulators began as ones; folded together the extra three cancel or not alike.
+        // The ones that all accumulators begin with cancel, since their number is even.
         sum.into_iter().fold(0, |all, word| all ^ word)
     }
 

@@ -1,12 +1,10 @@
-//! Pointer chasing: dependent loads, each address known only when the load before has come back.
+//! Pointer chasing: dependent loads, each address known only after the previous load.
 //!
-//! Method: the memory is cut into slots of one stride, one line of each slot holds the address of
-//! the next, and the order is one random cycle through all slots, so that no prefetcher can guess it
-//! and every line is visited before any is visited again. (The cycle is drawn uniformly, as
-//! S. Sattolo's algorithm of 1986 does, by shuffling the order of visits.) Which line of its slot a
-//! cycle uses differs from slot to slot: where all stood at the same place, a prefetcher that learns
-//! distances would make memory look a third nearer. Several cycles can lie in the same memory, on
-//! different lines of the slots.
+//! Method: memory is cut into slots of one stride. A line of each slot holds the address of the
+//! next, in one random cycle through all slots (uniform, after S. Sattolo, 1986), so that no
+//! prefetcher can guess it. The line varies by slot: at a fixed place, a prefetcher that learns
+//! distances made memory look a third nearer. Several cycles can share the memory on different
+//! lines.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -17,37 +15,32 @@ use hopcost_core::Locality;
 
 use crate::memory::Region;
 
-/// Bytes of a cache line: 64 on x86-64, and a divisor of the line of every other processor.
+/// 64 on x86-64, and a divisor of the line of every other processor.
 pub const LINE_BYTES: usize = 64;
 
-/// In which order a cycle visits its slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Any slot after any other: each load may also miss the TLB.
+    /// Each load may also miss the TLB.
     Random,
-    /// All slots of one group before the next, groups in random order: TLB misses are rare.
+    /// Groups in random order, each finished before the next: TLB misses are rare.
     Grouped {
         /// Bytes of a group.
         bytes: usize,
     },
 }
 
-/// What cycle to lay, and where in the region.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Where in the region the part begins that the cycle visits: at a line.
+    /// Offset in the region, at a line.
     pub from: usize,
     pub bytes: usize,
     pub stride: usize,
-    /// Which of the lines of each slot the cycle uses, counted from a line that differs from slot
-    /// to slot.
+    /// Line within a slot, counted from a line that varies by slot.
     pub line: usize,
     pub order: Order,
 }
 
-/// Memory with cycles laid in it.
-///
-/// It owns its memory and lets nobody else write there: a walk follows what it finds.
+/// Memory with cycles laid in it. Nothing else may write there: a walk follows what it finds.
 #[derive(Debug)]
 pub struct Course {
     region: Region,
@@ -56,40 +49,36 @@ pub struct Course {
 
 #[derive(Debug)]
 struct Cycle {
-    /// Addresses spread evenly along the cycle, for chains in parallel.
+    /// Addresses spread evenly along the cycle, for parallel chains.
     starts: Vec<usize>,
     slots: usize,
     plan: Plan,
 }
 
 impl Plan {
-    /// The word of the region that a slot's line begins with.
     fn word_of(&self, slot: u32) -> usize {
         let lines = self.stride / LINE_BYTES;
         let line = (first_line(slot) + self.line) % lines;
         (self.from + slot as usize * self.stride + line * LINE_BYTES) / 8
     }
 
-    /// May two cycles have a line in common?
     fn meets(&self, other: &Self) -> bool {
         let is_apart =
             self.from + self.bytes <= other.from || other.from + other.bytes <= self.from;
-        // Lines are told apart by their number only where both count them from the same slots.
+        // Line numbers are comparable only if both count them from the same slots.
         let is_alike = self.from == other.from && self.stride == other.stride;
         !(is_apart || is_alike && self.line != other.line)
     }
 }
 
-/// The most chains that [`Course::walk`] follows at once.
 pub const MOST_CHAINS: usize = 16;
 
 impl Course {
-    /// A course without any cycle yet.
     pub fn new(region: Region) -> Self {
         Self { region, cycles: Vec::new() }
     }
 
-    /// Lays one more cycle, on lines that none before it uses; its number.
+    /// Lays one more cycle, on unused lines; returns its number.
     pub fn lay(&mut self, plan: &Plan, rng: &mut Rng) -> usize {
         assert!(plan.from + plan.bytes <= self.region.len(), "the cycle leaves its region");
         assert!(plan.from.is_multiple_of(LINE_BYTES), "a cycle begins at a line");
@@ -99,8 +88,8 @@ impl Course {
         let base = self.region.as_ptr() as usize;
         let words = self.region.words_mut();
         let address_of = |slot: u32| base + plan.word_of(slot) * 8;
-        // First who follows whom, in an array that caches hold; then one pass through the memory.
-        // Writing in the order of the visits would wait for memory at every slot.
+        // First compute the successors, in an array that fits the caches; then write memory in one
+        // pass. Writing in the order of the visits would wait for memory at every slot.
         let mut followers = vec![0; order.len()];
         for (at, &slot) in order.iter().enumerate() {
             followers[slot as usize] = order[(at + 1) % order.len()];
@@ -115,12 +104,11 @@ impl Course {
         self.cycles.len() - 1
     }
 
-    /// How many slots a cycle visits.
     pub fn slots(&self, cycle: usize) -> usize {
         self.cycles[cycle].slots
     }
 
-    /// Reads every line of a cycle in the order of the memory: what the caches can hold of it is in them.
+    /// Reads every line of a cycle in memory order, so that the caches hold what they can of it.
     pub fn bring_near(&self, cycle: usize) {
         let Cycle { slots, plan, .. } = &self.cycles[cycle];
         let words = self.region.atomics();
@@ -132,8 +120,8 @@ impl Course {
         self.region.locality()
     }
 
-    /// Follows `chains` places of a cycle at once, `steps` loads each, and remembers where it
-    /// stopped, so that the next walk goes on through the rest of the memory.
+    /// Follows `chains` places of a cycle at once, `steps` loads each. The next walk goes on from
+    /// there.
     pub fn walk(&mut self, cycle: usize, chains: usize, steps: usize) {
         let starts = &mut self.cycles[cycle].starts;
         match chains {
@@ -150,7 +138,7 @@ impl Course {
     }
 }
 
-/// The loads of one walk step, unrolled so that the loop itself disappears behind them.
+/// Enough loads to hide the loop's own cost.
 const UNROLL: usize = 64;
 
 fn follow<const CHAINS: usize>(starts: &mut [usize], steps: usize) {
@@ -168,13 +156,12 @@ fn follow<const CHAINS: usize>(starts: &mut [usize], steps: usize) {
     starts[..CHAINS].copy_from_slice(&black_box(at));
 }
 
-/// From where a slot's lines are counted: without a pattern, and the same for every cycle, so that
-/// none meets another.
+/// The line from which a slot's lines are counted: without a pattern, and the same for every cycle,
+/// so that none meets another.
 fn first_line(slot: u32) -> usize {
     Rng::with_seed(slot.into()).u32(..) as usize
 }
 
-/// The slots in the order of the visits.
 fn visits(plan: &Plan, rng: &mut Rng) -> Vec<u32> {
     let slots = u32::try_from(plan.bytes / plan.stride).expect("at most 2^32 slots");
     assert!(slots > 0, "a cycle needs a slot");
@@ -212,7 +199,6 @@ mod tests {
         Region::place(&Request::on(&machine, node, bytes, None)).unwrap()
     }
 
-    /// The distinct addresses met on one way round.
     fn round(course: &mut Course, cycle: usize) -> Vec<usize> {
         let at = &mut course.cycles[cycle].starts[0];
         let start = *at;
@@ -276,7 +262,7 @@ mod tests {
         let cycle = course.lay(&plan, &mut Rng::with_seed(7));
         let met = round(&mut course, cycle);
         let changes = met.windows(2).filter(|pair| pair[0] / 4096 != pair[1] / 4096).count();
-        // 256 groups, entered once each, give or take the one that the walk began inside.
+        // Each group is entered once, except perhaps the one in which the walk began.
         assert!((255..=256).contains(&changes), "{changes}");
     }
 

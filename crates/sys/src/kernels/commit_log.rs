@@ -1,9 +1,9 @@
-//! A commit log in miniature.
+//! A miniature commit log.
 //!
-//! Inserters append records to a buffer behind a spinlock that counts, and wait until their record
-//! is flushed; one log writer takes what has gathered, flushes it, and wakes them. That is the shape
-//! of the log of SQL Server and of MySQL, without a database around it: what is left is the price of
-//! the distance between inserter and log writer.
+//! Inserters append records behind a counting spinlock and wait until they are flushed; one log
+//! writer flushes what has gathered and wakes them. The logs of SQL Server and MySQL have that
+//! shape. Without a database, what remains is the price of the distance between inserter and log
+//! writer.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -15,24 +15,23 @@ use std::time::Duration;
 use super::futex;
 use crate::{affinity, clock};
 
-/// Bytes of a record: an ordinary single-row insert with its header.
+/// A typical single-row insert with its header.
 pub const RECORD_BYTES: usize = 128;
 const RECORD_WORDS: usize = RECORD_BYTES / 8;
-/// Spins on the lock before the CPU is offered to somebody else.
+/// Then the CPU is yielded.
 const SPINS_BEFORE_BACKOFF: u64 = 1_000;
-/// The log file is written in a ring of this size, so that it never grows.
+/// The file is a ring of this size, so that it never grows.
 const FILE_BYTES: u64 = 64 << 20;
 
 #[derive(Debug)]
 pub enum Sink {
-    /// To memory: the hand-over alone.
     Memory,
-    /// To a file, made durable by the write itself (`O_DSYNC`).
+    /// Made durable by the write itself (`O_DSYNC`).
     File(File),
 }
 
 impl Sink {
-    /// A log file in `dir`, without a name: it is gone when the process is.
+    /// The file has no name: it is gone with the process.
     pub fn file_in(dir: &Path) -> io::Result<Self> {
         let file = OpenOptions::new()
             .write(true)
@@ -43,7 +42,6 @@ impl Sink {
     }
 }
 
-/// The log that inserters and log writer share.
 #[derive(Debug)]
 pub struct CommitLog<B> {
     buffer: B,
@@ -51,45 +49,37 @@ pub struct CommitLog<B> {
     lock: AtomicBool,
     /// Records in the buffer; changed under the lock.
     pending: AtomicU64,
-    /// Records appended ever; changed under the lock.
+    /// Records ever; changed under the lock.
     appended: AtomicU64,
-    /// Records flushed ever.
     flushed: AtomicU64,
-    /// Grows with each flush: what inserters sleep on.
+    /// Incremented by each flush; inserters sleep on it.
     flushes: AtomicU32,
-    /// 1 while there is something to write: what the log writer sleeps on.
+    /// 1 while there is something to write; the log writer sleeps on it.
     work: AtomicU32,
     stop: AtomicBool,
     /// The log writer gave up: nothing will be flushed any more.
     failed: AtomicBool,
-    /// Flushes that were made on the CPU where the log writer belongs, and all of them.
+    /// Flushes on the log writer's own CPU, and all flushes.
     in_place: [AtomicU64; 2],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Inserted {
     pub commits: u64,
-    /// Rounds spun on the log buffer's lock.
     pub spins: u64,
-    /// Times it gave up spinning and yielded.
     pub backoffs: u64,
-    /// Times it slept for a flush.
     pub waits: u64,
-    /// From its first commit to its last.
     pub took: Duration,
 }
 
-/// What the log writer did in a window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlushTotals {
     pub flushes: u64,
     pub bytes: u64,
-    /// Rounds spun on the log buffer's lock.
     pub spins: u64,
 }
 
 impl<B: AsRef<[AtomicU64]>> CommitLog<B> {
-    /// A log whose buffer is `buffer`, wherever that was placed.
     pub fn new(buffer: B, sink: Sink) -> Self {
         Self {
             buffer,
@@ -106,7 +96,7 @@ impl<B: AsRef<[AtomicU64]>> CommitLog<B> {
         }
     }
 
-    /// Commits single-record transactions for `window`, or until the log writer fails; then stops it.
+    /// Until the log writer fails; then stops it.
     pub fn insert_for(&self, window: Duration) -> Inserted {
         let mut done = Inserted::default();
         let start = clock::now();
@@ -116,8 +106,7 @@ impl<B: AsRef<[AtomicU64]>> CommitLog<B> {
         done
     }
 
-    /// Commits one transaction of a single record: returns when it is flushed, or with false when the
-    /// log writer has failed.
+    /// Commits one record. Returns when it is flushed, or false if the log writer has failed.
     pub fn commit(&self, done: &mut Inserted) -> bool {
         let Some(mine) = self.append(done.commits, done) else { return false };
         while self.flushed.load(Ordering::Acquire) < mine {
@@ -133,18 +122,16 @@ impl<B: AsRef<[AtomicU64]>> CommitLog<B> {
         true
     }
 
-    /// No transaction comes any more: the log writer ends.
     pub fn end(&self) {
         self.stop.store(true, Ordering::Release);
         self.call_writer();
     }
 
-    /// Flushes that were made on the CPU where the log writer began, and all of them.
+    /// Flushes on the CPU where the log writer began, and all flushes.
     pub fn in_place(&self) -> [u64; 2] {
         [0, 1].map(|n: usize| self.in_place[n].load(Ordering::Acquire))
     }
 
-    /// Writes until the inserters are done. Runs on the log writer's thread.
     pub fn write(&self) -> io::Result<FlushTotals> {
         let mut done = FlushTotals::default();
         let mut taken = vec![0; self.buffer.as_ref().len() * 8];
@@ -168,7 +155,7 @@ impl<B: AsRef<[AtomicU64]>> CommitLog<B> {
             };
             match &result {
                 Ok(()) => self.flushed.store(upto, Ordering::Release),
-                // Nobody may be left waiting for a writer that is gone.
+                // No inserter may wait for a writer that is gone.
                 Err(_) => self.failed.store(true, Ordering::Release),
             }
             let is_home = u64::from(affinity::current_cpu() == home);
@@ -182,7 +169,7 @@ impl<B: AsRef<[AtomicU64]>> CommitLog<B> {
         }
     }
 
-    /// Appends one record; its number is what must be flushed. None when the log writer has failed.
+    /// Returns the record's number, or `None` if the log writer has failed.
     fn append(&self, payload: u64, done: &mut Inserted) -> Option<u64> {
         while !self.failed.load(Ordering::Acquire) {
             let (spins, backoffs) = self.acquire();
@@ -208,7 +195,7 @@ impl<B: AsRef<[AtomicU64]>> CommitLog<B> {
         None
     }
 
-    /// Copies what is pending out of the buffer: its bytes, and the number of its last record.
+    /// Returns the bytes copied, and the number of the last record.
     fn take(&self, into: &mut [u8], done: &mut FlushTotals) -> (usize, u64) {
         done.spins += self.acquire().0;
         let records = self.pending.swap(0, Ordering::Relaxed) as usize;
@@ -227,7 +214,6 @@ impl<B: AsRef<[AtomicU64]>> CommitLog<B> {
         }
     }
 
-    /// Takes the lock; how often it spun and yielded for it.
     fn acquire(&self) -> (u64, u64) {
         let (mut spins, mut backoffs) = (0, 0);
         while self.lock.swap(true, Ordering::Acquire) {

@@ -1,12 +1,11 @@
-//! Memory that is touched and given back, by threads of one process or by as many processes.
+//! Memory touched and given back by threads of one process or by several processes.
 //!
-//! Method: each worker stands on a CPU of its own and maps memory of its own. All meet before the part that
-//! is timed, so that all do it at once. Threads have one address space in common: what one gives back the
-//! CPUs of the others have to forget too (a TLB shoot-down), and some of it is done under a lock of
-//! theirs together. Processes share neither.
+//! Method: each worker has its own CPU and memory; all meet before the timed part. Threads share an
+//! address space: giving memory back needs TLB shoot-downs on the others' CPUs, and partly a common
+//! lock. Processes share neither.
 //!
-//! Limits: the processes are forks of ours. Until they end they make system calls and nothing else: another
-//! thread may have held the allocator's lock when the fork was made.
+//! Limits: the processes are forks. Until they exit they only make system calls, because another
+//! thread may have held the allocator's lock at the fork.
 
 use std::io;
 use std::ptr::NonNull;
@@ -20,15 +19,12 @@ use crate::quiet::Watch;
 use crate::{Root, affinity, clock};
 
 const PAGE_BYTES: usize = 4096;
-/// Bytes given back by one call: from here on glibc maps and unmaps each block by itself.
+/// Bytes given back per call: glibc maps and unmaps blocks from this size on individually.
 pub const PIECE_BYTES: usize = 128 << 10;
 
-/// The part that is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// The first touch of each page.
     Touch,
-    /// `munmap`.
     Unmap,
     /// `madvise(MADV_DONTNEED)`: the pages go at once, the addresses stay.
     DontNeed,
@@ -42,15 +38,12 @@ pub enum Crowd {
     Processes,
 }
 
-/// What one worker says of its part.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
     pub took: Duration,
-    /// What spoilt it, if anything did.
     pub quiet: Result<(), Disturbance>,
 }
 
-/// One worker per CPU does `act` with `bytes` of its own, all at once.
 pub fn run(
     act: Act,
     crowd: Crowd,
@@ -70,8 +63,8 @@ pub fn run(
     board.accounts().map_err(failed)
 }
 
-/// How many shoot-downs the CPUs of this machine have been asked for so far; none where the kernel does not
-/// count them (they have a line of `/proc/interrupts` on x86).
+/// TLB shoot-downs so far, of all CPUs; `None` if the kernel does not count them. x86 has them in
+/// `/proc/interrupts`.
 pub fn shoot_downs(root: &Root) -> Option<u64> {
     shoot_downs_in(root.text("proc/interrupts").get()?)
 }
@@ -82,7 +75,7 @@ fn shoot_downs_in(interrupts: &str) -> Option<u64> {
     Some(of_cpus.fold(0, u64::saturating_add))
 }
 
-/// A worker's whole life. It takes no memory from the allocator: it may be that of a fork.
+/// Takes no memory from the allocator, because it may run in a fork.
 fn work(act: Act, bytes: usize, board: &Board, n: usize, watch: &mut Watch) {
     board.settle(&part(act, bytes, board, n, watch));
 }
@@ -101,14 +94,13 @@ fn part(act: Act, bytes: usize, board: &Board, n: usize, watch: &mut Watch) -> i
     done
 }
 
-/// Forks a worker for each CPU and waits for all of them.
 fn fork_workers(act: Act, bytes: usize, board: &Board, cpus: &[CpuId]) -> Result<(), ProbeError> {
     let mut children = Vec::with_capacity(cpus.len());
     let mut begun = Ok(());
     for (n, &cpu) in cpus.iter().enumerate() {
         let mut watch = Watch::new(cpu);
-        // SAFETY: until it ends the child makes system calls, on memory that was there before the fork or
-        // that it maps itself; it never returns from here.
+        // SAFETY: until it exits the child makes system calls, on memory that was there before the
+        // fork or that it maps itself; it never returns from here.
         match unsafe { libc::fork() } {
             0 => {
                 let _leave = Leave;
@@ -130,14 +122,13 @@ fn fork_workers(act: Act, bytes: usize, board: &Board, cpus: &[CpuId]) -> Result
     placed
 }
 
-/// Pins each worker; all of them wait for that.
 fn put_on(children: &[libc::pid_t], cpus: &[CpuId]) -> Result<(), ProbeError> {
     children.iter().zip(cpus).try_for_each(|(child, &cpu)| {
         Ok(affinity::pin_other(child.unsigned_abs(), &CpuSet::from_iter([cpu]))?)
     })
 }
 
-/// Ends a fork without a look at what it has inherited, whichever way it comes here.
+/// Exits a fork on every path, without touching what it inherited.
 struct Leave;
 
 impl Drop for Leave {
@@ -157,7 +148,7 @@ fn wait_for(child: libc::pid_t) {
 struct Memory {
     start: NonNull<u8>,
     bytes: usize,
-    /// What was unmapped from its start on: another thread may have mapped something there since.
+    /// Bytes unmapped so far; another thread may have mapped something there since.
     gone: usize,
 }
 
@@ -211,7 +202,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // What cannot be unmapped stays until the end of the process.
+        // What cannot be unmapped stays until the process ends.
         let _ = self.unmap(self.bytes);
     }
 }
@@ -220,11 +211,11 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What the workers have in common, whatever they are: words of memory that forks share.
+/// State that the workers share, threads or forks: words of shared memory.
 struct Board {
     words: Mapped,
     workers: usize,
-    /// Who arrives at the first meeting only.
+    /// Those who arrive at the first meeting only.
     leaders: usize,
 }
 
@@ -234,9 +225,9 @@ unsafe impl Sync for Board {}
 const ARRIVED: usize = 0;
 const ERROR: usize = 1;
 const ACCOUNTS: usize = 8;
-/// A line of the cache each: how long it took, and by what it was spoilt.
+/// Words per worker, a cache line: its time, and what disturbed it.
 const ACCOUNT: usize = 8;
-/// One that does not come has died: nothing here takes so long.
+/// A worker that is not there by then has died.
 const PATIENCE: Duration = Duration::from_mins(1);
 const SPOILT: [Disturbance; 4] =
     [Disturbance::Moved, Disturbance::Preempted, Disturbance::Waited, Disturbance::Stolen];
@@ -248,7 +239,7 @@ impl Board {
     }
 
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping has so many words, its zeroes are words, and all are atomic.
+        // SAFETY: the mapping has that many words, its zeroes are words, and all are atomic.
         unsafe {
             let words = self.words.start().as_ptr().cast();
             std::slice::from_raw_parts(words, ACCOUNTS + self.workers * ACCOUNT)
@@ -259,7 +250,7 @@ impl Board {
         self.words()[ARRIVED].fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Waits until all have come to this meeting, the first being 1, or one of them has failed.
+    /// Waits until all have come to this meeting, the first being 1, or a worker has failed.
     fn meet(&self, meeting: usize) -> io::Result<()> {
         self.arrive();
         let all = (meeting * self.workers + self.leaders) as u64;
@@ -276,7 +267,7 @@ impl Board {
         Ok(())
     }
 
-    /// The first error is everybody's: nobody waits any longer for the one that has it.
+    /// Keeps the first error, which ends the waiting of all workers.
     fn settle(&self, result: &io::Result<()>) {
         if let Err(error) = result {
             let code = error.raw_os_error().unwrap_or(libc::EIO).unsigned_abs().into();
@@ -293,7 +284,6 @@ impl Board {
         self.words()[at].store(took.max(1), Ordering::Release);
     }
 
-    /// Everybody's account, or the error that there was.
     fn accounts(&self) -> io::Result<Vec<Account>> {
         let error = self.words()[ERROR].load(Ordering::Acquire);
         if error != 0 {
@@ -341,7 +331,7 @@ mod tests {
         }
     }
 
-    /// What is told of a page by `mincore`: unmapped, or there, or not there any more.
+    /// By `mincore`: `None` if unmapped, otherwise whether it is resident.
     fn state(memory: &Memory, at: usize) -> Option<bool> {
         let mut resident = 0;
         // SAFETY: it asks about one page, mapped or not, and writes one byte of ours.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU32;
 
-/// Sleeps while `word` is `value`. True when it really slept; spurious wake-ups are possible.
+/// True if it really slept; spurious wake-ups are possible.
 pub fn wait(word: &AtomicU32, value: u32) -> bool {
     let flags = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the kernel reads the word, which outlives the call; no time-out.
@@ -18,7 +18,6 @@ pub fn wait(word: &AtomicU32, value: u32) -> bool {
     result == 0
 }
 
-/// Wakes up to `sleepers` of those who sleep on `word`.
 pub fn wake(word: &AtomicU32, sleepers: i32) {
     let flags = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the kernel uses the word's address only.

@@ -1,4 +1,4 @@
-//! Two threads wake each other in turn: what a context switch costs.
+//! Two threads wake each other in turn: the cost of a context switch.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,25 +11,23 @@ use crate::{clock, quiet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// A futex: the road of every mutex and condition variable.
+    /// As in every mutex and condition variable.
     Futex,
-    /// A byte through a pipe: the road of a local client and its server.
+    /// A byte through a pipe, as between a local client and its server.
     Pipe,
 }
 
 #[derive(Debug)]
 pub struct Table {
     turn: AtomicU32,
-    /// The pipe to each side: its reading and its writing end.
     pipes: [(File, File); 2],
 }
 
-/// One side's account of its trips.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
     pub took: Duration,
-    /// How often the kernel really switched this side off its CPU meanwhile: to sleep, or, on a
-    /// shared CPU, to let the side that it woke run at once.
+    /// Times the kernel switched this side off its CPU: to sleep, or, on a shared CPU, to run the
+    /// side that it woke at once.
     pub switches: u64,
 }
 
@@ -38,7 +36,7 @@ impl Table {
         Ok(Self { turn: AtomicU32::new(0), pipes: [pipe()?, pipe()?] })
     }
 
-    /// Plays one side, 0 or 1, for `trips` round trips. Side 0 begins.
+    /// Plays side 0 or 1. Side 0 begins.
     pub fn play(&self, method: Method, side: usize, trips: u64) -> io::Result<Account> {
         let before = quiet::switches();
         let (result, took) = clock::time(|| match method {
@@ -93,7 +91,6 @@ mod tests {
             let table = Table::new().unwrap();
             let sides = affinity::crew(&[cpu, cpu], |side| table.play(method, side, 200)).unwrap();
             for side in sides {
-                // Two threads cannot take turns on one CPU without being switched in turn.
                 assert!(side.unwrap().switches >= 190, "{method:?}");
             }
         }

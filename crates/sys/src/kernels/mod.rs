@@ -1,7 +1,6 @@
-//! The inner loops of the probes: what must be exact down to the instruction.
+//! Inner loops of the probes, exact down to the instruction.
 //!
-//! Each works on memory that somebody else placed and on threads that somebody else pinned, and
-//! returns raw times or counts. What to run, how often and where is the probes' business.
+//! Callers place the memory and pin the threads; a kernel returns raw times or counts.
 
 pub mod arithmetic;
 pub mod bandwidth;

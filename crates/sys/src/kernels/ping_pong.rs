@@ -1,37 +1,31 @@
-//! Two CPUs hand a cache line to and fro.
+//! Two CPUs pass a cache line back and forth.
 //!
-//! Without PAUSE: it turned a hand-over of 200 ns into one of 1,200 ns. Which node the line's page
-//! lives on matters (a remote hand-over went from 111 to 176 ns by its home alone), and so does the
-//! line itself (it decides which slice of the last-level cache keeps its directory entry): both are
-//! the caller's choice, line by line.
+//! No PAUSE: it turned a hand-over of 200 ns into 1,200 ns. The node of the line's page matters (a
+//! remote hand-over went from 111 to 176 ns), and so does the line, which selects the last-level
+//! cache slice of its directory entry. Callers choose both.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::clock;
 
-/// How the line is handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Both compare-and-swap one line.
     CompareAndSwap,
-    /// Each stores to a line of its own, with release, and polls the other's, with acquire.
+    /// Each side stores to its own line, with release, and polls the other's, with acquire.
     TwoLines,
 }
 
-/// One exchange: the words that the two sides share.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'a> {
-    /// The word of the line handed over; of the first side where each has its own.
+    /// The line handed over, or the first side's own line.
     pub first: &'a AtomicU64,
-    /// The second side's word.
     pub second: &'a AtomicU64,
 }
 
 const PING: u64 = 1;
 const PONG: u64 = 2;
 
-/// The side that begins: `trips` round trips, and the time they took.
 pub fn begin(method: Method, table: Table<'_>, trips: u64) -> Duration {
     let ((), took) = clock::time(|| match method {
         Method::CompareAndSwap => {
@@ -51,7 +45,6 @@ pub fn begin(method: Method, table: Table<'_>, trips: u64) -> Duration {
     took
 }
 
-/// The side that answers, for as many trips.
 pub fn answer(method: Method, table: Table<'_>, trips: u64) {
     match method {
         Method::CompareAndSwap => {
@@ -68,7 +61,7 @@ pub fn answer(method: Method, table: Table<'_>, trips: u64) {
     }
 }
 
-/// Readies a table for [`begin`] and [`answer`]; neither side may be inside.
+/// Resets the words for [`begin`] and [`answer`]; neither side may be running.
 pub fn lay(method: Method, table: Table<'_>) {
     match method {
         Method::CompareAndSwap => table.first.store(PING, Ordering::SeqCst),

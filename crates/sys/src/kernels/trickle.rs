@@ -1,7 +1,7 @@
-//! Reads of one line after the other with a wait between them: a load of so much bandwidth and no more.
+//! Paced reads of one line after another: a load of limited bandwidth.
 //!
-//! The wait is a chain of multiplications, each of which needs the one before: it takes the core's time and
-//! none of its memory's. How many of them a nanosecond is has to be found out on the machine ([`Wait::of`]).
+//! The wait is a chain of dependent multiplications, which takes the core's time but no memory.
+//! [`Wait::of`] calibrates their number on the machine.
 
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
@@ -12,18 +12,17 @@ use crate::memory::Region;
 
 const LINE_WORDS: usize = 8;
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Some hundred microseconds: long enough to be timed, and short enough to be left in peace now and then.
+/// Some hundred microseconds: long enough to time, short enough to sometimes run undisturbed.
 const TRIAL_STEPS: u32 = 1 << 16;
 const TRIALS: usize = 50;
 
-/// A wait between two lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     steps: u32,
 }
 
 impl Wait {
-    /// As many multiplications as take about so long on this CPU: the quickest of many trials decides.
+    /// The fastest of many trials on this CPU decides.
     pub fn of(nanoseconds: u32) -> Self {
         if nanoseconds == 0 {
             return Self { steps: 0 };
@@ -35,7 +34,7 @@ impl Wait {
     }
 }
 
-/// So many multiplications, one after the other. Never inlined: what was tried is what is waited.
+/// Never inlined, so that the code that was calibrated is what runs.
 #[inline(never)]
 fn pass(mut value: u64, steps: u32) -> u64 {
     for _ in 0..steps {
@@ -44,8 +43,7 @@ fn pass(mut value: u64, steps: u32) -> u64 {
     value
 }
 
-/// Reads the lines of a region from a byte on, as many bytes as asked for or as there are, and waits after
-/// each; how many bytes of lines it read.
+/// Reads at most `bytes` of lines from byte `from`, waiting after each; returns the bytes read.
 pub fn read(region: &Region, from: usize, bytes: usize, wait: Wait) -> usize {
     let words = region.atomics();
     let (start, end) = (from / 8, words.len().min((from + bytes) / 8));
@@ -82,7 +80,7 @@ mod tests {
         assert_eq!(read(&region, region.len(), 4096, none), 0);
     }
 
-    /// A machine that is busy makes everything longer, and never shorter.
+    /// A busy machine only makes it longer.
     #[test]
     fn a_wait_takes_at_least_about_what_it_says() {
         let (region, lines) = (region(), 1000);

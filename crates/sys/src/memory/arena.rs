@@ -1,9 +1,9 @@
-//! Memory for tables: a placed region that is dealt out piece by piece from its start.
+//! An allocator over one placed region.
 //!
-//! Method: the region is placed, faulted in and proved like any other, and pieces are parts of it. So a table's
-//! memory is where it was asked for and on pages of one size, however small its pieces are.
+//! Method: the region is placed, faulted in and proved as a whole, and allocations are parts of it.
+//! So they are where they were asked for and on pages of one size, however small.
 //!
-//! Limits: nothing is given back before all of it is.
+//! Limits: nothing is freed before all of it is.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -21,15 +21,14 @@ struct ArenaRegion {
     dealt_out: AtomicUsize,
 }
 
-/// Memory that is dealt out; clones deal out the same.
+/// Clones allocate from the same region.
 #[derive(Clone, Debug)]
 pub struct Arena(Arc<ArenaRegion>);
 
-/// A region begins at a multiple of it, and no piece at one of more.
+/// The region's alignment, and the most that an allocation may ask for.
 const MOST_ALIGNED: usize = 4096;
 
 impl Arena {
-    /// Takes all of the room.
     pub fn place(request: &Request) -> Result<Self, PlaceError> {
         let (region, dealt_out) = (Region::place(request)?, AtomicUsize::new(0));
         Ok(Self(Arc::new(ArenaRegion { region, dealt_out })))
@@ -39,7 +38,7 @@ impl Arena {
         self.0.region.locality()
     }
 
-    /// The bytes that are on pages of this size, of all.
+    /// `[bytes on pages of this size, all bytes]`.
     pub fn on_pages(&self, pages: PageSize) -> [u64; 2] {
         self.0.region.on_pages(pages)
     }
@@ -111,7 +110,8 @@ mod tests {
         assert!(found.last() >= Some(&(15 << 20)) || !kernel_has_large_pages(), "{found:?}");
     }
 
-    /// It gives none if they are switched off, and none for a while after it found no whole one.
+    /// The kernel gives none if they are disabled, and none for a while after it found no whole
+    /// one.
     fn kernel_has_large_pages() -> bool {
         const BYTES: usize = 16 << 20;
         let writable = libc::PROT_READ | libc::PROT_WRITE;

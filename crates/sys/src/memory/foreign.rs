@@ -1,11 +1,10 @@
-//! A server's memory, looked at from outside: what its processes share, or what its only one has to itself.
+//! Another process's memory: what it shares, or what a server of one process has to itself.
 //!
-//! Method: the largest mapping of a process, or all large ones, are found in `/proc/PID/maps`, and the kernel is
-//! asked by `move_pages`, page by page and without moving any, where those pages are that the process itself
-//! has touched. What it has not touched is in no account: to see all of it, ask about a process that has
-//! read all of it.
+//! Method: large mappings are found in `/proc/PID/maps`, and `move_pages` without targets locates
+//! their pages. Only pages that the process itself has touched are found, so ask about one that has
+//! read all the data.
 //!
-//! Limits: it takes the right to trace the process: root, or the same user.
+//! Limits: needs the right to trace the process: root, or the same user.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,45 +21,42 @@ pub struct Foreign {
     pub page_size: PageSize,
 }
 
-/// What is smaller holds no data to speak of.
+/// Smaller mappings hold no data to speak of.
 const LARGE_BYTES: usize = 1 << 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pages {
-    /// Pages that the process has touched, by node.
     pub by_node: BTreeMap<NodeId, u64>,
     pub looked_at: usize,
 }
 
-/// A number without a pattern that an order of pages could have, from 0 to below `most`.
+/// Below `most`, without a pattern that an order of pages could have.
 fn any_below(most: usize, n: usize) -> usize {
     let scattered = (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     scattered as usize % most
 }
 
 impl Foreign {
-    /// The largest mapping that a process shares with others.
     pub fn largest_shared(pid: u32) -> io::Result<Option<Self>> {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
         let largest = maps.lines().filter_map(shared).max_by_key(|(range, _)| range.len());
         Ok(largest.map(|(range, page_size)| Self { pid, ranges: vec![range], page_size }))
     }
 
-    /// All large mappings that it has to itself; its largest alone where that is on huge pages. On others the largest
-    /// is not always what holds the data: the kernel makes one of mappings that touch, such as the arenas of threads.
+    /// All large private mappings, or only the largest if it is on huge pages. Otherwise the
+    /// largest need not hold the data: the kernel merges adjacent mappings, such as the arenas of
+    /// threads.
     pub fn private(pid: u32) -> io::Result<Option<Self>> {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
         Ok(private_of(&maps).map(|(ranges, page_size)| Self { pid, ranges, page_size }))
     }
 
-    /// How large it is.
     pub fn bytes(&self) -> usize {
         self.ranges.iter().map(Range::len).fold(0, usize::saturating_add)
     }
 
-    /// Where its pages are: of all of them, or of `most`, one of each stretch of the same length. Which
-    /// one changes from stretch to stretch, so as not to keep in step with pages that are dealt out to
-    /// nodes in turn.
+    /// Locates all pages, or `most` of them: one of each stretch of equal length, at a place that
+    /// varies, so as not to keep in step with interleaved pages.
     pub fn pages(&self, most: usize) -> io::Result<Pages> {
         let page_bytes = match self.page_size {
             PageSize::Base | PageSize::Transparent => 4096,
@@ -87,7 +83,6 @@ impl Foreign {
     }
 }
 
-/// Where it lies, and on what pages.
 type Mapping = (Range<usize>, PageSize);
 
 fn private_of(maps: &str) -> Option<(Vec<Range<usize>>, PageSize)> {
@@ -101,7 +96,7 @@ fn private_of(maps: &str) -> Option<(Vec<Range<usize>>, PageSize)> {
     Some((base.map(|(range, _)| range).collect(), PageSize::Base))
 }
 
-/// `7f00-7fff rw-p 00000000 00:00 0`, where it can be written to and is no file's.
+/// `7f00-7fff rw-p 00000000 00:00 0`, if it is writable and not a file's.
 fn private(line: &str) -> Option<Mapping> {
     let mut words = line.split_whitespace();
     let (start, end) = locate::mapping(words.next()?)?;
@@ -113,7 +108,7 @@ fn private(line: &str) -> Option<Mapping> {
     (is_private && is_memory).then_some((start..end, page_size))
 }
 
-/// `7f00-7fff rw-s 00000000 00:01 1025 /dev/zero (deleted)`, where it is memory and no file's.
+/// `7f00-7fff rw-s 00000000 00:01 1025 /dev/zero (deleted)`, if it is memory and not a file's.
 fn shared(line: &str) -> Option<Mapping> {
     let mut words = line.split_whitespace();
     let (start, end) = locate::mapping(words.next()?)?;
@@ -144,7 +139,7 @@ mod tests {
     #[test]
     fn what_holds_the_data_is_found_beside_larger_mappings_of_threads() {
         let pool = "77ec00000000-77ec10000000 rw-p 00000000 00:00 0";
-        // Arenas that touch are one, larger than the pool, and hardly touched.
+        // Adjacent arenas are merged: larger than the pool, and hardly touched.
         let arenas = "7f8d5c1b7000-7f8d6d000000 rw-p 00000000 00:00 0";
         let small = "7f8d70000000-7f8d70001000 rw-p 00000000 00:00 0";
         let of = |lines: &[&str]| private_of(&lines.join("\n")).unwrap();

@@ -1,4 +1,4 @@
-//! Where the pages of a range are: asked of the kernel, page by page where it allows.
+//! Locates the pages of a range, page by page if the kernel allows.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,14 +14,13 @@ pub struct Found {
     pub method: ProofMethod,
 }
 
-/// The most pages asked about; a longer range is sampled evenly, so that the share of displaced
-/// pages is read to about a tenth of a percentage point.
+/// A longer range is sampled evenly, which gives the share of displaced pages to about 0.1
+/// percentage points.
 const MOST_PAGES: usize = 1 << 18;
 pub const PAGES_PER_CALL: usize = 1 << 14;
-/// The kernel takes process 0 for the one that asks.
+/// The kernel takes process 0 for the caller.
 const OURSELVES: u32 = 0;
 
-/// Finds the pages of a range, one question per `page_bytes`.
 pub fn find(range: &Range<usize>, page_bytes: usize) -> Found {
     let step = page_bytes * range.len().div_ceil(page_bytes).div_ceil(MOST_PAGES).max(1);
     let Ok(nodes) = nodes(range, step) else {
@@ -39,7 +38,7 @@ pub fn find(range: &Range<usize>, page_bytes: usize) -> Found {
     Found { by_node, unknown, method: ProofMethod::MovePages }
 }
 
-/// The node of the page at each step through a range; none where no page is mapped.
+/// `None` if no page is mapped.
 pub fn nodes(range: &Range<usize>, step: usize) -> io::Result<Vec<Option<NodeId>>> {
     let addresses: Vec<*const u8> =
         range.clone().step_by(step).map(|address| address as *const u8).collect();
@@ -50,7 +49,7 @@ pub fn nodes(range: &Range<usize>, step: usize) -> io::Result<Vec<Option<NodeId>
     Ok(nodes)
 }
 
-/// For kernels and sandboxes without move_pages: the counts that the kernel keeps per mapping.
+/// For kernels and sandboxes without move_pages: the kernel's counts per mapping.
 fn from_numa_maps(maps: &str, range: &Range<usize>) -> Found {
     let starts: Vec<(usize, &str)> = maps
         .lines()
@@ -75,13 +74,12 @@ fn from_numa_maps(maps: &str, range: &Range<usize>) -> Found {
             }
         }
     }
-    // What is swapped out, or was never there, is on no node's account.
+    // What is swapped out, or was never touched, is counted on no node.
     let unknown = (range.len() as u64 >> 10).saturating_sub(counted) / 4;
     Found { by_node, unknown, method: ProofMethod::NumaMaps }
 }
 
-/// What the pages of a range are, by the kernel's account of its mappings, and the share of the
-/// range that really is on pages of that size.
+/// The size of a range's pages by the kernel's mappings, and the share of the range on such pages.
 pub fn page_size(range: &Range<usize>) -> Option<(PageSize, f64)> {
     let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
     Some(page_size_in(&smaps, range))
@@ -113,7 +111,6 @@ fn page_size_in(smaps: &str, range: &Range<usize>) -> (PageSize, f64) {
     }
 }
 
-/// `7f00-7fff` at the head of a mapping.
 pub fn mapping(word: &str) -> Option<(usize, usize)> {
     let (start, end) = word.split_once('-')?;
     let [start, end] = [start, end].map(|digits| usize::from_str_radix(digits, 16).ok());

@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
 
-/// A mapping that can be read and written. It goes when it is dropped, and nothing may refer to it then.
+/// Readable and writable. Nothing may refer to it when it is dropped.
 #[derive(Debug)]
 pub struct Mapped {
     start: NonNull<u8>,
@@ -13,12 +13,10 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// New memory of zeroes that no file is behind.
     pub fn anonymous(bytes: usize, flags: libc::c_int) -> io::Result<Self> {
         Self::new(bytes, flags | libc::MAP_ANONYMOUS, -1)
     }
 
-    /// What the kernel shows of an open file.
     pub fn of_file(bytes: usize, file: RawFd) -> io::Result<Self> {
         Self::new(bytes, libc::MAP_SHARED, file)
     }
@@ -35,7 +33,7 @@ impl Mapped {
         self.start
     }
 
-    /// Its start, for one who unmaps it piece by piece.
+    /// For a caller that unmaps it piece by piece.
     pub fn into_pieces(self) -> NonNull<u8> {
         ManuallyDrop::new(self).start
     }

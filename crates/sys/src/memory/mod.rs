@@ -16,8 +16,7 @@ pub use arena::Arena;
 pub use foreign::{Foreign, Pages};
 pub use region::{PIECE, PlaceError, Placing, Region, Request, obstacle};
 
-/// Which of the calls that place memory and read its place are forbidden to us, by a sandbox's
-/// filter or because the kernel knows no memory nodes: found out by trying.
+/// Placement calls that a sandbox or a kernel without memory nodes forbids, found by trying.
 pub fn forbidden_calls() -> Result<Vec<&'static str>, PlaceError> {
     let machine = topology::read(&Root::live());
     let node = machine.nodes_with_memory().find(|node| node.cpus.intersects(&machine.limits.cpus));

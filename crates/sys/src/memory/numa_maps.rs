@@ -1,12 +1,10 @@
-//! Memory of a process by node, mapping by mapping, as the kernel counts it.
+//! Memory of a process by node and mapping, as the kernel counts it.
 //!
-//! Method: `/proc/NUMBER/numa_maps` names the memory policy that holds in each mapping, and counts the
-//! pages of it that the process has touched, by node; `/proc/NUMBER/maps` tells which mappings are
-//! shared, and what of.
+//! Method: `/proc/PID/numa_maps` gives each mapping's policy and touched pages by node;
+//! `/proc/PID/maps` shows which mappings are shared, and of what.
 //!
-//! Limits: it takes the right to trace the process: root, or the same user. A kernel without NUMA has
-//! no such file. What is swapped out is in no account. Pages of a file's mapping that the process has
-//! made its own by writing to them are left with the file.
+//! Limits: needs the right to trace the process, and a kernel with NUMA. Swapped-out pages are not
+//! counted. File pages that the process made its own by writing count as the file's.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +13,13 @@ use hopcost_core::{BytesByNode, Code, Known, NodeId};
 use super::locate;
 use crate::Root;
 
-/// A range of a process's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// The policy for its pages, in the kernel's words: `default`, `bind:0`, `interleave:0-1`.
+    /// In the kernel's words: `default`, `bind:0`, `interleave:0-1`.
     pub policy: String,
     pub of: Owner,
     pub bytes: u64,
-    /// What the process has touched of it.
+    /// Only what the process has touched.
     pub by_node: BytesByNode,
 }
 
@@ -30,7 +27,6 @@ pub struct Mapping {
 pub enum Owner {
     Private,
     Shared(String),
-    /// A file's: a program, a library, data.
     File,
 }
 
@@ -50,7 +46,7 @@ fn parse(maps: &str, counts: &str) -> Vec<Mapping> {
     let areas: BTreeMap<usize, Area> = maps.lines().filter_map(Area::parse).collect();
     let mapping = |line: &str| {
         let (start, rest) = line.split_once(' ')?;
-        // One that came between the two readings is in no account.
+        // A mapping that appeared between the two reads is skipped.
         let area = areas.get(&usize::from_str_radix(start, 16).ok()?)?;
         let (policy, counts) = policy(rest);
         Some(Mapping {
@@ -63,7 +59,6 @@ fn parse(maps: &str, counts: &str) -> Vec<Mapping> {
     counts.lines().filter_map(mapping).collect()
 }
 
-/// A line of `maps`.
 struct Area {
     of: Owner,
     bytes: u64,
@@ -85,14 +80,14 @@ impl Area {
     }
 }
 
-/// Is it memory by another name than a file's? `[heap]` and `[anon_shmem:…]` are.
+/// `[heap]` and `[anon_shmem:…]` are.
 fn is_memory(name: &str) -> bool {
     const NAMES: [&str; 7] =
         ["[", "/dev/zero", "/SYSV", "/dev/shm/", "/memfd:", "/anon_hugepage", "/dev/hugepages/"];
     NAMES.iter().any(|begin| name.starts_with(begin))
 }
 
-/// The policy, and what follows it. Two of the kernel's names are two words.
+/// The policy and the rest. Two of the kernel's names are two words.
 fn policy(rest: &str) -> (&str, &str) {
     let is_two = ["prefer (many)", "weighted interleave"].iter().any(|two| rest.starts_with(two));
     let end = rest.match_indices(' ').nth(usize::from(is_two)).map_or(rest.len(), |(at, _)| at);
@@ -103,7 +98,7 @@ fn policy(rest: &str) -> (&str, &str) {
 fn by_node(counts: &str) -> BytesByNode {
     let pairs = || counts.split_whitespace().filter_map(|word| word.split_once('='));
     let page_kib = pairs().find(|(key, _)| *key == "kernelpagesize_kB");
-    // Kernels before 3.13 do not say it.
+    // Kernels before 3.13 omit it.
     let page_kib: u64 = page_kib.and_then(|(_, kib)| kib.parse().ok()).unwrap_or(4);
     let on_node = |(key, pages): (&str, &str)| {
         let node = NodeId(key.strip_prefix('N')?.parse().ok()?);
@@ -116,7 +111,6 @@ fn by_node(counts: &str) -> BytesByNode {
 mod tests {
     use super::*;
 
-    /// Lines of a PostgreSQL, as Linux wrote them.
     const MAPS: &str = "\
 55d0c0000000-55d0c00d1000 r--p 00000000 08:01 1048577  /usr/lib/postgresql/15/bin/postgres
 55d0c1000000-55d0c1100000 rw-p 00000000 00:00 0        [heap]

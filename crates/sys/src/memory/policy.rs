@@ -4,18 +4,18 @@ use std::io;
 
 use hopcost_core::{NodeId, NodeSet};
 
-/// Binds the pages of `[start, start + length)`, not yet touched, to `node`.
+/// The pages must not have been touched yet.
 pub fn bind(start: *mut u8, length: usize, node: NodeId) -> io::Result<()> {
     set(start, length, libc::MPOL_BIND, &NodeSet::from_iter([node]))
 }
 
-/// Has the pages of `[start, start + length)`, not yet touched, put on each of `nodes` in turn.
+/// The pages must not have been touched yet.
 pub fn interleave(start: *mut u8, length: usize, nodes: &NodeSet) -> io::Result<()> {
     set(start, length, libc::MPOL_INTERLEAVE, nodes)
 }
 
 fn set(start: *mut u8, length: usize, mode: libc::c_int, nodes: &NodeSet) -> io::Result<()> {
-    // The kernel reads one bit less than it is told to.
+    // The kernel reads one bit less than it is given.
     let bits = nodes.words().len() * 64 + 1;
     let mask = nodes.words().as_ptr();
     // SAFETY: the kernel reads `bits` bits of the mask, which outlives the call, and changes only
@@ -24,7 +24,7 @@ fn set(start: *mut u8, length: usize, mode: libc::c_int, nodes: &NodeSet) -> io:
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The node of the page at each address, or none where no page is mapped; of process 0, ourselves.
+/// `None` if no page is mapped; `pid` 0 is this process.
 pub fn nodes_of(pid: u32, addresses: &[*const u8]) -> io::Result<Vec<Option<NodeId>>> {
     let mut status = vec![libc::c_int::MIN; addresses.len()];
     // SAFETY: with no target nodes the call moves nothing; both arrays have `addresses.len()`

@@ -1,13 +1,11 @@
-//! A mapping whose pages are on one node, or on several in turn.
+//! A mapping whose pages are on one node, or interleaved over several.
 //!
-//! Method: map, choose the pages, bind the range to its node before the first touch, fault it in
-//! with an error instead of a signal where the kernel can, fill it with non-zero data (some
-//! processors elide lines of zeroes), and read back what was obtained. Where binding is forbidden
-//! (a container's seccomp filter), or where the kernel is to be told nothing, a thread on one of the
-//! node's own CPUs touches the pages first. Interleaved memory is dealt out by the kernel, in pages as
-//! they are: of huge ones by the 2 MiB.
+//! Method: map, bind before the first touch, fault in (with an error instead of a signal if the
+//! kernel can), fill with non-zero data (some processors elide lines of zeroes), and read the
+//! placement back. If binding is forbidden or not wanted, threads on the node's own CPUs touch the
+//! pages first. The kernel interleaves page by page, huge pages by 2 MiB.
 //!
-//! Limits: the kernel may still swap or migrate pages later; hence a proof before *and* after.
+//! Limits: the kernel may swap or migrate pages later; hence a proof before *and* after.
 
 use std::io;
 use std::ops::Range;
@@ -25,7 +23,7 @@ use super::{locate, policy};
 use crate::affinity::{self, AffinityError};
 use crate::topology;
 
-/// What [`Region::nodes_of_pieces`] asks about: the smallest page, whatever pages there are.
+/// Granularity of [`Region::nodes_of_pieces`]: the smallest page, whatever pages there are.
 pub const PIECE: usize = 4096;
 
 const HUGE_2M: usize = 2 << 20;
@@ -33,36 +31,34 @@ const HUGE_1G: usize = 1 << 30;
 
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// How much; rounded up to whole pages.
+    /// Rounded up to whole pages.
     pub bytes: usize,
-    /// On which node; of interleaved memory, any of them.
+    /// Of interleaved memory, any node.
     pub node: NodeId,
     pub placing: Placing,
-    /// On which pages; none takes the largest that the machine has ready.
+    /// `None` takes the largest that the machine has ready.
     pub pages: Option<PageSize>,
-    /// CPUs to touch the pages first, each its share: the node's own, where it has any.
+    /// CPUs that touch the pages first, each its share: the node's own, if it has any.
     pub touchers: Vec<CpuId>,
-    /// Do they belong to the node? Without that, and without binding, there is no way.
+    /// If not, the memory has to be bound.
     pub touchers_are_local: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Placing {
-    /// The kernel binds it; where that is forbidden, by whoever touches it first.
+    /// Bound by the kernel; by first touch if that is forbidden.
     #[default]
     Bind,
-    /// By whoever touches it first, and the kernel is told nothing.
+    /// The kernel gets no policy.
     FirstTouch,
-    /// The kernel deals it out to these nodes in turn.
     Interleave(NodeSet),
 }
 
-/// More hands do not clear pages faster.
+/// More threads do not clear pages faster.
 const MOST_TOUCHERS: usize = 16;
 
 impl Request {
-    /// Memory on a node of this machine, touched from the node's own CPUs where it has any that may
-    /// be used, from any others where it has not.
+    /// Touched from the node's own usable CPUs, or from any others if it has none.
     pub fn on(machine: &Machine, node: NodeId, bytes: usize, pages: Option<PageSize>) -> Self {
         let usable = &machine.limits.cpus;
         let own = machine.node(node).map(|n| n.cpus.intersection(usable)).unwrap_or_default();
@@ -73,7 +69,6 @@ impl Request {
         Self { bytes, node, placing, pages, touchers, touchers_are_local }
     }
 
-    /// The nodes that give the memory, each the same part of it.
     fn nodes(&self) -> Vec<NodeId> {
         match &self.placing {
             Placing::Interleave(nodes) => nodes.iter().collect(),
@@ -82,7 +77,6 @@ impl Request {
     }
 }
 
-/// Why memory is not to be had there.
 #[derive(Debug, Error)]
 pub enum PlaceError {
     #[error(
@@ -90,7 +84,6 @@ pub enum PlaceError {
          free): ask for less with --size, or free memory there"
     )]
     NotEnough { node: NodeId, wanted_mib: u64, available_mib: u64 },
-    /// The pages asked for are not reserved there.
     #[error(
         "node {node} has {free} free {pages}, {wanted} are wanted: reserve them with \
          'echo {wanted} > /sys/devices/system/node/node{node}/hugepages/hugepages-{kib}kB/nr_hugepages', \
@@ -103,22 +96,19 @@ pub enum PlaceError {
          first: allow mbind (docker: --cap-add SYS_NICE), or leave this node out"
     )]
     NotBindable { node: NodeId, source: io::Error },
-    /// Nobody can touch memory there first.
     #[error("node {node} has no usable CPU that could touch memory first: leave this node out")]
     NoToucher { node: NodeId },
-    /// The kernel does not deal memory out.
     #[error(
         "interleaving memory is forbidden here ({source}): allow mbind (docker: --cap-add SYS_NICE)"
     )]
     NotInterleavable { source: io::Error },
     #[error(transparent)]
     Affinity(#[from] AffinityError),
-    /// The system refused the mapping.
     #[error("{what} of {bytes} bytes on node {node}: {source}")]
     System { what: &'static str, bytes: usize, node: NodeId, source: io::Error },
 }
 
-/// Memory that cannot be had is a property of the place; a refused system call is a failure.
+/// Unavailable memory is a property of the machine; a refused system call is a failure.
 impl From<PlaceError> for ProbeError {
     fn from(error: PlaceError) -> Self {
         match error {
@@ -141,16 +131,15 @@ impl From<PlaceError> for TargetError {
 pub struct Region {
     /// The whole mapping, alignment slack included.
     _mapping: Mapped,
-    /// The part in use.
     start: NonNull<u8>,
     bytes: usize,
     node: NodeId,
-    /// The nodes that it is dealt out to; none where it is on one.
+    /// Nodes of interleaved memory; empty otherwise.
     spread: Vec<NodeId>,
     bound: bool,
-    /// Bytes per question in a proof.
+    /// Bytes per query of a proof.
     page_bytes: usize,
-    /// Bytes of the pages wished for; the size is a multiple of it.
+    /// Size of the pages asked for; `bytes` is a multiple.
     unit: usize,
 }
 
@@ -161,7 +150,6 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Maps, binds, faults in and fills.
     pub fn place(request: &Request) -> Result<Self, PlaceError> {
         let pages = request.pages.unwrap_or_else(|| best_ready(request));
         let mut region = Self::map(request, pages)?;
@@ -170,7 +158,6 @@ impl Region {
         Ok(region)
     }
 
-    /// Tells the kernel where its pages are to be, as far as it is to be told.
     fn be_placed(&mut self, request: &Request) -> Result<(), PlaceError> {
         let (start, bytes, node) = (self.start.as_ptr(), self.bytes, self.node);
         match &request.placing {
@@ -194,7 +181,6 @@ impl Region {
         Ok(())
     }
 
-    /// The node it was asked to be on.
     pub fn node(&self) -> NodeId {
         self.node
     }
@@ -203,7 +189,7 @@ impl Region {
         self.bytes
     }
 
-    /// Never: a region of nothing is not mapped.
+    /// Never: an empty region is not mapped.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
@@ -224,14 +210,12 @@ impl Region {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 
-    /// Its content as words that threads share.
     pub fn atomics(&self) -> &[AtomicU64] {
         // SAFETY: as for words_mut; the elements are atomic, so sharing them is sound, and a
         // `&mut self` for words_mut cannot exist beside this borrow.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.bytes / 8) }
     }
 
-    /// Where its pages are now, read back from the kernel.
     pub fn locality(&self) -> Locality {
         let range = self.range();
         let found = locate::find(&range, self.page_bytes);
@@ -249,7 +233,7 @@ impl Region {
         }
     }
 
-    /// The bytes that are on pages of this size, of all; none where the kernel does not tell.
+    /// `[bytes on pages of this size, all bytes]`; 0 if the kernel does not report it.
     pub fn on_pages(&self, pages: PageSize) -> [u64; 2] {
         let share = match locate::page_size(&self.range()) {
             None => 0.0,
@@ -264,8 +248,8 @@ impl Region {
         start..start + self.bytes
     }
 
-    /// The node of every `every`-th of its pieces of [`PIECE`] bytes, in order, read back from the
-    /// kernel; none where no page is mapped. Where the kernel tells nothing page by page, its error.
+    /// The node of every `every`-th [`PIECE`]; `None` if no page is mapped. Fails if the kernel
+    /// does not tell page by page.
     pub fn nodes_of_pieces(&self, every: usize) -> io::Result<Vec<Option<NodeId>>> {
         let start = self.start.as_ptr() as usize;
         locate::nodes(&(start..start + self.bytes), every * PIECE)
@@ -308,11 +292,10 @@ impl Region {
         Ok(Self { _mapping: mapping, start, bytes, node, spread, bound: false, page_bytes, unit })
     }
 
-    /// Faults all pages in and writes non-zero data to them, each CPU a share of its own.
     fn fault_in(&mut self, touchers: &[CpuId]) -> Result<(), PlaceError> {
         let (node, bytes, unit) = (self.node, self.bytes, self.unit);
         let share = bytes.div_ceil(touchers.len().max(1)).next_multiple_of(unit);
-        // Pages that are put together anew all come from one node.
+        // Pages that are collapsed all come from one node.
         let is_spread = !self.spread.is_empty();
         let shares = self.words_mut().chunks_mut(share / 8).map(Mutex::new).collect::<Vec<_>>();
         let results = affinity::crew(&touchers[..shares.len().min(touchers.len())], |n| {
@@ -324,7 +307,6 @@ impl Region {
     }
 }
 
-/// Faults a range of whole pages in and writes non-zero data to it.
 fn populate(words: &mut [u64], may_collapse: bool) -> io::Result<()> {
     const MADV_POPULATE_WRITE: libc::c_int = 23; // Linux 5.14
     const MADV_COLLAPSE: libc::c_int = 25; // Linux 6.1
@@ -355,7 +337,6 @@ impl AsRef<[AtomicU64]> for Region {
     }
 }
 
-/// The largest pages that the node has ready for this much memory.
 fn best_ready(request: &Request) -> PageSize {
     let ready = |pages, unit: usize| {
         let wanted = request.bytes.div_ceil(unit) as u64;
@@ -375,8 +356,7 @@ fn best_ready(request: &Request) -> PageSize {
     }
 }
 
-/// Why regions of these sizes are not to be had on a node, if they are not: found out without
-/// placing anything.
+/// Why regions of these sizes cannot be placed on a node, if so; places nothing.
 pub fn obstacle(
     machine: &Machine,
     node: NodeId,
@@ -399,7 +379,7 @@ pub fn obstacle(
     .err()
 }
 
-/// Binding to a node that is full calls the out-of-memory killer: look first.
+/// Binding to a full node invokes the out-of-memory killer, so check first.
 fn require_memory(node: NodeId, bytes: usize) -> Result<(), PlaceError> {
     match topology::available_bytes(node) {
         Known::Is(available) if (bytes + bytes / 10) as u64 > available => {
@@ -452,7 +432,6 @@ mod tests {
         let locality = Region::place(&dealt).unwrap().locality();
         assert_eq!(locality.spread, nodes.iter().collect::<Vec<_>>());
         assert_eq!(locality.objection(), None, "{locality:?}");
-        // Pages on a node that nobody asked for are in no fair share.
         let elsewhere = Locality { spread: vec![NodeId(4711), locality.spread[0]], ..locality };
         let reason = elsewhere.objection().unwrap();
         assert!(reason.as_str().contains("spread evenly over the nodes"), "{reason}");

@@ -1,4 +1,4 @@
-//! What a machine was doing over a short while: CPU time by CPU, and the processes that used it.
+//! CPU time by CPU over a short while, and the processes that used it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,42 +10,36 @@ use super::processes::{self, Processes};
 use super::stat::{Stat, ms_of_ticks};
 use crate::{Root, clock};
 
-/// A while of a machine's life.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Activity {
     pub over: Duration,
-    /// The share of each CPU that was busy, 0 to 1.
+    /// Busy share of each CPU, 0 to 1.
     pub busy: BTreeMap<CpuId, f64>,
-    /// The share of all CPU time that the hypervisor took.
     pub stolen: f64,
-    /// Processes that used CPU, busiest first.
     pub processes: Vec<Process>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Process {
     pub pid: u32,
-    /// The name of its command.
     pub name: String,
-    /// CPU used, in CPUs: 1.0 is one CPU all the time.
+    /// 1.0 is one CPU all the time.
     pub cpus: f64,
 }
 
-/// CPU time of one CPU since the system began.
+/// Since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
-    /// In programs, those that were asked to be nice included, ms.
+    /// Nice programs included.
     pub user_ms: u64,
-    /// In the kernel, interrupts included, ms.
+    /// Interrupts included.
     pub system_ms: u64,
-    /// With nothing to do, or waiting for a disk, ms.
+    /// Waiting for a disk included.
     pub idle_ms: u64,
-    /// Kept by the hypervisor for others, ms.
     pub steal_ms: u64,
 }
 
 impl CpuTime {
-    /// Both times, kind by kind, made into one.
     #[must_use]
     pub fn zip(self, other: Self, each: impl Fn(u64, u64) -> u64) -> Self {
         Self {
@@ -64,7 +58,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// As it is now; what cannot be read is empty.
+    /// What cannot be read is empty.
     pub fn read(root: &Root) -> Self {
         Self {
             cpus: cpu_times(root).ok().unwrap_or_default(),
@@ -73,7 +67,7 @@ impl Moment {
     }
 }
 
-/// Watches the machine for `over`.
+/// Without this process.
 pub fn watch(over: Duration) -> Activity {
     let root = Root::live();
     let us = processes::ourselves(&root).ok();
@@ -84,7 +78,6 @@ pub fn watch(over: Duration) -> Activity {
     activity
 }
 
-/// What was done between two moments, by everybody.
 pub fn between(before: &Moment, after: &Moment, over: Duration) -> Activity {
     let mut busy = BTreeMap::new();
     let (mut stolen, mut total) = (0, 0);
@@ -110,8 +103,8 @@ pub fn between(before: &Moment, after: &Moment, over: Duration) -> Activity {
     Activity { over, busy, stolen: stolen as f64 / total.max(1) as f64, processes }
 }
 
-/// The time of each CPU that is on-line, from `/proc/stat`. The kernel counts it in ticks of some
-/// 10 ms, and now and then takes a tick of idle time back.
+/// Only on-line CPUs. The kernel counts in ticks of some 10 ms, and now and then takes a tick of
+/// idle time back.
 pub fn cpu_times(root: &Root) -> Known<BTreeMap<CpuId, CpuTime>> {
     let line = |line: &str| {
         let (name, rest) = line.split_once(' ')?;
@@ -131,18 +124,15 @@ pub fn cpu_times(root: &Root) -> Known<BTreeMap<CpuId, CpuTime>> {
     root.text("proc/stat").map(|stat| stat.lines().filter_map(line).collect())
 }
 
-/// What a thread, or a process, has cost so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerTime {
-    /// Pages that it had to be given, from memory or from a disk.
+    /// From memory or from a disk.
     pub page_faults: u64,
-    /// Milliseconds in its own program.
     pub program_ms: u64,
-    /// Milliseconds in the kernel.
     pub kernel_ms: u64,
 }
 
-/// From `/proc/NUMBER/stat`; none where it has ended.
+/// `None` if it has ended.
 pub fn worker_time(root: &Root, number: u32) -> Option<WorkerTime> {
     let stat = root.text(&format!("proc/{number}/stat")).ok()?;
     let stat = Stat::parse(&stat)?;
@@ -195,7 +185,7 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         let seen = activity.processes.iter().find(|process| process.pid == child.id()).unwrap();
-        // Of two CPUs that many want.
+        // Many may want the CPUs.
         assert!(seen.name == "sh" && seen.cpus > 0.05, "{seen:?}");
     }
 }

@@ -1,10 +1,11 @@
-//! Servers of our own: started in a chosen place, and gone when we are.
+//! Managed servers: started in a chosen place, and gone when hopcost is.
 //!
-//! Method: between fork and exec the child takes on its CPUs and its memory policy, which everything that
-//! it forks inherits. The kernel tells it to stop when the thread that started it ends, however it ends,
-//! so that even a killed hopcost leaves no server behind.
+//! Method: between fork and exec the child sets its CPU mask and memory policy, which its own
+//! children inherit. The kernel signals it when the thread that started it ends, so that even a
+//! killed hopcost leaves no server behind.
 //!
-//! Limits: a server that changes its user itself escapes that; ours are started as the user they run as.
+//! Limits: a server that changes its user escapes that; managed servers start as the user they run
+//! as.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -14,15 +15,14 @@ use hopcost_core::{CpuSet, NodeId, NodeSet};
 
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// Its CPUs; all that we have where none are named.
+    /// `None` leaves all that hopcost has.
     pub cpus: Option<CpuSet>,
-    /// What the kernel is told of its memory; where it is first touched, if nothing is.
+    /// `None` leaves it to first touch.
     pub memory: Option<Memory>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// On this node and nowhere else.
     Bound(NodeId),
     Interleaved(NodeSet),
 }
@@ -36,7 +36,7 @@ impl Memory {
     }
 }
 
-/// Starts a command in its place. When this thread ends, however it does, it is told to stop so.
+/// When this thread ends, however it does, the child is sent `orphaned`.
 pub fn start(command: &mut Command, place: &Place, orphaned: Stop) -> io::Result<Child> {
     let cpus = place.cpus.as_ref().map(|cpus| cpus.words().to_vec());
     let memory = place.memory.as_ref().map(Memory::policy);
@@ -50,12 +50,12 @@ pub fn start(command: &mut Command, place: &Place, orphaned: Stop) -> io::Result
             check(set.into())?;
         }
         if let Some((mode, words)) = &memory {
-            // The kernel reads one bit less than it is told to.
+            // The kernel reads one bit less than it is given.
             let bits = words.len() * 64 + 1;
             // SAFETY: the kernel reads `bits` bits of the mask, which outlives the call.
             check(unsafe { libc::syscall(libc::SYS_set_mempolicy, *mode, words.as_ptr(), bits) })?;
         }
-        // What a shell starts in the background ignores these two, and hands that on.
+        // Background jobs of a shell ignore these two, and children inherit that.
         for signal in [libc::SIGINT, libc::SIGQUIT] {
             // SAFETY: it sets no handler, only what the kernel does by itself.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
@@ -64,10 +64,10 @@ pub fn start(command: &mut Command, place: &Place, orphaned: Stop) -> io::Result
         check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, orphaned.signal()) }.into())?;
         // SAFETY: it takes nothing and cannot fail.
         let is_orphan = unsafe { libc::getppid() }.unsigned_abs() != parent;
-        // We may have gone before the child asked to be told.
+        // The parent may have ended before the request.
         if is_orphan { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
     };
-    // Ctrl-C is for us: we ask it to stop when its work is done.
+    // Ctrl-C is for hopcost, which stops the child when its work is done.
     command.process_group(0);
     // SAFETY: between fork and exec only system calls are made, on memory that was there before.
     unsafe { command.pre_exec(take_place) };
@@ -80,13 +80,9 @@ fn check(result: i64) -> io::Result<()> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// `SIGINT`.
     Soon,
-    /// `SIGQUIT`.
     AtOnce,
-    /// `SIGTERM`.
     Politely,
-    /// `SIGKILL`.
     Killed,
 }
 

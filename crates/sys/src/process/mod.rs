@@ -1,4 +1,4 @@
-//! Processes of this host: what they are, where they stand, what they use, and how to start our own.
+//! Processes of this host: what they are, where they run, what they use, and how to start one.
 
 pub mod activity;
 pub mod child;

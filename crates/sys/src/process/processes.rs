@@ -1,12 +1,11 @@
-//! Processes: whose children they are, what they used of CPU and memory, how long they waited.
+//! Processes: their parents, CPU time, memory, and time spent waiting.
 //!
-//! Method: `/proc/NUMBER/stat`, `cmdline`, `status` and `task/*/schedstat`, read through a [`Root`].
-//! CPU time is a process's own and that of the children whose end it has waited for, so that what a
-//! whole tree used is the difference of two sums, even where its workers come and go.
+//! Method: `/proc/PID/stat`, `cmdline`, `status` and `task/*/schedstat`, read through a [`Root`].
+//! CPU time includes that of reaped children, so that a tree's use is the difference of two sums
+//! even if its workers come and go.
 //!
-//! Limits: the kernel counts CPU time in ticks of 10 ms. Processes of other process name spaces are
-//! not there, nor are other users' where `/proc` is mounted with `hidepid`. A thread that began and
-//! ended between two looks leaves no trace of its waiting.
+//! Limits: ticks of 10 ms. Processes of other pid namespaces or hidden by `hidepid` are not seen. A
+//! thread that begins and ends between two looks leaves no waiting time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,25 +18,25 @@ use crate::text::{bytes_of_kib, field};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pub parent: u32,
-    /// The name of its command, cut at 15 letters.
+    /// Cut at 15 letters.
     pub name: String,
-    /// Has it ended, and its parent not yet waited for it? Then its times still count.
+    /// Not reaped yet, so its times still count.
     pub ended: bool,
-    /// CPU time that its threads used, ended ones included, ms.
+    /// Of its threads, ended ones included.
     pub used_ms: u64,
-    /// CPU time of children that have ended and were waited for, and of theirs, ms.
+    /// Of reaped children, and of theirs.
     pub reaped_ms: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Processes(BTreeMap<u32, Process>);
 
-/// The kernel's own threads are children of this one.
+/// Parent of the kernel's own threads.
 const KTHREADD: u32 = 2;
 
 pub fn read(root: &Root) -> Known<Processes> {
     root.numbered("proc", "").and_then(|pids| {
-        // One that ends meanwhile is not there.
+        // One that ends meanwhile is skipped.
         let process = |pid: u32| Some((pid, parse(&root.text(&format!("proc/{pid}/stat")).ok()?)?));
         let all: BTreeMap<u32, Process> = pids.into_iter().filter_map(process).collect();
         if all.is_empty() {
@@ -56,7 +55,7 @@ fn parse(text: &str) -> Option<Process> {
         name: stat.name.to_owned(),
         ended: stat.has_ended(),
         used_ms: ms_of_ticks(ticks(14)?.saturating_add(ticks(15)?)),
-        // A kernel may write −1 for a child's time that it does not keep.
+        // A kernel may write −1 for child times that it does not keep.
         reaped_ms: ms_of_ticks(ticks(16).unwrap_or(0).saturating_add(ticks(17).unwrap_or(0))),
     })
 }
@@ -70,7 +69,7 @@ impl Processes {
         self.0.iter().map(|(pid, process)| (*pid, process))
     }
 
-    /// A process and all that descend from it; empty where it is not there.
+    /// Empty if the process is gone.
     pub fn tree(&self, head: u32) -> BTreeSet<u32> {
         let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (pid, process) in self.iter() {
@@ -89,7 +88,7 @@ impl Processes {
         heads.into_iter().flat_map(|head| self.tree(head)).collect()
     }
 
-    /// CPU time of these processes and of the children that they waited for, ms.
+    /// Reaped children included.
     pub fn used_ms(&self, pids: &BTreeSet<u32>) -> u64 {
         let here = pids.iter().filter_map(|pid| self.get(*pid));
         here.map(|process| process.used_ms + process.reaped_ms).sum()
@@ -100,7 +99,7 @@ impl Processes {
     }
 }
 
-/// The number of this process, as the files of the root have it.
+/// As the files of the root have it.
 pub fn ourselves(root: &Root) -> Known<u32> {
     root.text("proc/self/stat").and_then(|stat| {
         let pid = stat.split_whitespace().next().and_then(|pid| pid.parse().ok());
@@ -108,13 +107,12 @@ pub fn ourselves(root: &Root) -> Known<u32> {
     })
 }
 
-/// What a process calls itself: its command line, or what it wrote in its place.
+/// Its command line, or what it wrote in its place.
 pub fn title(root: &Root, pid: u32) -> Known<String> {
     let text = root.text(&format!("proc/{pid}/cmdline"));
     text.map(|text| text.replace('\0', " ").trim_end().to_owned())
 }
 
-/// The process that a thread belongs to: its number, and its name.
 pub fn of_thread(root: &Root, thread: u32) -> Option<(u32, String)> {
     let status = root.text(&format!("proc/{thread}/status")).ok()?;
     let pid = field(&status, "Tgid")?.parse().ok()?;
@@ -127,8 +125,8 @@ pub fn user(root: &Root, pid: u32) -> Option<u32> {
     field(&status, "Uid")?.split_whitespace().next()?.parse().ok()
 }
 
-/// Memory of these processes that is no file's: each one's private memory, and shared memory once,
-/// as the one that has touched most of it shows it.
+/// Without files: each process's private memory, and shared memory once, as the process shows it
+/// that has touched most of it.
 pub fn memory_bytes(root: &Root, pids: &BTreeSet<u32>) -> Known<u64> {
     let (mut private, mut shared, mut huge, mut seen) = (0_u64, 0, 0, false);
     for pid in pids {
@@ -148,15 +146,14 @@ pub fn memory_bytes(root: &Root, pids: &BTreeSet<u32>) -> Known<u64> {
     )
 }
 
-/// What a thread had of the CPUs since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuShare {
     pub ran_ns: u64,
-    /// It could have run, and waited for a CPU, ns.
+    /// Runnable, but waiting for a CPU.
     pub waited_ns: u64,
 }
 
-/// The turns of each thread of a process, by the thread's number; empty where it has ended.
+/// By thread id; empty if the process has ended.
 pub fn turns(root: &Root, pid: u32) -> BTreeMap<u32, CpuShare> {
     let threads = root.numbered(&format!("proc/{pid}/task"), "").ok().unwrap_or_default();
     let of_thread = |thread: u32| {
@@ -167,7 +164,7 @@ pub fn turns(root: &Root, pid: u32) -> BTreeMap<u32, CpuShare> {
     threads.into_iter().filter_map(of_thread).collect()
 }
 
-/// Does this kernel count how long threads wait for a CPU? Ours has run, so it cannot have a zero.
+/// This thread has run, so 0 means that the kernel does not count.
 pub fn turns_are_counted(root: &Root) -> Known<()> {
     root.text("proc/self/schedstat").and_then(|text| match text.split_whitespace().next() {
         Some(ran) if ran != "0" => Known::Is(()),
@@ -222,7 +219,7 @@ mod tests {
     #[test]
     fn what_a_tree_used_outlives_its_workers() {
         let all = read(&family()).ok().unwrap();
-        // Worker 41 ends, and its parent waits for it.
+        // Worker 41 ends and is reaped.
         let after = [stat(40, "postgres", 1, 10, 30), stat(12, "postgres", 40, 5, 2)].concat();
         let after = read(&root(&after)).ok().unwrap();
         assert_eq!(all.used_ms(&all.tree(40)), ms_of_ticks(10 + 30 + 5 + 2));

@@ -1,11 +1,10 @@
-//! How many sessions a server has: connections that are established to the sockets it listens on.
+//! Sessions of a server: connections established to the sockets it listens on.
 //!
-//! Method: `/proc/NUMBER/net/tcp`, `tcp6` and `unix`, which show the network name space of the
-//! server, be it in a container or not. Which listening sockets are the server's is told by its open
-//! files; where those are closed to us, by the sockets' user and by where such servers listen.
+//! Method: `/proc/PID/net/tcp`, `tcp6` and `unix` of the server's network namespace. Its open files
+//! identify its listening sockets; if they are closed to us, the sockets' user and usual ports do.
 //!
-//! Limits: a server that runs as root, while we do not, is only found at its usual ports. Sessions
-//! through a proxy or a pooler are those that the proxy has open.
+//! Limits: a root server is only found at its usual ports unless hopcost is root. Sessions through
+//! a proxy or pooler are those that the proxy has open.
 
 use std::collections::BTreeSet;
 
@@ -14,15 +13,13 @@ use hopcost_core::{Code, Known};
 use super::processes;
 use crate::Root;
 
-/// Where servers of a kind listen unless told otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Doors {
     pub ports: &'static [u16],
-    /// A part of the path of their Unix socket; empty where they have none.
+    /// A part of their Unix socket's path; empty if they have none.
     pub path: &'static str,
 }
 
-/// Connections established to the sockets that these processes, a server together, listen on.
 pub fn sessions(root: &Root, server: &BTreeSet<u32>, doors: &Doors) -> Known<usize> {
     let Some(first) = server.first() else {
         return Known::missing(Code::Ended, "the server has ended");
@@ -30,7 +27,7 @@ pub fn sessions(root: &Root, server: &BTreeSet<u32>, doors: &Doors) -> Known<usi
     let table = |name: &str| root.text(&format!("proc/{first}/net/{name}"));
     let open = Open::of(root, server);
     table("tcp").map(|tcp| {
-        // A kernel may be without IPv6, and without Unix sockets.
+        // A kernel may lack IPv6 or Unix sockets.
         let [tcp6, unix] = ["tcp6", "unix"].map(|name| table(name).ok().unwrap_or_default());
         let tcp: Vec<Tcp> = tcp.lines().chain(tcp6.lines()).filter_map(Tcp::parse).collect();
         let unix: Vec<Unix<'_>> = unix.lines().filter_map(Unix::parse).collect();
@@ -41,7 +38,7 @@ pub fn sessions(root: &Root, server: &BTreeSet<u32>, doors: &Doors) -> Known<usi
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listening {
     pub ports: BTreeSet<u16>,
-    /// The paths of its Unix sockets; `@` stands before those that are in no file system.
+    /// Unix sockets; abstract ones begin with `@`.
     pub paths: BTreeSet<String>,
 }
 
@@ -64,10 +61,9 @@ pub fn listening(root: &Root, server: &BTreeSet<u32>) -> Known<Listening> {
     })
 }
 
-/// What tells a server's sockets from those of others.
 enum Open {
     Sockets(BTreeSet<u64>),
-    /// Its user, where its files are closed to us.
+    /// Its user, if its open files cannot be read.
     Of(Option<u32>),
 }
 
@@ -91,7 +87,7 @@ impl Open {
     fn is_door(&self, socket: &Tcp, doors: &Doors) -> bool {
         match self {
             Self::Sockets(sockets) => sockets.contains(&socket.number),
-            // Root listens for many.
+            // Root also listens for others.
             Self::Of(user) => {
                 doors.ports.contains(&socket.port)
                     || (*user == Some(socket.user) && socket.user != 0)
@@ -166,7 +162,7 @@ impl<'a> Unix<'a> {
     }
 }
 
-/// The server's end of a connection bears the path that it was accepted at.
+/// The server's end of a connection has the path that accepted it.
 fn over_unix(sockets: &[Unix<'_>], open: &Open, doors: &Doors) -> usize {
     let listens = |socket: &&Unix<'_>| socket.listens && open.is_path(socket, doors);
     let paths: BTreeSet<&str> = sockets.iter().filter(listens).map(|socket| socket.path).collect();
@@ -181,7 +177,6 @@ mod tests {
 
     const DOORS: Doors = Doors { ports: &[3306], path: "mysqld" };
 
-    /// A server of user 27 that listens on ports 3306 and 33060 and on a path, and an SSH server.
     const TABLES: &str = "> proc/50/net/tcp
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:0CEA 00000000:0000 0A 00000000:00000000 00:00000000 00000000    27        0 900 1 0 100 0

@@ -1,10 +1,9 @@
-//! Where a process or a thread stands: the CPUs that it may use, the one it was on last; when it began,
-//! and what it holds of memory.
+//! Placement of a process or thread: its CPUs, its last CPU, its start and its memory.
 //!
-//! Method: `stat` and `status` below `/proc/NUMBER` and `/proc/NUMBER/task/NUMBER`, read through a
-//! [`Root`]. Anybody may read them, except where `/proc` is mounted with `hidepid`.
+//! Method: `stat` and `status` of `/proc/PID` or `/proc/PID/task/TID`, read through a [`Root`]. Any
+//! user may read them unless `/proc` is mounted with `hidepid`.
 //!
-//! Limits: a thread that waits is on no CPU, and may wake on another than its last.
+//! Limits: a waiting thread is on no CPU, and may wake on another than its last.
 
 use std::str::FromStr;
 
@@ -14,7 +13,7 @@ use super::stat::{Stat, ms_of_ticks};
 use crate::Root;
 use crate::text::{self, bytes_of_kib};
 
-/// Where the files of a process are, which are those of its first thread.
+/// The files of a process are those of its first thread.
 pub fn of_process(pid: u32) -> String {
     format!("proc/{pid}")
 }
@@ -30,12 +29,11 @@ pub fn cpus(root: &Root, at: &str) -> Known<CpuSet> {
     })
 }
 
-/// The CPU that it is on, or was on last.
 pub fn last_cpu(root: &Root, at: &str) -> Known<CpuId> {
     field(root, at, 39).map(CpuId)
 }
 
-/// When it began, in seconds since 1970, to a second.
+/// Seconds since 1970, to a second.
 pub fn began_s(root: &Root, at: &str) -> Known<i64> {
     let boot_s = root.text("proc/stat").and_then(|stat| {
         let line = stat.lines().find_map(|line| line.strip_prefix("btime "));
@@ -47,20 +45,20 @@ pub fn began_s(root: &Root, at: &str) -> Known<i64> {
         .and_then(|boot_s| since_boot_s.map(|since_s| boot_s.saturating_add(since_s.cast_signed())))
 }
 
-/// The name of a process or a thread, cut at 15 letters.
+/// Cut at 15 letters.
 pub fn name(root: &Root, at: &str) -> Known<String> {
     root.text(&format!("{at}/comm"))
 }
 
-/// A process's number as it sees it itself: another one in a name space of its own, as containers have.
+/// As the process sees it: another number in a pid namespace, as in containers.
 pub fn own_number(root: &Root, pid: u32) -> u32 {
     let numbers = told(root, &of_process(pid), "NSpid").ok();
     let innermost = numbers.and_then(|numbers| numbers.split_whitespace().last()?.parse().ok());
-    // Kernels before 4.1 do not tell.
+    // Kernels before 4.1 lack it.
     innermost.unwrap_or(pid)
 }
 
-/// What a process holds of memory that is no file's: its own, and shared with others, in bytes.
+/// Without files: `[own, shared]` bytes.
 pub fn resident(root: &Root, pid: u32) -> Known<[u64; 2]> {
     let bytes = |key: &str| {
         told(root, &of_process(pid), key).and_then(|text| {
@@ -72,7 +70,6 @@ pub fn resident(root: &Root, pid: u32) -> Known<[u64; 2]> {
     bytes("RssAnon").and_then(|own| bytes("RssShmem").map(|shared| [own, shared]))
 }
 
-/// A line of `status`.
 fn told(root: &Root, at: &str, key: &str) -> Known<String> {
     root.text(&format!("{at}/status")).and_then(|status| {
         let value = text::field(&status, key).map(str::to_owned);
@@ -80,7 +77,7 @@ fn told(root: &Root, at: &str, key: &str) -> Known<String> {
     })
 }
 
-/// A field of `stat` by its number in proc(5).
+/// Numbered as in proc(5).
 fn field<T: FromStr>(root: &Root, at: &str, number: usize) -> Known<T> {
     root.text(&format!("{at}/stat")).and_then(|stat| {
         let value = Stat::parse(&stat).and_then(|stat| stat.field(number));
@@ -97,7 +94,7 @@ mod tests {
         Root::from_text(&format!("hopcost machine recording, version 1\n{files}")).unwrap()
     }
 
-    /// A line of `stat` as Linux 6.12 wrote it, with 1,234 ticks at field 22 and CPU 17 at field 39.
+    /// From Linux 6.12, with 1,234 ticks in field 22 and CPU 17 in field 39.
     const STAT: &str = "4711 (od) d (name) S 1 4711 4711 0 -1 4194560 9 0 1 0 3 4 0 0 20 0 1 0 1234 \
                         226799616 7168 18446744073709551615 1 1 0 0 0 0 0 16781312 536952323 0 0 0 \
                         17 17 0 0 0 0 0 0 0 0 0 0 0 0 0";

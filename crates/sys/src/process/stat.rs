@@ -1,6 +1,6 @@
-//! `/proc/NUMBER/stat`, and the ticks that the kernel counts time in.
+//! `/proc/PID/stat`, and the ticks in which the kernel counts time.
 
-/// A line of it, taken apart after the name: that may hold blanks and brackets, so it ends at the last one.
+/// Split after the name, which may hold blanks and brackets and so ends at the last one.
 pub(crate) struct Stat<'a> {
     pub(crate) name: &'a str,
     /// From field 3 on.
@@ -14,12 +14,12 @@ impl<'a> Stat<'a> {
         Some(Self { name, words: rest.split_whitespace().collect() })
     }
 
-    /// A field by its number in proc(5).
+    /// Numbered as in proc(5).
     pub(crate) fn field<T: std::str::FromStr>(&self, number: usize) -> Option<T> {
         self.words.get(number - 3)?.parse().ok()
     }
 
-    /// Has it ended, and its parent not yet waited for it?
+    /// It may not have been reaped yet.
     pub(crate) fn has_ended(&self) -> bool {
         matches!(self.words.first(), Some(&("Z" | "X")))
     }
@@ -30,21 +30,19 @@ fn live<T>(pid: u32, read: impl FnOnce(&Stat<'_>) -> Option<T>) -> Option<T> {
     read(&Stat::parse(&text)?)
 }
 
-/// The CPU that a process was on when it last ran, where the kernel tells.
 pub fn last_cpu_of(pid: u32) -> Option<hopcost_core::CpuId> {
     live(pid, |stat| stat.field(39).map(hopcost_core::CpuId))
 }
 
-/// When a process began, in ticks since boot; with its number that names it for good. None of one that has ended,
-/// though nobody has asked yet how.
+/// In ticks since boot; with the pid it names a process for good. `None` if it has ended, even if
+/// it was not reaped.
 pub fn start_time(pid: u32) -> Option<u64> {
     live(pid, |stat| if stat.has_ended() { None } else { stat.field(22) })
 }
 
-/// More is no time that a host was up, 350 years: so sums of times stay within their bounds.
+/// 350 years: no host was up longer, so sums of times cannot overflow.
 const MOST_TICKS: u64 = 1 << 40;
 
-/// The kernel's ticks as milliseconds.
 pub(crate) fn ms_of_ticks(ticks: u64) -> u64 {
     ticks.min(MOST_TICKS) * 1000 / ticks_per_second()
 }
@@ -65,7 +63,7 @@ mod tests {
         let pid = child.id();
         assert!(start_time(pid).is_some());
         child.kill().unwrap();
-        // Until it is waited for, the kernel keeps its number.
+        // Until it is reaped, the kernel keeps its number.
         let is_gone = (0..1000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(2));
             start_time(pid).is_none()

@@ -1,12 +1,11 @@
-//! How the others on this host fare while we work: do they get the CPUs that they want?
+//! Whether other processes of this host get the CPUs that they want.
 //!
-//! Method: the kernel counts for each thread how long it could have run and had to wait for a CPU
-//! (`schedstat`). That is read for the threads of chosen servers, and for any other process that is
-//! at work; threads of the kernel and our own processes are left out. Steal is read from
-//! `/proc/stat`, free memory from `/proc/meminfo`, and what we hold ourselves from our `status`.
+//! Method: the kernel counts how long each thread could have run but waited for a CPU
+//! (`schedstat`). It is read for chosen servers and any other busy process, without kernel threads
+//! and hopcost's own processes. Steal comes from `/proc/stat`, free memory from `/proc/meminfo`.
 //!
-//! Limits: which processes there are is read every two seconds, so a thread that begins and ends in
-//! between is not seen. What others wait for besides CPUs (disks, locks) is not told.
+//! Limits: processes are listed every two seconds, so a thread that begins and ends in between is
+//! missed. Waiting for disks or locks is not seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -18,34 +17,28 @@ use super::processes::{self, CpuShare, Processes};
 use crate::topology::machine_memory;
 use crate::{Root, clock};
 
-/// How the others fared since the look before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Strain {
     pub over: Duration,
-    /// Each server and each other process at work.
     pub others: Vec<Fare>,
-    /// The share of all CPU time that the hypervisor took.
     pub stolen: f64,
     pub available_bytes: Known<u64>,
-    /// Memory that we hold ourselves, files' pages left out.
+    /// Memory of hopcost, without files' pages.
     pub own_bytes: Known<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fare {
     pub who: String,
-    /// CPUs that it had: 1.0 is one all the time.
+    /// 1.0 is one CPU all the time.
     pub ran_cpus: f64,
-    /// CPUs that it would have had, too, had they been free.
+    /// CPUs it would have used in addition.
     pub waited_cpus: f64,
 }
 
-/// A process that uses more CPU than this is at work, and is looked after.
 const AT_WORK_CPUS: f64 = 0.01;
-/// How often it is read which processes there are.
 const CENSUS: Duration = Duration::from_secs(2);
 
-/// Looks again and again.
 #[derive(Debug)]
 pub struct Watch {
     servers: Vec<(String, u32)>,
@@ -66,7 +59,7 @@ struct Census {
 }
 
 impl Watch {
-    /// Looks after these servers, by name and first process, and whoever else will be at work.
+    /// Servers by name and first process. Any other busy process is watched, too.
     pub fn over(servers: Vec<(String, u32)>) -> Self {
         Self {
             servers,
@@ -77,15 +70,14 @@ impl Watch {
         }
     }
 
-    /// How the others fared since the last look; the first only begins the count. `ours` are first processes of ours; they and what
-    /// descends from them count as ourselves.
+    /// The first look only begins the count. `ours` and their descendants count as hopcost's own
+    /// processes.
     pub fn look(&mut self, root: &Root, ours: &BTreeSet<u32>) -> Strain {
         let over = self.at.elapsed();
         self.at = clock::now();
         self.see(root, ours, over)
     }
 
-    /// Finds out at the next look who there is, however lately that was done.
     pub fn recount(&mut self) {
         self.census.due = true;
     }
@@ -110,7 +102,7 @@ impl Watch {
         let mut fare = |who: &str, pids: &mut dyn Iterator<Item = u32>| {
             let mut sum = CpuShare::default();
             for (thread, turns) in pids.flat_map(|pid| processes::turns(root, pid)) {
-                // What a thread had before it was first seen is not of this while.
+                // Time before a thread was first seen does not count.
                 let then = before.get(&thread).unwrap_or(&turns);
                 let add = |sum: u64, now: u64, then| sum.saturating_add(now.saturating_sub(then));
                 sum.ran_ns = add(sum.ran_ns, turns.ran_ns, then.ran_ns);
@@ -151,10 +143,10 @@ impl Census {
         let looked_after = |pid: u32| self.groups.iter().any(|(_, pids)| pids.contains(&pid));
         let is_other =
             |pid: u32| !all.is_kernel(pid) && !self.ours.contains(&pid) && !looked_after(pid);
-        // One that was at work stays in sight: where it gets no CPU any more, it uses none.
+        // A busy process stays watched: if it gets no CPU any more, it uses none.
         self.at_work.retain(|pid, _| all.get(*pid).is_some() && is_other(*pid));
         for (pid, process) in all.iter().filter(|(pid, _)| is_other(*pid)) {
-            // At the first census everything since the system began would count.
+            // At the first listing, everything since boot would count.
             let Some(then) = self.all.get(pid) else { continue };
             let used_ms = process.used_ms.saturating_sub(then.used_ms);
             if used_ms as f64 / 1000.0 > AT_WORK_CPUS * self.age.as_secs_f64() {
@@ -173,8 +165,8 @@ mod tests {
 
     use super::*;
 
-    /// A host with a server (pid 50, worker 51), another process (60), a kernel thread (3) and us
-    /// (70), of which each thread ran and waited so many ms, at so many ms of steal.
+    /// A server (pid 50, worker 51), another process (60), a kernel thread (3) and hopcost (70),
+    /// with the ms that each thread ran and waited.
     fn host(turns: &[(u32, u64, u64)], steal: u64) -> Root {
         let mut text = String::from("hopcost machine recording, version 1\n");
         let ran = |pid: u32| turns.iter().find(|(of, ..)| *of == pid).map_or(0, |(_, ran, _)| *ran);
@@ -215,7 +207,6 @@ mod tests {
         assert_eq!(who, ["PostgreSQL", "java (pid 60)"]);
         assert!((first.others[0].ran_cpus - 0.21).abs() < 1e-9, "{first:?}");
         assert!((first.others[0].waited_cpus - 0.09).abs() < 1e-9, "{first:?}");
-        // It is seen from now on.
         assert!(first.others[1].ran_cpus.abs() < 1e-9, "{first:?}");
         assert_eq!(first.own_bytes, Known::Is(2 << 20));
         assert_eq!(first.available_bytes, Known::Is(4 << 20));

@@ -1,14 +1,13 @@
-//! What a process of PostgreSQL is for, by the title that it shows.
+//! The role of a PostgreSQL process, by its title.
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
-    /// In the words of `pg_stat_activity`.
+    /// As in `pg_stat_activity`.
     pub name: String,
-    /// The process that it works for, by the server's own number of it.
+    /// By the server's own number.
     pub leader: Option<u32>,
 }
 
-/// Who says what he is at the begin of his title.
 const SELF_NAMED: &[&str] = &[
     "archiver",
     "autovacuum launcher",
@@ -31,19 +30,17 @@ const SELF_NAMED: &[&str] = &[
     "walsummarizer",
     "walwriter",
 ];
-/// What `pg_stat_activity` calls the process of a session.
 pub const SESSION: &str = "client backend";
 
-/// The role of a process that has a title; none of one that shows its command line: the first, or one
-/// that has just begun.
+/// `None` for a command line: the first process, or one that has just begun.
 pub fn of_title(title: &str) -> Option<Role> {
-    // Editions put a word before.
+    // Some editions put a word before.
     let (_, text) = title.split_once("postgres: ").filter(|(edition, _)| !edition.contains(' '))?;
     let text = text.trim();
-    // The name of the cluster may stand before, and a colon after it.
+    // The name of the cluster and a colon may come first.
     let mut parts = std::iter::successors(Some(text), |rest| Some(rest.split_once(": ")?.1));
     let name = match parts.find_map(self_named) {
-        // Users may have any name, and say where they are.
+        // Users may be named like a role, but their titles contain an address.
         Some("walsender") => "walsender",
         _ if is_postgresql_session(&format!("postgres: {text}")) => SESSION,
         Some(named) => named,
@@ -59,8 +56,9 @@ fn self_named(text: &str) -> Option<&'static str> {
     })
 }
 
-/// `postgres: 17/main: user base [local] idle`, `postgres: user base 10.0.0.7(40312) SELECT`: what
-/// serves somebody says where that one is. `walsender`s serve replicas, and say it as well.
+/// `postgres: 17/main: user base [local] idle`, `postgres: user base 10.0.0.7(40312) SELECT`: a
+/// session's title contains its client's address. So does that of a `walsender`, which serves a
+/// replica.
 pub fn is_postgresql_session(title: &str) -> bool {
     let is_place = |word: &str| {
         let port = word.strip_suffix(')').and_then(|word| word.rsplit_once('('));

@@ -1,4 +1,4 @@
-//! Caches and who shares them, from `/sys/devices/system/cpu/cpu*/cache`.
+//! Caches and the CPUs that share them, from `/sys/devices/system/cpu/cpu*/cache`.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,13 @@ use hopcost_core::{Cache, CacheKind, Code, Cpu, CpuId, Known};
 
 use crate::root::Root;
 
-/// The data, instruction and unified caches of all on-line CPUs, each once.
 pub fn read(root: &Root, cpus: &[Cpu]) -> Vec<Cache> {
     let mut seen = BTreeSet::new();
     let mut caches = Vec::new();
     for cpu in cpus.iter().filter(|cpu| cpu.online) {
         let dir = format!("sys/devices/system/cpu/cpu{}/cache", cpu.id);
         for index in root.numbered(&dir, "index").ok().unwrap_or_default() {
-            // Many CPUs tell of the same cache: the rest is read for the first of them alone.
+            // Many CPUs report the same cache: the rest is read only for the first.
             let dir = format!("{dir}/index{index}");
             let Some((level, kind, shared)) = identity(root, &dir, cpu.id) else { continue };
             if seen.insert((level, kind, shared.first())) {
@@ -45,7 +44,7 @@ fn identity(root: &Root, dir: &str, cpu: CpuId) -> Option<(u32, CacheKind, hopco
     Some((level, kind, shared.unwrap_or_else(|| std::iter::once(cpu).collect())))
 }
 
-/// No cache is as large as that: a tebibyte.
+/// A tebibyte: no cache is as large.
 const LARGEST_BYTES: u64 = 1 << 40;
 
 /// `32K`, `4M`, or plain bytes.

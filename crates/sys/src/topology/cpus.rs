@@ -9,11 +9,10 @@ use crate::text::field;
 
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// The CPUs that the kernel schedules on.
 pub fn online(root: &Root) -> CpuSet {
     let told = root.list_of(&format!("{CPUS}/online"));
     told.ok().unwrap_or_else(|| {
-        // Kernels before 2.6.30 have no such list: a CPU that is on-line has a topology.
+        // Kernels before 2.6.30 have no such list: on-line CPUs have a topology.
         let has_topology = |cpu: &CpuId| root.has_dir(&format!("{CPUS}/cpu{cpu}/topology"));
         present(root).into_iter().filter(has_topology).collect()
     })
@@ -21,7 +20,7 @@ pub fn online(root: &Root) -> CpuSet {
 
 pub fn processor(root: &Root) -> Known<String> {
     root.text("proc/cpuinfo").and_then(|text| {
-        // x86 says "model name", Arm of old "Processor", POWER "cpu".
+        // x86 has "model name", old Arm "Processor", POWER "cpu".
         let name = ["model name", "Processor", "cpu"].iter().find_map(|key| field(&text, key));
         let name = name.map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "));
         Known::found(name, Code::NotTold, || "/proc/cpuinfo gives the processor no name")
@@ -32,7 +31,6 @@ fn present(root: &Root) -> Vec<CpuId> {
     root.ids(CPUS, "cpu").ok().unwrap_or_default()
 }
 
-/// All CPUs that are present, and the sockets they stand in.
 pub fn read(
     root: &Root,
     online: &CpuSet,
@@ -84,7 +82,7 @@ fn topology(root: &Root, online: &CpuSet, id: CpuId, file: &str) -> Known<u32> {
     }
     root.number::<i64>(&format!("{CPUS}/cpu{id}/topology/{file}")).and_then(|number| {
         match u32::try_from(number) {
-            // Kernels write -1, or 65535 for a cluster, where there is no such thing.
+            // Kernels write -1, or 65535 for a cluster, if there is none.
             Ok(number) if number != 0xffff => Known::Is(number),
             _ => Known::missing(
                 Code::NotTold,
@@ -105,8 +103,8 @@ fn siblings(root: &Root, id: CpuId) -> CpuSet {
         .unwrap_or_else(|| CpuSet::from_iter([id]))
 }
 
-/// Two integer cores of an AMD module (family 15h) share a front end and a floating-point unit; the
-/// kernel calls them siblings, yet gives each a core number. They are cores. True if any were split.
+/// Two cores of an AMD module (family 15h) share a front end; the kernel calls them siblings, yet
+/// gives each a core number. They count as cores. True if any were split.
 fn split_modules(cpus: &mut [Cpu]) -> bool {
     let cores: BTreeMap<CpuId, Option<u32>> =
         cpus.iter().map(|cpu| (cpu.id, cpu.core.get().copied())).collect();
@@ -121,10 +119,9 @@ fn split_modules(cpus: &mut [Cpu]) -> bool {
     split
 }
 
-/// Sockets as they are discovered, CPU by CPU.
 #[derive(Default)]
 struct Sockets {
-    /// By the kernel's number, or by a running number where it gives none.
+    /// By the kernel's number, or by a running number if it gives none.
     by_id: BTreeMap<u32, CpuSet>,
     unnumbered: bool,
 }
@@ -135,7 +132,7 @@ impl Sockets {
         let told = root.number::<i64>(&format!("{dir}/physical_package_id"));
         let id = match told.get().map(|&id| u32::try_from(id)) {
             Some(Ok(id)) => id,
-            // POWER under a hypervisor says -1: fall back on who is called a package sibling.
+            // POWER under a hypervisor reports -1: fall back on package siblings.
             Some(Err(_)) => self.unnumbered(root, &dir, cpu),
             None => return told.map(|_| 0),
         };
@@ -161,7 +158,7 @@ impl Sockets {
     }
 }
 
-/// The kinds of core on a hybrid machine; empty where all are alike.
+/// Kinds of core on a hybrid machine; empty if all are alike.
 fn kinds(root: &Root, online: &(impl Iterator<Item = CpuId> + Clone)) -> BTreeMap<CpuId, String> {
     let mut kinds = BTreeMap::new();
     for kind in ["cpu_core", "cpu_atom", "cpu_lowpower"] {
@@ -172,7 +169,7 @@ fn kinds(root: &Root, online: &(impl Iterator<Item = CpuId> + Clone)) -> BTreeMa
     if !kinds.is_empty() {
         return kinds;
     }
-    // Arm tells the capacity, Intel without its PMU driver the base frequency.
+    // Arm reports the capacity, Intel without its PMU driver the base frequency.
     for (file, unit) in [("cpu_capacity", "capacity"), ("cpufreq/base_frequency", "base kHz")] {
         for cpu in online.clone() {
             if let Known::Is(value) = root.text(&format!("{CPUS}/cpu{cpu}/{file}")) {

@@ -1,10 +1,10 @@
-//! Network cards and NVMe disks, and the node each hangs on.
+//! Network cards and NVMe disks, and their nodes.
 
 use hopcost_core::{Code, Device, DeviceKind, Known, NodeId};
 
 use crate::root::Root;
 
-/// All network cards and NVMe disks that are hardware; bridges, tunnels and the loopback are not.
+/// Hardware only: no bridges, tunnels or loopback.
 pub fn read(root: &Root) -> Vec<Device> {
     let mut devices = Vec::new();
     for (class, kind) in [("net", DeviceKind::Network), ("nvme", DeviceKind::Nvme)] {

@@ -1,8 +1,8 @@
-//! The firmware's full latency and bandwidth tables.
+//! The firmware's latency and bandwidth tables (ACPI HMAT).
 //!
-//! `/sys/devices/system/node/*/access*` shows the best initiator's figures only; the whole matrix is
-//! in the ACPI table HMAT, which root may read. Format: ACPI specification 6.5, section 5.2.28.4,
-//! "System Locality Latency and Bandwidth Information Structure".
+//! `/sys/devices/system/node/*/access*` shows only the best initiator's figures; HMAT has the whole
+//! matrix, and root may read it. Format: ACPI specification 6.5, section 5.2.28.4, "System Locality
+//! Latency and Bandwidth Information Structure".
 
 use hopcost_core::{Code, HmatTable, Known};
 
@@ -10,10 +10,9 @@ use crate::root::Root;
 
 const HEADER_BYTES: usize = 40;
 const LOCALITY_STRUCTURE: u16 = 1;
-/// The low four bits of a structure's flags: memory itself, not a memory-side cache of it.
+/// In the low four bits of the flags: not a memory-side cache.
 const MEMORY_ITSELF: u8 = 0;
 
-/// All locality tables of the first memory hierarchy level.
 pub fn read(root: &Root) -> Known<Vec<HmatTable>> {
     root.bytes("sys/firmware/acpi/tables/HMAT").and_then(|table| {
         Known::found(parse(&table), Code::Malformed, || "the firmware's HMAT is damaged")
@@ -80,8 +79,6 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// A table of one locality structure, 1 initiator × 2 targets, as firmware of `revision` would
-    /// write it.
     fn table(revision: u8, quantity: u8, unit: u64, entries: [u16; 2]) -> Vec<u8> {
         let mut structure = vec![1, 0, 0, 0];
         structure.extend(48u32.to_le_bytes());

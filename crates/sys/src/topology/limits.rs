@@ -5,7 +5,7 @@ use hopcost_core::{Code, CpuSet, Id, IdSet, Known, Limit, Limits, NodeId, NodeSe
 use crate::root::Root;
 use crate::text::field;
 
-/// The limits in force for us (or, in a recording, for whoever recorded).
+/// In a recording, those of the process that recorded.
 pub fn read(root: &Root, online: &CpuSet, notes: &mut Vec<String>) -> Limits {
     let groups = Groups::read(root);
     let status = root.text("proc/self/status");
@@ -49,7 +49,6 @@ fn all_nodes(root: &Root) -> NodeSet {
     ids.unwrap_or_else(|| vec![NodeId(0)]).into_iter().collect()
 }
 
-/// The soft limit of a line of `/proc/self/limits`.
 fn ulimit(root: &Root, name: &str) -> Known<Limit<u64>> {
     root.text("proc/self/limits").and_then(|text| {
         let soft = text
@@ -67,23 +66,22 @@ fn ulimit(root: &Root, name: &str) -> Known<Limit<u64>> {
     })
 }
 
-/// The kernel makes no longer one (`PATH_MAX`).
+/// `PATH_MAX` of the kernel.
 const LONGEST_PATH: usize = 4096;
 
-/// Where our control groups' files are: one directory for version 2, one per controller for
-/// version 1, the old cpuset file system for kernels before both.
+/// Our control groups: one directory for version 2, one per controller for version 1, the cpuset
+/// file system for kernels before both.
 #[derive(Default)]
 struct Groups {
-    /// (controller or "" for version 2, mount point, path of our group, file prefix).
     mounts: Vec<Mount>,
 }
 
 struct Mount {
-    /// Controllers of a version 1 mount; empty for version 2.
+    /// Of a version 1 mount; empty for version 2.
     controllers: Vec<String>,
     point: String,
     path: String,
-    /// `cpuset.` before the file's name, or nothing on file systems of old.
+    /// Of file names: `cpuset.`, or nothing on old file systems.
     prefix: &'static str,
 }
 
@@ -123,7 +121,7 @@ impl Groups {
         Self { mounts: mounts.lines().filter_map(mount).collect() }
     }
 
-    /// The mount that carries a controller: its own of version 1, else version 2's.
+    /// The controller's own mount of version 1, or version 2's.
     fn carrying(&self, controller: &str) -> Option<&Mount> {
         let own = self.mounts.iter().find(|m| m.controllers.iter().any(|c| c == controller));
         own.or_else(|| self.mounts.iter().find(|m| m.controllers.is_empty()))
@@ -151,7 +149,7 @@ impl Groups {
                 let (quota, period) = text.split_once(' ')?;
                 [quota.parse().ok()?, period.parse().ok()?]
             } else {
-                // Without a quota it is -1.
+                // -1 means no quota.
                 [
                     root.number(&format!("{dir}/cpu.cfs_quota_us")).ok()?,
                     root.number(&format!("{dir}/cpu.cfs_period_us")).ok()?,
@@ -179,14 +177,14 @@ impl Groups {
         let file = if v2 { "memory.current" } else { "memory.usage_in_bytes" };
         let dir = mount.dir(&mount.path);
         let charged: Known<u64> = root.number(&format!("{dir}/{file}"));
-        // Page cache is charged too, and given up when asked.
+        // Page cache is charged too, but is reclaimable.
         let stat = root.text(&format!("{dir}/memory.stat")).ok().unwrap_or_default();
         let cache = stat.lines().find_map(|line| line.strip_prefix("inactive_file "));
         let cache = cache.and_then(|bytes| bytes.trim().parse().ok()).unwrap_or(0);
         charged.map(|bytes| bytes.saturating_sub(cache))
     }
 
-    /// The smallest bound among our group and all groups above it.
+    /// The smallest bound of our group and those above it.
     fn tightest<T: PartialOrd + Copy>(
         &self,
         controller: &str,
@@ -215,8 +213,8 @@ impl Mount {
         format!("{}{}", self.point, group.trim_end_matches('/'))
     }
 
-    /// Our group's path and each one above it, the mount's root last. In a container the path may
-    /// be the host's; then only the root exists here, and it is ours.
+    /// The mount's root last. In a container the path may be the host's; then only the root exists
+    /// here, and it is ours.
     fn with_ancestors(&self) -> Vec<String> {
         let mut groups = vec![self.path.trim_end_matches('/').to_owned()];
         while let Some((parent, _)) = groups[groups.len() - 1].rsplit_once('/') {

@@ -1,8 +1,8 @@
 //! The machine model, read from a [`Root`].
 //!
-//! Method: what the kernel writes below `/sys/devices/system` and `/proc`, back to kernels of 2006;
-//! older files lack newer attributes, and each absence keeps its reason. Limits: in a guest all of
-//! it is what the hypervisor chose to tell.
+//! Method: the kernel's files below `/sys/devices/system` and `/proc`, back to kernels of 2006;
+//! each missing attribute keeps its reason. Limits: in a guest, all of it is what the hypervisor
+//! reports.
 
 mod caches;
 mod cpus;
@@ -20,10 +20,8 @@ use crate::root::Root;
 
 pub use nodes::{machine_memory, used_and_free};
 
-/// The version of the description that [`read`] makes.
 pub const MACHINE_VERSION: u32 = 1;
 
-/// Reads the machine that `root` describes.
 pub fn read(root: &Root) -> Machine {
     let mut notes = Vec::new();
     let online = cpus::online(root);
@@ -60,7 +58,7 @@ pub fn read(root: &Root) -> Machine {
     machine
 }
 
-/// Memory that can be had on a node right now, by the node and by our control group.
+/// As bounded by our control group, too.
 pub fn available_bytes(node: NodeId) -> Known<u64> {
     let root = Root::live();
     let limits = limits::read(&root, &CpuSet::new(), &mut Vec::new());
@@ -75,13 +73,11 @@ pub fn available_bytes(node: NodeId) -> Known<u64> {
     })
 }
 
-/// Reserved pages of this size that are free on a node right now.
 pub fn free_huge_pages(node: NodeId, page_bytes: u64) -> u64 {
     let dir = huge_page_dir(node, page_bytes);
     Root::live().number(&format!("{dir}/free_hugepages")).ok().unwrap_or(0)
 }
 
-/// The file that says, and sets, how many pages of this size a node has reserved.
 pub fn huge_page_pool(node: NodeId, page_bytes: u64) -> PathBuf {
     PathBuf::from(format!("/{}/nr_hugepages", huge_page_dir(node, page_bytes)))
 }

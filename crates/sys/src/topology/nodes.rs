@@ -12,7 +12,7 @@ use crate::text::{bytes_of_kib, field};
 const NODES: &str = "sys/devices/system/node";
 const GPUS: &str = "proc/driver/nvidia/gpus";
 
-/// All nodes that are on-line. A kernel without NUMA has one node in truth, and gets it here.
+/// On-line nodes. A kernel without NUMA gets one node.
 pub fn read(
     root: &Root,
     online_cpus: &CpuSet,
@@ -60,19 +60,19 @@ pub fn read(
     nodes
 }
 
-/// The nodes whose memory is a GPU's, as NVIDIA's driver tells it where it brings that on-line (POWER9, Grace).
+/// Nodes that NVIDIA's driver brings on-line (POWER9, Grace).
 fn gpu_nodes(root: &Root) -> NodeSet {
     let gpus = root.names(GPUS).ok().unwrap_or_default();
     let node = |gpu: &String| -> Option<NodeId> {
         let status = root.text(&format!("{GPUS}/{gpu}/numa_status")).ok()?;
-        // -1 where it has none.
+        // -1 if it has none.
         field(&status, "Node")?.parse().ok().map(NodeId)
     };
     gpus.iter().filter_map(node).collect()
 }
 
-/// A CPU stands on one node: where several claim it, the firmware errs, and none of them is believed. In words,
-/// if so.
+/// A CPU belongs to one node. If several claim it, the firmware errs, and none is believed. Returns
+/// a note then.
 fn avoid_shared_cpus(nodes: &mut [Node]) -> Option<String> {
     let (mut seen, mut shared) = (CpuSet::new(), CpuSet::new());
     for node in nodes.iter() {
@@ -92,8 +92,8 @@ fn avoid_shared_cpus(nodes: &mut [Node]) -> Option<String> {
     })
 }
 
-/// Holds the nodes' accounts against the machine's. Some guests whose memory grew after boot count
-/// a fraction of it on the node; where there is one node, all the machine's memory is there.
+/// Some guests whose memory grew after boot count a fraction of it on the node. If there is one
+/// node, all the machine's memory is there.
 fn reconcile(root: &Root, nodes: &mut [Node], notes: &mut Vec<String>) {
     let meminfo = root.text("proc/meminfo");
     let machine = |key| from_meminfo(&meminfo, key);
@@ -134,7 +134,7 @@ pub fn settle(mut cpus: Vec<Cpu>, nodes: &[Node]) -> Vec<Cpu> {
     cpus
 }
 
-/// The firmware's relative distances, a row per node in the order of `nodes`.
+/// A row per node, in the order of `nodes`.
 pub fn firmware_distances(root: &Root, nodes: &[Node]) -> Known<Vec<Vec<u32>>> {
     let mut rows = Vec::new();
     for node in nodes {
@@ -174,14 +174,14 @@ fn only_node(root: &Root, online_cpus: &CpuSet) -> Node {
     }
 }
 
-/// Memory of a node that is used, and memory that nothing uses, in bytes, by the node's own account.
+/// In bytes, by the node's own count.
 pub fn used_and_free(root: &Root, node: NodeId) -> Known<(u64, u64)> {
     let meminfo = root.text(&format!("{NODES}/node{node}/meminfo"));
     from_meminfo(&meminfo, "MemUsed")
         .and_then(|used| from_meminfo(&meminfo, "MemFree").map(|free| (used, free)))
 }
 
-/// A line of the whole machine's account, such as `MemAvailable`, in bytes.
+/// A line such as `MemAvailable`, in bytes.
 pub fn machine_memory(root: &Root, key: &str) -> Known<u64> {
     from_meminfo(&root.text("proc/meminfo"), key)
 }

@@ -1,17 +1,16 @@
-//! Whether the machine is a guest, and whether we are in a container.
+//! Whether the machine is a guest, and whether this process is in a container.
 
 use hopcost_core::{Code, Known, Virtualization};
 
 use crate::root::Root;
 use crate::text::field;
 
-/// What the processor, the firmware's tables and the container managers leave behind.
 pub fn read(root: &Root) -> Virtualization {
     let hypervisor = hypervisor(root);
     Virtualization { guest: guest(root, &hypervisor), hypervisor, container: container(root) }
 }
 
-/// x86 processors say it in a flag; elsewhere only a hypervisor's own traces tell.
+/// x86 has a CPU flag; elsewhere only a hypervisor's traces show it.
 fn guest(root: &Root, hypervisor: &Known<String>) -> Known<bool> {
     root.text("proc/cpuinfo").and_then(|text| match field(&text, "flags") {
         Some(flags) => Known::Is(flags.split_whitespace().any(|flag| flag == "hypervisor")),
@@ -38,7 +37,7 @@ fn virtual_vendor(vendor: &str) -> Known<String> {
     Known::found(name, Code::NotTold, || "the firmware's vendor is no hypervisor")
 }
 
-/// The twelve letters that a hypervisor answers to CPUID leaf 0x4000_0000, as a name.
+/// The twelve letters of CPUID leaf 0x4000_0000, as a name.
 #[cfg(target_arch = "x86_64")]
 fn signature() -> Known<String> {
     use std::arch::x86_64::__cpuid;

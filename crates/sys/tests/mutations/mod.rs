@@ -1,4 +1,4 @@
-//! A host with two servers, and what its files might hold if the kernel, or whoever recorded them, wrote nonsense.
+//! A host with two servers, and damage to its files.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,6 @@ use hopcost_sys::Root;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// What a number may be instead.
 const NUMBERS: &[&str] = &[
     "0",
     "-1",
@@ -19,7 +18,6 @@ const NUMBERS: &[&str] = &[
     "1e308",
 ];
 
-/// What a file may hold instead.
 const CONTENTS: &[&[u8]] = &[
     b"",
     b"\n\n\n",
@@ -37,20 +35,15 @@ const CONTENTS: &[&[u8]] = &[
 
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// Ends there.
     Cut(Index),
     Flip(Index, u8),
     Number(Index, &'static str),
     Content(&'static [u8]),
-    /// Holds what another file does.
     Another(Index),
-    /// A long line of the same byte.
     Long(u8),
-    /// Has another number in its path.
     Renamed(Index, &'static str),
 }
 
-/// Some files, each with a change.
 pub type Damage = Vec<(Index, Change)>;
 
 pub fn damage() -> impl Strategy<Value = Damage> {
@@ -67,7 +60,7 @@ pub fn damage() -> impl Strategy<Value = Damage> {
     proptest::collection::vec((any::<Index>(), change), 1..12)
 }
 
-/// The files of a recording. Those that are named alone hold nothing.
+/// Files that are only named hold nothing.
 pub struct Files(Vec<(String, Vec<u8>)>);
 
 impl Files {
@@ -135,7 +128,6 @@ fn recorded(files: &[(String, Vec<u8>)]) -> Root {
     Root::from_text(&text).unwrap()
 }
 
-/// With another number in the place of one of those that stand there.
 fn with_number(text: &[u8], nth: Index, number: &str) -> Vec<u8> {
     let is_digit = |at: usize| text.get(at).is_some_and(u8::is_ascii_digit);
     let begins = |at: &usize| is_digit(*at) && (*at == 0 || !is_digit(at - 1));
@@ -148,7 +140,7 @@ fn with_number(text: &[u8], nth: Index, number: &str) -> Vec<u8> {
     [&text[..begin], number.as_bytes(), &text[end..]].concat()
 }
 
-/// The most address space and memory that this process ever had, in MiB. No file of a hundred bytes may cost more.
+/// Peak address space and resident memory of this process.
 pub fn peaks_mib() -> [u64; 2] {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     ["VmPeak:", "VmHWM:"].map(|key| {
@@ -157,7 +149,6 @@ pub fn peaks_mib() -> [u64; 2] {
     })
 }
 
-/// A machine of four nodes on which two servers, a kernel thread and we ourselves run.
 pub fn host() -> String {
     let mut text = include_str!("../../../../fixtures/machines/vm-n4.tree").to_owned();
     text += "> proc/stat\ncpu  9 9 9 9 9 9 9 9 0 0\ncpu0 100 10 20 400 50 3 7 8 0 0\nprocs_running 2\n\
