@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(found.is_err()))
 }
 
-/// What two runs say of each other, the first of which was interrupted after its second block.
+/// Compares two runs, the first of which was interrupted after its second block and resumed.
 fn tour(dir: &Path) -> Outcome<String> {
     let app = App::new(Dirs::below(dir));
     let path = dir.join("embedded.db");

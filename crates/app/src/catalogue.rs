@@ -1,4 +1,4 @@
-//! What comes with hopcost, by name, and the user's own experiments.
+//! Built-in experiments and probes by name, and the user's experiment files.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use hopcost_engines::TARGETS;
 use hopcost_host::probes::PROBES;
 use hopcost_method::{Vocabulary, read_experiment};
 
-/// The experiment of this name, or the one in the file of this name.
+/// By built-in name, or the path of a file.
 pub fn experiment(name: &str) -> Result<Experiment, Reason> {
     if let Some((name, text)) = EXPERIMENTS.iter().find(|(known, _)| *known == name) {
         return read(name, name, text);
@@ -31,12 +31,10 @@ pub fn experiment(name: &str) -> Result<Experiment, Reason> {
     read(&stem, name, &text)
 }
 
-/// All that come with hopcost.
 pub fn experiments() -> Result<Vec<Experiment>, Reason> {
     EXPERIMENTS.iter().map(|(name, text)| read(name, name, text)).collect()
 }
 
-/// Those that belong to a survey, in their order.
 pub fn of_a_survey() -> Result<Vec<Experiment>, Reason> {
     let mut all = experiments()?;
     all.retain(|experiment| experiment.survey.is_some());
@@ -77,7 +75,6 @@ fn read(name: &str, place: &str, text: &str) -> Result<Experiment, Reason> {
         .map_err(|error| Code::BadFile.because(format!("{place}:{error}")))
 }
 
-/// The probe of this name.
 pub fn probe(name: &str) -> Option<&'static dyn Probe> {
     PROBES.iter().copied().find(|probe| probe.name() == name)
 }

@@ -1,4 +1,4 @@
-//! Two machines side by side, by what was kept of them.
+//! Compares two machines by their stored runs.
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +10,8 @@ use hopcost_store::{Header, Kept, Listed, Store, StoreError};
 use crate::report::listed;
 use crate::{Control, Failure, InContext, Outcome};
 
-/// Each argument is a store, or a run of one: `STORE:RUN`, or a number or the name of an experiment for one of the
-/// default store.
+/// Each argument is a store, or one run of a store: `STORE:RUN`, or for the default store a run's
+/// number or an experiment's name.
 pub fn compare(
     (a, b): (&str, &str),
     default_store: &Path,
@@ -25,10 +25,9 @@ pub fn compare(
     Ok(between::compare(&a.kept(), &b.kept(), &tell_apart))
 }
 
-/// One of the two, as it was read.
 struct Side {
     name: String,
-    /// The latest first.
+    /// Latest first.
     runs: Vec<Run>,
 }
 
@@ -38,7 +37,6 @@ struct Run {
 }
 
 impl Side {
-    /// What an argument stands for.
     fn read(asked: &str, default_store: &Path, control: &mut Control<'_>) -> Outcome<Self> {
         let (path, wanted) = what_is_asked(asked, default_store);
         let place = path.display().to_string();
@@ -78,17 +76,13 @@ impl Side {
     }
 }
 
-/// What a side is made of.
 enum Wanted<'a> {
-    /// All of a store.
     All,
-    /// This run.
     Number(i64),
-    /// The latest run of this experiment.
+    /// Its latest run.
     Experiment(&'a str),
 }
 
-/// The store that an argument is about, and what of it.
 fn what_is_asked<'a>(asked: &'a str, default_store: &Path) -> (PathBuf, Wanted<'a>) {
     let run = |text: &'a str| text.parse().map_or(Wanted::Experiment(text), Wanted::Number);
     let is_store = |path: &str| {
@@ -104,7 +98,7 @@ fn what_is_asked<'a>(asked: &'a str, default_store: &Path) -> (PathBuf, Wanted<'
     }
 }
 
-/// The latest finished run of each experiment, the latest first.
+/// Only finished runs, latest first.
 fn latest_of_each(all: &[Listed]) -> Vec<i64> {
     let mut seen: Vec<&str> = Vec::new();
     let mut latest = Vec::new();
@@ -117,7 +111,7 @@ fn latest_of_each(all: &[Listed]) -> Vec<i64> {
     latest
 }
 
-/// The runs of the host that the latest ran on: those of others are another machine's.
+/// Keeps the runs of the latest run's host: others come from another machine.
 fn of_one_host(asked: &str, mut runs: Vec<Run>, control: &mut Control<'_>) -> Vec<Run> {
     let host = runs.first().map(Run::host);
     let all = runs.len();
@@ -155,8 +149,8 @@ impl Run {
     }
 }
 
-/// In what two runs differ beside the machine. Each has its own CPUs and its own address; what else was asked for otherwise is
-/// another question, or the same in another manner.
+/// Options in which two runs differ. CPUs and addresses always do. Other differences change the
+/// question or only how it was measured.
 fn differing(a: &Run, b: &Run) -> Differing {
     const QUESTION: [&str; 3] = ["comparison", "rows", "sliced"];
     const OWN: [&str; 2] = ["cpus", "target"];
@@ -180,7 +174,6 @@ fn differing(a: &Run, b: &Run) -> Differing {
     differing
 }
 
-/// What measured, and what was measured, in other versions.
 fn other_versions(a: &Run, b: &Run) -> Vec<String> {
     let database = |run: &Run| {
         let details = run.kept.result.as_ref().and_then(|result| result.details.as_ref());

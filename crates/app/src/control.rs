@@ -1,4 +1,4 @@
-//! What goes on between an application and who asked it: events one way, a wish to stop the other.
+//! Events to the caller of a use case, and its request to stop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,33 +9,24 @@ use hopcost_drive::Listener;
 
 use crate::{ProbeResult, Progress};
 
-/// What happens while something is done. Told between samples, never within one.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// Work on something begins.
     Began {
         what: &'a str,
-        /// What is still to come when it is through.
+        /// Expected duration of the work that follows it.
         after: Duration,
     },
-    /// A database is brought up.
     Loading(Loading<'a>),
     Progress(Progress<'a>),
-    /// The work that began is through.
     Ended,
-    /// An experiment of a survey has its result.
     Concluded(&'a ExperimentResult),
-    /// A probe has its figures.
     Probed(&'a ProbeResult),
-    /// A probe cannot run here.
     NotProbed(&'a str, &'a Reason),
-    /// A person should know this beside the result.
     Remark(&'a str),
 }
 
-/// Who is told, and how one asks for a stop.
 pub struct Control<'a> {
-    /// Once set, the work stops after its current sample, and everything is put back.
+    /// Once set, work stops after the current sample, and all changes are undone.
     pub stop: Arc<AtomicBool>,
     pub told: &'a mut dyn FnMut(Event<'_>),
 }

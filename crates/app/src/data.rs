@@ -1,4 +1,4 @@
-//! A database with data, for what runs no experiment.
+//! Databases with data for commands that run no experiment.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub struct Base<'a> {
 }
 
 impl Base<'_> {
-    /// The rows that are asked for; of warehouses, one is much.
+    /// The requested or default scale: rows, or warehouses, of which one is already large.
     pub fn scale(&self) -> u64 {
         let default = if self.dataset.unit(2) == "rows" { 100_000 } else { 1 };
         self.asked.rows.unwrap_or(default)
@@ -29,14 +29,14 @@ impl Base<'_> {
         Shape { rows: self.scale(), sliced: true }
     }
 
-    /// The target's URL, without anything secret.
+    /// Without secrets.
     pub fn url(&self) -> String {
         let address = self.target.address(self.address).unwrap_or_default();
         format!("{}:{address}", self.target.name())
     }
 
-    /// Brings it up, for so many sessions. What it makes in a place that is not ours is to be removed, or
-    /// to stay.
+    /// Opens the database for `sessions` sessions. Data made on an existing server is dropped at
+    /// the end or kept, as requested.
     pub fn open(
         &self,
         sessions: u32,

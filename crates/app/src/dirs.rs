@@ -1,21 +1,18 @@
-//! Where hopcost keeps what outlives a process.
+//! Directories that outlive a process.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dirs {
-    /// What has to be put back, written down before it is changed.
     pub state: PathBuf,
-    /// Generated data, for the next run.
     pub cache: PathBuf,
 }
 
 impl Dirs {
-    /// As the environment says, by the rules of the XDG base directories.
+    /// By the XDG base directory rules.
     ///
-    /// The state of root has one place, whatever the environment says: what `sudo -E` left changed, a later `sudo` has
-    /// to find.
+    /// For root the state directory is fixed: a later `sudo` has to find what `sudo -E` changed.
     pub fn from_environment(environment: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let of = |name: &str| environment(name).filter(|it| !it.is_empty()).map(PathBuf::from);
         let home = of("HOME");
@@ -31,7 +28,6 @@ impl Dirs {
         Self { state, cache: cache.unwrap_or_else(std::env::temp_dir).join("hopcost") }
     }
 
-    /// Everything below one directory: for a test, or a program that keeps its own.
     pub fn below(dir: &Path) -> Self {
         Self { state: dir.join("state"), cache: dir.join("cache") }
     }

@@ -1,4 +1,4 @@
-//! Calls for their own sake, and what came of them.
+//! Runs a workload without a comparison.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -20,16 +20,15 @@ use crate::{App, Control, DataRequest, Failure, Leave, Outcome, Scripts, scripts
 #[derive(Clone, Debug)]
 pub struct DriveRequest {
     pub data: DataRequest,
-    /// What to ask, unless scripts say it.
+    /// `None`: scripts are given.
     pub workload: Option<String>,
     pub scripts: Scripts,
     pub clients: u32,
-    /// Threads that the clients share; as many as there are CPUs, but no more than clients, without it.
+    /// Shared by all clients. `None`: one per CPU, but no more than clients.
     pub threads: Option<u32>,
     pub duration_s: f64,
-    /// Calls a second over all clients; without it each waits for its last answer.
+    /// Sum of all clients. `None`: each client calls again after its last answer.
     pub calls_per_s: Option<f64>,
-    /// Time that a client waits after each answer.
     pub think_s: Option<f64>,
     pub client_cpus: Option<CpuSet>,
     pub worker_cpus: Option<CpuSet>,
@@ -37,7 +36,7 @@ pub struct DriveRequest {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct DriveResult {
-    /// The URL of the database, without anything secret.
+    /// Without secrets.
     pub target: String,
     pub identity: String,
     pub workload: String,
@@ -51,7 +50,6 @@ pub struct DriveResult {
     pub first_error: Option<String>,
     pub calls_per_s: f64,
     pub latency_ns: Latency,
-    /// Microseconds of CPU that hopcost itself used for a call.
     pub own_cpu_us_per_call: f64,
     pub interrupted: bool,
     pub notes: Vec<String>,
@@ -102,13 +100,12 @@ fn named(name: Option<&str>) -> Outcome<&'static dyn Workload> {
         .ok_or_else(|| Failure::usage(Code::UnknownName, format!("there is no workload '{name}'")))
 }
 
-/// The data set with all tables of a workload.
 fn dataset_of(workload: &dyn Workload) -> Outcome<&'static dyn Dataset> {
     let has_all = |dataset: &&&dyn Dataset| {
         let tables = dataset.tables(1);
         workload.info().tables.iter().all(|name| tables.iter().any(|table| table.name == *name))
     };
-    // Where none is needed, that with the fewest.
+    // A workload without tables takes the data set with the fewest.
     let fewest = DATASETS.iter().filter(has_all).min_by_key(|dataset| dataset.tables(1).len());
     fewest
         .copied()
@@ -138,8 +135,8 @@ impl Driving<'_> {
         Ok(drive(work, &self.muster()?, length, stop, &mut |_| {})?)
     }
 
-    /// Clients on their CPUs, in turn where they have more threads. What works within our process works
-    /// where it is asked.
+    /// Puts clients on CPUs, round-robin if there are more threads than CPUs. An embedded database
+    /// works on the calling thread's CPU.
     fn muster(&self) -> Outcome<Muster> {
         let cpus = match &self.asked.client_cpus {
             Some(cpus) => cpus.clone(),

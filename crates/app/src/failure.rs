@@ -1,4 +1,4 @@
-//! Why something could not be done: in words for people, with a code for programs.
+//! Failures: words for people, a code for programs.
 
 use std::error::Error;
 use std::fmt;
@@ -9,18 +9,13 @@ use hopcost_store::StoreError;
 
 pub type Outcome<T> = Result<T, Failure>;
 
-/// Of which kind a failure is, for whoever has to go on with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Something failed.
     Failed,
-    /// What was asked for is wrong.
     Usage,
-    /// This machine cannot do it.
     NotHere,
-    /// Others were at work: it may go well later.
+    /// Other processes disturbed it: a retry may succeed.
     Disturbed,
-    /// It was asked to stop, and everything was put back.
     Interrupted,
 }
 
@@ -37,22 +32,19 @@ impl Failure {
         Self { ending, code, words, kind: None }
     }
 
-    /// What was asked for is wrong.
     pub fn usage(code: Code, words: impl fmt::Display) -> Self {
         Self::new(Ending::Usage, code, words.to_string())
     }
 
-    /// This machine cannot do it.
     pub fn not_here(code: Code, words: impl fmt::Display) -> Self {
         Self::new(Ending::NotHere, code, words.to_string())
     }
 
-    /// Could the store not keep something?
     pub fn is_of_the_store(&self) -> bool {
         self.code == Code::StoreFailed
     }
 
-    /// The reader went away, as `head` does: nothing to complain of.
+    /// The reader closed the pipe, as `head` does: not an error.
     pub fn is_closed_pipe(&self) -> bool {
         self.kind == Some(io::ErrorKind::BrokenPipe)
     }
@@ -68,8 +60,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What failed, and its cause, nothing said twice: an error of ours already ends with its cause, and what failed may
-/// end with the path that the cause begins with.
+/// Joins a failure and its cause without repetition: our errors already end with their cause, and
+/// `what` may end with the path that `cause` begins with.
 fn joined(what: &str, cause: &str) -> String {
     let (subject, rest) = cause.split_once(": ").unwrap_or(("", cause));
     if !subject.is_empty() && what.ends_with(subject) {
@@ -126,7 +118,6 @@ const fn of_target(error: &TargetError) -> Ending {
     }
 }
 
-/// Says what failed where something did.
 pub trait InContext<T> {
     fn in_context(self, what: impl fmt::Display) -> Outcome<T>;
 }

@@ -1,5 +1,4 @@
-//! Every plan there is, as a text that must not change unnoticed: all experiments, on all databases, on
-//! recorded machines.
+//! Golden plans: all experiments on all databases and recorded machines.
 
 use std::fmt::Write as _;
 
@@ -22,7 +21,6 @@ fn plans_on_recorded_machines_are_those_that_were() {
     assert_golden("plans-vm-n1-emulated", &plans(&machine("vm-n1"), Some("nodes=2,remote_ns=80")));
 }
 
-/// A text that must not change unnoticed.
 pub fn assert_golden(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("../../../fixtures/goldens");
@@ -31,7 +29,7 @@ pub fn assert_golden(name: &str, text: &str) {
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-/// With more memory than the machines had that were recorded: the plan is wanted, not what does not fit.
+/// With more memory than the recorded machine had, so that no plan is refused for lack of it.
 pub fn machine(name: &str) -> Machine {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");
     let mut machine =
@@ -42,7 +40,7 @@ pub fn machine(name: &str) -> Machine {
     machine
 }
 
-/// Each experiment's plans, with the databases for which each is made; what is refused, with the reason.
+/// For each distinct plan the databases that have it; for refusals the reason.
 fn plans(machine: &Machine, emulate: Option<&str>) -> String {
     let mut text = String::new();
     for experiment in catalogue::experiments().unwrap_or_default() {
@@ -64,7 +62,6 @@ fn plans(machine: &Machine, emulate: Option<&str>) -> String {
     text
 }
 
-/// A URL of each database: one that hopcost would start, or one that is never asked.
 fn targets() -> Vec<String> {
     let started = ["postgres", "mariadb", "mysql"];
     let url = |name: &str| match name {
@@ -75,7 +72,6 @@ fn targets() -> Vec<String> {
     TARGETS.iter().map(|target| url(target.name())).collect()
 }
 
-/// The plan, or why there is none; and what it takes of the machine.
 fn planned(
     experiment: &Experiment,
     comparison: &Comparison,
@@ -88,7 +84,6 @@ fn planned(
         emulate: emulate.map(ToOwned::to_owned),
         ..Request::quick(&experiment.name)
     };
-    // What the disk has to hold depends on what is there already.
     let app = App::new(Dirs::below("/nowhere".as_ref()));
     let here = match OnDatabase::new(&app, experiment, comparison, machine, &asked) {
         Ok(here) => here,
@@ -103,7 +98,6 @@ fn planned(
     }
 }
 
-/// By sorted keys: in which order a plan has them is nobody's business.
 fn written(plan: &Plan) -> String {
     serde_json::to_value(plan).unwrap().to_string()
 }

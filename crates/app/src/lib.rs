@@ -1,7 +1,7 @@
-//! What hopcost does, as a library.
+//! hopcost as a library.
 //!
-//! RULE: it returns values, and tells what happens meanwhile as events. It prints nothing, ends no process, and reads
-//! no variable of the environment: what it needs of it is handed to it.
+//! RULE: functions return values and report progress as events. They print nothing, never exit, and
+//! read no environment variables: callers pass in what is needed.
 
 mod application;
 pub mod catalogue;

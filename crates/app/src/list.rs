@@ -1,4 +1,4 @@
-//! What can be run, on what, and what of it applies here.
+//! Lists experiments, probes and targets, and what applies on this machine.
 
 use hopcost_core::{Effort, Machine, Site, Subject, Words, Workload};
 use hopcost_data::datasets::DATASETS;
@@ -12,14 +12,12 @@ use serde::Serialize;
 use crate::on_database::OnDatabase;
 use crate::{App, Outcome, Prepared, Request, catalogue, run, site};
 
-/// Something with a name, and what it is.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Named {
     pub name: &'static str,
     pub about: &'static str,
 }
 
-/// How many parts of an experiment are measured here, and how many are not.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Applicability {
     pub parts: usize,

@@ -1,4 +1,4 @@
-//! A data set into a database, and how fast.
+//! Loads a data set into a database, and measures how fast.
 
 use hopcost_core::{
     Answer, Code, Dataset, Reason, Request, Requests, Shape, Stream, Workload, WorkloadInfo,
@@ -14,14 +14,13 @@ use crate::{App, Control, DataRequest, Failure, Outcome, machine};
 
 #[derive(Clone, Debug)]
 pub struct LoadRequest {
-    /// What to load.
     pub dataset: String,
     pub data: DataRequest,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct LoadResult {
-    /// The URL of the database, without anything secret.
+    /// Without secrets.
     pub target: String,
     pub identity: String,
     pub dataset: &'static str,
@@ -31,7 +30,7 @@ pub struct LoadResult {
 }
 
 impl App {
-    /// What is loaded stays.
+    /// The data is kept.
     pub fn load(&self, asked: &LoadRequest, control: &mut Control<'_>) -> Outcome<LoadResult> {
         let (target, address) = target(&asked.data.target, asked.data.duckdb_lib.as_deref())?;
         let named = DATASETS.iter().find(|dataset| dataset.name() == asked.dataset);
@@ -67,7 +66,6 @@ impl App {
     }
 }
 
-/// Asks for nothing, and needs everything.
 struct All(WorkloadInfo);
 
 impl Workload for All {
@@ -88,7 +86,6 @@ impl Workload for All {
     }
 }
 
-/// Nobody asks.
 struct Nothing;
 
 impl Requests for Nothing {

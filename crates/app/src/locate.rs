@@ -1,21 +1,17 @@
-//! Where a running database is: by its address, by a process of it, or by its kind.
+//! Finds a running database by its address, by the number of one of its processes, or by its kind.
 
 use hopcost_core::{Code, Reason, TargetError, Whereabouts};
 use hopcost_engines::{Address, console, postgres};
 use hopcost_host::server_placement as host;
 use hopcost_sys::{Root, topology};
 
-/// What is asked for.
 #[derive(Debug)]
 pub enum Asked {
-    /// The server at an address.
     Address(Box<Address>),
-    /// One of this host.
     Here(host::Asked),
 }
 
-/// Reads what is asked for: `postgres://user@host/database`, a process's number, or the name of a kind
-/// of server.
+/// `postgres://user@host/database`, a process number, or the name of a kind of server.
 pub fn read(target: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<Asked, Reason> {
     let Some((scheme @ ("postgres" | "postgresql"), rest)) = target.split_once(':') else {
         return host::read(target).map(Asked::Here);
@@ -26,12 +22,11 @@ pub fn read(target: &str, environment: &dyn Fn(&str) -> Option<String>) -> Resul
             "a server of hopcost's own runs as long as its experiment does: name its process, or write \
              {scheme}://user@host:port/database for another"
         ))),
-        // What was given may hold a password.
+        // The URL may hold a password: do not repeat it.
         Err(wrong) => Err(wrong.code().because(format!("{scheme}: {wrong}"))),
     }
 }
 
-/// Finds it, and says where it is.
 pub fn find(asked: &Asked) -> Result<Whereabouts, TargetError> {
     let root = Root::live();
     let machine = topology::read(&root);

@@ -1,4 +1,4 @@
-//! This machine, or a recorded one, and what would spoil a measurement on it.
+//! This machine or a recorded one, and what would spoil a measurement on it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,19 +9,18 @@ use hopcost_sys::{Root, activity, topology};
 
 use crate::{InContext, Outcome};
 
-/// Long enough for a hundred of the kernel's ticks: one of them is 1 % of a CPU.
+/// A hundred kernel ticks: one tick is 1 % of a CPU.
 const WATCHED: Duration = Duration::from_secs(1);
 
 pub fn machine() -> Machine {
     topology::read(&Root::live())
 }
 
-/// A machine that was recorded: a directory with sys/ and proc/ in it, or a .tree file.
+/// A directory with sys/ and proc/ in it, or a .tree file.
 pub fn recorded(path: &Path) -> Outcome<Machine> {
     Ok(topology::read(&Root::recorded(path)?))
 }
 
-/// Records this machine into a new directory, or into one file if its name ends in .tree.
 pub fn record(path: &Path) -> Outcome<()> {
     let root = Root::live_noting();
     topology::read(&root);
@@ -33,7 +32,7 @@ pub fn record(path: &Path) -> Outcome<()> {
     }
 }
 
-/// What would spoil a measurement here. It takes a second.
+/// Takes a second.
 pub fn examine(machine: &Machine) -> Vec<Finding> {
     let activity = Known::Is(activity::watch(WATCHED));
     checks::examine_all(&Surroundings { root: &Root::live(), machine, activity })

@@ -1,4 +1,4 @@
-//! A comparison on a database, with all that its names stand for.
+//! A comparison on a database, with all names resolved.
 
 use std::path::{Path, PathBuf};
 
@@ -18,22 +18,19 @@ use hopcost_sys::promises::{Made, Promise};
 
 use crate::{App, Control, Failure, InContext, Outcome, Request, Scripts, scripts, site};
 
-/// The database that is used where nothing else is asked for.
 const DEFAULT_TARGET: &str = "sqlite";
 
-/// A comparison, with all that its names stand for.
 pub struct OnDatabase<'a> {
     pub(crate) experiment: &'a Experiment,
     pub(crate) comparison: Comparison,
-    /// The machine as it is.
+    /// The real machine.
     pub(crate) ground: &'a Machine,
-    /// The machine as the experiment sees it.
+    /// The machine after emulation and bounds.
     pub(crate) machine: Machine,
     pub(crate) emulation: Option<Emulation>,
     pub(crate) target: &'static dyn Target,
-    /// What follows the target's name and a colon.
+    /// The URL without the target's name and colon.
     address: String,
-    /// What is asked, level by level of the comparison.
     workloads: Vec<Variant<'static>>,
     pub(crate) dataset: &'static dyn Dataset,
     pub(crate) shape: Shape,
@@ -115,7 +112,6 @@ impl<'a> OnDatabase<'a> {
         })
     }
 
-    /// Bound to the machine, or why it does not apply.
     pub fn plan(&self) -> Result<Plan, Reason> {
         let untold = |claim: &Claim| self.target.untold(claim.metric, self.emulation.as_ref());
         let untold = || self.comparison.claims.iter().find_map(untold);
@@ -130,34 +126,30 @@ impl<'a> OnDatabase<'a> {
         Ok(plan)
     }
 
-    /// Why the target refuses this, if it does, whatever the machine is: what opening it would say.
+    /// Why opening the target would be refused on any machine.
     pub(crate) fn refusal(&self) -> Option<Reason> {
         self.unplaced().refusal(self.target)
     }
 
-    /// What the target is to bring up, wherever it comes to stand.
     pub(crate) fn unplaced(&self) -> Setup<'_> {
         self.setup_at(Vec::new(), 1)
     }
 
-    /// The machine as it seems, where it is another than it is.
     pub(crate) fn planted(&self) -> Option<Seeming<'_>> {
         self.emulation.map(|emulation| Seeming { machine: &self.machine, emulation })
     }
 
-    /// What is asked at the baseline.
     pub(crate) fn baseline(&self) -> &Variant<'static> {
         &self.workloads[0]
     }
 
-    /// What is asked at each level of a plan, which may leave out some.
+    /// One per variant of the plan, which may leave some out.
     pub(crate) fn workloads_of(&self, plan: &Plan) -> Vec<&dyn Workload> {
         let levels = self.comparison.levels.iter().zip(&self.workloads);
         let planned = levels.filter(|(level, _)| plan.levels.contains(&level.name));
         planned.map(|(_, workload)| workload as &dyn Workload).collect()
     }
 
-    /// What would be said to a server, at any of the levels.
     pub(crate) fn spoken(&self) -> Vec<Spoken> {
         let mut all: Vec<Spoken> = Vec::new();
         for workload in &self.workloads {
@@ -169,7 +161,6 @@ impl<'a> OnDatabase<'a> {
         all
     }
 
-    /// What the target is to bring up.
     pub(crate) fn setup(&self, plan: &Plan) -> Setup<'_> {
         self.setup_at(plan.homes(), sessions(plan))
     }
@@ -193,21 +184,19 @@ impl<'a> OnDatabase<'a> {
         }
     }
 
-    /// Writes down what a kill would leave in a place that is not ours.
     pub(crate) fn promise(&self) -> Result<Promise, Reason> {
         promise(&self.state_dir, self.target, &self.address)
     }
 
-    /// Removes what was made for a database that did not come up.
     pub(crate) fn give_up(&self, promise: Option<Promise>, control: &mut Control<'_>) {
         give_up(self.target, &self.address, promise, control);
     }
 
-    /// Bytes of memory and of disk that a plan takes.
+    /// Bytes of memory and of disk.
     pub fn takes(&self, plan: &Plan) -> (u64, u64) {
         let needs = self.target.needs(&self.setup(plan));
         let streams = u64::from(sessions(plan));
-        // Scratch memory is taken while a call runs, and only one crew works at a time.
+        // Scratch memory is used only during a call, and only one variant's clients call at a time.
         let scratch = needs.stream_bytes * u64::from(plan.most_streams());
         let homes = plan.homes().len().max(1) as u64;
         (needs.home_bytes * homes + scratch + streams * SESSION_BYTES, needs.disk_bytes)
@@ -232,7 +221,7 @@ impl<'a> OnDatabase<'a> {
         Err(Code::TooLittleMemory.because(words))
     }
 
-    /// All that has to be equal for a run to go on with another.
+    /// A run can only be resumed by a run of equal identity.
     pub(crate) fn identity(&self) -> String {
         let identity = RunIdentity {
             experiment: &self.experiment.name,
@@ -249,23 +238,21 @@ impl<'a> OnDatabase<'a> {
         identity.key()
     }
 
-    /// The target's URL, without anything secret.
     pub fn url(&self) -> String {
-        // It has been read before: what is wrong with it has been said.
         let address = self.target.address(&self.address).unwrap_or_default();
         format!("{}:{address}", self.target.name())
     }
 }
 
-/// Writes down what a kill would leave in a place that is not ours.
+/// Records in the settings journal what a kill would leave on an existing server.
 pub fn promise(state_dir: &Path, target: &dyn Target, address: &str) -> Result<Promise, Reason> {
     let made = Made { target: target.name().to_owned(), address: target.address(address)? };
     let refused = |error| Code::SystemFailed.because(format!("{}: {error}", state_dir.display()));
     Promise::write(state_dir, &made).map_err(refused)
 }
 
-/// Removes what was made for a database that did not come up. If that fails, what was promised stays
-/// written down.
+/// Removes what was made for a database that failed to open. If that fails, the journal entry
+/// stays.
 pub fn give_up(
     target: &dyn Target,
     address: &str,
@@ -286,14 +273,13 @@ fn still_there(why: &dyn std::fmt::Display, control: &mut Control<'_>) {
     ));
 }
 
-/// A database that is up, and what was promised for it.
 pub struct Opened {
     pub instance: Box<dyn Instance>,
     pub promise: Option<Promise>,
 }
 
 impl Opened {
-    /// Removes what is to be removed. If that fails, what was promised stays written down.
+    /// If it cannot remove everything, the journal entry stays.
     pub fn close(self, control: &mut Control<'_>) -> Outcome<Vec<String>> {
         let is_promised = self.promise.is_some();
         let notes = self.instance.close().inspect_err(|error| {
@@ -308,19 +294,18 @@ impl Opened {
     }
 }
 
-/// The sessions of all crews: one for each level, and the baseline's second.
+/// Of all variants, and of the baseline's second set of clients in A/A checks.
 fn sessions(plan: &Plan) -> u32 {
     let crews = plan.placements.iter().map(Vec::len).sum::<usize>() + plan.bindings.len();
     plan.most_streams() * crews as u32
 }
 
-/// The user's own workload takes the place of the experiment's.
 fn is_subject_of(comparison: &mut Comparison, own: &Own) -> Outcome<()> {
     if comparison.levels.iter().any(|level| level.workload.is_some()) {
         let words = "--file: what this experiment compares is its own workloads";
         return Err(Failure::usage(Code::BadOption, words));
     }
-    // Two runs are only equal if their scripts are.
+    // Runs are only equal if their scripts are.
     let shape = Shape { rows: 1, sliced: false };
     let mut digest = Answer::default();
     for statement in own.spec(shape).statements {
@@ -341,22 +326,21 @@ fn workloads(comparison: &Comparison) -> Outcome<Vec<Variant<'static>>> {
         })
     };
     let all: Vec<_> = comparison.levels.iter().map(of_level).collect::<Result<_, _>>()?;
-    // Statements that all levels share are known to the database once.
+    // Prepare statements that all variants share only once.
     let varies = comparison.levels.iter().any(|level| level.workload.is_some());
     Ok(if varies { Variant::of(&all) } else { vec![Variant::of(&all[..1]).remove(0); all.len()] })
 }
 
-/// What a connection takes while it waits.
+/// Memory of an idle connection.
 const SESSION_BYTES: u64 = 256 << 10;
 
-/// The target of a URL such as `sqlite:`, and what follows the colon.
 pub fn target(url: &str, duckdb_lib: Option<&Path>) -> Outcome<(&'static dyn Target, String)> {
     let (name, address) = url.split_once(':').unwrap_or((url, ""));
     let name = if name == "postgresql" { "postgres" } else { name };
     let library = duckdb_lib.filter(|_| name == "duckdb" && address.is_empty());
     let address = library.map_or(address.to_owned(), |file| format!("lib={}", file.display()));
     let target = by_name("target", TARGETS, name, <dyn Target>::name)?;
-    // The URL may hold a password: it is not repeated.
+    // The URL may hold a password: do not repeat it.
     let wrong = |words| Failure::usage(Code::BadUrl, format!("--target {name}:…: {words}"));
     target.address(&address).map_err(wrong)?;
     Ok((target, address))
@@ -393,7 +377,6 @@ mod tests {
         topology::read(&Root::recorded(path.as_ref()).unwrap())
     }
 
-    /// Why experiments do not apply on a machine and such databases.
     fn absences(machine: &Machine, targets: &[&str]) -> BTreeSet<String> {
         let mut absences = BTreeSet::new();
         for experiment in catalogue::experiments().unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! Before a load, and beside it: who is at work here, what the load may take, and who watches it.
+//! Permission to load this host: what else runs on it, and what a load may use.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,30 +12,23 @@ use hopcost_sys::{Root, affinity, topology};
 
 use crate::{Control, Failure, Outcome};
 
-/// Long enough for a hundred of the kernel's ticks: one of them is 1 % of a CPU.
+/// A hundred kernel ticks: one tick is 1 % of a CPU.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Who is at work here. It takes a second.
 pub(crate) fn look(root: &Root) -> Occupancy {
     occupancy::look(root, LOOK)
 }
 
-/// What a load may do here.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Permission {
-    /// Whatever it likes: nobody is at work.
     Free,
-    /// What was allowed.
     Within(Bounds),
-    /// Nothing: somebody is at work, for these reasons, and nothing was allowed.
     ReadOnly {
-        /// In words.
+        /// Why the host counts as in use.
         reasons: Vec<String>,
     },
 }
 
-/// What a load may do beside those who are at work, given what was allowed; or what is wrong with
-/// that.
 pub(crate) fn permitted(
     presence: Presence,
     allowance: Option<&Allowance>,
@@ -52,23 +45,21 @@ pub(crate) fn permitted(
     }
 }
 
-/// Leave to load this machine.
 #[derive(Debug)]
 pub struct Leave {
-    /// The machine as far as it may be loaded.
     pub machine: Machine,
-    /// What is watched meanwhile; nothing where nothing was bounded.
+    /// What the load monitor checks. `None` without bounds.
     charge: Option<Charge>,
 }
 
 impl Leave {
-    /// For a load that the user asks for by name: it is given, with a warning where a database is at
-    /// work and nothing was bounded. To be asked for before there is any other thread: those that
-    /// come later stay on the CPUs of this one.
+    /// For a load that the user asks for explicitly: always granted, with a warning if a database
+    /// is running and no bounds are set. Call it before starting threads, which inherit this
+    /// thread's CPUs.
     pub fn to_load(allowance: Option<&Allowance>, control: &mut Control<'_>) -> Outcome<Self> {
         let root = Root::live();
         let machine = topology::read(&root);
-        // What is asked for by name waits for no long look.
+        // Without bounds, skip the one-second look.
         let occupancy = allowance.map(|_| look(&root));
         let presence = match &occupancy {
             Some(occupancy) => occupancy::presence(occupancy),
@@ -88,7 +79,7 @@ impl Leave {
         }
     }
 
-    /// Within bounds, which this thread is pinned to, beside what was seen at work.
+    /// Pins this thread to the bounds.
     pub(crate) fn within(
         bounds: &Bounds,
         machine: &Machine,
@@ -101,8 +92,8 @@ impl Leave {
         Ok(Self { machine: bounds.narrow(machine), charge: Some(charge) })
     }
 
-    /// Who watches the load, and sets `stop` if others suffer; nobody if nothing was bounded.
-    /// To be called right before the load begins, and kept until it is over.
+    /// Starts the load monitor, which sets `stop` if the load harms other processes. No-op without
+    /// bounds. Call it right before the load, and keep the guard until the load ends.
     pub fn guard(&self, stop: &Arc<AtomicBool>) -> Outcome<Guard> {
         let Some(charge) = &self.charge else { return Ok(Guard(None)) };
         match Guardian::stand(charge.clone(), Arc::clone(stop)) {
@@ -117,12 +108,10 @@ impl Leave {
     }
 }
 
-/// Watches a load, until it is dropped.
 #[derive(Debug)]
 pub struct Guard(Option<Guardian>);
 
 impl Guard {
-    /// What made it stop the load, if that was it.
     pub fn complaint(&self) -> Option<&Reason> {
         self.0.as_ref().and_then(Guardian::complaint)
     }

@@ -1,4 +1,4 @@
-//! What a run would do, without doing it.
+//! What a run would do.
 
 use hopcost_core::{Machine, Site, Subject, Workload};
 use hopcost_method::hardware;
@@ -14,32 +14,27 @@ pub enum Planned {
     Comparison(Box<PlannedComparison>),
 }
 
-/// An experiment on the hardware.
 #[derive(Debug)]
 pub struct PlannedProbes {
     pub emulated: bool,
     pub steps: Vec<hardware::Step>,
 }
 
-/// An experiment on a database.
 #[allow(clippy::struct_excessive_bools)] // independent facts, each told in its own place
 #[derive(Debug)]
 pub struct PlannedComparison {
     pub emulated: bool,
-    /// The URL of the database, without anything secret.
+    /// Without secrets.
     pub target: String,
     pub about: &'static str,
     pub workload: String,
     pub calls_per_query: u64,
-    /// The data set's name, and what its rows are called at this number of them; none if nothing is asked of a table.
+    /// Name of the data set and of its rows at this scale. `None`: the workload needs no table.
     pub dataset: Option<(&'static str, &'static str)>,
     pub rows: u64,
-    /// Is a query asked slice by slice?
     pub sliced: bool,
     pub plan: Plan,
-    /// Is the worst point searched for first?
     pub find_worst: bool,
-    /// Do CPUs go off-line that a level leaves unused?
     pub off_line: bool,
     pub seconds: f64,
     pub memory_bytes: u64,

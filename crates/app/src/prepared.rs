@@ -1,10 +1,10 @@
-//! What was asked for, with its experiment read.
+//! A request with its experiment read.
 
 use hopcost_core::Experiment;
 
 use crate::{App, Outcome, Request, catalogue};
 
-/// An experiment, and how it is wanted. Nothing has been touched yet.
+/// Nothing has been touched yet.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     pub(crate) asked: Request,

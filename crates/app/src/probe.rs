@@ -1,4 +1,4 @@
-//! Probes of the hardware for their own sake.
+//! Runs hardware probes without an experiment.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,25 +16,21 @@ use crate::{App, Control, Event, Failure, NotRun, Outcome, ProbeResult, ProbesRe
 
 #[derive(Clone, Debug)]
 pub struct ProbeRequest {
-    /// Which probes; all that do not have to be asked for by name if there is none.
+    /// Empty: all probes that need not be asked for by name.
     pub names: Vec<String>,
     pub effort: Effort,
-    /// Time that each probe may take.
     pub budget_s: Option<f64>,
-    /// Only these.
+    /// `None`: all.
     pub cpus: Option<CpuSet>,
-    /// Only these.
+    /// `None`: all.
     pub nodes: Option<NodeSet>,
-    /// Memory to walk.
     pub size_bytes: Option<u64>,
-    /// Distance between two visited lines.
     pub stride_bytes: Option<u64>,
-    /// Pages to put memory on; the largest that are ready without it.
+    /// `None`: the largest that are available.
     pub pages: Option<PageSize>,
-    /// Where the log probe writes its file.
     pub log_dir: PathBuf,
     pub seed: u64,
-    /// Reserve huge pages; written down before, put back after.
+    /// Reserve huge pages, with a settings journal.
     pub allow_machine_changes: bool,
 }
 
@@ -57,7 +53,6 @@ impl Default for ProbeRequest {
 }
 
 impl App {
-    /// Each is told when it is through.
     pub fn probe(
         &self,
         asked: &ProbeRequest,
@@ -97,7 +92,7 @@ impl App {
                     control.tell(Event::NotProbed(name, &missing));
                     result.not_run.push(NotRun { probe: name, missing });
                 }
-                // The others are not to be lost with this one.
+                // The other probes still run.
                 Err(error) => {
                     let words = Failure::from(error).to_string();
                     control.remark(&words);
@@ -112,7 +107,6 @@ impl App {
     }
 }
 
-/// Where the probes may work: what is usable, narrowed to what the user named.
 fn site<'a>(asked: &ProbeRequest, machine: &'a Machine) -> Outcome<Site<'a>> {
     Ok(Site {
         machine,
@@ -160,7 +154,7 @@ fn chosen_nodes(asked: Option<&NodeSet>, machine: &Machine) -> Outcome<NodeSet> 
     Ok(asked.clone())
 }
 
-/// Grows the pools of huge pages to what a probe needs, written down first.
+/// Grows the pools of huge pages after an entry in the settings journal.
 fn reserve_huge_pages(probe: &dyn Probe, site: &Site<'_>, journal: &mut Journal) -> Outcome<()> {
     let page_bytes: u64 = match site.pages {
         Some(PageSize::Huge2M) => 2 << 20,
@@ -215,7 +209,6 @@ mod measured {
         assert_eq!(columns("hand-shared-cpus", Some("2,5")), [2, 5]);
     }
 
-    /// The registry: whatever is in it has a name of its own, a question, and works.
     #[test]
     fn every_probe_measures_what_it_says_it_can() {
         let machine = topology::read(&Root::live());
@@ -242,7 +235,7 @@ mod measured {
                 let good = e.low > 0.0 && e.low <= e.point && e.point <= e.high && e.n > 0;
                 assert!(good, "{}: {e:?}", probe.name());
             }
-            // On a busy machine a cell may lose all its samples; not all cells.
+            // On a busy machine single cells may lose all samples, but not every cell.
             assert!(ready == 0 || measured.count() > 0, "{} measures nothing", probe.name());
         }
     }

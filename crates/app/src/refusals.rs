@@ -1,5 +1,4 @@
-//! What a target cannot do is refused when it is planned and when it is opened, with the same words: each target with
-//! each setting, as their data has them.
+//! Targets refuse each setting in planning and in opening with the same words.
 
 use std::collections::BTreeSet;
 
@@ -17,16 +16,13 @@ fn app() -> App {
     App::new(Dirs::below("/nowhere".as_ref()))
 }
 
-/// The settings that are asked for, and whether servers may be changed.
 struct Case<'a> {
     settings: &'a [Setting],
     allow_server_changes: bool,
 }
 
-/// What a comparison needs to ask for settings.
 #[derive(Default)]
 struct Asking {
-    /// What its levels say.
     keys: BTreeSet<&'static str>,
     emulate: Option<&'static str>,
     calls: Option<(&'static str, &'static str)>,
@@ -35,10 +31,9 @@ struct Asking {
 }
 
 impl Asking {
-    /// One more setting. A new key of a level says itself how it is asked for.
     fn with(mut self, setting: Setting) -> Self {
         match setting {
-            // The same at each level, so that the calls are those of a target that can make only some.
+            // Equal in all variants, so that targets that support only some calls accept them.
             Setting::Workload => self.has_workloads = true,
             Setting::Statements => self.calls = Some(("nothing", "null_call")),
             Setting::Scripts => self.script = true,
@@ -79,7 +74,6 @@ impl Asking {
         }
     }
 
-    /// As the reader of experiment files understands these keys.
     fn level(&self) -> Level {
         if self.keys.is_empty() {
             return Level::default();
@@ -101,7 +95,7 @@ impl Asking {
     }
 }
 
-/// A target at an address where nobody listens: whoever tries to connect fails otherwise than by a refusal.
+/// A target at a closed address: a connection attempt fails with another error than a refusal.
 struct Engine {
     url: String,
     capabilities: Capabilities,
@@ -119,7 +113,7 @@ impl Engine {
         self.url.contains("//")
     }
 
-    /// What it has to be asked for besides, so that a setting is all that can be refused.
+    /// Settings it always needs, so that only the tested one can be refused.
     fn besides(&self) -> impl Iterator<Item = Setting> {
         let calls = [Setting::Statements, Setting::BatchInserts];
         let can = |setting: &Setting| self.capabilities.support(*setting) != Support::Refused;
@@ -133,7 +127,7 @@ impl Engine {
         self.answers(machine, case, &case.settings.iter().copied().fold(besides, Asking::with))
     }
 
-    /// The answers of whoever plans, and of whoever opens. What is not refused is opened only where nobody listens.
+    /// From planning and from opening. Opening is only tried at a closed address.
     fn answers(
         &self,
         machine: &Machine,
@@ -162,7 +156,6 @@ impl Engine {
     }
 }
 
-/// Why a target does not open, unless it is that nobody listens.
 fn opened(prepared: &OnDatabase<'_>, setup: &Setup<'_>) -> Result<(), Reason> {
     match prepared.target.open(setup, &mut |_| true) {
         Err(TargetError::NotHere(reason)) => Err(reason),

@@ -1,4 +1,4 @@
-//! Stored runs as a page: what the store has, put together for those who show it.
+//! Collects stored runs into a page.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::run::quoted;
 use crate::{Failure, InContext, Outcome, Ran};
 
-/// A run of a store, or its latest. It is only read.
+/// A run of a store, or its latest. Opens the store read-only.
 pub fn report(path: &Path, run: Option<i64>) -> Outcome<Reported> {
     let place = path.display().to_string();
     let store = Store::open_to_read(path).in_context(&place)?;
@@ -34,7 +34,6 @@ pub fn report(path: &Path, run: Option<i64>) -> Outcome<Reported> {
     Reported::of(&store, &[id]).in_context(&place)
 }
 
-/// What runs there are, for who asked for another.
 pub(crate) fn listed(runs: &[Listed]) -> String {
     let mut out = String::from("kept are");
     for run in runs.iter().take(8) {
@@ -43,24 +42,20 @@ pub(crate) fn listed(runs: &[Listed]) -> String {
     out
 }
 
-/// Runs with all that is shown of them.
 #[derive(Debug)]
 pub struct Reported {
     runs: Vec<Run>,
     survey: Option<OfSurvey>,
 }
 
-/// What a survey knows beside its runs.
 #[derive(Debug)]
 pub(crate) struct OfSurvey {
     pub machine: Machine,
-    /// What the doctor saw before anything was measured.
     pub findings: Vec<Finding>,
     pub not_tested: Vec<NotTested>,
     pub interrupted: bool,
     pub begun_unix_s: u64,
     pub seconds: f64,
-    /// The file that its page is written to.
     pub html: PathBuf,
 }
 
@@ -76,13 +71,12 @@ struct Run {
 }
 
 impl Reported {
-    /// Of these runs of a store; runs that are not there are left out.
+    /// Skips runs that do not exist.
     pub fn of(store: &Store, ids: &[i64]) -> Result<Self, StoreError> {
         let runs = ids.iter().map(|id| Run::read(store, *id)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { runs: runs.into_iter().flatten().collect(), survey: None })
     }
 
-    /// Of a survey and its runs.
     pub(crate) fn of_survey(
         store: &Store,
         ids: &[i64],
@@ -91,12 +85,10 @@ impl Reported {
         Ok(Self { survey: Some(survey), ..Self::of(store, ids)? })
     }
 
-    /// What was found in one sentence, and what to do in another.
     pub fn sentences(&self) -> Sentences {
         self.show(sentences)
     }
 
-    /// Shows it in one of its forms.
     pub fn show<T>(&self, show: impl FnOnce(&page::Page<'_>) -> T) -> T {
         fn beside(report: &ProbeReport) -> Probed<'_> {
             Probed { report, published: published::beside(&report.probe) }
@@ -143,7 +135,7 @@ impl Reported {
         })
     }
 
-    /// As its measuring has just left it, to the last digit.
+    /// Replaces the stored result by the one just computed, which has full precision.
     #[must_use]
     pub fn with(mut self, ran: &Ran) -> Self {
         if let Some(run) = self.runs.iter_mut().find(|run| run.id == ran.id) {
@@ -155,7 +147,7 @@ impl Reported {
         self
     }
 
-    /// The result of its first run; if that was not finished, what is there of it, in words.
+    /// Of its first run; the error describes an unfinished run.
     pub fn result(&self) -> Result<&ExperimentResult, Reason> {
         let missing = |words: String| Err(Code::NotMeasured.because(words));
         let Some(run) = self.runs.first() else { return missing("there is no run".to_owned()) };
@@ -184,7 +176,6 @@ impl Run {
         Ok(Some(Self { id, header, result, is_unfinished, failure, blocks, reports }))
     }
 
-    /// What it changed on its host, and whether that is as before again.
     fn changed(&self) -> Option<String> {
         if !had_cpus_off_line(&self.header) || self.result.verdict == Verdict::NotApplicable {
             return None;
@@ -206,7 +197,6 @@ impl Run {
         Some(format!("run {}: {what}; {and}", self.id))
     }
 
-    /// What was off-line in a block: of the level under test, and of the baseline.
     fn off_line_in(&self, block: &BlockRecord) -> impl Iterator<Item = &CpuSet> {
         let of_binding = self.header.decided.spare.get(block.trial.binding);
         let levels = [0, block.trial.level];
@@ -228,7 +218,7 @@ impl Run {
         }
     }
 
-    /// The command that measured it, or what is known of that.
+    /// The command that measured it, or a reconstruction.
     fn command(&self) -> String {
         let Header { experiment, effort, seed, decided, .. } = &self.header;
         decided.command.clone().unwrap_or_else(|| {
@@ -238,7 +228,6 @@ impl Run {
     }
 }
 
-/// Was it asked to have CPUs off-line that levels leave unused?
 fn had_cpus_off_line(header: &Header) -> bool {
     let asked = |identity: &String| -> Option<bool> {
         serde_json::from_str::<Value>(identity).ok()?.get("unused_off_line")?.as_bool()
@@ -246,7 +235,7 @@ fn had_cpus_off_line(header: &Header) -> bool {
     header.identity.as_ref().and_then(asked) == Some(true)
 }
 
-/// What can be said of a run that did not come to its end: no verdict, and why.
+/// A result without verdict for an unfinished run, and why.
 fn unfinished(
     header: &Header,
     blocks: &[BlockRecord],
@@ -283,7 +272,6 @@ mod tests {
     use crate::catalogue;
     use crate::run::{Host, begin};
 
-    /// A run that took CPUs off-line, as stores keep it: its block, and whether it came to its end.
     fn stored(unused_off_line: bool, with_block: bool, finished: bool) -> Reported {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(&dir.path().join("store.db")).unwrap();

@@ -1,44 +1,41 @@
-//! What can be asked for.
+//! Requests to run experiments.
 
 use std::path::PathBuf;
 
 use hopcost_core::Effort;
 
-/// An experiment, and how it is wanted.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools)] // they do not exclude each other
 pub struct Request {
-    /// The name of an experiment, or a .toml file.
+    /// A built-in name, or a .toml file.
     pub experiment: String,
     pub effort: Effort,
-    /// The URL of a database; the experiment's own without it.
+    /// `None`: the experiment's own, or the default.
     pub target: Option<String>,
-    /// DuckDB's library, for `duckdb:`.
     pub duckdb_lib: Option<PathBuf>,
-    /// Rows of the main table, instead of the experiment's own.
+    /// Of the main table. `None`: the experiment's own.
     pub rows: Option<u64>,
     pub budget_s: Option<f64>,
-    /// Scripts in pgbench's format, asked instead of the experiment's own workload: `PATH@WEIGHT`.
+    /// pgbench scripts that replace the experiment's workload: `PATH@WEIGHT`.
     pub scripts: Vec<String>,
-    /// Variables that they begin with: `NAME=VALUE`.
+    /// Initial variables: `NAME=VALUE`.
     pub definitions: Vec<String>,
     /// Changes to the comparison: `KEY=VALUE`.
     pub set: Vec<String>,
-    /// What is planted that is not there, e.g. `nodes=2,remote_ns=80`.
+    /// Emulated nodes or latencies, such as `nodes=2,remote_ns=80`.
     pub emulate: Option<String>,
-    /// Where generated data is kept, instead of the application's place for it.
+    /// `None`: the default of [`Dirs`](crate::Dirs).
     pub cache_dir: Option<PathBuf>,
     pub seed: u64,
-    /// Leave the data in a database that runs, for the next run.
+    /// Keep the data on an existing server for the next run.
     pub keep_data: bool,
-    /// Work in a database although others follow it.
+    /// Write to a server although it has replicas.
     pub allow_server_changes: bool,
-    /// Take CPUs off-line that a level leaves unused; written down before, put back after.
+    /// Take CPUs off-line that a variant leaves unused, with a settings journal.
     pub allow_machine_changes: bool,
 }
 
 impl Request {
-    /// An experiment as its file has it.
     pub fn of(experiment: &str) -> Self {
         Self {
             experiment: experiment.to_owned(),
@@ -63,7 +60,7 @@ impl Request {
         Self { effort: Effort::Quick, ..Self::of(experiment) }
     }
 
-    /// The first option that only means something to a comparison on a database.
+    /// The first option that a hardware experiment cannot use.
     pub(crate) fn of_a_comparison(&self) -> Option<&'static str> {
         [
             ("--target", self.target.is_some()),
@@ -81,7 +78,6 @@ impl Request {
     }
 }
 
-/// The user's own workload: each as it is written behind pgbench's option.
 #[derive(Clone, Debug, Default)]
 pub struct Scripts {
     /// `PATH@WEIGHT`
@@ -92,13 +88,10 @@ pub struct Scripts {
     pub definitions: Vec<String>,
 }
 
-/// Data in a database, for what runs no experiment.
 #[derive(Clone, Debug, Default)]
 pub struct DataRequest {
-    /// The URL of the database.
     pub target: String,
     pub duckdb_lib: Option<PathBuf>,
-    /// Rows of the main table.
     pub rows: Option<u64>,
     pub cache_dir: Option<PathBuf>,
     pub allow_server_changes: bool,

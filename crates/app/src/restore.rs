@@ -1,4 +1,4 @@
-//! Puts back what a killed run left changed.
+//! Restores what a killed run left changed.
 
 use hopcost_engines::TARGETS;
 use hopcost_sys::journal::{self, Restored};
@@ -6,21 +6,15 @@ use hopcost_sys::promises::{self, Made, Promise};
 
 use crate::{App, InContext, Outcome};
 
-/// Something that was left, and what became of it.
 #[derive(Debug)]
 pub enum PutBack {
-    /// What was made in a database is gone, in its words.
     Removed { url: String, words: String },
-    /// What was made in a database is still there, and so is the file that says so.
     NotRemoved { url: String, why: String, file: String },
-    /// A setting of the machine.
     Setting(Restored),
-    /// A journal could not be read.
     Unread(String),
 }
 
 impl PutBack {
-    /// Is it still changed?
     pub fn is_failed(&self) -> bool {
         !matches!(
             self,
@@ -41,7 +35,6 @@ impl App {
         for path in journals {
             match journal::settle(&path) {
                 Ok(restored) => all.extend(restored.into_iter().map(PutBack::Setting)),
-                // The other journals are not to wait for this one.
                 Err(error) => all.push(PutBack::Unread(error.to_string())),
             }
         }
@@ -49,7 +42,6 @@ impl App {
     }
 }
 
-/// Keeps a promise in the stead of a run that is gone.
 fn removed((promise, made): (Promise, Made)) -> PutBack {
     let url = format!("{}:{}", made.target, made.address);
     let file = promise.path().display().to_string();

@@ -1,4 +1,4 @@
-//! The user's own workload: scripts, built-in ones and variables, as pgbench takes them.
+//! The user's workload: pgbench scripts, built-in scripts and variables.
 
 use hopcost_core::{Code, Reason};
 use hopcost_data::workloads::Own;
@@ -6,7 +6,6 @@ use hopcost_pgbench::{BUILTINS, Script, builtin, name_and_value, name_and_weight
 
 use crate::Scripts;
 
-/// The scripts that are asked for, if any are.
 pub fn workload(asked: &Scripts) -> Result<Option<&'static Own>, Reason> {
     let variables = asked.definitions.iter().map(|definition| variable(definition));
     let variables = variables.collect::<Result<Vec<_>, _>>()?;
@@ -38,7 +37,7 @@ fn from_file(argument: &str, variables: &[(&str, &str)]) -> Result<(String, Stri
     };
     let (path, weight) = name_and_weight(argument).map_err(|error| wrong(&error))?;
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-    // It says where it is wrong itself.
+    // The error names its position itself.
     Script::with(path, &text, variables)
         .map_err(|wrong| Code::BadFile.because(wrong.to_string()))?;
     Ok((path.to_owned(), text, weight))

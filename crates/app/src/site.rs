@@ -1,4 +1,4 @@
-//! Where an experiment may run, and as what the machine is to seem.
+//! The machine an experiment sees, and where it may run.
 
 use hopcost_core::{Code, Effort, Emulation, Machine, Planted, Site};
 use hopcost_method::emulation;
@@ -6,7 +6,6 @@ use hopcost_sys::memory;
 
 use crate::{Failure, Outcome, Request};
 
-/// An experiment on the hardware has no use for what changes a comparison: better said than ignored.
 pub fn refuse_options_of_a_comparison(asked: &Request) -> Outcome<()> {
     let option = asked.of_a_comparison();
     option.map_or(Ok(()), |option| {
@@ -20,7 +19,6 @@ pub fn refuse_options_of_a_comparison(asked: &Request) -> Outcome<()> {
     })
 }
 
-/// What is asked to be emulated, and the machine as it then seems.
 pub fn emulated(asked: &Request, ground: &Machine) -> Outcome<(Machine, Option<Emulation>)> {
     let Some(text) = &asked.emulate else { return Ok((ground.clone(), None)) };
     let emulation = emulation::read(text)
@@ -31,7 +29,7 @@ pub fn emulated(asked: &Request, ground: &Machine) -> Outcome<(Machine, Option<E
     Ok((machine, Some(emulation)))
 }
 
-/// The same for probes, in which only less bandwidth can be planted.
+/// Probes can only emulate less bandwidth.
 pub fn for_probes<'a>(
     asked: &Request,
     ground: &'a Machine,
@@ -50,7 +48,6 @@ pub fn for_probes<'a>(
     Ok((machine, emulation.map(|emulation| Planted { ground, emulation })))
 }
 
-/// The whole of this machine that we may use.
 pub fn site(machine: &Machine, effort: Effort, seed: u64) -> Outcome<Site<'_>> {
     Ok(Site {
         machine,

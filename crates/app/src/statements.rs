@@ -1,4 +1,4 @@
-//! What would be said to a server, without one.
+//! Lists the statements of an experiment without a server.
 
 use hopcost_core::{Machine, Reason, Spoken, Subject};
 use serde::Serialize;
@@ -6,18 +6,16 @@ use serde::Serialize;
 use crate::on_database::OnDatabase;
 use crate::{App, Outcome, Prepared};
 
-/// What an experiment says to a server.
 #[derive(Debug, Serialize)]
 pub struct Statements {
     pub experiment: String,
     pub target: String,
-    /// Why it cannot be run on this target, if so.
+    /// Why the target cannot run it.
     pub objection: Option<Reason>,
     pub statements: Vec<Spoken>,
 }
 
 impl App {
-    /// Of an experiment on a database; of another there are none.
     pub fn statements(
         &self,
         prepared: &Prepared,

@@ -1,8 +1,8 @@
-//! What matters on this machine, within a budget.
+//! Surveys this machine within a time budget.
 //!
-//! Method: the experiments that belong to a survey, in their order, each with at least the time that
-//! can decide it; what does not fit or does not apply is named with its reason. Each is an ordinary
-//! quick run, kept in the store like any other. Time that one leaves over goes to those after it.
+//! Method: the experiments of a survey run in order, each as an ordinary quick run that gets at
+//! least the time a decision needs. What does not fit or apply is listed with the reason. Time left
+//! over goes to later experiments.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -25,27 +25,25 @@ use crate::{
     run, site,
 };
 
-/// Beyond this an experiment of a survey only becomes more precise than anybody asked.
+/// More time only adds unneeded precision.
 const MOST_S: f64 = 60.0;
-/// What writing the page takes, with a little in hand.
+/// Time to write the page, with a reserve.
 const PAGE_S: f64 = 5.0;
-/// What starting threads and reading placement back takes of each run.
+/// Time per run to start threads and read placement back.
 const START_S: f64 = 2.0;
-/// Rows and indexes reach the disk at so many bytes a second, on a slow machine.
+/// Rows and indexes on a slow disk.
 const LOADED_BYTES_PER_S: f64 = 30e6;
 
 #[derive(Clone, Debug)]
 pub struct SurveyRequest {
     pub budget_s: f64,
-    /// What is planted that is not there, e.g. `nodes=2,remote_ns=80`.
+    /// Emulated nodes or latencies, such as `nodes=2,remote_ns=80`.
     pub emulate: Option<String>,
     pub cache_dir: Option<PathBuf>,
     pub seed: u64,
-    /// The file that its page will be written to.
     pub page: PathBuf,
 }
 
-/// What a survey finds before it begins.
 #[derive(Debug)]
 pub struct Scene {
     machine: Machine,
@@ -57,7 +55,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Looks for what would spoil a measurement here, and for who is at work. It takes two seconds.
+    /// Runs the doctor and looks for other load. Takes two seconds.
     pub fn look(allowance: Option<&Allowance>) -> Outcome<Self> {
         let (begun, begun_unix_s) = (clock::now(), clock::unix_seconds());
         let root = Root::live();
@@ -69,14 +67,12 @@ impl Scene {
     }
 }
 
-/// What a survey came to.
 #[derive(Debug)]
 pub struct Surveyed {
     pub runs: Vec<(Experiment, Ran)>,
     pub not_tested: Vec<NotTested>,
     pub interrupted: bool,
     pub seconds: f64,
-    /// All of it, for those who show it.
     pub report: Reported,
 }
 
@@ -87,11 +83,10 @@ struct Measured {
     interrupted: bool,
 }
 
-/// Why what was still to come was not measured.
+/// Reason for every experiment left when a survey is interrupted.
 const INTERRUPTED: &str = "the survey was interrupted";
 
 impl Measured {
-    /// Tells a better reason for what was interrupted.
     fn blame(&mut self, why: &str) {
         for left in self.not_tested.iter_mut().filter(|left| left.why == INTERRUPTED) {
             why.clone_into(&mut left.why);
@@ -99,11 +94,10 @@ impl Measured {
     }
 }
 
-/// An experiment that applies here, and what it takes.
 struct Candidate {
     experiment: Experiment,
     wish: Wish,
-    /// Of its least, what is not measuring.
+    /// Part of the least time: everything but measuring.
     preparing_s: f64,
 }
 
@@ -192,7 +186,6 @@ impl Survey<'_> {
         Ok(surveyed)
     }
 
-    /// Nothing is loaded: what would be measured is named, with what it would take.
     fn look_only(&self, reasons: &[String], control: &mut Control<'_>) -> Outcome<Measured> {
         let mut surveyed = Measured::default();
         let why = format!(
@@ -218,7 +211,6 @@ impl Survey<'_> {
         self.asked.budget_s - self.begun.elapsed().as_secs_f64() - PAGE_S
     }
 
-    /// One experiment. One that fails is told in the page, and the others go on.
     fn one(
         &self,
         candidate: Candidate,
@@ -242,7 +234,7 @@ impl Survey<'_> {
                 }
                 surveyed.runs.push((prepared.experiment, ran));
             }
-            // What is kept cannot be trusted to grow: nothing more is measured.
+            // Without a working store nothing more can be kept.
             Err(failure) if failure.is_of_the_store() => return Err(failure),
             Err(failure) => surveyed.not_tested.push(NotTested {
                 what: prepared.experiment.name,
@@ -253,7 +245,6 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// What an experiment takes here, or why it is not measured.
     fn candidate(&self, experiment: Experiment) -> Outcome<Result<Candidate, NotTested>> {
         let what = experiment.name.clone();
         let not_tested = |why: String| Ok(Err(NotTested { what, why, takes_s: None }));

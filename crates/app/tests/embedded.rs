@@ -1,4 +1,4 @@
-//! The example does what it says: hopcost without its command line.
+//! The example works: hopcost without its command line.
 
 mod measured {
     use std::process::Command;

@@ -1,4 +1,4 @@
-//! What hopcost takes from the environment.
+//! Values read from the environment.
 
 use hopcost_app::{App, Dirs};
 

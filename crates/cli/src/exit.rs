@@ -1,4 +1,4 @@
-//! How a command ends: the exit codes are part of the contract.
+//! Exit codes of commands; they are a stable interface.
 
 use std::process::ExitCode;
 
@@ -8,17 +8,13 @@ use hopcost_core::Verdict;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Done = 0,
-    /// A check failed, or something could not be read or written.
+    /// A check failed, or input or output did.
     Failed = 1,
-    /// Wrong use.
     Usage = 2,
-    /// The machine cannot do this.
     NotHere = 3,
-    /// A condition of `--fail-if` holds.
     Crossed = 4,
-    /// Others were at work: it may go well later.
+    /// Other processes disturbed it: a retry may succeed.
     Disturbed = 5,
-    /// Interrupted, and everything put back.
     Interrupted = 130,
 }
 
@@ -51,7 +47,6 @@ impl From<Verdict> for Exit {
     }
 }
 
-/// As a document, for whoever asked for one.
 pub fn to_json(failure: &Failure) -> serde_json::Value {
     serde_json::json!({ "failure": {
         "reason": failure.to_string(),

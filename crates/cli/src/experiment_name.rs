@@ -1,5 +1,4 @@
-//! An experiment on the command line: any text is taken, and a shell completes the names that come
-//! with hopcost.
+//! The experiment argument: accepts any text, and completes built-in names.
 
 use std::ffi::OsStr;
 
@@ -7,7 +6,6 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
 use hopcost_app::catalogue;
 
-/// A name, or a file.
 #[derive(Clone, Copy, Debug)]
 pub struct ExperimentName;
 

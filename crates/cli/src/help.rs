@@ -1,4 +1,4 @@
-//! The parts of the help that follow from what the code reads.
+//! Parts of the help text that are generated from code.
 
 use hopcost_method::fail_if::{FIGURES, GRAMMAR};
 use hopcost_method::overrides::SETTINGS;

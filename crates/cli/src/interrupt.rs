@@ -1,5 +1,5 @@
-//! Ctrl-C: the first asks the work to stop after its current sample and put everything back; the
-//! second ends it at once with code 1 (and `hopcost restore` puts back what is left).
+//! Ctrl-C: the first stops the work after its current sample, and all changes are undone. The
+//! second exits at once with code 1; `hopcost restore` then cleans up.
 
 use std::io;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use signal_hook::flag;
 
 use crate::exit::Exit;
 
-/// A flag that any of the ending signals sets.
+/// Set by SIGINT, SIGTERM and SIGHUP.
 pub fn watch() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // In this order: the second signal finds the flag set by the first.
+        // In this order: only a second signal finds the flag set.
         flag::register_conditional_shutdown(signal, Exit::Failed as i32, Arc::clone(&stop))?;
         flag::register(signal, Arc::clone(&stop))?;
     }

@@ -57,9 +57,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Ends where the command line is wrong, or asks for help.
 fn refuse(wrong: &clap::Error) -> ExitCode {
-    // Who closed the terminal reads nothing.
+    // Ignore a closed terminal.
     let _ = wrong.print();
     if !wrong.use_stderr() {
         return Exit::Done.into();
@@ -70,13 +69,12 @@ fn refuse(wrong: &clap::Error) -> ExitCode {
     Exit::Usage.into()
 }
 
-/// Who asked for JSON gets JSON.
+/// With `--json`, also prints it as JSON.
 fn tell(failure: &Failure) {
     let arguments: Vec<_> = std::env::args_os().collect();
     let is_asked = arguments.iter().any(|word| word == "--json" || word == "--format=json")
         || arguments.windows(2).any(|words| words[0] == "--format" && words[1] == "json");
     if is_asked {
-        // Who is gone hears nothing.
         let _ = output::print_json(&exit::to_json(failure));
     }
 }

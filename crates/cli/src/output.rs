@@ -1,4 +1,4 @@
-//! Where text goes: colours stay on a terminal and go elsewhere (and with `NO_COLOR`).
+//! Output: colors are kept on a terminal and dropped elsewhere or with `NO_COLOR`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,17 +13,15 @@ use serde::Serialize;
 
 use crate::help;
 
-/// Columns where the terminal does not tell: a pipe, a file.
+/// For pipes and files.
 const DEFAULT_COLUMNS: usize = 80;
 
-/// Prints text.
 pub fn print(text: &str) -> Outcome<()> {
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
 }
 
-/// Prints a value as JSON.
 pub fn print_json(value: &impl Serialize) -> Outcome<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
@@ -31,13 +29,11 @@ pub fn print_json(value: &impl Serialize) -> Outcome<()> {
     Ok(out.flush()?)
 }
 
-/// Says something beside the output.
+/// On standard error.
 pub fn remark(text: &str) {
-    // Nobody is left to tell when this fails.
     let _ = writeln!(anstream::stderr(), "hopcost: {text}");
 }
 
-/// How wide the terminal is.
 pub fn columns() -> usize {
     terminal_size::terminal_size().map_or(DEFAULT_COLUMNS, |(width, _)| usize::from(width.0))
 }
@@ -51,13 +47,12 @@ pub struct FormatArgs {
     pub format: Vec<Output>,
 }
 
-/// An output that was asked for.
 #[derive(Clone, Debug)]
 pub struct Output {
     format: &'static Format,
-    /// Where it goes; none where it is printed.
+    /// `None`: standard output.
     file: Option<PathBuf>,
-    /// As it was asked for, for what goes wrong.
+    /// As the user wrote it, for error messages.
     option: String,
 }
 
@@ -80,18 +75,15 @@ impl Output {
         Ok(Self { format, file: file.map(PathBuf::from), option })
     }
 
-    /// Printed, as an option of its own asks for it.
     pub fn printed(format: &'static Format) -> Self {
         Self { format, file: None, option: format!("--{}", format.name) }
     }
 
-    /// Written into a file, as an option of its own asks for it.
     pub fn written(format: &'static Format, file: &Path) -> Self {
         let option = format!("--{} {}", format.name, file.display());
         Self { format, file: Some(file.to_owned()), option }
     }
 
-    /// What `--format` and `--json` ask for.
     pub fn of(format: &[Self], json: bool) -> Vec<Self> {
         if json { vec![Self::printed(&format::JSON)] } else { format.to_vec() }
     }
@@ -100,12 +92,11 @@ impl Output {
         self.file.is_none()
     }
 
-    /// Is it read where it is printed?
     pub fn is_for_people(&self) -> bool {
         self.is_printed() && self.format.name == format::TERMINAL.name
     }
 
-    /// Can it be written there? Nothing is left behind, and what is there stays as it is.
+    /// Leaves no file behind, and existing ones unchanged.
     pub fn can_be_written(&self) -> Outcome<()> {
         let Some(path) = &self.file else { return Ok(()) };
         if path.is_dir() {
@@ -122,7 +113,6 @@ impl Output {
         tried.in_context(&self.option)
     }
 
-    /// Prints or writes it; how many bytes that were.
     pub fn show(&self, shown: &Shown<'_>) -> Outcome<u64> {
         let text = (self.format.of)(shown, Canvas { columns: columns() });
         match &self.file {
@@ -135,7 +125,7 @@ impl Output {
     }
 }
 
-/// Before anything is measured: what can be printed once is asked for once, and files can be written.
+/// At most one output is printed, and all files can be written. Call it before measuring.
 pub fn can_be_shown(wanted: &[Output]) -> Outcome<()> {
     let mut printed = wanted.iter().filter(|wanted| wanted.is_printed());
     if let (Some(one), Some(other)) = (printed.next(), printed.next()) {
@@ -147,7 +137,6 @@ pub fn can_be_shown(wanted: &[Output]) -> Outcome<()> {
     wanted.iter().try_for_each(Output::can_be_written)
 }
 
-/// Shows all that was asked for, and says what was written where.
 pub fn show(wanted: &[Output], shown: &Shown<'_>) -> Outcome<()> {
     for wanted in wanted {
         let bytes = hopcost_view::bytes(wanted.show(shown)?);
@@ -158,7 +147,6 @@ pub fn show(wanted: &[Output], shown: &Shown<'_>) -> Outcome<()> {
     Ok(())
 }
 
-/// A place for what is not finished yet.
 fn beside(place: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(place.file_name().unwrap_or_default());
@@ -166,19 +154,18 @@ fn beside(place: &Path) -> PathBuf {
     place.with_file_name(name)
 }
 
-/// Writes a file whole or not at all: beside its place first, then into it. What is no ordinary file,
-/// such as a pipe, is written as it is.
+/// Replaces a file atomically by a rename. Special files such as pipes are written directly.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let place = match fs::metadata(path) {
         Ok(there) if !there.is_file() => return fs::write(path, text),
-        // Where the name is a link, what it leads to is replaced.
+        // Replace the target of a symbolic link.
         Ok(_) => fs::canonicalize(path)?,
         Err(_) => path.to_owned(),
     };
     let beside = beside(&place);
     let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &place));
     if written.is_err() {
-        // It may never have been there.
+        // It may not exist.
         let _ = fs::remove_file(&beside);
     }
     written

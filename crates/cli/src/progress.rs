@@ -1,6 +1,6 @@
-//! A progress bar with the time left, on standard error, where that is a terminal.
+//! A progress bar with the remaining time, on standard error if that is a terminal.
 //!
-//! It is drawn between samples, by the thread that runs them; no thread of its own disturbs a
+//! The thread that takes samples draws it between them: another thread would disturb the
 //! measurement.
 
 use std::time::Duration;
@@ -11,17 +11,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 const STEPS: u64 = 1000;
 
-/// The bar of one piece of work after the other.
 pub struct Bar {
     drawn: ProgressBar,
-    /// What is worked on.
     name: String,
-    /// What comes after it.
+    /// Expected duration of the work that follows.
     after: Duration,
 }
 
 impl Bar {
-    /// It is not drawn before something begins.
+    /// Hidden until work begins.
     pub fn new() -> Self {
         let drawn = ProgressBar::new(STEPS);
         let style = ProgressStyle::with_template("{prefix:<17}▕{bar:20}▏ {msg}");

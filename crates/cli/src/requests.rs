@@ -1,4 +1,4 @@
-//! What the command line asks for, as the application takes it.
+//! Converts command-line arguments to requests.
 
 use hopcost_app::{
     DataRequest, DriveRequest, LoadRequest, ProbeRequest, Request, Scripts, SurveyRequest,

@@ -1,18 +1,18 @@
-//! How a machine is divided for any picture of it: rooms, cache groups, cores.
+//! The division of a machine in pictures: rooms, cache groups, cores.
 
 use hopcost_core::{Cache, CpuSet, Machine, Node, NodeSet};
 
 use crate::words::bytes;
 
-/// A room of a picture: a socket, or memory that belongs to none.
+/// A socket, or memory that belongs to none.
 pub struct Room<'a> {
     pub title: String,
     pub nodes: Vec<&'a Node>,
     pub cpus: CpuSet,
 }
 
-/// Sockets with their nodes. A node of several sockets is a room of its own where there are several
-/// such nodes; where it is the only one, its memory stands apart, as memory without CPUs does.
+/// Sockets with their nodes. A node of several sockets is a room if there are several such nodes.
+/// If it is the only one, its memory is a room, as is memory without CPUs.
 pub fn rooms(machine: &Machine) -> Vec<Room<'_>> {
     let sockets_of = |node: &Node| -> Vec<u32> {
         let touching = machine.sockets.iter().filter(|socket| socket.cpus.intersects(&node.cpus));
@@ -43,8 +43,7 @@ pub fn rooms(machine: &Machine) -> Vec<Room<'_>> {
     rooms
 }
 
-/// Some CPUs by the last-level cache they share; a CPU of which no cache is known is alone, as
-/// those are that are off-line.
+/// On-line CPUs without a known cache form one group; off-line CPUs are single.
 pub fn by_last_cache<'a>(machine: &'a Machine, cpus: &CpuSet) -> Vec<(Option<&'a Cache>, CpuSet)> {
     let mut groups = Vec::new();
     let mut rest = cpus.clone();
@@ -66,7 +65,6 @@ pub fn by_last_cache<'a>(machine: &'a Machine, cpus: &CpuSet) -> Vec<(Option<&'a
     groups
 }
 
-/// The other nodes whose CPUs share a cache with some CPUs of one node, as with sub-NUMA clusters.
 fn others_under(machine: &Machine, cache: &Cache, group: &CpuSet) -> String {
     let outside = cache.cpus.difference(group);
     let own = |node: &&Node| node.cpus.intersects(group);

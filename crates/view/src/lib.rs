@@ -1,7 +1,7 @@
-//! What a person sees: text for the terminal, drawings, and the page.
+//! Views: terminal text, drawings and the HTML page.
 //!
-//! Everything here turns values into text and nothing else; who prints it decides whether colours
-//! stay. RULE: no bar without its interval, no colour that carries a meaning alone.
+//! Pure functions from values to text; the caller decides about colors. RULE: no bar without its
+//! interval, and no meaning by color alone.
 
 mod charts;
 pub mod format;

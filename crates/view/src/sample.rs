@@ -1,4 +1,4 @@
-//! Invented results for tests: of every kind, with as many blocks as are wanted.
+//! Invented results of every kind for tests.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,6 @@ use hopcost_core::{
 
 use crate::page::{Origin, Page, Section};
 
-/// An experiment that was never run, and what was kept of it.
 #[derive(Clone, Debug)]
 pub struct Sample {
     pub result: ExperimentResult,
@@ -43,7 +42,7 @@ impl Sample {
         sample
     }
 
-    /// One that this machine cannot express.
+    /// Not applicable on this machine.
     pub fn absent(name: &str, reason: &str) -> Self {
         let result = ExperimentResult {
             version: 1,
@@ -87,7 +86,6 @@ impl Sample {
     }
 }
 
-/// A page of some sections, and of nothing else.
 pub fn page(sections: Vec<Section<'_>>) -> Page<'_> {
     Page {
         origin: Origin::Run,

@@ -1,20 +1,17 @@
-//! A probe's cells sorted into what can be drawn: matrices, curves and lists.
+//! Sorts a probe's cells into matrices, curves and lists.
 
 use std::collections::{BTreeMap, HashMap};
 
 use hopcost_core::{CellResult, DistanceClass, Known, Outcome, Place, ProbeReport, Unit};
 
-/// How a series, or several of one layout, are drawn.
+/// A list has one cell per row; its series are columns.
 pub enum Shape<'a> {
-    /// Rows by columns.
     Matrix { series: &'a str, cells: Vec<&'a CellResult> },
-    /// Columns are counts.
     Curve { series: &'a str, cells: Vec<&'a CellResult> },
-    /// One cell a row: series side by side.
     List { cells: Vec<&'a CellResult> },
 }
 
-/// Cells by series, in the probe's order; series of one cell each, or of one cell a row, together.
+/// In the probe's order. Series with one cell, or one cell per row, are merged.
 pub fn shapes(report: &ProbeReport) -> Vec<Shape<'_>> {
     let mut series: Vec<(&str, Vec<&CellResult>)> = Vec::new();
     for cell in &report.cells {
@@ -48,8 +45,7 @@ pub fn shapes(report: &ProbeReport) -> Vec<Shape<'_>> {
     shapes
 }
 
-/// How hot each figure is, 0 to 1, on a logarithmic scale between the series' extremes; near and
-/// fast is cool.
+/// Maps each figure to 0 to 1 on a logarithmic scale between the extremes; near and fast is 0.
 pub struct Heat {
     pub low: f64,
     pub high: f64,
@@ -65,7 +61,7 @@ impl Heat {
     }
 
     pub fn at(&self, point: f64) -> f64 {
-        // Differences under 5 % of a figure are no picture.
+        // Differences under 5 % are not shown.
         if self.high < self.low * 1.05 {
             return 0.0;
         }
@@ -78,7 +74,7 @@ pub struct Grid<'a> {
     pub rows: Vec<&'a Place>,
     pub across: Vec<&'a Place>,
     cells: HashMap<(&'a Place, &'a Place), &'a CellResult>,
-    /// Between CPUs the matrix is symmetric, and measured on one side of the diagonal only.
+    /// Between CPUs only one side of the diagonal is measured.
     is_symmetric: bool,
 }
 
@@ -99,7 +95,6 @@ impl<'a> Grid<'a> {
         Self { rows, across, cells, is_symmetric }
     }
 
-    /// What was found there, if anything was looked for.
     pub fn find(&self, row: &Place, column: &Place) -> Option<&'a CellResult> {
         let mirrored = || self.cells.get(&(column, row)).filter(|_| self.is_symmetric);
         self.cells.get(&(row, column)).or_else(mirrored).copied()
@@ -116,7 +111,7 @@ fn places<'a>(
     places
 }
 
-/// Half of the intervals, in per cent of their figures: the least and the most.
+/// Half-widths of intervals as per cent of their figures: minimum and maximum.
 pub fn relative_margins(cells: &[&CellResult]) -> Option<(f64, f64)> {
     let estimates = cells.iter().filter_map(|cell| cell.estimate());
     let halves: Vec<f64> = estimates.map(|e| (e.high - e.low) / 2.0 / e.point * 100.0).collect();
@@ -124,7 +119,6 @@ pub fn relative_margins(cells: &[&CellResult]) -> Option<(f64, f64)> {
     Some((low, halves.iter().copied().fold(0.0, f64::max)))
 }
 
-/// The figures of a large matrix that are equally far.
 pub struct OfClass {
     pub class: DistanceClass,
     pub median: f64,
@@ -133,7 +127,7 @@ pub struct OfClass {
     pub pairs: u64,
 }
 
-/// A matrix by distance class, the nearest first.
+/// Nearest first.
 pub fn classes(cells: &[&CellResult]) -> Vec<OfClass> {
     let mut classes: BTreeMap<DistanceClass, Vec<f64>> = BTreeMap::new();
     for cell in cells {
@@ -150,7 +144,7 @@ pub fn classes(cells: &[&CellResult]) -> Vec<OfClass> {
     classes.into_iter().map(of_class).collect()
 }
 
-/// A rung of the ladder that this machine does not have: nothing of it can be measured.
+/// A distance class that this machine does not have: none of its cells can be measured.
 pub fn is_absent_rung<'a>(
     among: impl IntoIterator<Item = &'a CellResult>,
     result: &CellResult,
@@ -161,9 +155,8 @@ pub fn is_absent_rung<'a>(
 }
 
 pub struct Absences {
-    /// Rungs of the ladder that this machine does not have.
     pub rungs: Vec<String>,
-    /// Every other reason once, with the mark that stands in the figures' place.
+    /// Other reasons, with the mark that replaces figures in the drawing.
     pub reasons: Vec<(&'static str, String)>,
 }
 

@@ -1,6 +1,6 @@
-//! The one place that words what people read: numbers, intervals, verdicts and headlines.
+//! Wording of numbers, intervals, verdicts and headlines.
 //!
-//! RULE: no other file gives an estimate its sign or its per cent, or a result its sentence.
+//! RULE: no other file formats an estimate's sign or per cent, or a result's sentence.
 
 use hopcost_core::{
     Against, Details, Estimate, ExperimentResult, Headline, Known, Metric, PointSpread, Tier, Unit,
@@ -17,18 +17,17 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// A share in per cent to the tenth, and never less than nothing that rounds to nothing.
+/// Per cent rounded to tenths, without negative zero.
 pub fn tenths(share: f64) -> f64 {
     let rounded = (1_000.0 * share).round() / 10.0;
     if rounded == 0.0 { 0.0 } else { rounded }
 }
 
-/// A share in per cent, with one decimal, and a real minus sign.
+/// With one decimal and a typographic minus.
 pub fn percent(share: f64) -> String {
     minus(&format!("{:.1} %", tenths(share)))
 }
 
-/// The same with its sign.
 pub fn signed_percent(share: f64) -> String {
     minus(&format!("{:+.1} %", tenths(share)))
 }
@@ -39,18 +38,17 @@ pub fn cost(cost: &Estimate) -> String {
     minus(&format!("{} ({low} … {high} %)", signed_percent(cost.point)))
 }
 
-/// Tenths of a per cent with their sign, for a column of them.
 pub fn signed_tenths(share: f64) -> String {
     minus(&format!("{:+.1}", tenths(share)))
 }
 
-/// A share that was found where another was needed: 99.96 % does not read as 100.
+/// Rounded down: 99.96 % must not read as 100.
 pub fn share_found(share: f64) -> String {
     let floor = (1_000.0 * share).floor() / 10.0;
     if floor >= 100.0 { "100 %".to_owned() } else { format!("{floor:.1} %") }
 }
 
-/// A share with its interval, `14.0 % (11.0 … 17.0 %)`; turned round where the sign is −1: a cost as a gain.
+/// `14.0 % (11.0 … 17.0 %)`; a sign of −1 shows a cost as a gain.
 pub fn share(estimate: &Estimate, sign: f64) -> String {
     let mut ends = [sign * estimate.low, sign * estimate.high];
     ends.sort_by(f64::total_cmp);
@@ -58,18 +56,17 @@ pub fn share(estimate: &Estimate, sign: f64) -> String {
     minus(&format!("{} ({low} … {high} %)", percent(sign * estimate.point)))
 }
 
-/// What the planted distance really took.
+/// The emulated cost as counted.
 pub fn planted(share: f64) -> String {
     format!("{:.2} % of throughput, as counted", 100.0 * share)
 }
 
-/// A figure in so many parts of its unit, with its interval: `1500 (1350 … 1650)`.
+/// Scaled, with its interval: `1500 (1350 … 1650)`.
 pub fn with_ends(of: &Estimate, factor: f64) -> String {
     let [point, low, high] = [of.point, of.low, of.high].map(|it| figure(factor * it));
     format!("{point} ({low} … {high})")
 }
 
-/// A headline's figure with its interval and unit.
 pub fn headline(headline: &Headline) -> String {
     match headline.unit {
         Unit::Fraction => share(&headline.estimate, 1.0),
@@ -82,7 +79,7 @@ pub fn with_margin(estimate: &Estimate) -> String {
     format!("{} {}", figure(estimate.point), margin(estimate))
 }
 
-/// What follows the verdict: the figure, what it is of, and why it ended so.
+/// The text after the verdict: figure, subject and reason.
 pub fn found(result: &ExperimentResult) -> String {
     let reason = &result.reason;
     let words = match (&result.estimate, result.verdict) {
@@ -102,12 +99,11 @@ pub fn found(result: &ExperimentResult) -> String {
     format!("{}.", end_less(&words))
 }
 
-/// Without the full stop that the sentence around it brings.
+/// Without the final period.
 pub fn end_less(text: &str) -> &str {
     text.trim_end_matches('.')
 }
 
-/// How far response times lie apart.
 pub fn spread(spread: &PointSpread, baseline: &str) -> String {
     let PointSpread { streams, level, verdict, reason, ratio } = spread;
     let found = match ratio {
@@ -147,7 +143,6 @@ pub fn beside(against: &Against) -> String {
     format!("{since}: throughput {}, cost {}", changed(&faster, "%"), changed(dearer, "points"))
 }
 
-/// How closely it is known what was near and what was far.
 pub const fn tier(tier: Tier) -> &'static str {
     match tier {
         Tier::EngineCounters => "every look-up counted by its page's node",
@@ -158,7 +153,7 @@ pub const fn tier(tier: Tier) -> &'static str {
     }
 }
 
-/// The same with its witnesses; none where nothing was measured.
+/// With the evidence. `None` if nothing was measured.
 pub fn known_by(details: &Details) -> Option<String> {
     let witness = |seen: &hopcost_core::ProvedBy| {
         let name = match seen.by {
@@ -178,7 +173,6 @@ pub fn known_by(details: &Details) -> Option<String> {
     Some(format!("{}; by {}", tier(details.tier?), witnesses.join(", ")))
 }
 
-/// The cost that a comparison ended in.
 pub fn cost_of(result: &ExperimentResult) -> Option<&Estimate> {
     match &result.estimate {
         Known::Is(headline) if headline.unit == Unit::Fraction => Some(&headline.estimate),
@@ -186,14 +180,14 @@ pub fn cost_of(result: &ExperimentResult) -> Option<&Estimate> {
     }
 }
 
-/// An experiment's name as a reader says it: `remote-memory` is `Remote memory`.
+/// `remote-memory` becomes `Remote memory`.
 pub fn spoken(name: &str) -> String {
     let words = name.replace(['-', '_'], " ");
     let mut letters = words.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A verdict as it is read, with the stamp of what was planted: `EMULATED NOT APPLICABLE`.
+/// `EMULATED NOT APPLICABLE`.
 pub fn verdict_in_words(verdict: Verdict, is_emulated: bool) -> String {
     let stamp = if is_emulated { "EMULATED " } else { "" };
     format!("{stamp}{}", verdict.to_string().replace('_', " "))
@@ -203,18 +197,16 @@ pub fn stamped_verdict(result: &ExperimentResult) -> String {
     verdict_in_words(result.verdict, result.emulated)
 }
 
-/// With a real minus sign before figures.
 pub fn minus(text: &str) -> String {
     text.replace('-', "−")
 }
 
-/// `2026-11-21 10:09 UTC`, from seconds since 1970.
+/// `2026-11-21 10:09 UTC`
 pub fn moment(unix_s: i64) -> String {
     let seconds = unix_s.rem_euclid(DAY_S);
     format!("{} {:02}:{:02} UTC", day(unix_s), seconds / 3_600, seconds % 3_600 / 60)
 }
 
-/// The day of it alone.
 pub fn day(unix_s: i64) -> String {
     let (year, month, day) = date(unix_s.div_euclid(DAY_S));
     format!("{year:04}-{month:02}-{day:02}")
@@ -222,8 +214,7 @@ pub fn day(unix_s: i64) -> String {
 
 const DAY_S: i64 = 86_400;
 
-/// The date so many days after 1970-01-01. Years are counted from March, so that a leap day is the
-/// last of its year.
+/// Days since 1970-01-01. Years begin in March, so that a leap day is the last of its year.
 fn date(days: i64) -> (i64, i64, i64) {
     const DAYS_OF_ERA: i64 = 146_097; // 400 years
     let since_0000_03_01 = days + 719_468;
@@ -249,18 +240,16 @@ pub fn figure(value: f64) -> String {
     if magnitude >= 9_999.5 { thousands(&text) } else { text }
 }
 
-/// An interval whose one side is this much longer than the other is written side by side.
+/// If one side of an interval is this many times the other, both are shown.
 const LOPSIDED: f64 = 3.0;
-/// Below this level an interval is none.
+/// Below this confidence level there is no interval.
 const LEAST_LEVEL: f64 = 0.949;
 
-/// Were there enough rounds for an interval?
 pub fn has_interval(estimate: &Estimate) -> bool {
     estimate.level >= LEAST_LEVEL
 }
 
-/// The half-width of an interval, with the decimals of its figure: `±0.4`; or how few rounds there
-/// were, where those are too few for an interval.
+/// `±0.4`, or the number of rounds if there are too few for an interval.
 pub fn margin(estimate: &Estimate) -> String {
     if !has_interval(estimate) {
         return format!("n={:.0}", estimate.n_effective);
@@ -306,7 +295,6 @@ pub fn plural(number: usize, noun: &str) -> String {
     format!("{} {noun}{end}", count(number as u64))
 }
 
-/// Digits in groups of three.
 pub fn thousands(text: &str) -> String {
     let (sign, digits) = text.split_at(usize::from(text.starts_with('-')));
     let mut grouped = String::new();
@@ -325,7 +313,7 @@ mod tests {
 
     use super::*;
 
-    /// As `date -u -d @SECONDS +%F` says.
+    /// Expected values are from `date -u -d @SECONDS +%F`.
     #[test]
     fn days_are_those_of_the_calendar() {
         for (seconds, expected) in [

@@ -1,6 +1,6 @@
-//! Text that is safe inside markup.
+//! Escaping for XML and HTML.
 
-/// With the characters replaced that markup gives a meaning to, and without those it forbids.
+/// Also removes characters that XML forbids.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -16,7 +16,7 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
-/// Without the colours of a terminal.
+/// Without terminal colors.
 pub fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut is_escape = false;
@@ -31,8 +31,7 @@ pub fn plain(text: &str) -> String {
     plain
 }
 
-/// Well-formed enough for any reader: every element is closed in its turn, every attribute quoted.
-/// The answer names what is not.
+/// Checks that elements nest and attributes are quoted; returns the first error.
 #[cfg(test)]
 pub fn objection(markup: &str) -> Option<String> {
     const EMPTY: [&str; 5] = ["meta", "link", "br", "col", "hr"];

@@ -1,4 +1,4 @@
-//! What a reader sees, held against what was looked at and found good.
+//! Golden pictures.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 use hopcost_core::Machine;
@@ -56,7 +56,6 @@ fn a_drawing_is_complete_in_itself() {
     }
 }
 
-/// The drawing that the README shows.
 #[test]
 fn the_readme_shows_what_is_drawn_today() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pictures/machine.svg");

@@ -1,4 +1,4 @@
-//! `--baseline NAME`: the first finished run of that name, and how later ones stand against it.
+//! `--baseline NAME`: compares a run with the first finished run of that name.
 
 use hopcost_core::{Against, BlockRecord, Code, Experiment, ExperimentResult, Machine, Subject};
 use hopcost_method::against::{Change, caveat, compare, points};
@@ -10,14 +10,13 @@ use serde_json::Value;
 use crate::on_database::OnDatabase;
 use crate::{Control, Failure, InContext, Outcome};
 
-/// What a run is to stand beside.
 pub struct Beside {
     name: String,
-    /// None where this run may become it.
+    /// `None`: this run may become the baseline.
     kept: Option<(Baseline, Vec<BlockRecord>)>,
 }
 
-/// Refuses what has no arms to compare.
+/// An experiment without variants cannot be a baseline.
 pub fn can_be_kept(asked: Option<&str>, experiment: &Experiment) -> Outcome<()> {
     match (asked, &experiment.subject) {
         (Some(_), Subject::Hardware { .. }) => Err(Failure::usage(
@@ -31,7 +30,7 @@ pub fn can_be_kept(asked: Option<&str>, experiment: &Experiment) -> Outcome<()> 
     }
 }
 
-/// The baseline that is asked for, if one is; an error where the kept one was asked for otherwise.
+/// The requested baseline, if any. Fails if the stored one had other options.
 pub fn asked_for(
     name: Option<&str>,
     store: &Store,
@@ -59,7 +58,7 @@ pub fn asked_for(
     Ok(Some(Beside { name: name.to_owned(), kept: Some((kept, blocks)) }))
 }
 
-/// The worst of a sweep may be elsewhere today; what is to be compared is measured where it was then.
+/// Limits a search for the worst point to the point of the baseline: today's worst may be another.
 pub fn narrowed(mut plan: Plan, beside: Option<&Beside>, find_worst: bool) -> Plan {
     let Some(Beside { name, kept: Some((kept, blocks)) }) = beside else { return plan };
     let then = points(blocks);
@@ -80,8 +79,7 @@ pub fn narrowed(mut plan: Plan, beside: Option<&Beside>, find_worst: bool) -> Pl
     plan
 }
 
-/// How a finished run stands against its baseline, or that it is the baseline from now on. None of a run
-/// that cannot be one: it was refused, or nothing was measured.
+/// `None` if the run was refused or measured nothing, and cannot be a baseline.
 pub fn against(
     beside: &Beside,
     store: &Store,
@@ -127,12 +125,10 @@ pub fn against(
     }))
 }
 
-/// Is it the machine of a stored document, as far as figures can stand beside each other?
 pub fn is_same_machine(then: &str, now: &Machine) -> bool {
     Machines::new(then, now).other().is_none()
 }
 
-/// The machine then and now, in the form in which it is kept.
 struct Machines {
     then: Value,
     now: Value,
@@ -144,14 +140,12 @@ impl Machines {
         Self { then, now: serde_json::to_value(now).unwrap_or_default() }
     }
 
-    /// What was there then, where it is something else now.
     fn before(&self, pointer: &str) -> Option<String> {
         let (then, now) = (self.then.pointer(pointer)?, self.now.pointer(pointer));
         let words = then.as_str().map_or_else(|| then.to_string(), str::to_owned);
         (Some(then) != now).then_some(words)
     }
 
-    /// Why no figure of then can stand beside one of now.
     fn other(&self) -> Option<String> {
         const SAME: [(&str, &str); 3] = [
             ("/processor", "another processor"),
@@ -162,7 +156,6 @@ impl Machines {
         found.map(|(what, then)| format!("the baseline was measured on {what}: {then}"))
     }
 
-    /// What else is no longer the same.
     fn changes(&self) -> impl Iterator<Item = String> {
         const TOLD: [(&str, &str); 2] = [("/host", "host"), ("/kernel", "kernel")];
         TOLD.iter().filter_map(move |(at, what)| {

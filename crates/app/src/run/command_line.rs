@@ -1,6 +1,6 @@
-//! The command that measured a run, as it is kept with the run.
+//! The command line, as stored with its run.
 
-/// These words as a shell would take them, without what is secret in the URL of a target.
+/// Quoted for a shell, without secrets in the target's URL.
 pub fn kept(words: &[String], target: &str) -> Option<String> {
     let mut kept = Vec::new();
     let mut words = words.iter();
@@ -17,7 +17,7 @@ pub fn kept(words: &[String], target: &str) -> Option<String> {
     (!kept.is_empty()).then(|| kept.join(" "))
 }
 
-/// In quotes if a shell would read more than a word.
+/// Quoted if a shell would split or expand it.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,:/+%@".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! A run of a comparison: loads, places, drives, judges; each block kept before the next.
+//! Runs a comparison: loads, places, measures, judges. Each block is stored before the next begins.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub fn run(
             return Ok(Ran { id, result: None, reports: Vec::new() });
         }
         Err(failure) => {
-            // If it is the store that failed, it cannot keep that either.
+            // A failed store cannot record the failure.
             let _ = store.fail(id, &failure.to_string());
             return Err(failure);
         }
@@ -75,7 +75,6 @@ pub fn run(
     Ok(Ran { id, result: Some(result), reports: Vec::new() })
 }
 
-/// The run to go on with.
 fn resumed(
     prepared: &OnDatabase<'_>,
     store: &Store,
@@ -113,7 +112,6 @@ struct Measuring<'a> {
     prepared: &'a OnDatabase<'a>,
     options: &'a RunOptions,
     id: i64,
-    /// What takes CPUs off-line that are left unused, where that is wanted.
     hotplug: Option<RefCell<Hotplug>>,
 }
 
@@ -166,11 +164,11 @@ impl Measuring<'_> {
             .and_then(|(preparation, blocks)| Ok((preparation, blocks, instance.plans()?)));
         let brought_back =
             self.hotplug.as_ref().map_or(Ok(()), |all| all.borrow_mut().bring_back());
-        // What stays changed is the first thing to be told.
+        // Report a setting that could not be restored first.
         let worked = brought_back.map_err(Failure::from).and(worked);
         let closed = Opened { instance, promise: promise.take() }.close(control);
         let notes = match closed {
-            // Who interrupts it may rely on it that everything was put back, or is told.
+            // An interrupted command must report what it could not undo.
             Err(left) if worked.as_ref().is_err_and(Failure::is_interruption) => return Err(left),
             notes => notes,
         };
@@ -198,7 +196,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Decides what is not decided yet, and measures what is not measured yet.
+    /// Skips decisions and blocks that are already stored.
     fn work(
         &self,
         store: &mut Store,
@@ -270,11 +268,11 @@ impl Run<'_> {
     }
 }
 
-/// The target that does nothing: what remains is the harness.
+/// A target that does nothing measures the harness alone.
 fn open_null(setup: &Setup<'_>) -> Result<Box<dyn Instance>, TargetError> {
     let (null, _) =
         target("null", None).map_err(|failure| TargetError::Failed(failure.to_string()))?;
-    // It has no data, and does nothing that a level could ask for.
+    // It has no data, and ignores all settings of variants.
     let setup = Setup { levels: &[], homes: Vec::new(), ..setup.clone() };
     null.open(&setup, &mut |_| true)
 }

@@ -1,4 +1,4 @@
-//! A run of an experiment on the hardware alone: its probes, one after the other.
+//! Runs a hardware experiment: its probes, one after the other.
 
 use std::sync::Arc;
 
@@ -61,7 +61,6 @@ pub fn run(
     Ok(Ran { id, result: Some(result), reports })
 }
 
-/// The probes that an experiment on the hardware asks for.
 pub fn probes(experiment: &Experiment) -> Vec<&'static dyn Probe> {
     let Subject::Hardware { probes } = &experiment.subject else { return Vec::new() };
     probes.iter().filter_map(|name| catalogue::probe(name)).collect()

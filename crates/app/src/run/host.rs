@@ -1,4 +1,4 @@
-//! Which host this is, and what may explain its figures: kept with each run.
+//! Identity and traits of this host, stored with each run.
 
 use hopcost_core::{Code, Known, Machine};
 use hopcost_host::checks::{self, Surroundings};
@@ -7,7 +7,7 @@ use hopcost_sys::traits::{self, Traits};
 use hopcost_sys::{Root, clock};
 
 pub struct Host {
-    /// What tells it from others; none where an image's machine id is that of all its containers.
+    /// `None` in containers whose image sets the same machine id for all.
     pub key: Option<Key>,
     pub boot_id: String,
     pub begun_ns: u64,
@@ -27,7 +27,8 @@ impl Host {
         }
     }
 
-    /// Was this run begun here? Of one that was kept before hosts had keys its host's name and its machine tell.
+    /// Did the run begin on this host? Runs from before host keys are matched by host name and
+    /// machine.
     pub fn is_where(&self, run: &Whose, machine: &Machine) -> bool {
         match (&run.host_key, &self.key) {
             (Some(of_run), Some(own)) => of_run == own,
@@ -39,7 +40,7 @@ impl Host {
     }
 }
 
-/// With what the doctor sees at a glance: it takes a second to see who is at work, and a run finds that out itself.
+/// Without the load on the host: that takes a second, and a run looks for itself.
 fn traits_of(root: &Root, machine: &Machine) -> Traits {
     let mut traits = traits::read(root);
     let version = env!("CARGO_PKG_VERSION").to_owned();

@@ -1,4 +1,4 @@
-//! A run: from an experiment to a verdict, with everything kept in the store.
+//! Runs an experiment to a verdict, and stores every block.
 
 mod baseline;
 mod command_line;
@@ -22,12 +22,11 @@ use crate::on_database::OnDatabase;
 use crate::{App, Control, Outcome, Prepared};
 
 impl App {
-    /// Can it be run with these options? What is wrong with them is told before anything is measured.
+    /// Rejects invalid options before anything is measured.
     pub fn can_run(&self, prepared: &Prepared, options: &RunOptions) -> Outcome<()> {
         baseline::can_be_kept(options.baseline.as_deref(), &prepared.experiment)
     }
 
-    /// Measures on a machine, and keeps what is finished.
     pub fn run(
         &self,
         prepared: &Prepared,

@@ -1,5 +1,4 @@
-//! `--allow-machine-changes` for a comparison: in the windows of a level that leaves CPUs unused, by what
-//! it says of siblings and cores, these are off-line.
+//! `--allow-machine-changes`: takes unused CPUs off-line in the windows of a variant.
 
 use std::cell::RefCell;
 
@@ -10,8 +9,7 @@ use hopcost_sys::hotplug::Hotplug;
 use crate::on_database::OnDatabase;
 use crate::{Failure, Outcome};
 
-/// What takes them off-line, where that is wanted. Nothing is changed yet, and what is known to fail is
-/// refused before any data is loaded.
+/// Changes nothing yet, but refuses what is known to fail before data is loaded.
 pub fn wanted(prepared: &OnDatabase<'_>, plan: &Plan) -> Outcome<Option<RefCell<Hotplug>>> {
     if !prepared.allow_machine_changes {
         return Ok(None);
@@ -50,7 +48,6 @@ fn senseless(prepared: &OnDatabase<'_>, plan: &Plan) -> Option<String> {
     None
 }
 
-/// What a result says of it.
 pub fn told(plan: &Plan) -> String {
     let of_level = |(level, spares): (&str, std::collections::BTreeSet<String>)| {
         format!("{level} CPU {}", spares.into_iter().collect::<Vec<_>>().join(" or "))

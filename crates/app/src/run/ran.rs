@@ -1,4 +1,4 @@
-//! What a run is asked for, how it begins in the store, and what becomes of it.
+//! Options, begin and outcome of a run.
 
 use hopcost_core::{
     Effort, Experiment, ExperimentResult, Known, Machine, ProbeReport, Reason, Verdict,
@@ -8,30 +8,26 @@ use hopcost_store::{NewRun, Store, StoreError};
 
 use super::host::Host;
 
-/// What can be asked of a run beside its experiment.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Go on with the latest run of this kind that was killed or interrupted.
+    /// Resume the latest killed or interrupted run of equal identity.
     pub resume: bool,
-    /// Keep the begin and the end of each call.
+    /// Store begin and end of each call.
     pub raw_calls: bool,
-    /// Compare with the first run of this name, or be it.
+    /// Compare with the first run of this name, or become it.
     pub baseline: Option<String>,
-    /// The words with which a person asked for this run. They are kept with it, but for what is secret in a URL.
+    /// As typed by the user. Secrets in a URL are removed before it is stored.
     pub command_line: Vec<String>,
 }
 
-/// What became of a run.
 #[derive(Debug)]
 pub struct Ran {
-    /// Its number in the store.
     pub id: i64,
-    /// Its outcome; none if it was interrupted.
+    /// `None` if it was interrupted.
     pub result: Option<ExperimentResult>,
     pub reports: Vec<ProbeReport>,
 }
 
-/// Writes down that a run begins; its number.
 pub fn begin(
     store: &Store,
     experiment: &Experiment,
@@ -55,7 +51,6 @@ pub fn begin(
     })
 }
 
-/// The result of an experiment that this machine or target cannot express.
 pub fn not_applicable(
     experiment: &Experiment,
     target: Known<String>,

@@ -1,4 +1,4 @@
-//! Which settings of an experiment each database accepts, as a table.
+//! A table of which experiment settings each database accepts.
 
 use std::fmt::Write as _;
 
@@ -6,14 +6,13 @@ use hopcost_app::Named;
 use hopcost_core::{Capabilities, Setting, Support};
 use serde::Serialize;
 
-/// What all databases accept.
 #[derive(Serialize)]
 pub struct Matrix {
     settings: Vec<Named>,
     engines: Vec<Engine>,
 }
 
-/// A database, where it is reached by a URL of one form.
+/// One form of a target's URL.
 #[derive(Serialize)]
 struct Engine {
     target: String,
@@ -26,7 +25,7 @@ struct Engine {
     capabilities: Capabilities,
 }
 
-/// A setting that is refused together with others.
+/// Refused only in combination.
 #[derive(Serialize)]
 struct Together {
     setting: Setting,
@@ -53,7 +52,6 @@ impl Engine {
 }
 
 impl Matrix {
-    /// Of the targets' data.
     pub fn new() -> Self {
         let settings = Setting::ALL.iter().map(|it| Named { name: it.name(), about: it.about() });
         Self {
@@ -62,7 +60,6 @@ impl Matrix {
         }
     }
 
-    /// As a person reads it: a line for each setting, a column for each engine.
     pub fn text(&self) -> String {
         const NAME: usize = 20;
         let mut out = String::from("engines\n");

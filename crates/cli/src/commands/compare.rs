@@ -1,4 +1,4 @@
-//! `hopcost compare`: two machines side by side, by what was kept of them. It never measures.
+//! `hopcost compare`: compares two machines by their stored runs.
 
 use hopcost_app::{Outcome, compare};
 use hopcost_view::{Shown, format};

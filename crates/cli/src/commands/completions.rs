@@ -1,4 +1,4 @@
-//! `hopcost completions`: what makes a shell complete our commands, options and experiments.
+//! `hopcost completions`: shell completions of commands, options and experiments.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ pub fn run(args: &CompletionsArgs) -> Outcome<Exit> {
     Ok(Exit::Done)
 }
 
-/// What clap_complete leaves out for fish: the names that an argument without an option can be.
+/// clap_complete leaves out the values of positional arguments for fish.
 fn names_for_fish(command: &Command) -> String {
     let mut out = String::new();
     for subcommand in command.get_subcommands() {

@@ -1,4 +1,4 @@
-//! `hopcost drive`: calls for their own sake, and what came of them.
+//! `hopcost drive`: runs a workload without a comparison.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ pub fn run(app: &App, args: &DriveArgs) -> Outcome<Exit> {
     } else {
         output::print(&text(&result))?;
     }
-    // If each call failed, nothing was measured.
+    // If every call failed, nothing was measured.
     let has_answers = result.calls == 0 || result.errors < result.calls;
     Ok(match (result.interrupted, has_answers) {
         (true, _) => Exit::Interrupted,

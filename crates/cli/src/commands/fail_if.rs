@@ -1,4 +1,4 @@
-//! `--fail-if`: what the checks of a script make of a result.
+//! `--fail-if`: exit codes by conditions on a result.
 
 use hopcost_app::{Failure, Outcome as Ended};
 use hopcost_core::{Code, Experiment, ExperimentResult};
@@ -8,7 +8,7 @@ use crate::args::{ChecksArgs, RunArgs};
 use crate::exit::Exit;
 use crate::output;
 
-/// Refuses what could never be checked, before anything is measured for it.
+/// Rejects conditions that can never be checked, before measuring.
 pub fn can_be_checked(args: &RunArgs, experiment: &Experiment) -> Ended<()> {
     for check in &args.checks.fail_if {
         if let Some(objection) = check.objection(experiment, args.baseline.is_some()) {
@@ -21,13 +21,12 @@ pub fn can_be_checked(args: &RunArgs, experiment: &Experiment) -> Ended<()> {
     Ok(())
 }
 
-/// The exit code of a result: that of its verdict, unless a check makes it worse. Each check that is
-/// crossed, or that could not be made, is said on standard error.
+/// The verdict's exit code, unless a check makes it worse. Reports failed and impossible checks on
+/// standard error.
 pub fn exit(checks: &ChecksArgs, result: &ExperimentResult) -> Exit {
     exit_of(checks.fail_if.iter(), result)
 }
 
-/// The same for some of the checks.
 pub fn exit_of<'a>(checks: impl Iterator<Item = &'a FailIf>, result: &ExperimentResult) -> Exit {
     let of_verdict = Exit::from(result.verdict);
     let (mut crossed, mut unknown) = (false, false);
@@ -46,7 +45,7 @@ pub fn exit_of<'a>(checks: impl Iterator<Item = &'a FailIf>, result: &Experiment
     }
     match (crossed, of_verdict) {
         (true, _) => Exit::Crossed,
-        // What was not checked has not passed.
+        // An unchecked condition has not passed.
         (false, Exit::Done) if unknown => Exit::Failed,
         (false, exit) => exit,
     }

@@ -1,5 +1,4 @@
-//! `hopcost list`: what can be run, on what, and what of it applies here; with `--all`, which settings each database
-//! accepts.
+//! `hopcost list`: what exists and applies here; with `--all`, each database's settings.
 
 use std::fmt::Write as _;
 
@@ -20,7 +19,6 @@ struct Printed {
     matrix: Option<Matrix>,
 }
 
-/// With the table of engines and settings, or without it.
 pub fn run(app: &App, all: bool, as_json: bool) -> Outcome<Exit> {
     let listing = app.list(&machine())?;
     let printed = Printed { version: 1, listing, matrix: all.then(Matrix::new) };
@@ -57,7 +55,7 @@ fn text(printed: &Printed) -> String {
     out
 }
 
-/// Room for the longest name; a longer one is followed by its text all the same.
+/// A longer name is printed whole.
 const NAME_WIDTH: usize = 20;
 
 fn line(out: &mut String, name: &str, text: &str) {

@@ -1,4 +1,4 @@
-//! `hopcost load`: a data set into a database, and how fast.
+//! `hopcost load`: loads a data set into a database.
 
 use hopcost_app::{App, LoadResult, Outcome};
 use hopcost_view::count;

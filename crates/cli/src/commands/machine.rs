@@ -1,4 +1,4 @@
-//! `hopcost machine`: what this machine, or a recorded one, is.
+//! `hopcost machine`: describes this machine, or a recorded one.
 
 use hopcost_app::{InContext, Outcome, machine, record, recorded};
 use hopcost_view::{svg, text};

@@ -1,4 +1,4 @@
-//! One short file per command.
+//! Commands, one file each.
 
 mod capabilities;
 pub mod compare;
@@ -25,8 +25,8 @@ use crate::interrupt;
 use crate::output;
 use crate::progress::Bar;
 
-/// Does something with a progress bar beside it, until it is through or Ctrl-C is pressed. Whoever shows more of what
-/// happens than remarks looks at each event first.
+/// Runs `work` with a progress bar until it ends or Ctrl-C is pressed. `look` sees each event
+/// before the bar.
 fn attended<T>(
     mut look: impl FnMut(&Event<'_>),
     work: impl FnOnce(&mut Control<'_>) -> Outcome<T>,

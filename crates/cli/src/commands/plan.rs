@@ -1,4 +1,4 @@
-//! `hopcost plan`: what a run would do, without doing it.
+//! `hopcost plan`: what a run would do.
 
 use hopcost_app::{App, Outcome, Planned, PlannedComparison, PlannedProbes, machine};
 use hopcost_core::{Audit, CpuSet, Experiment, NodeId, Parallel, Policy};
@@ -108,7 +108,6 @@ fn database(experiment: &Experiment, planned: &PlannedComparison, json: bool) ->
     Ok(Exit::Done)
 }
 
-/// What is asked of which data.
 fn data(planned: &PlannedComparison) -> String {
     let PlannedComparison { workload, rows, .. } = planned;
     let Some((dataset, unit)) = planned.dataset else { return format!("none, {workload}") };
@@ -120,7 +119,6 @@ fn data(planned: &PlannedComparison) -> String {
     format!("{dataset} with {rows} {unit}, {workload}{how}")
 }
 
-/// Each level, with where it stands in each binding.
 fn arms(plan: &Plan, off_line: bool) -> Vec<(String, Vec<String>)> {
     let place = |placement: &Placement| {
         let cpus: Vec<String> =
@@ -146,7 +144,6 @@ fn arms(plan: &Plan, off_line: bool) -> Vec<(String, Vec<String>)> {
     plan.levels.iter().enumerate().map(of_level).collect()
 }
 
-/// What is written down.
 fn audit(audit: Option<Audit>) -> &'static str {
     match audit {
         None => "",
@@ -156,7 +153,6 @@ fn audit(audit: Option<Audit>) -> &'static str {
     }
 }
 
-/// Who else works on a query.
 fn parallel(parallel: Option<Parallel>) -> String {
     let Some(Parallel { dop, postmaster, workers }) = parallel else { return String::new() };
     let on = |what: &str, node: Option<NodeId>| {
@@ -167,7 +163,7 @@ fn parallel(parallel: Option<Parallel>) -> String {
     format!(", {dop} {processes} on a query{postmaster}{workers}")
 }
 
-/// Where its data is, by whose decision.
+/// The node of its data, and who chose it.
 fn data_of(placement: &Placement) -> String {
     let node = placement.settings.home.map(|node| format!("on node {node}"));
     let how = match placement.settings.copy.policy {

@@ -50,8 +50,7 @@ pub fn run(app: &App, args: &ProbeArgs) -> Outcome<Exit> {
     Ok(if is_stopped { Exit::Interrupted } else { exit(&result, args.accept_gaps) })
 }
 
-/// What failed is told first. Void figures are a failed check, what others have disturbed may go well later, and
-/// without any figure this machine could not do it.
+/// In this order: a probe failed; figures are void; the host was busy; no figure could be measured.
 fn exit(result: &ProbesResult, accepts_gaps: bool) -> Exit {
     let cells = result.probes.iter().flat_map(|probe| &probe.report.cells);
     let mut figures = cells.map(|cell| &cell.outcome);

@@ -1,4 +1,4 @@
-//! `hopcost report`: shows a stored run again. It never measures.
+//! `hopcost report`: shows a stored run.
 
 use hopcost_app::{Outcome, report};
 use hopcost_view::{Shown, format};

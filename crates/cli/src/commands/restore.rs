@@ -1,4 +1,4 @@
-//! `hopcost restore`: puts back what a killed run left changed.
+//! `hopcost restore`: restores what a killed run left changed.
 
 use hopcost_app::{App, Outcome, PutBack, Restored};
 

@@ -1,4 +1,4 @@
-//! `hopcost run`: from an experiment to a verdict, with everything kept in the store.
+//! `hopcost run`: runs an experiment to a verdict.
 
 use hopcost_app::{App, Event, InContext, Leave, Outcome, Reported, RunOptions, Store};
 use hopcost_core::{ProbeReport, Subject};

@@ -1,4 +1,4 @@
-//! `hopcost plan --sql`: what would be said to a server, without one.
+//! `hopcost plan --sql`: lists statements without a server.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,6 @@ const NONE: &str = "\
     what is said is known beforehand for --target sqlserver://… alone; other databases are asked what the experiments' \
     files and docs/EXPERIMENT-FORMAT.md say";
 
-/// Of one experiment, or of all.
 pub fn list(app: &App, args: &ExperimentArgs) -> Outcome<Exit> {
     let names: Vec<&str> = match args.name.as_str() {
         EVERYTHING => catalogue::experiment_names().collect(),
@@ -47,7 +46,7 @@ pub fn list(app: &App, args: &ExperimentArgs) -> Outcome<Exit> {
     Ok(Exit::Done)
 }
 
-/// An experiment's statements as a script; those that have been told before only by their names.
+/// As a script. Statements in `known` are only named.
 fn script(printed: &Statements, known: &mut BTreeSet<(String, String)>) -> String {
     let head = format!("-- {} on {}", printed.experiment, printed.target);
     if let Some(objection) = &printed.objection {

@@ -1,4 +1,4 @@
-//! `hopcost survey`: what matters on this machine, within a budget, ending in one page.
+//! `hopcost survey`: surveys this machine and writes one page.
 
 use hopcost_app::{App, Event, Failure, InContext, Outcome, Scene, Store, Surveyed, catalogue};
 use hopcost_core::Code;
@@ -11,7 +11,7 @@ use crate::output::{self, Output};
 
 pub fn run(app: &App, args: &SurveyArgs) -> Outcome<Exit> {
     checks_can_be_made(args)?;
-    // Better now than in five minutes.
+    // Fail before measuring rather than after.
     let html = Output::written(&format::HTML, &args.html);
     html.can_be_written()?;
     let wanted = Output::of(&args.format.format, args.json);
@@ -37,7 +37,6 @@ pub fn run(app: &App, args: &SurveyArgs) -> Outcome<Exit> {
     Ok(if surveyed.interrupted { Exit::Interrupted } else { checked(args, &surveyed) })
 }
 
-/// Refuses checks of what is not part of a survey, before anything is measured for them.
 fn checks_can_be_made(args: &SurveyArgs) -> Outcome<()> {
     let all = catalogue::of_a_survey()?;
     for check in &args.checks.fail_if {
@@ -59,7 +58,7 @@ fn checks_can_be_made(args: &SurveyArgs) -> Outcome<()> {
     Ok(())
 }
 
-/// A survey whose page is complete is done, whatever its verdicts; only a check makes it worse.
+/// A complete survey succeeds whatever its verdicts, unless a check fails.
 fn checked(args: &SurveyArgs, surveyed: &Surveyed) -> Exit {
     let mut exit = Exit::Done;
     for (experiment, ran) in &surveyed.runs {
@@ -76,7 +75,6 @@ fn checked(args: &SurveyArgs, surveyed: &Surveyed) -> Exit {
     exit
 }
 
-/// What was found, what to do, what was not tested, what changed, where the page is.
 fn summary(args: &SurveyArgs, surveyed: &Surveyed, page_bytes: u64) -> String {
     let Sentences { found, action } = surveyed.report.sentences();
     let not_tested: Vec<&str> = surveyed.not_tested.iter().map(|it| it.what.as_str()).collect();

@@ -1,4 +1,4 @@
-//! `hopcost where`: where a running database really is.
+//! `hopcost where`: finds where a running database runs and keeps its memory.
 
 use hopcost_app::{Outcome, locate};
 use hopcost_view::text;

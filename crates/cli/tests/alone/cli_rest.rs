@@ -1,5 +1,4 @@
-//! What simulated stores show as well, on real runs: a sweep that becomes a baseline, stores compared, and less
-//! bandwidth.
+//! Real runs of what simulated stores also test.
 
 use serde_json::{Value, json};
 
@@ -35,7 +34,7 @@ fn two_runs_of_one_machine_are_compared() {
     is_alike(&printed(&output));
 }
 
-/// In which less bandwidth can be planted.
+/// Less bandwidth can be emulated in it.
 const STREAMS: &str = r#"
 question = "How many bytes does each node give?"
 
@@ -43,7 +42,6 @@ question = "How many bytes does each node give?"
 probes = ["bandwidth"]
 "#;
 
-/// An outcome that is known to 1 %.
 fn measured(point: f64) -> Value {
     let spread = ["min", "p5", "median", "p95", "max"].map(|key| (key.to_owned(), point.into()));
     let spread = Value::Object(spread.into_iter().collect());
@@ -54,7 +52,7 @@ fn measured(point: f64) -> Value {
     json!({ "measured": { "estimate": estimate, "spread": spread } })
 }
 
-/// What is measured of bandwidth differs from run to run: what was planted is counted, and stands in for it.
+/// Measured bandwidth varies between runs: replace it by the emulated value.
 #[test]
 fn a_node_with_less_bandwidth_is_told_and_named() {
     let bench = Bench::with(&[("streams.toml", STREAMS)]);

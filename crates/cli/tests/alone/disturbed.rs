@@ -1,4 +1,4 @@
-//! A machine on which others are at work.
+//! A run on a busy machine.
 
 use hopcost_sys::affinity;
 
@@ -15,7 +15,7 @@ probes = ["bandwidth"]
 fn where_every_cpu_is_kept_busy_the_machine_was_disturbed() {
     let bench = Bench::with(&[("streams.toml", STREAMS)]);
     let cpus: Vec<_> = affinity::mask().unwrap().iter().collect();
-    // All of them spin, the one included that is left to hopcost.
+    // Keep every CPU busy, hopcost's included.
     let run = || bench.hopcost(&["run", "streams.toml", "--quick", "--budget=100ms", "--json"]);
     let output = affinity::accompanied(cpus[0], &cpus, run).unwrap();
     ends(&output, 5, &[]);

@@ -1,4 +1,4 @@
-//! Figures of the hardware: proved, kept, and shown again.
+//! Hardware figures are validated, stored and shown again.
 
 use std::fs;
 
@@ -6,7 +6,6 @@ use crate::bench::{Bench, ends, json, stdout};
 use crate::documented::assert_documented;
 use crate::settled::counted;
 
-/// A part of the experiment of this name that comes with hopcost.
 const ACCESS_COST: &str = r#"
 question = "What does memory cost?"
 

@@ -1,5 +1,4 @@
-//! `hopcost` as its users meet it, with this machine alone: what depends on figures that it measures, or on how busy
-//! this machine is.
+//! End-to-end tests that need an idle machine.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 #[path = "../servers/bench.rs"]

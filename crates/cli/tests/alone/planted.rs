@@ -1,4 +1,4 @@
-//! The one claim about a measured value: a distance that was planted is found, as large as it is.
+//! The only test of a measured value: an emulated distance is found with its size.
 
 use std::fs;
 
@@ -25,7 +25,6 @@ fn planted_distance_is_found_proved_and_stamped() {
         assert_eq!(arm["acquisitions"][side], 0, "{arm}");
         assert_eq!(arm["errors"], 0);
     }
-    // The same from the store, to the last digit, without measuring.
     assert_eq!(json(&bench.hopcost(&["report", "--json"])), result);
     assert!(stdout(&bench.hopcost(&["report"])).starts_with("EMULATED COST"));
     ends(&bench.hopcost(&["report", "--html", "page.html"]), 0, &[]);

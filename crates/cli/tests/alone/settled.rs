@@ -1,11 +1,11 @@
-//! Runs on a machine that is not quiet: it tests other things at the same time.
+//! Runs on a noisy machine: other tests run at the same time.
 #![allow(clippy::print_stderr)] // a run that is made again is no secret
 
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-/// What hopcost says when it gives no verdict because the machine, and not the subject, changed.
+/// Messages of a run without verdict because the machine changed.
 const RESTLESS: [&str; 6] = [
     "the effect changed on the way",
     "no block was undisturbed",
@@ -15,16 +15,15 @@ const RESTLESS: [&str; 6] = [
     "units of blocks would decide",
 ];
 
-/// The same of figures of the hardware. Of those that were measured, some may be so.
 const NO_FIGURE: &str = "every sample was disturbed";
 
-/// How the output of a single run begins that may have ended well without a verdict: told to people, and to
-/// programs. Of the many of a survey, some may.
+/// Beginnings of the output of a run that may end without a verdict, as text and JSON. Experiments
+/// of a survey may do so.
 const SINGLE_RUN: [&str; 3] = ["INCONCLUSIVE", "EMULATED INCONCLUSIVE", "{\n  \"run\""];
 
 const MOST_RUNS: u32 = 4;
 
-/// The run's output, once it was not refused, or left undecided, because the machine was restless.
+/// Repeats a run until it is neither refused nor undecided because of a noisy machine.
 pub fn settled(store: &Path, run: impl FnMut() -> Output) -> Output {
     again(store, run, |output, said| {
         let is_single = SINGLE_RUN.iter().any(|told| said.starts_with(told));
@@ -32,12 +31,12 @@ pub fn settled(store: &Path, run: impl FnMut() -> Output) -> Output {
     })
 }
 
-/// The same where it has to count, and need not be decided.
+/// Repeats a run until it succeeds, decided or not.
 pub fn counted(store: &Path, run: impl FnMut() -> Output) -> Output {
     again(store, run, |output, _| !output.status.success())
 }
 
-/// A run that may be restless and was is taken out of the store again, and told of.
+/// Removes each such run from the store before the next.
 fn again(
     store: &Path,
     mut run: impl FnMut() -> Output,

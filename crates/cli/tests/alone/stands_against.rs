@@ -1,4 +1,4 @@
-//! Real runs that become baselines and stand against them.
+//! Real runs compared with baselines.
 
 use std::process::Output;
 
@@ -6,7 +6,6 @@ use crate::bench::{Bench, FAR, SHORT, ends, json};
 use crate::expected::is_held_against_the_first;
 use crate::settled::counted;
 
-/// A run that counts.
 pub fn run(bench: &Bench, arguments: &[&str]) -> Output {
     let all = [&["run", "far.toml"], &SHORT[..], arguments].concat();
     counted(&bench.path("hopcost.db"), || bench.hopcost(&all))

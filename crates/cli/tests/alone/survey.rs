@@ -1,4 +1,4 @@
-//! A whole survey: its budget, its page, and what it names.
+//! A whole survey: budget, page and contents.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::bench::{Bench, ends, json, stderr};
 use crate::settled::settled;
 use crate::surveys::{alone, page, survey};
 
-/// Enough for some experiments, and for others not.
+/// Enough for some experiments only.
 const BUDGET: Duration = Duration::from_secs(50);
 
 #[test]
@@ -21,7 +21,7 @@ fn a_survey_keeps_to_its_budget_and_names_what_it_left_out() {
     let output = settled(&store, || {
         let begun = clock::now();
         let output = survey(&bench, &checks).output().unwrap();
-        // What was asked for, and as much again: this machine may be slow at writing a page.
+        // Twice the budget: this machine may be slow at writing a page.
         assert!(begun.elapsed() < 2 * BUDGET, "it took {:?}", begun.elapsed());
         output
     });
@@ -41,7 +41,6 @@ fn a_survey_keeps_to_its_budget_and_names_what_it_left_out() {
         .map(|left| left["what"].as_str().unwrap())
         .collect();
     assert!(!measured.is_empty() && !left.is_empty(), "{measured:?} and not {left:?}");
-    // Each experiment of a survey is in one of the two, and none in both.
     let mut all = [measured.as_slice(), left.as_slice()].concat();
     all.sort_unstable();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! `hopcost survey` as a user meets it: Ctrl-C, and what is wrong before anything is measured.
+//! `hopcost survey`: Ctrl-C, and errors before anything is measured.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::bench::{Bench, ends, json, stderr, wait_until};
 
-/// One survey at a time: each wants the whole machine.
+/// One survey at a time: each loads the whole machine.
 pub fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Leave to load is given: a machine that runs tests need not be idle.
+/// With `--allow-load`: a machine that runs tests need not be idle.
 pub fn survey(bench: &Bench, arguments: &[&str]) -> Command {
     bench.command(&[&["survey", "--allow-load", "--json"], arguments].concat())
 }

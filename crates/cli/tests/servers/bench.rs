@@ -1,4 +1,4 @@
-//! A directory in which hopcost is tried, with an experiment that is loaded in a moment.
+//! A test directory with an experiment that loads quickly.
 #![allow(dead_code)] // each of the binaries uses its part
 
 use std::fs;
@@ -13,7 +13,6 @@ use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// One table, and what has to be proved of it.
 pub const FAR: &str = r#"
 question = "What does distance cost?"
 
@@ -31,23 +30,21 @@ response = "queries_per_hour"
 prove = ["local_lookups >= 98% when memory = near", "remote_lookups >= 98% when memory = far"]
 "#;
 
-/// What follows it where the worst of a sweep is looked for.
+/// Appended to search a sweep for the worst point.
 pub const SWEEP: &str = "find = \"worst\"\n\n[sweep]\nstreams = [1, 2]\n";
 
-/// Two nodes, and a distance between them that a debug build notices.
+/// Two nodes, with a distance that a debug build can measure.
 pub const TWO_NODES: &str = "--emulate=nodes=2,remote_ns=8000";
 
-/// Eight units for each of the two bindings, in windows as short as a debug build can fill.
+/// Eight units in each of the two bindings, in the shortest windows that a debug build can fill.
 pub const SHORT: [&str; 5] =
     ["--quick", TWO_NODES, "--set=units=8", "--set=window=40ms", "--set=guard=10ms"];
 
-/// A directory with experiments and stores. The data sets are those of all tests, so the first one makes them.
 pub struct Bench {
     dir: TempDir,
 }
 
 impl Bench {
-    /// With experiments of these names and texts.
     pub fn with(experiments: &[(&str, &str)]) -> Self {
         let bench = Self { dir: tempfile::tempdir().unwrap() };
         for (name, text) in experiments {
@@ -71,12 +68,11 @@ impl Bench {
         self.command(arguments).output().unwrap()
     }
 
-    /// The store that is written where none is named.
     pub fn store(&self) -> Connection {
         Connection::open(self.path("hopcost.db")).unwrap()
     }
 
-    /// Has the store come to where this holds? It may not be there yet.
+    /// Does the condition hold in the store? False if there is none yet.
     pub fn has(&self, condition: &str) -> bool {
         let there = OpenFlags::SQLITE_OPEN_READ_ONLY;
         let store = Connection::open_with_flags(self.path("hopcost.db"), there);
@@ -84,7 +80,7 @@ impl Bench {
         store.and_then(|store| store.query_row(&sql, [], |row| row.get(0))).unwrap_or(false)
     }
 
-    /// Changes what was kept in a store, as if another machine had measured it.
+    /// Edits a JSON column, as if another machine had measured it.
     pub fn change(&self, store: &str, [table, column]: [&str; 2], change: impl Fn(&mut Value)) {
         let store = Connection::open(self.path(store)).unwrap();
         let sql = format!("SELECT {column} FROM {table}");
@@ -95,7 +91,6 @@ impl Bench {
         assert_eq!(store.execute(&sql, [value.to_string()]).unwrap(), 1);
     }
 
-    /// The only row of an answer, of one number.
     pub fn count(&self, sql: &str) -> i64 {
         self.store().query_row(sql, [], |row| row.get(0)).unwrap()
     }
@@ -113,7 +108,6 @@ pub fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
 }
 
-/// Ends with this code, and says each of these words on standard error.
 #[track_caller]
 pub fn ends(output: &Output, code: i32, words: &[&str]) {
     let said = stderr(output);
@@ -123,7 +117,7 @@ pub fn ends(output: &Output, code: i32, words: &[&str]) {
     }
 }
 
-/// A run that came to its end: on a busy machine that may be without a verdict.
+/// The run ended; on a busy machine it may have no verdict.
 #[track_caller]
 pub fn is_over(output: &Output) {
     let said = stdout(output);
@@ -135,7 +129,6 @@ pub fn is_over(output: &Output) {
     assert!(is_over, "{:?}: {}{said}", output.status, stderr(output));
 }
 
-/// Waits until something is so.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = clock::now();
     while !is_so() {

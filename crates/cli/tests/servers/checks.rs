@@ -1,4 +1,4 @@
-//! What scripts rely on: checks and their exit codes, baselines, completions, manual pages.
+//! Interfaces for scripts: checks, exit codes, baselines, completions and manual pages.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -13,12 +13,11 @@ fn bench() -> Bench {
     Bench::with(&[("far.toml", FAR)])
 }
 
-/// A run on a machine on which distance takes three tenths.
+/// On a simulated machine where distance costs 30 %.
 fn run(bench: &Bench, arguments: &[&str]) -> Output {
     run_at(50.0, bench, arguments)
 }
 
-/// The same on a database that answers `rate` calls a second.
 fn run_at(rate: f64, bench: &Bench, arguments: &[&str]) -> Output {
     let all = [&["far.toml"], &SHORT[..], arguments].concat();
     bench.simulate("hopcost.db", &all, Gives { rate, cost: 0.3 })
@@ -44,7 +43,7 @@ fn a_check_decides_the_exit_code_and_a_report_can_be_checked_again() {
 #[test]
 fn a_refused_run_passes_no_check() {
     let bench = bench();
-    // It gives no right answer to a query.
+    // The null target gives no correct answer to a query.
     let null = ["--target=null:", "--budget=1s", "--baseline=main", "--json"];
     let output = bench.hopcost(&[&["run", "far.toml"], &SHORT[..], &null].concat());
     ends(&output, 1, &["the next one may be it"]);
@@ -81,7 +80,7 @@ fn a_machine_that_cannot_do_it_keeps_its_code() {
 fn later_runs_stand_against_the_first_of_their_name() {
     let bench = Bench::with(&[("far.toml", &format!("{FAR}{SWEEP}"))]);
     let main = |arguments: &[&str]| run(&bench, &[&["--baseline=main"], arguments].concat());
-    // The run that becomes the baseline is not worse than itself.
+    // The run that becomes the baseline equals itself.
     let output = main(&["--json", "--fail-if", "worse > 0 or dearer > 0"]);
     ends(&output, 0, &[]);
     let first = json(&output);
@@ -95,7 +94,6 @@ fn later_runs_stand_against_the_first_of_their_name() {
     is_at_the_worst_of_the_first(&second, &first);
     assert_eq!(second["details"]["points"][0]["streams"], 2, "it costs most");
 
-    // The same from the store, to the last digit.
     assert_eq!(json(&bench.hopcost(&["report", "--json"])), second);
     let text = stdout(&bench.hopcost(&["report"]));
     assert!(text.contains("against main (run 1 of 20") && text.contains("two starts"), "{text}");
@@ -132,7 +130,6 @@ fn what_was_lost_since_the_baseline_is_found() {
     assert!(stdout(&output).contains("nothing is compared"), "{}", stdout(&output));
 }
 
-/// What to do about a program that is missing.
 fn needed(program: &str) -> String {
     format!("this test needs {program}: apt-get install zsh fish groff")
 }
@@ -146,7 +143,6 @@ fn shells_learn_every_command_and_the_experiments() {
             assert!(script.contains(word), "{shell}: {word}");
         }
         if shell == "fish" {
-            // Our own lines call a function of the generated ones.
             assert!(script.contains("function __fish_hopcost_using_subcommand"), "{script}");
         }
         fs::write(bench.path(shell), script).unwrap();
@@ -168,7 +164,7 @@ fn every_command_has_a_manual_page() {
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let commands = commands.take_while(|line| !line.is_empty());
     let commands = commands.filter_map(|line| line.strip_prefix("  "));
-    // What goes on in the next line stands further to the right.
+    // Continuation lines are indented further.
     let names = commands.filter(|line| !line.starts_with(' '));
     let names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
     assert!(names.len() >= 10, "{names:?}");

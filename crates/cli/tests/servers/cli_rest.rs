@@ -1,4 +1,4 @@
-//! What takes longer than it is likely to break: more kills, full disks, policies.
+//! Slow tests of code that rarely breaks: more kills, full disks, policies.
 
 use std::fs;
 use std::process::Command;
@@ -17,7 +17,8 @@ fn a_run_that_is_killed_ten_times_goes_on_to_its_end() {
     goes_on_after_kills(&moments);
 }
 
-/// On two emulated nodes: whatever the verdict, each policy's placement is proved, and each instance's.
+/// On two emulated nodes, each policy's and each instance's placement is verified, whatever the
+/// verdict.
 #[test]
 fn policies_and_instances_prove_where_everything_was() {
     for (name, text, claims) in [
@@ -57,7 +58,6 @@ fn a_truncated_data_set_is_noticed_and_made_anew() {
     assert_eq!(fs::metadata(&file).unwrap().len(), length);
 }
 
-/// What was finished before the store could no longer be written stays.
 #[test]
 fn a_store_that_cannot_grow_loses_nothing_that_was_finished() {
     let bench = bench();
@@ -65,7 +65,7 @@ fn a_store_that_cannot_grow_loses_nothing_that_was_finished() {
     is_over(&bench.hopcost(&[&all[..], &["--budget=1s"]].concat()));
     let before = bench.count("SELECT count(*) FROM block");
     let size = fs::metadata(bench.path("hopcost.db")).unwrap().len();
-    // A limit on the size of files stops it where a full disk would.
+    // A file size limit acts like a full disk.
     let limit = (size + 40_000) / 512;
     let hopcost = env!("CARGO_BIN_EXE_hopcost");
     let script = format!("trap '' XFSZ; ulimit -f {limit}; exec {hopcost} {}", all.join(" "));

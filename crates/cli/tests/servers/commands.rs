@@ -1,4 +1,4 @@
-//! The binary as its users meet it: bad input, missing places, closed pipes, documented keys.
+//! The binary with bad input, missing directories, closed pipes and documented keys.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -18,14 +18,13 @@ fn run(arguments: &[&str]) -> Output {
     hopcost(arguments).output().unwrap()
 }
 
-/// Fails with this code and says each of these words, and never panics.
 #[track_caller]
 fn refuses(arguments: &[&str], code: i32, words: &[&str]) {
     let output = run(arguments);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
     let printed = String::from_utf8_lossy(&output.stdout);
-    // Who asks for JSON is told in JSON why there is no result.
+    // With `--json` the failure is printed as JSON.
     let is_told = arguments.contains(&"--json") && printed.contains("\"failure\"");
     assert!(printed.is_empty() || is_told, "{arguments:?} printed a result");
     for word in words {
@@ -70,7 +69,7 @@ fn places_that_cannot_be_read_or_written_are_named() {
     refuses(&["machine", "--sysfs", file], 1, &["notes.txt"]);
     refuses(&["machine", "--sysfs", dir], 1, &["neither sys/ nor proc/"]);
     refuses(&["machine", "--record", dir], 1, &["not empty"]);
-    // A file system that nobody may write to, root included.
+    // Not even root can write there.
     refuses(&["machine", "--svg", "/proc/x.svg"], 1, &["--svg /proc/x.svg"]);
     refuses(&["machine", "--record", "/proc/x"], 1, &["/proc/x"]);
     refuses(&["machine", "--record", "/proc/x.tree"], 1, &["/proc/x.tree"]);
@@ -118,7 +117,7 @@ fn a_recorded_machine_reads_the_same_wherever_it_lies() {
     for place in [below, file] {
         let mut recorded = read(&["machine", "--json", "--sysfs", place]);
         for machine in [&mut live, &mut recorded] {
-            // Memory in use moves on; the limits of a process are its own.
+            // Memory in use varies between two reads; limits differ by process.
             machine["limits"]["memory_used_bytes"].take();
             for node in machine["nodes"].as_array_mut().unwrap() {
                 node["free_bytes"].take();

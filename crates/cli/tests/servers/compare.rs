@@ -1,4 +1,4 @@
-//! `hopcost compare`: stores held against each other.
+//! `hopcost compare` on stores.
 
 use std::fs;
 use std::process::Output;
@@ -14,7 +14,6 @@ fn bench() -> Bench {
     Bench::with(&[("far.toml", FAR)])
 }
 
-/// Ends with this code, and says each of these words.
 #[track_caller]
 fn ends(output: &Output, code: i32, words: &[&str]) {
     let said = format!("{}{}", stdout(output), stderr(output));

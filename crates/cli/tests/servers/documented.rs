@@ -1,4 +1,4 @@
-//! Is what is printed as JSON described where users read of it?
+//! Every printed JSON key is documented.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 const JSON_DOC: &str = include_str!("../../../../docs/JSON.md");
 
-/// The keys of all objects, maps from numbers or named counters aside.
+/// The keys of all objects, but not of maps keyed by numbers or counter names.
 fn keys(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {
@@ -22,7 +22,6 @@ fn keys(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Every key is in docs/JSON.md.
 pub fn assert_documented(document: &Value) {
     let mut found = BTreeSet::new();
     keys(document, &mut found);

@@ -1,10 +1,9 @@
-//! Every experiment on every target that it is meant for, in two halves that go on side by side.
+//! Every experiment on every target it is meant for, in two halves that run in parallel.
 
 use hopcost_data::experiments::EXPERIMENTS;
 
 use crate::experiments::{DEFAULT, MANAGED, Trials, has_probes};
 
-/// The target that a file names; without one it can be asked of any.
 fn names(file: &str, target: &str) -> bool {
     file.contains(&format!("target = {target}"))
 }

@@ -1,10 +1,9 @@
-//! What is true of runs of one machine, measured or simulated.
+//! Assertions on runs of one machine, measured or simulated.
 
 use serde_json::Value;
 
 use crate::documented::assert_documented;
 
-/// A second run of the machine that the baseline was measured on.
 pub fn is_held_against_the_first(second: &Value) {
     let against = &second["against"];
     assert_eq!((&against["run"], &against["is_first"]), (&1.into(), &false.into()));
@@ -16,7 +15,7 @@ pub fn is_held_against_the_first(second: &Value) {
     assert!(against["notes"][0].as_str().unwrap().contains("two starts"), "{against}");
 }
 
-/// It was measured at the point alone that was the worst of the first.
+/// It measured only the first run's worst point.
 pub fn is_at_the_worst_of_the_first(second: &Value, first: &Value) {
     let points = |result: &Value| result["details"]["points"].as_array().unwrap().clone();
     let reported = |result: &Value| {
@@ -29,7 +28,6 @@ pub fn is_at_the_worst_of_the_first(second: &Value, first: &Value) {
     assert!(left_out.contains("baseline 'main' (run 1)"), "{left_out}");
 }
 
-/// Two runs of one emulated machine.
 pub fn is_alike(compared: &Value) {
     assert_documented(compared);
     let effects = compared["effects"].as_array().unwrap();

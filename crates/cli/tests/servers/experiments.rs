@@ -1,4 +1,4 @@
-//! Experiments, each run to its end and killed in the middle: the machine and the server are then as they were.
+//! Each experiment, run to its end and killed in the middle, leaves machine and server unchanged.
 #![allow(clippy::print_stderr)] // how each ended is worth reading
 
 use std::collections::BTreeMap;
@@ -14,7 +14,6 @@ use tempfile::TempDir;
 use crate::at_work::{Server, alone, text};
 use crate::bench::{Bench, stdout, wait_until};
 
-/// What of the machine anybody could have changed.
 const SYSTEM: [&str; 6] = [
     "/sys/devices/system/cpu",
     "/sys/devices/system/cpu/smt",
@@ -23,20 +22,19 @@ const SYSTEM: [&str; 6] = [
     "/proc/sys/vm",
     "/proc/sys/kernel",
 ];
-/// What changes by itself though it can be written.
+/// They change by themselves.
 const RESTLESS: [&str; 3] = ["ns_last_pid", "/random/", "perf_event_max_sample_rate"];
 
-/// Enough to measure something, and no more.
+/// Just enough to measure something.
 const SHORT: [&str; 4] = ["--quick", "--set=units=8", "--set=window=20ms", "--set=guard=5ms"];
-/// The scale of data sets whose scale is a number of rows, not of warehouses.
+/// For data sets scaled by rows, not by warehouses.
 const FEW_ROWS: &str = "--scale=20000";
 
-/// Where a machine of one node has nothing to compare, it is tried on an emulated one.
+/// Tried in turn: a machine of one node needs emulation to compare anything.
 const EMULATED: [&str; 3] = ["", "--emulate=nodes=2", "--emulate=nodes=1,siblings=1.2"];
 
-/// The target that is the built-in default, or what the file names.
+/// The file's target, or the default.
 pub const DEFAULT: &str = "";
-/// A server of hopcost's own.
 pub const MANAGED: &str = "--target=postgres:managed";
 
 #[test]
@@ -56,19 +54,16 @@ fn experiments_on_servers_leave_them_as_they_were() {
     trials.were_killed(2);
 }
 
-/// Some experiments on one machine.
 pub struct Trials {
     bench: Bench,
-    /// Where hopcost's own servers live: every user may come in, so none lives elsewhere.
+    /// Data of managed servers: the file's own directory must be accessible to all users.
     cache: TempDir,
-    /// One that runs.
     server: Option<PostgreSql>,
     before: State,
-    /// Those that measured something.
     measured: usize,
-    /// Of them, those that ended with a verdict, or with figures that did not suffice for one.
+    /// Of those, with a verdict or too few figures for one.
     decided: usize,
-    /// Of them, those that were killed while they measured.
+    /// Of those, killed while measuring.
     killed: usize,
 }
 
@@ -88,12 +83,10 @@ impl Trials {
         Self { bench: Bench::with(&[]), cache, server, before, measured: 0, decided: 0, killed: 0 }
     }
 
-    /// The server that runs, as a target.
     pub fn attached(&self) -> String {
         format!("--target={}", self.server.as_ref().unwrap().target())
     }
 
-    /// An experiment that is run to its end, and killed in the middle.
     pub fn tries(&mut self, name: &str, target: &str) {
         let Some(arguments) = self.applicable(name, target) else {
             eprintln!("{name} {target}: does not apply here");
@@ -101,8 +94,8 @@ impl Trials {
         };
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let output = self.bench.hopcost(&arguments);
-        // So little is measured that a verdict may be refused, or others be at work all the while; a server that
-        // runs may not be ours to change.
+        // Short runs may be refused a verdict or disturbed throughout, and a server's settings may
+        // not be changeable.
         let said = text(&output);
         let is_remark = |line: &&str| line.starts_with("hopcost: at work here");
         let told = said.lines().find(|line| !is_remark(line));
@@ -118,26 +111,25 @@ impl Trials {
         self.kill(&arguments);
     }
 
-    /// At least `least` experiments measured something, and each of these was killed.
     pub fn were_killed(&self, least: usize) {
         let Self { measured, killed, .. } = *self;
         assert!(measured >= least, "only {measured} measured something");
-        // What came too late to measure anything may have been met by its kill all the same.
+        // Runs that ended before measuring may have been killed too.
         assert!(killed >= measured, "only {killed} kills met one of {measured}");
     }
 
-    /// Of many, half come to figures that count, however busy this machine is.
+    /// Half of many experiments give valid figures on any busy machine.
     pub fn were_decided(&self) {
         let Self { measured, decided, .. } = *self;
         eprintln!("{decided} of {measured} were decided");
         assert!(2 * decided >= measured, "only {decided} of {measured} came to figures that count");
     }
 
-    /// How it can be run here, if it can.
+    /// Its arguments, if it can run here.
     fn applicable(&self, name: &str, target: &str) -> Option<Vec<String>> {
         let (_, file) = EXPERIMENTS.iter().find(|(known, _)| *known == name).unwrap();
         let rows = if file.contains("tpcc") { "--scale=1" } else { FEW_ROWS };
-        // A law takes three numbers of streams.
+        // A scaling law needs three client counts.
         let is_law = file.contains("find = \"scaling\"");
         let streams = if is_law { "--set=streams=1+2+3" } else { "--set=streams=2" };
         let cache = format!("--cache-dir={}", self.cache.path().display());
@@ -157,12 +149,11 @@ impl Trials {
         })
     }
 
-    /// Kills a run once it has begun to measure, and restores.
     fn kill(&mut self, arguments: &[&str]) {
         let _ = fs::remove_file(self.bench.path("hopcost.db"));
         let mut command = self.bench.command(arguments);
         let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // A probe has no blocks, and is killed by the next one's begin.
+        // A probe has no blocks, and is killed when the next begins.
         let measures = "EXISTS (SELECT * FROM block) OR EXISTS (SELECT * FROM probe_report)";
         let mut has_ended = false;
         wait_until("it measures", || {
@@ -174,7 +165,7 @@ impl Trials {
         }
         run.kill().unwrap();
         run.wait().unwrap();
-        // What is left is any test's to put back.
+        // Any test may restore what is left.
         let _alone = alone();
         self.killed += usize::from(!has_ended);
         let restored = self.bench.hopcost(&["restore"]);
@@ -186,7 +177,7 @@ impl Trials {
     }
 
     fn must_be_as_before(&self, when: &str) {
-        // One whose hopcost was killed ends in its own time.
+        // A managed server outlives a killed hopcost for a moment.
         wait_until("hopcost's own servers have ended", || !self.has_servers());
         let now = State::of(self.server.as_ref());
         for (path, content) in &self.before.system {
@@ -195,7 +186,6 @@ impl Trials {
         assert_eq!(now.server, self.before.server, "{when}");
     }
 
-    /// Does a process work on what hopcost keeps here?
     fn has_servers(&self) -> bool {
         let own = self.cache.path().display().to_string();
         let is_one = |entry: fs::DirEntry| {
@@ -210,10 +200,8 @@ pub fn has_probes(file: &str) -> bool {
     file.contains("probes = ")
 }
 
-/// All that could have been changed.
 struct State {
     system: BTreeMap<String, String>,
-    /// The settings of the server and all that is in it.
     server: Option<[String; 2]>,
 }
 
@@ -229,7 +217,6 @@ impl State {
     }
 }
 
-/// What the files of a directory hold that can be read and written, and those of directories below.
 fn read_all(directory: &Path, into: &mut BTreeMap<String, String>, depth: u32) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();

@@ -1,4 +1,4 @@
-//! What may happen to any server that `hopcost` works on, and what has to be so then.
+//! Fault tests that apply to any server.
 
 use std::fs;
 use std::process::Child;
@@ -7,10 +7,9 @@ use crate::at_work::{Bench, NOT_PUT_BACK, PUT_BACK, Server, interrupted, text};
 use crate::bench::wait_until;
 use hopcost_testkit::proxy::Proxy;
 
-/// What a user's password is where nobody may find it.
+/// A password that must not be stored anywhere.
 pub const SECRET: &str = "do-not-keep-me";
 
-/// A run that is let in by a password which nothing holds afterwards.
 pub fn a_run_keeps_no_password<S: Server>(bench: &Bench<S>, url: &str) {
     let before = bench.server.dump();
     let mut run = bench.hopcost(&["run", "same.toml", "--quick", "--set", "units=8"]);
@@ -29,13 +28,12 @@ pub fn a_run_keeps_no_password<S: Server>(bench: &Bench<S>, url: &str) {
     assert!(!text(&output).contains(SECRET));
 }
 
-/// A server that is killed in the middle of a run, which ends with such words.
 pub fn a_server_dies_in_a_run<S: Server>(bench: &Bench<S>, words: &[&str]) {
     let before = bench.server.dump();
     let run = bench.at_work(&bench.url());
     bench.server.kill();
     bench.failed(run, words);
-    // What could not be dropped is not forgotten.
+    // Data that could not be dropped stays in the journal.
     let output = bench.restore();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     assert!(text(&output).contains("NOT REMOVED"), "{}", text(&output));
@@ -46,7 +44,7 @@ pub fn a_server_dies_in_a_run<S: Server>(bench: &Bench<S>, words: &[&str]) {
     bench.restored(&before);
 }
 
-/// A way to the server that is cut, or has nothing more to say.
+/// A cut connection, and one on which the server falls silent.
 pub fn a_connection_is_cut_or_silent<S: Server>(bench: &Bench<S>) {
     let before = bench.server.dump();
     let network = Proxy::before(bench.server.socket());
@@ -61,7 +59,7 @@ pub fn a_connection_is_cut_or_silent<S: Server>(bench: &Bench<S>) {
     bench.failed(run, &["single_row_commit: the connection was reset"]);
     assert_eq!(bench.server.dump(), before, "the server is there, and lets us in again");
 
-    // Who is not let in has a limit.
+    // Waiting for a connection has a time limit.
     network.be_silent(true);
     let drive = ["drive", &soon, "--workload", "null_call", "--duration", "0.1s"];
     let output = bench.hopcost(&drive).output().unwrap();
@@ -77,7 +75,7 @@ pub fn a_connection_is_cut_or_silent<S: Server>(bench: &Bench<S>) {
     network.be_silent(false);
     bench.restored(&before);
 
-    // Of a few connections each waits for itself, many are waited for together.
+    // A few connections block one by one; many are polled together.
     for clients in [3, 40] {
         let silent = null_calls(bench, &url, clients);
         network.be_silent(true);
@@ -95,7 +93,6 @@ pub fn a_connection_is_cut_or_silent<S: Server>(bench: &Bench<S>) {
     }
 }
 
-/// So many clients of one thread, at work.
 fn null_calls<S: Server>(bench: &Bench<S>, url: &str, clients: u32) -> Child {
     let more = ["--threads", "1", "--clients", &clients.to_string()];
     let drive = ["drive", url, "--workload", "null_call", "--duration", "10m"];
@@ -104,7 +101,6 @@ fn null_calls<S: Server>(bench: &Bench<S>, url: &str, clients: u32) -> Child {
     drive
 }
 
-/// Loads and drives that end before their time.
 pub fn loads_and_drives_are_interrupted_or_killed<S: Server>(bench: &Bench<S>) {
     let url = bench.url();
     let before = bench.server.dump();
@@ -126,7 +122,7 @@ pub fn loads_and_drives_are_interrupted_or_killed<S: Server>(bench: &Bench<S>) {
         bench.killed(begin(), &before);
     }
 
-    // What was loaded to stay does, whatever becomes of those who use it.
+    // Data that was loaded explicitly survives commands that use it.
     let small = ["load", &url, "archive_view", "--scale", "100"];
     let output = bench.hopcost(&small).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
@@ -134,7 +130,7 @@ pub fn loads_and_drives_are_interrupted_or_killed<S: Server>(bench: &Bench<S>) {
     assert_ne!(loaded, before);
     interrupted(drive(), PUT_BACK);
     let mut drive = drive();
-    // It is not taken from somebody who is at work with it.
+    // A load refuses to replace data in use.
     let output = bench.hopcost(&small).output().unwrap();
     assert_eq!(output.status.code(), Some(5), "{}", text(&output));
     assert!(text(&output).contains("another hopcost is at work"), "{}", text(&output));

@@ -1,5 +1,4 @@
-//! What goes wrong while `hopcost` works on a MariaDB server: full disks, cut connections, interruptions.
-//! Each ends with words, what was finished stays, and what was made is dropped or can be.
+//! Faults on MariaDB: full disks, cut connections, interruptions.
 
 use hopcost_testkit::disk::SmallDisk;
 use hopcost_testkit::mariadb::MariaDb;
@@ -22,7 +21,6 @@ fn a_full_disk_ends_a_run_and_a_load_with_words() {
     bench.failed(run, &["is full", "No space left", "Disk full"]);
     disk.free();
 
-    // More than there is room for.
     let load = ["load", &bench.url(), "archive_view", "--scale", "200000"];
     let output = bench.hopcost(&load).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));

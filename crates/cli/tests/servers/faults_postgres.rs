@@ -1,5 +1,4 @@
-//! What goes wrong while `hopcost` works on a PostgreSQL server: full disks, cut connections, interruptions.
-//! Each ends with words, what was finished stays, and what was made is dropped or can be.
+//! Faults on PostgreSQL: full disks, cut connections, interruptions.
 
 use std::fs;
 use std::process::Command;
@@ -23,7 +22,7 @@ fn a_full_disk_ends_a_run_and_a_load_with_words() {
     let before = bench.server.dump();
 
     let run = bench.at_work(&bench.url());
-    // The log has some room left, and the tables have none.
+    // The log has space left, and the tables have none.
     bench.server.ask("SELECT pg_switch_wal()");
     disk.fill();
     bench.failed(run, &["could not extend file"]);
@@ -43,7 +42,7 @@ fn a_full_disk_ends_a_run_and_a_load_with_words() {
     assert!(!bench.has_promise());
     assert_eq!(bench.server.dump(), before);
 
-    // A server of hopcost's own finds no room for its data.
+    // A managed server finds no space for its data.
     let mut run = Command::new("nsenter");
     run.args(["--target", &disk.keeper().to_string(), "--mount", "--wd=."]);
     run.args([env!("CARGO_BIN_EXE_hopcost"), "run", "same.toml", "--quick"]);
@@ -55,7 +54,7 @@ fn a_full_disk_ends_a_run_and_a_load_with_words() {
     assert!(report.contains("was not finished (") && report.contains("No space left"), "{report}");
     disk.free();
 
-    // Where the log has no room, the whole server stops.
+    // Without space for its log the whole server stops.
     bench.server.ask("ALTER ROLE me RESET default_tablespace");
     let run = bench.at_work(&bench.url());
     disk.fill();

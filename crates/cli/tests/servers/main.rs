@@ -1,5 +1,4 @@
-//! `hopcost` as its users meet it, on real databases: what is true whatever else this machine does meanwhile.
-//! What needs it alone is in `../alone`.
+//! End-to-end tests on real databases that hold under any load. `../alone` has the others.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod at_work;

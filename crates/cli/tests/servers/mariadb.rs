@@ -1,4 +1,4 @@
-//! `hopcost` on a MariaDB server, as a user meets it: one that dies, and one that asks for a password.
+//! `hopcost` on MariaDB: a killed server, and a password.
 
 use crate::at_work::alone;
 use crate::faults::{self, SECRET};

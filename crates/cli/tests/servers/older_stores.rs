@@ -1,4 +1,4 @@
-//! Stores that earlier versions of hopcost wrote, one of each schema: `fixtures/stores`.
+//! Stores of earlier versions, one for each schema: `fixtures/stores`.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::simulated::Gives;
 const SAME: &str = include_str!("../../../../fixtures/stores/same.toml");
 const STORES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/stores");
 
-/// As both comparisons in the stores were asked for, which differ in their seed.
+/// Arguments of both stored comparisons, which differ in their seed.
 const ASKED: [&str; 7] = [
     "run",
     "same.toml",
@@ -28,14 +28,12 @@ const ASKED: [&str; 7] = [
 ];
 const AGAIN: [&str; 3] = ["--seed=2", "--resume", "--json"];
 
-/// The run that was interrupted.
 const UNFINISHED: i64 = 3;
 
 fn name(schema: i64) -> String {
     format!("schema-{schema}.db")
 }
 
-/// With a copy of the store of each schema.
 fn bench() -> Bench {
     let bench = Bench::with(&[]);
     for name in (1..=4).map(name) {
@@ -44,8 +42,7 @@ fn bench() -> Bench {
     bench
 }
 
-/// With a copy in which this machine has measured what that of the fixture did: nothing else is changed, and the
-/// schema stays.
+/// With a copy edited so that this machine is the one that measured. The schema stays.
 fn measured_here(schema: i64) -> Bench {
     let bench = Bench::with(&[("same.toml", SAME)]);
     fs::copy(Path::new(STORES).join(name(schema)), bench.path("hopcost.db")).unwrap();
@@ -65,7 +62,6 @@ fn measured_here(schema: i64) -> Bench {
     bench
 }
 
-/// The records of a run's blocks.
 fn blocks(bench: &Bench, run: i64) -> Vec<String> {
     let store = bench.store();
     let sql = "SELECT record FROM block WHERE run_id = ?1 ORDER BY number";
@@ -74,7 +70,6 @@ fn blocks(bench: &Bench, run: i64) -> Vec<String> {
     records.collect::<Result<_, _>>().unwrap()
 }
 
-/// The bytes of all files that are there.
 fn files(bench: &Bench) -> Vec<(String, Vec<u8>)> {
     let all = fs::read_dir(bench.path("")).unwrap().map(|entry| entry.unwrap());
     let read = |entry: fs::DirEntry| {
@@ -123,7 +118,7 @@ fn stores_of_all_schemas_are_compared_and_stay_as_they_are() {
         ends(&output, 0, &[]);
         let compared = json(&output);
         assert_documented(&compared);
-        // There were no comparisons in the first, and the figures of the others are too few for intervals.
+        // The first schema has no comparisons, and the others too few figures for intervals.
         let found = if schema == 1 { "cells" } else { "effects" };
         assert!(!compared[found].as_array().unwrap().is_empty(), "{compared}");
     }
@@ -173,14 +168,14 @@ fn a_run_of_the_fourth_schema_goes_on() {
     goes_on(4);
 }
 
-/// Nothing that can be gone on with was ever kept in the first schema.
+/// The first schema stored no resumable runs.
 #[test]
 fn a_store_of_the_first_schema_has_nothing_to_go_on_with() {
     let output = measured_here(1).hopcost(&[&ASKED[..], &AGAIN].concat());
     ends(&output, 2, &["no unfinished run"]);
 }
 
-/// Neither on a host of another name, nor on one of that name with another processor.
+/// Neither on a host of another name, nor with another processor.
 #[test]
 fn a_run_of_another_host_stays_as_it_is() {
     for (schema, elsewhere, whose) in [
@@ -202,10 +197,9 @@ fn a_run_of_another_host_stays_as_it_is() {
     }
 }
 
-/// What a run says that asks for the baseline `main` of a store.
 fn beside_main(schema: i64) -> Value {
     let bench = measured_here(schema);
-    // Blocks are simulated for the run that is unfinished: that has to be the one that is begun now.
+    // The simulation adds blocks to the unfinished run: that must be the new one.
     let sql = format!("PRAGMA foreign_keys = ON; DELETE FROM run WHERE id = {UNFINISHED}");
     bench.store().execute_batch(&sql).unwrap();
     let arguments = [&ASKED[1..], &["--baseline=main", "--json"]].concat();
@@ -223,7 +217,7 @@ fn a_run_stands_against_the_baseline_of_an_older_store() {
     }
 }
 
-/// The third schema is the first with baselines.
+/// Baselines came with the third schema.
 #[test]
 fn a_store_of_before_there_were_baselines_gets_its_first() {
     for schema in [1, 2] {

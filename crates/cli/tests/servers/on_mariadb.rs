@@ -1,4 +1,4 @@
-//! A MariaDB server with a `hopcost` that works on it.
+//! The MariaDB server of the fault tests.
 
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -34,7 +34,7 @@ impl Server for MariaDb {
         self.ask(ours) == "1"
     }
 
-    /// Nobody else is there.
+    /// All other connections are hopcost's.
     fn sessions(&self) -> u32 {
         let others =
             "SELECT count(*) FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID()";
@@ -69,7 +69,6 @@ impl Server for MariaDb {
     }
 }
 
-/// With a table that is not ours.
 pub fn bench() -> Bench {
     let bench = Bench::with(MariaDb::start(&[]));
     bench.server.ask("CREATE DATABASE theirs");

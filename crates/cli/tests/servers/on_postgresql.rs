@@ -1,4 +1,4 @@
-//! A PostgreSQL server with a `hopcost` that works on it.
+//! The PostgreSQL server of the fault tests.
 
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ impl Server for PostgreSql {
         self.ask(sql).parse().unwrap()
     }
 
-    /// Those who have begun a statement well after the last of them was let in.
+    /// Counts those that began a statement well after the last connection was admitted.
     fn sessions_at_work(&self) -> u32 {
         let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hopcost' \
                    AND query_start > (SELECT max(backend_start) + interval '200 ms' \

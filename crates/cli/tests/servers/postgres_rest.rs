@@ -1,4 +1,4 @@
-//! What else `hopcost` does on a PostgreSQL server: more of pgbench's scripts, clients that wait, parallel queries.
+//! Slower PostgreSQL tests: pgbench scripts, waiting clients, parallel queries.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,13 +18,13 @@ fn pgbenchs_scripts_that_write_or_sleep_send_what_pgbench_sends() {
     for clients in ["3", MANY] {
         what_sleeps_holds_nobody_up_and_what_is_defined_is_sent(&bench, clients);
     }
-    // Every transaction was whole.
     let sums = "SELECT (SELECT sum(abalance) FROM pgbench_accounts) = \
                 (SELECT sum(delta) FROM pgbench_history)";
     assert_eq!(bench.server.ask(sums), "t");
 }
 
-/// Clients on one thread, whose script sleeps between two statements that the server's log shows.
+/// Several clients on one thread, with a script that sleeps between two statements in the server's
+/// log.
 fn what_sleeps_holds_nobody_up_and_what_is_defined_is_sent(bench: &Bench, clients: &str) {
     let script = bench.dir.path().join("sleeps.sql");
     let lines = "SELECT :low::integer + :scale AS before;\n\\sleep :pause ms\nSELECT 'after' || :word;\n\\sleep 1 us\n";
@@ -58,12 +58,11 @@ fn what_sleeps_holds_nobody_up_and_what_is_defined_is_sent(bench: &Bench, client
             .filter(|line| line.contains("LOG:  execute P"))
             .map(|line| if line.contains("AS before") { 'b' } else { 'a' })
             .collect();
-        // Three begin before the first has slept.
+        // Three clients begin before the first has slept.
         assert!(order.contains("bbb"), "{order}");
     }
 }
 
-/// What was sent for variables, as the server's log has it.
 fn parameters(log: &str) -> BTreeSet<String> {
     let of = |line: &str| Some(line.split_once("DETAIL:  parameters: ")?.1.to_owned());
     log.lines().filter_map(of).collect()
@@ -82,7 +81,7 @@ fn a_few_connections_and_those_that_wait_are_answered_as_all_are() {
     driven.fails("3");
 }
 
-/// Sets of CPUs stand for nodes: what the kernel does with a process that may run on some of them is the same.
+/// CPU sets replace nodes: the kernel treats a process bound to either alike.
 #[test]
 fn where_parallel_workers_ran_is_in_the_figures_the_text_and_the_page() {
     let bench = crate::bench::Bench::with(&[]);

@@ -1,4 +1,4 @@
-//! `hopcost` on a PostgreSQL server, as a user meets it: killed runs, killed servers, pgbench's scripts.
+//! `hopcost` on PostgreSQL: killed runs, killed servers, pgbench scripts.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -42,14 +42,14 @@ fn what_is_loaded_stays_until_it_is_no_longer_wanted() {
     assert!(load(&bench.url()).contains("rows of archive_view after"));
     assert_eq!(bench.server.ask("SELECT count(*) FROM hopcost.txn_current"), "100");
     assert!(load("sqlite:").contains("rows of archive_view after"));
-    // The next one has no use for it, and leaves nothing.
+    // The next command does not need it, and leaves nothing.
     let drive = ["drive", &bench.url(), "--workload", "single_row_commit", "--duration", "0.1s"];
     let output = bench.hopcost(&drive).output().unwrap();
     assert!(text(&output).contains("calls a second of single_row_commit"), "{}", text(&output));
     assert!(!bench.has_schema());
 }
 
-/// The statements that reached the server as `P0_0`, `P0_1`, …, as its log has them.
+/// Statements executed as `P0_0`, `P0_1`, … in the server's log.
 pub fn executed(log: &str) -> BTreeSet<String> {
     let after = |line: &str| -> Option<String> {
         let (_, rest) = line.split_once("LOG:  execute P")?;
@@ -58,11 +58,11 @@ pub fn executed(log: &str) -> BTreeSet<String> {
     log.lines().filter_map(after).collect()
 }
 
-/// A server that writes down what it is sent, and has pgbench's tables.
+/// A server that logs all statements, with pgbench's tables.
 pub fn pgbenchs() -> Bench {
     let bench = Bench::new(&["-c", "log_statement=all"]);
     assert!(bench.server.client("pgbench", &["-i", "-q"]).status().unwrap().success());
-    // PostgreSQL's user reads the scripts there.
+    // PostgreSQL's user must be able to read the scripts.
     let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(bench.dir.path(), all).unwrap();
     bench
@@ -73,7 +73,6 @@ fn pgbenchs_own_script_sends_what_pgbench_sends() {
     sends_what_pgbench_sends(&pgbenchs(), "select-only");
 }
 
-/// One of pgbench's own scripts.
 pub fn sends_what_pgbench_sends(bench: &Bench, name: &str) {
     let script = bench.dir.path().join(format!("{name}.sql"));
     let show = format!("--show-script={name}");
@@ -98,10 +97,10 @@ pub fn sends_what_pgbench_sends(bench: &Bench, name: &str) {
     assert_eq!(ours, theirs, "{name}");
 }
 
-/// So many connections of a thread leave it to io_uring to send and receive.
+/// This many connections on a thread use io_uring.
 pub const MANY: &str = "40";
-/// An answer and a question that are longer than what is sent and received at once, a question in several
-/// parts, and one that fails where an answer was not whole.
+/// Covers answers and statements longer than a buffer, one statement in several parts, and an error
+/// after a partial answer.
 const LONG_AND_SHORT: &str = "\
 SELECT repeat('x', 9000) AS word, 41 AS number \\gset
 SELECT 1 / (length(:word::text) / 9000), :number::integer;
@@ -121,7 +120,6 @@ fn many_connections_of_a_thread_are_answered_as_a_few_are() {
     driven.fails(MANY);
 }
 
-/// A server that sees who calls.
 pub struct Driven {
     bench: Bench,
 }
@@ -133,7 +131,6 @@ impl Driven {
         Self { bench }
     }
 
-    /// By clients of one thread, with a script.
     fn drive(&self, script: &str, clients: &str, more: &[&str]) -> Value {
         let bench = &self.bench;
         bench.server.ask("TRUNCATE seen");
@@ -152,7 +149,6 @@ impl Driven {
         self.bench.server.ask("SELECT count(*) || ' of ' || count(DISTINCT client) FROM seen")
     }
 
-    /// Every call of every client is whole.
     pub fn answers(&self, clients: &str, more: &[&str]) {
         let driven = self.drive(LONG_AND_SHORT, clients, more);
         assert_eq!(driven["errors"], 0, "{driven}");
@@ -160,7 +156,7 @@ impl Driven {
         assert_eq!(self.seen(), format!("{calls} of {clients}"), "{driven}");
     }
 
-    /// One that fails in a transaction ends it, and the next call begins anew.
+    /// An error in a transaction ends it, and the next call starts afresh.
     pub fn fails(&self, clients: &str) {
         let failing = "BEGIN;\nINSERT INTO seen VALUES (:client_id);\nSELECT 1 / :nothing::integer;\nCOMMIT;\n";
         let driven = self.drive(failing, clients, &["-D", "nothing=0"]);
@@ -171,7 +167,6 @@ impl Driven {
     }
 }
 
-/// Has this machine's kernel io_uring, and may we use it?
 fn has_rings() -> bool {
     let (one, _other) = UnixStream::pair().unwrap();
     Ring::of([one.as_fd()]).is_ok()
@@ -180,7 +175,7 @@ fn has_rings() -> bool {
 #[test]
 fn a_server_that_dies_ends_the_run_with_words_and_what_was_finished_stays() {
     let _alone = alone();
-    // By its last words, by the end of the connection, or by its reset: as the kernel came to it.
+    // A final message, an orderly close or a reset, whichever the kernel reports first.
     let said = ["terminating connection", "closed", "the connection was reset"];
     faults::a_server_dies_in_a_run(&Bench::new(&[]), &said);
 }

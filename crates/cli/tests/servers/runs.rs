@@ -1,4 +1,4 @@
-//! `hopcost run` on a real database, as a user meets it: kills, resumption, faults.
+//! `hopcost run` on a real database: kills, resumption, faults.
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
@@ -17,14 +17,13 @@ pub fn run(bench: &Bench, arguments: &[&str]) -> Output {
     bench.hopcost(&[&["run", "far.toml", "--quick"], arguments].concat())
 }
 
-/// A run that comes to its end, whatever its verdict.
 fn whole_run(bench: &Bench, arguments: &[&str]) -> Output {
     let output = bench.hopcost(&[&["run", "far.toml"], &SHORT[..], arguments].concat());
     is_over(&output);
     output
 }
 
-/// The records of all finished blocks, in a store that is whole.
+/// All finished blocks; also asserts the store's integrity.
 fn blocks(bench: &Bench) -> Vec<String> {
     let store = bench.store();
     let integrity: String =
@@ -37,7 +36,7 @@ fn blocks(bench: &Bench) -> Vec<String> {
     blocks.into_iter().map(|(_, record)| record).collect()
 }
 
-/// Kills a run, or what goes on with it, as soon as this holds of the store. Did the kill meet it?
+/// Kills a run once `moment` holds in the store. False if the run ended first.
 fn killed(bench: &Bench, more: &[&str], moment: &str) -> bool {
     let mut command = bench.command(&[&["run", "far.toml"], &SHORT[..], &WHOLE, more].concat());
     let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -48,7 +47,7 @@ fn killed(bench: &Bench, more: &[&str], moment: &str) -> bool {
     met
 }
 
-/// All blocks, however soon some would do.
+/// Prevents an early end.
 const WHOLE: [&str; 1] = ["--set=half_width=0.01%"];
 
 #[test]
@@ -57,8 +56,8 @@ fn a_killed_run_goes_on_from_its_last_block() {
     goes_on_after_kills(&blocks.each_ref().map(String::as_str));
 }
 
-/// Killed at each of these moments, and gone on with: the store is whole, every finished block is there, and the
-/// last one that goes on comes to the run's end.
+/// Kills the run at each moment and resumes it: the store is intact, every finished block is kept,
+/// and the last run ends.
 pub fn goes_on_after_kills(moments: &[&str]) {
     let bench = bench();
     let mut kept = Vec::new();
@@ -77,9 +76,9 @@ pub fn goes_on_after_kills(moments: &[&str]) {
     assert_eq!(blocks[..kept.len()], kept, "what was measured stays as it was");
     assert!(blocks.len() > kept.len());
     assert_eq!(bench.count("SELECT count(*) FROM run"), 1);
-    // On a busy machine the verdict may be none; it is one of a run that came to its end.
+    // On a busy machine the verdict may be none.
     assert!(json(&output)["verdict"].is_string());
-    // Whatever else was left on this machine: a database in a process of ours ends with it.
+    // An embedded database leaves nothing behind, whatever else was left on this machine.
     let restored = stdout(&bench.hopcost(&["restore"]));
     assert!(!restored.contains("sqlite"), "{restored}");
 }
@@ -99,7 +98,7 @@ fn an_interrupted_run_says_how_to_go_on() {
     assert!(html.contains(">INTERRUPTED<") && html.contains("before there was a verdict"));
 }
 
-/// On the CPUs of one node, which is all that some machines have.
+/// On the CPUs of one node: some machines have no more.
 #[test]
 fn one_node_ends_with_a_named_reason_and_what_to_do() {
     let bench = bench();
@@ -162,7 +161,6 @@ fn a_load_takes_no_more_than_was_allowed() {
     assert!(said.contains("of memory") && said.contains("1 MiB"), "{said}");
 }
 
-/// A script matches the code, and never the words.
 #[test]
 fn who_asks_for_json_is_told_each_failure_with_its_code() {
     let bench = bench();

@@ -1,5 +1,7 @@
-//! Runs that nobody waits for: each begins as any other, and is killed when it has decided what to measure. Then it is
-//! given the blocks of a machine on which distance costs what the test chose, and hopcost concludes from them.
+//! Simulated runs.
+//!
+//! Method: start a real run, kill it after its preparation, and store the blocks of a machine where
+//! distance costs what the test chose. hopcost then judges them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,19 +21,17 @@ use serde::Deserialize;
 
 use crate::bench::{Bench, wait_until};
 
-/// What such a machine gives.
 #[derive(Clone, Copy)]
 pub struct Gives {
-    /// Calls a second of the baseline.
+    /// Baseline calls a second.
     pub rate: f64,
-    /// What distance takes of them; of two streams twice as much.
+    /// Share that distance costs; twice as much for two clients.
     pub cost: f64,
 }
 
-/// In which hopcost's own time is nothing.
+/// hopcost's own time is 0.
 const CALLS: u64 = 100;
 
-/// What a run decides before its first block.
 #[derive(Deserialize)]
 struct Preparation {
     plan: Plan,
@@ -39,7 +39,7 @@ struct Preparation {
 }
 
 impl Bench {
-    /// What `run` with these arguments says on such a machine. Its store is `hopcost.db`, or the one named.
+    /// The output of `run` on that machine. The default store is `hopcost.db`.
     pub fn simulate(&self, store: &str, arguments: &[&str], gives: Gives) -> Output {
         let arguments = [&["run", "--store", store], arguments].concat();
         let path = self.path(store);
@@ -59,7 +59,6 @@ impl Bench {
     }
 }
 
-/// The run that is not finished, with what it has decided.
 fn unfinished(store: &Path) -> Option<(i64, Preparation)> {
     let store = Connection::open(store).ok().filter(|_| store.exists())?;
     let sql = "SELECT id, preparation FROM run WHERE verdict IS NULL AND preparation IS NOT NULL";
@@ -68,7 +67,6 @@ fn unfinished(store: &Path) -> Option<(i64, Preparation)> {
     Some((id, serde_json::from_str(&preparation).unwrap()))
 }
 
-/// All that a schedule asks for.
 fn blocks(Preparation { plan, pace }: &Preparation, gives: Gives) -> Vec<BlockRecord> {
     let schedule = Schedule::new(plan, pace, plan.points.len() > 1);
     let mut blocks = Vec::new();
@@ -82,7 +80,7 @@ fn blocks(Preparation { plan, pace }: &Preparation, gives: Gives) -> Vec<BlockRe
     blocks
 }
 
-/// A hundred calls, all looked up where the data is.
+/// 100 calls, all page accesses on the node of the data.
 fn window(trial: &Trial, placement: &Placement, tested: bool, gives: Gives) -> Window {
     let is_far = tested && trial.level > 0 && trial.phase != Phase::Placebo;
     let streams = f64::from(trial.streams);
@@ -110,7 +108,7 @@ fn window(trial: &Trial, placement: &Placement, tested: bool, gives: Gives) -> W
 }
 
 impl Bench {
-    /// Keeps a run on the hardware alone, which found these nanoseconds in one cell after the other.
+    /// Stores a hardware run with one cell per value, in nanoseconds.
     pub fn keep_figures(&self, store: &str, found: &[f64]) {
         let experiment = Experiment {
             name: "switches".into(),
@@ -142,7 +140,6 @@ impl Bench {
     }
 }
 
-/// What a probe found, each known to 1 %.
 fn report(found: &[f64]) -> ProbeReport {
     let cells = found.iter().enumerate().map(|(cpu, &point)| CellResult {
         cell: Cell {

@@ -1,4 +1,4 @@
-//! `hopcost where` on a host with two PostgreSQL servers of our own, on different CPUs.
+//! `hopcost where` with two PostgreSQL servers on different CPUs.
 use std::collections::BTreeSet;
 use std::process::{Command, Output};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::bench::{json, wait_until};
 use crate::documented::assert_documented;
 
-/// The least that every server of PostgreSQL 13 and later has.
+/// Processes of every server since PostgreSQL 13.
 const HOUSE: [&str; 6] = [
     "postmaster",
     "checkpointer",
@@ -20,12 +20,10 @@ const HOUSE: [&str; 6] = [
     "logical replication launcher",
 ];
 
-/// A server of our own that is confined to this CPU.
 fn start(cpu: CpuId) -> PostgreSql {
     affinity::on_cpu(cpu, || PostgreSql::start(&[])).unwrap()
 }
 
-/// What `hopcost where` says of a server by its address, once all of its house is there.
 fn comes_up(server: &PostgreSql) -> Value {
     let url = format!("postgres:{}", server.url("postgres"));
     let mut found = Value::Null;
@@ -46,14 +44,12 @@ fn roles(server: &Value) -> BTreeSet<String> {
     processes.filter_map(|process| process["role"].as_str().map(str::to_owned)).collect()
 }
 
-/// What the kernel says of a process's CPUs, as JSON has it; none where it has ended.
 fn allowed(pid: u64) -> Option<Vec<u32>> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Some(CpuSet::parse_list(list).unwrap().iter().map(|cpu| cpu.0).collect())
 }
 
-/// Each of a server's processes stands where the kernel says, which is where it was put.
 fn assert_in_place(server: &Value, cpu: CpuId) {
     let mut seen = 0;
     for process in server["processes"].as_array().unwrap() {
@@ -88,7 +84,6 @@ fn two_servers_of_one_kind_are_found_each_in_its_place() {
 
     let all = json(&run(&["where", "postgres", "--json"]));
     for (server, cpu) in servers.iter().zip([first, last]) {
-        // Others may run here.
         let mut found = all["servers"].as_array().unwrap().iter();
         let located = found.find(|located| located["pid"] == server.pid()).expect("among all");
         let socket = server.socket();
@@ -101,13 +96,12 @@ fn two_servers_of_one_kind_are_found_each_in_its_place() {
     let text = String::from_utf8(run(&["where", "PostgreSQL"]).stdout).unwrap();
     assert!(text.contains("PostgreSQL servers run on this host"), "{text}");
 
-    // Any of its processes leads to the server.
     let located = &comes_up(&servers[1])["servers"][0];
     let is_checkpointer = |process: &&Value| process["role"] == "checkpointer";
     let checkpointer = located["processes"].as_array().unwrap().iter().find(is_checkpointer);
     let pid = checkpointer.unwrap()["pid"].to_string();
     let text = String::from_utf8(run(&["where", &pid]).stdout).unwrap();
-    // A long path goes on in the next line.
+    // A long path wraps.
     let begin = format!("(pid {},", servers[1].pid());
     assert!(text.starts_with("PostgreSQL ") && text.contains(&begin), "{text}");
 }
@@ -121,7 +115,6 @@ fn a_process_that_is_no_server_is_shown_alone() {
     assert_eq!(located["processes"].as_array().unwrap().len(), 1);
     assert_eq!(located["pid"], pid);
     assert!(located["version"]["missing"].as_str().unwrap().contains("no database server"));
-    // A test has a thread beside the first.
     assert!(!located["processes"][0]["threads"].as_array().unwrap().is_empty());
 }
 

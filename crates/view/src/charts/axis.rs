@@ -1,21 +1,19 @@
-//! What all charts share: a sheet to draw on, scales, round ticks, the frame, the levels' shapes.
+//! Shared by all charts: sheet, scales, round ticks, frame and the variants' shapes.
 
 use std::fmt::Write as _;
 
 use crate::words::{minus, thousands};
 use crate::xml::escape;
 
-/// The signs of the levels: a shape each beside its colour, so that neither is needed.
+/// A shape per variant beside its color, so that neither is needed alone.
 pub const SIGNS: [char; 6] = ['●', '■', '▲', '◆', '▼', '✚'];
 
-/// The style class and sign of a level, by its number.
 pub fn class_of(level: usize) -> usize {
     level % SIGNS.len()
 }
 
-/// The width of every chart, in its own units; a page scales it.
+/// In SVG units; a page scales it.
 pub const WIDTH: f64 = 640.0;
-/// Room for the labels of rows and ticks.
 pub const LEFT: f64 = 84.0;
 pub const RIGHT: f64 = WIDTH - 14.0;
 
@@ -37,7 +35,6 @@ impl Scale {
         self.places.0 + share * (self.places.1 - self.places.0)
     }
 
-    /// Round values within it, at most so many.
     pub fn ticks(&self, most: usize) -> Vec<f64> {
         let (low, high) = self.values;
         let step = step(high - low, most);
@@ -46,7 +43,6 @@ impl Scale {
         (first..=last).map(|n| n as f64 * step).collect()
     }
 
-    /// How a tick is written: with the decimals that tell it from its neighbour.
     pub fn label(&self, tick: f64, most: usize) -> String {
         let step = step(self.values.1 - self.values.0, most);
         let decimals = (-step.log10() - 1e-9).ceil().max(0.0) as usize;
@@ -60,7 +56,7 @@ impl Scale {
     }
 }
 
-/// The smallest of 1, 2, 5 · 10ⁿ that cuts a span into no more than so many parts.
+/// The smallest of 1, 2, 5 · 10ⁿ that divides the span into at most `most` parts.
 fn step(span: f64, most: usize) -> f64 {
     let least = (span / most.max(1) as f64).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(least.log10().floor());
@@ -68,13 +64,13 @@ fn step(span: f64, most: usize) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// Values with a little air around them.
+/// Adds a margin of 6 % on both sides.
 pub fn with_air((low, high): (f64, f64)) -> (f64, f64) {
     let air = 0.06 * (high - low).max(f64::MIN_POSITIVE);
     (low - air, high + air)
 }
 
-/// The smallest and the largest of some values; none of none.
+/// The smallest and largest finite value. `None` if there is none.
 pub fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     let finite = values.into_iter().filter(|value| value.is_finite());
     finite.fold(None, |extent, value| {
@@ -83,7 +79,6 @@ pub fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// Where the ends of a line of text stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     Start,
@@ -99,7 +94,7 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// A chart of this name, and what it shows in words for those who cannot see it.
+    /// `words` describe the chart for people who cannot see it.
     pub fn new(title: impl Into<String>, words: impl Into<String>) -> Self {
         Self { title: title.into(), words: words.into(), height: 0.0, body: String::new() }
     }
@@ -117,7 +112,7 @@ impl Sheet {
         );
     }
 
-    /// The same, leading to another place of the page.
+    /// Text that links to another place of the page.
     pub fn link(&mut self, at: (f64, f64), class: &str, content: &str, place: &str) {
         let _ = write!(self.body, r##"<a href="#{}">"##, escape(place));
         self.text(at, Anchor::Start, class, content);
@@ -145,13 +140,11 @@ impl Sheet {
     }
 }
 
-/// A rectangle, as a part of a path.
 pub fn add_box(path: &mut String, (left, right): (f64, f64), (top, bottom): (f64, f64)) {
     let (width, height) = (right - left, bottom - top);
     let _ = write!(path, "M{left:.1} {top:.1}h{width:.1}v{height:.1}h{:.1}z", -width);
 }
 
-/// A level's shape around a place, as a part of a path.
 pub fn add_shape(path: &mut String, level: usize, (x, y): (f64, f64), r: f64) {
     let d = 2.0 * r;
     let _ = match class_of(level) {
@@ -170,13 +163,12 @@ pub fn add_shape(path: &mut String, level: usize, (x, y): (f64, f64), r: f64) {
     };
 }
 
-/// A cross: something that was dropped.
+/// Marks a dropped block.
 pub fn add_cross(path: &mut String, (x, y): (f64, f64), r: f64) {
     let d = 2.0 * r;
     let _ = write!(path, "M{:.1} {:.1}l{d:.1} {d:.1}m-{d:.1} 0l{d:.1}-{d:.1}", x - r, y - r);
 }
 
-/// An upright interval with its ends, as a part of a path.
 pub fn add_whisker(path: &mut String, x: f64, (low, high): (f64, f64)) {
     let _ = write!(path, "M{x:.1} {low:.1}V{high:.1}");
     for y in [low, high] {
@@ -184,7 +176,7 @@ pub fn add_whisker(path: &mut String, x: f64, (low, high): (f64, f64)) {
     }
 }
 
-/// Values of one level: a line through them, a mark for each, and intervals where they are known.
+/// One variant: a line, a mark per value, and intervals if known.
 #[derive(Default)]
 pub struct Trace {
     line: String,
@@ -212,7 +204,7 @@ impl Trace {
     }
 }
 
-/// The steps of a heat map's scale, so that its left end is here.
+/// The legend of a heat map, with its left end at `left`.
 pub fn draw_steps(sheet: &mut Sheet, left: f64, shades: usize) {
     for shade in 0..shades {
         let mut square = String::new();
@@ -222,10 +214,8 @@ pub fn draw_steps(sheet: &mut Sheet, left: f64, shades: usize) {
     }
 }
 
-/// How wide a step of that scale is.
 pub const SHADE: f64 = 14.0;
 
-/// Where a chart with two axes is drawn.
 pub struct Plot {
     pub x: Scale,
     pub y: Scale,
@@ -233,17 +223,15 @@ pub struct Plot {
     pub bottom: f64,
 }
 
-/// Ticks of the upright axis, at most.
+/// Maximum number of ticks on the vertical axis.
 const UP: usize = 5;
 
 impl Plot {
-    /// From the values of both axes, between these heights of the sheet.
     pub fn new(x: (f64, f64), y: (f64, f64), (top, bottom): (f64, f64)) -> Self {
         let (x, y) = (Scale::new(x, (LEFT, RIGHT)), Scale::new(y, (bottom, top)));
         Self { x, y, top, bottom }
     }
 
-    /// Thin lines at round values of the upright axis, with what it is above them.
     pub fn draw_up(&self, sheet: &mut Sheet, what: &str) {
         sheet.text((0.0, self.top - 12.0), Anchor::Start, "faint", what);
         for tick in self.y.ticks(UP) {
@@ -254,7 +242,6 @@ impl Plot {
         }
     }
 
-    /// Round values of the other axis below, with what it is.
     pub fn draw_along(&self, sheet: &mut Sheet, what: &str) {
         const ALONG: usize = 6;
         for tick in self.x.ticks(ALONG) {
@@ -267,7 +254,7 @@ impl Plot {
         sheet.height = self.bottom + 50.0;
     }
 
-    /// The values between which nothing counts as a difference.
+    /// The band in which no difference matters.
     pub fn draw_margin(&self, sheet: &mut Sheet, margin: Option<f64>) {
         if let Some(margin) = margin {
             let mut band = String::new();

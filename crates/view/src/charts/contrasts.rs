@@ -1,4 +1,4 @@
-//! The raw contrasts: a mark for each block, in the order of time, and the estimate behind them.
+//! Raw contrasts: a mark per block over time, and the estimate behind them.
 
 use hopcost_core::{BlockRecord, Code, Known, Phase};
 use hopcost_stats::{Block, cost};
@@ -61,12 +61,10 @@ fn mark(block: &BlockRecord) -> Option<Mark> {
     })
 }
 
-/// Estimates filled, searches open, the baseline against itself as small bars, what was dropped as
-/// crosses.
+/// Filled: estimates. Open: searches. Bars: A/A checks. Crosses: dropped blocks.
 fn draw_marks(sheet: &mut Sheet, plot: &Plot, marks: &[Mark]) {
     let place = |mark: &Mark| (plot.x.at(mark.at_s), plot.y.at(mark.percent));
     let levels = marks.iter().map(|mark| mark.level).max().unwrap_or(0);
-    // Where there are many, each takes less room.
     let size = (20.0 / (marks.len() as f64).sqrt()).clamp(0.4, 1.0);
     for level in 0..=levels {
         let class = class_of(level);

@@ -1,4 +1,4 @@
-//! How busy each CPU was over the time of a run, as a heat map.
+//! A heat map of how busy each CPU was during a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,10 @@ use super::axis::{Anchor, LEFT, Plot, RIGHT, SHADE, Sheet, add_box, draw_steps};
 use super::timeline::{Column, Timeline};
 use crate::page::Section;
 
-/// So many rows can be told apart; with more CPUs, neighbours share one.
+/// With more CPUs, neighbors share a row.
 const MOST_ROWS: usize = 32;
-/// The steps of the scale, each twice as hard to overlook as the one before.
 pub const SHADES: usize = 6;
 
-/// CPU by CPU, window by window.
 pub fn cpu_heat(section: &Section<'_>) -> Known<String> {
     let Some(timeline) = Timeline::of(section) else {
         return Known::missing(Code::NotStored, "no blocks were kept");
@@ -48,7 +46,6 @@ pub fn cpu_heat(section: &Section<'_>) -> Known<String> {
     Known::Is(sheet.finish())
 }
 
-/// A row's shades and their times; neighbours of one shade are one.
 fn runs(
     row: &[u32],
     columns: &[Column<'_>],
@@ -62,7 +59,7 @@ fn runs(
         }
         let shade = shade(shares.iter().sum::<f64>() / shares.len() as f64);
         match runs.last_mut() {
-            // Columns end where the next begin, to the last digit.
+            // Bitwise equality: a column ends exactly where the next begins.
             Some((last, _, to_s)) if *last == shade && to_s.total_cmp(&column.from_s).is_eq() => {
                 *to_s = column.to_s;
             }
@@ -72,12 +69,10 @@ fn runs(
     runs
 }
 
-/// The step of a share between 0 and 1.
 pub fn shade(share: f64) -> usize {
     (share.clamp(0.0, 1.0) * (SHADES - 1) as f64).round() as usize
 }
 
-/// The share of each CPU's time that was used.
 fn busy(column: &Column<'_>) -> BTreeMap<u32, f64> {
     let mut times: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for observation in column.slots.iter().flat_map(|slot| &slot.window.observations) {
@@ -98,7 +93,7 @@ fn busy(column: &Column<'_>) -> BTreeMap<u32, f64> {
     times.into_iter().filter_map(share).collect()
 }
 
-/// So many CPUs are told in words.
+/// More CPUs are not listed in the description.
 const MOST_TOLD: usize = 16;
 
 fn words(cpus: &[u32], columns: &[BTreeMap<u32, f64>]) -> String {
@@ -113,7 +108,6 @@ fn words(cpus: &[u32], columns: &[BTreeMap<u32, f64>]) -> String {
     format!("On average over the windows: {}{rest}", named.join("; "))
 }
 
-/// What the shades mean.
 fn draw_scale(sheet: &mut Sheet) {
     sheet.text((0.0, 16.0), Anchor::Start, "faint", "time used, CPU by CPU");
     let left = RIGHT - 52.0 - SHADE * SHADES as f64;
@@ -122,7 +116,6 @@ fn draw_scale(sheet: &mut Sheet) {
     sheet.text((RIGHT, 16.0), Anchor::End, "faint", "busy");
 }
 
-/// As many numbers as have room.
 fn label_rows(sheet: &mut Sheet, rows: &[&[u32]], top: f64, height: f64) {
     let every = (20.0 / height).ceil().max(1.0) as usize;
     for (place, row) in rows.iter().enumerate().step_by(every) {

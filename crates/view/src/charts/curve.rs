@@ -1,11 +1,10 @@
-//! A series of a probe whose columns are counts, such as parallel chains: a curve with intervals.
+//! A curve with intervals for a probe series whose columns are counts, such as parallel chains.
 
 use hopcost_core::{CellResult, Code, Estimate, Known, Unit};
 
 use super::axis::{Anchor, Plot, Sheet, Trace, extent};
 use crate::words::{figure, has_interval, margin};
 
-/// One series, row by row in the order of its counts.
 pub fn curve(series: &str, cells: &[&CellResult]) -> Known<String> {
     let measured: Vec<(String, &Estimate)> = cells
         .iter()

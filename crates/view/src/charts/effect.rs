@@ -1,15 +1,14 @@
-//! Costs on one axis: a row each, with its interval, and the band in which no difference matters.
+//! Costs on one axis: a row each, with its interval and the band in which no difference matters.
 
 use hopcost_core::{Code, Estimate, Known};
 
 use super::axis::{Anchor, RIGHT, Scale, Sheet, WIDTH, add_box, add_shape, extent, with_air};
 use crate::words::cost;
 
-/// What a row rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Estimate,
-    /// A search for the worst: shown, and never quoted.
+    /// The worst point of a search: shown, never quoted as a result.
     Search,
     Emulated,
 }
@@ -17,13 +16,12 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Row {
     pub label: String,
-    /// What it counts as, in words; may be empty.
     pub role: &'static str,
-    /// Where more of it is said, in this page.
+    /// Anchor of its section.
     pub link: Option<String>,
     pub cost: Estimate,
     pub kind: Kind,
-    /// A cost within this is no difference.
+    /// A cost within it is no difference.
     pub margin: Option<f64>,
 }
 
@@ -66,7 +64,6 @@ fn draw_scale(sheet: &mut Sheet, scale: &Scale, bottom: f64) {
         let x = scale.at(tick);
         sheet.line(if tick == 0.0 { "zero" } else { "grid" }, (x, 2.0), (x, bottom));
         let label = format!("{} %", scale.label(tick, TICKS));
-        // Next to the edge a label has no room on both sides.
         let anchor = match x {
             x if x < 36.0 => Anchor::Start,
             x if x > WIDTH - 36.0 => Anchor::End,

@@ -1,4 +1,4 @@
-//! How throughput grows with streams: what was measured, and the law that describes it as a line.
+//! Throughput against clients: measured values, and the fitted scaling law as a line.
 
 use hopcost_core::{Arm, Code, Known, Scaling, ScalingLaw};
 
@@ -6,10 +6,9 @@ use super::axis::{Anchor, Plot, Sheet, Trace, extent};
 use super::streams::spread;
 use crate::page::Section;
 
-/// The line is drawn through so many points.
 const POINTS: u32 = 80;
 
-/// The levels whose growth was asked for.
+/// Only variants with a fitted law.
 pub fn law(section: &Section<'_>) -> Known<String> {
     let details = section.result.details.as_ref();
     let (arms, laws) = details.map_or((&[][..], &[][..]), |of| (&of.arms[..], &of.scaling[..]));

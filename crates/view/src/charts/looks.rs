@@ -1,4 +1,4 @@
-//! Evidence over time: the interval as it stood at each look.
+//! The headline's interval at each interim look.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,9 @@ use super::axis::{Plot, Sheet, add_shape, add_whisker, extent, with_air};
 use crate::page::Section;
 use crate::words::{cost, duration};
 
-/// So many looks have room for an interval each.
+/// More looks have no room for individual intervals.
 const FEW: usize = 24;
 
-/// How the headline's interval narrowed.
 pub fn looks(section: &Section<'_>) -> Known<String> {
     let Some(point) = section.headline_point() else {
         return Known::missing(Code::TooFew, "no cost was estimated");

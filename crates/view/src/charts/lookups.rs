@@ -1,5 +1,4 @@
-//! Look-ups over the time of a run, node by node: those by workers on the node itself, and on top of
-//! them those by workers elsewhere. They are counted, not sampled, so there is no interval.
+//! Local and remote page accesses over time by node; counts, not samples, so without intervals.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +9,12 @@ use super::timeline::{Column, Timeline};
 use crate::page::Section;
 use crate::words::{count, figure};
 
-/// More nodes than this are in the store, not in the picture.
+/// Further nodes are only in the store.
 const MOST_NODES: usize = 8;
 const PANEL: f64 = 52.0;
 const GAP: f64 = 16.0;
 
-/// A panel for each node, all on one scale that begins at zero.
+/// All panels share one scale that begins at zero.
 pub fn lookups(section: &Section<'_>) -> Known<String> {
     let Some(timeline) = Timeline::of(section) else {
         return Known::missing(Code::NotStored, "no blocks were kept");
@@ -52,7 +51,6 @@ pub fn lookups(section: &Section<'_>) -> Known<String> {
     Known::Is(sheet.finish())
 }
 
-/// The next number that is easy to read.
 fn rounded_up(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let factors = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
@@ -64,7 +62,6 @@ fn nodes_of(column: &Column<'_>) -> Vec<NodeId> {
     lookups.flat_map(|lookups| lookups.acquisitions.keys().copied()).collect()
 }
 
-/// Look-ups a second of a node's pages: by workers on it, and by workers elsewhere.
 fn rates(column: &Column<'_>, node: NodeId) -> [f64; 2] {
     let counted = counted(column, node);
     let seconds = column.seconds().max(f64::MIN_POSITIVE);
@@ -90,7 +87,7 @@ fn words(timeline: &Timeline<'_>, nodes: &[NodeId]) -> String {
     nodes.iter().map(of_node).collect::<Vec<_>>().join("; ")
 }
 
-/// Which shade is which: on a dark ground the darker one is the other.
+/// In dark mode the darker shade is the remote one.
 fn draw_key(sheet: &mut Sheet) {
     for (class, name, right) in [("local", "local", RIGHT - 92.0), ("remote", "remote", RIGHT)] {
         let left = right - 76.0;
@@ -138,7 +135,7 @@ mod tests {
     #[test]
     fn local_is_where_the_workers_stood() {
         let mut sample = Sample::compared("x", Verdict::Cost, 0.1, 0.01).with_blocks(2);
-        // The first block's data is on node 0, the second's on node 1; both levels look at each.
+        // The first block's data is on node 0, the second's on node 1. Both variants access it.
         let svg = lookups(&sample.section()).ok().unwrap();
         for node in [0, 1] {
             assert!(!svg.contains(&format!("node {node}: 0 local")), "{svg}");

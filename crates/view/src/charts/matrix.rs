@@ -1,5 +1,4 @@
-//! A matrix of a probe as a heat map: who measures by what is measured. Near and fast is light, far and
-//! slow is dark; where there is room the figures stand in it.
+//! A probe's matrix as a heat map: light is near and fast. Cells show figures if they fit.
 
 use hopcost_core::{CellResult, Code, Known, Outcome, Place};
 
@@ -8,12 +7,11 @@ use super::cpu_heat::{SHADES, shade};
 use crate::series::{Grid, Heat};
 use crate::words::{figure, margin};
 
-/// With more columns the figures have no room.
+/// With more columns figures do not fit.
 const MOST_WITH_FIGURES: usize = 8;
-/// With more than this every second (third, …) row and column is drawn.
+/// With more rows only every second (third, …) row and column is drawn.
 const MOST_DRAWN: usize = 96;
 
-/// One series.
 pub fn matrix(series: &str, cells: &[&CellResult]) -> Known<String> {
     let heat = Heat::of(cells);
     if !heat.low.is_finite() {
@@ -35,7 +33,6 @@ pub fn matrix(series: &str, cells: &[&CellResult]) -> Known<String> {
 
 const TOP: f64 = 58.0;
 
-/// What the shades mean; with its ends as figures.
 fn draw_scale(sheet: &mut Sheet, heat: &Heat, unit: &str) {
     let (near, far) = if heat.at(heat.low) <= heat.at(heat.high) {
         (heat.low, heat.high)
@@ -50,7 +47,6 @@ fn draw_scale(sheet: &mut Sheet, heat: &Heat, unit: &str) {
     sheet.text((0.0, 16.0), Anchor::Start, "faint", "near and fast is light");
 }
 
-/// Cells wide enough for a figure and its margin; the height they take.
 fn draw_with_figures(sheet: &mut Sheet, grid: &Grid<'_>, heat: &Heat) -> f64 {
     const HEIGHT: f64 = 40.0;
     let width = ((RIGHT - LEFT) / grid.across.len() as f64).min(150.0);
@@ -98,7 +94,6 @@ fn draw_cell(sheet: &mut Sheet, cell: Option<&CellResult>, heat: &Heat, (x, y): 
     sheet.text((middle, y.0 + 32.0), Anchor::Middle, &format!("{class} small"), &margin(estimate));
 }
 
-/// Squares alone; the height they take.
 fn draw_shades(sheet: &mut Sheet, grid: &Grid<'_>, heat: &Heat) -> f64 {
     let step = grid.across.len().max(grid.rows.len()).div_ceil(MOST_DRAWN);
     let thin = |places: &[&Place]| places.iter().step_by(step).map(|&p| p.clone()).collect();
@@ -107,7 +102,6 @@ fn draw_shades(sheet: &mut Sheet, grid: &Grid<'_>, heat: &Heat) -> f64 {
     let mut shades: [String; SHADES] = Default::default();
     for (row, from) in rows.iter().enumerate() {
         let y = TOP + row as f64 * size;
-        // Neighbours of one shade are one box.
         let mut begun: Option<(usize, usize)> = None;
         for column in 0..=across.len() {
             let found = across.get(column).and_then(|to| grid.find(from, to)?.estimate());

@@ -1,8 +1,8 @@
-//! Charts: each a pure function of what was measured to one SVG, or the reason why there is none.
+//! Charts: each a pure function from results to one SVG, or the reason why there is none.
 //!
-//! RULE: no bar without its interval, no axis under a bar that does not begin at zero, no second
-//! axis. Real text, a title and a description in each; colours by class, so that the page's style
-//! decides what light, dark and paper look like. A new chart is a file here and a line below.
+//! RULE: no bar without its interval, no bar axis that does not begin at zero, no second axis. Each
+//! has real text, a title and a description. Colors are CSS classes, so that the page's style sets
+//! them for light, dark and print. A new chart is a file here and a line below.
 
 mod axis;
 mod contrasts;

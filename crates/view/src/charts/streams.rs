@@ -1,4 +1,4 @@
-//! Throughput against streams: a line for each level, with the spread of its windows.
+//! Throughput against clients: a line per variant, with the spread of its windows.
 
 use hopcost_core::{Arm, Code, Known};
 use std::collections::BTreeSet;
@@ -7,10 +7,9 @@ use super::axis::{Anchor, Plot, Sheet, Trace, extent};
 use crate::page::Section;
 use crate::words::figure;
 
-/// Levels stand beside each other where they have the same streams.
+/// Horizontal offset between variants with equal client counts.
 const APART: f64 = 7.0;
 
-/// The arms of an experiment.
 pub fn streams(section: &Section<'_>) -> Known<String> {
     let arms = section.result.details.as_ref().map_or(&[][..], |details| &details.arms);
     let counts: BTreeSet<u32> = arms.iter().map(|arm| arm.streams).collect();
@@ -38,14 +37,13 @@ pub fn streams(section: &Section<'_>) -> Known<String> {
     Known::Is(sheet.finish())
 }
 
-/// A level at one number of streams.
 struct Drawn {
     name: String,
     level: usize,
     streams: u32,
     place: f64,
     response: f64,
-    /// Nine of ten windows lie within.
+    /// 5th and 95th percentile of the windows.
     spread: Option<(f64, f64)>,
 }
 
@@ -63,11 +61,11 @@ impl Drawn {
     }
 }
 
-/// How the windows of a level lie, in the unit of its response.
+/// The range of 90 % of a variant's windows, in the unit of its response.
 pub(super) fn spread(section: &Section<'_>, level: usize, arm: &Arm) -> Option<(f64, f64)> {
     let mut rates: Vec<f64> = Vec::new();
     for block in section.blocks.iter().filter(|block| block.trial.streams == arm.streams) {
-        // A placebo's second crew is no level's own.
+        // The second set of clients in an A/A check belongs to no variant.
         let own = |tested: bool| {
             if level == 0 { !tested } else { tested && block.trial.level == level }
         };
@@ -110,7 +108,7 @@ mod tests {
         for block in &mut sample.blocks {
             let is_placebo = block.trial.phase == Phase::Placebo;
             for window in &mut block.windows {
-                // A placebo's second crew is far off, and no level's.
+                // The second set in an A/A check is far off, and must not count.
                 window.rate = match (window.tested, is_placebo) {
                     (false, _) => 100.0,
                     (true, false) => 50.0,

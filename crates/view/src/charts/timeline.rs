@@ -1,47 +1,41 @@
-//! What charts over the time of a run share: windows as columns, and the ribbon below that says which
-//! level was measured when, and what was dropped.
+//! Shared by charts over time: windows as columns, and the ribbon that shows each variant.
 
 use hopcost_core::{BlockRecord, NodeId, Window};
 
 use super::axis::{Anchor, LEFT, Plot, Sheet, add_box, add_cross, class_of};
 use crate::page::Section;
 
-/// So many columns can be told apart, and make a page that is not too long.
+/// Limits the length of the page.
 const MOST_COLUMNS: usize = 160;
-/// So many windows fit into the ribbon.
 const MOST_IN_RIBBON: usize = 1_200;
-/// A pause of less than so many windows is drawn as part of the one before it.
+/// In windows. A shorter pause is drawn as part of the preceding window.
 const SHORT_PAUSE: f64 = 3.0;
 
-/// A window, and what it was a window of.
 #[derive(Clone, Copy)]
 pub struct Slot<'a> {
     pub block: &'a BlockRecord,
     pub window: &'a Window,
-    /// The level measured in it.
     pub level: usize,
-    /// The node that its workers stood on.
+    /// Its workers' node.
     pub at: Option<NodeId>,
 }
 
-/// Some windows after each other, drawn as one.
 pub struct Column<'a> {
     pub from_s: f64,
     pub to_s: f64,
     pub slots: Vec<Slot<'a>>,
 }
 
-/// All windows of a run.
 pub struct Timeline<'a> {
     pub columns: Vec<Column<'a>>,
     slots: Vec<Slot<'a>>,
     levels: Vec<String>,
-    /// How many windows make a column.
+    /// Windows per column.
     pub together: usize,
 }
 
 impl<'a> Timeline<'a> {
-    /// None of a run without windows.
+    /// `None` if it has no windows.
     pub fn of(section: &Section<'a>) -> Option<Self> {
         let slot = |block: &'a BlockRecord, window: &'a Window| {
             let level = if window.tested { block.trial.level } else { 0 };
@@ -52,7 +46,7 @@ impl<'a> Timeline<'a> {
         let of_block = |block: &'a BlockRecord| block.windows.iter().map(move |w| slot(block, w));
         let mut slots: Vec<Slot<'a>> = section.blocks.iter().flat_map(of_block).collect();
         slots.sort_by(|a, b| a.window.begin_s.total_cmp(&b.window.begin_s));
-        // Whole blocks together, so that each column has as much of one level as of the other.
+        // Whole blocks, so that each column has equally much of both variants.
         let together = match slots.len().div_ceil(MOST_COLUMNS) {
             0 | 1 => 1,
             n => 4 * n.div_ceil(4),
@@ -75,13 +69,12 @@ impl<'a> Timeline<'a> {
         })
     }
 
-    /// When it begins and ends.
     pub fn span_s(&self) -> (f64, f64) {
         let end = self.columns.iter().map(|column| column.to_s).fold(0.0, f64::max);
         (self.columns[0].from_s, end)
     }
 
-    /// What to say of columns that hold more than a window.
+    /// For charts whose columns hold several windows.
     pub fn note(&self) -> String {
         match self.together {
             1 => String::new(),
@@ -89,7 +82,6 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// Draws the ribbon below a plot: a lane for each level; what was dropped is crossed out.
     pub fn draw_ribbon(&self, sheet: &mut Sheet, plot: &mut Plot) {
         const LANE: f64 = 18.0;
         let top = plot.bottom + 10.0;
@@ -119,7 +111,6 @@ impl<'a> Timeline<'a> {
         plot.bottom = bottom;
     }
 
-    /// When a level was measured.
     fn times_of(&self, level: usize) -> Vec<(f64, f64)> {
         if self.slots.len() <= MOST_IN_RIBBON {
             let own = self.slots.iter().filter(|slot| slot.level == level);
@@ -137,13 +128,11 @@ impl Slot<'_> {
 }
 
 impl Column<'_> {
-    /// Seconds of its windows.
     pub fn seconds(&self) -> f64 {
         self.slots.iter().map(|slot| slot.window.seconds).sum()
     }
 }
 
-/// As much of a name as has room beside a lane.
 fn shortened(name: &str) -> String {
     const MOST: usize = 11;
     if name.chars().count() <= MOST {

@@ -1,4 +1,4 @@
-//! Response times: which share of a level's calls took how long.
+//! Response times: the share of a variant's calls by duration.
 
 use hopcost_core::{Arm, Code, Known};
 
@@ -6,7 +6,7 @@ use super::axis::{Anchor, Plot, Sheet, Trace, extent};
 use crate::page::Section;
 use crate::words::figure;
 
-/// The distributions at the point that the headline is of.
+/// At the headline's point.
 pub fn times(section: &Section<'_>) -> Known<String> {
     let arms = section.result.details.as_ref().map_or(&[][..], |details| &details.arms);
     let streams = section.headline_point().map(|point| point.streams);
@@ -59,7 +59,7 @@ fn words(arm: &Arm) -> String {
     format!("{} at {} streams: {}", arm.level, arm.streams, modes.join(", "))
 }
 
-/// 1, 2 and 5 of each power of ten; of a wide range the powers alone.
+/// 1, 2 and 5 times the powers of ten, or only the powers for a wide range.
 fn round_times(first: f64, last: f64) -> Vec<f64> {
     let (low, high) = (first.log10().floor() as i32, last.log10().ceil() as i32);
     let steps: &[f64] = if last / first > 200.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };

@@ -1,4 +1,4 @@
-//! Results as comma-separated values (RFC 4180): a row each.
+//! Results as comma-separated values (RFC 4180).
 
 use hopcost_core::{Between, Estimate, ExperimentResult, Known, Likeness, Unit};
 
@@ -17,7 +17,7 @@ pub const FORMAT: Format = Format {
 const HEAD: &str = "experiment,target,verdict,point,low,high,level,n,unit,emulated,seconds,reason";
 const BETWEEN: &str = "of,what,unit,a,b,point,low,high,found";
 
-/// A head and its rows; what is missing is an empty cell.
+/// Missing values are empty cells.
 fn csv<const N: usize>(head: &str, rows: impl Iterator<Item = [String; N]>) -> String {
     let mut out = format!("{head}\r\n");
     for row in rows {
@@ -27,7 +27,7 @@ fn csv<const N: usize>(head: &str, rows: impl Iterator<Item = [String; N]>) -> S
     out
 }
 
-/// Of figures the ratio of B to A; of costs the difference.
+/// Ratio of B to A for figures, difference for costs.
 fn pairs(found: &Between) -> impl Iterator<Item = [String; 9]> {
     let pair = |of: &str, what, unit: &str, [a, b, d]: [&Estimate; 3], found: Likeness| {
         let figures = [a.point, b.point, d.point, d.low, d.high].map(|figure| figure.to_string());
@@ -50,7 +50,6 @@ fn pairs(found: &Between) -> impl Iterator<Item = [String; 9]> {
     cells.chain(scores).chain(effects)
 }
 
-/// As in JSON.
 fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Nanoseconds => "ns",
@@ -86,8 +85,8 @@ fn row(result: &ExperimentResult) -> [String; 12] {
     ]
 }
 
-/// In quotes where a separator, a quote or a line's end stands in it. A cell that a spreadsheet would
-/// take for a formula is made text.
+/// Quoted if it holds a separator, a quote or a line break. Cells that a spreadsheet would take for
+/// a formula become text.
 fn quoted(cell: &str) -> String {
     let is_formula = cell.starts_with(['=', '@', '+'])
         || (cell.starts_with('-') && cell.parse::<f64>().is_err());

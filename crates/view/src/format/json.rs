@@ -28,9 +28,8 @@ enum Printed<'a> {
     Unfinished {
         version: u32,
         run: i64,
-        /// Finished blocks of a comparison.
         blocks: usize,
-        /// Why it ended, where it did not just stop.
+        /// `None` if it was only interrupted.
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<&'a str>,
         probes: Vec<&'a ProbeReport>,
@@ -52,7 +51,7 @@ fn json(shown: &Shown<'_>, _: Canvas) -> String {
         Shown::Report(page) => serde_json::to_string_pretty(&of_page(page)),
         Shown::Between(between) => serde_json::to_string_pretty(between),
     };
-    // Only what is not text under a key's name could fail, and there is none.
+    // Only map keys that are not strings could fail, and there are none.
     text.map_or_else(
         |error| format!("{{\"error\": {:?}}}\n", error.to_string()),
         |text| text + "\n",

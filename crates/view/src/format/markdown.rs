@@ -1,5 +1,4 @@
-//! A report that reads well in a comment on a change: the sentence, the verdicts as a table, what each
-//! rests on.
+//! A report for a pull request comment: the finding, a table of verdicts, the evidence.
 
 use std::fmt::Write as _;
 
@@ -100,7 +99,7 @@ fn told(blocks: &[Block<'_>]) -> String {
             Block::List(items) => {
                 let _ = write!(out, "\n{}", list(items));
             }
-            // A comment has no pictures of its own.
+            // Comments cannot hold pictures.
             Block::Figures(_) => {}
             Block::Command(command) => {
                 let _ = writeln!(out, "\n```\n{}\n```", command.replace("```", ""));
@@ -110,7 +109,6 @@ fn told(blocks: &[Block<'_>]) -> String {
     out
 }
 
-/// Nothing without rows.
 fn table(table: &Table) -> String {
     if table.rows.is_empty() {
         return String::new();
@@ -131,7 +129,7 @@ fn list(items: &[Item]) -> String {
     items.iter().map(line).collect()
 }
 
-/// Text that stays text, on one line and in one cell.
+/// Escaped, on one line and in one cell.
 fn safe(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut safe = String::with_capacity(line.len());

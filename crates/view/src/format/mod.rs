@@ -1,4 +1,4 @@
-//! What results are shown as. A new output is a file here and a line in [`FORMATS`].
+//! Output formats. A new format is a file here and a line in [`FORMATS`].
 
 mod csv;
 mod html;

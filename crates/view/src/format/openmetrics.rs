@@ -1,4 +1,4 @@
-//! Findings as OpenMetrics text, for a monitoring system to scrape or a file collector to read.
+//! Findings as OpenMetrics text, for a monitoring system or a file collector.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ const VERDICTS: [Verdict; 8] = [
     Verdict::Disturbed,
 ];
 
-/// Samples by metric family: the lines of one have to stand together.
+/// Samples by metric family: lines of one family must be adjacent.
 #[derive(Default)]
 struct Families(Vec<(String, String)>);
 
@@ -73,7 +73,7 @@ impl Families {
                 let labels = labels(&[&all[..], &[("hopcost_verdict", &*state)]].concat());
                 self.push("hopcost_verdict", &format!("{labels} {is_it}"));
             }
-            // A refused figure does not count.
+            // Refused figures are not exported.
             if let (Some(found), false) =
                 (result.estimate.get(), result.verdict == Verdict::Refused)
             {
@@ -100,7 +100,7 @@ impl Families {
         }
     }
 
-    /// The figure and the ends of its interval, in so many parts of the base unit.
+    /// A figure and its interval; `parts` of our unit make one base unit.
     fn add(&mut self, family: &str, estimate: &Estimate, parts: f64, all: &[Label<'_>]) {
         let Estimate { point, low, high, .. } = estimate;
         for (end, value) in [("point", point), ("low", low), ("high", high)] {
@@ -118,7 +118,7 @@ impl Families {
     }
 }
 
-/// The base unit by its name, and how many of ours it has.
+/// The base unit's name, and how many of our units it has.
 const fn base(unit: Unit) -> (&'static str, f64) {
     match unit {
         Unit::Nanoseconds => ("seconds", 1e9),

@@ -1,4 +1,4 @@
-//! What every output is told, and what it tells of itself.
+//! Interface of an output format.
 
 use hopcost_core::Between;
 

@@ -1,4 +1,4 @@
-//! For a terminal: blocks as lines that fit, and pictures as letters.
+//! Terminal output: blocks as lines that fit, pictures as characters.
 
 use std::fmt::Write as _;
 
@@ -24,9 +24,8 @@ pub const FORMAT: Format = Format {
     of: terminal,
 };
 
-/// Facts begin here, where their names are short.
 const INDENT: usize = 11;
-/// Prose in longer lines is hard to read.
+/// Longer lines of prose are hard to read.
 const MOST_COLUMNS: usize = 100;
 
 fn terminal(shown: &Shown<'_>, canvas: Canvas) -> String {
@@ -54,7 +53,7 @@ pub fn published(results: &[&Published], columns: usize) -> String {
     if blocks.is_empty() { String::new() } else { format!("\n{}", told(&blocks, columns)) }
 }
 
-/// One line: the name, the verdict, and the figure, or why there is none.
+/// One line: name, verdict, and the figure or why there is none.
 pub fn outcome(result: &ExperimentResult, columns: usize) -> String {
     let found = match (&result.estimate, result.verdict) {
         (_, verdict) if verdict.is_without_figures() => result.reason.to_string(),
@@ -66,7 +65,6 @@ pub fn outcome(result: &ExperimentResult, columns: usize) -> String {
     labelled(&label, 20, &format!("{} {found}", pad(&verdict, 13)), columns.clamp(LEAST_WIDTH, 100))
 }
 
-/// The last words of a survey: a label and what belongs to it, line by line.
 pub fn survey(lines: &[(&str, &str)], columns: usize) -> String {
     let columns = columns.clamp(LEAST_WIDTH, MOST_COLUMNS);
     let line = |(label, text): &(&str, &str)| labelled(&Ink::Strong.on(label), 12, text, columns);
@@ -87,7 +85,6 @@ fn told(blocks: &[Block<'_>], columns: usize) -> String {
                     let _ = writeln!(out, "{}", Ink::Strong.on(text));
                 }
             }
-            // What matters most stands alone.
             Block::Sentence(sentence) if sentence.tone == Tone::Strong => {
                 let gap = if out.is_empty() { "" } else { "\n" };
                 let _ = writeln!(out, "{gap}{}", said(sentence, most));
@@ -134,7 +131,6 @@ fn said(sentence: &Sentence, columns: usize) -> String {
     prose(&text, columns).into_iter().map(|line| ink(line) + "\n").collect()
 }
 
-/// A sign before a name says how bad it is.
 fn marked(name: &str) -> String {
     match name.chars().next() {
         Some('!') => Ink::Bad.on(name),
@@ -158,7 +154,7 @@ fn facts(facts: &[Fact], columns: usize) -> String {
     out
 }
 
-/// The begin of a long text; all of it is in the JSON.
+/// The JSON has the full text.
 fn shortened(text: &str) -> String {
     const LONGEST: usize = 240;
     match text.char_indices().nth(LONGEST) {
@@ -179,7 +175,6 @@ fn item(item: &Item, columns: usize) -> String {
     labelled(&format!("  {}", marked(&item.name)), indent, &item.text, columns)
 }
 
-/// What letters can draw.
 fn drawn(picture: &Picture<'_>, columns: usize) -> String {
     match picture {
         Picture::Costs(rows) if !rows.is_empty() => format!("\n{}", costs(rows)),

@@ -1,10 +1,10 @@
-//! What to do about an experiment that does not apply here, by what was missing.
+//! Advice for experiments that do not apply here, by the missing part.
 
 const OTHER_TARGET: &str =
     "Take a target that can do this, with --target: 'hopcost list --all' says which can.";
 
-/// Words of a reason, and what follows from them. The first that fit count. The reasons are those of the
-/// planner, of the distance classes and of the targets; a test of the command line holds them against these.
+/// Part of a reason and its advice; the first match counts. Reasons come from the planner, distance
+/// classes and targets, and a test of the command line covers them all.
 const ADVICE: [(&str, &str); 23] = [
     (
         "distance is planted",
@@ -67,7 +67,6 @@ const ADVICE: [(&str, &str); 23] = [
     ("memory", "Allow it memory of the nodes that it needs, or run it where they have some."),
 ];
 
-/// What to do where this is why it does not apply; none where nothing follows from the words.
 pub fn advice(reason: &str) -> Option<&'static str> {
     ADVICE.iter().find(|(words, _)| reason.contains(words)).map(|(_, advice)| *advice)
 }

@@ -1,4 +1,4 @@
-//! Two machines side by side: one sentence first, then what explains it, then figure by figure.
+//! Compares two machines: one sentence, then explanations, then the figures.
 
 use hopcost_core::{
     Between, CellPair, EffectPair, Estimate, Lacking, Likeness, ScorePair, Side, SideRun, Trait,
@@ -8,9 +8,8 @@ use hopcost_core::{
 use super::block::{Block, Column, Fact, Sentence, Table, Tone};
 use crate::words::{cost, figure, margin, moment, plural};
 
-/// Of a probe with more figures than this only those are shown that differ.
+/// A probe with more figures only shows those that differ.
 const MOST_CELLS: usize = 24;
-/// So many of what is missing for one reason are named.
 const MOST_NAMES: usize = 3;
 
 pub fn between(between: &Between) -> Vec<Block<'_>> {
@@ -51,9 +50,9 @@ fn side(letter: &str, side: &Side) -> Fact {
     (letter.to_owned(), format!("{}, {host}: {}", side.name, runs.join(", ")))
 }
 
-/// What differs in words of its own, and what does not in one line.
+/// Differing traits in detail, equal ones in one line.
 fn traits(traits: &[Trait]) -> Vec<Fact> {
-    // Of what neither tells there is nothing to hold against anything.
+    // Skip traits unknown on both machines.
     let is_told = |it: &&Trait| it.a.get().is_some() || it.b.get().is_some();
     let differing = traits.iter().filter(|it| !it.same).filter(is_told);
     let mut facts: Vec<Fact> =
@@ -102,7 +101,7 @@ fn pairs<'a>(rows: Vec<Vec<String>>) -> Block<'a> {
     Block::Table(Table { head, rows })
 }
 
-/// Both figures, how much more or less B has of it (`−38.0 % (−41.0 … −35.0 %)`), the verdict.
+/// Both figures, B's difference (`−38.0 % (−41.0 … −35.0 %)`) and the verdict.
 fn row(
     name: String,
     [a, b]: [&Estimate; 2],

@@ -1,4 +1,4 @@
-//! What a result is told in, whatever it is shown as.
+//! The parts of a report, independent of its format.
 
 use hopcost_core::{Known, Machine, Verdict};
 
@@ -7,11 +7,11 @@ use crate::page::Section;
 use crate::series::Shape;
 use crate::words::{minus, thousands};
 
-/// A piece of a story. A format prints each in its own way, and leaves out what it cannot show.
+/// Each format prints it in its own way, and omits what it cannot show.
 pub enum Block<'a> {
     Heading(Heading),
     Sentence(Sentence),
-    /// Short facts of less weight, side by side.
+    /// Short secondary facts on one line.
     Aside(Vec<String>),
     Facts(Vec<Fact>),
     Table(Table),
@@ -20,15 +20,14 @@ pub enum Block<'a> {
     Command(String),
 }
 
-/// A heading over what follows, to the next one.
 pub struct Heading {
     pub text: String,
-    /// Only where everything is told: left out where there is little room.
+    /// Omitted in short formats.
     pub is_detail: bool,
 }
 
 pub struct Sentence {
-    /// The verdict that it begins with, and whether distance was planted.
+    /// Its leading verdict, and whether it was emulated.
     pub verdict: Option<(Verdict, bool)>,
     pub text: String,
     pub tone: Tone,
@@ -41,7 +40,7 @@ pub enum Tone {
     Faint,
 }
 
-/// What is known, and what it says; without a name it belongs to the one before.
+/// Name and text; an empty name continues the preceding fact.
 pub type Fact = (String, String);
 
 pub struct Table {
@@ -51,13 +50,12 @@ pub struct Table {
 
 pub struct Column {
     pub name: String,
-    /// Figures stand with their decimals under each other.
     pub is_figures: bool,
-    /// Columns of less weight come last, and go first where there is no room.
+    /// Secondary: placed last, and dropped first when space is short.
     pub is_detail: bool,
 }
 
-/// One of a list; the name and the place that leads to more of it may be missing.
+/// `name` and `place` (a link's anchor) may be missing.
 #[derive(Default)]
 pub struct Item {
     pub name: String,
@@ -65,20 +63,17 @@ pub struct Item {
     pub place: Option<String>,
 }
 
-/// A picture with its name and what to see in it.
 pub struct Figure<'a> {
     pub name: String,
     pub about: String,
     pub picture: Picture<'a>,
 }
 
-/// What is drawn: on a page all of it, on a terminal what letters can draw.
+/// Pages draw all of them, terminals those that characters can show.
 pub enum Picture<'a> {
     Costs(Vec<Row>),
     Times(&'a Section<'a>),
-    /// The signs of the levels.
     Key(Vec<String>),
-    /// Drawn on a page alone.
     Chart(Box<dyn Fn() -> Known<String> + 'a>),
     Cells(Shape<'a>),
     Machine(&'a Machine),
@@ -116,7 +111,7 @@ impl Block<'_> {
         }
     }
 
-    /// Under its heading; nothing at all where it says nothing.
+    /// Below a heading, or empty without content.
     pub fn under(self, heading: Self) -> Vec<Self> {
         if self.is_empty() { Vec::new() } else { vec![heading, self] }
     }
@@ -137,7 +132,6 @@ impl Column {
 }
 
 impl Picture<'_> {
-    /// Drawn as SVG, or why there is none.
     pub fn svg(&self) -> Known<String> {
         match self {
             Self::Costs(rows) => charts::effect("Effect", rows),
@@ -151,7 +145,6 @@ impl Picture<'_> {
     }
 }
 
-/// What a short account is made of: all but the details.
 pub fn brief<'b, 'a>(blocks: &'b [Block<'a>]) -> impl Iterator<Item = &'b Block<'a>> {
     let mut is_detail = false;
     blocks.iter().filter(move |block| {
@@ -162,8 +155,7 @@ pub fn brief<'b, 'a>(blocks: &'b [Block<'a>]) -> impl Iterator<Item = &'b Block<
     })
 }
 
-/// Figures of one column with the same decimals, so that their points stand under each other; what
-/// is missing is a dash.
+/// Formats a column with equal decimals, so that points align. Missing values are dashes.
 pub fn aligned(values: &[Option<f64>]) -> Vec<String> {
     let largest = values.iter().flatten().map(|value| value.abs()).fold(0.0, f64::max);
     let are_whole = values.iter().flatten().all(|value| value.fract() == 0.0);
@@ -182,7 +174,7 @@ pub fn aligned(values: &[Option<f64>]) -> Vec<String> {
     values.iter().map(written).collect()
 }
 
-/// The same for several columns at once: a row of texts for each row of values.
+/// Aligns several columns; returns one array per row.
 pub fn all_aligned<const N: usize>(rows: &[[Option<f64>; N]]) -> Vec<[String; N]> {
     let columns: [Vec<String>; N] =
         std::array::from_fn(|n| aligned(&rows.iter().map(|row| row[n]).collect::<Vec<_>>()));

@@ -1,11 +1,10 @@
-//! The doctor's findings: what to mend first.
+//! The doctor's findings.
 
 use hopcost_core::{Finding, Severity};
 
 use super::block::{Block, Sentence, Tone};
 use crate::words::plural;
 
-/// The findings, worst first.
 pub fn doctor<'a>(findings: &[Finding]) -> Vec<Block<'a>> {
     let of = |severity| findings.iter().filter(move |finding| finding.severity == severity);
     let text = match of(Severity::Warning).count() {

@@ -1,4 +1,4 @@
-//! What was found, in one sentence, and what to do, in another. Pure: the same results say the same.
+//! The finding in one sentence and the advice in another, as a pure function of the results.
 
 use hopcost_core::{Estimate, ExperimentResult, Known, Severity, Verdict};
 
@@ -6,14 +6,13 @@ use super::absence;
 use crate::page::{Page, Section};
 use crate::words::{cost_of, duration, end_less, headline, percent, plural, share, spoken};
 
-/// The first thing that a reader sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentences {
     pub found: String,
     pub action: String,
 }
 
-/// A difference below this does not matter, where an experiment does not say what does.
+/// Smallest relevant difference if an experiment sets none.
 const USUAL_MARGIN: f64 = 0.03;
 
 pub fn sentences(page: &Page<'_>) -> Sentences {
@@ -34,8 +33,8 @@ pub fn sentences(page: &Page<'_>) -> Sentences {
     Sentences { found, action: with_the_doctor(page, action) }
 }
 
-/// The section that a reader has to know of first: this machine before an emulated one, and what is
-/// sure before what is not. Of equals the first: what matters most is asked first.
+/// The most important section: real before emulated, certain before uncertain. Ties go to the
+/// first, since experiments are ordered by importance.
 fn clearest<'s, 'a>(sections: &'s [Section<'a>]) -> Option<&'s Section<'a>> {
     let rank = |section: &Section<'_>| {
         let result = section.result;
@@ -54,7 +53,6 @@ fn clearest<'s, 'a>(sections: &'s [Section<'a>]) -> Option<&'s Section<'a>> {
     sections.iter().find(|section| rank(section) == best)
 }
 
-/// How far the interval is from no difference.
 fn clarity(result: &ExperimentResult) -> f64 {
     cost_of(result).map_or(f64::NEG_INFINITY, |cost| cost.low.max(-cost.high))
 }
@@ -90,7 +88,7 @@ fn found(section: &Section<'_>, all: &[Section<'_>]) -> String {
     }
 }
 
-/// What was planted, and what of it was seen: never a sentence on this machine.
+/// Emulated and measured cost; never a statement about this machine.
 fn found_again(result: &ExperimentResult, cost: &Estimate) -> String {
     let planted = result
         .planted
@@ -178,7 +176,7 @@ fn action(section: &Section<'_>) -> String {
     }
 }
 
-/// The baseline's name, and that of the level which the headline is of.
+/// Names of the baseline and of the headline's variant.
 fn arms(section: &Section<'_>) -> (String, String) {
     let levels = section.all_levels();
     let baseline = levels.first().cloned().unwrap_or_else(|| "baseline".to_owned());
@@ -202,7 +200,7 @@ fn nothing_to_act_on(page: &Page<'_>) -> String {
     "Ask a question of it: hopcost list names them.".to_owned()
 }
 
-/// What would spoil a measurement has to be mended before anything else is believed.
+/// Problems that spoil measurements come before other advice.
 fn with_the_doctor(page: &Page<'_>, action: String) -> String {
     let findings = page.findings.get().copied().unwrap_or_default();
     let warnings = findings.iter().filter(|finding| finding.severity == Severity::Warning).count();

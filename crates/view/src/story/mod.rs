@@ -1,5 +1,4 @@
-//! What is told of a result, in which order and in which words, before anything is printed: a list of blocks
-//! that each format shows in its own way.
+//! Turns a result into a list of blocks that each format shows in its own way.
 
 pub mod absence;
 pub mod between;

@@ -1,4 +1,4 @@
-//! What was observed from the side while a level was measured, where it explains something.
+//! Observations beside a measurement, if they explain something.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub fn facts_observed(details: &Details) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Context switches of the machine, where they may be all that a call is: where they are as many.
+/// Context switches, if there is at least one per call and they may explain its time.
 fn switches(details: &Details) -> Option<String> {
     let window_s = details.window_s + details.guard_s;
     let at = |arm: &Arm| {
@@ -27,8 +27,8 @@ fn switches(details: &Details) -> Option<String> {
     (!each.is_empty()).then(|| each.join(", "))
 }
 
-/// What memory cost the workers, where each call had to be given a page or more: the time that the kernel took
-/// for them, and how often CPUs were told to forget a page. Of all arms the one with the most.
+/// The cost of page faults, if each call had at least one: kernel time for them, and TLB
+/// shootdowns. Of the variant with the most.
 fn memory(details: &Details) -> Option<String> {
     let window_s = details.window_s + details.guard_s;
     let of_arm = |arm: &Arm| {
@@ -53,7 +53,7 @@ fn memory(details: &Details) -> Option<String> {
     ))
 }
 
-/// What the kernel was asked for most, by its samples.
+/// The most frequent kernel entry points by samples.
 fn doors(arm: &Arm) -> String {
     const MOST: usize = 3;
     let samples = || arm.observed.iter().filter(|o| o.is(gauge::KERNEL_SAMPLES));
@@ -66,7 +66,7 @@ fn doors(arm: &Arm) -> String {
     if words.is_empty() { String::new() } else { format!(" ({} of it)", words.join(", ")) }
 }
 
-/// What the database wrote of its log, and how long it took to flush it: where it wrote some.
+/// Log bytes written and flush time, if the database wrote any.
 fn log(details: &Details) -> Option<String> {
     let window_s = details.window_s + details.guard_s;
     let at = |arm: &Arm| {
@@ -86,7 +86,6 @@ fn log(details: &Details) -> Option<String> {
     (!each.is_empty()).then(|| each.join("; "))
 }
 
-/// The share of the machine's CPU time that was used while the level was measured.
 pub fn cpu(arm: &Arm) -> String {
     let of_cpus = |gauge| -> f64 {
         let all = arm.observed.iter().filter(|o| o.is(gauge) && o.of.starts_with("cpu"));
@@ -97,11 +96,11 @@ pub fn cpu(arm: &Arm) -> String {
     if all > 0.0 { format!("{:.0} %", 100.0 * busy / all) } else { "–".to_owned() }
 }
 
-/// Looks that found a worker: by the leader's node, then by the worker's.
+/// Samples of workers by the leader's node, then by the worker's.
 type Looks = BTreeMap<String, Vec<(String, f64)>>;
 
-/// One line for each level that had any: `leader at 1 stream: with the session on node 0, 54 % on node 0,
-/// 46 % on node 1`.
+/// One line per variant with workers: `leader at 1 stream: with the session on node 0, 54 % on node
+/// 0, 46 % on node 1`.
 fn workers(details: &Details) -> Vec<String> {
     details.arms.iter().filter_map(workers_of).collect()
 }

@@ -1,4 +1,4 @@
-//! One probe: matrices and curves as pictures, the rest as tables.
+//! A probe: matrices and curves as pictures, the rest as tables.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::block::{Block, Column, Figure, Item, Picture, Table, all_aligned};
 use crate::series::{Absences, OfClass, Shape, classes, is_absent_rung, relative_margins, shapes};
 use crate::words::{count, has_interval, share_found};
 
-/// All of it but its name.
+/// Without its heading.
 pub fn probe(report: &ProbeReport) -> Vec<Block<'_>> {
     let mut blocks =
         vec![Block::sentence(report.question.to_string()), Block::Aside(facts(report))];
@@ -45,7 +45,6 @@ pub fn probe(report: &ProbeReport) -> Vec<Block<'_>> {
     blocks
 }
 
-/// How it was measured: what a reader needs in order to trust the figures.
 fn facts(report: &ProbeReport) -> Vec<String> {
     let mut facts = vec![format!("{} rounds in {:.1} s", report.rounds, report.seconds)];
     let proofs = report.cells.iter().filter_map(|cell| cell.proof.get()).flatten();
@@ -78,7 +77,6 @@ fn pages(locality: &Locality) -> String {
     format!("{} for {:.0} % of it", locality.page_size, locality.page_size_share * 100.0)
 }
 
-/// A matrix by how far its places are apart, where there is more than one distance.
 fn class_table<'a>(cells: &[&CellResult]) -> Block<'a> {
     let classes = classes(cells);
     let values = |of: &OfClass| [Some(of.median), Some(of.least), Some(of.most)];
@@ -120,7 +118,6 @@ fn cell_table<'a>(cells: &[&CellResult]) -> Block<'a> {
     Block::Table(Table { head, rows })
 }
 
-/// What is missing, and what the reader should know.
 fn remarks(report: &ProbeReport) -> Vec<Item> {
     let Absences { rungs, reasons } = Absences::of(report);
     let item = |name: &str, text: String| Item { name: name.to_owned(), text, place: None };

@@ -1,4 +1,4 @@
-//! A report from its first sentence to its last line.
+//! The whole report.
 
 use hopcost_core::{ExperimentResult, Known, Machine, Verdict};
 
@@ -15,11 +15,10 @@ use crate::words::{self, cost_of, duration, headline, moment, spoken, stamped_ve
 
 pub struct Story<'a> {
     pub said: Sentences,
-    /// What a reader must not overlook.
+    /// Warnings such as emulation.
     pub stamps: Vec<&'static str>,
-    /// What has no cost to draw: figures with their spread, refusals, what does not apply.
+    /// Results without a cost: figures, refusals, experiments that do not apply.
     pub not_tested: Vec<Item>,
-    /// How far the figures can be trusted.
     pub trust: Vec<Fact>,
     pub parts: Vec<Part<'a>>,
 }
@@ -28,7 +27,6 @@ pub struct Story<'a> {
 pub enum Of {
     Experiment,
     Probes,
-    /// Where it was measured, and how.
     Surroundings,
 }
 
@@ -110,7 +108,6 @@ fn machine_drawn(machine: &Machine) -> Vec<Block<'_>> {
     vec![Block::Figures(vec![Figure { name: String::new(), about: String::new(), picture }])]
 }
 
-/// The settings journal.
 fn changes<'a>(changed: &[String]) -> Vec<Block<'a>> {
     let nothing = if changed.is_empty() { " nothing." } else { "" };
     vec![
@@ -127,14 +124,12 @@ pub fn is_emulated(page: &Page<'_>) -> bool {
     page.sections.iter().any(|section| section.result.emulated)
 }
 
-/// What was measured where and when, and how long it took.
 pub fn masthead(page: &Page<'_>) -> Vec<String> {
     let host = page.host.get().map_or("unnamed host", String::as_str).to_owned();
     let took = format!("took {}", duration(page.seconds));
     vec![page.title.clone(), host, moment(page.begun_unix_s), took]
 }
 
-/// What the machine is, in a line.
 pub fn machine_in_words(page: &Page<'_>) -> String {
     match &page.machine {
         Known::Is(machine) => svg::subtitle(machine),
@@ -142,12 +137,10 @@ pub fn machine_in_words(page: &Page<'_>) -> String {
     }
 }
 
-/// A refused figure stands in no picture of verdicts.
 fn has_cost_that_counts(result: &ExperimentResult) -> bool {
     cost_of(result).is_some() && result.verdict != Verdict::Refused
 }
 
-/// Every comparison on one axis; none where nothing was compared.
 pub fn verdicts<'a>(page: &Page<'_>) -> Option<(Figure<'a>, Known<String>)> {
     let row = |section: &Section<'_>| {
         let result = section.result;
@@ -171,7 +164,6 @@ pub fn verdicts<'a>(page: &Page<'_>) -> Option<(Figure<'a>, Known<String>)> {
     (!rows.is_empty()).then(|| (Figure { name, about, picture: Picture::Costs(rows) }, svg))
 }
 
-/// What has no cost to draw: figures with their spread, refusals, what does not apply.
 pub fn others(page: &Page<'_>) -> Vec<(Item, String)> {
     let others = page.sections.iter().filter(|section| !has_cost_that_counts(section.result));
     let item = |section: &Section<'_>| {
@@ -187,14 +179,12 @@ pub fn others(page: &Page<'_>) -> Vec<(Item, String)> {
     others.map(item).collect()
 }
 
-/// What was not measured, why, and how long it would take.
 fn not_tested(page: &Page<'_>) -> Vec<Item> {
     let left = page.not_tested.iter().map(|left| {
         let takes = left.takes_s.map(|s| format!(" It would take {}.", duration(s)));
         let text = format!("{}.{}", words::end_less(&left.why), takes.unwrap_or_default());
         Item { name: left.what.clone(), text, place: None }
     });
-    // The reasons stand in its own section.
     let of_itself = page.sections.iter().filter_map(|section| {
         let details = section.result.details.as_ref().filter(|it| !it.left_out.is_empty())?;
         let name = |text: &String| text.split(": ").next().unwrap_or_default().to_owned();

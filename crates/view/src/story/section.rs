@@ -1,5 +1,4 @@
-//! One experiment, always in the same order: the verdict, the effect, why, the raw evidence, the proof, what
-//! others published, how to do it again.
+//! An experiment: verdict, effect, explanation, raw evidence, proof, published results, command.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +16,10 @@ use crate::charts::{self, Kind, Row};
 use crate::page::Section;
 use crate::words::{self, cost, count, plural, share_found};
 
-/// Calls shorter than this are told in microseconds.
+/// Shorter calls are shown in microseconds.
 const SHORT_MS: f64 = 0.1;
 
-/// All of it but its name.
+/// Without its heading.
 pub fn section<'a>(section: &'a Section<'a>) -> Vec<Block<'a>> {
     let result = section.result;
     let mut blocks = vec![
@@ -31,7 +30,7 @@ pub fn section<'a>(section: &'a Section<'a>) -> Vec<Block<'a>> {
         }),
         Block::Facts(asked(result)),
     ];
-    // A run that was cut short has blocks, and no details yet.
+    // An interrupted run has blocks, but no details.
     if result.details.is_some() || !section.blocks.is_empty() {
         blocks.push(Block::Figures(evidence(section)));
     }
@@ -64,7 +63,6 @@ pub fn section<'a>(section: &'a Section<'a>) -> Vec<Block<'a>> {
     blocks
 }
 
-/// The question, and what the verdict has to be seen beside.
 fn asked(result: &ExperimentResult) -> Vec<Fact> {
     let mut facts = vec![("asked", result.question.clone())];
     if let Some(planted) = result.planted {
@@ -77,7 +75,6 @@ fn asked(result: &ExperimentResult) -> Vec<Fact> {
     facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
 }
 
-/// The levels' signs and the pictures.
 fn evidence<'a>(section: &'a Section<'a>) -> Vec<Figure<'a>> {
     type Draw = fn(&Section<'_>) -> Known<String>;
     let no_spread = if section.blocks.is_empty() {
@@ -138,7 +135,7 @@ fn rows(section: &Section<'_>) -> Vec<Row> {
         link: None,
         cost: point.cost,
         kind: match (point.exploratory || is_refused, section.result.emulated) {
-            // Neither a search's figure nor a refused one counts.
+            // Searches and refused figures do not count as results.
             (true, _) => Kind::Search,
             (false, true) => Kind::Emulated,
             (false, false) => Kind::Estimate,
@@ -263,8 +260,7 @@ fn arms<'a>(arms: &[Arm]) -> Block<'a> {
     Block::Table(Table { head, rows: arms.iter().zip(values).map(row).collect() })
 }
 
-/// What was observed from the side, level by level: the machine's and the nodes' sums; single CPUs and
-/// workers are in the store.
+/// Observations by variant: sums for the machine and nodes. The store has single CPUs and workers.
 fn observed<'a>(details: &Details) -> Block<'a> {
     let is_sum = |of: &str| of.is_empty() || of.starts_with("node");
     let all = details.arms.iter().flat_map(|arm| &arm.observed).filter(|it| is_sum(&it.of));
@@ -273,7 +269,7 @@ fn observed<'a>(details: &Details) -> Block<'a> {
         let is = |o: &&Observation| o.metric == metric && o.of == of;
         let value = |arm: &Arm| Some(arm.observed.iter().find(is)?.value);
         let values: Vec<Option<f64>> = details.arms.iter().map(value).collect();
-        // What never moved says nothing.
+        // Omit metrics that stayed 0.
         values.iter().flatten().any(|value| *value != 0.0).then(|| {
             let label = if of.is_empty() { metric.to_owned() } else { format!("{metric}, {of}") };
             std::iter::once(label).chain(aligned(&values)).collect()
@@ -308,13 +304,13 @@ fn proof<'a>(section: &Section<'_>) -> Vec<Block<'a>> {
     Block::Table(Table { head, rows }).under(Block::heading("Proof"))
 }
 
-/// What others published: other machines' figures, never a verdict on this one.
+/// Published figures of other machines; they never affect a verdict.
 pub fn published<'a>(results: &[&Published]) -> Vec<Block<'a>> {
     if results.is_empty() {
         return Vec::new();
     }
     let item = |result: &&Published| {
-        // As published: no digit more, no digit less.
+        // Keep the published digits.
         let figures = result.figures.iter().map(|f| {
             let to = f.to.map_or(String::new(), |to| format!("–{to}"));
             format!("{} {}{to} {}", f.of, f.value, f.unit)
@@ -330,7 +326,6 @@ pub fn published<'a>(results: &[&Published]) -> Vec<Block<'a>> {
     ]
 }
 
-/// How it was done, and what else the reader should know.
 fn circumstances(details: &Details) -> Vec<Fact> {
     let mut facts: Vec<(&str, String)> = vec![("target", details.identity.clone())];
     if let Some(placebo) = &details.placebo {

@@ -1,4 +1,4 @@
-//! How far a page's figures can be trusted, in a few facts.
+//! How far to trust a page's figures.
 
 use std::collections::BTreeSet;
 
@@ -19,12 +19,11 @@ pub fn facts(page: &Page<'_>) -> Vec<Fact> {
     facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
 }
 
-/// The placements that were read back after blocks.
 pub fn localities(blocks: &[BlockRecord]) -> impl Iterator<Item = &Locality> {
     blocks.iter().filter_map(|block| block.placement.get()).flatten()
 }
 
-/// How closely it is known what was near and what was far: the worst of all comparisons.
+/// Evidence for near and far: the weakest of all comparisons.
 fn tier(page: &Page<'_>) -> String {
     let details = page.sections.iter().filter_map(|section| section.result.details.as_ref());
     match details.filter_map(|details| details.tier).max() {
@@ -33,7 +32,7 @@ fn tier(page: &Page<'_>) -> String {
     }
 }
 
-/// By what it is known where the data was: the best that everything has.
+/// The strongest evidence for data placement that all comparisons have.
 fn placement(page: &Page<'_>) -> String {
     let of_blocks = page.sections.iter().flat_map(|section| localities(section.blocks));
     let of_probes = page.probes.iter().flat_map(|probed| &probed.report.cells).flat_map(|cell| {
@@ -78,7 +77,7 @@ fn evidence(page: &Page<'_>) -> String {
     if words.is_empty() { "missing, because nothing was measured".into() } else { words.join("; ") }
 }
 
-/// Whether a difference is found where there is none: the widest of the answers.
+/// The A/A check: the widest result.
 fn placebo(page: &Page<'_>) -> String {
     let details = page.sections.iter().filter_map(|section| section.result.details.as_ref());
     let found = details.filter_map(|details| details.placebo.as_ref());
@@ -101,9 +100,9 @@ fn starts(page: &Page<'_>) -> String {
     }
 }
 
-/// The least of what was read back after a run's blocks, as a claim and the shares that were found and needed.
+/// The worst read-back: its claim, and the found and required share.
 pub fn read_back(section: &Section<'_>) -> Option<(String, [f64; 2])> {
-    // Data that is to be spread may be a little uneven.
+    // Spread data need not be exactly even.
     let ahead = |locality: &Locality| locality.share_in_place() - locality.required();
     let worst = localities(section.blocks).min_by(|a, b| ahead(a).total_cmp(&ahead(b)))?;
     let claim = format!("pages on their node, read back by {}", worst.method);

@@ -1,5 +1,4 @@
-//! A machine drawn: sockets as rooms, memory nodes in them with their memory as a bar, cores as
-//! cells of one square per hardware thread, framed by the last-level cache they share.
+//! Draws a machine: sockets as rooms, nodes with memory bars, cores framed by last-level cache.
 
 use std::fmt::Write as _;
 
@@ -12,30 +11,29 @@ use crate::xml::escape;
 const GAP: f64 = 16.0;
 const PAD: f64 = 12.0;
 const CORE_GAP: f64 = 6.0;
-/// What stands over CPUs of which the kernel describes no cache, off-line ones among them.
+/// Label of CPUs without a known cache, such as off-line ones.
 const NO_CACHE: &str = "no cache described";
 const LINE: f64 = 18.0;
-/// The width of a letter, as far as it can be known without a typeface.
+/// Estimated, since the font is unknown.
 const LETTER: f64 = 7.6;
 
 struct Form {
-    /// Names its title and description among others in one document.
+    /// Makes ids unique within a document.
     id: &'static str,
     width: f64,
     thread: (f64, f64),
-    /// Is there room for the CPUs' numbers?
     is_numbered: bool,
-    /// With what the machine is above it, and the table of distances and the legend below?
+    /// With a title, a table of distances and a legend?
     is_complete: bool,
-    /// Rooms side by side, and memory nodes side by side in a room of many.
+    /// Rooms side by side, and nodes side by side in a room with many.
     abreast: (usize, usize),
 }
 
-/// Up to so many CPUs have their numbers in a small drawing.
+/// Limit for CPU numbers in the small drawing.
 const FEW_CPUS: usize = 32;
-/// With more CPUs than this the squares are smaller.
+/// Limit for squares of full size.
 const MANY_CPUS: usize = 128;
-/// With more nodes in a room than this they stand side by side in a small drawing.
+/// With more nodes in a room the small drawing puts them side by side.
 const FEW_NODES: usize = 2;
 
 pub fn machine(machine: &Machine) -> String {
@@ -50,7 +48,7 @@ pub fn machine(machine: &Machine) -> String {
     Drawing { machine, form }.draw()
 }
 
-/// The same at a glance, half as wide: for a page that says the rest in words.
+/// A small drawing, half as wide, for a page that also describes the machine in words.
 pub fn overview(machine: &Machine) -> String {
     let cpus = machine.cpus.len();
     let (thread, is_numbered) = match cpus {
@@ -63,7 +61,7 @@ pub fn overview(machine: &Machine) -> String {
     Drawing { machine, form }.draw()
 }
 
-// Scoped, since in a page the rules of one drawing are rules for all.
+// Scoped: style rules of an inline SVG apply to the whole page.
 const STYLE: &str = "\
 .machine{--ground:#fff;--ink:#1b1f24;--faint:#5b6570;--room:#f5f7f9;--line:#c3cbd3;--node:#fff;\
 --core:#dbe9f6;--used:#2f6db3;--off:#e6e6e6;--d0:#eef5fb;--d1:#cfe2f3;--d2:#a5c8e8;--d3:#7fb0de;\
@@ -135,7 +133,6 @@ impl Drawing<'_> {
         )
     }
 
-    /// A room's inside, and its height.
     fn room(&self, room: &Room<'_>, width: f64) -> (String, f64) {
         let mut top = PAD + 12.0;
         let mut out = text(PAD, top, "strong", &room.title);
@@ -211,7 +208,7 @@ impl Drawing<'_> {
         (frame + &out, height)
     }
 
-    /// The cores among some CPUs, framed by last-level cache; and the height they take.
+    /// Cores framed by last-level cache. Returns the height.
     fn caches(&self, cpus: &CpuSet, width: f64) -> (String, f64) {
         let mut out = String::new();
         let (mut left, mut top, mut tallest) = (0.0, 0.0, 0.0f64);
@@ -236,7 +233,7 @@ impl Drawing<'_> {
         (out, top + tallest + CORE_GAP)
     }
 
-    /// How wide a frame has to be; in the complete drawing each has a row of its own.
+    /// In the complete drawing each frame has its own row.
     fn frame_width(&self, group: &CpuSet, label: &str) -> f64 {
         if self.form.is_complete {
             return f64::INFINITY;
@@ -282,7 +279,6 @@ impl Drawing<'_> {
         format!(r#"{square}<text x="{x:.0}" y="{y:.0}" class="mid">{id}</text>"#)
     }
 
-    /// The firmware's ratings with the class of each pair; and the height they take.
     fn distances(&self, top: f64) -> (String, f64) {
         let machine = self.machine;
         let ids = &machine.distances.nodes;
@@ -333,7 +329,6 @@ fn title(machine: &Machine) -> String {
     machine.host.get().map_or("machine", String::as_str).to_owned()
 }
 
-/// What the machine is, in a line.
 pub fn subtitle(machine: &Machine) -> String {
     let cores = machine.one_cpu_per_core(&machine.limits.cpus).len();
     let processor = machine.processor.get().map_or("unnamed processor", String::as_str);
@@ -346,7 +341,6 @@ pub fn subtitle(machine: &Machine) -> String {
     )
 }
 
-/// The picture in words, for those who cannot see it.
 fn description(machine: &Machine) -> String {
     let mut words = format!("{}. ", subtitle(machine));
     for node in &machine.nodes {
@@ -367,7 +361,6 @@ fn devices(machine: &Machine, node: &Node) -> String {
         .join(" · ")
 }
 
-/// Farther is darker; memory without CPUs has a colour of its own.
 fn shade(class: DistanceClass) -> &'static str {
     match class {
         DistanceClass::SameCpu
@@ -381,7 +374,6 @@ fn shade(class: DistanceClass) -> &'static str {
     }
 }
 
-/// The class's name, or nothing where it has no room beside the rating.
 fn short(class: DistanceClass, cell: f64) -> &'static str {
     if cell >= 100.0 { class.name() } else { "" }
 }

@@ -1,5 +1,4 @@
-//! Drawings as SVG: real text, no scripts, nothing from outside, light and dark by the reader's
-//! preference.
+//! Drawings as self-contained SVG with real text, light or dark.
 
 mod machine;
 

@@ -1,4 +1,4 @@
-//! A probe's series as letters: matrices as heat maps, counts as a curve, rungs of the ladder as a list.
+//! A probe's series as text: heat maps, curves and lists.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,9 @@ use crate::series::{Grid, Heat, OfClass, Shape, classes, is_absent_rung, relativ
 use crate::story::block::{Column, Table};
 use crate::words::{count, figure, margin};
 
-/// More columns than this are drawn as a map of shades, with a summary by class.
+/// Wider matrices become a map of shades and a summary by distance class.
 const MOST_COLUMNS: usize = 10;
 
-/// What a series is as letters and shades.
 pub fn draw(shape: &Shape<'_>, columns: usize) -> String {
     match shape {
         Shape::Matrix { series, cells } => matrix(series, cells, columns),
@@ -52,7 +51,6 @@ fn matrix(series: &str, cells: &[&CellResult], columns: usize) -> String {
     out
 }
 
-/// A figure, with its margin where that has room; or what stands in its place.
 fn shown(result: &CellResult, with_margin: bool) -> String {
     match (&result.outcome, result.estimate()) {
         (_, Some(e)) if with_margin => format!("{} {}", figure(e.point), margin(e)),
@@ -77,7 +75,6 @@ fn matrix_cell(
     }
 }
 
-/// Where the margins have no room beside the figures.
 fn margins(cells: &[&CellResult], columns: usize) -> String {
     let Some((low, high)) = relative_margins(cells) else {
         return String::new();
@@ -86,7 +83,7 @@ fn margins(cells: &[&CellResult], columns: usize) -> String {
     labelled("", 2, &Ink::Faint.on(&text), columns)
 }
 
-/// Two columns of shade a cell, for machines whose numbers have no room.
+/// Two characters per cell, for matrices without room for figures.
 fn shade_map(grid: &Grid<'_>, heat: &Heat, columns: usize) -> String {
     let Grid { rows, across, .. } = grid;
     let label = rows.iter().map(|row| row.to_string().chars().count()).max().unwrap_or(0) + 3;
@@ -129,7 +126,6 @@ fn shade_map(grid: &Grid<'_>, heat: &Heat, columns: usize) -> String {
     out
 }
 
-/// The cells of a large matrix by distance class.
 fn by_class(cells: &[&CellResult]) -> String {
     let mut out = String::new();
     for OfClass { class, median, least, most, pairs } in classes(cells) {
@@ -168,14 +164,14 @@ fn curve(series: &str, cells: &[&CellResult], columns: usize) -> String {
     out
 }
 
-/// A bar to the interval's lower end, and the interval itself as a lighter end.
+/// Full up to the interval's lower end, lighter up to its upper end.
 fn bar(low: f64, high: f64, room: usize) -> String {
     let to = |share: f64| (share.clamp(0.0, 1.0) * room as f64).round() as usize;
     let (solid, whole) = (to(low), to(high));
     format!("{}{}", "█".repeat(solid), "░".repeat((whole - solid).max(1)))
 }
 
-/// A line a series, a column a rung; the CPUs between which it was measured below.
+/// A line per series, a column per distance class, and the measured CPUs below.
 fn list(cells: &[&CellResult], columns: usize) -> String {
     let is_here = |cell: &&CellResult| !is_absent_rung(cells.iter().copied(), cell);
     let cells: Vec<&CellResult> = cells.iter().copied().filter(is_here).collect();

@@ -1,4 +1,4 @@
-//! Costs as bars: an interval each, on a common scale around zero.
+//! Costs as bars: one interval each on a common scale around zero.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,6 @@ use crate::words::cost;
 
 const BAR: usize = 20;
 
-/// One line each: the cost in words, and as a bar.
 pub fn costs(rows: &[Row]) -> String {
     let mut out = String::new();
     let reach = rows.iter().flat_map(|row| [row.cost.low.abs(), row.cost.high.abs()]);
@@ -31,7 +30,7 @@ pub fn costs(rows: &[Row]) -> String {
     out
 }
 
-/// An interval on a line that is `2 · reach` long, zero in the middle.
+/// The line is `2 · reach` long, with zero in the middle.
 fn bar(cost: &Estimate, reach: f64) -> String {
     let at = |share: f64| {
         let place = f64::midpoint(share / reach, 1.0) * (BAR - 1) as f64;

@@ -1,16 +1,12 @@
-//! The few meanings that colour supports. Each is also said in words or signs.
+//! Colors by meaning, which words or signs also carry.
 
 use anstyle::{Ansi256Color, AnsiColor, Color, Style};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
-    /// A name or a headline.
     Strong,
-    /// Secondary matter.
     Faint,
-    /// All is well.
     Good,
-    /// Something to mend.
     Bad,
 }
 
@@ -26,8 +22,7 @@ impl Ink {
     }
 }
 
-/// A cell of a heat map: `heat` from 0 (cool, near) to 1 (hot, far). The scale runs from light to
-/// dark blue, which the colour-blind and a grey screen see too.
+/// `heat` is 0 (near) to 1 (far). Light to dark blue is also readable without color vision.
 pub fn heat(text: &str, heat: f64) -> String {
     const SCALE: [(u8, bool); 6] =
         [(195, true), (153, true), (111, true), (69, false), (26, false), (18, false)];
@@ -38,7 +33,6 @@ pub fn heat(text: &str, heat: f64) -> String {
     paint(Style::new().bg_color(colour(ground)).fg_color(colour(ink)), text)
 }
 
-/// The same scale without colour: a sign for each step.
 pub fn shade(heat: f64) -> char {
     const SCALE: [char; 5] = ['·', '░', '▒', '▓', '█'];
     SCALE[(heat.clamp(0.0, 1.0) * (SCALE.len() - 1) as f64).round() as usize]

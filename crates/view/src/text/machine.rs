@@ -1,5 +1,4 @@
-//! A machine at a glance: sockets as boxes, memory nodes as rooms in them, cores by the cache they
-//! share, siblings joined by a dot.
+//! A machine as text: sockets as boxes with their nodes, cores by shared cache.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -84,7 +83,6 @@ fn where_it_runs(machine: &Machine) -> String {
     text
 }
 
-/// What we may use, and what the kernel is.
 fn limits(machine: &Machine) -> String {
     let kernel = machine.kernel.get().map_or(String::new(), |kernel| format!("Linux {kernel} · "));
     let online: CpuSet = machine.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
@@ -175,13 +173,12 @@ fn node_lines(machine: &Machine, node: &Node, columns: usize) -> Vec<String> {
     flow_beside(&label, INDENT, &parts, " · ", columns)
 }
 
-/// The nodes whose CPUs the firmware rates best for a memory: those that have CPUs first.
+/// Nodes with the best firmware rating for a memory, of those with CPUs if any.
 fn nearest_initiators(node: &Node) -> Option<String> {
     let rating = node.access1.get().or(node.access0.get())?;
     (!rating.initiators.is_empty()).then(|| rating.initiators.to_string())
 }
 
-/// The cores among some CPUs, by the last-level cache they share.
 fn core_lines(machine: &Machine, cpus: &CpuSet, columns: usize) -> Vec<String> {
     let groups = by_last_cache(machine, cpus);
     let label = |cache: Option<&Cache>, group: &CpuSet| {
@@ -196,10 +193,10 @@ fn core_lines(machine: &Machine, cpus: &CpuSet, columns: usize) -> Vec<String> {
     groups.into_iter().flat_map(lines).collect()
 }
 
-/// Above this many cores a group is written as runs.
+/// Larger groups are written as ranges.
 const MOST_CORES_ONE_BY_ONE: usize = 16;
 
-/// Each core by its threads, `0·96`; long groups as runs, `0-23 · 96-119`.
+/// Threads of each core, `0·96`; long groups as ranges, `0-23 · 96-119`.
 fn cores(machine: &Machine, group: &CpuSet) -> Vec<String> {
     let cores = by_core(machine, group);
     if cores.len() <= MOST_CORES_ONE_BY_ONE {
@@ -219,7 +216,7 @@ fn thread(machine: &Machine, id: CpuId) -> String {
     }
 }
 
-/// Runs of cores whose thread numbers all grow by one from core to core.
+/// Runs of cores whose thread numbers all grow by one.
 fn runs(cores: &[CpuSet]) -> Vec<&[CpuSet]> {
     let follows = |a: &CpuSet, b: &CpuSet| {
         a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| b.0 == a.0 + 1)
@@ -238,7 +235,6 @@ fn run_text(machine: &Machine, run: &[CpuSet]) -> String {
     first.iter().zip(last.iter()).map(range).collect::<Vec<_>>().join(" · ")
 }
 
-/// Has any room a group of cores so long that it is written as runs?
 fn is_drawn_in_runs(machine: &Machine) -> bool {
     let groups = rooms(machine).into_iter().flat_map(|room| {
         let nodes = room.nodes.into_iter().map(move |node| node.cpus.intersection(&room.cpus));
@@ -275,7 +271,7 @@ fn boxed(title: &str, lines: &[String], columns: usize) -> String {
     out
 }
 
-/// For each node with CPUs the memories by their distance, in words, nearest first.
+/// The memories of each node with CPUs, nearest first.
 fn distances(machine: &Machine, columns: usize) -> String {
     let distances = &machine.distances;
     let mut classes = distances.classes.iter().flatten();
@@ -312,7 +308,7 @@ fn distances(machine: &Machine, columns: usize) -> String {
     out
 }
 
-/// Which rungs of the distance ladder exist, with an example each, and which do not.
+/// Distance classes of this machine with an example each, and the missing ones.
 fn ladder(machine: &Machine, columns: usize) -> String {
     let mut present = Vec::new();
     let mut absent = Vec::new();
@@ -339,7 +335,6 @@ fn ladder(machine: &Machine, columns: usize) -> String {
     out
 }
 
-/// The caches by kind: one line, since most machines have one kind of each.
 fn caches(machine: &Machine, columns: usize) -> String {
     let mut kinds: Vec<(u32, CacheKind, Option<u64>, usize, usize)> = Vec::new();
     for cache in &machine.caches {

@@ -1,4 +1,4 @@
-//! Text for the terminal: calm, aligned, 80 columns are enough.
+//! Aligned terminal text that fits 80 columns.
 
 pub mod cells;
 pub mod costs;

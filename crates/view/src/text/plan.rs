@@ -19,7 +19,6 @@ pub struct PlannedStep<'a> {
     pub memory: &'a [(NodeId, u64)],
 }
 
-/// What it is, and what it asks.
 fn head(experiment: &Experiment, emulated: bool, columns: usize) -> String {
     let stamp = if emulated { "EMULATED  " } else { "" };
     let mut out = format!("{stamp}{}\n", Ink::Strong.on(&experiment.name));
@@ -62,20 +61,18 @@ pub fn plan(
 #[derive(Clone, Debug)]
 pub struct PlannedComparison<'a> {
     pub experiment: &'a Experiment,
-    /// Stamped on everything where distance is planted.
+    /// Marks all output if distance is emulated.
     pub emulated: bool,
     pub target: &'a str,
     pub data: String,
-    /// Where each level stands: a line for each way of binding it.
     pub arms: Vec<(String, Vec<String>)>,
     pub points: Vec<String>,
     pub order: String,
-    /// Seconds that it takes at most.
+    /// At most.
     pub seconds: f64,
     pub memory_bytes: u64,
     pub disk_bytes: u64,
     pub left_out: Vec<String>,
-    /// What would be changed on the machine, in words.
     pub changes: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Tables that fit.
+//! Tables that fit the terminal.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,8 @@ use super::ink::Ink;
 use super::wrap::{pad, pad_left, width};
 use crate::story::block::{Column, Table};
 
-/// Columns of less weight are left out where they have no room; where the others have none, each row's first
-/// cell stands above the rest of it.
+/// Drops secondary columns if they do not fit. If the others do not fit either, each row's first
+/// cell is a line of its own.
 pub fn table(table: &Table, columns: usize) -> String {
     let width_of = |n: usize| {
         let cells = table.rows.iter().map(|row| width(&row[n]));

@@ -1,4 +1,4 @@
-//! Response times as they are spread: a row of bars for each level, and the verdict on their spread.
+//! Response time distributions: a row of bars per variant, and a verdict.
 
 use std::fmt::Write as _;
 
@@ -8,12 +8,10 @@ use super::ink::Ink;
 use super::wrap::pad;
 use crate::words::figure;
 
-/// From nothing to the most.
 const BARS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// More columns than this are put together two by two.
+/// Wider ranges merge pairs of columns.
 const MOST_COLUMNS: usize = 48;
 
-/// The distributions of the points whose spread was asked for.
 pub fn times(details: &Details) -> String {
     let mut out = String::new();
     for spread in &details.spreads {
@@ -27,7 +25,7 @@ pub fn times(details: &Details) -> String {
     out
 }
 
-/// The arms on a common axis of times, each doubling as wide as the next.
+/// On a common logarithmic axis.
 fn drawn(arms: &[&Arm]) -> String {
     let ends = |end: fn(f64, f64) -> f64, from| {
         arms.iter().flat_map(|arm| &arm.times).map(|(ms, _)| *ms).fold(from, end)
@@ -54,7 +52,7 @@ fn drawn(arms: &[&Arm]) -> String {
     out
 }
 
-/// As the distribution was cut: its steps follow each other without a gap.
+/// Of the histogram: its bins are contiguous.
 fn steps_per_octave(arms: &[&Arm]) -> f64 {
     let pair = arms.iter().find_map(|arm| arm.times.first_chunk::<2>());
     pair.map_or(1.0, |[(low, _), (high, _)]| 1.0 / (high / low).log2())

@@ -1,4 +1,4 @@
-//! Where a running database is: a sentence that answers, and its processes in one table.
+//! Where a running database is: one sentence and a table of its processes.
 
 mod memory;
 mod table;
@@ -67,7 +67,7 @@ fn sentence(server: &Located) -> String {
     }
 }
 
-/// How its host is known, where that is no matter of course.
+/// How its host was determined, unless that is obvious.
 fn remark(server: &Located) -> String {
     let host = &server.host;
     let mut pieces = Vec::new();
@@ -124,15 +124,15 @@ fn stand(server: &Located) -> String {
     }
 }
 
-/// A part of the shared memory that is worth telling from all of it.
+/// A larger part counts as all of the shared memory.
 const ALL_BUT: f64 = 0.95;
 
-/// `; its shared memory, 3.9 GiB, lies 62 % on node 0`; of a server that shares none, all its memory.
+/// `; its shared memory, 3.9 GiB, lies 62 % on node 0`; all its memory if it shares none.
 fn memory(server: &Located) -> String {
     let missing = |reason: &Reason| format!("; where its memory lies is missing, because {reason}");
     let shared = match &server.shared {
         Known::Is(shared) => shared,
-        // Said already, where nothing of it is seen.
+        // Already reported if nothing is visible.
         Known::Missing(reason) if is_unseen(server, reason) => return String::new(),
         Known::Missing(reason) => return missing(reason),
     };
@@ -153,12 +153,10 @@ fn memory(server: &Located) -> String {
     format!("; its shared memory, {size}, lies {}", most(&shared.by_node))
 }
 
-/// Is nothing known of where its processes stand, for this reason?
 fn is_unseen(server: &Located, reason: &Reason) -> bool {
     server.processes.iter().all(|process| process.cpus.reason() == Some(reason))
 }
 
-/// `62 % on node 0, 38 % on node 1`, `on node 0`: the two nodes that hold most.
 fn most(by_node: &BytesByNode) -> String {
     let all: u64 = by_node.values().sum();
     let parts = largest(by_node);

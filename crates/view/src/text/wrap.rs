@@ -1,26 +1,24 @@
-//! Lines that fit.
+//! Line breaking and padding.
 
 use crate::xml::plain;
 
-/// The width of the terminal that nothing exceeds unless it must.
+/// Terminals are assumed to be at least this wide.
 pub const LEAST_WIDTH: usize = 60;
 
-/// How many columns a text takes, colours not counted.
+/// In columns, without color codes.
 pub fn width(text: &str) -> usize {
     plain(text).chars().count()
 }
 
-/// Pads to a width on the right, colours not counted.
 pub fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// Pads to a width on the left, colours not counted.
 pub fn pad_left(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// Joins pieces with a separator into lines of at most `columns`, a piece never being cut.
+/// Joins pieces into lines of at most `columns`; pieces are never cut.
 pub fn flow(pieces: &[String], separator: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for piece in pieces {
@@ -35,7 +33,7 @@ pub fn flow(pieces: &[String], separator: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The same below a head: it stands on the first line, the others are indented as far.
+/// The first line begins with `head`, and the others are indented as far.
 pub fn flow_beside(
     head: &str,
     indent: usize,
@@ -50,13 +48,11 @@ pub fn flow_beside(
     lines.into_iter().enumerate().map(beside).collect()
 }
 
-/// Breaks prose into lines of at most `columns`.
 pub fn prose(text: &str, columns: usize) -> Vec<String> {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     flow(&words, " ", columns.max(LEAST_WIDTH / 3))
 }
 
-/// Prose after a label: the label stands on the first line, the rest is indented below it.
 pub fn labelled(label: &str, indent: usize, text: &str, columns: usize) -> String {
     let mut out = String::new();
     for (n, line) in prose(text, columns.saturating_sub(indent)).into_iter().enumerate() {

@@ -1,5 +1,4 @@
-//! The page: one HTML file that is complete in itself. It loads nothing, runs nothing, and follows the
-//! reader's choice of light or dark.
+//! A self-contained HTML page: no scripts, no external resources, light or dark.
 
 use std::fmt::Write as _;
 
@@ -26,10 +25,9 @@ pub const FORMAT: Format = Format {
 
 const STYLE: &str = include_str!("page.css");
 
-/// What the browser is told: even if something slipped in, it may load nothing.
+/// Content security policy: nothing is loaded even if markup slipped in.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// Columns of the machine in text.
 const COLUMNS: usize = 80;
 
 fn html(shown: &Shown<'_>, _: Canvas) -> String {
@@ -78,7 +76,7 @@ fn of_report(page: &Page<'_>) -> String {
     document(&format!("{}{on} · hopcost", page.title), &out)
 }
 
-/// The first screen: what was found, what to do, this machine, the verdicts, and how far to trust them.
+/// The first screen: finding, advice, machine, verdicts and how far to trust them.
 fn front(page: &Page<'_>, story: &Story<'_>) -> String {
     let masthead = report::masthead(page);
     let stamp = |word: &&str| format!(" <span class=\"stamp\">{word}</span>");
@@ -169,12 +167,11 @@ fn said(sentence: &Sentence) -> String {
     }
 }
 
-/// Text whose figures stay on one line with their unit.
+/// Keeps figures and units on one line.
 fn prose(text: &str) -> String {
     escape(text).replace(" %", "\u{a0}%")
 }
 
-/// Nothing of none.
 fn list(items: &[Item]) -> String {
     let item = |item: &Item| {
         let (name, text) = (escape(&item.name), escape(&item.text));
@@ -186,7 +183,7 @@ fn list(items: &[Item]) -> String {
     if items.is_empty() { items } else { format!("<ul class=\"plain\">{items}</ul>\n") }
 }
 
-/// As it can be copied into a spreadsheet: a figure a cell, its unit in the head; nothing without rows.
+/// For copying into a spreadsheet: one figure per cell, units in the head. Empty without rows.
 fn table(table: &Table) -> String {
     if table.rows.is_empty() {
         return String::new();
@@ -209,7 +206,6 @@ fn table(table: &Table) -> String {
     out
 }
 
-/// The pictures side by side; the signs of the levels above them.
 fn figures(all: &[Figure<'_>]) -> String {
     let mut out = String::new();
     let mut charts = String::new();
@@ -227,7 +223,6 @@ fn figures(all: &[Figure<'_>]) -> String {
     out
 }
 
-/// A chart with its name and what to see in it, or why there is none.
 fn drawn(name: &str, about: &str, chart: &Known<String>) -> String {
     let name = escape(name);
     let about = if about.is_empty() { String::new() } else { format!(" · {}", escape(about)) };
@@ -243,7 +238,6 @@ fn drawn(name: &str, about: &str, chart: &Known<String>) -> String {
     }
 }
 
-/// The levels' signs and colours.
 fn key(levels: &[String]) -> String {
     let of_level = |(n, name): (usize, &String)| {
         let class = class_of(n);
@@ -254,7 +248,7 @@ fn key(levels: &[String]) -> String {
     format!("<p class=\"key\">{keys}</p>\n")
 }
 
-/// The machine as a terminal shows it; the small drawing above has no table of distances.
+/// The terminal's drawing: the small SVG has no table of distances.
 fn machine(machine: &Machine) -> String {
     let mut out = format!("<pre>{}</pre>\n", escape(&plain(&text::machine(machine, COLUMNS))));
     if machine.distances.nodes.len() > 1 {

@@ -1,4 +1,4 @@
-//! What must hold of every page, whatever is in it.
+//! Properties of every page.
 
 use hopcost_core::{
     Code, Estimate, Finding, Known, Machine, Observation, Scaling, ScalingLaw, Severity, Verdict,
@@ -17,7 +17,6 @@ fn machine(name: &str) -> Machine {
     topology::read(&Root::recorded(format!("{dir}/{name}.tree").as_ref()).unwrap())
 }
 
-/// Well-formed, complete in itself, and every picture says what it shows.
 #[track_caller]
 fn assert_good(html: &str) {
     assert_eq!(objection(html), None);
@@ -177,7 +176,7 @@ fn thousands_of_blocks_make_a_page_that_can_be_sent() {
 #[test]
 fn hundreds_of_cpus_make_a_page_that_can_be_sent() {
     let mut sample = Sample::compared("remote-memory", Verdict::Cost, 0.06, 0.02).with_blocks(40);
-    // Restless, so that no two neighbours look alike.
+    // Varied, so that no two neighbors merge.
     for (n, window) in sample.blocks.iter_mut().flat_map(|block| &mut block.windows).enumerate() {
         let observed = (0..384).flat_map(|cpu| {
             let busy = ((n * 7 + cpu * 13) % 101) as f64;

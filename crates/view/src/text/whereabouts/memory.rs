@@ -1,4 +1,4 @@
-//! Memory by node: sums, shares, the nodes that hold most.
+//! Memory by node: sums, shares, largest nodes.
 
 use hopcost_core::{BytesByNode, Known, NodeId, NodeSet, Standing};
 
@@ -12,7 +12,7 @@ pub fn of_nodes(nodes: &NodeSet) -> String {
     }
 }
 
-/// The nodes that hold something, those that hold most first.
+/// Without empty nodes, largest first.
 pub fn largest(by_node: &BytesByNode) -> Vec<(NodeId, u64)> {
     let held = by_node.iter().filter(|(_, bytes)| **bytes > 0);
     let mut parts: Vec<(NodeId, u64)> = held.map(|(node, bytes)| (*node, *bytes)).collect();
@@ -20,7 +20,7 @@ pub fn largest(by_node: &BytesByNode) -> Vec<(NodeId, u64)> {
     parts
 }
 
-/// A share in per cent; only nothing is 0, and only all is 100.
+/// Only nothing is 0, and only all is 100.
 pub fn percent(part: u64, all: u64) -> u64 {
     let rounded = (100.0 * part as f64 / all as f64).round() as u64;
     match part {
@@ -30,7 +30,7 @@ pub fn percent(part: u64, all: u64) -> u64 {
     }
 }
 
-/// What all of them have for themselves; missing where it is of one.
+/// Sum of private memory; missing if that of any process is.
 pub fn private(processes: &[Standing]) -> Known<BytesByNode> {
     let mut sum = BytesByNode::new();
     for process in processes {

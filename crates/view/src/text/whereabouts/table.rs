@@ -1,4 +1,4 @@
-//! The processes of a server in one table: where each stands, and where its memory lies.
+//! A table of a server's processes, their CPUs and their memory.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,6 @@ use crate::words::bytes;
 enum Cell {
     Text(String),
     Missing(Reason),
-    /// Nothing belongs there.
     Blank,
 }
 
@@ -37,19 +36,18 @@ const SHARED: usize = 7;
 
 type Row = [Cell; HEADS.len()];
 
-/// The processes of a server, and its threads where a process has several.
 pub struct Table {
     rows: Vec<Row>,
     nodes: NodeSet,
 }
 
-/// Processes that differ in their number and their memory alone.
+/// Processes that differ only in number and memory.
 struct Alike<'a> {
     first: &'a Standing,
     pids: Vec<u32>,
     last: CpuSet,
     private: Known<BytesByNode>,
-    /// What the one has touched that has touched most of what is shared.
+    /// Of the process that touched most of the shared memory.
     shared: Known<BytesByNode>,
 }
 
@@ -102,7 +100,7 @@ impl Table {
         Cell::from(&by_node.as_ref().map(|by_node| self.amount(by_node)))
     }
 
-    /// `12 MiB` where one node holds all, `12 MiB 62/38` where some do, `12 MiB: 9 % on 7, …`.
+    /// `12 MiB` on one node, `12 MiB 62/38` on several, `12 MiB: 9 % on 7, …` on many.
     fn amount(&self, by_node: &BytesByNode) -> String {
         const NAMED: usize = 3;
         let all: u64 = by_node.values().sum();
@@ -122,7 +120,7 @@ impl Table {
         format!("{size}: {}{more}", named.collect::<Vec<_>>().join(", "))
     }
 
-    /// Are there several nodes, and not too many to stand side by side?
+    /// Few enough nodes to list shares side by side?
     fn has_shares(&self) -> bool {
         (2..=4).contains(&self.nodes.len())
     }
@@ -138,7 +136,6 @@ impl Table {
         if has_shares { format!("{head} {} %", self.names()) } else { head.to_owned() }
     }
 
-    /// The table, what holds of all rows, and why something is missing.
     pub fn draw(&self, columns: usize) -> String {
         let uniform =
             |column: &usize| [NODE, POLICY].contains(column) && self.same(*column).is_some();
@@ -149,7 +146,6 @@ impl Table {
         let widths: Vec<usize> =
             shown.iter().map(|column| self.width_of(*column, &reasons)).collect();
         let all: usize = widths.iter().map(|width| width + 2).sum();
-        // What has no room beside stands below.
         let beside =
             if all <= columns { shown.len() } else { shown.partition_point(|c| *c < POLICY) };
         let mut out = String::new();
@@ -168,7 +164,6 @@ impl Table {
         out + &self.foot(&reasons, columns)
     }
 
-    /// What holds of all rows, and the reasons.
     fn foot(&self, reasons: &[Reason], columns: usize) -> String {
         let mut out = String::new();
         let node = self.same(NODE).map(|node| format!("last on node {node}"));
@@ -204,7 +199,6 @@ impl Table {
         out
     }
 
-    /// Is all of a column missing, for one reason?
     fn is_missing(&self, column: usize) -> bool {
         let mut filled =
             self.rows.iter().map(|row| &row[column]).filter(|cell| **cell != Cell::Blank);
@@ -212,7 +206,6 @@ impl Table {
         matches!(first, Some(Cell::Missing(_))) && filled.all(|cell| Some(cell) == first)
     }
 
-    /// What all of a column says, where that is the same.
     fn same(&self, column: usize) -> Option<&str> {
         let mut filled =
             self.rows.iter().map(|row| &row[column]).filter(|cell| **cell != Cell::Blank);
@@ -241,7 +234,7 @@ impl Table {
     }
 }
 
-/// Processes of the same role, CPUs, node and policy together, in the order of the first of each.
+/// Groups processes by role, CPUs, node and policy, in order of first appearance.
 fn alike(processes: &[Standing]) -> Vec<Alike<'_>> {
     let mut all: Vec<Alike<'_>> = Vec::new();
     for process in processes {
@@ -270,7 +263,7 @@ fn alike(processes: &[Standing]) -> Vec<Alike<'_>> {
     all
 }
 
-/// Only what is known to be alike is; so are two that are closed to us for one reason.
+/// Unknown values differ, unless both are unreadable for the same reason.
 fn is_alike(one: &Standing, other: &Standing) -> bool {
     let is_known = |process: &Standing| process.role.get().is_some() && process.threads.is_empty();
     let is_shown = |process: &Standing| process.private_by_node.reason().cloned();
@@ -286,7 +279,7 @@ fn role(process: &Standing) -> String {
     process.leader.map_or(role.clone(), |leader| format!("{role} of {leader}"))
 }
 
-/// Threads of one name. Memory is the whole process's.
+/// Threads of one name. Memory is that of the process.
 fn thread_row(threads: &Threads) -> Row {
     let name = match threads.tids.len() {
         1 => threads.name.clone(),
@@ -324,7 +317,6 @@ fn text(cell: &Cell, reasons: &[Reason]) -> String {
     }
 }
 
-/// Cells side by side, numbers of processes to the right.
 fn line(columns: &[usize], widths: &[usize], texts: &[String]) -> String {
     let mut out = String::new();
     for ((column, width), text) in columns.iter().zip(widths).zip(texts) {

@@ -1,4 +1,4 @@
-//! Servers that are put together for a test, and what is read of them.
+//! Tests with invented servers.
 
 use hopcost_core::{BytesByNode, Code, CpuId, Host, NodeId, SharedBytes, Standing, Threads};
 
@@ -57,7 +57,6 @@ fn text(servers: Vec<Located>, columns: usize) -> String {
     crate::xml::plain(&whereabouts(&Whereabouts { version: 1, host, servers }, columns))
 }
 
-/// What is missing of some processes for one reason.
 fn missing<T>(reason: &'static str) -> Known<T> {
     Known::missing(Code::NotMeasured, reason)
 }
