@@ -1,9 +1,7 @@
-//! Runs a comparison: crews for every placement, blocks in the order of the schedule, each read back,
-//! recorded and handed over before the next begins.
+//! Runs a comparison: starts crews for every placement and runs the schedule's blocks.
 //!
-//! Method: docs/METHODOLOGY.md. Around every window the placement of the threads is read back, and
-//! some thousand pages of each copy of the data; all pages before the first block and after each. What
-//! is not where it was put voids the run, and the run ends there.
+//! Method: docs/METHODOLOGY.md. Thread placement and a sample of pages are read back around every
+//! window, all pages after each block. A misplacement voids the run and ends it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -30,28 +28,23 @@ use hopcost_method::schedule::{Pace, Schedule};
 pub struct Bench<'a> {
     pub comparison: &'a Comparison,
     pub plan: &'a Plan,
-    /// With the data in place.
     pub instance: &'a dyn Instance,
-    /// Whether the database works in the threads that ask.
     pub in_process: bool,
     pub workloads: Vec<&'a dyn Workload>,
     pub shape: Shape,
     pub ground: &'a Machine,
-    /// The machine as it seems, if something is planted.
     pub planted: Option<Seeming<'a>>,
-    /// Takes the CPUs off-line that a level leaves unused, if that is wanted.
+    /// `None` leaves all CPUs online.
     pub hotplug: Option<&'a RefCell<Hotplug>>,
     pub observers: &'a [&'a dyn Observer],
     pub seed: u64,
-    /// Whether the begin and the end of each call are kept.
     pub keep_calls: bool,
     pub stop: &'a AtomicBool,
 }
 
-/// Takes each finished block, with its calls by window if they are kept.
+/// Receives each finished block, with its calls by window.
 pub type Keeper<'a> = dyn FnMut(&BlockRecord, &[Vec<RawCall>]) -> Result<(), TargetError> + 'a;
 
-/// Every stream makes so many calls in a window: no call tells nothing, and one is no rate.
 const LEAST_CALLS: u64 = 2;
 
 impl<'a> Bench<'a> {
@@ -71,7 +64,7 @@ impl<'a> Bench<'a> {
             let mut crews = Vec::new();
             for placements in &self.plan.placements {
                 let each = placements.iter().zip(&self.workloads);
-                // The last one is the second crew of the baseline, for blocks that have to find nothing.
+                // The last one is a second crew of the baseline, for A/A checks.
                 let levels = each.clone().chain(each.take(1)).map(start);
                 let levels = levels.collect::<Result<Vec<_>, _>>()?;
                 crews.push(levels);
@@ -111,10 +104,9 @@ impl<'a> Bench<'a> {
 
 pub struct Staff<'a> {
     bench: &'a Bench<'a>,
-    /// By binding, then by level; the last is the second crew of the baseline.
+    /// By binding, then by variant, then the baseline's second crew.
     crews: &'a [Vec<Crew>],
     watching: Vec<Box<dyn Watching>>,
-    /// What cannot be observed here, and why.
     pub unwatched: Vec<(&'static str, Reason)>,
     begun: Instant,
 }
@@ -122,14 +114,13 @@ pub struct Staff<'a> {
 #[derive(Clone, Copy)]
 struct Turn {
     binding: usize,
-    /// Among those of the binding.
     crew: usize,
     tested: bool,
     ask: Ask,
 }
 
 impl Staff<'_> {
-    /// Works through the schedule, after the blocks that there are.
+    /// Continues after `blocks`.
     pub fn measure(
         &mut self,
         pace: &Pace,
@@ -141,7 +132,7 @@ impl Staff<'_> {
         let schedule = Schedule::new(bench.plan, pace, bench.comparison.find_worst);
         let before = blocks.last().map_or(0.0, BlockRecord::end_s);
         let start = clock::now();
-        // The first block is void if anything is misplaced; this look only finds out where pages are.
+        // Only locates the pages.
         bench.instance.prove(Look::Full);
         loop {
             let elapsed_s = before + start.elapsed().as_secs_f64();
@@ -190,7 +181,6 @@ impl Staff<'_> {
         Ok((BlockRecord { trial, windows, placement }, calls))
     }
 
-    /// One window, with all that is read before and after it.
     fn window(&mut self, turn: &Turn) -> Result<(Window, Vec<RawCall>), TargetError> {
         if self.bench.stop.load(Ordering::Relaxed) {
             return Err(TargetError::Interrupted);
@@ -203,7 +193,7 @@ impl Staff<'_> {
         let (stop, instance) = (self.bench.stop, self.bench.instance);
         let mut tallies = crew.work(&turn.ask, &mut Patience::until(stop, instance))?;
         if let Some(lost) = tallies.iter_mut().find_map(|tally| tally.lost.take()) {
-            // A connection that was hung up on is not lost.
+            // Closed by `hang_up`, and not lost.
             let is_unwanted = stop.load(Ordering::Relaxed);
             return Err(if is_unwanted {
                 TargetError::Interrupted
@@ -215,8 +205,7 @@ impl Staff<'_> {
             return Err(TargetError::Failed(words));
         }
         let mut observations = differences(&watched, &self.watched());
-        // This comes before lookups are told by node: if it finds a displaced page, it learns anew where all
-        // pages are.
+        // Before page accesses are counted: a displaced page makes this locate all pages anew.
         let placement = self.bench.instance.prove(Look::Glance);
         let counted = crew.counted()?;
         observations.extend(differences(&told, &self.bench.instance.readings()));
@@ -227,7 +216,6 @@ impl Staff<'_> {
         window.proved = counted.proved;
         let is_claimed =
             |metric| self.bench.comparison.claims.iter().any(|claim| claim.metric == metric);
-        // A database in our own process works in our threads.
         if is_claimed(Metric::AnsweredInPlace) && self.bench.in_process {
             let in_place = tallies.iter().filter(|tally| tally.objection.is_none()).count();
             let all = [in_place as u64, tallies.len() as u64];
@@ -248,18 +236,17 @@ impl Staff<'_> {
         Ok((window, raw))
     }
 
-    /// Before a window the CPUs that its level leaves unused go off-line, and all others come back.
+    /// The other CPUs come back online.
     fn take_off_the_unused(&self, turn: &Turn) -> Result<(), TargetError> {
         let Some(hotplug) = self.bench.hotplug else { return Ok(()) };
         let levels = &self.bench.plan.placements[turn.binding];
-        // The crew after those of the levels is the second of the baseline.
+        // The baseline's second crew comes after those of the variants.
         let placement = levels.get(turn.crew).unwrap_or(&levels[0]);
         let taken = hotplug.borrow_mut().take_off(&placement.spare);
         taken.map_err(|error| TargetError::Failed(error.to_string()))?;
         self.crews[turn.binding][turn.crew].stand()
     }
 
-    /// Why the CPUs that are on-line void a window.
     fn other_cpus(&self) -> Option<Reason> {
         self.bench.hotplug.and_then(|hotplug| hotplug.borrow().objection())
     }
@@ -268,18 +255,15 @@ impl Staff<'_> {
         self.bench.comparison.spread
     }
 
-    /// The least calls of each stream in a window: for a spread they have to be many together.
     fn least_calls(&self, streams: u32) -> u64 {
         let for_spread = LEAST_CALLS_FOR_SPREAD.div_ceil(u64::from(streams));
         if self.asks_for_spread() { for_spread.max(LEAST_CALLS) } else { LEAST_CALLS }
     }
 
-    /// Whether a window is full of slices; else one call may be longer than it.
     pub(crate) fn is_sliced(&self) -> bool {
         self.bench.shape.sliced
     }
 
-    /// The baseline alone, for a while: the calls that a pilot looks at.
     pub(crate) fn pilot(&mut self, crew: usize, ask: Ask) -> Result<Vec<RawCall>, TargetError> {
         let turn = Turn { binding: 0, crew, tested: false, ask: Ask { keep_calls: true, ..ask } };
         Ok(self.window(&turn)?.1)
@@ -290,7 +274,6 @@ impl Staff<'_> {
     }
 }
 
-/// If each and every call was refused, more of them would tell nothing.
 fn nothing_works(tallies: &[Tally]) -> Option<String> {
     let calls: u64 = tallies.iter().map(|tally| tally.calls).sum();
     let refused: u64 = tallies.iter().map(|tally| tally.refused).sum();
@@ -299,14 +282,13 @@ fn nothing_works(tallies: &[Tally]) -> Option<String> {
         .then(|| format!("all {calls} calls of a window failed, the first: {first}"))
 }
 
-/// Of the CPUs that work was done on, those whose core did none on its other threads.
+/// `[used CPUs whose sibling threads are unused, used CPUs]`.
 fn unshared(machine: &Machine, at: &CpuSet) -> [u64; 2] {
     let is_alone =
         |cpu: &CpuId| machine.cpu(*cpu).is_some_and(|cpu| cpu.siblings.intersection(at).len() == 1);
     [at.iter().filter(is_alone).count() as u64, at.len() as u64]
 }
 
-/// Why a placement voids a run. Data that nobody can find is left to the claims.
 fn misplaced(placement: &Known<Vec<Locality>>) -> Option<Reason> {
     placement.get()?.iter().find_map(Locality::objection)
 }
@@ -353,7 +335,7 @@ fn differences(before: &[Reading], after: &[Reading]) -> Vec<Observation> {
     after.iter().filter_map(observation).collect()
 }
 
-/// The harness's own nanoseconds of a call: nothing is done for it.
+/// With a database that does nothing.
 pub fn harness_ns_per_call(
     null: &dyn Instance,
     workload: &dyn Workload,

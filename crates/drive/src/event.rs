@@ -1,4 +1,4 @@
-//! What a runner tells while it works. Progress bars and live screens only listen.
+//! Progress events, for progress bars and live screens.
 
 use std::time::Duration;
 
@@ -8,11 +8,9 @@ use hopcost_core::BlockRecord;
 pub enum Event<'a> {
     Opening {
         probe: &'a str,
-        /// Cells that it will measure.
         cells: usize,
     },
     Sampled {
-        /// The share of the work that is done.
         done: f64,
         left: Duration,
     },
@@ -21,15 +19,15 @@ pub enum Event<'a> {
     },
     Block {
         block: &'a BlockRecord,
-        /// The least share of the work that is done.
+        /// A lower bound of the share done.
         done: f64,
-        /// At most; a guess.
+        /// An upper bound; an estimate.
         left: Duration,
     },
     Closed,
 }
 
-/// Is called between samples, never inside one.
+/// Called between samples, never inside one.
 pub trait Listener {
     fn hear(&mut self, event: Event<'_>);
 }

@@ -1,6 +1,6 @@
-//! The threads that measure: those of probes, and those of clients of a database.
+//! The threads that measure: those of probes and those of database clients.
 //!
-//! RULE: it knows the contracts of `hopcost_core` and no probe or engine by name.
+//! RULE: depends on the traits of `hopcost_core`, and on no probe or engine.
 
 pub mod comparison;
 mod event;

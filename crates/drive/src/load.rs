@@ -1,8 +1,6 @@
-//! A load for its own sake: some streams for some time, and what came of it.
+//! Runs a load without a comparison.
 //!
-//! Method: a crew works in windows of a second, so that it can be stopped, after a moment that does not
-//! count. Beside what the calls took stands what this process used of CPU meanwhile: a driver that takes
-//! much of it measures itself.
+//! Method: windows of a second, so that it can be stopped, after a short warm-up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,18 +13,14 @@ use crate::pool::{Ask, Crew, Muster, Patience, Work};
 
 #[derive(Clone, Debug, Default)]
 pub struct Driven {
-    /// Those that count.
     pub calls: u64,
-    /// Those before the calls that count.
     pub warm_up_calls: u64,
-    /// Counted calls that failed or came back wrong.
     pub errors: u64,
     pub first_error: Option<String>,
     pub calls_per_s: f64,
-    /// Those that counted.
     pub seconds: f64,
     pub latency: Histogram,
-    /// CPU time that this process used meanwhile.
+    /// Of this process: a client that uses much of it measures itself.
     pub own_cpu: Duration,
     pub interrupted: bool,
 }
@@ -34,7 +28,6 @@ pub struct Driven {
 const WINDOW: Duration = Duration::from_secs(1);
 const WARM_UP: Duration = Duration::from_millis(200);
 
-/// Loads a database for `length`, or until `stop` is set.
 pub fn drive(
     work: Work<'_>,
     muster: &Muster,
@@ -49,7 +42,7 @@ pub fn drive(
         let window = |length: Duration, driven: &mut Driven| {
             let mut patience = Patience::until(stop, work.instance);
             let lost = window(&crew, length, muster.streams, &mut patience, driven)?;
-            // A connection that was hung up on is not lost.
+            // Closed by `hang_up`, and not lost.
             match lost.filter(|_| !stop.load(Ordering::Relaxed)) {
                 Some(lost) => Err(TargetError::Failed(lost)),
                 None => Ok(()),
@@ -71,7 +64,7 @@ pub fn drive(
     })
 }
 
-/// Adds a window; returns why the connection is gone, if it is.
+/// Returns why the connection was lost, if it was.
 fn window(
     crew: &Crew,
     length: Duration,
@@ -88,7 +81,6 @@ fn window(
     let seconds = tallies.iter().map(|tally| tally.seconds).fold(0.0, f64::max);
     let working = tallies.iter().filter(|tally| tally.calls > 0);
     let rate: f64 = working.map(|tally| tally.rate).sum();
-    // The mean over windows, weighted by their lengths.
     let all_s = driven.seconds + seconds;
     if all_s > 0.0 {
         let calls = driven.calls_per_s * driven.seconds + rate * seconds;

@@ -1,17 +1,9 @@
-//! Stops a load if the host's other work suffers from it.
+//! Stops a load when other work on the host suffers from it.
 //!
-//! Method: before the load begins, a watch sees for a second and a half how the others fare: how
-//! much of the time in which they want a CPU they wait for one. Then a thread looks again every
-//! 250 ms, and sets the flag that everything else stops at when one of these held for long enough: a
-//! server, or another process at work, waits much more than before; the hypervisor takes much more
-//! from a host on which others work; hardly any memory is left; we hold more memory than was allowed.
-//! A process that wants less than a twentieth of a CPU does not count, so that housekeeping on a host
-//! that is otherwise idle stops nothing. Bad looks add up and good ones take off: one bad moment stops
-//! nothing.
-//!
-//! Limits: it does not ask who caused it. If the others' own work grows so that they queue, the load
-//! stops as well, which is what a guest should do. Waiting for disks and networks is not seen.
-//! The watch costs at most 2 % of a CPU: with thousands of threads it looks less often.
+//! Method: the share of wanted CPU time that other processes wait is measured for 1.5 s before the
+//! load, then every 250 ms. Longer waits, more steal time, or too little memory stop the load; bad
+//! checks add up and good ones subtract.
+//! Limits: the cause is not determined. Waits for disks and networks are not seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,16 +19,15 @@ use hopcost_method::bounds;
 
 #[derive(Clone, Debug, Default)]
 pub struct Charge {
-    /// Servers at work: a name for each, and its first process.
+    /// Name and first process.
     pub servers: Vec<(String, u32)>,
-    /// Memory that we may hold; none if it is not bounded.
+    /// hopcost's own limit; `None`: unlimited.
     pub memory_bytes: Option<u64>,
 }
 
 const INTERVAL: Duration = Duration::from_millis(250);
-/// Pauses are so many times as long as looks: 2 % of a CPU.
+/// Ratio of pause to check time: at most 2 % of a CPU.
 const REST: u32 = 50;
-/// Looks before a load begins.
 const CALM_LOOKS: u32 = 4;
 
 #[derive(Debug)]
@@ -52,9 +43,8 @@ struct Shared {
 }
 
 impl Guardian {
-    /// Sees how the others fare, which takes a second and a half and has to be over before the load begins;
-    /// then watches, and sets `stop` when they suffer. Missing if this kernel does not tell how others fare:
-    /// then no load should begin beside them.
+    /// Takes 1.5 s and must return before the load begins. `Missing` if the kernel has no
+    /// scheduling statistics: then no load should run beside other work.
     pub fn stand(charge: Charge, stop: Arc<AtomicBool>) -> Known<Self> {
         let root = Root::live();
         processes::turns_are_counted(&root).and_then(|()| {
@@ -73,7 +63,6 @@ impl Guardian {
         })
     }
 
-    /// What suffered and by how much, if that stopped the load.
     pub fn complaint(&self) -> Option<&Reason> {
         self.shared.complaint.get()
     }
@@ -84,7 +73,7 @@ impl Drop for Guardian {
         self.shared.quit.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A watch that panicked has nothing to tell.
+            // A panic was already printed.
             let _ = thread.join();
         }
     }
@@ -102,7 +91,7 @@ impl Post {
         self.watch.look(&self.root, &BTreeSet::new())
     }
 
-    /// Takes a while, because it is only known after some looks who is at work.
+    /// Which processes are active is only known after several checks.
     fn calm(&mut self) -> Vec<Strain> {
         self.look();
         thread::sleep(2 * INTERVAL);
@@ -124,7 +113,6 @@ impl Post {
             }
             let (strain, took) = clock::time(|| self.look());
             if let Some(complaint) = judge.hear(&strain) {
-                // There is only one complaint: nobody listens after it.
                 let _ = self.shared.complaint.set(complaint);
                 self.stop.store(true, Ordering::Relaxed);
                 return;
@@ -134,33 +122,29 @@ impl Post {
     }
 }
 
-/// The memory that has to be left on the host.
 fn floor_bytes(root: &Root) -> u64 {
     let of = |key| topology::machine_memory(root, key).ok().unwrap_or(0);
     bounds::floor_bytes(of("MemTotal"), of("MemAvailable"))
 }
 
-/// A process that wants less than this does not count.
+/// Processes that want less are ignored.
 const COUNTS_CPUS: f64 = 0.05;
-/// By so much the share of time that others wait for a CPU may rise.
+/// Tolerated rise of the share of wanted CPU time spent waiting.
 const TOLERABLE_WAIT: f64 = 0.10;
-/// By so much the share of CPU time that the hypervisor takes may rise.
+/// Tolerated rise of the share of CPU time stolen.
 const TOLERABLE_STEAL: f64 = 0.05;
-/// It has to be bad for so long.
 const PATIENCE: Duration = Duration::from_millis(1500);
 /// Memory is used up sooner.
 const PATIENCE_WITH_MEMORY: Duration = Duration::from_millis(500);
 
-/// Decides when it is enough, from looks alone.
 #[derive(Debug)]
 pub struct Judge {
-    /// The share of their time that others waited before the load: by name, and all together.
+    /// Share of wanted CPU time spent waiting before the load, by process.
     waits: BTreeMap<String, f64>,
     wait: f64,
     stolen: f64,
     memory_bytes: Option<u64>,
     floor_bytes: u64,
-    /// How long each symptom has lasted.
     bad: BTreeMap<String, Duration>,
 }
 
@@ -170,7 +154,6 @@ struct Symptom {
     words: String,
 }
 
-/// CPUs that somebody had and waited for, summed over looks.
 #[derive(Clone, Copy, Default)]
 struct Demand {
     ran: f64,
@@ -187,14 +170,13 @@ impl Demand {
         self.ran + self.waited
     }
 
-    /// The share of the time with a wish for a CPU in which it waits.
+    /// A share of the wanted CPU time.
     fn wait(self) -> f64 {
         if self.wanted() > 0.0 { self.waited / self.wanted() } else { 0.0 }
     }
 }
 
 impl Judge {
-    /// `before` is how the others fared before the load.
     pub fn new(before: &[Strain], memory_bytes: Option<u64>, floor_bytes: u64) -> Self {
         let mut demands: BTreeMap<String, Demand> = BTreeMap::new();
         let mut all = Demand::default();
@@ -228,7 +210,7 @@ impl Judge {
         });
         symptoms.into_iter().find_map(|symptom| {
             let bad = self.bad.entry(symptom.of).or_default();
-            // A look counts as one, however long it took.
+            // Limits the weight of a delayed check.
             *bad += strain.over.min(symptom.patience / 2);
             (*bad >= symptom.patience).then(|| Code::OthersAtWork.because(symptom.words))
         })
@@ -253,7 +235,7 @@ impl Judge {
         })
     }
 
-    /// Steal hurts nobody if we are alone.
+    /// Harmless without other work on the host.
     fn steal(&self, strain: &Strain) -> Option<Symptom> {
         let wanted: f64 = strain.others.iter().map(|f| f.ran_cpus + f.waited_cpus).sum();
         let suffers = wanted >= COUNTS_CPUS && strain.stolen > self.stolen + TOLERABLE_STEAL;
@@ -305,7 +287,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A look after 250 ms: for each of the others the CPUs that it had and those that it waited for.
+    /// `(process, CPUs used, CPUs waited for)`.
     fn look(others: &[(&str, f64, f64)]) -> Strain {
         let fare = |(who, ran_cpus, waited_cpus): &(&str, f64, f64)| Fare {
             who: (*who).to_owned(),
@@ -325,7 +307,7 @@ mod tests {
         Judge::new(&[before.clone(), before.clone()], Some(1000 * MIB), 500 * MIB)
     }
 
-    /// After how many such looks a load has to stop, and why.
+    /// After how many checks, and why.
     fn stops(before: &Strain, during: &Strain) -> Option<(usize, String)> {
         let mut judge = judge(before);
         let heard = (1..=100).find_map(|n| Some((n, judge.hear(during)?)));
@@ -341,7 +323,7 @@ mod tests {
                 6,
                 "PostgreSQL waits for a CPU 33 % of the time in which it wants one, 2 % before the load",
             ),
-            // It came after us: it is compared with the wait of all others.
+            // A new process is compared with the overall share.
             (look(&[("java (pid 7)", 0.04, 0.04)]), 6, "java (pid 7) waits for a CPU 50 % of"),
             (
                 Strain { stolen: 0.2, ..calm.clone() },
@@ -400,12 +382,10 @@ mod tests {
     fn one_bad_moment_is_none_and_bad_looks_add_up() {
         let (calm, bad) = (look(&[("PostgreSQL", 1.0, 0.0)]), look(&[("PostgreSQL", 1.0, 1.0)]));
         let mut judge = judge(&calm);
-        // Bad for as long as good: never enough.
         for _ in 0..50 {
             assert_eq!(judge.hear(&bad), None);
             assert_eq!(judge.hear(&calm), None);
         }
-        // Bad twice as often as good: enough in the end.
         let stopped = (0..50).any(|_| {
             let heard = [&bad, &bad, &calm].map(|strain| judge.hear(strain));
             heard.iter().any(Option::is_some)
@@ -420,7 +400,6 @@ mod tests {
         assert_eq!(stops(&calm, &slow).unwrap().0, 2);
     }
 
-    /// A guardian on this host, whose kernel has to tell how others fare.
     fn standing(charge: Charge, stop: &Arc<AtomicBool>) -> Guardian {
         match Guardian::stand(charge, Arc::clone(stop)) {
             Known::Is(guardian) => guardian,

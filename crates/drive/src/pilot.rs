@@ -1,10 +1,8 @@
-//! How long everything is to take: from what was wished for, and from a short run of the baseline.
+//! Window and guard lengths, from a short run of the baseline.
 //!
-//! Method: the pilot runs the baseline for a while and cuts what it did into windows of each length
-//! (`stats::choose_window`); before that it switches between the arms a few times to see how long a
-//! switch disturbs what follows (`stats::samples_to_drop`). A quick run does without: its windows are
-//! 0.2 s, after a guard of 50 ms, or shorter if a glance shows that a hypervisor takes its CPUs away more
-//! often than that. Whole queries do without too: their windows are groups of calls.
+//! Method: the pilot's calls are cut into windows of each length (`stats::choose_window`); switches
+//! between variants give the guard (`stats::samples_to_drop`). Quick runs have no pilot. Windows of
+//! whole queries are groups of calls.
 
 use std::time::Duration;
 
@@ -20,14 +18,11 @@ use crate::event::{Event, Listener};
 use crate::pool::{Ask, RawCall};
 
 const SHORTEST_WINDOW_S: f64 = 0.1;
-/// If the hypervisor never leaves the CPUs in peace for longer.
+/// The minimum under constant steal time.
 const RESTLESS_WINDOW_S: f64 = 0.04;
-/// How long a quick run looks at what the hypervisor takes.
 const GLANCE_S: f64 = 0.5;
 const LONGEST_GUARD_S: f64 = 0.5;
-/// The pieces in which the pilot looks at throughput.
 const PIECE_S: f64 = 0.05;
-/// The guard is an average over so many switches.
 const SWITCHES: usize = 6;
 const AFTER_SWITCH_S: f64 = 0.4;
 
@@ -52,8 +47,7 @@ pub fn pace(
     Ok(Pace::of(found, plan, find_worst, wishes, calls))
 }
 
-/// A window of whole queries is two calls of each stream, after one that is not counted. How long that takes
-/// has to be seen once.
+/// Two calls per client after an uncounted one, whose duration is measured once.
 fn whole_calls(
     staff: &mut Staff<'_>,
     plan: &Plan,
@@ -66,7 +60,7 @@ fn whole_calls(
     Ok(Found { window_s, guard_s: QUICK_GUARD_S, deviation: None })
 }
 
-/// A quick run has no time for a pilot: its windows are as long as the hypervisor leaves it in peace.
+/// Limits windows to the time between two steals.
 fn quick(staff: &mut Staff<'_>, plan: &Plan) -> Result<Found, TargetError> {
     let (_, stolen) = watched(staff, plan, GLANCE_S)?;
     let window_s = window_between(stolen, QUICK_GUARD_S + AROUND_S);
@@ -74,8 +68,7 @@ fn quick(staff: &mut Staff<'_>, plan: &Plan) -> Result<Found, TargetError> {
     Ok(Found { window_s, guard_s: QUICK_GUARD_S, deviation: None })
 }
 
-/// The baseline's calls, and how often per second the hypervisor took time. Several of its ticks in a row spoil
-/// no more than one: so this is an upper bound.
+/// Steal events per second are an upper bound: successive ticks may be one event.
 fn watched(
     staff: &mut Staff<'_>,
     plan: &Plan,
@@ -134,8 +127,7 @@ fn rate_of(call: &RawCall) -> f64 {
     1.0 / service_s(call).max(1e-9)
 }
 
-/// Throughput by piece. A call that lies in several pieces is shared out among them, because whole calls would
-/// make pieces of few calls jump.
+/// A call is divided among the pieces it overlaps: whole calls would make short pieces jump.
 fn rates(calls: &[RawCall], piece_s: f64) -> Vec<f64> {
     let end_s = calls.iter().map(|call| call.done_ns).max().unwrap_or(0) as f64 / 1e9;
     let mut work = vec![0.0; (end_s / piece_s) as usize];
@@ -150,7 +142,6 @@ fn rates(calls: &[RawCall], piece_s: f64) -> Vec<f64> {
             }
         }
     }
-    // The first piece contains the pilot's own begin.
     work.drain(..work.len().min(1));
     work.iter().map(|calls| calls / piece_s).collect()
 }
@@ -167,7 +158,6 @@ mod tests {
             sent_ns: from_ms * 1_000_000,
             done_ns: to_ms * 1_000_000,
         };
-        // One call of 40 ms after the other: 25 a second, wherever the pieces of 50 ms are cut.
         let calls: Vec<RawCall> = (0..20).map(|n| call(n * 40, (n + 1) * 40)).collect();
         let rates = rates(&calls, 0.05);
         assert_eq!(rates.len(), 15);

@@ -1,9 +1,8 @@
-//! Runs a probe: rounds over all its cells in random order, with proof before and after.
+//! Runs a probe: rounds over all its cells, with proof of page placement before and after.
 //!
-//! Method: every round measures each cell once, in an order shuffled anew, so that drift strikes all
-//! cells alike. A cell's figure is the median over rounds of each round's median, with a
-//! distribution-free interval over rounds (samples within a round share its weather and are not
-//! independent). If pages were not where they were asked to be, before or after, the figure is void.
+//! Method: each round measures every cell once in random order, so that drift affects all alike.
+//! The figure is the median of round medians, since samples within a round are not independent.
+//! Misplaced pages void it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,11 +20,10 @@ use hopcost_sys::clock;
 use crate::event::{Event, Listener};
 
 const LEVEL: f64 = 0.95;
-/// The first number of rounds whose interval reaches the level: six values cover 96.9 %.
+/// The first number whose interval reaches the level (96.9 %).
 const LEAST_ROUNDS: u64 = 6;
-/// Tries in a round until a sample of the cell is undisturbed.
 const MOST_TRIES: usize = 3;
-/// The machine is warm when three samples in a row lie so close together.
+/// Relative range of three successive samples.
 const WARM_WITHIN: f64 = 0.02;
 
 pub fn run_probe(
@@ -114,7 +112,7 @@ impl Run {
         Ok(())
     }
 
-    /// Measures a cell once in a round; again if every sample of it was disturbed.
+    /// Repeated while every sample is disturbed.
     fn measure(&mut self, rig: &mut dyn Rig, cell: usize) -> Result<(), ProbeError> {
         for _ in 0..MOST_TRIES {
             let mut recorder = Recorder::default();
@@ -143,7 +141,6 @@ impl Run {
     }
 }
 
-/// Measures the first cell until the machine is at speed, and keeps nothing.
 fn warm_up(rig: &mut dyn Rig, at_most: Duration, stop: &AtomicBool) -> Result<(), ProbeError> {
     let start = clock::now();
     let mut last = Vec::new();
@@ -161,7 +158,6 @@ fn warm_up(rig: &mut dyn Rig, at_most: Duration, stop: &AtomicBool) -> Result<()
     Ok(())
 }
 
-/// What the least rounds will take, judged by those so far.
 fn least(elapsed: Duration, sampled: u32, cells: usize) -> Duration {
     elapsed / sampled.max(1) * (LEAST_ROUNDS as u32 * cells as u32)
 }
@@ -227,8 +223,6 @@ mod tests {
     use super::*;
     use crate::event::Silent;
 
-    /// A probe of three cells: one answers 100, one is missing, one is what `disturbed` and `displaced` make of
-    /// it.
     struct Fake {
         disturbed: bool,
         displaced: u64,
@@ -277,7 +271,7 @@ mod tests {
             recorder.count("turns", 1);
             Ok(())
         }
-        /// At the second look `displaced` of 1,000 pages are elsewhere.
+        /// The second proof finds `displaced` of 1,000 pages elsewhere.
         fn prove(&mut self) -> Result<Vec<Proof>, ProbeError> {
             let away = if self.proofs == 0 { 0 } else { self.displaced };
             self.proofs += 1;

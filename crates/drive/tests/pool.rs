@@ -1,4 +1,4 @@
-//! The driver, on a target that takes as long as it is told: pace, latency, counts, places.
+//! The driver on a target with set call times: pace, latency, counts, placement.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 use std::sync::atomic::AtomicBool;
@@ -19,7 +19,6 @@ use hopcost_method::plan::{Placement, Plan, Point};
 use hopcost_sys::quiet::stolen_ticks_of;
 use hopcost_sys::{Root, affinity, clock, topology};
 
-/// A call takes `call`, and the one of this number takes `stall`.
 #[derive(Default)]
 struct Sleepy {
     call: Duration,
@@ -70,7 +69,7 @@ impl Session for Nap {
     }
 }
 
-/// Numbers its requests; every answer of seven rows is taken for wrong.
+/// Numbers its requests; rejects every answer of seven rows.
 struct Numbers {
     failing: bool,
 }
@@ -110,7 +109,6 @@ fn first_cpu() -> CpuId {
     affinity::mask().unwrap().first().unwrap()
 }
 
-/// One window of some streams on one thread.
 fn window(instance: &Sleepy, failing: bool, load: Load, streams: u32, length: Duration) -> Tally {
     let workload = Numbers { failing };
     let shape = Shape { rows: 1, sliced: false };
@@ -138,13 +136,12 @@ fn quantile_ms(latency: &Histogram, share: f64) -> f64 {
 
 const LONG: Duration = Duration::from_millis(300);
 
-/// A server that stands still for 100 ms keeps a hundred calls of an open loop waiting. If only the calls that
-/// were made count, there is one slow one.
+/// Without due times the stall would be a single slow call.
 #[test]
 fn a_stall_is_seen_by_all_calls_that_were_due() {
     let stalling = || Sleepy {
         call: Duration::from_micros(100),
-        // Well after the guard, in a closed loop too, whose calls follow each other ten times as fast.
+        // Late enough to be after the guard of the ten times faster closed loop.
         stall: Some((100, Duration::from_millis(100))),
     };
     let open = Some(Open { calls_per_s: 1000.0, at_random: false });
@@ -160,8 +157,7 @@ fn a_stall_is_seen_by_all_calls_that_were_due() {
     });
 }
 
-/// Other tests at the same time may hold a window up: one of five has to be right. Windows during which a
-/// hypervisor took the CPU do not count among them.
+/// Concurrent tests may delay a window. Windows with steal time are not counted.
 fn once_in_five(mut window: impl FnMut() -> Result<(), String>) {
     let stolen = || stolen_ticks_of(&CpuSet::from_iter([first_cpu()]));
     let (begun, mut wrong) = (clock::now(), Vec::new());
@@ -200,7 +196,7 @@ fn an_open_loop_keeps_its_rate_and_a_thinking_one_its_pause() {
     });
 }
 
-/// N = X · R: streams that share a thread wait for each other, and that is a part of their latency.
+/// N = X · R
 #[test]
 fn streams_on_one_thread_obey_littles_law() {
     let instance = Sleepy { call: Duration::from_millis(1), ..Sleepy::default() };
@@ -256,7 +252,6 @@ fn a_cpu_that_is_not_there_is_told() {
     assert!(error.contains("CPU 4711"), "{error}");
 }
 
-/// One level at one to five streams.
 fn growing() -> (Comparison, Plan) {
     let comparison = Comparison {
         target: None,
@@ -309,7 +304,6 @@ fn a_scaling_model_has_time_for_two_first_looks_at_each_number_of_streams() {
         pace.unwrap().0.budget_s.unwrap()
     };
     let of_long_windows = Wishes { window_s: Some(10.0), ..Wishes::of(Effort::Quick, 1) };
-    // Sixteen units of five blocks of four windows, and a block in four against itself.
     let expected = 16.0 * 4.0 * 5.25 * 10.06;
     assert!((limit_s(of_long_windows.clone()) / expected - 1.0).abs() < 0.01);
     assert!((limit_s(Wishes { budget_s: Some(60.0), ..of_long_windows }) - 60.0).abs() < 1e-9);

@@ -1,15 +1,9 @@
-//! A run beside its baseline: what has changed since. Pure: both follow from kept blocks.
+//! Compares a run with its baseline. Pure: the result follows from stored blocks.
 //!
-//! Method: the unit is that of a verdict, one block of each binding, of everything reported. Of each
-//! complete unit two things are taken: the mean logarithm of the first level's throughputs, and the
-//! contrast. What has changed is the difference of their means over the two runs (`stats::difference`).
-//!
-//! Once there were four runs, the baseline among them, their differences say how much starts of the same
-//! thing differ, and no interval is narrower than that (`stats::across_starts`).
-//!
-//! Limits: the cost was measured side by side within each run, so that slow weather cancels; the
-//! throughput was not, and holds all that has changed since. Of fewer than four starts nothing is known
-//! but what each shows of itself.
+//! Method: per complete unit (one block of each binding), the mean log throughput of the first
+//! variant and the contrast; the change is the difference of their means over the two runs. From
+//! four starts on, the spread between starts widens the intervals (`stats::across_starts`).
+//! Limits: drift cancels from the cost but not from the throughput.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +13,7 @@ use hopcost_stats::{LEAST_RESTARTS, across_starts, cost, cost_interval, differen
 use crate::plan::Point;
 use crate::schedule::{LEVEL, contrast};
 
-/// How far the intervals hold the luck of starts; said wherever they are shown. `earlier` are the runs compared
-/// with the same baseline.
+/// `earlier` are the runs compared with the same baseline.
 pub fn caveat(earlier: &[Against]) -> String {
     let starts = 1 + earlier.iter().filter(|against| against.worse.get().is_some()).count();
     if starts < LEAST_RESTARTS {
@@ -34,9 +27,8 @@ pub fn caveat(earlier: &[Against]) -> String {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// The share of the first level's throughput that was lost.
     pub worse: Known<Estimate>,
-    /// How much the cost rose, as the difference of two shares of throughput.
+    /// A difference of two shares of throughput.
     pub dearer: Known<Estimate>,
 }
 
@@ -47,13 +39,11 @@ impl Change {
     }
 }
 
-/// The points that were reported: fresh blocks are of nothing else.
 pub fn points(blocks: &[BlockRecord]) -> BTreeSet<Point> {
     fresh(blocks).map(|block| Point::of(&block.trial)).collect()
 }
 
-/// `then` are the blocks of the baseline, `now` those of a run of the same experiment with the same options on
-/// the same machine; `earlier` is what was found of the runs in between.
+/// `then` are the baseline's blocks, `now` those of a like run; `earlier` are the runs in between.
 pub fn compare(then: &[BlockRecord], now: &[BlockRecord], earlier: &[Against]) -> Change {
     let common: BTreeSet<Point> = points(then).intersection(&points(now)).copied().collect();
     if common.is_empty() {
@@ -73,14 +63,13 @@ pub fn compare(then: &[BlockRecord], now: &[BlockRecord], earlier: &[Against]) -
     Change { worse: known(worse), dearer: known(dearer) }
 }
 
-/// How far each start lies from the baseline, in their order; the baseline itself is the first.
+/// Each start's difference from the baseline, which is the first.
 fn starts(earlier: &[Against], of: impl Fn(&Against) -> Option<f64>) -> Vec<f64> {
     std::iter::once(0.0).chain(earlier.iter().filter_map(of)).collect()
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Unit {
-    /// Of the first level's throughput.
     log_rate: f64,
     contrast: f64,
 }
@@ -89,10 +78,9 @@ fn fresh(blocks: &[BlockRecord]) -> impl Iterator<Item = &BlockRecord> {
     blocks.iter().filter(|block| block.trial.phase == Phase::Fresh)
 }
 
-/// The complete units of a run, in the order in which they were measured.
 fn units(blocks: &[BlockRecord], of: &BTreeSet<Point>) -> Vec<Unit> {
     let mut by_unit: BTreeMap<u64, Vec<Unit>> = BTreeMap::new();
-    // A disturbed block is measured again, so that a unit may have it several times.
+    // A disturbed block is repeated, so a unit may contain a point and binding several times.
     let mut different = BTreeSet::new();
     for block in fresh(blocks) {
         let point = Point::of(&block.trial);
@@ -106,7 +94,7 @@ fn units(blocks: &[BlockRecord], of: &BTreeSet<Point>) -> Vec<Unit> {
     complete.map(|blocks| mean(&blocks)).collect()
 }
 
-/// None if the block was disturbed.
+/// `None` if the block was disturbed.
 fn of_block(block: &BlockRecord) -> Option<Unit> {
     let contrast = contrast(block)?;
     let (baseline, _) = block.rates()?;
@@ -118,8 +106,7 @@ fn mean(units: &[Unit]) -> Unit {
     Unit { log_rate: mean(|unit| unit.log_rate), contrast: mean(|unit| unit.contrast) }
 }
 
-/// Along the tangent at the mean of the units: so their own mean is the cost that the run reports, and over the
-/// spread of blocks the curve is straight.
+/// Linearized at the mean of the units, so that the mean of the result is the cost the run reports.
 fn costs(units: &[Unit]) -> Vec<f64> {
     let middle = mean(units).contrast;
     let along = |unit: &Unit| cost(middle) - middle.exp() * (unit.contrast - middle);
@@ -132,8 +119,8 @@ mod tests {
 
     use super::*;
 
-    /// Twelve units of two blocks: the first level at `rate`, the other slower by the share `cost`; each window
-    /// has 1 % of noise of its own.
+    /// Twelve units of two blocks: the first variant at `rate`, the other slower by the share
+    /// `cost`, with 1 % noise in each window.
     fn run(streams: u32, rate: f64, cost: f64, seed: u64) -> Vec<BlockRecord> {
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut block = |number: u64| {

@@ -1,22 +1,18 @@
-//! What a load may take of a host on which others are at work: `--allow-load[=cpus:0-7,mem:8G]`.
+//! Bounds of a load on a host in use: `--allow-load[=cpus:0-7,mem:8G]`.
 //!
-//! Method: the bounds narrow the machine that everything is planned on, so that nothing is placed
-//! outside: CPUs that are not allowed are not usable, and memory that is not allowed is not granted.
-//! The process that runs the plan first pins itself to the CPUs, so that its threads inherit them, and
-//! lets a [`Guardian`](hopcost_drive::load_monitor::Guardian) watch what it really holds.
-//!
-//! Limits: the bounds are kept by us, and not enforced by the kernel. Disks and networks have none.
+//! Method: the bounds narrow the machine that is planned on. The process pins itself to the CPUs
+//! before it starts threads, and the load monitor watches its memory.
+//! Limits: the kernel does not enforce the bounds. Disks and networks have none.
 
 use hopcost_core::{Code, CpuSet, Known, Limit, Machine, Reason};
 
 use crate::overrides;
 
-/// What was allowed, as it was written. What is left out has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowance {
-    /// All usable CPUs if none are named.
+    /// `None`: all usable CPUs.
     pub cpus: Option<CpuSet>,
-    /// Half of the available memory if none is named.
+    /// `None`: half of the available memory.
     pub memory_bytes: Option<u64>,
 }
 
@@ -26,13 +22,11 @@ pub struct Bounds {
     pub memory_bytes: u64,
 }
 
-/// Memory that a load has to leave on a host with `total` bytes, of which `available` are free: a twentieth of
-/// all, or half of what is free if that is less.
+/// Memory a load must leave free: a twentieth of `total`, or half of `available` if that is less.
 pub fn floor_bytes(total: u64, available: u64) -> u64 {
     (total / 20).min(available / 2)
 }
 
-/// Reads `cpus:0-3,8,mem:8G`, one of the two, or nothing.
 pub fn read(text: &str) -> Result<Allowance, Reason> {
     parsed(text).map_err(|wrong| Code::BadValue.because(wrong))
 }
@@ -56,7 +50,7 @@ fn parsed(text: &str) -> Result<Allowance, String> {
     Ok(allowance)
 }
 
-/// Splits at commas. A value may hold commas itself: a part without a key belongs to the part before.
+/// Splits at commas; a part without a key continues the value before it.
 fn parts(text: &str) -> Result<Vec<(&str, String)>, String> {
     let mut parts: Vec<(&str, String)> = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -82,7 +76,7 @@ impl Allowance {
         Self { cpus: None, memory_bytes: Some(u64::MAX) }
     }
 
-    /// More memory than there is to take is no error: it is a bound, and what is available is one as well.
+    /// An allowance above the available memory is no error: the lower of the two bounds applies.
     pub fn on(&self, machine: &Machine) -> Result<Bounds, Reason> {
         let usable = &machine.limits.cpus;
         let cpus = self.cpus.clone().unwrap_or_else(|| usable.clone());
@@ -100,7 +94,6 @@ impl Allowance {
 }
 
 impl Bounds {
-    /// The machine as if it had nothing else to give.
     pub fn narrow(&self, machine: &Machine) -> Machine {
         let mut machine = machine.clone();
         let limits = &mut machine.limits;
@@ -183,7 +176,6 @@ mod tests {
     fn what_is_not_said_is_all_cpus_and_half_of_the_memory() {
         let bounds = Allowance::default().on(&machine()).unwrap();
         assert_eq!(bounds, Bounds { cpus: machine().limits.cpus, memory_bytes: 4 << 30 });
-        // Of 16 GiB a twentieth is left to the host.
         let most = (8 << 30) - (16 << 30) / 20;
         for more in [allowance(None, Some(64 << 30)), Allowance::everything()] {
             assert_eq!(more.on(&machine()).unwrap().memory_bytes, most);
@@ -202,11 +194,9 @@ mod tests {
         assert!(!narrow.cpu(CpuId(0)).unwrap().usable && narrow.cpu(CpuId(2)).unwrap().usable);
         let rows: Vec<u32> = narrow.nodes_with_cpus().map(|node| node.id.0).collect();
         assert_eq!(rows, [1]);
-        // Emulated nodes stand on what is left.
         let of_nodes = |nodes| hopcost_core::Emulation { nodes, ..Default::default() };
         assert_eq!(narrow.emulated(&of_nodes(2)).unwrap().available_bytes(), 1 << 30);
         assert!(narrow.emulated(&of_nodes(3)).is_err());
-        // To narrow twice is to narrow once.
         assert_eq!(bounds.narrow(&narrow).available_bytes(), 1 << 30);
     }
 }

@@ -1,5 +1,4 @@
-//! Reads what `--emulate` asks for: `nodes=2,remote_ns=80,bimodal=0.2:3x,bandwidth=node1:0.7,siblings=1.2,
-//! usl=0.03:0.001`.
+//! Reads `--emulate`, e.g. `nodes=2,remote_ns=80,bimodal=0.2:3x,bandwidth=node1:0.7,siblings=1.2`.
 
 use hopcost_core::{Bimodal, Code, Contention, Emulation, LessBandwidth, NodeId, Reason};
 
@@ -68,7 +67,6 @@ fn bandwidth(value: &str) -> Result<LessBandwidth, String> {
     })
 }
 
-/// `1.2`
 fn siblings(value: &str) -> Result<f64, String> {
     within(value, 0.5..=2.0).ok_or_else(|| {
         format!(

@@ -1,4 +1,4 @@
-//! For tests: what probes and comparisons leave, and what was asked for.
+//! Test data.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,6 @@ use hopcost_core::{
     NodeId, Outcome, Place, ProbeReport, Spread, Subject, Unit, Verdict, Words,
 };
 
-/// With an interval that reaches the share `half` to either side.
 pub fn estimate(point: f64, half: f64) -> Estimate {
     let (low, high) = (point * (1.0 - half), point * (1.0 + half));
     Estimate { point, low, high, level: 0.95, n: 60, n_effective: 12.0 }

@@ -1,7 +1,6 @@
-//! Experiments on the hardware alone: what their probes would do here, and what they found.
+//! Plans and concludes hardware experiments.
 //!
-//! They have no second arm, so they end measured: the headline is the farthest place, by distance
-//! class, of the first thing measured; every other figure stands in the probes' own reports.
+//! They compare nothing: the headline is the first series at its farthest distance class.
 
 use std::time::Duration;
 
@@ -15,9 +14,9 @@ use crate::judge::result::ResultOf;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// Preparation included. The least rounds are measured even if they take longer.
+    /// Including preparation. The minimum of rounds is measured even if it takes longer.
     pub budget: Duration,
-    /// At most: less if the machine is at speed before (a processor was seen to need 1.6 s).
+    /// An upper bound (a processor was seen to need 1.6 s).
     pub warm_up: Duration,
 }
 
@@ -31,7 +30,6 @@ impl Timing {
         Self { budget: Duration::from_secs(budget), warm_up: Duration::from_millis(warm_up) }
     }
 
-    /// For each of several probes that share a budget, if there is one.
     pub fn shared(effort: Effort, budget_s: Option<f64>, probes: usize) -> Self {
         let timing = Self::of(effort);
         let share = budget_s.map(|seconds| Duration::from_secs_f64(seconds / probes.max(1) as f64));
@@ -42,23 +40,19 @@ impl Timing {
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
     pub probe: &'static str,
-    /// Cells that it would measure.
     pub cells: usize,
-    /// How many cells it would leave out for each reason.
     #[serde(serialize_with = "with_codes")]
     pub left_out: Vec<(Reason, usize)>,
     pub seconds: f64,
-    /// Bytes that it would place on each node.
     pub memory: Vec<(NodeId, u64)>,
 }
 
-/// Each reason in words, how often it occurs, and its code.
 fn with_codes<S: Serializer>(all: &[(Reason, usize)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer
         .collect_seq(all.iter().map(|(reason, times)| (reason.as_str(), times, reason.code())))
 }
 
-/// What these probes would do on this site, in this order. Without a budget each takes the time of its effort.
+/// Without a budget each probe takes its effort's time.
 pub fn plan(probes: &[&dyn Probe], site: &Site<'_>, budget_s: Option<f64>) -> Vec<Step> {
     let timing = Timing::shared(site.effort, budget_s, probes.len());
     probes.iter().map(|probe| step(*probe, site, timing)).collect()
@@ -114,7 +108,7 @@ pub fn conclude(
     result
 }
 
-/// The share of the time of all windows that was really planted, as counted; none if nothing was planted.
+/// The injected share of the windows' time; `None` without emulation.
 fn planted(reports: &[ProbeReport]) -> Option<f64> {
     let cells = reports.iter().flat_map(|report| &report.cells);
     let counted = |counter: &str| -> f64 {
@@ -128,7 +122,7 @@ fn headline(report: &ProbeReport) -> Known<Headline> {
     let first = report.cells.first().map(|result| &result.cell.series);
     let measured = report.cells.iter().filter(|result| Some(&result.cell.series) == first);
     let measured = measured.filter_map(|result| Some((&result.cell, *result.estimate()?)));
-    // By distance and not by figure: the slowest of many equals is the unluckiest.
+    // By distance and not by figure: the slowest of many equals is a biased choice.
     let measured: Vec<_> = measured.collect();
     let farthest = measured.into_iter().rev().max_by_key(|(cell, _)| cell.class.get().copied());
     let Some((cell, estimate)) = farthest else {
@@ -136,7 +130,7 @@ fn headline(report: &ProbeReport) -> Known<Headline> {
             Outcome::Missing(reason) => Some(reason.clone()),
             _ => None,
         });
-        // What could be measured later comes before what this machine does not have.
+        // A reason that may pass takes precedence over what this machine lacks.
         let reason = reasons.min_by_key(|reason| reason.code() != Code::OthersAtWork);
         return Known::Missing(
             reason.unwrap_or_else(|| Code::NotMeasured.because("nothing was measured")),
@@ -174,7 +168,6 @@ mod tests {
 
     #[test]
     fn the_farthest_place_makes_the_headline() {
-        // The second remote place is slower and no farther: it does not win by that.
         let cells = [80.0, 140.0, 150.0].map(measured).into_iter().zip(0..);
         let cells = cells.map(|(outcome, column)| cell(column, outcome)).collect();
         let result = concluded(cells, false);

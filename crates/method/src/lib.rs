@@ -1,7 +1,7 @@
 //! What is measured, in which order, and what it means.
 //!
-//! RULE: pure. The same input gives the same plan and the same verdict on any machine. What names an
-//! experiment's file may use is told to it.
+//! RULE: pure. The same input gives the same plan and verdict on any machine. The names an
+//! experiment file may use are parameters.
 
 pub mod against;
 pub mod between;

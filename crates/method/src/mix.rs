@@ -1,11 +1,10 @@
-//! Several workloads on one database: each level asks its own, and the database knows the statements of
-//! all of them before the first call.
+//! Several workloads on one database, one per variant. The database prepares the statements of all.
 
 use hopcost_core::{
     Answer, Reason, Request, Requests, Shape, Stream, Workload, WorkloadInfo, WorkloadSpec,
 };
 
-/// One of several workloads. It finds its own statements among those of all.
+/// One workload, whose statements are a range of all statements.
 #[derive(Clone)]
 pub struct Variant<'a> {
     all: Vec<&'a dyn Workload>,
@@ -55,7 +54,6 @@ impl Workload for Variant<'_> {
     }
 }
 
-/// Requests whose statements come after those of others.
 struct Shifted {
     own: Box<dyn Requests>,
     before: usize,
@@ -68,7 +66,7 @@ impl Requests for Shifted {
     }
 }
 
-/// A workload whose answers are not checked: those of a database that does nothing are all wrong.
+/// A workload without answer checks, for a database that does nothing.
 pub struct Unchecked<'a>(pub &'a dyn Workload);
 
 impl Workload for Unchecked<'_> {
@@ -96,7 +94,6 @@ mod tests {
     use super::*;
     use hopcost_core::Code;
 
-    /// Its answers differ from the defaults of the contract in everything.
     struct Writes;
 
     struct Zero;
@@ -130,7 +127,7 @@ mod tests {
         }
     }
 
-    /// Answers are checked elsewhere: a wrapper may treat them as it likes.
+    /// Except for the answer check, which a wrapper may change.
     fn assert_forwards(around: &dyn Workload, inner: &dyn Workload) {
         let shape = Shape { rows: 40, sliced: true };
         let stream = Stream { number: 0, of: 1, seed: 1 };

@@ -1,4 +1,4 @@
-//! Reads what `--set key=value` changes about a run, and durations and sizes as people write them.
+//! Reads `--set key=value`, durations and sizes.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -65,7 +65,6 @@ pub fn set_rows(comparison: &mut Comparison, rows: u64) {
     comparison.scale = Scale { quick: rows, full: rows };
 }
 
-/// A number, if it lies there.
 pub(crate) fn within<T: FromStr + PartialOrd>(value: &str, range: RangeInclusive<T>) -> Option<T> {
     value.parse().ok().filter(|number| range.contains(number))
 }
@@ -106,7 +105,6 @@ fn share(value: &str) -> Result<f64, String> {
     share.ok_or_else(|| format!("'{value}' is no share: write 3% or 0.03"))
 }
 
-/// `10ms`, `0.2s`, `5m`, `1h`.
 pub fn seconds(text: &str) -> Result<f64, String> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);

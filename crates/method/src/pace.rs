@@ -1,4 +1,4 @@
-//! How long everything is to take: from what was wished for, and from what a pilot found.
+//! Durations and block counts of a run, from its options and its pilot.
 
 use hopcost_core::Effort;
 use hopcost_stats::blocks_needed;
@@ -9,13 +9,11 @@ use crate::schedule::Pace;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wishes {
     pub effort: Effort,
-    /// For everything.
     pub budget_s: Option<f64>,
     pub window_s: Option<f64>,
-    /// The begin of a window that is not counted.
     pub guard_s: Option<f64>,
     pub units: Option<u64>,
-    /// Half of an interval that is narrow enough.
+    /// Half the width of the interval.
     pub half_width: Option<f64>,
     pub margin: Option<f64>,
     pub seed: u64,
@@ -35,8 +33,8 @@ impl Wishes {
         }
     }
 
-    /// As stores keep wishes within the identity of a run. It is compared by letter to find a baseline, so it
-    /// never changes; a new wish is only written if it is set.
+    /// Stored identities are compared as text, so this never changes; a new option is only written
+    /// if it is set.
     pub fn written(&self) -> String {
         let Self { effort, budget_s, window_s, guard_s, units, half_width, margin, seed } = self;
         let effort = match effort {
@@ -52,12 +50,10 @@ impl Wishes {
     }
 }
 
-/// What an effort means if nothing else is wished for.
 pub struct Means {
     budget_s: f64,
-    /// 0 if there is no pilot.
+    /// 0: no pilot.
     pub pilot_s: f64,
-    /// The longest window that a pilot may choose.
     pub longest_window_s: f64,
     half_width: f64,
     search_units: u64,
@@ -99,7 +95,7 @@ pub fn budget_s(wishes: &Wishes) -> f64 {
     wishes.budget_s.unwrap_or(Means::of(wishes.effort).budget_s)
 }
 
-/// With less, a quick run decides nothing: it cannot search and measure eight units.
+/// The shortest useful quick run: a search and eight units.
 pub fn least_s(plan: &Plan, find_worst: bool) -> f64 {
     let window_s = QUICK_WINDOW_S + QUICK_GUARD_S + AROUND_S;
     let blocks = Blocks::of(plan, find_worst, window_s);
@@ -108,31 +104,27 @@ pub fn least_s(plan: &Plan, find_worst: bool) -> f64 {
 }
 
 pub const QUICK_WINDOW_S: f64 = 0.2;
-/// The begin of a quick window that is not counted.
 pub const QUICK_GUARD_S: f64 = 0.05;
-/// What goes by around a window: threads wake, placement is read back.
 pub const AROUND_S: f64 = 0.01;
 const MARGIN: f64 = 0.03;
 /// A standard deviation takes more calls than a mean.
 const LONGER_FOR_SPREAD: f64 = 3.0;
-/// The looks need so many.
+/// The minimum for a first look.
 const LEAST_UNITS: u64 = 8;
 const PLACEBO_EVERY: u64 = 4;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     pub window_s: f64,
-    /// The begin of a window that is not counted.
     pub guard_s: f64,
-    /// Of windows that long, as a share; unknown without a pilot.
+    /// Relative, for windows of this length; `None` without a pilot.
     pub deviation: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Calls {
-    /// Whether a window is cut by time, and not by whole calls.
+    /// Whether windows end by time instead of after whole calls.
     pub are_sliced: bool,
-    /// Whether the spread of response times is asked for.
     pub ask_for_spread: bool,
 }
 
@@ -156,7 +148,7 @@ impl Pace {
         let left_s = budget_s - search_s - long_s.map_or(0.0, |long_s| 4.0 * (long_s + guard_s));
         let affordable = (left_s / blocks.unit_s) as u64;
         let most_units = wishes.units.unwrap_or(affordable).max(LEAST_UNITS);
-        // A law takes looks at all numbers of streams, and makes up for what is lost to disturbances.
+        // A scaling law needs looks at all client counts, and a reserve for disturbed blocks.
         let limit_s = if plan.is_of_law() && wishes.budget_s.is_none() {
             budget_s.max(search_s + 2.0 * LEAST_UNITS as f64 * blocks.unit_s)
         } else {
@@ -169,7 +161,7 @@ impl Pace {
             most_units,
             placebo_every: if plan.is_score() { u64::MAX } else { PLACEBO_EVERY },
             long_s,
-            // A number of units that was asked for is measured, however long it takes.
+            // A requested number of units is measured however long it takes.
             budget_s: wishes.units.is_none().then_some(limit_s),
             half_width,
             margin: wishes.margin.unwrap_or(MARGIN),
@@ -193,9 +185,9 @@ impl Pace {
 }
 
 struct Blocks {
-    /// Of one unit of the search; 0 if nothing is searched.
+    /// One search unit; 0 if nothing is searched.
     search_s: f64,
-    /// Of one fresh unit, with its share of placebo blocks.
+    /// Including its share of A/A checks.
     unit_s: f64,
 }
 
@@ -216,7 +208,7 @@ impl Blocks {
 mod tests {
     use super::*;
 
-    /// As recorded from old stores: these letters find baselines, whatever becomes of names here.
+    /// Recorded from old stores: baselines are found by this text.
     #[test]
     fn wishes_are_written_as_in_stores_of_before() {
         let recorded = "Wishes { effort: Normal, budget_s: None, window_s: None, guard_s: None, \

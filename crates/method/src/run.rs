@@ -1,4 +1,4 @@
-//! What a run was asked for, and what was decided before its first block: as stores keep it.
+//! Identity and preparation of a run, as stored.
 
 use std::collections::BTreeSet;
 
@@ -10,25 +10,23 @@ use crate::judge::Circumstances;
 use crate::plan::Plan;
 use crate::schedule::Pace;
 
-/// What has to be equal if a run of a comparison is to be resumed, or compared with a baseline. It is kept as
-/// JSON.
+/// Must be equal for a run to be resumed or compared with a baseline. Stored as JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunIdentity<'a> {
     pub experiment: &'a str,
     pub comparison: &'a Comparison,
-    /// The URL, without anything secret.
     pub target: &'a str,
     /// Of the data's main table.
     pub rows: u64,
-    /// Whether a window is cut by time, and not by whole calls.
+    /// Windows end by time instead of after whole calls.
     pub sliced: bool,
     pub seed: u64,
     pub emulation: Option<Emulation>,
-    /// As `Wishes::written` has them.
+    /// From `Wishes::written`.
     pub wishes: String,
-    /// A plan for other CPUs would leave the bounds of now.
+    /// A plan for other CPUs would exceed the current bounds.
     pub cpus: &'a CpuSet,
-    /// Left out if they stay on-line: runs from before the option can be resumed, and stay comparable.
+    /// Omitted when false, so that runs of versions without the option can be resumed and compared.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unused_off_line: bool,
 }
@@ -39,7 +37,6 @@ impl RunIdentity<'_> {
     }
 }
 
-/// The same of an experiment on emulated hardware.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct HardwareIdentity {
     pub seed: u64,
@@ -52,18 +49,17 @@ impl HardwareIdentity {
     }
 }
 
-/// What was decided before the first block: a resumed run must not decide it again.
+/// Decisions before the first block, which a resumed run reuses.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunPreparation {
     pub plan: Plan,
     pub pace: Pace,
     pub circumstances: Circumstances,
-    /// The command line that began the run.
     #[serde(default)]
     pub command: Option<String>,
 }
 
-/// The same of an experiment on the hardware, in the form of a comparison's.
+/// In the form of a comparison's.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct HardwarePreparation {
     pub circumstances: HardwareCircumstances,
@@ -74,12 +70,10 @@ pub struct HardwareCircumstances {
     pub emulated: bool,
 }
 
-/// In what two identities differ, in terms of the options that change it.
 pub fn differing_options(then: &str, now: &str) -> Vec<String> {
     differing_keys(then, now).iter().map(|key| known_as(key).to_owned()).collect()
 }
 
-/// Whichever versions wrote the two.
 pub fn differing_keys(then: &str, now: &str) -> Vec<String> {
     let read = |text: &str| current(serde_json::from_str(text).unwrap_or_default());
     let (then, now) = (read(then), read(now));
@@ -87,15 +81,14 @@ pub fn differing_keys(then: &str, now: &str) -> Vec<String> {
         [&then, &now].into_iter().filter_map(Value::as_object).flat_map(serde_json::Map::keys);
     let keys: BTreeSet<&String> = keys.collect();
     let differ = |key: &&String| match (then.get(key.as_str()), now.get(key.as_str())) {
-        // This key came later: the machine tells which CPUs an older run had.
+        // Older runs lack this key; their CPUs are those of the machine.
         (None, _) | (_, None) if *key == "cpus" => false,
         (then, now) => then != now,
     };
     keys.into_iter().filter(differ).cloned().collect()
 }
 
-/// An identity as this version would write it, without what was not asked for: older versions have no key for
-/// that, and none wrote a target with an address.
+/// Older versions have no key for unset options, and no address in the target.
 fn current(identity: Value) -> Value {
     let mut identity = without_nulls(identity);
     if let Some(Value::Object(comparison)) = identity.get_mut("comparison") {
@@ -120,7 +113,7 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// What changes a key of an identity: an option, or the experiment's file.
+/// The option that changes a key, or the experiment's file.
 pub fn known_as(key: &str) -> &str {
     const KNOWN_AS: [(&str, &str); 7] = [
         ("comparison", "the experiment's file or --set"),

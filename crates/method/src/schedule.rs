@@ -1,11 +1,9 @@
-//! Which block comes next. Pure: a function of the plan and of the blocks that there are, so that a
-//! run that was killed goes on as if nothing had happened.
+//! Which block comes next. Pure: a killed run can be resumed from its blocks.
 //!
-//! Method: a search over the points of the sweep first, if the worst is looked for, in randomised
-//! units; then fresh units of what is reported, stopped at a look when every interval is as narrow as
-//! was asked for, or when the time or the blocks are spent; every few units a block of the baseline
-//! against itself; and one long block at the end. A fresh block that was disturbed is measured again at once,
-//! whatever it showed: one binding's bad luck is not to cost what the others had measured.
+//! Method: a search for the worst point, if requested; then fresh units of the reported points
+//! until all intervals are narrow at a look or the budget is spent, with an A/A check every few
+//! units and one long block at the end. A disturbed fresh block is repeated at once, whatever its
+//! result.
 
 use std::time::Duration;
 
@@ -16,32 +14,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::{Plan, Point};
 
-/// How long everything takes, and what it is to reach. It is kept with the run.
+/// Stored with the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
     pub window_s: f64,
-    /// The begin of a window that is not counted.
+    /// Discarded start of a window.
     pub guard_s: f64,
-    /// Of the search for the worst; 0 if the plan has one point.
+    /// 0 if the plan has one point.
     pub search_units: u64,
     pub most_units: u64,
-    /// A placebo block comes after so many fresh units.
+    /// Fresh units between A/A checks.
     pub placebo_every: u64,
-    /// Of each window of the one long block; none leaves it out.
+    /// Of each window of the long block; `None` omits the block.
     pub long_s: Option<f64>,
-    /// For everything; none measures all units whatever they take.
+    /// For the whole run; `None` measures all units however long they take.
     pub budget_s: Option<f64>,
-    /// Half of an interval that is narrow enough.
+    /// Half the width of a narrow interval.
     pub half_width: f64,
     pub margin: f64,
     pub seed: u64,
 }
 
-/// The confidence of all intervals.
 pub const LEVEL: f64 = 0.95;
 
 impl Pace {
-    /// Of a comparison that is one of several.
     pub fn goal(&self, comparisons: usize) -> Goal {
         let level = 1.0 - (1.0 - LEVEL) / comparisons.max(1) as f64;
         Goal {
@@ -52,7 +48,7 @@ impl Pace {
         }
     }
 
-    /// After a block: the share that is done at least, and the time that is left at most.
+    /// Lower bound of the share done, upper bound of the time left.
     pub fn progress(&self, block: &BlockRecord, elapsed_s: f64) -> (f64, Duration) {
         let units = match block.trial.phase {
             Phase::Search => 0,
@@ -70,12 +66,10 @@ impl Pace {
     }
 }
 
-/// One block of each binding: what an estimate rests on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompleteUnit {
-    /// Their numbers.
     pub blocks: Vec<u64>,
-    /// The logarithm of what is left of the throughput, as the mean over the bindings.
+    /// The mean log ratio of throughputs over the bindings.
     pub contrast: f64,
     pub end_s: f64,
 }
@@ -84,7 +78,6 @@ pub struct CompleteUnit {
 pub struct Schedule<'a> {
     plan: &'a Plan,
     pace: &'a Pace,
-    /// Whether only the worst point is reported.
     find_worst: bool,
     goal: Goal,
 }
@@ -95,10 +88,10 @@ impl<'a> Schedule<'a> {
         Self { plan, pace, find_worst, goal: pace.goal(reported) }
     }
 
-    /// None if all is done. `elapsed_s` is what the run has taken so far.
+    /// `None` if the run is complete.
     pub fn next(&self, blocks: &[BlockRecord], elapsed_s: f64) -> Option<Trial> {
         let number = blocks.len() as u64;
-        // A void run ends with its unit: by then it is known what is void in each binding.
+        // A void run still completes its unit, to show what is void in each binding.
         let is_void = blocks.iter().any(|block| block.objection().is_some());
         if let Some(trial) = self.search(number) {
             let begins_unit = blocks.last().is_none_or(|last| last.trial.unit != trial.unit);
@@ -118,7 +111,7 @@ impl<'a> Schedule<'a> {
             return Some(self.placebo(number, placebos, points[0].streams));
         }
         let is_spent = fresh().count() as u64 >= MOST_TRIES * self.pace.most_units * of_unit;
-        // One unit is measured however little time is left, because everything was brought up for it.
+        // One unit is always measured: the expensive setup is already done.
         if between_units && unit > 0 && (is_spent || self.is_over(blocks, &points, elapsed_s)) {
             return self.long(blocks, number, points[0]);
         }
@@ -147,7 +140,7 @@ impl<'a> Schedule<'a> {
         let least = costs.iter().map(Vec::len).min().unwrap_or(0);
         let equal: Vec<Vec<f64>> =
             costs.iter().map(|of_point| of_point[..least].to_vec()).collect();
-        // If everything was disturbed nothing is known: the first point is as good as any.
+        // If all blocks were disturbed nothing is known, and the first point is as good as any.
         Some(
             find_worst(&equal, LEVEL).unwrap_or(WorstSet {
                 worst: 0,
@@ -156,17 +149,15 @@ impl<'a> Schedule<'a> {
         )
     }
 
-    /// One for each complete unit of a phase.
     pub fn contrasts(&self, blocks: &[BlockRecord], phase: Phase, point: Point) -> Vec<f64> {
         self.units(blocks, phase, point).into_iter().map(|unit| unit.contrast).collect()
     }
 
-    /// In the order in which they were measured.
     pub fn units(&self, blocks: &[BlockRecord], phase: Phase, point: Point) -> Vec<CompleteUnit> {
         self.units_by(contrast, blocks, phase, point)
     }
 
-    /// By another contrast of a block than that of its throughput.
+    /// With a contrast of a figure other than throughput.
     pub(crate) fn units_by(
         &self,
         contrast: impl Fn(&BlockRecord) -> Option<f64>,
@@ -211,7 +202,6 @@ impl<'a> Schedule<'a> {
             .then(|| self.of_unit(number, Phase::Search, unit, within, &self.plan.points))
     }
 
-    /// The n-th block of a unit, in the random order of that unit.
     fn of_unit(&self, number: u64, phase: Phase, unit: u64, n: u64, points: &[Point]) -> Trial {
         let bindings = 0..self.plan.bindings.len();
         let mut order: Vec<(Point, usize)> = points
@@ -254,10 +244,9 @@ impl<'a> Schedule<'a> {
     }
 }
 
-/// So often a block is measured at most if it is disturbed.
 const MOST_TRIES: u64 = 4;
 
-/// Blocks that are done: those measured undisturbed, and those tried as often as is allowed.
+/// Blocks that are done: undisturbed, or out of tries.
 fn done_or_given_up<'a>(fresh: impl Iterator<Item = &'a BlockRecord>) -> u64 {
     let count = |(done, tries): (u64, u64), block: &BlockRecord| {
         let is_behind = block.disturbed().is_none() || tries + 1 == MOST_TRIES;
@@ -266,7 +255,7 @@ fn done_or_given_up<'a>(fresh: impl Iterator<Item = &'a BlockRecord>) -> u64 {
     fresh.fold((0, 0), count).0
 }
 
-/// None if the block was disturbed, or a window had no work.
+/// `None` if the block was disturbed or a window has no throughput.
 pub(crate) fn contrast(block: &BlockRecord) -> Option<f64> {
     contrast_by(|window| Some(window.rate), block)
 }

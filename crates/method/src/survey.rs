@@ -1,9 +1,7 @@
-//! What a survey's budget can really decide. Pure.
+//! Divides a survey's budget among its experiments. Pure.
 //!
-//! Method: a verdict needs eight units of blocks before it may be looked at; with less, time is spent
-//! and nothing is known. So the wishes are granted in their order, each with the least that can decide
-//! it, and what does not fit is left out and named. What is left over is given evenly to those that
-//! could use it.
+//! Method: a verdict needs eight units. Experiments are admitted in order with their minimum; the
+//! rest of the budget is divided evenly among those that can use it.
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wish {
@@ -13,7 +11,7 @@ pub struct Wish {
     pub most_s: f64,
 }
 
-/// None for what is left out.
+/// `None` for what is left out.
 pub fn share_out(budget_s: f64, wishes: &[Wish]) -> Vec<Option<f64>> {
     let mut left_s = budget_s;
     let mut granted: Vec<Option<f64>> = wishes

@@ -1,52 +1,43 @@
-//! How far two figures are apart that were found on two occasions: on two machines, or on one twice.
+//! How far apart two figures from two occasions are.
 //!
-//! Method: each side of an interval is the distance at which Student's t reaches the interval's level;
-//! that gives a standard error for each side. The errors of the two figures, and what changes from one
-//! occasion to the next ([`Occasion`]), are added in quadrature, with Welch's and Satterthwaite's degrees of
-//! freedom. Ratios are differences of logarithms. Of a family of such differences those are told
-//! that stand after S. Holm's correction ("A simple sequentially rejective multiple test procedure",
-//! Scandinavian Journal of Statistics 6, 1979), so that among all of them a wrong one is told with a
-//! probability of `error` at most.
-//!
-//! Limits: units of one occasion know nothing of others. What is assumed of them is a parameter, and its
-//! fixed part is taken for exactly known.
+//! Method: each side of an interval gives a standard error, by Student's t. The errors of both
+//! figures and the variation between occasions are added in quadrature, with Welch-Satterthwaite
+//! degrees of freedom. Families are corrected by S. Holm ("A simple sequentially rejective multiple
+//! test procedure", Scandinavian Journal of Statistics 6, 1979).
+//! Limits: the variation between occasions is taken as exactly known.
 
 use hopcost_core::Estimate;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The difference of two figures, or of their logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Apart {
-    /// How far the second lies above the first.
+    /// The second minus the first.
     pub point: f64,
-    /// The standard errors towards lower and towards higher values.
+    /// Towards lower and towards higher values.
     errors: [f64; 2],
-    /// The degrees of freedom on either side.
     degrees: [f64; 2],
 }
 
-/// How much figures of the same thing differ from one occasion to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Occasion {
-    /// A standard deviation, in the unit of the figures; of ratios a share.
+    /// A standard deviation; relative for ratios.
     pub spread: f64,
-    /// The share of the variance of an occasion's units that all of them have in common: what is restless
-    /// within an occasion is restless from one to the next.
+    /// The share of the variance within an occasion that also occurs between occasions.
     pub shared: f64,
 }
 
-/// How far `b` lies above `a`. None if either has no spread to learn from.
+/// `b − a`. `None` if either has no spread.
 pub fn difference_of(a: &Estimate, b: &Estimate, occasion: Occasion) -> Option<Apart> {
     let [a_down, a_up] = sides(a, occasion.shared)?;
     let [b_down, b_up] = sides(b, occasion.shared)?;
     let spread = 2.0 * occasion.spread.powi(2);
-    // The difference is too low if the first was found too high.
+    // The difference is too low if the first figure was too high.
     let down = joined(b_down, a_up, spread)?;
     let up = joined(b_up, a_down, spread)?;
     Some(Apart { point: b.point - a.point, errors: [down.0, up.0], degrees: [down.1, up.1] })
 }
 
-/// The logarithm of `b` over `a`. None if a value is not above zero.
+/// `ln(b / a)`. `None` if a value is not positive.
 pub fn log_ratio_of(a: &Estimate, b: &Estimate, occasion: Occasion) -> Option<Apart> {
     difference_of(&logarithm(a)?, &logarithm(b)?, occasion)
 }
@@ -60,17 +51,16 @@ impl Apart {
         [self.point - half(0), self.point + half(1)]
     }
 
-    /// How probable so large a difference is, to either side, if the truth lies within `margin` of
-    /// nothing.
+    /// The two-sided p-value if the true difference is within `margin` of zero.
     pub fn p_beyond(&self, margin: f64) -> f64 {
-        // The error that counts is that of the side towards nothing.
+        // The error of the side towards zero counts.
         let side = usize::from(self.point < 0.0);
         let beyond = (self.point.abs() - margin) / self.errors[side];
         (2.0 * student(self.degrees[side]).cdf(-beyond)).min(1.0)
     }
 }
 
-/// Which of these stand. The probability that any stands that should not is at most `error`.
+/// Which are significant, with a familywise error of at most `error`.
 pub fn holm(ps: &[f64], error: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..ps.len()).collect();
     order.sort_by(|a, b| ps[*a].total_cmp(&ps[*b]));
@@ -84,14 +74,13 @@ pub fn holm(ps: &[f64], error: f64) -> Vec<bool> {
     stands
 }
 
-/// The standard error of a figure's logarithm, over both sides, and its degrees of freedom. None if it has no
-/// spread to learn from.
+/// The standard error of the logarithm and its degrees of freedom. `None` without spread.
 pub(crate) fn log_error(of: &Estimate) -> Option<(f64, f64)> {
     let [(down, degrees), (up, _)] = sides(&logarithm(of)?, 0.0)?;
     Some((f64::midpoint(down, up).sqrt(), degrees))
 }
 
-/// Variance and degrees of freedom towards lower and towards higher values.
+/// Variance and degrees of freedom on the lower and the upper side.
 fn sides(of: &Estimate, shared: f64) -> Option<[(f64, f64); 2]> {
     let degrees = of.n_effective - 1.0;
     let has_level = degrees >= 1.0 && of.level > 0.0 && of.level < 1.0;
@@ -100,14 +89,13 @@ fn sides(of: &Estimate, shared: f64) -> Option<[(f64, f64); 2]> {
         return None;
     }
     let quantile = -student(degrees).inverse_cdf((1.0 - of.level) / 2.0);
-    // The variance of the mean of n units of which a share of the variance is common.
+    // The variance of the mean of partly correlated units.
     let common = 1.0 + shared * (of.n_effective - 1.0);
     let variance = |width: f64| (common * (width / quantile).powi(2), degrees);
     Some([variance(of.point - of.low), variance(of.high - of.point)])
 }
 
-/// Two variances and one that is exactly known, as a standard error with its degrees of freedom. None if
-/// they are zero.
+/// The last variance is exactly known. `None` if the sum is zero.
 fn joined(a: (f64, f64), b: (f64, f64), known: f64) -> Option<(f64, f64)> {
     let variance = a.0 + b.0 + known;
     let degrees = variance.powi(2) / (a.0.powi(2) / a.1 + b.0.powi(2) / b.1);
@@ -119,7 +107,7 @@ fn logarithm(of: &Estimate) -> Option<Estimate> {
     low.is_finite().then_some(Estimate { low, point, high, ..*of })
 }
 
-/// With so many degrees Student's t is as good as normal, and with more it cannot be computed.
+/// Beyond this, Student's t is numerically normal.
 fn student(degrees: f64) -> StudentsT {
     const MOST: f64 = 1e6;
     StudentsT::new(0.0, 1.0, degrees.clamp(1.0, MOST)).expect("degrees of freedom are positive")
@@ -134,7 +122,6 @@ mod tests {
     const NONE: Occasion = Occasion { spread: 0.0, shared: 0.0 };
     const KNOWN: Occasion = Occasion { spread: 0.02, shared: 0.0 };
 
-    /// A figure as a probe finds it, on an occasion of its own.
     fn found(rng: &mut fastrand::Rng, truth: f64, occasion: f64) -> Estimate {
         let own = truth * (occasion * noise(rng)).exp();
         let rounds: Vec<f64> = (0..9).map(|_| own * (0.01 * noise(rng)).exp()).collect();
@@ -176,7 +163,6 @@ mod tests {
         assert!(found.count() as f64 > 0.99 * f64::from(runs), "30 % are found among 30");
     }
 
-    /// Rounds that a restless hour moves together.
     #[test]
     fn what_rounds_have_in_common_widens_the_interval() {
         let (mut rng, runs) = (fastrand::Rng::with_seed(1908), 4000);

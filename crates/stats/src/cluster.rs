@@ -1,8 +1,6 @@
-//! Two kinds among positive numbers, told apart by the widest gap.
+//! Splits positive numbers into two groups at the widest gap.
 //!
-//! For core-to-core latencies: siblings, neighbours and other sockets lie a factor apart, while
-//! pairs of one kind lie within some ten per cent. A gap is counted as a *ratio*, since 8 against
-//! 40 ns means as much as 80 against 400.
+//! For core-to-core latencies. The gap is a *ratio*: 8 against 40 ns is as wide as 80 against 400.
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gap {
@@ -16,7 +14,7 @@ impl Gap {
     }
 }
 
-/// The gap with the largest ratio between neighbours. None of fewer than two positive numbers.
+/// The largest ratio between neighbors. `None` for fewer than two positive numbers.
 pub fn widest_gap(numbers: &[f64]) -> Option<Gap> {
     let mut ascending = crate::quantile::sorted(numbers);
     ascending.retain(|&n| n > 0.0);
@@ -32,7 +30,7 @@ mod tests {
 
     #[test]
     fn finds_the_widest_gap_by_ratio() {
-        // Four sibling pairs and two kinds of neighbours, as a guest of one socket measured them.
+        // As measured on a guest of one socket.
         let gap = widest_gap(&[52.0, 9.0, 8.8, 110.0, 55.0, 9.2]).unwrap();
         assert_eq!((gap.below, gap.above), (9.2, 52.0));
         assert_eq!(widest_gap(&[7.0]), None);

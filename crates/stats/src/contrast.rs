@@ -1,16 +1,14 @@
 //! The block contrast: the unit of every comparison.
 //!
-//! Method: a block is four windows, A B B A or B A A B by the toss of a coin. Its contrast is
-//! `y = ½ (ln B₁ + ln B₂ − ln A₁ − ln A₂)` of the windows' throughputs: a drift that is linear over
-//! the block cancels, whichever way the coin fell. The cost of B is the share of throughput it
-//! loses, `1 − eʸ`, positive if B is slower.
+//! Method: a block is four windows, ABBA or BAAB at random. Its contrast is
+//! `y = ½ (ln B₁ + ln B₂ − ln A₁ − ln A₂)` of the throughputs, so that linear drift cancels. The
+//! cost of B is `1 − eʸ`.
 
 use hopcost_core::Estimate;
 
 use crate::looks::student_quantile;
 use crate::sample::{around, deviation, mean};
 
-/// The throughputs of a block's four windows, by arm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
     pub a: [f64; 2],
@@ -18,8 +16,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// The logarithm of B's throughput over A's. None if a window had none, because what was not done
-    /// cannot be compared.
+    /// `None` if a window has no throughput.
     pub fn contrast(&self) -> Option<f64> {
         let windows = [self.b[0], self.b[1], self.a[0], self.a[1]];
         let all_positive = windows.iter().all(|rate| rate.is_finite() && *rate > 0.0);
@@ -28,12 +25,11 @@ impl Block {
     }
 }
 
-/// The share of throughput that is lost.
 pub fn cost(contrast: f64) -> f64 {
     -contrast.exp_m1()
 }
 
-/// The ends change places, since a lower throughput is a higher cost.
+/// Swaps the ends: lower throughput is higher cost.
 pub fn cost_interval(contrast: &Estimate) -> Estimate {
     Estimate {
         point: cost(contrast.point),
@@ -43,7 +39,7 @@ pub fn cost_interval(contrast: &Estimate) -> Estimate {
     }
 }
 
-/// With an ordinary 95 % Student interval. None of fewer than two values.
+/// An ordinary 95 % Student interval. `None` for fewer than two values.
 pub fn mean_interval(values: &[f64]) -> Option<Estimate> {
     const LEVEL: f64 = 0.95;
     if values.len() < 2 {
@@ -55,7 +51,7 @@ pub fn mean_interval(values: &[f64]) -> Option<Estimate> {
     Some(around(mean(values), half, LEVEL, [n, n]))
 }
 
-/// With an ordinary interval: for what is shown beside a verdict and decides nothing.
+/// For figures that decide nothing.
 pub fn simple_cost(contrasts: &[f64]) -> Option<Estimate> {
     mean_interval(contrasts).as_ref().map(cost_interval)
 }
@@ -66,7 +62,6 @@ mod tests {
 
     #[test]
     fn linear_drift_cancels_in_either_order() {
-        // Log throughput falls by d each window, and B costs a tenth.
         let rate = |window: i32, slower: f64| (f64::from(window) * -0.05).exp() * (1.0 - slower);
         let abba = Block { a: [rate(0, 0.0), rate(3, 0.0)], b: [rate(1, 0.1), rate(2, 0.1)] };
         let baab = Block { a: [rate(1, 0.0), rate(2, 0.0)], b: [rate(0, 0.1), rate(3, 0.1)] };

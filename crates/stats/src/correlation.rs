@@ -1,14 +1,13 @@
-//! Blocks that depend on their neighbours.
+//! Corrects for correlation between successive blocks.
 //!
-//! Method: the correlation of each block with the next; beyond `2/√n` it is taken for real, and
-//! neighbours are merged two by two, as often as it takes.
+//! Method: while the lag-1 correlation exceeds `2/√n`, neighbors are merged in pairs.
 
 use crate::sample::mean;
 
-/// Merging leaves at least so many blocks: the spread of fewer could not be estimated.
+/// The spread of fewer blocks could not be estimated.
 const LEAST: usize = 8;
 
-/// The correlation of each value with the next. None of fewer than three values, or of equal ones.
+/// `None` for fewer than three values or equal ones.
 fn lag_one(values: &[f64]) -> Option<f64> {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
@@ -16,7 +15,6 @@ fn lag_one(values: &[f64]) -> Option<f64> {
     (values.len() >= 3 && squares > 0.0).then(|| products / squares)
 }
 
-/// Merges neighbours until they are no longer correlated.
 pub fn independent(values: &[f64]) -> Vec<f64> {
     let bound = 2.0 / (values.len() as f64).sqrt();
     let correlated = lag_one(values).is_some_and(|correlation| correlation > bound);

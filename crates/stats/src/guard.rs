@@ -1,15 +1,14 @@
-//! How long a switch between two levels disturbs what follows.
+//! How long a switch between two variants disturbs the following calls.
 //!
 //! Method: MSER-5 (K. P. White, "An effective truncation heuristic for bias reduction in simulation
-//! output", Simulation 69, 1997): of the samples after a switch, averaged over a few switches and in
-//! batches of five, drop as many from the front as makes the standard error of the rest smallest.
+//! output", Simulation 69, 1997): average the samples over several switches, in batches of five,
+//! and drop the prefix that minimizes the standard error of the rest.
 
 use crate::sample::{deviation, mean};
 
 const BATCH: usize = 5;
 
-/// Each element of `switches` is the samples after one of them. At most half are dropped: beyond that
-/// the rule is known to chase noise, and the switch did not end within what was watched.
+/// At most half of the samples are dropped: beyond that the rule fits noise.
 pub fn samples_to_drop(switches: &[Vec<f64>]) -> Option<usize> {
     let length = switches.iter().map(Vec::len).min()?;
     let averaged: Vec<f64> = (0..length)

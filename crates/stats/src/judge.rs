@@ -1,8 +1,7 @@
 //! From block contrasts to a verdict.
 //!
-//! Method: at each look the interval is a repeated one (`looks`), so stopping at any of them is
-//! valid. A run stops when its interval is as narrow as was asked for, or when its budget is spent;
-//! never because it has just become significant, for that would bias the estimate outwards.
+//! Method: a run stops when its interval is narrow enough or its budget is spent. Stopping on
+//! significance would bias the estimate outwards.
 
 use fastrand::Rng;
 use hopcost_core::{Estimate, Reason, Verdict};
@@ -15,36 +14,32 @@ use crate::sample::{around, deviation, mean};
 
 #[derive(Clone, Debug)]
 pub struct Goal {
-    /// When the interval may be looked at, and how wide it is then.
     pub looks: Looks,
-    /// Half of the interval that is narrow enough, as a share of throughput.
+    /// A share of throughput.
     pub half_width: f64,
-    /// A smaller cost or gain is called no difference, as a share of throughput.
+    /// Smaller costs and gains count as no difference; a share of throughput.
     pub margin: f64,
-    /// Of the randomisation test.
+    /// Of the randomization test.
     pub seed: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// The cost of B, a share of throughput, with its interval.
+    /// The cost of B, a share of throughput.
     pub cost: Estimate,
-    /// Whether the interval is as narrow as was asked for.
     pub is_narrow: bool,
-    /// Blocks that would probably make it so.
     pub blocks_needed: usize,
 }
 
-/// Standard errors to either side that a repeated interval takes: for projections.
+/// Half the width of a repeated interval, for projections.
 const PROJECTED_ERRORS: f64 = 2.6;
 
-/// The blocks that a half-width will probably need, from the standard deviation of contrasts.
 pub fn blocks_needed(deviation: f64, half_width: f64) -> usize {
     (PROJECTED_ERRORS * deviation / half_width).powi(2).ceil() as usize
 }
 
 impl Goal {
-    /// How it stands after these blocks; none if it may not be looked at yet.
+    /// `None` if this number of blocks is no look.
     pub fn look(&self, contrasts: &[f64]) -> Option<Standing> {
         let units = independent(contrasts);
         let errors = self.looks.half_width_in_errors(contrasts.len(), units.len())?;
@@ -60,12 +55,11 @@ impl Goal {
         })
     }
 
-    /// The last look that these blocks allow: the number of blocks, and how it stood then.
+    /// With its number of blocks.
     pub fn last_look(&self, contrasts: &[f64]) -> Option<(usize, Standing)> {
         (0..=contrasts.len()).rev().find_map(|n| Some((n, self.look(&contrasts[..n])?)))
     }
 
-    /// The verdict on a comparison that has stopped, or why there can be none.
     pub fn judge(&self, contrasts: &[f64], standing: &Standing) -> Result<Verdict, Reason> {
         let units = independent(contrasts);
         if let Some(reason) = objection::halves_disagree(&units) {
@@ -103,7 +97,6 @@ mod tests {
         Goal { looks: Looks::up_to(most, 0.95), half_width: 0.01, margin: 0.03, seed: 1 }
     }
 
-    /// Contrasts around `mean`, with a spread of about `deviation`.
     fn contrasts(n: usize, mean: f64, deviation: f64) -> Vec<f64> {
         let mut rng = Rng::with_seed(n as u64);
         (0..n).map(|_| mean + deviation * noise(&mut rng)).collect()
@@ -127,7 +120,7 @@ mod tests {
         let contrasts = contrasts(16, 0.0, 0.05);
         let standing = goal(16).look(&contrasts).unwrap();
         assert!(!standing.is_narrow);
-        // (2.6 · 0.05 / 0.01)² = 169, give or take what 16 blocks know of their spread.
+        // (2.6 · 0.05 / 0.01)² = 169, with the uncertainty of a spread from 16 blocks.
         assert!((90..300).contains(&standing.blocks_needed), "{}", standing.blocks_needed);
     }
 

@@ -1,7 +1,6 @@
-//! Numbers into verdicts: quantiles, intervals, clusters.
+//! Statistics: quantiles, intervals, verdicts.
 //!
-//! RULE: pure functions of numbers. No I/O, no clock, and randomness only from a seed that the
-//! caller gives.
+//! RULE: pure functions of numbers. No I/O, no clock; randomness only from a seed parameter.
 
 mod apart;
 mod cluster;

@@ -1,37 +1,30 @@
-//! Repeated confidence intervals: an interval that stays valid however early one stops.
+//! Repeated confidence intervals, which stay valid if a run stops early.
 //!
-//! Method: group-sequential looks at the growing number of blocks. The error that all looks together
-//! may make is spent as K. K. G. Lan and D. L. DeMets propose ("Discrete sequential boundaries for
-//! clinical trials", Biometrika 70, 1983) with the spending function of Pocock's type,
-//! `α(t) = α ln(1 + (e − 1) t)` at the share t of the most blocks. The bounds come from numerical
-//! integration along the looks (P. Armitage, C. K. McPherson, B. C. Rowe, "Repeated significance
-//! tests on accumulating data", JRSS A 132, 1969). Each look's nominal error then gives Student's
-//! half-width, because the spread of the blocks has to be estimated too. The intervals hold at all
-//! looks at once, so any rule that stops at one of them is valid.
-//!
-//! Limits: blocks must be independent (see `correlation`); Student's step is an approximation whose
-//! coverage the project's own validation measures.
+//! Method: group-sequential looks with α spending (K. K. G. Lan, D. L. DeMets, "Discrete sequential
+//! boundaries for clinical trials", Biometrika 70, 1983) by Pocock's function. The bounds come from
+//! numerical integration (P. Armitage, C. K. McPherson, B. C. Rowe, "Repeated significance tests on
+//! accumulating data", JRSS A 132, 1969).
+//! Limits: blocks must be independent; Student's half-width at the nominal error is an
+//! approximation.
 
 use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
 
-/// When the blocks are looked at, and how wide the interval is at each look.
 #[derive(Clone, Debug)]
 pub struct Looks {
     level: f64,
-    /// At each look, ascending; the last is the most that there will be.
+    /// Of each look, ascending; the last is the maximum.
     blocks: Vec<usize>,
-    /// The two-sided error that each look may make.
+    /// Two-sided nominal error of each look.
     errors: Vec<f64>,
 }
 
 const STEP: usize = 2;
 
 impl Looks {
-    /// Blocks at the first look: fewer tell little about their own spread.
+    /// The spread of fewer blocks is too uncertain.
     pub const FIRST: usize = 8;
 
-    /// Looks at 8 blocks and then every second, up to `most`; together they miss with a probability
-    /// of `1 − level` at most.
+    /// From 8 blocks, every second, up to `most`, with a simultaneous confidence of `level`.
     pub fn up_to(most: usize, level: f64) -> Self {
         let mut blocks: Vec<usize> = (Self::FIRST..most).step_by(STEP).collect();
         blocks.push(most.max(Self::FIRST));
@@ -41,7 +34,6 @@ impl Looks {
         Self { level, blocks, errors }
     }
 
-    /// The confidence of all intervals together.
     pub fn level(&self) -> f64 {
         self.level
     }
@@ -50,27 +42,24 @@ impl Looks {
         self.blocks.last().copied().unwrap_or(Self::FIRST)
     }
 
-    /// Half the width of the interval in standard errors, after so many blocks, of which so many are
-    /// independent; none if that is no look.
+    /// `independent` is the number of blocks left after merging. `None` if `blocks` is no look.
     pub fn half_width_in_errors(&self, blocks: usize, independent: usize) -> Option<f64> {
         let at = self.blocks.binary_search(&blocks).ok()?;
         Some(student_quantile(independent.checked_sub(1)?, self.errors[at] / 2.0))
     }
 }
 
-/// The value that Student's t with so many degrees of freedom exceeds with this probability.
 pub(crate) fn student_quantile(degrees: usize, upper_tail: f64) -> f64 {
     let student = StudentsT::new(0.0, 1.0, degrees.max(1) as f64);
     student.map_or(f64::INFINITY, |student| -student.inverse_cdf(upper_tail))
 }
 
-/// The two-sided probability of Student's t.
 pub(crate) fn student_p(degrees: usize, t: f64) -> f64 {
     let student = StudentsT::new(0.0, 1.0, degrees.max(1) as f64);
     student.map_or(1.0, |student| 2.0 * student.cdf(-t.abs()))
 }
 
-/// The two-sided nominal error at each look, such that by each look Pocock's share is spent.
+/// Two-sided nominal errors that spend Pocock's share by each look.
 fn nominal_errors(shares: &[f64], alpha: f64) -> Vec<f64> {
     let spent = |share: f64| alpha * (share * (std::f64::consts::E - 1.0)).ln_1p();
     let normal = Normal::standard();
@@ -86,10 +75,10 @@ fn nominal_errors(shares: &[f64], alpha: f64) -> Vec<f64> {
     errors
 }
 
-/// The density of a Brownian path at one look, of those paths that stayed within all bounds so far.
+/// The density of a Brownian path at one look, within all bounds so far.
 struct Path {
     share: f64,
-    /// Evenly spaced points, with the density times the weights of Simpson's rule.
+    /// The density is multiplied by Simpson's weights.
     points: Vec<(f64, f64)>,
 }
 
@@ -98,7 +87,7 @@ impl Path {
         Self { share: 0.0, points: vec![(0.0, 1.0)] }
     }
 
-    /// The symmetric bound at `share` that this part of the paths crosses there.
+    /// The bound that this part of the paths crosses at `share`.
     fn bound_that_loses(&self, share: f64, part: f64) -> f64 {
         let step = (share - self.share).sqrt();
         let normal = Normal::standard();
@@ -117,9 +106,8 @@ impl Path {
         f64::midpoint(low, high)
     }
 
-    /// The paths that are within `bound` at `share` as well.
     fn within(&self, share: f64, bound: f64) -> Self {
-        /// Grid points to a step's standard deviation, and how many deviations a step can go.
+        /// Grid points per standard deviation of a step.
         const FINENESS: f64 = 5.0;
         const REACH: f64 = 7.0;
         let step = (share - self.share).sqrt();
@@ -156,9 +144,9 @@ mod tests {
         nominal_errors(&shares, 0.05).iter().map(|p| -normal.inverse_cdf(p / 2.0)).collect()
     }
 
-    /// Two-sided 5 %, five equal looks: the bounds that the program of Lan and DeMets' authors gives
-    /// (D. M. Reboussin et al., "Computations for group sequential boundaries using the Lan-DeMets
-    /// spending function method", Controlled Clinical Trials 21, 2000).
+    /// Two-sided 5 %, five equal looks: the bounds of Lan and DeMets' program (D. M. Reboussin et
+    /// al., "Computations for group sequential boundaries using the Lan-DeMets spending function
+    /// method", Controlled Clinical Trials 21, 2000).
     #[test]
     fn bounds_agree_with_the_published_ones() {
         for (found, published) in bounds(5).iter().zip([2.438, 2.427, 2.410, 2.397, 2.386]) {

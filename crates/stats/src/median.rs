@@ -1,21 +1,15 @@
 //! A distribution-free interval for a median.
 //!
-//! Method: the interval between two order statistics covers the median with a probability that
-//! depends on their ranks alone (binomial); between the two nearest achievable levels it is
-//! interpolated as T. P. Hettmansperger and S. J. Sheather propose ("Confidence intervals based on
-//! interpolated order statistics", Statistics & Probability Letters 4, 1986). No assumption about
-//! the shape of the noise; the units must be independent, so callers pass one value per round, not
-//! the samples within rounds.
-//!
-//! Limits: below 6 values even the whole range covers less than 95 %; the level that was reached is
-//! returned, never the one wished for.
+//! Method: binomial coverage of order statistics, with interpolation (T. P. Hettmansperger, S. J.
+//! Sheather, "Confidence intervals based on interpolated order statistics", Statistics &
+//! Probability Letters 4, 1986). Units must be independent.
+//! Limits: fewer than 6 values cannot reach 95 %.
 
 use hopcost_core::Estimate;
 
 use crate::quantile::{quantile, sorted};
 
-/// The values have to be independent. The interval is of `level`, or of the highest level that so few
-/// values can give. None of no values.
+/// The result has the achieved level. `None` without values.
 pub fn median_interval(values: &[f64], level: f64) -> Option<Estimate> {
     let ascending = sorted(values);
     let n = ascending.len();
@@ -29,7 +23,7 @@ pub fn median_interval(values: &[f64], level: f64) -> Option<Estimate> {
         n: n as u64,
         n_effective: n as f64,
     };
-    // The deepest ranks that still cover at least `level`, and the next, which cover less.
+    // The deepest ranks that cover at least `level`, and the next, which cover less.
     let depth = covers.partition_point(|&covered| covered >= level).saturating_sub(1);
     let (Some(&inner), true) = (covers.get(depth + 1), covers[0] > level) else {
         return Some(whole);
@@ -44,14 +38,12 @@ pub fn median_interval(values: &[f64], level: f64) -> Option<Estimate> {
     })
 }
 
-/// By depth: the probability that the median lies between the order statistics so deep from either
-/// end of `n`.
+/// By depth: the coverage of the order statistics at that depth from both ends.
 fn coverages(n: usize) -> Vec<f64> {
     let mut tail = 0.0;
     let mut log_choose = 0.0;
     let mut covers = Vec::with_capacity(n.div_ceil(2));
     for k in 0..n.div_ceil(2) {
-        // P(exactly k of n fall below the median) = n choose k, over 2ⁿ.
         tail += (log_choose - n as f64 * std::f64::consts::LN_2).exp();
         covers.push(1.0 - 2.0 * tail);
         log_choose += ((n - k) as f64).ln() - ((k + 1) as f64).ln();
@@ -59,8 +51,7 @@ fn coverages(n: usize) -> Vec<f64> {
     covers
 }
 
-/// Hettmansperger and Sheather's weight of the inner order statistic: `rank` is the rank d (from 1)
-/// of the outer one, `share` how much of the step in coverage is given up.
+/// The weight of the inner order statistic; `rank` is the outer one's, from 1.
 fn interpolation(n: usize, rank: usize, share: f64) -> f64 {
     let (n, d) = (n as f64, rank as f64);
     (n - d) * share / (d + (n - 2.0 * d) * share)
@@ -92,8 +83,6 @@ mod tests {
         assert!((estimate.high - 8.342_2).abs() < 1e-3, "{estimate:?}");
     }
 
-    /// The interval must cover the true median as often as it says, for symmetric, skewed and
-    /// heavy-tailed noise alike.
     #[test]
     fn covers_as_often_as_it_claims() {
         type Noise = fn(&mut fastrand::Rng) -> f64; // with median 0

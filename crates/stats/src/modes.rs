@@ -1,25 +1,19 @@
 //! The modes of a distribution.
 //!
-//! Method: counts of equal steps (of the logarithm if they are durations) are smoothed over
-//! three neighbours. A peak is a mode of its own if the counts between it and the next higher one fall below
-//! half of it, and if enough of all values lie around it.
-//!
-//! Limits: two modes that lie within three steps of each other are one.
+//! Method: counts of equal (or logarithmic) steps are smoothed over three neighbors. A peak is a
+//! mode if the valley towards the next higher peak is below half of it. Modes within three steps
+//! are one.
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mode {
-    /// The step with the highest count.
     pub at: usize,
-    /// The share of all values between the valleys beside it.
     pub share: f64,
 }
 
-/// A valley is lower than this share of the lower of the peaks beside it.
+/// Share of the lower adjacent peak.
 const VALLEY: f64 = 0.5;
-/// A mode holds at least so much of everything.
 const LEAST_SHARE: f64 = 0.03;
 
-/// `counts` are of equal steps.
 pub fn modes(counts: &[u64]) -> Vec<Mode> {
     let all: u64 = counts.iter().sum();
     let smooth = smoothed(counts);
@@ -40,7 +34,6 @@ fn smoothed(counts: &[u64]) -> Vec<f64> {
     (0..counts.len()).map(around).collect()
 }
 
-/// Peaks with a valley between each two of them.
 fn peaks(smooth: &[f64]) -> Vec<usize> {
     let mut peaks: Vec<usize> = Vec::new();
     for n in 0..smooth.len() {
@@ -74,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// So many values around each of these places, spread like the sum of three dice.
+    /// Spread like the sum of three dice.
     fn drawn(around: &[(f64, u64)], seed: u64) -> Vec<u64> {
         let mut dice = Rng::with_seed(seed);
         let mut counts = vec![0; 60];

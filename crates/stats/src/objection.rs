@@ -1,10 +1,7 @@
-//! What in the blocks themselves speaks against a verdict.
+//! Objections to a verdict from the blocks themselves.
 //!
-//! Method: two tests that a comparison has to survive whatever it found. The first half of the
-//! blocks must agree with the second (Welch's t at 1 %): an effect that changes on the way is not
-//! one number. And an effect must be one that chance alone rarely makes: under the null hypothesis a
-//! block's contrast is as likely to have the other sign, so the signs are flipped at random (R. A.
-//! Fisher's randomisation, all 2ⁿ ways if they are few) and the observed mean must stand out.
+//! Method: the halves of the blocks must agree (Welch's t at 1 %), and the observed mean must be
+//! unlikely with random signs (R. A. Fisher's randomization test, exact for few blocks).
 
 use fastrand::Rng;
 use hopcost_core::{Code, Reason};
@@ -13,7 +10,7 @@ use crate::looks::student_p;
 use crate::sample::{deviation, mean};
 
 const HALVES_DISAGREE_AT: f64 = 0.01;
-/// An effect that chance shows once in five times is none, whatever the interval says.
+/// An effect this likely by chance is none.
 const CHANCE_EXPLAINS_AT: f64 = 0.2;
 const MOST_EXACT: usize = 12;
 const FLIPS: usize = 4000;
@@ -39,12 +36,11 @@ pub fn halves_disagree(contrasts: &[f64]) -> Option<Reason> {
     })
 }
 
-/// A comparison of equals must find nothing: it is an objection only if chance would not show as much
-/// once in a thousand runs.
+/// Of the A/A check.
 const PLACEBO_AT: f64 = 0.001;
 const LEAST_PLACEBOS: usize = 4;
 
-/// Whether contrasts of equals look like it. Fewer than four say nothing.
+/// Whether contrasts of equal variants are. Fewer than four are not tested.
 pub fn consistent_with_zero(contrasts: &[f64]) -> bool {
     let error = deviation(contrasts) / (contrasts.len() as f64).sqrt();
     contrasts.len() < LEAST_PLACEBOS
@@ -61,7 +57,6 @@ pub fn chance_explains(contrasts: &[f64], rng: &mut Rng) -> Option<Reason> {
     })
 }
 
-/// How often random signs give a mean as far from zero as the one observed.
 fn sign_flip_p(contrasts: &[f64], rng: &mut Rng) -> f64 {
     let observed = contrasts.iter().sum::<f64>().abs() * (1.0 - 1e-12);
     let as_far = |signs: &mut dyn FnMut(usize) -> bool| {

@@ -1,10 +1,7 @@
-//! How long a window should be, from a pilot run on the baseline alone.
+//! Chooses the window length from a pilot run of the baseline.
 //!
-//! Method: the pilot's throughput, in short equal samples, is cut into windows of each candidate
-//! length and these into mock blocks A B B A. A budget of time buys `1/(4 (W + G))` blocks a second, of
-//! which those are kept that nothing disturbed: `exp(−4 W d)` of them if disturbances come `d` times a
-//! second. So the best length makes `sd(y)² · 4 (W + G) · exp(4 W d)` smallest. Short windows see more noise,
-//! long ones more drift, and more that spoils them; the balance differs from machine to machine.
+//! Method: mock ABBA blocks of window W and guard G are cut from the pilot's throughput. With
+//! disturbances at rate d, the best length minimizes `sd(y)² · 4 (W + G) · exp(4 W d)`.
 
 use crate::contrast::Block;
 use crate::sample::deviation;
@@ -12,15 +9,15 @@ use crate::sample::deviation;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     pub seconds: f64,
-    /// The standard deviation of block contrasts with such windows.
+    /// Of block contrasts at this length.
     pub deviation: f64,
 }
 
-/// The spread of fewer mock blocks is not believed.
+/// The spread of fewer mock blocks is too uncertain.
 const LEAST_BLOCKS: usize = 5;
 
-/// The best length among multiples of the sample length, from `shortest` to `longest` seconds, with so
-/// many disturbances in a second. None if the pilot is too short.
+/// The best multiple of the sample length, in seconds; `disturbances` are per second. `None` if the
+/// pilot is too short.
 pub fn choose_window(
     rates: &[f64],
     sample_seconds: f64,
@@ -45,15 +42,14 @@ pub fn choose_window(
     best.map(|(_, window)| window)
 }
 
-/// The best length in seconds if nothing is known but the disturbances in a second, for noise that longer windows
-/// average out: the minimum of `(W + G) · exp(4 W d) / W`. Infinite without disturbances.
+/// Without a pilot, for noise that longer windows average out: minimizes
+/// `(W + G) · exp(4 W d) / W`. Infinite without disturbances.
 pub fn window_between(disturbances: f64, guard_seconds: f64) -> f64 {
     let guard = guard_seconds;
     f64::midpoint(-guard, (guard * guard + guard / disturbances).sqrt())
 }
 
-/// The standard deviation of mock contrasts. Blocks are laid from several starts, so that a short pilot
-/// tells more.
+/// Blocks start at several offsets to make more of a short pilot.
 fn spread_of_blocks(rates: &[f64], samples: usize, guard: usize) -> Option<f64> {
     let pitch = samples + guard;
     let mut contrasts = Vec::new();
@@ -67,7 +63,7 @@ fn spread_of_blocks(rates: &[f64], samples: usize, guard: usize) -> Option<f64> 
             contrasts.extend(block.contrast());
         }
     }
-    // Blocks from the four starts overlap: they count as a quarter each.
+    // Blocks from the four offsets overlap: they count as a quarter each.
     (contrasts.len() >= 4 * LEAST_BLOCKS).then(|| deviation(&contrasts))
 }
 
@@ -108,7 +104,6 @@ mod tests {
 
     #[test]
     fn drift_asks_for_short_windows() {
-        // A slow wave, 20 s long, as of a machine that warms and cools.
         let rates: Vec<f64> = (0..3000)
             .map(|n| 100.0 + 5.0 * (f64::from(n) * 0.1 / 20.0 * std::f64::consts::TAU).sin())
             .collect();

@@ -2,8 +2,7 @@
 
 use hopcost_core::Spread;
 
-/// The `p`-quantile of ascending numbers, interpolated linearly between neighbours (type 7 of
-/// Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996). None of no numbers.
+/// Type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996.
 pub fn quantile(ascending: &[f64], p: f64) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     let at = p.clamp(0.0, 1.0) * last as f64;
@@ -12,7 +11,7 @@ pub fn quantile(ascending: &[f64], p: f64) -> Option<f64> {
     Some(ascending[low] + share * (ascending[high] - ascending[low]))
 }
 
-/// The numbers may be in any order. None of no numbers.
+/// In any order. `None` without numbers.
 pub fn spread(numbers: &[f64]) -> Option<Spread> {
     let ascending = sorted(numbers);
     let at = |p| quantile(&ascending, p);

@@ -1,11 +1,10 @@
-//! The ratio of two things measured side by side.
+//! The ratio of two figures measured side by side.
 
 use hopcost_core::Estimate;
 
 use crate::median::median_interval;
 
-/// The median of `a / b` over rounds. A round measures both within seconds, so that what the machine
-/// does meanwhile strikes both.
+/// The median of `a / b` over rounds, in which drift cancels.
 pub fn paired_ratio(rounds: &[(f64, f64)], level: f64) -> Option<Estimate> {
     let ratios: Vec<f64> = rounds.iter().map(|(a, b)| a / b).collect();
     median_interval(&ratios, level)

@@ -1,22 +1,16 @@
-//! Effects across restarts: what one instance shows may be that instance's own.
+//! Effects across server restarts.
 //!
-//! Method: split-plot. If a factor can only be changed by a restart, or if an effect may differ from one start of
-//! a server to the next, the blocks of one start share its luck: where its memory came to lie, which
-//! sibling a thread got. So the unit is the restart: the mean of its blocks is one
-//! value, and the interval is Student's over these values alone. The blocks' own spread, however
-//! narrow, says nothing about the next start.
+//! Method: split-plot. Blocks of one start share its luck, e.g. its memory, so the unit is the mean
+//! of a start's blocks.
 
 use hopcost_core::Estimate;
 
 use crate::looks::student_quantile;
 use crate::sample::{around, deviation, mean};
 
-/// Fewer restarts than this say nothing about the next one.
 pub const LEAST_RESTARTS: usize = 4;
 
-/// The mean contrast over restarts with its interval; `contrasts[restart]` are the contrasts of one
-/// start's blocks. None of fewer than four restarts with blocks: then a result is of this instance
-/// only, and has to say so.
+/// `contrasts[restart]` are those of its blocks. `None` for fewer than four restarts with blocks.
 pub fn across_restarts(contrasts: &[Vec<f64>], level: f64) -> Option<Estimate> {
     let starts: Vec<f64> =
         contrasts.iter().filter(|blocks| !blocks.is_empty()).map(|blocks| mean(blocks)).collect();
@@ -37,7 +31,7 @@ mod tests {
     use crate::cost;
     use crate::sample::noise;
 
-    /// Blocks of 1 % noise on starts that differ by 1 %.
+    /// Blocks with 1 % noise on starts that differ by 1 %.
     fn starts(rng: &mut fastrand::Rng, restarts: usize, truth: f64) -> Vec<Vec<f64>> {
         let start = |rng: &mut fastrand::Rng| {
             let own = truth + 0.01 * noise(rng);

@@ -1,4 +1,4 @@
-//! What a sample says of its mean.
+//! Mean and deviation of a sample.
 
 use hopcost_core::Estimate;
 
@@ -12,13 +12,12 @@ pub fn deviation(values: &[f64]) -> f64 {
     (squares / (values.len() as f64 - 1.0)).sqrt()
 }
 
-/// A figure whose interval reaches as far to either side.
 pub fn around(point: f64, half: f64, level: f64, [n, n_effective]: [usize; 2]) -> Estimate {
     let (low, high) = (point - half, point + half);
     Estimate { point, low, high, level, n: n as u64, n_effective: n_effective as f64 }
 }
 
-/// For tests: a sum of twelve uniform numbers is normal enough.
+/// A sum of twelve uniform numbers is normal enough.
 #[cfg(test)]
 pub fn noise(rng: &mut fastrand::Rng) -> f64 {
     (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0

@@ -1,29 +1,23 @@
-//! How much starts of the same thing differ, learned from those that there were.
+//! The variation between starts, learned from previous starts.
 //!
-//! Method: the mean square of the differences between successive starts (J. von Neumann, R. H. Kent,
-//! H. R. Bellinson, B. I. Hart, "The mean square successive difference", Annals of Mathematical
-//! Statistics 12, 1941): a change that came between two of them and stayed counts once, while an
-//! ordinary variance would take it for spread ever after. Their variance of the estimate gives the
-//! degrees of freedom of Student's t.
-//!
-//! Limits: a change that comes and goes is taken for spread, so the interval errs on the wide side; and
-//! of few starts it is very wide.
+//! Method: the mean square of successive differences (J. von Neumann, R. H. Kent, H. R. Bellinson,
+//! B. I. Hart, "The mean square successive difference", Annals of Mathematical Statistics 12,
+//! 1941), in which a lasting change counts only once.
+//! Limits: a temporary change counts as spread.
 
 use hopcost_core::Estimate;
 
 use crate::looks::student_quantile;
 use crate::restarts::LEAST_RESTARTS;
 
-/// The difference between one start and the first of `starts`, with its interval made as wide as the
-/// differences among these ask for. `starts` are in their order, in the same unit, against any one
-/// zero. Fewer than four leave the interval as it is.
+/// `starts` are in order, relative to any zero. Fewer than four leave the interval unchanged.
 pub fn across_starts(difference: &Estimate, starts: &[f64]) -> Estimate {
     if starts.len() < LEAST_RESTARTS {
         return *difference;
     }
     let n = starts.len() as f64;
     let squares: f64 = starts.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
-    // This is of a difference of two starts: twice the variance of one.
+    // Of a difference of two starts: twice the variance of one.
     let variance = squares / (n - 1.0);
     let degrees = 2.0 * (n - 1.0).powi(2) / (3.0 * n - 4.0);
     let tail = (1.0 - difference.level) / 2.0;
@@ -41,13 +35,11 @@ mod tests {
     use crate::sample::{mean, noise};
     use crate::unpaired;
 
-    /// One start's blocks, around its own luck.
     fn start(rng: &mut fastrand::Rng, truth: f64) -> Vec<f64> {
         let own = truth + 0.01 * noise(rng);
         (0..12).map(|_| own + 0.01 * noise(rng)).collect()
     }
 
-    /// How often the interval of the last against the first holds the truth, after so many starts.
     fn coverage(starts: usize, truth: f64) -> f64 {
         let (mut rng, runs) = (fastrand::Rng::with_seed(1941), 3000);
         let covered = (0..runs).filter(|_| {

@@ -1,12 +1,8 @@
-//! Two things that were not measured side by side: the difference of their means.
+//! The difference of the means of two samples that were not measured side by side.
 //!
 //! Method: Welch's interval (B. L. Welch, "The generalization of 'Student's' problem when several
-//! different population variances are involved", Biometrika 34, 1947), after neighbours that are
-//! correlated were merged (`correlation`).
-//!
-//! Limits: it rests on the spread within each of the two, and nothing in them tells what changes from
-//! one occasion to the next: another start, another hour. For two runs it is the narrowest interval that
-//! there can be, and whoever shows it has to say so.
+//! different population variances are involved", Biometrika 34, 1947), after correlated neighbors
+//! were merged. Limits: variation between occasions is not included.
 
 use hopcost_core::Estimate;
 
@@ -14,8 +10,7 @@ use crate::correlation::independent;
 use crate::looks::student_quantile;
 use crate::sample::{around, deviation, mean};
 
-/// How far the mean of `b` lies above that of `a`, with its interval; values in the order in which
-/// they were measured. None if either has fewer than two.
+/// In the order of measurement. `None` if either has fewer than two values.
 pub fn difference(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
     if a.len() < 2 || b.len() < 2 {
         return None;
@@ -24,7 +19,7 @@ pub fn difference(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
     let [of_a, of_b] = units.each_ref().map(|u| deviation(u).powi(2) / u.len() as f64);
     let variance = of_a + of_b;
     let [less_a, less_b] = units.each_ref().map(|u| u.len() as f64 - 1.0);
-    // Satterthwaite's degrees of freedom; without any spread there are none, and no interval.
+    // Satterthwaite's degrees of freedom.
     let degrees = variance.powi(2) / (of_a.powi(2) / less_a + of_b.powi(2) / less_b);
     let half = student_quantile(degrees as usize, (1.0 - level) / 2.0) * variance.sqrt();
     let n_effective = units.iter().map(Vec::len).sum();
@@ -36,7 +31,6 @@ mod tests {
     use super::*;
     use crate::sample::noise;
 
-    /// As often as it says, for samples of other sizes and other spreads.
     #[test]
     fn it_covers_the_difference_of_two_occasions_that_are_alike() {
         let (mut rng, runs, truth) = (fastrand::Rng::with_seed(1947), 4000, 0.03);

@@ -1,10 +1,7 @@
-//! Which level of a sweep is the worst, without the winner's curse.
+//! The worst variant of a sweep, without the winner's curse.
 //!
-//! Method: all levels are measured in the same randomised blocks. A level is excluded when its
-//! contrast lies below the worst one's by more than chance allows: paired Student intervals of the
-//! differences, at an error shared among all levels (Bonferroni). What remains is the worst *set*.
-//! The contrast that chose the worst level is not its estimate: among equals the highest is too high.
-//! The headline comes from fresh blocks, which this module never sees.
+//! Method: paired Student intervals with Bonferroni correction exclude variants; the rest is the
+//! worst *set*. The selecting cost is biased upwards, so the reported one comes from fresh blocks.
 
 use crate::looks::student_quantile;
 use crate::sample::{deviation, mean};
@@ -15,8 +12,7 @@ pub struct WorstSet {
     pub not_excluded: Vec<usize>,
 }
 
-/// `costs[level][block]` are costs; all levels have as many blocks. None of fewer than two levels or
-/// blocks.
+/// `costs[variant][block]`. `None` for fewer than two variants or blocks.
 pub fn find(costs: &[Vec<f64>], level: f64) -> Option<WorstSet> {
     let blocks = costs.first()?.len();
     if costs.len() < 2 || blocks < 2 || costs.iter().any(|of_level| of_level.len() != blocks) {

@@ -1,11 +1,11 @@
-//! What tells hosts and runs apart wherever their stores are copied to. Nothing in it is random.
+//! Keys of hosts and runs that stay the same when a store is copied. Nothing is random.
 
 use ring::digest::{Context, SHA256};
 
-/// The first half of a SHA-256: enough for what nobody forges.
+/// The first half of a SHA-256: enough without an adversary.
 pub type Key = [u8; 16];
 
-/// Lengths are a part of it, so that parts cannot be mistaken for one another.
+/// Includes the lengths, so that the boundaries of parts are unambiguous.
 pub fn of_parts(parts: &[&[u8]]) -> [u8; 32] {
     let mut context = Context::new(&SHA256);
     for part in parts {
@@ -23,12 +23,12 @@ pub fn key(parts: &[&[u8]]) -> Key {
     key
 }
 
-/// The machine id itself is not kept.
+/// The machine id itself is not stored.
 pub fn host_key(machine_id: &str) -> Key {
     key(&[b"hopcost host 1", machine_id.trim().as_bytes()])
 }
 
-/// A run that is older than numbers of its own.
+/// A run without a number, from an older version.
 #[derive(Debug)]
 pub struct Older {
     pub host: Option<String>,
@@ -40,7 +40,6 @@ pub struct Older {
 }
 
 impl Older {
-    /// The same in each copy of the file.
     pub fn uid(&self) -> Key {
         key(&[
             b"hopcost run 0",

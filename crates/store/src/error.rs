@@ -20,13 +20,11 @@ pub enum StoreError {
     Locked,
     #[error("the disk is full; what was finished before is kept: make room, and run again")]
     Full,
-    /// The disk or the system refused a write.
     #[error(
         "this store could not be written ({0}): the disk may be full or failing, or a limit on the \
          size of files in force; what was finished before is kept"
     )]
     Unwritten(rusqlite::Error),
-    /// Two processes write the same run.
     #[error(
         "another process goes on with this run: wait for it, or name another file with --store"
     )]

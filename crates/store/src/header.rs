@@ -1,5 +1,4 @@
-//! What was written down of a run when it began, and decided before its first block: what a report needs
-//! beside the result.
+//! What a report needs of a run beside the result.
 
 use hopcost_core::{Code, CpuSet, Known, Machine, NodeId};
 use rusqlite::OptionalExtension;
@@ -13,34 +12,29 @@ use crate::store::Store;
 pub struct Header {
     pub experiment: String,
     pub question: String,
-    /// The database under test, if there is one.
     pub target: Option<String>,
     /// `quick`, `normal` or `full`.
     pub effort: String,
     pub seed: u64,
-    /// Of the hopcost that measured.
     pub version: String,
     /// Seconds since 1970.
     pub begun_s: i64,
     pub machine: Known<Machine>,
-    /// What has to be equal if another run is to resume it.
     pub identity: Option<String>,
     pub decided: Decided,
 }
 
-/// What a reader needs of a run's preparation. Its form is the writer's and may grow: what is not there
-/// stays unknown.
+/// Missing fields stay unknown, since the writer may be another version.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decided {
-    /// In the order in which blocks number them, the baseline first.
+    /// The baseline is first.
     pub levels: Vec<String>,
-    /// The node that each level's workers stand on, by binding and then by level.
+    /// By binding, then by variant.
     pub workers_at: Vec<Vec<Option<NodeId>>>,
-    /// The CPUs that each level leaves unused, by binding and then by level.
+    /// By binding, then by variant.
     pub spare: Vec<Vec<CpuSet>>,
     pub margin: Option<f64>,
     pub is_emulated: bool,
-    /// The command line that measured it.
     pub command: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What is put into a store, and what comes out of it.
+//! The input and output types of a store.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use crate::digest::{Key, key};
 pub struct NewRun<'a> {
     pub experiment: &'a str,
     pub question: &'a str,
-    /// The database under test, if there is one.
+    /// `None` for a hardware experiment.
     pub target: Option<&'a str>,
     pub effort: Effort,
     pub seed: u64,
     pub machine: &'a Machine,
     /// Nanoseconds since 1970.
     pub begun_ns: u64,
-    /// What has to be equal if another run is to resume this one; none of a run on the hardware.
+    /// Must be equal for a run to resume this one; `None` for a hardware experiment.
     pub identity: Option<&'a str>,
-    /// None if nothing tells the host from others.
+    /// `None` without a machine id.
     pub host_key: Option<Key>,
     pub boot_id: &'a str,
-    /// What may explain figures and is in no machine document.
+    /// Possible causes of differences that are not in the machine document.
     pub traits: &'a BTreeMap<String, Known<String>>,
 }
 
@@ -41,36 +41,33 @@ impl NewRun<'_> {
     }
 }
 
-/// One call, which only `--raw-calls` keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeptCall {
-    /// Its window: the place in the block.
+    /// The window's index in the block.
     pub place: usize,
     pub stream: u32,
     /// From the window's start.
     pub due_sent_done_ns: [u64; 3],
 }
 
-/// A run as it is listed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
     pub id: i64,
     pub experiment: String,
     /// Seconds since 1970.
     pub begun_s: i64,
-    /// None if the run was not finished.
+    /// `None` if the run is unfinished.
     pub verdict: Option<String>,
 }
 
 #[derive(Debug)]
 pub struct Kept {
     pub id: i64,
-    /// None if the run was not finished.
+    /// `None` if the run is unfinished.
     pub result: Option<ExperimentResult>,
     pub reports: Vec<ProbeReport>,
-    /// The number of finished ones.
+    /// Finished ones.
     pub blocks: u64,
-    /// Why it ended without a result, if it did.
     pub failure: Option<String>,
 }
 
@@ -79,9 +76,9 @@ pub struct Baseline {
     pub run: i64,
     /// Seconds since 1970.
     pub begun_s: i64,
-    /// What has to be equal if another run is to be compared with it.
+    /// Must be equal for a run to be compared with this one.
     pub identity: String,
-    /// As JSON.
+    /// JSON.
     pub machine: String,
     pub hopcost_version: String,
     pub result: ExperimentResult,
@@ -90,27 +87,24 @@ pub struct Baseline {
 #[derive(Debug)]
 pub struct Unfinished<T> {
     pub id: i64,
-    /// What was decided before the first block; none if it never came so far.
     pub preparation: Option<T>,
     pub blocks: Vec<BlockRecord>,
 }
 
-/// Where a run was begun, as far as its store knows.
 #[derive(Debug)]
 pub struct Whose {
-    /// None of a run that is older than these keys.
+    /// `None` for a run of an older version.
     pub host_key: Option<Key>,
     pub host: Option<String>,
-    /// As JSON.
+    /// JSON.
     pub machine: String,
 }
 
-/// A run that can be resumed.
 #[derive(Debug)]
 pub enum Resumable<T> {
-    /// The latest run of this kind here was finished, or there is none.
+    /// Finished, or there is none.
     None,
     Here(Unfinished<T>),
-    /// Another host has begun it: its number, and the name of that host.
+    /// Number and host.
     Elsewhere(i64, Option<String>),
 }

@@ -1,8 +1,7 @@
-//! What hopcost measured, kept in one SQLite file that any SQLite client can query.
+//! Measurements in one SQLite file that any SQLite client can query.
 //!
-//! RULE: the only owner of the schema. A run is written down when it begins and every part of it when
-//! it is finished, each in a transaction of its own that is on disk before the next part starts. So a
-//! killed run leaves what it had, and a report never needs a second run.
+//! RULE: the only owner of the schema. Each part of a run is on disk, in a transaction of its own,
+//! before the next part starts: a killed run keeps its finished parts.
 
 mod digest;
 mod error;

@@ -1,14 +1,14 @@
 //! The schema and its migrations.
 //!
-//! Each element of [`MIGRATIONS`] leads from its number to the next; a released one is never changed.
-//! docs/STORE.md describes the tables for those who query them with a client of their own.
+//! Each element of [`MIGRATIONS`] leads from its number to the next; released ones never change.
+//! docs/STORE.md describes the tables.
 
 use rusqlite::{Connection, params};
 
 use crate::digest::Older;
 use crate::error::StoreError;
 
-/// Marks the file as ours: `hopc` in ASCII.
+/// `hopc` in ASCII.
 const APPLICATION: i32 = 0x686f_7063;
 
 const MIGRATIONS: &[&str] = &[
@@ -156,13 +156,12 @@ const MIGRATIONS: &[&str] = &[
 ",
 ];
 
-/// The migration that gives each run a number of its own; older runs get theirs with it.
+/// The migration that adds run numbers; older runs get theirs with it.
 const WITH_UIDS: usize = 4;
 
-/// The version that this hopcost writes.
 pub const VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// The version of a file. A newer file is refused, and one of another program.
+/// Fails for newer files and those of other programs.
 pub fn version(connection: &Connection) -> Result<u32, StoreError> {
     let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let application: i32 =

@@ -1,4 +1,4 @@
-//! The file: what is written to it and read from it.
+//! Reads and writes the file of a store.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,26 +15,23 @@ use crate::error::StoreError;
 use crate::kept::{Baseline, Kept, KeptCall, Listed, NewRun, Resumable, Unfinished, Whose};
 use crate::schema;
 
-/// How long another process may keep the file locked.
+/// For another process's lock on the file.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub struct Store {
     pub(crate) connection: Connection,
     path: PathBuf,
-    /// What is read if the file cannot be read as it is.
     _copy: Option<TempDir>,
 }
 
 impl Store {
-    /// Makes the store if there is none.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         Self::open_with(path, flags)
     }
 
-    /// Opens a store to read it: its file stays as it is, byte by byte. What an older hopcost wrote,
-    /// or a killed one left in the middle of a write, is brought up to date in a copy.
+    /// Never changes the file: an older one, or one with a leftover journal, is read from a copy.
     pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
         if !path.exists() {
             return Err(StoreError::Absent);
@@ -50,7 +47,7 @@ impl Store {
             Ok(_) => {
                 connection.execute("VACUUM INTO ?1", [copy.to_string_lossy()])?;
             }
-            // What was left has to be taken back before it can be read, and that is a write.
+            // SQLite must roll back the leftover journal, which is a write.
             Err(StoreError::ReadOnly) => copy_with_journal(path, &copy)?,
             Err(error) => return Err(error),
         }
@@ -70,7 +67,6 @@ impl Store {
         &self.path
     }
 
-    /// Writes down that a run begins, and returns its number.
     pub fn begin(&self, run: &NewRun<'_>) -> Result<i64, StoreError> {
         self.connection.execute(
             "INSERT INTO run (experiment, question, target, host, effort, seed, hopcost_version,
@@ -103,7 +99,6 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps what was decided before the run's first block.
     pub fn prepare(&self, run: i64, preparation: &impl Serialize) -> Result<(), StoreError> {
         self.connection.execute(
             "UPDATE run SET preparation = ?2 WHERE id = ?1",
@@ -151,7 +146,6 @@ impl Store {
         records.iter().map(|text| read(run, text)).collect()
     }
 
-    /// The latest run of such an identity that was begun here, if it was not finished.
     pub fn unfinished<T: DeserializeOwned>(
         &self,
         is_asked: impl Fn(&str) -> bool,
@@ -190,7 +184,7 @@ impl Store {
         Ok(elsewhere)
     }
 
-    /// Writes down how a run ended. The first one with the name of a baseline becomes that baseline.
+    /// The first finished run with a baseline's name becomes that baseline.
     pub fn finish(&self, run: i64, result: &ExperimentResult) -> Result<(), StoreError> {
         let text = json(result);
         let transaction = self.connection.unchecked_transaction()?;
@@ -210,7 +204,7 @@ impl Store {
             ],
         )?;
         if let Some(first) = result.against.as_ref().filter(|against| against.is_first) {
-            // The run that was finished first keeps the name.
+            // Later runs do not take over the name.
             transaction.execute(
                 "INSERT INTO baseline (name, experiment, target, run_id)
                  SELECT ?2, experiment, target, id FROM run WHERE id = ?1
@@ -221,7 +215,6 @@ impl Store {
         Ok(transaction.commit()?)
     }
 
-    /// Writes down why a run ended without a result. It can still be resumed.
     pub fn fail(&self, run: i64, why: &str) -> Result<(), StoreError> {
         self.connection.execute("UPDATE run SET failure = ?2 WHERE id = ?1", params![run, why])?;
         Ok(())
@@ -253,7 +246,6 @@ impl Store {
         Ok(Some(Baseline { run, begun_s, identity, machine, hopcost_version, result }))
     }
 
-    /// What was found of the runs that were compared with a baseline, in their order.
     pub fn against(&self, name: &str, baseline: i64) -> Result<Vec<Against>, StoreError> {
         let mut statement = self.connection.prepare(
             "SELECT id, result -> '$.against' FROM run
@@ -307,7 +299,6 @@ impl Store {
     }
 }
 
-/// The digest of all that a finished run holds, as it is stored.
 fn content(connection: &Connection, run: i64, result: &str) -> Result<[u8; 32], StoreError> {
     let sql = "SELECT report FROM probe_report WHERE run_id = ?1 ORDER BY probe";
     let reports = texts(connection, sql, run)?;
@@ -319,7 +310,6 @@ fn content(connection: &Connection, run: i64, result: &str) -> Result<[u8; 32], 
 
 const BLOCKS: &str = "SELECT record FROM block WHERE run_id = ?1 ORDER BY number";
 
-/// The only column of a run's rows.
 fn texts(connection: &Connection, sql: &str, run: i64) -> Result<Vec<String>, StoreError> {
     let mut statement = connection.prepare(sql)?;
     let texts = statement.query_map([run], |row| row.get(0))?;
@@ -332,7 +322,6 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// The journal holds what SQLite has to take back.
 fn copy_with_journal(from: &Path, to: &Path) -> Result<(), StoreError> {
     let journal_of = |path: &Path| {
         let mut name = path.as_os_str().to_owned();

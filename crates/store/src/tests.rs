@@ -1,4 +1,4 @@
-//! What is kept comes back as it was, and what cannot be kept is told in words.
+//! Tests of the store.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -57,7 +57,7 @@ fn machine() -> Machine {
     }
 }
 
-/// No two runs of a host begin in the same nanosecond.
+/// Start times of one host must be distinct.
 fn next() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1_800_000_000_000_000_000);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -92,7 +92,7 @@ fn estimate() -> Estimate {
     Estimate { point: 80.5, low: 79.0, high: 82.0, level: 0.95, n: 12, n_effective: 6.0 }
 }
 
-/// With one measured cell, proved, and one missing.
+/// With a measured cell, with proof, and a missing one.
 fn report() -> ProbeReport {
     let cell = |cpus| Cell {
         series: "reads".into(),
@@ -189,7 +189,7 @@ fn a_run_that_was_killed_leaves_what_it_had() {
     let store = Store::open(&path).unwrap();
     let run = begin(&store);
     store.add_report(run, &report()).unwrap();
-    // No drop, no close: as after a kill, only what is on disk counts.
+    // As after a kill, only what is on disk counts.
     std::mem::forget(store);
     let store = Store::open(&path).unwrap();
     let kept = store.run(run).unwrap().unwrap();
@@ -354,7 +354,6 @@ fn a_run_of_another_host_is_never_gone_on_with() {
     let elsewhere = |run: &Whose| run.host_key == Some(host_key("another"));
     let found = store.unfinished::<Vec<f64>>(|it| it == "x at seed 1", elsewhere).unwrap();
     assert!(matches!(found, Resumable::Elsewhere(id, Some(host)) if id == run && host == "box"));
-    // Of what is finished nothing is said, wherever it was.
     store.finish(run, &result()).unwrap();
     let found = store.unfinished::<Vec<f64>>(|it| it == "x at seed 1", elsewhere).unwrap();
     assert!(matches!(found, Resumable::None));
@@ -386,7 +385,6 @@ fn runs_are_told_apart_and_what_they_hold_has_a_digest() {
     assert_eq!(text("reason_code"), result().reason.code().name());
 }
 
-/// A finished run of that baseline's name.
 fn finished(store: &Store, target: &str, name: &str, is_first: bool) -> (i64, ExperimentResult) {
     let id = begin_on(store, Some(target), next()).unwrap();
     let against = Against {
@@ -425,7 +423,6 @@ fn the_first_run_of_a_name_is_its_baseline_and_stays_it() {
     assert_eq!(store.run(first).unwrap().unwrap().result, Some(result));
 }
 
-/// What an earlier hopcost kept knows nothing of baselines, and is read all the same.
 #[test]
 fn a_result_without_a_baseline_in_it_can_be_read() {
     let text = json(&result()).replace(",\"against\":null", "");
@@ -447,7 +444,6 @@ fn a_run_keeps_the_machine_that_it_ran_on() {
     assert!(store.header(99).unwrap().is_none());
 }
 
-/// Its bytes, and the names of all files beside it.
 fn what_is_there(path: &Path) -> (Vec<u8>, Vec<std::ffi::OsString>) {
     let names = path.parent().unwrap().read_dir().unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<_> = names.collect();
@@ -455,7 +451,6 @@ fn what_is_there(path: &Path) -> (Vec<u8>, Vec<std::ffi::OsString>) {
     (fs::read(path).unwrap(), names)
 }
 
-/// What was kept before there were codes.
 #[test]
 fn a_reason_without_a_code_is_read_as_one() {
     let kept: Known<u64> = serde_json::from_str(r#"{"missing": "nobody looked"}"#).unwrap();
@@ -468,7 +463,7 @@ fn a_store_that_was_left_in_the_middle_of_a_write_is_read_as_it_was_before() {
     let (dir, path) = place();
     let store = Store::open(&path).unwrap();
     begin(&store);
-    // More than the cache holds is written before the transaction ends.
+    // Exceed the cache, so that pages are written before the transaction ends.
     store.connection.pragma_update(None, "cache_size", 1).unwrap();
     store.connection.execute_batch("BEGIN").unwrap();
     for _ in 0..200 {
@@ -483,7 +478,6 @@ fn a_store_that_was_left_in_the_middle_of_a_write_is_read_as_it_was_before() {
     assert_eq!(what_is_there(&left), before);
 }
 
-/// How many of all questions to a store are answered.
 fn answers(path: &Path) -> usize {
     let Ok(store) = Store::open_to_read(path) else { return 0 };
     let runs = store.runs().unwrap_or_default();

@@ -1,8 +1,7 @@
-//! How what the streams of one thread send gets on its way, and how it is noticed what comes back.
+//! Sends and receives for the clients of one thread.
 //!
-//! Method: if they are few, each sends for itself, and a [`Poller`] says for whom something has come. If they
-//! are many, a [`Ring`] sends and receives for all of them, because most of what a call then costs the client
-//! is system calls. If the kernel has no ring, or a connection cannot leave that to others, the poller remains.
+//! Method: many clients share a [`Ring`], because most of a call's cost is system calls. Otherwise,
+//! or if the kernel or a connection does not support it, a [`Poller`] waits for all.
 
 use std::io;
 use std::time::Duration;
@@ -11,14 +10,11 @@ use hopcost_core::{Mail, Remote};
 use hopcost_sys::readiness::Poller;
 use hopcost_sys::ring::Ring;
 
-/// A ring saves nothing for fewer streams.
 const MANY: usize = 32;
 
-/// Sends and waits for the streams of a thread, each known by its place.
 pub enum Courier {
-    /// Each stream sends for itself; with the streams for which something has come.
+    /// With the clients that have data to read.
     Each(Poller, Vec<usize>),
-    /// The ring sends for all of them.
     All(Box<Ring>),
 }
 
@@ -34,7 +30,7 @@ impl Courier {
         Ok(Self::Each(Poller::of(sockets())?, Vec::new()))
     }
 
-    /// For a stream that goes on although nothing has come for it.
+    /// For a client that continues without received data.
     pub fn mail(&mut self) -> Mail<'_> {
         match self {
             Self::Each(..) => Mail::default(),
@@ -42,14 +38,14 @@ impl Courier {
         }
     }
 
-    /// Is called when a stream has sent something and waits for the answer.
+    /// After sending, when an answer is expected.
     pub fn expect(&mut self, stream: usize) {
         if let Self::All(ring) = self {
             ring.expect(stream);
         }
     }
 
-    /// Waits until something has come, at most for `most`; returns for how many streams.
+    /// Returns the number of clients with data.
     pub fn wait(&mut self, most: Option<Duration>) -> io::Result<usize> {
         match self {
             Self::Each(poller, ready) => {
@@ -61,7 +57,6 @@ impl Courier {
         }
     }
 
-    /// The n-th stream for which something has come, and what.
     pub fn arrival(&mut self, n: usize) -> (usize, Mail<'_>) {
         match self {
             Self::Each(_, ready) => (ready[n], Mail::default()),

@@ -1,10 +1,8 @@
-//! Several sessions of one thread at work at the same time.
+//! Several concurrent sessions on one thread.
 //!
-//! Method: each stream's call is sent when it is due, and the thread waits for whichever answer comes
-//! first: users who outnumber CPUs take no thread each. Each stream counts from its first call
-//! that begins after the guard to the end of its last one. What is sent before the window is over is
-//! waited for. A call may rest, e.g. a script that sleeps: meanwhile others are served. Answers are
-//! checked in small batches, as part of the thread's work: meanwhile others are answered.
+//! Method: each call is sent when it is due, and the thread waits for any answer. A client's time
+//! counts from its first call after the guard to the end of its last one. A call may sleep, e.g. in
+//! a script, while others are served.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,21 +18,18 @@ use super::pacer::Pacer;
 use super::post::{Line, Post, Window, wait_until};
 use super::tally::{RawCall, Tally};
 
-/// Answers that are checked at a time.
 const BATCH: usize = 64;
 
-/// A call that waits for its answer.
 #[derive(Clone, Copy)]
 struct Sent {
     request: Request,
     due_ns: u64,
     at_ns: u64,
     counts: bool,
-    /// Whether it rests until it goes on by itself.
+    /// Until its time in `resting`.
     rests: bool,
 }
 
-/// The counted calls of a stream.
 #[derive(Clone, Copy, Default)]
 struct Span {
     calls: u64,
@@ -42,7 +37,6 @@ struct Span {
     end_ns: u64,
 }
 
-/// The streams of a thread in one window.
 pub(super) struct Several<'a> {
     post: &'a Post<'a>,
     lines: &'a mut [Line],
@@ -51,7 +45,7 @@ pub(super) struct Several<'a> {
     tally: &'a mut Tally,
     sent: Vec<Option<Sent>>,
     waiting: usize,
-    /// Those of the waiting streams that rest, and until when; the first to go on is on top.
+    /// With wake-up times, the earliest on top.
     resting: BinaryHeap<Reverse<(u64, usize)>>,
     spans: Vec<Span>,
     answers: Vec<(Request, Answer)>,
@@ -84,7 +78,6 @@ impl<'a> Several<'a> {
         }
     }
 
-    /// Calls until the window is over, and until each stream has called often enough.
     pub fn call(mut self) {
         let mut courier = match self.courier() {
             Ok(courier) => courier,
@@ -113,14 +106,13 @@ impl<'a> Several<'a> {
                     let waiting = self.waiting;
                     for n in 0..arrivals {
                         let (stream, mail) = courier.arrival(n);
-                        // What comes for a stream that rests is read when it goes on.
+                        // It is read on wake-up.
                         if !self.sent[stream].is_some_and(|sent| sent.rests)
                             && self.take(stream, mail)
                         {
                             courier.expect(stream);
                         }
                     }
-                    // Otherwise the last answer has told the time.
                     if self.waiting == waiting {
                         self.now_ns = self.clock_ns();
                     }
@@ -151,7 +143,7 @@ impl<'a> Several<'a> {
         self.guard_ns() + self.window.ask.length.as_nanos() as u64
     }
 
-    /// After the end of the window, only what a stream still lacks is sent.
+    /// After the window's end, only missing calls are sent.
     fn send_what_is_due(&mut self, courier: &mut Courier) {
         let (over_ns, enough) = (self.over_ns(), self.window.ask.calls_per_stream);
         let is_open = self.post.work.load.open.is_some();
@@ -169,7 +161,7 @@ impl<'a> Several<'a> {
             line.calls += 1;
             let Some(remote) = line.session.remote() else { return };
             let (outcome, rest) = (remote.send(&request, courier.mail()), remote.rest());
-            // In a closed loop the time of the last answer will do.
+            // In a closed loop the time of the last answer is close enough.
             if self.window.ask.keep_calls || is_open || rest.is_some() {
                 self.now_ns = self.clock_ns();
             }
@@ -191,7 +183,6 @@ impl<'a> Several<'a> {
         }
     }
 
-    /// Goes on with the calls that have rested.
     fn wake(&mut self, courier: &mut Courier) {
         while let Some(&Reverse((until_ns, stream))) = self.resting.peek()
             && until_ns <= self.now_ns
@@ -207,14 +198,12 @@ impl<'a> Several<'a> {
         }
     }
 
-    /// When there is something to do although nothing arrives.
     fn next_ns(&self) -> Option<u64> {
         let call_ns = self.pacer.due().map(|due_ns| due_ns.min(self.over_ns()));
         let rested_ns = self.resting.peek().map(|Reverse((until_ns, _))| *until_ns);
         call_ns.into_iter().chain(rested_ns).min()
     }
 
-    /// No answer is waited for, and the next call is not due.
     fn wait_until(&mut self, due_ns: u64) {
         wait_until(self.window.start + Duration::from_nanos(due_ns));
         let now_ns = self.clock_ns();
@@ -224,7 +213,7 @@ impl<'a> Several<'a> {
         }
     }
 
-    /// Takes the answer for which a stream has waited. Returns whether it has sent more and waits again.
+    /// Returns whether the client has sent more and waits again.
     fn take(&mut self, stream: usize, mail: Mail<'_>) -> bool {
         let Some(remote) = self.lines[stream].session.remote() else { return false };
         let outcome = match remote.receive(mail) {
@@ -237,7 +226,7 @@ impl<'a> Several<'a> {
             Err(error) => Err(error),
         };
         let Some(sent) = self.sent[stream].take() else {
-            // Nothing was asked: the server takes its leave.
+            // No request is pending: the server closes the connection.
             self.tally.lost = outcome.err().map(|error| error.to_string());
             return false;
         };
@@ -279,14 +268,13 @@ impl<'a> Several<'a> {
         }
     }
 
-    /// In a closed loop each stream has its own time; the calls of an open loop share one.
+    /// Closed loop: each client has its own time. Open loop: one for all.
     fn sum_up(&mut self) {
         let from = |span: &Span| if span.calls > 0 { span.begin_ns } else { u64::MAX };
         let begin_ns = self.spans.iter().map(from).min().unwrap_or(0);
         let end_ns = self.spans.iter().map(|span| span.end_ns).max().unwrap_or(0);
         self.tally.calls = self.spans.iter().map(|span| span.calls).sum();
         self.tally.seconds = end_ns.saturating_sub(begin_ns) as f64 / 1e9;
-        // A stream thinks after each call of its span but the last.
         let think_ns = self.post.work.load.think_s * 1e9;
         let called = self.spans.iter().filter(|span| span.calls > 0);
         let seconds = |span: &Span| ((span.end_ns - span.begin_ns) as f64 + think_ns) / 1e9;

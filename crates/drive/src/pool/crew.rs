@@ -16,25 +16,22 @@ use super::worker::{self, Order, Report};
 #[derive(Clone, Debug)]
 pub struct Muster {
     pub settings: VariantSettings,
-    /// The CPUs of the threads that ask, if others do the work.
+    /// Set if server processes do the work.
     pub clients: Option<Vec<CpuId>>,
-    /// The most that it will be asked for.
     pub streams: u32,
 }
 
-/// A set of threads that waits for its next window.
 pub struct Crew {
     orders: Vec<Sender<Order>>,
     reports: Vec<Receiver<Report>>,
     tids: Vec<u32>,
 }
 
-/// Threads are told of a window so long before it begins: time for each to wake.
+/// Time for each thread to wake up.
 const NOTICE: Duration = Duration::from_micros(500);
 
 impl Crew {
-    /// Waits until each thread stands on its CPU with its sessions open. The threads end when the crew is
-    /// dropped.
+    /// Returns when all threads are pinned with open sessions. They end when the crew is dropped.
     pub fn start<'scope, 'env>(
         scope: &'scope Scope<'scope, 'env>,
         work: Work<'env>,
@@ -73,8 +70,7 @@ impl Crew {
         &self.tids
     }
 
-    /// Works for a window. If its answers do not come and nobody wants them any more, the database is hung up
-    /// on.
+    /// Closes the connections if answers do not come after a stop.
     pub fn work(&self, ask: &Ask, patience: &mut Patience<'_>) -> Result<Vec<Tally>, TargetError> {
         let entered = |report| match report {
             Report::Entered(entered) => Some(entered),
@@ -89,7 +85,6 @@ impl Crew {
         self.tell_all(Order::Work(window), patience, worked)
     }
 
-    /// Pins each thread again: the kernel has released those whose CPU was off-line meanwhile.
     pub fn stand(&self) -> Result<(), TargetError> {
         let stood = |report| match report {
             Report::Stood(stood) => Some(stood),
@@ -100,7 +95,7 @@ impl Crew {
         all.map_err(|error| TargetError::Failed(error.to_string()))
     }
 
-    /// What the whole database counted in the last window, and the sessions in the counted part of it.
+    /// Of the whole database in the last window, and of the sessions in its counted part.
     pub fn counted(&self) -> Result<Counted, TargetError> {
         let counted = |report| match report {
             Report::Counted(counted) => Some(counted),
@@ -111,7 +106,6 @@ impl Crew {
         Ok(Counted::sum(left.into_iter().chain(all)))
     }
 
-    /// Gives the first thread an order on behalf of all.
     fn tell_first<T>(
         &self,
         order: Order,
@@ -139,7 +133,6 @@ impl Crew {
     }
 }
 
-/// The thread has panicked, and its message told why.
 fn lost() -> TargetError {
     TargetError::Failed("a worker thread died".into())
 }

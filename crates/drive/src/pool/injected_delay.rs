@@ -1,13 +1,9 @@
-//! Calls that are made longer for what works beside their thread, as `--emulate` asks for it.
+//! Delays injected into calls for the effect of other threads, as requested by `--emulate`.
 //!
-//! Method: a call is paid for once more, as many times as was planted. If the workload only reads, short calls
-//! are paid for by making them again, until as much time has gone: a thread that looks at
-//! the clock instead loses its place in caches that others share, its next calls take a few per cent longer
-//! than alone, and nobody counts that. Long calls, and those that write, are paid for by looking at the clock.
-//! It is known when a window begins who works beside a thread: the streams of a crew fill its CPUs from the
-//! first one on.
-//!
-//! Limits: the database has to work in the thread that calls it. Times of short calls are lumpy.
+//! Method: short read-only calls are repeated until the delay has passed, since a spinning thread
+//! would lose its part of shared caches, which slows its next calls by a few percent. Other calls
+//! spin.
+//! Limits: the database has to run in the calling thread. Times of short calls are quantized.
 
 use std::time::Duration;
 
@@ -17,27 +13,25 @@ use hopcost_sys::clock;
 
 use super::post::{Post, Window};
 
-/// By how much the calls of a thread are made longer in one window.
 pub(super) struct Stretch {
     times: f64,
     bimodal: Option<Bimodal>,
     dice: Rng,
-    /// Whether a call may be made again.
     may_repeat: bool,
-    /// What is not paid yet; negative if a call that was made again took longer than was due.
+    /// Negative after a repetition that took longer than due.
     debt_s: f64,
 }
 
-/// A call that takes as long is paid for at once, by the clock; less is owed until there is as much.
+/// Shorter delays accumulate.
 const LONG_S: f64 = 1e-3;
 
 impl Stretch {
-    /// None if calls stay as they are. The dice follow from the calls before, so that each window has its own.
+    /// `None` if no delay applies. `calls` seeds the random numbers of the window.
     pub fn of(post: &Post<'_>, window: &Window, calls: u64) -> Option<Self> {
         let planted = post.work.planted.as_ref()?;
         let company = company(post, planted.machine, window.ask.streams);
         let Emulation { siblings, bimodal, .. } = planted.emulation;
-        // What is planted on calls to another node is left to the target.
+        // The target injects its own remote delays.
         let bimodal = bimodal.filter(|_| siblings.is_some() && company.shares_core);
         let times = planted.emulation.times(&company);
         let seed = post.work.seed ^ calls.rotate_left(40) ^ u64::from(post.cpu.0);
@@ -45,14 +39,14 @@ impl Stretch {
             times,
             bimodal,
             dice: Rng::with_seed(seed),
-            // A session that plants delays itself would count them once more.
+            // Repetition would also repeat the delays that the session injects.
             may_repeat: post.work.workload.spec(post.work.shape).effect == Effect::Reads
                 && planted.emulation.remote_ns == 0.0,
             debt_s: 0.0,
         })
     }
 
-    /// Makes a call longer, with what is owed for those before; returns by how many nanoseconds.
+    /// Returns the injected nanoseconds.
     pub fn pay(&mut self, took_ns: u64, session: &mut dyn Session, request: &Request) -> u64 {
         let begun = clock::now();
         let slow = self.bimodal.filter(|how| self.dice.f64() < how.share);
@@ -65,7 +59,7 @@ impl Stretch {
             }
             return begun.elapsed().as_nanos() as u64;
         }
-        // As many calls as come closest to what is owed. Their answers were checked the first time.
+        // Answers were checked after the first execution.
         let (mut last_s, mut now) = (took_s, begun);
         while self.debt_s > last_s / 2.0 {
             drop(session.execute(request));

@@ -1,9 +1,8 @@
-//! The driver: streams of requests on threads that stand where they were put.
+//! The driver: client requests on pinned threads.
 //!
-//! Method: a crew is one set of threads for one placement, pinned for life, each with its own
-//! sessions; several streams share a thread if there are more of them than CPUs. A switch parks one
-//! crew and releases another: a thread that is re-pinned instead would leave its memory behind on the
-//! old node. Blocking calls on plain threads; no runtime that could move them.
+//! Method: a crew is the set of threads of one placement, pinned for life, with their own sessions.
+//! A switch parks one crew and releases another: a re-pinned thread would leave its memory on the
+//! old node. No async runtime, which could move tasks between threads.
 
 mod batch_io;
 mod client_batch;

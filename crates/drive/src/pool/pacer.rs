@@ -1,9 +1,8 @@
-//! When the calls of one thread's streams are due.
+//! When the calls of one thread's clients are due.
 //!
-//! A stream's call is due when its last answer came and the think time has passed (closed loop), or
-//! when the schedule says so (open loop), whatever became of the calls before. How long a call took
-//! always counts from then: a call that had to wait for its turn took longer, and a stalled server
-//! cannot hide the calls that it kept from being made.
+//! A call is due when the last answer came and the think time has passed (closed loop), or by the
+//! schedule (open loop). Latency always counts from then, so that a stalled server cannot hide the
+//! calls it delayed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,16 +12,14 @@ use hopcost_core::{Load, Open};
 
 #[derive(Debug)]
 pub struct Pacer {
-    /// The streams that wait for no answer. On top is the one that is due first, or that has waited longest
-    /// among equals.
+    /// Clients without a pending call, the first due or longest waiting on top.
     free: BinaryHeap<Reverse<Turn>>,
     think_ns: u64,
     schedule: Option<Schedule>,
-    /// Goes up with each turn.
     turns: u64,
 }
 
-/// Times are in nanoseconds of the window's clock.
+/// Nanoseconds of the window's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
     due_ns: u64,
@@ -30,7 +27,6 @@ struct Turn {
     stream: usize,
 }
 
-/// The share of one thread in an open loop.
 #[derive(Debug)]
 struct Schedule {
     next_ns: f64,
@@ -40,7 +36,7 @@ struct Schedule {
 }
 
 impl Pacer {
-    /// `numbers` are the streams of one of `threads` threads, by their numbers among all `of` streams.
+    /// `numbers` are the clients of one of `threads` threads, out of `of` clients.
     pub fn new(load: &Load, numbers: &[u32], of: u32, threads: usize, seed: u64) -> Self {
         let thread = numbers.first().copied().unwrap_or(0);
         let begin = |number: u32| (load.ramp_s * 1e9 * f64::from(number) / f64::from(of)) as u64;
@@ -55,21 +51,18 @@ impl Pacer {
         }
     }
 
-    /// When the next call of a free stream is due; none while all of them wait for answers.
     pub fn due(&self) -> Option<u64> {
         let Reverse(first) = self.free.peek()?;
         Some(self.schedule.as_ref().map_or(first.due_ns, |schedule| schedule.next_ns as u64))
     }
 
-    /// The stream that calls next, and when that call is due; none while all wait for answers. The stream has
-    /// no further call until its answer [came](Self::ended).
+    /// The client has no further call until its answer [came](Self::ended).
     pub fn next(&mut self) -> Option<(usize, u64)> {
         let Reverse(Turn { due_ns, stream, .. }) = self.free.pop()?;
         Some((stream, self.schedule.as_mut().map_or(due_ns, Schedule::next)))
     }
 
-    /// The thread did something of its own in this time, and no stream of a closed loop waited for that.
-    /// Returns the later moment.
+    /// Shifts due times by a pause of the thread. Returns `to_ns`.
     pub fn pause(&mut self, from_ns: u64, to_ns: u64) -> u64 {
         let later = to_ns.saturating_sub(from_ns);
         let turns = std::mem::take(&mut self.free).into_iter();
@@ -90,7 +83,7 @@ impl Schedule {
     fn new(open: Open, thread: u32, threads: usize, seed: u64) -> Self {
         let gap_ns = 1e9 * threads as f64 / open.calls_per_s;
         let mut rng = Rng::with_seed(seed ^ (u64::from(thread) << 32));
-        // Threads in step would get in each other's way: each begins somewhere within its first gap.
+        // Threads in step would disturb each other.
         let next_ns = gap_ns * rng.f64();
         Self { next_ns, gap_ns, at_random: open.at_random, rng }
     }
@@ -144,7 +137,6 @@ mod tests {
         assert_eq!((pacer.due(), pacer.next()), (Some(700), Some((1, 700))));
     }
 
-    /// When the next call is due, if each is answered at once.
     fn next(pacer: &mut Pacer) -> u64 {
         let (stream, due_ns) = pacer.next().unwrap();
         pacer.ended(stream, due_ns);

@@ -1,4 +1,4 @@
-//! How long the threads of a window are waited for.
+//! How long to wait for the threads of a window.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -9,18 +9,16 @@ use hopcost_sys::clock;
 
 pub enum Patience<'a> {
     Endless,
-    /// Until some time after `stop` was set; then the database is hung up on.
+    /// Connections are closed some time after `stop` was set.
     Until {
         stop: &'a AtomicBool,
         instance: &'a dyn Instance,
-        /// When that was first seen, and whether the database has been hung up on.
+        /// When `stop` was seen, and whether connections were closed.
         seen: Option<(Instant, bool)>,
     },
 }
 
-/// A window may end by itself in this time.
 const GRACE: Duration = Duration::from_secs(3);
-/// How often `stop` is looked at.
 const LOOK: Duration = Duration::from_millis(250);
 
 impl<'a> Patience<'a> {
@@ -28,7 +26,7 @@ impl<'a> Patience<'a> {
         Self::Until { stop, instance, seen: None }
     }
 
-    /// None if the thread died.
+    /// `None` if the thread died.
     pub(super) fn wait<T>(&mut self, reports: &Receiver<T>) -> Option<T> {
         loop {
             match reports.recv_timeout(LOOK) {

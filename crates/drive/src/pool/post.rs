@@ -1,4 +1,4 @@
-//! What a thread is told when it begins, and when a window does.
+//! The parameters of a worker and of a window.
 
 use std::time::{Duration, Instant};
 
@@ -10,28 +10,23 @@ use hopcost_sys::clock;
 
 use super::tally::Tally;
 
-/// What streams do, whichever threads run them.
 #[derive(Clone, Copy)]
 pub struct Work<'a> {
     pub instance: &'a dyn Instance,
     pub workload: &'a dyn Workload,
     pub shape: Shape,
     pub load: Load,
-    /// The machine as it seems, if calls of a database in our own process are made longer.
     pub planted: Option<Seeming<'a>>,
     pub seed: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Ask {
-    /// The begin that is not counted.
     pub guard: Duration,
-    /// The least, after the guard.
+    /// Minimum, after the guard.
     pub length: Duration,
-    /// The least.
     pub calls_per_stream: u64,
     pub streams: u32,
-    /// Whether the begin and the end of each call are kept.
     pub keep_calls: bool,
 }
 
@@ -45,9 +40,8 @@ pub(super) struct Post<'a> {
     pub work: Work<'a>,
     pub cpu: CpuId,
     pub variant: VariantSettings,
-    /// Those that the thread serves.
     pub streams: Vec<u32>,
-    /// The number of all streams.
+    /// All clients.
     pub of: u32,
     pub threads: usize,
 }
@@ -60,10 +54,9 @@ impl Post<'_> {
     }
 }
 
-/// A stream of requests and its session.
 pub(super) struct Line {
     pub number: u32,
-    /// The node on which it stands, if the streams stand on several.
+    /// Set if the clients are on several nodes.
     pub node: Option<NodeId>,
     pub session: Box<dyn Session>,
     pub requests: Box<dyn Requests>,
@@ -71,7 +64,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// If the streams stand on several nodes, only this place knows which pages are local.
+    /// If clients are on several nodes, only the worker knows which pages are local.
     pub(super) fn counted(&mut self) -> Counted {
         let mut counted = self.session.counted();
         if let (Some(node), Some(lookups)) = (self.node, &counted.lookups) {
@@ -86,10 +79,9 @@ impl Line {
     }
 }
 
-/// Waking up takes about as long, so that a thread does not sleep for less.
+/// Waking up takes about as long, so shorter waits spin.
 const SHORT: Duration = Duration::from_micros(80);
 
-/// Sleeps most of the way, and looks at the clock for the rest.
 pub(super) fn wait_until(moment: Instant) {
     loop {
         let left = moment.saturating_duration_since(clock::now());

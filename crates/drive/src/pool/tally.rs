@@ -1,10 +1,10 @@
-//! What one thread did in a window.
+//! The results of one thread in a window.
 
 use std::time::Duration;
 
 use hopcost_core::{CpuId, Disturbance, Histogram, Reason};
 
-/// A call that was kept. Times are from the start of the window.
+/// Times from the start of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawCall {
     pub stream: u32,
@@ -15,40 +15,30 @@ pub struct RawCall {
 
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Those that count.
     pub calls: u64,
-    /// Counted calls that failed or came back wrong.
     pub errors: u64,
     pub first_error: Option<String>,
-    /// Counted calls that the database refused.
     pub refused: u64,
-    /// Why the connection is gone.
     pub lost: Option<String>,
-    /// Counted calls per second.
     pub rate: f64,
-    /// From the begin of the first counted call to the end of the last one, without the time in which answers
-    /// were checked.
+    /// Without answer checks.
     pub seconds: f64,
-    /// The same, summed over streams.
+    /// Summed over clients.
     pub streams_s: f64,
-    /// From when calls were due.
+    /// From the due times.
     pub latency: Histogram,
-    /// For calls to be due.
+    /// Idle time until calls were due.
     pub waited_s: f64,
-    /// By how much counted calls were made longer, for what works beside the thread.
+    /// Of counted calls.
     pub planted: Duration,
-    /// Empty unless calls are kept.
     pub raw: Vec<RawCall>,
-    /// Where the thread was seen, before and after.
+    /// Seen before and after the window.
     pub cpus: Vec<CpuId>,
-    /// Why the thread's place voids the window.
     pub objection: Option<Reason>,
-    /// From outside.
     pub disturbed: Option<Disturbance>,
 }
 
 impl Tally {
-    /// The database refused a call.
     pub(super) fn refuse(&mut self, words: String, counts: bool) {
         self.refused += u64::from(counts);
         self.fail(words);

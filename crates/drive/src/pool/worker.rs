@@ -1,10 +1,8 @@
 //! One thread of a crew: pinned for life, with its own sessions, schedule and histogram.
 //!
-//! Method: between windows it waits for an order. A window begins for all threads at one moment; what
-//! begins within the guard is not counted. Time counts from the first call that begins after it to the
-//! end of the last one, so that no part of a call is counted. Nothing that another thread reads is
-//! written in between. Every answer is checked, in batches that are not timed as calls. Sessions that
-//! are answered by another process work at the same time if a thread has several: `client_batch.rs`.
+//! Method: a window starts at one moment for all threads. Time counts from the first call after the
+//! guard to the end of the last one. No shared data is written meanwhile, and answers are checked
+//! in batches outside of call times. Sessions with server processes: `client_batch.rs`.
 
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
@@ -22,14 +20,14 @@ use super::tally::{RawCall, Tally};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
-    /// Pin the thread again, since its CPU has been off-line.
+    /// After the thread's CPU was offline.
     Stand,
-    /// Have the database ready for a window of the variant: the first thread does it for all.
+    /// Sent to the first thread only.
     Enter,
     Work(Window),
-    /// Hand in what the whole database counted since: the first thread does it for all.
+    /// Sent to the first thread only.
     Leave,
-    /// Hand in what the sessions counted in the counted part of the window.
+    /// The sessions' counters.
     Count,
 }
 
@@ -46,7 +44,7 @@ pub(super) fn live(post: &Post<'_>, orders: &Receiver<Order>, reports: &Sender<R
     let mut worker = match Worker::open(post) {
         Ok(worker) => worker,
         Err(error) => {
-            // Nobody is there to read it only if the whole run is over.
+            // The receiver is only gone if the run is over.
             let _ = reports.send(Report::Failed(error));
             return;
         }
@@ -64,7 +62,6 @@ pub(super) fn live(post: &Post<'_>, orders: &Receiver<Order>, reports: &Sender<R
     }
 }
 
-/// Answers that are checked at a time: those of long calls after their window, those of short ones in between.
 const BATCH: usize = 64;
 
 struct Worker<'a> {
@@ -89,7 +86,6 @@ impl<'a> Worker<'a> {
         Ok(Self { post, lines, answers: Vec::with_capacity(BATCH) })
     }
 
-    /// How many of its streams take part in a window with so many.
     fn active(&self, streams: u32) -> usize {
         self.lines.iter().take_while(|line| line.number < streams).count()
     }
@@ -101,7 +97,7 @@ impl<'a> Worker<'a> {
         if active > 0 {
             let numbers: Vec<u32> = self.lines[..active].iter().map(|line| line.number).collect();
             let post = self.post;
-            // Each window has another schedule: one that repeats itself could keep in step with the target.
+            // A repeated schedule could be in step with the target.
             let seed = post.work.seed ^ self.lines[0].calls.rotate_left(40);
             let threads = post.threads.min(window.ask.streams as usize);
             let mut pacer =
@@ -121,14 +117,13 @@ impl<'a> Worker<'a> {
         tally
     }
 
-    /// Calls until the window is over, and until each stream has called often enough.
     fn call(&mut self, window: &Window, pacer: &mut Pacer, active: usize, tally: &mut Tally) {
         let ns = |at: Instant| at.saturating_duration_since(window.start).as_nanos() as u64;
         let guard_ns = window.ask.guard.as_nanos() as u64;
         let over_ns = guard_ns + window.ask.length.as_nanos() as u64;
         let enough = window.ask.calls_per_stream * active as u64;
         let mut counted_from = None;
-        // Checking answers is our work, and not the target's.
+        // Answer checks are not the target's work.
         let mut checking_ns = 0;
         let mut watch = Watch::new(self.post.cpu);
         let mut stretch = Stretch::of(self.post, window, self.lines[0].calls);
@@ -186,7 +181,7 @@ impl<'a> Worker<'a> {
             if self.answers.len() == BATCH {
                 self.check(tally);
                 let checked_ns = ns(clock::now());
-                // An open loop goes on meanwhile, and its calls wait.
+                // In an open loop time goes on, and its calls wait.
                 let is_paused = counted_from.is_some() && self.post.work.load.open.is_none();
                 checking_ns += if is_paused { checked_ns - now_ns } else { 0 };
                 now_ns = pacer.pause(now_ns, checked_ns);
@@ -194,7 +189,7 @@ impl<'a> Worker<'a> {
         }
         let counted_ns = now_ns.saturating_sub(counted_from.unwrap_or(now_ns));
         tally.seconds = counted_ns.saturating_sub(checking_ns) as f64 / 1e9;
-        // Calls may block by design; what the hypervisor takes is never by design.
+        // Calls may block by design; only stolen time counts.
         tally.disturbed = watch.end_blocking().err();
     }
 

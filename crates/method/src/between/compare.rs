@@ -1,4 +1,4 @@
-//! Pairs what was kept of two machines, and judges each pair.
+//! Pairs the stored results of two machines and judges each pair.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -72,7 +72,6 @@ impl Comparing<'_> {
         self.between.missing.push(Lacking { what: what.into(), missing });
     }
 
-    /// How two runs differ beside the machine, or that this makes them two questions.
     fn differ_in_manner(&self, a: &KeptRun<'_>, b: &KeptRun<'_>) -> Result<Vec<String>, Reason> {
         let Differing { mut question, manner } = (self.tell_apart)(a, b);
         match (a.is_emulated(), b.is_emulated()) {
@@ -162,10 +161,9 @@ impl Comparing<'_> {
         self.lacks(named(&report.probe, of_a), missing);
     }
 
-    /// The experiments on databases that both have.
     fn pairs_of_runs<'k>(&mut self, a: &Kept<'k>, b: &Kept<'k>) -> Vec<Pair<'k>> {
         for (has, other, who) in [(a, b, "B"), (b, a, "A")] {
-            // Probes that one side lacks have been named before.
+            // Hardware experiments that one machine lacks are reported elsewhere.
             for run in has.runs.iter().filter(|run| run.is_of_database()) {
                 if !other.runs.iter().any(|it| it.experiment == run.experiment) {
                     self.lacks(run.experiment, format!("{who} has no run of it"));
@@ -202,7 +200,6 @@ impl Comparing<'_> {
         Ok(Pair { experiment: a.experiment, results, differ_in })
     }
 
-    /// What the database did, if nothing was compared within a run.
     fn score(&mut self, pair: &Pair<'_>) {
         let is_score = |headline: &&Headline| headline.unit != Unit::Fraction;
         let [a, b] = pair.results.map(|result| result.estimate.get().filter(is_score));
@@ -237,7 +234,7 @@ impl Comparing<'_> {
         });
     }
 
-    /// The cost of each point of the sweep; those only looked at to find the worst are too high.
+    /// Confirmed points only: search points are biased upwards.
     fn effects(&mut self, pair: &Pair<'_>) {
         let [a, b] = pair.results.map(sure_points);
         let is_same = |a: &PointCost, b: &PointCost| (a.streams, &a.level) == (b.streams, &b.level);
@@ -278,7 +275,7 @@ fn latest_reports<'r, 'a>(
     latest
 }
 
-/// The share of a probe's samples that other work disturbed: it struck those that were kept, too.
+/// Disturbance also affects the samples that were kept, so its share widens the error.
 fn disturbed_share(report: &ProbeReport) -> f64 {
     let dropped: u64 = report.cells.iter().flat_map(|cell| cell.dropped.values()).sum();
     let kept: u64 = report.cells.iter().filter_map(CellResult::estimate).map(|it| it.n).sum();

@@ -1,10 +1,7 @@
-//! What explains a difference: rules on which figures differ and which do not.
+//! Explains a difference between machines by rules on which figures differ.
 //!
-//! Method: a node's bandwidth, its latency and the scores each are lower, higher, alike or not told. What
-//! fits first is said, as a suspicion and never as a finding: the figures beside it are the finding.
-//!
-//! Limits: a cause that shows in nothing that was measured is not found, and two causes at once may look
-//! like a third.
+//! Method: node bandwidth, node latency and the scores are each lower, higher, alike or unknown.
+//! The first rule that fits is reported, as a suspicion. Limits: only measured causes are found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +11,7 @@ use hopcost_core::{
 
 use super::headline::{best_known, change, is_faster, named};
 
-/// What explains the difference, the likeliest first; empty if nothing differs.
+/// The likeliest first; empty if nothing differs.
 pub fn explained_by(between: &Between) -> Vec<String> {
     if between.likenesses().all(|likeness| likeness != Likeness::Different) {
         return Vec::new();
@@ -61,7 +58,7 @@ impl Who {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Tendency<'a> {
-    /// Some are different, and all of these are worse on the same one of the two; with the best known of them.
+    /// All cells that differ are worse on this machine; with the best known of them.
     Worse(Who, &'a CellPair),
     Mixed,
     Alike,
@@ -106,7 +103,6 @@ impl<'a> Tendency<'a> {
 struct Sight<'a> {
     bandwidth: BTreeMap<NodeId, Vec<&'a CellPair>>,
     latency: BTreeMap<NodeId, Vec<&'a CellPair>>,
-    /// By probe: cells that are not of a node's memory.
     rest: BTreeMap<&'a str, Vec<&'a CellPair>>,
 }
 
@@ -133,7 +129,6 @@ impl<'a> Sight<'a> {
         Tendency::of(&nodes.into_iter().flat_map(of).collect::<Vec<_>>())
     }
 
-    /// A node's memory that gives fewer bytes on one of the two.
     fn bandwidth(&self, on: Who) -> Option<String> {
         let lower: BTreeSet<NodeId> = worse_nodes(&self.bandwidth, on);
         let of_lower = lower.iter().flat_map(|node| &self.bandwidth[node]).copied();
@@ -167,7 +162,7 @@ impl<'a> Sight<'a> {
         ))
     }
 
-    /// Memory that answers later on one of the two. It is only asked if bandwidth shows nothing.
+    /// Only checked when bandwidth shows nothing.
     fn latency(&self, on: Who) -> Option<String> {
         let higher = worse_nodes(&self.latency, on);
         let Tendency::Worse(_, best_known) = self.latency_of(&higher) else { return None };
@@ -217,7 +212,6 @@ fn nodes(nodes: &BTreeSet<NodeId>) -> String {
     }
 }
 
-/// Databases that do less or more although the hardware shows nothing.
 fn scores(between: &Between) -> Option<String> {
     let is_different = |pair: &&ScorePair| pair.likeness == Likeness::Different;
     let different = between.scores.iter().filter(is_different).count();

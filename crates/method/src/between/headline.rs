@@ -1,4 +1,4 @@
-//! Which is faster and by how much, in one sentence, or that no difference could be told.
+//! Which machine is faster and by how much, in one sentence.
 
 use hopcost_core::{Between, CellPair, EffectPair, Estimate, Likeness, ScorePair, Unit};
 
@@ -13,7 +13,7 @@ pub fn found(between: &Between) -> String {
     format!("{stamp}{said}")
 }
 
-/// What a database does counts before what the hardware could do.
+/// Database results take precedence over hardware figures.
 fn by_scores(between: &Between) -> Option<String> {
     let different = between.scores.iter().filter(|pair| pair.likeness == Likeness::Different);
     let clearest = different.max_by(|a, b| clarity(&a.ratio).total_cmp(&clarity(&b.ratio)))?;
@@ -75,13 +75,12 @@ pub fn named(pair: &CellPair) -> String {
     format!("{} ({}, {} → {})", pair.probe, pair.series, pair.row, pair.column)
 }
 
-/// The one with the narrowest interval: the farthest of many is the luckiest.
+/// The narrowest interval. The largest difference of many would be biased.
 pub fn best_known<'a>(pairs: impl Iterator<Item = &'a CellPair>) -> Option<&'a CellPair> {
     let width = |pair: &CellPair| (pair.ratio.high / pair.ratio.low).ln();
     pairs.min_by(|a, b| width(a).total_cmp(&width(b)))
 }
 
-/// How far a ratio's interval lies from one, on either side.
 fn clarity(ratio: &Estimate) -> f64 {
     ratio.low.ln().max(-ratio.high.ln())
 }

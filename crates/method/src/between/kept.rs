@@ -1,13 +1,12 @@
-//! What was kept of a machine, and how its runs were asked for.
+//! The stored runs of one machine.
 
 use hopcost_core::{ExperimentResult, Known, Machine, ProbeReport};
 
 #[derive(Clone, Debug)]
 pub struct Kept<'a> {
-    /// As it was asked for.
     pub name: String,
     pub machine: Known<&'a Machine>,
-    /// The runs that count, the latest first, one of each experiment.
+    /// The latest run of each experiment, latest first.
     pub runs: Vec<KeptRun<'a>>,
 }
 
@@ -21,11 +20,10 @@ impl Kept<'_> {
 pub struct KeptRun<'a> {
     pub id: i64,
     pub experiment: &'a str,
-    /// The database under test; none of a run on the hardware.
     pub target: Option<&'a str>,
     /// Seconds since 1970.
     pub begun_s: i64,
-    /// None of a run that was not finished.
+    /// `None` if the run is unfinished.
     pub result: Option<&'a ExperimentResult>,
     pub reports: &'a [ProbeReport],
 }
@@ -35,7 +33,6 @@ impl KeptRun<'_> {
         self.result.is_some_and(|result| result.emulated)
     }
 
-    /// Runs on the hardware alone are compared cell by cell.
     pub(super) fn is_of_database(&self) -> bool {
         self.target.is_some()
     }
@@ -43,9 +40,8 @@ impl KeptRun<'_> {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Differing {
-    /// What makes them two questions.
     pub question: Vec<String>,
-    /// What leaves the question the same.
+    /// Differences that leave the runs comparable.
     pub manner: Vec<String>,
 }
 

@@ -1,28 +1,27 @@
-//! What two figures are to each other: different, equivalent, or neither for sure.
+//! Whether two figures are different, equivalent, or neither for sure.
 
 use hopcost_core::{Between, Code, Estimate, Known, Likeness};
 use hopcost_stats::{Apart, Occasion, difference_of, holm, log_ratio_of};
 
-/// A difference within this does not matter: a share of a figure, or of throughput.
+/// Smaller differences do not matter; a share of a figure or of throughput.
 pub const MARGIN: f64 = 0.03;
-/// How much a figure of the same machine differs from one occasion to the next, as found in 40 runs of
-/// two probes on a guest of two CPUs while others compiled there: by 1 % if they left it alone.
+/// Variation of a figure between occasions on one machine, measured in 40 runs of two probes on a
+/// two-CPU guest with concurrent compilations; 1 % without them.
 pub const OF_FIGURES: Occasion = Occasion { spread: 0.008, shared: 0.25 };
-/// The same of a cost, whose arms were measured side by side: what strikes both is in neither.
+/// The same for a cost, whose variants are measured side by side: shared disturbance cancels.
 const OF_COSTS: Occasion = Occasion { spread: 0.008, shared: 0.0 };
-/// How much more a figure differs if other work disturbed its samples, in parts of the share that was dropped:
-/// what was kept beside half of them was up to 30 % off.
+/// Extra error per dropped share of a probe's samples: with half of them dropped, the rest was up
+/// to 30 % off.
 const OF_DISTURBED: f64 = 0.4;
-/// How often two machines that are alike may be called different anywhere.
+/// Probability of calling any pair different if the two machines are alike.
 pub const ERROR: f64 = 0.05;
 const LEVEL: f64 = 0.95;
 /// An interval of a lower level comes from too few samples to count.
 const LEAST_LEVEL: f64 = 0.949;
 
-/// Judges pairs one by one, and in the end all of them together.
 #[derive(Default)]
 pub struct Judge {
-    /// By pair, in the order in which they came: how probable its difference is if the truth does not matter.
+    /// The p-value of each pair.
     ps: Vec<f64>,
 }
 
@@ -69,7 +68,6 @@ impl Judge {
         Known::Is((estimate, likeness))
     }
 
-    /// Marks the pairs that are different: only all of them together tell what chance explains.
     pub fn tell_different(&self, between: &mut Between) {
         let cells = between.cells.iter_mut().map(|pair| &mut pair.likeness);
         let scores = between.scores.iter_mut().map(|pair| &mut pair.likeness);
@@ -83,7 +81,7 @@ impl Judge {
     }
 }
 
-/// √(a² + b²) of shares, whose squares do not overflow: `f64::hypot` would need glibc 2.35.
+/// `f64::hypot` would need glibc 2.35. Squares of shares do not overflow.
 fn root_of_squares(a: f64, b: f64) -> f64 {
     (a * a + b * b).sqrt()
 }

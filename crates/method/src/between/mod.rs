@@ -1,13 +1,9 @@
-//! Two machines side by side, or one on two occasions. Pure: everything follows from kept runs.
+//! Compares two machines, or one on two occasions. Pure: everything follows from stored runs.
 //!
-//! Method: cells of probes are paired by what was measured, results by their experiment. Figures are compared
-//! by their ratio, costs by their difference, each with the errors of both in quadrature
-//! (`stats::log_ratio_of`, `difference_of`). A pair is different if the difference is beyond what matters
-//! and chance does not explain it among all that was compared (`stats::holm`); it is equivalent if its
-//! whole interval lies within what matters.
-//!
-//! Limits: what a single run cannot know of other occasions is assumed (`OF_FIGURES`, `OF_COSTS`). Each interval,
-//! and each equivalence, is of one pair alone.
+//! Method: probe cells are paired by what they measure, results by experiment; figures are compared
+//! by ratio, costs by difference. A pair is different beyond the margin and chance (`stats::holm`),
+//! and equivalent if its interval is within the margin. Limits: variation between occasions is
+//! assumed.
 
 mod compare;
 mod explain;

@@ -1,4 +1,4 @@
-//! What is said of two machines, from figures as probes and comparisons leave them.
+//! Tests of comparing two machines.
 
 use hopcost_core::{
     Between, Code, Details, Estimate, ExperimentResult, Headline, Known, Likeness, Outcome,
@@ -8,7 +8,6 @@ use hopcost_core::{
 use super::{Differing, Kept, KeptRun, compare};
 use crate::fixtures::{cell, estimate, measured, none, report, result};
 
-/// Two nodes seen from both; the figures of node 1 are multiplied by `of_node_1`.
 fn matrix(
     probe: &'static str,
     unit: Unit,
@@ -52,7 +51,6 @@ fn costs(far: f64, exploratory: bool) -> ExperimentResult {
     ExperimentResult { details, ..result("remote-memory") }
 }
 
-/// What is kept of a machine: the reports of its probes in one run, and a run for each result.
 struct Store {
     reports: Vec<ProbeReport>,
     hardware: ExperimentResult,
@@ -102,7 +100,7 @@ fn equal_machines_are_equivalent_and_nothing_is_explained() {
         Store::of(vec![latency(90.0, 140.0), bandwidth(1.0)], vec![score(5e4), costs(0.1, false)])
     };
     let between = between(&store(), &store());
-    // A score, of which less is known, is not among them.
+    // A score is less precisely known and is not among them.
     assert_eq!(
         likenesses(&between)[..9],
         [&[Likeness::Equivalent; 8][..], &[Likeness::Inconclusive]].concat()

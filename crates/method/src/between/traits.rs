@@ -1,4 +1,4 @@
-//! What two machines are, before anything is measured.
+//! Static properties of two machines, compared before any figure.
 
 use hopcost_core::{Cache, Code, Cpu, Known, Machine, Node, Trait};
 
@@ -54,7 +54,7 @@ fn last_level_cache(machine: &Machine) -> Known<String> {
     }
 }
 
-/// What the kernel has of all nodes; what firmware keeps for itself differs from start to start.
+/// The total the kernel reports; the firmware's share differs between boots.
 fn memory(machine: &Machine) -> Known<String> {
     let of = |node: &Node| node.total_bytes.get().copied();
     let sizes: Vec<u64> = machine.nodes.iter().filter_map(of).collect();

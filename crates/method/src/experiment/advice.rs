@@ -1,4 +1,4 @@
-//! Which recipes are for which result.
+//! Reads which recipes apply to which result.
 
 use hopcost_core::{AdviceRule, Beyond, Subject, Unless, Verdict};
 use toml::Spanned;
@@ -7,7 +7,6 @@ use super::file::{AdviceTable, UnlessTable};
 use super::flaw::{Flaw, line};
 use super::names::{expect_one_of, one_of};
 
-/// The other verdicts call for nothing to be done.
 const VERDICTS: [(&str, Verdict); 3] =
     [("COST", Verdict::Cost), ("GAIN", Verdict::Gain), ("MEASURED", Verdict::Measured)];
 

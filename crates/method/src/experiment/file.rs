@@ -1,4 +1,4 @@
-//! The tables of an experiment file, as they are written.
+//! The TOML tables of an experiment file.
 
 use std::fmt;
 
@@ -79,7 +79,7 @@ pub struct Beside {
     pub beside: Vec<Spanned<String>>,
 }
 
-/// A table in the order of its file: the first level is the baseline.
+/// A table in file order: the first variant is the baseline.
 pub struct Ordered<T>(pub Vec<(Spanned<String>, T)>);
 
 impl<T> Default for Ordered<T> {

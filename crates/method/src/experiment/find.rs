@@ -1,4 +1,4 @@
-//! What a sweep is searched for, and what it has to have for that.
+//! The goal of a sweep, and what it requires.
 
 use toml::Spanned;
 
@@ -7,13 +7,10 @@ use super::names::one_of;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Find {
-    /// Every point is reported.
     Nothing,
-    /// The point with the highest cost.
     Worst,
-    /// The highest throughput of the only level.
+    /// The highest throughput of the only variant.
     Score,
-    /// The law by which throughput grows with streams, of one level or of several.
     Scaling,
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with an experiment file, and where.
+//! An error in an experiment file, with its position.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct FileError {
     /// In characters, from 1.
     pub column: usize,
     pub message: String,
-    /// What to do; empty if the message says it all.
+    /// Empty if the message is enough.
     pub advice: String,
 }
 
@@ -52,7 +52,6 @@ impl Flaw {
     }
 }
 
-/// The text of a key that has to be one line and not empty.
 pub fn line(key: &str, text: &Spanned<String>) -> Result<String, Flaw> {
     let words = text.get_ref().trim();
     if words.is_empty() || words.contains('\n') {

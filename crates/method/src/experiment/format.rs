@@ -1,9 +1,8 @@
-//! The keys of an experiment file, in words: what the reference is generated from.
+//! Descriptions of the keys of an experiment file, the source of the reference.
 
 use super::key::{Key, key};
 use super::level;
 
-/// All keys, in the order in which a file has them.
 pub fn keys() -> impl Iterator<Item = &'static Key> {
     BEFORE_LEVELS.iter().chain(level::KEYS).chain(AFTER_LEVELS)
 }
@@ -69,7 +68,6 @@ mod tests {
     use super::*;
     use crate::{Vocabulary, read_experiment};
 
-    /// The keys that the reader lists when it meets one that it does not know.
     fn known_to_the_reader(text: &str) -> BTreeSet<String> {
         let none =
             Vocabulary { targets: &[], datasets: &[], workloads: &[], probes: &[], published: &[] };

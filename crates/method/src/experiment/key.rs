@@ -1,8 +1,8 @@
-//! A key of an experiment file, in words.
+//! The description of one key of an experiment file.
 
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its table and its name; the user chooses `NAME` and `LEVEL`.
+    /// Table and name; `NAME` and `LEVEL` stand for names the user chooses.
     pub path: &'static str,
     pub says: &'static str,
 }

@@ -1,4 +1,4 @@
-//! What one level of the factor says.
+//! Reads one variant of the factor.
 
 use hopcost_core::{
     Audit, CopyChoice, DistanceClass, Level, PageSize, Policy, SessionChoice, Spot,
@@ -10,7 +10,6 @@ use super::flaw::{Flaw, line};
 use super::key::{Key, key};
 use super::names::{Vocabulary, expect_one_of, list, nearest, one_of, plain};
 
-/// What a level can say, for the reference.
 pub const KEYS: &[Key] = &[
     key("factor.NAME.LEVEL.label", "what people call it; its name without it"),
     key(

@@ -1,4 +1,4 @@
-//! Reads an experiment from its file, with errors that point at the place and say what to do.
+//! Reads an experiment file. Errors name the position and the remedy.
 
 mod advice;
 mod file;

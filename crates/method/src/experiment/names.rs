@@ -1,4 +1,4 @@
-//! Names in an experiment file: which there are, and what is near one that there is not.
+//! Known names in an experiment file, and suggestions for unknown ones.
 
 use toml::Spanned;
 
@@ -33,7 +33,7 @@ pub fn unknown(what: &str, word: &Spanned<String>, known: &[&str]) -> Flaw {
     Flaw::of(word, format!("there is no {what} '{}'", word.get_ref()), advice)
 }
 
-/// `did you mean 'x'? `, if a name is near enough.
+/// `did you mean 'x'? `
 pub fn nearest(word: &str, known: &[&str]) -> String {
     let likeness = |name: &&&str| (strsim::jaro_winkler(word, name) * 1000.0) as u32;
     let best = known.iter().max_by_key(likeness).filter(|name| likeness(name) > 800);
@@ -44,7 +44,6 @@ pub fn list(names: &[&str]) -> String {
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
-/// What a key says, if it is there.
 pub fn plain<T: Clone>(value: Option<&Spanned<T>>) -> Option<T> {
     value.map(|value| value.get_ref().clone())
 }

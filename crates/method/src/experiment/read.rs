@@ -22,7 +22,6 @@ pub fn read(name: &str, text: &str, known: &Vocabulary<'_>) -> Result<Experiment
     check(name, file, known).map_err(|flaw| flaw.locate(text))
 }
 
-/// The parser's message in our words: what is wrong, and what to do.
 fn reword(message: &str) -> (String, String) {
     if let Some(rest) = message.strip_prefix("unknown field ") {
         let names: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
@@ -201,7 +200,7 @@ const RESPONSES: [(&str, Response); 2] = [
     ("queries_per_hour", Response::QueriesPerHour),
     ("calls_per_second", Response::CallsPerSecond),
 ];
-/// Whether calls come in at random.
+/// Whether arrivals are random.
 const ARRIVALS: [(&str, bool); 2] = [("fixed", false), ("poisson", true)];
 const MOST_STREAMS: u32 = 400;
 
@@ -265,9 +264,9 @@ fn claim(text: &Spanned<String>, factor: &str, levels: &[Level]) -> Result<Claim
         ));
     };
     let at = |word: &str| {
-        // A word is a part of the text: its offset is the distance of their addresses.
+        // The offset of a word in its text is the difference of their addresses.
         let offset = word.as_ptr().addr() - text.get_ref().as_ptr().addr();
-        // With escapes or other quotes the text is longer in the file than what it stands for.
+        // With escapes or other quotes the text in the file is longer than its value.
         let is_plain = text.span().len() == text.get_ref().len() + 2;
         let start = text.span().start + if is_plain { 1 + offset } else { 0 };
         Spanned::new(start..text.span().end, word.to_owned())

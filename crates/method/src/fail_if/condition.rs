@@ -1,4 +1,4 @@
-//! What a condition is, and whether it holds on a result.
+//! A `--fail-if` condition, and its evaluation on a result.
 
 use std::fmt;
 
@@ -9,20 +9,17 @@ use hopcost_core::{
 /// An interval of a lower level comes from too few samples to count.
 const LEAST_LEVEL: f64 = 0.949;
 
-/// A condition that must not hold, or the run counts as failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailIf {
-    /// As it was written.
     pub(super) text: String,
-    /// The only experiment that it is about; none if it is about all.
+    /// Name of the only experiment concerned; `None` for all.
     pub(super) of: Option<String>,
-    /// It holds if all conditions of any of these hold.
+    /// A disjunction of conjunctions.
     pub(super) any: Vec<Vec<Condition>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// By these figures.
     Crossed(String),
     Held,
     Unknown(Reason),
@@ -43,7 +40,6 @@ pub enum Figure {
     Dearer,
 }
 
-/// What of a figure's interval is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Whole,
@@ -58,11 +54,11 @@ pub enum Side {
     Below,
 }
 
-/// In the base of its unit: parts of one, seconds, bytes a second, times a second.
+/// In base units: parts of one, seconds, bytes per second, per second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
     pub value: f64,
-    /// None if the value is a plain 0.
+    /// `None` if the value is a plain 0.
     pub kind: Option<Kind>,
     pub text: String,
 }
@@ -76,7 +72,7 @@ pub enum Kind {
 }
 
 impl FailIf {
-    /// One that names no experiment is about all that have its figures.
+    /// A condition without an experiment's name concerns all that have its figures.
     pub fn concerns(&self, experiment: &Experiment) -> bool {
         match &self.of {
             Some(name) => *name == experiment.name,
@@ -88,7 +84,6 @@ impl FailIf {
         self.of.as_deref()
     }
 
-    /// Why it can never be checked on this experiment. This is asked before anything is measured.
     pub fn objection(&self, experiment: &Experiment, has_baseline: bool) -> Option<String> {
         let name = &experiment.name;
         if let Some(of) = self.of.as_ref().filter(|of| *of != name) {
@@ -126,7 +121,6 @@ impl FailIf {
         })
     }
 
-    /// The first figure that no result of this experiment can have.
     fn alien_figure(&self, experiment: &Experiment) -> Option<Figure> {
         let is_hardware = matches!(experiment.subject, Subject::Hardware { .. });
         self.figures().find(|figure| (*figure == Figure::Value) != is_hardware)
@@ -139,7 +133,7 @@ impl fmt::Display for FailIf {
     }
 }
 
-/// One that does not hold decides, then one that is not known.
+/// The first `Held` decides, then the first `Unknown`.
 fn together(outcomes: impl Iterator<Item = Outcome>) -> Outcome {
     let both = |so_far, next| match (so_far, next) {
         (Outcome::Held, _) | (_, Outcome::Held) => Outcome::Held,
@@ -244,7 +238,7 @@ impl Measured {
         Self { estimate, ..self }
     }
 
-    /// Its kind, what one of its unit is in the base of that kind, and the unit as people write it.
+    /// Its kind, one display unit in base units, and that unit's symbol.
     const fn scale(self) -> (Kind, f64, &'static str) {
         match self.unit {
             Unit::Fraction => (Kind::Share, 1.0, "%"),

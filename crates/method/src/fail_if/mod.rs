@@ -1,9 +1,8 @@
-//! `--fail-if`: a condition on a result, for scripts. Pure: text and results go in, words come out.
+//! `--fail-if`: a condition on a result, for scripts. Pure.
 //!
-//! A figure is an interval, and `cost > 3%` says that all of it lies beyond 3 %: a run that is merely
-//! unsure crosses nothing. To hear of that as well, write `cost.high > 3%`. What cannot be
-//! known (no figure, or one of a refused run) is neither crossed nor not: `and` and `or` treat it as
-//! Kleene's logic does, and a check that stays unknown has failed as a check.
+//! A figure is an interval, and `cost > 3%` means all of it: an uncertain run crosses nothing
+//! (`cost.high > 3%` would). Unknown figures follow Kleene's logic in `and` and `or`, and a check
+//! that stays unknown counts as failed.
 
 mod condition;
 mod read;

@@ -1,4 +1,4 @@
-//! Reads a `--fail-if`, and says at which column it cannot.
+//! Parses a `--fail-if`; errors name the column.
 
 use std::fmt;
 
@@ -15,8 +15,7 @@ pub const FIGURES: &[(&str, &str)] = &[
     ("verdict", "how it ended: verdict = REFUSED"),
 ];
 
-/// What else there is to know, for `--help` and the documentation. Every line begins with a blank, because a
-/// manual page would join them otherwise.
+/// Each line begins with a space so that a manual page does not join them.
 pub const GRAMMAR: &str = concat!(
     "  [EXPERIMENT:] CONDITION, and more of them behind 'and' or 'or'\n",
     "  CONDITION   FIGURE > VALUE or FIGURE < VALUE; verdict = or != VERDICT\n",
@@ -102,7 +101,7 @@ impl Word {
     }
 }
 
-/// Whether a character belongs to the word that `first` begins.
+/// Whether `next` belongs to the word that `first` begins.
 fn goes_on(first: char, next: char) -> bool {
     let in_number = |c: char| c.is_ascii_digit() || c == '.';
     match first {
@@ -137,7 +136,7 @@ fn split(text: &str, before: usize) -> Result<Vec<Word>, Unreadable> {
 struct Words {
     all: Vec<Word>,
     next: usize,
-    /// The column behind the last character.
+    /// The column after the last character.
     end: usize,
 }
 
@@ -192,7 +191,6 @@ impl Words {
         Ok(Condition::Verdict { is, verdict })
     }
 
-    /// A number with a unit that its figure can have.
     fn bound(&mut self, figure: Figure) -> Result<Bound, Unreadable> {
         let number = self.expect("a value")?;
         let Some(value) = number.text.parse().ok().filter(|value: &f64| value.is_finite()) else {
@@ -234,7 +232,6 @@ fn units(figure: Figure) -> String {
     }
 }
 
-/// The kind of a unit, and what one is in the base of that kind.
 fn unit_of(text: &str) -> Option<(Kind, f64)> {
     Some(match text {
         "%" => (Kind::Share, 0.01),

@@ -1,4 +1,4 @@
-//! What can be written, what it means, and where it is said to be wrong.
+//! Tests of `--fail-if`.
 
 use hopcost_core::{
     Against, Code, Comparison, Estimate, Experiment, ExperimentResult, Headline, Known, Load,
@@ -13,7 +13,7 @@ fn estimate(point: f64, low: f64, high: f64) -> Estimate {
     Estimate { point, low, high, level: 0.95, n: 32, n_effective: 16.0 }
 }
 
-/// A comparison that ended with a cost of 4.5 % (3.2 … 5.8 %).
+/// A cost of 4.5 % (3.2 … 5.8 %).
 fn result() -> ExperimentResult {
     let headline = Headline {
         of: "cost of remote over local at 2 streams".into(),
@@ -28,7 +28,7 @@ fn result() -> ExperimentResult {
     }
 }
 
-/// The same beside a baseline that had 10 % (8 … 12 %) more throughput.
+/// The same with a baseline of 10 % (8 … 12 %) more throughput.
 fn against(is_first: bool) -> ExperimentResult {
     let against = Against {
         baseline: "main".into(),
@@ -45,7 +45,7 @@ fn against(is_first: bool) -> ExperimentResult {
     ExperimentResult { against: Some(against), ..result() }
 }
 
-/// Memory that answers after 250 ns (240 … 260 ns).
+/// A latency of 250 ns (240 … 260 ns).
 fn latency(level: f64) -> ExperimentResult {
     let estimate = Estimate { level, ..estimate(250.0, 240.0, 260.0) };
     let headline = Headline { of: "reads".into(), unit: Unit::Nanoseconds, estimate };
@@ -141,13 +141,13 @@ fn refused_figures_decide_nothing_and_verdicts_do() {
 #[test]
 fn what_is_not_known_decides_only_where_nothing_else_does() {
     let result = against(false);
-    // worse is 10 %, dearer is not known.
+    // `worse` is 10 %, `dearer` is unknown.
     crosses("dearer > 1% or worse > 3%", &result);
     crosses("worse > 3% or dearer > 1%", &result);
     holds("dearer > 1% and worse > 20%", &result);
     is_unknown("dearer > 1% and worse > 3%", &result, "in common");
     is_unknown("dearer > 1% or worse > 20%", &result, "in common");
-    // 'and' joins before 'or'.
+    // `and` binds tighter than `or`.
     crosses("worse > 3% or worse > 20% and dearer > 1%", &result);
     holds("worse > 20% and worse > 3% or cost > 90%", &result);
 }
@@ -211,7 +211,6 @@ fn what_can_never_be_checked_is_told_before_anything_runs() {
     objects("placebo: cost > 3%", &database, "about 'placebo', and 'remote-memory' is run");
 }
 
-/// A condition that names no experiment is about all that have its figures.
 #[test]
 fn a_condition_concerns_what_has_its_figures() {
     let hardware = experiment("access-cost", Subject::Hardware { probes: Vec::new() });

@@ -1,4 +1,4 @@
-//! What a verdict follows from, and what is found on the way to it.
+//! The inputs of a verdict, and intermediate findings.
 
 use hopcost_core::{
     BlockRecord, Comparison, Details, Experiment, ExperimentResult, Headline, Histogram, Known,
@@ -11,26 +11,23 @@ use super::result::ResultOf;
 use crate::plan::{Plan, Point};
 use crate::schedule::{Pace, contrast};
 
-/// What is known of a run beside its blocks. It is kept with the run.
+/// Stored with the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Circumstances {
-    /// The URL.
     pub target: String,
-    /// The database, with its version.
+    /// Name and version of the database.
     pub identity: String,
-    /// How the database carries its statements out, before the first block.
     pub plans: Vec<String>,
-    /// The same after the last block.
     pub plans_after: Vec<String>,
-    /// Nanoseconds of a call that are our own.
+    /// Overhead of hopcost itself.
     pub harness_ns_per_call: f64,
-    /// Whether the database shares our process and its CPUs.
+    /// Whether the database runs on the workers' CPUs.
     pub in_process: bool,
     pub emulated: bool,
     /// Calls that make one whole query.
     pub calls_per_query: u64,
     pub notes: Vec<String>,
-    /// Preparation included.
+    /// Including preparation.
     pub seconds: f64,
 }
 
@@ -54,7 +51,7 @@ pub(super) struct Ended {
 
 pub(super) struct Finding {
     pub point: Point,
-    /// Of blocks, on which it rests; 0 if there was no look.
+    /// Complete units at the last look; 0 if there was none.
     pub units: usize,
     pub standing: Option<Standing>,
     pub outcome: Result<Verdict, Reason>,
@@ -89,7 +86,7 @@ impl Case<'_> {
         self.blocks.iter().filter(of_phase).filter_map(contrast).collect()
     }
 
-    /// The windows of a level's own crew, at a number of streams or at all.
+    /// All numbers of clients if `None`.
     pub(super) fn windows_of(
         &self,
         level: usize,

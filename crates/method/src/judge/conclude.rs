@@ -1,4 +1,4 @@
-//! From the blocks to the verdict.
+//! From blocks to a verdict.
 
 use hopcost_core::{Code, ExperimentResult, Headline, Known, Phase, Reason, Unit, Verdict};
 use hopcost_stats::{Looks, Standing};
@@ -17,7 +17,6 @@ pub fn conclude(case: &Case<'_>) -> ExperimentResult {
     let proof = case.proof();
     let findings: Vec<Finding> =
         reported.iter().map(|point| case.find(&schedule, *point, reported.len())).collect();
-    // The one whose interval is farthest from no difference.
     let clearest = findings.iter().max_by(|a, b| a.clarity().total_cmp(&b.clarity()));
     let objection = case
         .objection(&proof)
@@ -74,7 +73,6 @@ impl Case<'_> {
         let of_point = self.blocks.iter().map(|block| &block.trial);
         let of_point = of_point.filter(|it| it.phase == Phase::Fresh && Point::of(it) == point);
         let needed = Looks::FIRST * self.plan.bindings.len();
-        // Without what others took there would have been enough.
         if self.pace.budget_s.is_none() || of_point.count() >= needed {
             let advice = "run it again when others leave this machine in peace";
             return Code::OthersAtWork.because(format!("{had} were not disturbed: {advice}"));
@@ -88,7 +86,6 @@ impl Case<'_> {
             .because(format!("{had} fitted into the budget, and all would into --budget {budget}"))
     }
 
-    /// The budget in minutes into which `needed` units of blocks fit, if the whole run had `units`.
     fn budget_for(&self, needed: usize, units: usize) -> String {
         let minutes = self.circumstances.seconds / 60.0 * needed as f64 / units.max(1) as f64;
         format!("{:.0}m", minutes.ceil().max(1.0))

@@ -1,5 +1,4 @@
-//! Which blocks count: those that a verdict is of. The level's other figures are of the same
-//! blocks.
+//! Which blocks a verdict and the figures of its variants are based on.
 
 use std::collections::BTreeSet;
 
@@ -24,8 +23,8 @@ impl Case<'_> {
         self.plan.points.iter().flat_map(of_point).collect()
     }
 
-    /// The best that there is of a point without a verdict: undisturbed fresh blocks, or else undisturbed ones of
-    /// the search, or else all.
+    /// For a point without a verdict: undisturbed fresh blocks, else undisturbed search blocks,
+    /// else all.
     fn without_verdict(&self, point: Point) -> Vec<u64> {
         let of_point = |block: &&BlockRecord| Point::of(&block.trial) == point;
         let numbers = |wanted: &dyn Fn(&BlockRecord) -> bool| -> Vec<u64> {

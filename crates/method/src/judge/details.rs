@@ -1,4 +1,4 @@
-//! What a verdict rests on, in the form in which it is told.
+//! The figures that a verdict is based on, as reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,7 @@ use super::case::{self, Case, Finding};
 use crate::plan::Point;
 use crate::schedule::{CompleteUnit, Schedule, contrast};
 
-/// An open loop that is served less than this share of its rate is overloaded: random arrivals alone vary so
-/// much.
+/// Random arrivals alone vary about as much.
 const SERVED: f64 = 0.8;
 
 impl Case<'_> {
@@ -56,7 +55,6 @@ impl Case<'_> {
         }
     }
 
-    /// The points of the search, then those that are reported.
     pub(super) fn points(&self, schedule: &Schedule<'_>, findings: &[Finding]) -> Vec<PointCost> {
         let mut points = Vec::new();
         if let Some(found) = schedule.worst(self.blocks) {
@@ -96,7 +94,7 @@ impl Case<'_> {
         let units = schedule.units(self.blocks, Phase::Fresh, point);
         let contrasts: Vec<f64> = units.iter().map(|unit| unit.contrast).collect();
         let goal = self.pace.goal(comparisons);
-        // Blocks are timed from the first one on, and the verdict came right after the last one.
+        // Blocks are timed from the first one on; the verdict came right after the last one.
         let end_s = self.blocks.iter().map(BlockRecord::end_s).fold(0.0, f64::max);
         let before_s = (self.circumstances.seconds - end_s).max(0.0);
         let look = |(n, unit): (usize, &CompleteUnit)| {
@@ -106,7 +104,6 @@ impl Case<'_> {
         units.iter().enumerate().filter_map(look).collect()
     }
 
-    /// Each level at each number of streams, by the blocks that count.
     fn arms(&self, counted: &BTreeSet<u64>) -> Vec<Arm> {
         let streams: BTreeSet<u32> = self.plan.points.iter().map(|point| point.streams).collect();
         let levels = 0..self.plan.levels.len();
@@ -125,7 +122,7 @@ impl Case<'_> {
         let quantile = |share| latency.quantile_ns(share).unwrap_or(f64::NAN);
         let latency_ns = [mean, deviation, quantile(0.5), quantile(0.95), quantile(0.99)];
         let [times, modes] = self.distribution(&latency);
-        // A target may know which pages were read, and not how often.
+        // A target may know which pages were read, but not how often.
         let knows = |which: fn(&Lookups) -> &BTreeMap<NodeId, u64>| {
             self.stands_on_one_node(level)
                 && windows.iter().all(|window| window.lookups.is_some())
@@ -164,12 +161,11 @@ impl Case<'_> {
 
     pub(super) fn placebo_estimate(&self) -> Option<Estimate> {
         let contrasts = self.placebo();
-        // The interval of two or three blocks says nothing.
+        // The interval of two or three blocks is meaningless.
         (contrasts.len() >= 4).then(|| hopcost_stats::simple_cost(&contrasts)).flatten()
     }
 
-    /// An open loop asks for a rate. If the target cannot keep up, calls wait without end, and those that were
-    /// never made have no latency.
+    /// Calls queue without end, and those never sent have no latency.
     pub(super) fn overloaded(&self) -> Option<String> {
         let asked = self.comparison.load.open?.calls_per_s;
         let slowest = self.windows().map(|window| window.rate).min_by(f64::total_cmp)?;
@@ -181,7 +177,6 @@ impl Case<'_> {
         })
     }
 
-    /// How far the load could drive the CPUs: half of them idle is a finding.
     fn highest_use(&self) -> Option<String> {
         let mean = |of_cpus: &BTreeMap<String, f64>| {
             of_cpus.values().sum::<f64>() / of_cpus.len().max(1) as f64
@@ -210,12 +205,12 @@ impl Case<'_> {
         Some(told + &unfilled(mean, &shares))
     }
 
-    /// A long block shows what takes its time to come, which short ones cannot.
+    /// A long block shows slow effects that short blocks cannot.
     pub(super) fn long_disagrees(&self, findings: &[Finding]) -> Option<String> {
         let long = self.blocks.iter().find(|block| block.trial.phase == Phase::Long)?;
         let found = cost(contrast(long)?);
         let of_short = findings.first()?.standing.as_ref()?.cost;
-        // One block knows its value to within about three standard errors of the short blocks.
+        // About three standard errors of a single short block.
         let half = (of_short.high - of_short.low) * (of_short.n_effective.sqrt() / 2.0);
         let seconds = self.pace.long_s?;
         Some(if (found - of_short.point).abs() <= half {
@@ -229,8 +224,8 @@ impl Case<'_> {
         })
     }
 
-    /// The cost that was really planted. If hands are compared, CPUs would not be in each other's way without
-    /// it.
+    /// The injected cost. If CPU counts are compared, sibling threads would not slow each other
+    /// without it.
     pub(super) fn planted(&self, reported: &[Point]) -> Option<f64> {
         let point = reported.first()?;
         let fresh = self.blocks.iter().filter(|block| {
@@ -252,17 +247,16 @@ impl Case<'_> {
             left + if varies { (hands(block, point.level) / hands(block, 0)).ln() } else { 0.0 }
         };
         let all: Vec<f64> = fresh.map(log_left).collect();
-        // Zero is not to become a negative zero.
+        // Avoids a negative zero.
         (!all.is_empty()).then(|| cost(all.iter().sum::<f64>() / all.len() as f64) + 0.0)
     }
 }
 
-/// A load that uses this share of the CPUs fills the machine.
+/// The load fills the machine.
 const FULL: f64 = 0.9;
-/// A CPU idles if less than this share of its time is used.
+/// The CPU is idle below this.
 const IDLE: f64 = 0.1;
 
-/// What is said if a load could not fill the machine; `shares` are those of its CPUs that were used.
 fn unfilled(mean: f64, shares: &[f64]) -> String {
     if mean >= FULL {
         return String::new();
@@ -281,7 +275,6 @@ fn unfilled(mean: f64, shares: &[f64]) -> String {
     )
 }
 
-/// By CPU: the share of its time in a window that was used.
 fn busy_shares(window: &Window) -> BTreeMap<String, f64> {
     let mut times: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for observation in window.observations.iter().filter(|o| o.of.starts_with("cpu")) {

@@ -1,4 +1,4 @@
-//! From kept blocks to a verdict. Pure: the same blocks give the same result on any machine.
+//! From stored blocks to a verdict. Pure: the same blocks give the same result on any machine.
 
 mod case;
 mod conclude;

@@ -1,17 +1,16 @@
-//! Why nothing that was found counts, if that is so.
+//! Reasons to refuse a verdict.
 
 use hopcost_core::{Code, Proved, Reason};
 use hopcost_stats::{consistent_with_zero, cost};
 
 use super::case::{Case, Circumstances, latency};
 
-/// A larger share of wrong answers means that something else was measured.
 const TOLERABLE_ERRORS: f64 = 0.001;
-/// The largest share of a call that may be our own, if the database is in our process.
+/// For a database in hopcost's process.
 const TOLERABLE_HARNESS: f64 = 0.05;
-/// By Little's law streams = throughput × response time, within this.
+/// Tolerance of Little's law: clients = throughput × response time.
 const LITTLE_WITHIN: f64 = 0.02;
-/// Little's law is only asked of windows with so many calls one after the other.
+/// Little's law is only checked with this many successive calls.
 const LITTLE_CALLS: f64 = 20.0;
 
 impl Case<'_> {

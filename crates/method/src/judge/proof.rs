@@ -1,4 +1,4 @@
-//! What was claimed, and what was read back.
+//! Compares an experiment's claims with what was read back.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,6 @@ impl Case<'_> {
         self.claims().flat_map(|(level, claim)| self.proved(level, claim)).collect()
     }
 
-    /// The claims on levels that are measured here, each with the number of its level.
     fn claims(&self) -> impl Iterator<Item = (usize, &Claim)> {
         let levels = &self.plan.levels;
         self.comparison.claims.iter().filter_map(|claim| {
@@ -19,7 +18,7 @@ impl Case<'_> {
         })
     }
 
-    /// The least share over the bindings: a claim has to hold in each.
+    /// The lowest share over the bindings: a claim has to hold in each.
     fn proved(&self, level: usize, claim: &Claim) -> Vec<Proved> {
         let bindings = 0..self.plan.bindings.len();
         let least = |of_binding: &dyn Fn(usize) -> Option<f64>| {
@@ -27,7 +26,7 @@ impl Case<'_> {
         };
         let name = format!("{} at {}", claim.metric, claim.level);
         let found = match claim.metric {
-            // If streams stand on several nodes, each has counted for itself.
+            // Clients on several nodes are each counted at their own node.
             metric if metric.is_of_nodes() && !self.stands_on_one_node(level) => {
                 let local = |binding| share(self.counts(level, binding, Metric::LocalLookups));
                 let is_local = metric == Metric::LocalLookups;
@@ -65,7 +64,6 @@ impl Case<'_> {
         self.plan.placements.iter().all(|levels| levels[level].settings.at.is_some())
     }
 
-    /// `[held, of]` of a metric.
     fn counts(&self, level: usize, binding: usize, metric: Metric) -> [u64; 2] {
         let windows = self.windows_of(level, None);
         let windows = windows.filter(|(block, _)| block.trial.binding == binding);
@@ -102,7 +100,7 @@ impl Case<'_> {
             let at = self.plan.placements[block.trial.binding][level].settings.at;
             let Some(lookups) = &window.lookups else { continue };
             add_sides(&mut sides.acquisitions, &lookups.acquisitions, at);
-            // Different pages are counted from the begin of the session: the last window has all.
+            // Counted since the start of the session: the last window has all.
             let mut of_window = [0; 2];
             add_sides(&mut of_window, &lookups.distinct_pages, at);
             pages.insert(block.trial.binding, of_window);
@@ -114,7 +112,7 @@ impl Case<'_> {
     }
 }
 
-/// Lookups on the workers' own node, and on other nodes.
+/// `[own node, other nodes]`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sides {
     pub acquisitions: [u64; 2],

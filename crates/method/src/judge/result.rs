@@ -1,4 +1,4 @@
-//! A result: the one place that makes one.
+//! Creates results; nothing else does.
 
 use hopcost_core::{Experiment, ExperimentResult, Headline, Known, Reason, Verdict};
 
@@ -19,7 +19,6 @@ impl ResultOf {
         Self { experiment, question, target, emulated, seconds: 0.0 }
     }
 
-    /// Nothing is proved yet.
     pub fn ended(
         self,
         verdict: Verdict,

@@ -1,7 +1,6 @@
-//! How throughput grows with streams, level by level: the law of what was measured at each number of them.
+//! How throughput grows with the number of clients, per variant.
 //!
-//! Method: `stats::usl`, of the mean rates of each number's undisturbed blocks. Streams alone are what it
-//! is a law of: the level says on how many CPUs they stand, and a boundary is where these end.
+//! Method: `stats::usl` on the mean rates of undisturbed blocks.
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,7 @@
-//! A score: how much the database does if nothing is compared, with its spread.
+//! A score: the throughput of a single variant, with its spread.
 //!
-//! Method: the only level is compared with itself, block by block, so that the score carries its own
-//! A/A test. The score is the mean throughput at the number of streams with the highest one; its
-//! interval is that of the blocks' means. Limits: it says what was done here and today; two machines
-//! are compared by more than one run each.
+//! Method: the only variant is compared with itself, as an A/A check. The score is the highest mean
+//! throughput over the client counts, with the interval of the blocks' means.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +52,6 @@ fn told(law: &Known<ScalingLaw>) -> Reason {
 }
 
 impl Case<'_> {
-    /// Calls per second of each undisturbed block: the mean of the level's own windows.
     fn rates(&self, point: Point) -> Vec<f64> {
         let mut of_blocks: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for (block, window) in self.windows_of(point.level, Some(point.streams)) {
@@ -84,7 +81,7 @@ impl Case<'_> {
         ))
     }
 
-    /// Two equal crews that differ show that this machine or this harness favours one of them.
+    /// A difference of equal crews is a fault of the machine or of hopcost.
     fn differs_from_itself(&self, point: Point) -> Option<Reason> {
         let schedule = Schedule::new(self.plan, self.pace, false);
         let contrasts = schedule.contrasts(self.blocks, Phase::Fresh, point);

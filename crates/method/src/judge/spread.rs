@@ -1,8 +1,7 @@
-//! How far response times lie apart: a verdict beside that on the mean.
+//! The verdict on the spread of response times.
 //!
-//! Method: the same blocks and looks, with the standard deviation of each window's response times in the
-//! place of its throughput. As many verdicts again are asked for, so that the level of each interval is
-//! that of twice as many comparisons.
+//! Method: the standard deviation of each window's response times in place of its throughput. This
+//! doubles the number of comparisons that the interval level accounts for.
 
 use hopcost_core::{
     BlockRecord, Code, Estimate, Histogram, Known, Phase, PointSpread, Reason, Verdict, Window,
@@ -13,9 +12,7 @@ use super::case::{Case, Finding};
 use crate::plan::Point;
 use crate::schedule::{Schedule, contrast_by};
 
-/// A standard deviation of fewer calls says nothing.
 pub const LEAST_CALLS_FOR_SPREAD: u64 = 30;
-/// Steps of the distribution for each doubling of time.
 const STEPS_PER_OCTAVE: f64 = 4.0;
 
 impl Case<'_> {
@@ -50,7 +47,7 @@ impl Case<'_> {
         PointSpread { streams: point.streams, level, verdict, reason, ratio }
     }
 
-    /// The distribution in milliseconds, and its modes; empty unless asked for.
+    /// In milliseconds; empty unless requested.
     pub(super) fn distribution(&self, latency: &Histogram) -> [Vec<(f64, f64)>; 2] {
         let steps = if self.comparison.spread { steps(latency) } else { Vec::new() };
         let counts: Vec<u64> = steps.iter().map(|(_, count)| *count).collect();
@@ -62,7 +59,7 @@ impl Case<'_> {
     }
 }
 
-/// More is better, as it is of throughput: how narrowly a block's response times lie together.
+/// The inverse spread, so that more is better, as with throughput.
 fn narrowness(block: &BlockRecord) -> Option<f64> {
     let of = |window: &Window| {
         let (_, deviation) = window.latency.mean_and_deviation_ns()?;
@@ -71,7 +68,6 @@ fn narrowness(block: &BlockRecord) -> Option<f64> {
     contrast_by(of, block)
 }
 
-/// How many times as far apart response times lie, from the cost of their narrowness.
 fn ratio(standing: &Standing) -> Estimate {
     let times = |cost: f64| 1.0 / (1.0 - cost);
     let cost = standing.cost;
@@ -94,7 +90,6 @@ fn said_of(verdict: Verdict) -> Reason {
     })
 }
 
-/// Calls by step of time, without gaps between the shortest and the longest.
 fn steps(latency: &Histogram) -> Vec<(i32, u64)> {
     let mut steps: Vec<(i32, u64)> = Vec::new();
     for (ns, count) in latency.buckets() {
@@ -125,7 +120,7 @@ mod tests {
         let steps = steps(&latency);
         assert_eq!(steps.iter().map(|(_, count)| count).sum::<u64>(), 4);
         assert!(steps.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1));
-        // 16 times as long is four doublings later.
+        // 16 times as long is four doublings.
         let (first, last) = (steps[0], steps[steps.len() - 1]);
         assert_eq!((last.0 - first.0, first.1, last.1), (16, 2, 1));
     }

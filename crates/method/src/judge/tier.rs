@@ -1,4 +1,4 @@
-//! How closely it is known what was near and what was far, and by which witnesses.
+//! How precisely local and remote accesses were told apart, and by which evidence.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,6 @@ use super::case::Case;
 
 impl Case<'_> {
     pub(super) fn tier(&self) -> Option<Tier> {
-        // A window without calls has looked nothing up.
         let told = |which: fn(&Lookups) -> bool| {
             let mut asked = self.windows().filter(|window| window.calls > 0);
             asked.all(|window| window.lookups.as_ref().is_some_and(which))
@@ -25,7 +24,7 @@ impl Case<'_> {
         })
     }
 
-    /// Those of memory first.
+    /// Evidence of memory first.
     pub(super) fn proved_by(&self) -> Vec<ProvedBy> {
         if self.blocks.is_empty() {
             return Vec::new();
@@ -42,7 +41,7 @@ impl Case<'_> {
         all.extend(least(methods).into_iter().map(shares));
         all.push(counts(Witness::ThreadMasks));
         let proved = self.windows().flat_map(|window| &window.proved);
-        // What counts anything else tells nothing of a place.
+        // Other counters prove nothing about placement.
         let proved = proved.filter(|(by, [_, of])| by.is_of_place() && *of > 0);
         let proved =
             proved.map(|(by, [held, of])| (Witness::Metric(*by), *held as f64 / *of as f64));

@@ -1,11 +1,10 @@
-//! Workers in two places: half of them together, half of them so far away.
+//! Splits workers between two places at a given distance.
 
 use hopcost_core::{Code, CpuId, CpuSet, DistanceClass, Known, Machine, Reason};
 
 use super::distances::cpus_away;
 
-/// One CPU of each place in turn, so that few streams stand in both, too. The first place is around the first CPU of
-/// `among`; cores under one last-level cache stand together.
+/// Alternates between the places, so that few clients use both.
 pub fn in_two_places(
     class: DistanceClass,
     machine: &Machine,
@@ -27,7 +26,7 @@ pub fn in_two_places(
     Ok(near.into_iter().zip(far).flat_map(|(near, far)| [near, far]).collect())
 }
 
-/// A CPU, and one of each other core under its last-level cache.
+/// One CPU per core under the same last-level cache.
 fn together_with(cpu: CpuId, machine: &Machine) -> Vec<CpuId> {
     let is_near =
         |other: &CpuId| machine.cpu_distance(cpu, *other) == Known::Is(DistanceClass::SameL3);

@@ -1,4 +1,4 @@
-//! Gives the experiment's letters to nodes, and puts everything together.
+//! Binds an experiment's node letters to nodes and makes the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,11 @@ use super::boundaries;
 use super::layout::{LeftOut, Placement, Plan, Point};
 use super::place::{place, too_few_nodes};
 
-/// More pairs than this take too long without full effort.
+/// More need full effort.
 const MANY_PAIRS: usize = 12;
-/// More streams per worker CPU than this are left out without full effort.
+/// More need full effort.
 const STREAMS_PER_CPU: u32 = 2;
 
-/// Binds an experiment to a machine, or says why it does not apply there.
 pub fn plan(comparison: &Comparison, machine: &Machine, effort: Effort) -> Result<Plan, Reason> {
     let bindings = bindings(comparison, machine, effort)?;
     let mut left_out = Vec::new();
@@ -43,7 +42,7 @@ pub fn plan(comparison: &Comparison, machine: &Machine, effort: Effort) -> Resul
     let cpus =
         placements.iter().flatten().map(|placed| placed.settings.workers.len()).max().unwrap_or(0);
     let streams = if comparison.find_scaling {
-        // Streams without a CPU of their own are a part of the question.
+        // Clients without a CPU of their own are part of the question.
         comparison.streams.clone()
     } else {
         streams(&comparison.streams, cpus, effort, &mut left_out)
@@ -54,7 +53,6 @@ pub fn plan(comparison: &Comparison, machine: &Machine, effort: Effort) -> Resul
         }
         _ => Vec::new(),
     };
-    // A score is its only level, compared with itself.
     let tested = if comparison.is_score() { 0..1 } else { 1..levels.len() };
     let points = streams
         .iter()
@@ -68,7 +66,7 @@ fn says_how_many(level: &Level) -> bool {
     level.cpus.is_some() || level.siblings.is_some() || level.cores.is_some()
 }
 
-/// All arms get as many CPUs as the smallest one: more hands are another experiment.
+/// More CPUs would be another experiment.
 fn equal_hands(placements: &mut [Vec<Placement>]) {
     let sizes = placements.iter().flatten().map(|placement| placement.settings.workers.len());
     let least = sizes.min().unwrap_or(0);
@@ -124,8 +122,8 @@ fn bindings(
     Ok(in_turn(comparison, all.collect()))
 }
 
-/// If levels leave threads or cores unused, these are the first and the last in turn: CPU 0 may serve
-/// interrupts, and another one may be slower.
+/// Alternates which threads or cores stay unused: CPU 0 may serve interrupts, and CPUs may differ
+/// in speed.
 fn in_turn(comparison: &Comparison, mut bindings: Vec<Binding>) -> Vec<Binding> {
     if comparison.levels.iter().any(|level| level.siblings == Some(false) || level.cores.is_some())
     {

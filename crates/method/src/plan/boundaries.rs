@@ -1,11 +1,10 @@
-//! Where one kind of place for streams ends and the next begins: cores, threads of cores, sockets.
+//! Client counts at which cores, sibling threads or sockets are used up.
 
 use std::collections::BTreeSet;
 
 use hopcost_core::{CpuId, Machine};
 use hopcost_stats::Boundary;
 
-/// Of streams that use these CPUs one after the other.
 pub fn of(workers: &[CpuId], machine: &Machine) -> Vec<Boundary> {
     let boundary = |streams: usize, of: &str| Boundary { streams: streams as u32, of: of.into() };
     let cores = machine.one_cpu_per_core(&workers.iter().copied().collect()).len();
@@ -18,7 +17,7 @@ pub fn of(workers: &[CpuId], machine: &Machine) -> Vec<Boundary> {
     found
 }
 
-/// The numbers of cores after which another socket begins; none if sockets are taken in turn.
+/// Core counts after which another socket begins; empty if sockets alternate.
 fn sockets(cores: &[CpuId], machine: &Machine) -> Vec<usize> {
     let socket = |cpu: &CpuId| machine.cpu(*cpu).and_then(|cpu| cpu.socket.get().copied());
     let of_cores: Vec<Option<u32>> = cores.iter().map(socket).collect();

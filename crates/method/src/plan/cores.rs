@@ -1,9 +1,8 @@
-//! Which cores a level's workers get, and how many threads of each.
+//! Which cores a variant's workers get, and how many threads of each.
 
 use hopcost_core::{Code, CpuId, CpuSet, Level, Machine, Reason};
 
-/// The CPUs, out of `among`, of a level that says something of cores or siblings. A share of the cores is the same
-/// share of each node's: the first of them, or the last if the binding is turned.
+/// A share applies to each node's cores: the first, or the last if the binding is turned.
 pub fn of(
     level: &Level,
     machine: &Machine,

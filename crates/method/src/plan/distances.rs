@@ -1,4 +1,4 @@
-//! What is so far away.
+//! CPUs and nodes at a given distance class.
 
 use hopcost_core::{Code, CpuId, CpuSet, DistanceClass, Known, Machine, NodeId, Reason};
 

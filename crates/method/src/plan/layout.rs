@@ -1,4 +1,4 @@
-//! What will be measured where.
+//! The plan: what is measured where.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +10,19 @@ use serde::{Deserialize, Serialize};
 pub struct Placement {
     #[serde(flatten)]
     pub settings: VariantSettings,
-    /// CPUs that the level leaves unused by what it says of siblings and cores.
     #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
     pub spare: CpuSet,
     pub client: Option<CpuSet>,
 }
 
 impl Placement {
-    /// The CPUs from which so many streams call.
+    /// The CPUs used by the first `streams` clients.
     pub fn callers(&self, streams: u32) -> CpuSet {
         let workers = self.settings.workers.iter().take(streams as usize);
         self.client.clone().unwrap_or_else(|| workers.copied().collect())
     }
 }
 
-/// A part of an experiment that is not measured here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     pub what: String,
@@ -32,7 +30,6 @@ pub struct LeftOut {
     pub reason: Reason,
 }
 
-/// What is compared with the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Point {
     pub streams: u32,
@@ -44,7 +41,6 @@ impl Point {
         Self { streams: trial.streams, level: trial.level }
     }
 
-    /// `1 stream`, `2 streams`.
     pub fn in_streams(self) -> String {
         format!("{} {}", self.streams, if self.streams == 1 { "stream" } else { "streams" })
     }
@@ -53,36 +49,33 @@ impl Point {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub bindings: Vec<Binding>,
-    /// By binding, then by level.
+    /// By binding, then by variant.
     pub placements: Vec<Vec<Placement>>,
     /// The baseline first.
     pub levels: Vec<String>,
-    /// A score has points of level 0 alone: the baseline against itself.
+    /// A score has only points of variant 0.
     pub points: Vec<Point>,
     pub left_out: Vec<LeftOut>,
-    /// By level; empty unless it is asked how throughput grows with streams.
+    /// By variant; empty unless the scaling law is searched for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boundaries: Vec<Vec<Boundary>>,
 }
 
 impl Plan {
-    /// The copies of the data that are needed.
     pub fn homes(&self) -> Vec<DataPlacement> {
         let homes = self.placements.iter().flatten().flat_map(|placed| placed.settings.copies());
         homes.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Whether the only level is compared with itself.
     pub fn is_score(&self) -> bool {
         self.levels.len() == 1
     }
 
-    /// Whether the law is asked for by which throughput grows with streams.
     pub fn is_of_law(&self) -> bool {
         !self.boundaries.is_empty()
     }
 
-    /// By level that leaves CPUs unused: these CPUs in each binding.
+    /// The variants that leave CPUs unused, with these CPUs in each binding.
     pub fn spares(&self) -> Vec<(&str, BTreeSet<String>)> {
         let of_level = |(number, level): (usize, _)| {
             let spares = self.placements.iter().map(|levels| &levels[number].spare);
@@ -93,7 +86,7 @@ impl Plan {
         all.filter(|(_, spares): &(_, BTreeSet<_>)| !spares.is_empty()).collect()
     }
 
-    /// Drops the bindings in which the first threads of cores are unused: CPU 0 cannot be taken off-line.
+    /// CPU 0 cannot be taken offline, so bindings without first threads are dropped.
     pub fn unturned(&mut self) {
         let bindings = std::mem::take(&mut self.bindings).into_iter();
         let both = bindings.zip(std::mem::take(&mut self.placements));

@@ -1,4 +1,4 @@
-//! Where a level stands in one binding.
+//! The placement of a variant in one binding.
 
 use hopcost_core::{
     Avoided, Binding, Code, CpuId, CpuSet, Level, Machine, NodeId, Parallel, Reason, Spot,
@@ -106,7 +106,7 @@ fn parallel(
     Ok(Some(Parallel { dop, postmaster, workers }))
 }
 
-/// One CPU of each node in turn. On a single node all policies come to the same.
+/// Alternates between nodes. On a single node all policies are equal.
 fn on_all_nodes(machine: &Machine) -> Result<Vec<CpuId>, Reason> {
     let usable = &machine.limits.cpus;
     let nodes = machine.nodes_with_memory().map(|node| node.cpus.intersection(usable));

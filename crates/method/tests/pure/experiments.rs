@@ -1,4 +1,4 @@
-//! The experiments of `experiments/`, right and wrong.
+//! The experiment files of `experiments/`, valid and invalid.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,6 @@ const KNOWN: Vocabulary<'_> = Vocabulary {
     published: &["shea-2012-remote-memory", "shea-2012-latency", "shea-2012-bandwidth"],
 };
 
-/// By name.
 fn files(dir: &str) -> Vec<(String, String)> {
     let dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments")).join(dir);
     let paths = dir.read_dir().unwrap().map(|entry| entry.unwrap().path());
@@ -69,7 +68,7 @@ fn words_and_advice_are_read_and_are_no_part_of_what_is_asked() {
     assert_eq!((rule.beyond, rule.recipes.len()), (Beyond::Factor(2.0), 2));
     assert_eq!(rule.unless.as_ref().unwrap().recipe, "interleave");
     assert_eq!((any.verdict, any.beyond, any.unless.as_ref()), (None, Beyond::Margin, None));
-    // Stored runs are found by what is asked, letter for letter.
+    // Stored runs are found by the exact text of the question.
     let (Subject::Database(one), Subject::Database(other)) = (&plain.subject, &said.subject) else {
         panic!("both are on a database");
     };
@@ -94,13 +93,13 @@ fn a_wrong_word_is_found_where_it_stands_and_not_where_its_letters_do() {
         })
         .unwrap();
     assert_eq!((error.line, error.column), (line, before + 1), "{error}");
-    // If a text is written otherwise than it reads, the error points at its begin instead of at a wrong place.
+    // If a text is escaped, the error points at its start instead of at a wrong place.
     let escaped = text.replace("when memory = remot", "when \\u006demory = remot");
     let error = read_experiment(name, &escaped, &KNOWN).unwrap_err();
     assert_eq!((error.line, error.column), (line, 3), "{error}");
 }
 
-/// A file is wrong in what it is named after, and not because this vocabulary lacks a name.
+/// Each file fails for the flaw in its name, not for a name missing in this vocabulary.
 #[test]
 fn a_wrong_experiment_is_wrong_in_what_its_name_says() {
     let unknown = [
@@ -133,10 +132,8 @@ fn one_is_no_plural() {
     assert_eq!(law, "1 number of streams");
 }
 
-/// A stranger has to be able to act on each answer.
 #[test]
 fn wrong_experiments_are_answered_as_agreed() {
-    // The keys of a level are those of the reference; a new one changes no answer.
     let keys = keys().filter_map(|key| key.path.strip_prefix("factor.NAME.LEVEL."));
     let keys = keys.collect::<Vec<_>>().join(", ");
     let mut answers = String::new();
@@ -147,7 +144,6 @@ fn wrong_experiments_are_answered_as_agreed() {
     insta::assert_snapshot!("invalid", answers);
 }
 
-/// A bit is flipped, bytes are left out or repeated, and the end may be missing.
 fn damaged(text: &str, dice: &mut Rng) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..dice.usize(1..3) {
@@ -180,7 +176,6 @@ fn a_damaged_experiment_is_read_or_points_into_its_text() {
         let text = damaged(original, &mut dice);
         match read_experiment(name, &text, &KNOWN) {
             Ok(experiment) => {
-                // Every item of an experiment takes some bytes of its file.
                 let size = format!("{experiment:?}").len();
                 assert!(size < 2000 + 200 * text.len(), "{size} from {text:?}");
                 read += 1;

@@ -1,4 +1,4 @@
-//! What is computed from files, machines and blocks alone: nothing is measured here.
+//! Computations on files, machines and blocks; nothing is measured.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod experiments;

@@ -1,4 +1,4 @@
-//! Plans and schedules: an experiment bound to recorded machines, and the order of its blocks.
+//! Plans on recorded machines, and the order of blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,7 +83,7 @@ fn nodes_that_are_avoided_are_no_places() {
     assert!(why("hand-shared-cpus").contains(shared), "{}", why("hand-shared-cpus"));
     let gpu = "1 memory node with usable CPUs, and 2 are needed";
     assert!(why("hand-gpu-memory").contains(gpu), "{}", why("hand-gpu-memory"));
-    // Nor does the memory of a GPU count as memory without CPUs.
+    // The memory of a GPU does not count as memory without CPUs.
     let away = Spot::Away(DistanceClass::MemoryOnly);
     let levels = vec![level("near", Spot::Node('A'), 'A'), level("away", away, 'A')];
     let planned = |name| plan(&comparison(levels.clone(), &[1]), &machine(name), Effort::Quick);
@@ -170,7 +170,7 @@ fn pace(search_units: u64, most_units: u64) -> Pace {
     }
 }
 
-/// What a trial finds if the tested level costs so much.
+/// The block of a trial whose tested variant has this cost.
 fn found(trial: Trial, cost: f64) -> BlockRecord {
     let window = |tested: bool| Window {
         tested,
@@ -185,7 +185,6 @@ fn found(trial: Trial, cost: f64) -> BlockRecord {
     BlockRecord { trial, windows, placement: Known::missing(Code::NotMeasured, "a test") }
 }
 
-/// All trials of a run, as `measure` finds them, if so many seconds have gone by.
 fn measured(
     schedule: &Schedule<'_>,
     elapsed_s: f64,
@@ -414,7 +413,7 @@ fn policies_differ_in_where_the_data_is_and_not_in_who_works() {
     let machine = machine("vm-n4");
     let plan = plan(&comparison(levels, &[1, 4]), &machine, Effort::Quick).unwrap();
     assert_eq!(plan.bindings.len(), 4, "each node has it once");
-    // A copy on each node for each policy of one node, and one on all nodes.
+    // A copy per node for each policy of one node, and one on all nodes.
     assert_eq!(plan.homes().len(), 4 + 4 + 1);
     for (binding, levels) in plan.bindings.iter().zip(&plan.placements) {
         let a = Some(binding.nodes[&'A']);
@@ -425,7 +424,6 @@ fn policies_differ_in_where_the_data_is_and_not_in_who_works() {
         for level in levels {
             assert_eq!(level.settings.workers, levels[0].settings.workers);
             assert_eq!((level.settings.workers.len(), level.settings.at), (8, None));
-            // Few streams stand on all nodes, too.
             let nodes: Vec<u32> = level.settings.nodes.iter().map(|node| node.0).collect();
             assert_eq!(nodes, [0, 1, 2, 3, 0, 1, 2, 3]);
         }
@@ -510,7 +508,6 @@ fn siblings_work_or_stay_idle_and_a_share_of_the_cores_is_one_of_each_node() {
             assert_eq!(plan.left_out[0].what, "half_used", "its nodes have one core each");
             continue;
         }
-        // What one binding uses of a node the other leaves unused.
         let [one, other] = [0, 1].map(|binding| &plan.placements[binding][2]);
         assert!(one.settings.workers.iter().all(|cpu| other.spare.contains(*cpu)), "{name}");
         let half = threads(2);

@@ -1,4 +1,4 @@
-//! From kept blocks to verdicts: each is reached by what deserves it, and refused for its cause.
+//! From stored blocks to verdicts and refusals.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,6 @@ use hopcost_method::schedule::{Pace, Schedule};
 
 const CALL_NS: u64 = 2_000_000;
 
-/// Two nodes, one stream, remote against local.
 struct Run {
     comparison: Comparison,
     plan: Plan,
@@ -96,7 +95,6 @@ fn calls(ns: u64) -> Histogram {
     latency
 }
 
-/// A hundred calls of 2 ms, all looked up at the data's node.
 fn window(trial: &Trial, tested: bool, cost: f64) -> Window {
     let here = NodeId(trial.binding as u32);
     let counts = BTreeMap::from([(here, 1000)]);
@@ -120,7 +118,6 @@ impl Run {
             let windows = trial.arms().into_iter().map(|tested| {
                 let mut window = window(&trial, tested, cost);
                 change(&trial, &mut window);
-                // One call after the other, unless `change` made calls of its own.
                 if window.latency.count() == 0 {
                     window.latency = calls((1e9 / window.rate) as u64);
                 }
@@ -192,7 +189,7 @@ fn each_look_is_told_with_its_time_and_the_last_is_the_result() {
     let looks = &result.details.unwrap().points[0].looks;
     assert_eq!(looks.iter().map(|look| look.cost.n).collect::<Vec<_>>(), [8, 10]);
     assert_eq!(looks[1].cost, result.estimate.get().unwrap().estimate);
-    // A block a second: two bindings a unit, and a placebo block after every second unit, the last too.
+    // One block per second: two bindings a unit, and an A/A check after every second unit.
     for (look, after_s) in looks.iter().zip([24.0, 29.0]) {
         assert!((look.after_s - after_s).abs() < 1e-9, "{looks:?}");
     }
@@ -241,7 +238,7 @@ fn a_budget_too_small_for_a_look_is_inconclusive_and_says_so() {
 
 type Change = fn(&Trial, &mut Window);
 
-/// What happens to windows that would show a cost, and why the run is then refused.
+/// Changes to windows with a cost, and the refusals they cause.
 const REFUSALS: [(Code, &str, Change); 7] = [
     (Code::Misplaced, "seen on CPU 1", |trial, window| {
         if trial.number == 3 {
@@ -249,7 +246,7 @@ const REFUSALS: [(Code, &str, Change); 7] = [
         }
     }),
     (Code::ClaimUnmet, "local_lookups at local, acquisitions: 95.2 %", |trial, window| {
-        // In one of the two bindings alone, and in few of its lookups.
+        // In one of the two bindings, and in few page accesses.
         if trial.binding == 1 && !window.tested {
             let lookups = window.lookups.as_mut().unwrap();
             lookups.acquisitions.insert(NodeId(0), 50);
@@ -262,7 +259,7 @@ const REFUSALS: [(Code, &str, Change); 7] = [
             window.first_error = Some("599 rows instead of 600".into());
         }
     }),
-    // A fifth of each window goes by without any call.
+    // A fifth of each window passes without any call.
     (Code::LittlesLaw, "Little's law", |_, window| {
         window.latency = calls(CALL_NS);
         window.rate *= 0.8;
@@ -317,7 +314,7 @@ fn disturbed_blocks_are_dropped_whole_and_counted() {
     assert!(result.details.unwrap().dropped[&Disturbance::Stolen] > 4);
 }
 
-/// Search blocks, a disturbed one and the long one show other figures than those that count.
+/// The other blocks (search, disturbed, long) have different figures.
 #[test]
 fn the_table_of_levels_is_of_the_windows_that_the_verdict_is_of() {
     let mut run = run();
@@ -336,7 +333,7 @@ fn the_table_of_levels_is_of_the_windows_that_the_verdict_is_of() {
         let busy = if trial.phase == Phase::Fresh && !is_disturbed { 1.0 } else { 9.0 };
         let metric = gauge::CPU_USER_MS.name.into();
         window.observations = vec![Observation { metric, of: "workers".into(), value: busy }];
-        // Two streams lose more: theirs is the point that is reported.
+        // Two clients have the higher cost, so that point is reported.
         if trial.streams == 2 && trial.level > 0 && window.tested {
             window.rate *= 0.9;
         }
@@ -354,16 +351,14 @@ fn the_table_of_levels_is_of_the_windows_that_the_verdict_is_of() {
         assert!((mean * rate / 2000.0 - 1.0).abs() < 0.01, "{arm:?}");
         assert!(p99 < 1.1 * 2000.0 / rate, "{arm:?}");
         assert!((arm.observed[0].value - 1.0).abs() < 1e-9, "{arm:?}");
-        // Two windows of each arm in a block, and two bindings.
         assert_eq!(arm.windows, 4 * result.estimate.get().unwrap().estimate.n, "{arm:?}");
         assert_eq!(arm.calls, 100 * arm.windows);
     }
-    // A point that was only searched has the windows of the search.
+    // A search-only point has the windows of the search.
     let searched = details.arms.iter().filter(|arm| arm.streams == 1);
     assert!(searched.map(|arm| arm.windows).eq([16, 16]), "{:?}", details.arms);
 }
 
-/// If nothing counts, the table is of what there was.
 #[test]
 fn where_all_was_disturbed_the_table_of_levels_is_of_what_there_was() {
     let stolen = |_: &Trial, window: &mut Window| window.disturbed = Some(Disturbance::Stolen);
@@ -373,7 +368,6 @@ fn where_all_was_disturbed_the_table_of_levels_is_of_what_there_was() {
     assert!(result.details.unwrap().arms.iter().all(|arm| arm.windows > 0));
 }
 
-/// One level, compared with itself at 1 and 2 streams.
 fn score() -> Run {
     let mut run = run();
     run.comparison.levels = vec![Level { name: "whole".into(), ..Level::default() }];
@@ -386,7 +380,7 @@ fn score() -> Run {
     run
 }
 
-/// Each stream makes this share of its 500 calls a second, one after the other.
+/// Each client completes this share of 500 calls per second, one after the other.
 fn scales(trial: &Trial, window: &mut Window, share: f64) {
     window.rate *= share * f64::from(trial.streams);
     window.latency = calls((f64::from(trial.streams) * 1e9 / window.rate) as u64);
@@ -401,7 +395,6 @@ fn a_score_is_the_best_throughput_with_its_spread() {
     assert!(headline.estimate.low <= 750.0 && 750.0 <= headline.estimate.high, "{headline:?}");
     assert_eq!(headline.of, "calls at 2 streams");
     assert!(result.proof[0].holds() && result.proof.len() == 1);
-    // Both crews are of the level.
     let arms = result.details.unwrap().arms;
     assert_eq!(arms.iter().map(|arm| arm.windows).collect::<Vec<_>>(), [80, 80]);
 }
@@ -414,7 +407,6 @@ fn a_score_whose_two_crews_differ_is_refused() {
     refused(&result, Code::SelfCheckFailed, "two equal crews differ");
 }
 
-/// The score at 1 to 12 streams on eight cores.
 fn scaling() -> Run {
     let mut run = score();
     run.comparison.find_scaling = true;
@@ -423,7 +415,7 @@ fn scaling() -> Run {
     run
 }
 
-/// Without any error no point would weigh more than another.
+/// Deterministic noise: without any error no point would weigh more than another.
 fn restless(trial: &Trial) -> f64 {
     1.0 + 3e-3 * (trial.number as f64 * 1.7).sin()
 }

@@ -1,4 +1,4 @@
-//! A law that may bend, and how it is fitted to rates.
+//! A law with an optional bend, and its fit to rates.
 
 use fastrand::Rng;
 
@@ -14,7 +14,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// What might have been seen instead if the law holds.
+    /// Simulated under the law.
     pub fn drawn(&self, law: &Law, widening: f64, rng: &mut Rng) -> Self {
         let student = normal(rng) / (chi_squared(self.degrees, rng) / self.degrees).sqrt();
         let log_rate = law.rate(self.streams).ln() + widening * self.error * student;
@@ -28,7 +28,7 @@ pub fn normal(rng: &mut Rng) -> f64 {
 }
 
 fn chi_squared(degrees: f64, rng: &mut Rng) -> f64 {
-    // With so many it is as good as its mean.
+    // Above this, the value is close to its mean.
     const MANY: f64 = 200.0;
     if degrees > MANY {
         return degrees;
@@ -36,17 +36,16 @@ fn chi_squared(degrees: f64, rng: &mut Rng) -> f64 {
     (0..degrees.round().max(1.0) as usize).map(|_| normal(rng).powi(2)).sum()
 }
 
-/// A law, and a bend beyond some number of streams.
+/// With an optional bend.
 #[derive(Clone, Copy, Debug)]
 pub struct Curve {
     pub law: Law,
-    /// The streams at which it bends, and by how much the logarithm then grows with that of the streams.
+    /// The client count of the bend, and the added exponent beyond it.
     bend: Option<(f64, f64)>,
 }
 
 impl Curve {
-    /// The best curve with σ and κ not below zero: the best fit among those with either, both or none of them
-    /// held at zero.
+    /// With σ, κ ≥ 0: the best fit with either, both or none held at zero.
     pub fn fitted(seen: &[Seen], bend_at: Option<f64>) -> Self {
         let holds = [[false, false], [true, false], [false, true], [true, true]];
         let mut best: Option<(f64, Self)> = None;
@@ -58,7 +57,6 @@ impl Curve {
             if allowed && best.is_none_or(|(least, _)| chi < least) {
                 best = Some((chi, curve));
             }
-            // Without anything held it is the best of all.
             if allowed && !no_sigma && !no_kappa {
                 break;
             }
@@ -66,7 +64,7 @@ impl Curve {
         best.map_or_else(|| Self::first_guess(seen, bend_at, [true, false, false, false]), |b| b.1)
     }
 
-    /// `N / X = (1 + σ(N−1) + κN(N−1)) / λ`, by least squares.
+    /// Least squares of `N / X = (1 + σ(N−1) + κN(N−1)) / λ`.
     fn first_guess(seen: &[Seen], bend_at: Option<f64>, free: [bool; PARAMETERS]) -> Self {
         let linear = [free[0], free[1], free[2], false];
         let rows = seen.iter().map(|it| {
@@ -107,7 +105,6 @@ impl Curve {
         self
     }
 
-    /// So much of a step that the fit gets better, with what is then left over.
     fn downhill(&self, step: Vector, chi: f64, seen: &[Seen]) -> Option<(Self, f64)> {
         const HALVINGS: i32 = 20;
         (0..HALVINGS).find_map(|halvings| {
@@ -131,21 +128,21 @@ impl Curve {
         self.law.rate(streams).ln() + bent
     }
 
-    /// Of the logarithm, by parameter.
+    /// Derivatives of the log rate, by parameter.
     fn slopes(&self, streams: f64) -> Vector {
         let denominator = self.law.denominator(streams);
         let bend = self.bend.map_or(0.0, |(at, _)| beyond(streams, at));
         [1.0, -(streams - 1.0) / denominator, -streams * (streams - 1.0) / denominator, bend]
     }
 
-    /// Infinite if the law has no rate at all.
+    /// Infinite if the law has no rate.
     pub fn chi_squared(&self, seen: &[Seen]) -> f64 {
         let of = |it: &Seen| ((it.log_rate - self.log_rate(it.streams)) / it.error).powi(2);
         let sum: f64 = seen.iter().map(of).sum();
         if sum.is_finite() { sum } else { f64::INFINITY }
     }
 
-    /// What it leaves over for each degree of freedom.
+    /// Per degree of freedom.
     pub fn left_over(&self, seen: &[Seen], parameters: usize) -> f64 {
         let degrees = seen.len().saturating_sub(parameters);
         if degrees == 0 { 0.0 } else { self.chi_squared(seen) / degrees as f64 }

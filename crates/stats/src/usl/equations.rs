@@ -1,11 +1,10 @@
-//! Weighted linear equations of a few unknowns.
+//! Weighted least squares of a few unknowns.
 
 /// The logarithm of λ, then σ, κ and the bend.
 pub const PARAMETERS: usize = 4;
 pub type Vector = [f64; PARAMETERS];
 
-/// The free unknowns of weighted equations; those that are held stay zero. None if they are not
-/// determined.
+/// Held unknowns stay zero. `None` if the free ones are not determined.
 pub fn least_squares(
     rows: impl Iterator<Item = (Vector, f64)>,
     free: [bool; PARAMETERS],
@@ -31,12 +30,12 @@ pub fn least_squares(
     solved(normal)
 }
 
-/// By Gauss and Jordan's elimination: a matrix of normal equations needs no pivot but its diagonal.
+/// Gauss-Jordan elimination; normal equations need no pivoting.
 fn solved(mut rows: [[f64; PARAMETERS + 1]; PARAMETERS]) -> Option<Vector> {
     let diagonal: Vector = std::array::from_fn(|i| rows[i][i]);
     for i in 0..PARAMETERS {
         let pivot = rows[i][i];
-        // A smaller pivot is nothing but rounding.
+        // A smaller pivot is rounding error.
         if !pivot.is_finite() || pivot <= 1e-14 * diagonal[i] {
             return None;
         }

@@ -1,4 +1,4 @@
-//! From rates to a law with its intervals, and where throughput turns down.
+//! Fits the law with intervals, and finds where throughput peaks.
 
 use fastrand::Rng;
 use hopcost_core::{Code, Estimate, Known, Reason, ScalingLaw};
@@ -14,22 +14,21 @@ use crate::quantile::{quantile, sorted};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     pub streams: u32,
-    /// Of all of them together.
     pub rate: Estimate,
 }
 
-/// Up to so many streams, each finds a place of the same kind as those before it.
+/// The last client count at which each client has a place of the same kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boundary {
     pub streams: u32,
-    /// What ends there, e.g. "cores".
+    /// What is used up, e.g. "cores".
     pub of: String,
 }
 
-/// Fewer numbers of streams do not tell where throughput turns down.
+/// Fewer client counts do not show a peak.
 const LEAST_LEVELS: usize = 6;
 
-/// Of numbers of streams: a law has three parameters.
+/// The law has three parameters.
 pub const LEAST_FOR_A_LAW: usize = 3;
 
 const LEVEL: f64 = 0.95;
@@ -88,7 +87,6 @@ fn seen(rate: &Rate) -> Option<Seen> {
     is_there.then_some(Seen { streams, log_rate, error, degrees })
 }
 
-/// Why it is not told where throughput turns down.
 fn untold(
     seen: &[Seen],
     best: &Curve,
@@ -119,15 +117,14 @@ fn untold(
     })
 }
 
-/// The boundary at which a bend describes the rates best, if it does so better than chance and the rest of
-/// what is left over explain.
+/// The best-fitting bend, if it improves on the residuals beyond chance.
 fn bend_among<'b>(
     curve: &Curve,
     boundaries: &'b [Boundary],
     seen: &[Seen],
 ) -> Option<&'b Boundary> {
     let degrees = seen.iter().map(|it| it.degrees).fold(f64::MAX, f64::min).max(1.0);
-    // By chance any of them is taken for a bend as seldom as if it were the only one.
+    // Bonferroni over the boundaries.
     let error = (1.0 - LEVEL) / boundaries.len().max(1) as f64;
     let surely = student_quantile(degrees as usize, error / 2.0).powi(2);
     let gains = boundaries.iter().filter_map(|end| Some((end, gain_of(curve, end, seen)?)));
@@ -135,8 +132,8 @@ fn bend_among<'b>(
     best.filter(|(_, gain)| *gain > surely).map(|(end, _)| end)
 }
 
-/// What a bend explains there, compared with what it leaves over. None without two rates before it, one
-/// beyond it, and more in all than there are parameters.
+/// Relative to the residuals. `None` without two rates before the bend, one beyond it, and more
+/// than parameters.
 fn gain_of(curve: &Curve, boundary: &Boundary, seen: &[Seen]) -> Option<f64> {
     let at = f64::from(boundary.streams);
     let before = seen.iter().filter(|it| it.streams <= at).count();

@@ -1,4 +1,4 @@
-//! The law itself.
+//! The law's formula.
 
 use hopcost_core::Contention;
 
@@ -14,7 +14,7 @@ impl Law {
         self.lambda * streams / self.denominator(streams)
     }
 
-    /// The streams at which throughput is highest; infinite if nothing turns it down.
+    /// Infinite if throughput never falls.
     pub fn peak(&self) -> f64 {
         ((1.0 - self.sigma).max(0.0) / self.kappa).sqrt().max(1.0)
     }

@@ -1,4 +1,4 @@
-//! The law that others found in their own data is found again, intervals cover, and what is not known is not told.
+//! Published fits are reproduced, intervals cover, and uncertain peaks are not reported.
 
 use fastrand::Rng;
 use hopcost_core::{Code, Estimate, Known};
@@ -8,24 +8,22 @@ use super::law::Law;
 use super::{Boundary, Rate, fit};
 use crate::mean_interval;
 
-/// B. Schwartz, "Practical Scalability Analysis with the Universal Scalability Law" (2015): the throughput of
-/// a cluster of 1 to 32 drivers, measured at Cisco; the same points are the test of several programs that
-/// fit the law, e.g. codahale/usl4j.
+/// B. Schwartz, "Practical Scalability Analysis with the Universal Scalability Law" (2015): a
+/// cluster of 1 to 32 drivers. Also the test data of e.g. codahale/usl4j.
 const PUBLISHED: [f64; 32] = [
     955.16, 1878.91, 2688.01, 3548.68, 4315.54, 5130.43, 5931.37, 6531.08, 7219.8, 7867.61,
     8278.71, 8646.7, 9047.84, 9426.55, 9645.37, 9897.24, 10097.6, 10240.5, 10532.39, 10798.52,
     11151.43, 11518.63, 11806.0, 12089.37, 12075.41, 12177.29, 12211.41, 12158.93, 12155.27,
     12118.04, 12140.4, 12074.39,
 ];
-/// What R's least squares find in them, by the book.
+/// The fit of R's least squares, from the book.
 const PUBLISHED_LAW: Law = Law { lambda: 995.6486, sigma: 0.026_715_91, kappa: 7.690_945e-4 };
 
 fn near(found: f64, wanted: f64, share: f64) {
     assert!((found / wanted - 1.0).abs() < share, "{found} instead of {wanted}");
 }
 
-/// The book's squares are of rates, ours of their logarithms. Both are least at the same law if a
-/// logarithm weighs as much as the law's rate times the logarithmic mean of the rate and the law's.
+/// The book fits rates, this crate their logarithms, which are weighted here to agree.
 #[test]
 fn agrees_with_the_published_fit() {
     let seen = PUBLISHED.iter().enumerate().map(|(n, rate)| {
@@ -42,7 +40,6 @@ fn agrees_with_the_published_fit() {
     near(found.rate(35.0), 12_341.745, 1e-5);
 }
 
-/// Rates of eight blocks at each number of streams, with so much noise.
 fn measured(law: &Law, streams: &[u32], noise: f64, rng: &mut Rng) -> Vec<Rate> {
     let rate = |&streams: &u32| {
         let truth = law.rate(f64::from(streams));
@@ -87,7 +84,6 @@ fn no_rates_give_a_share_below_zero() {
     }
 }
 
-/// With small errors and large ones, with and without crosstalk.
 #[test]
 fn the_intervals_cover_as_often_as_they_claim() {
     let mut rng = Rng::with_seed(2015);
@@ -135,7 +131,7 @@ fn where_it_turns_down_is_not_told_of_too_little() {
     assert!(why_untold(&later, &STREAMS, &[]).contains("and 16 were measured at most"));
 }
 
-/// Four cores, and nothing else that streams share: beyond them a stream more adds nothing.
+/// Four cores, and no other shared resource: more clients add nothing.
 #[test]
 fn a_bend_where_the_cores_end_is_no_law() {
     let mut rng = Rng::with_seed(5);
@@ -154,7 +150,6 @@ fn a_bend_where_the_cores_end_is_no_law() {
         matches!(&peak, Known::Missing(why) if why.code() == Code::NoFit && why.as_str().contains("4 streams, where the cores")),
         "{peak:?}"
     );
-    // A law without a bend has none, wherever cores end.
     let smooth = (0..100).filter(|_| {
         let rates = measured(&TURNS, &STREAMS, 0.01, &mut rng);
         fit(&rates, &cores, 1).ok().unwrap().peak.ok().is_some()
