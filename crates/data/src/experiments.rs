@@ -1,8 +1,5 @@
-//! The experiments that come with hopcost, one file each in `experiments/`.
-//!
-//! A new one is a file there and a line here.
+//! The experiments that come with hopcost, from the files in `experiments/`.
 
-/// By name: the text of the file.
 pub const EXPERIMENTS: &[(&str, &str)] = files![
     "experiments":
     "access-cost",

@@ -1,6 +1,4 @@
-//! What databases hold and are asked, and what comes with hopcost as files.
-//!
-//! RULE: pure. Each row and each request follows from its number.
+//! Data sets, workloads and bundled files. Pure: each row and request follows from its number.
 
 macro_rules! files {
     ($folder:literal: $($name:literal),* $(,)?) => {

@@ -1,6 +1,4 @@
-//! Figures that others published, one file each in `published/`.
-//!
-//! A new one is a file there and a line here.
+//! Published figures of other authors, from the files in `published/`.
 
 use std::sync::LazyLock;
 
@@ -40,7 +38,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
-/// Those that belong beside a probe or an experiment of this name.
+/// Those comparable with a probe or an experiment of this name.
 pub fn beside(name: &str) -> Vec<&'static Published> {
     ALL.iter().filter(|published| published.beside.iter().any(|beside| beside == name)).collect()
 }

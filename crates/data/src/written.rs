@@ -1,4 +1,4 @@
-//! For tests: rows of data sets as values.
+//! Test support: rows of data sets as values.
 
 use hopcost_core::{Dataset, RowSink};
 use rusqlite::types::Value;
@@ -21,14 +21,12 @@ impl RowSink for Written {
     }
 }
 
-/// A row of a table, column by column.
 pub fn values(dataset: &dyn Dataset, table: usize, number: u64) -> Vec<Value> {
     let mut written = Written::default();
     dataset.row(table, number, &mut written);
     written.0
 }
 
-/// A row as text, column by column.
 pub fn texts(dataset: &dyn Dataset, table: usize, number: u64) -> Vec<String> {
     let text = |value| match value {
         Value::Integer(number) => number.to_string(),

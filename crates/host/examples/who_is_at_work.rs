@@ -1,8 +1,4 @@
-//! Prints who is at work on this host, as `survey` sees it before any load.
-//!
-//! ```text
-//! cargo run -p hopcost-host --example who_is_at_work
-//! ```
+//! Prints whether this host is in use: `cargo run -p hopcost-host --example who_is_at_work`.
 #![allow(clippy::print_stdout)] // it is a program of its own
 
 use std::time::Duration;

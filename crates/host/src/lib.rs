@@ -1,7 +1,4 @@
-//! What this host is and does, and the probes of its hardware: one folder per noun, one file per
-//! member, one line in the folder's registry.
-//!
-//! RULE: it connects to nothing.
+//! The host: its topology checks, observers, probes and database servers. It connects to nothing.
 
 pub mod checks;
 pub mod observers;

@@ -1,4 +1,4 @@
-//! Whatever the kernel's files, and those of servers, hold: nobody panics, and memory stays bounded.
+//! Arbitrary content in files of the kernel and of servers: no panic, bounded memory.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 #[path = "../../sys/tests/mutations/mod.rs"]

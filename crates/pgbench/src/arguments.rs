@@ -1,18 +1,15 @@
-//! What stands in an argument of the command line beside a script's name.
+//! Parses `NAME@WEIGHT` and `NAME=VALUE` arguments of the command line.
 
 use super::cursor;
 
-/// The largest weight that pgbench takes.
+/// pgbench's limit.
 const MOST_WEIGHT: u32 = i32::MAX.cast_unsigned();
 
-/// A weight that is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' behind '@' is no weight: write NAME@2, with a whole number up to {most}", most = MOST_WEIGHT)]
 pub struct UnreadableWeight(String);
 
-/// The name and the weight of `NAME@WEIGHT`; the weight is 1 where there is none.
-///
-/// A name that has an `@` itself needs its weight behind it.
+/// The weight defaults to 1. A name that contains `@` needs an explicit weight.
 pub fn name_and_weight(argument: &str) -> Result<(&str, u32), UnreadableWeight> {
     let Some((name, weight)) = argument.rsplit_once('@') else { return Ok((argument, 1)) };
     let digits_only = weight.bytes().all(|byte| byte.is_ascii_digit());
@@ -22,21 +19,17 @@ pub fn name_and_weight(argument: &str) -> Result<(&str, u32), UnreadableWeight> 
     }
 }
 
-/// A definition that is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableDefinition {
-    /// It has no value.
     #[error("write NAME=VALUE")]
     NoValue,
-    /// No variable can be called that.
     #[error("'{0}' is no name of a variable: {NAMES}")]
     NoName(String),
 }
 
-/// What names variables can have.
 const NAMES: &str = "letters, digits and _, and no digit first";
 
-/// The name and the value of `NAME=VALUE`, as `pgbench -D` takes it; the value is any text.
+/// As `pgbench -D` takes it; the value is any text.
 pub fn name_and_value(argument: &str) -> Result<(&str, &str), UnreadableDefinition> {
     let (name, value) = argument.split_once('=').ok_or(UnreadableDefinition::NoValue)?;
     if cursor::is_name(name) {

@@ -1,10 +1,8 @@
-//! The scripts that come with pgbench, statement by statement.
+//! pgbench's built-in scripts, statement by statement.
 
-/// A script that needs no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Builtin {
     pub name: &'static str,
-    /// What it does, in one line.
     pub about: &'static str,
     pub text: &'static str,
 }
@@ -70,7 +68,7 @@ pub static BUILTINS: [Builtin; 3] = [
     },
 ];
 
-/// The one whose name begins so; none where none or several do.
+/// By unique prefix; `None` if no name or several match.
 pub fn builtin(name: &str) -> Option<&'static Builtin> {
     let mut found = BUILTINS.iter().filter(|builtin| builtin.name.starts_with(name));
     found.next().filter(|_| found.next().is_none())

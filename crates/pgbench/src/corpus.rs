@@ -1,9 +1,8 @@
-//! The cases of tests that are kept as texts, in `corpus/`.
+//! Test cases kept as texts in `corpus/`.
 
 pub const EXPRESSIONS: &str = include_str!("../corpus/expressions.txt");
 pub const SCRIPTS: &str = include_str!("../corpus/scripts.txt");
 
-/// The cases of a section: the text, and what is expected of it.
 #[track_caller]
 pub fn cases(corpus: &'static str, section: &str) -> Vec<(String, &'static str)> {
     let head = format!("[{section}]\n");
@@ -19,7 +18,7 @@ pub fn cases(corpus: &'static str, section: &str) -> Vec<(String, &'static str)>
     cases
 }
 
-/// Whether that is what was found: its place, and a part of what is said there.
+/// Expected: a position, and a part of the message there.
 pub fn is_so_far(expected: &str, found: &str) -> bool {
     let (place, says) = expected.split_once(": ").unwrap_or_default();
     found.starts_with(&format!("{place}: ")) && found.contains(says)

@@ -1,13 +1,11 @@
-//! How far a script has been read, and what comes next.
+//! A read position in a script's text.
 
 use super::place::{Place, ScriptError};
 
-/// A place in a script's text.
 #[derive(Clone, Copy)]
 pub struct Cursor<'a> {
     name: &'a str,
     text: &'a str,
-    /// How many bytes of the text have been read.
     passed: usize,
     at: Place,
 }
@@ -17,12 +15,10 @@ impl<'a> Cursor<'a> {
         Self { name, text, passed: 0, at: Place { line: 1, column: 1 } }
     }
 
-    /// Where it is.
     pub fn at(&self) -> Place {
         self.at
     }
 
-    /// All that has not been read.
     pub fn rest(&self) -> &'a str {
         &self.text[self.passed..]
     }
@@ -31,12 +27,10 @@ impl<'a> Cursor<'a> {
         self.rest().chars().next()
     }
 
-    /// The character that was read last.
     pub fn before(&self) -> Option<char> {
         self.text[..self.passed].chars().next_back()
     }
 
-    /// Does this come next?
     pub fn is_at(&self, text: &str) -> bool {
         self.rest().starts_with(text)
     }
@@ -51,7 +45,6 @@ impl<'a> Cursor<'a> {
         Some(taken)
     }
 
-    /// Reads all characters up to the first that does not belong.
     pub fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         let from = self.passed;
         while self.peek().is_some_and(&belongs) {
@@ -60,7 +53,6 @@ impl<'a> Cursor<'a> {
         &self.text[from..self.passed]
     }
 
-    /// Reads this, if it comes next.
     pub fn skip(&mut self, text: &str) -> bool {
         let is_here = self.is_at(text);
         if is_here {
@@ -71,7 +63,7 @@ impl<'a> Cursor<'a> {
         is_here
     }
 
-    /// Reads blanks, and the ends of lines that a backslash continues.
+    /// Reads blanks, and line ends continued by a backslash.
     pub fn skip_blanks(&mut self) {
         loop {
             self.take_while(is_blank);
@@ -82,7 +74,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a word of a backslash command; none where the command ends.
+    /// Reads a word of a backslash command; `None` at the end of the command.
     pub fn word(&mut self) -> Option<(Place, &'a str)> {
         self.skip_blanks();
         let (at, from) = (self.at, self.passed);
@@ -103,22 +95,18 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// White space within a line.
 pub fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\x0b' | '\x0c')
 }
 
-/// May a name begin with it?
 pub fn begins_name(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || !c.is_ascii()
 }
 
-/// May a name go on with it?
 pub fn goes_on_in_name(c: char) -> bool {
     begins_name(c) || c.is_ascii_digit()
 }
 
-/// Can a variable be called that?
 pub fn is_name(text: &str) -> bool {
     text.starts_with(begins_name) && text.chars().all(goes_on_in_name)
 }

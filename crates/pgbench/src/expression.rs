@@ -1,4 +1,4 @@
-//! What stands behind `\set`, `\if` and `\elif`.
+//! Expressions of `\set`, `\if` and `\elif`.
 
 use super::functions::Function;
 use super::names::Name;
@@ -8,37 +8,28 @@ use super::wrong::ValueError;
 
 #[derive(Clone, Debug)]
 pub enum Expression {
-    /// Written there.
     Constant(Value),
-    /// By name.
     Variable(Name),
-    /// An operator or a function, with what it works on.
     Call(Function, Vec<Expression>),
-    /// `AND`, settled where the first side is false, or `OR`, settled where it is true. The second
-    /// side is only looked at where the first leaves it open.
+    /// `AND`, settled if the first side is false, or `OR`, settled if it is true. The second side
+    /// is evaluated only if the first does not settle it.
     Logic {
-        /// What settles it.
         settled_by: bool,
-        /// Both sides.
         sides: Box<[Expression; 2]>,
     },
-    /// Only the branch that is taken is looked at.
+    /// Only the selected branch is evaluated.
     Case {
-        /// Each condition with what holds then.
         branches: Vec<(Expression, Expression)>,
-        /// What holds where no condition does.
         otherwise: Box<Expression>,
     },
 }
 
 impl Expression {
-    /// What it comes to now, or why it comes to nothing.
     #[inline]
     pub fn value(&self, session: &mut Session) -> Result<Value, ValueError> {
         match self {
             Self::Constant(value) => Ok(*value),
             Self::Variable(name) => session.value(*name),
-            // Only what has parts is worth a call.
             composed => composed.composed_value(session),
         }
     }
@@ -47,7 +38,7 @@ impl Expression {
         match self {
             Self::Constant(_) | Self::Variable(_) => self.value(session),
             Self::Call(function, arguments) => {
-                // Nearly all have two or three, which need no memory of their own.
+                // Nearly all have two or three arguments, which need no allocation.
                 match &**arguments {
                     [first, second] => {
                         let values = [first.value(session)?, second.value(session)?];
@@ -65,7 +56,8 @@ impl Expression {
             }
             Self::Logic { settled_by, sides } => {
                 let [first, second] = &**sides;
-                // NULL on the first side settles it as NULL, unlike in SQL: pgbench looks no further.
+                // Unlike in SQL, NULL on the first side settles it as NULL: pgbench evaluates no
+                // further.
                 match first.value(session)? {
                     Value::Null => return Ok(Value::Null),
                     value if value.boolean()? == *settled_by => return Ok(value),
@@ -108,7 +100,6 @@ mod tests {
         expression.unwrap_or_else(|wrong| panic!("{text}: {wrong}")).value(&mut session)
     }
 
-    /// Whether the expressions of a section come to what stands behind them.
     #[track_caller]
     fn corpus(section: &str) {
         for (text, expected) in cases(EXPRESSIONS, section) {

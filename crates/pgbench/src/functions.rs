@@ -1,4 +1,4 @@
-//! What operators and functions of expressions come to.
+//! Operators and functions of expressions.
 
 use std::cmp::Ordering;
 use std::f64::consts::PI;
@@ -11,48 +11,34 @@ use super::random::{Shape, permute, uniform};
 use super::value::Value;
 use super::wrong::ValueError;
 
-/// What makes one value of others. NULL makes NULL, but for [`Function::Is`] and `debug`.
+/// NULL makes NULL, except for [`Function::Is`] and `debug`.
 #[derive(Clone, Copy, Debug)]
 pub enum Function {
-    /// On doubles where there is one, else on whole numbers.
+    /// On doubles if either side is one, else on integers.
     Arithmetic(Arithmetic),
-    /// The same.
     Comparison(Comparison),
-    /// On whole numbers.
     Bits(Bits),
-    /// What is left of a division of whole numbers.
     Modulo,
-    /// The other boolean.
     Not,
-    /// Is it NULL, true or false, and nothing that only becomes so?
+    /// Is it NULL, true or false, without conversion?
     Is,
-    /// Without its sign.
     Absolute,
-    /// The argument itself.
     Debug,
-    /// Rounded to a whole number.
     Integer,
-    /// Of one double.
     Real(fn(f64) -> f64),
-    /// The first to the power of the second, as doubles.
+    /// On doubles.
     Power,
-    /// 3.14…
     Pi,
     Least,
     Greatest,
-    /// FNV-1a, with its seed.
     Fnv1a,
-    /// MurmurHash2, with its seed.
     Murmur2,
-    /// A place in a shuffled row, with its seed.
+    /// The position in a shuffled range, with its seed.
     Permute,
-    /// Any number of a range.
     Uniform,
-    /// One of a range where some are likelier.
     Shaped(Shape),
 }
 
-/// The operators that have numbers on both sides and give a number.
 #[derive(Clone, Copy, Debug)]
 pub enum Arithmetic {
     Add,
@@ -84,7 +70,7 @@ pub struct Known {
     pub name: &'static str,
     pub function: Function,
     pub arguments: RangeInclusive<usize>,
-    /// Is its last argument `:default_seed` where it is left out?
+    /// Does `:default_seed` replace a missing last argument?
     pub has_seed: bool,
 }
 
@@ -125,10 +111,8 @@ pub static FUNCTIONS: [Known; 21] = [
 ];
 
 impl Function {
-    /// What it makes of these values.
     #[inline]
     pub fn of(self, values: &[Value], dice: &mut Rng) -> Result<Value, ValueError> {
-        // What nearly all scripts do.
         match (self, values) {
             (Self::Arithmetic(operator), &[Value::Integer(left), Value::Integer(right)]) => {
                 operator.of(left, right)
@@ -214,7 +198,6 @@ fn arithmetic(operator: Arithmetic, left: Value, right: Value) -> Result<Value, 
 }
 
 impl Arithmetic {
-    /// On whole numbers.
     #[inline]
     fn of(self, left: i64, right: i64) -> Result<Value, ValueError> {
         let (result, sign) = match self {
@@ -232,12 +215,12 @@ impl Arithmetic {
 fn modulo(left: i64, right: i64) -> Result<Value, ValueError> {
     match right {
         0 => Err(ValueError::DividedByZero(left)),
-        // The smallest number by -1 leaves nothing, though its quotient would not fit.
+        // The smallest integer by -1 has remainder 0, though its quotient overflows.
         _ => Ok(Value::Integer(left.wrapping_rem(right))),
     }
 }
 
-/// None where one is no number at all.
+/// `None` for NaN.
 fn order(left: Value, right: Value) -> Result<Option<Ordering>, ValueError> {
     Ok(if has_double(&[left, right]) {
         left.double()?.partial_cmp(&right.double()?)
@@ -260,7 +243,7 @@ impl Comparison {
 }
 
 impl Bits {
-    /// Shifts go by the last six bits of their distance, as processors do it for pgbench.
+    /// Shift counts use their last six bits, as processors do for pgbench.
     fn of(self, left: i64, right: i64) -> i64 {
         match self {
             Self::And => left & right,

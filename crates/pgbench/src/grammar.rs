@@ -1,7 +1,7 @@
-//! Reads an expression. It ends with its line, and a line goes on behind a backslash at its end.
+//! Parses an expression, which ends with its line unless a backslash continues it.
 //!
-//! Operators bind as in PostgreSQL. From the loosest to the tightest: OR, AND, NOT, IS, comparisons,
-//! operators on bits, sums, products, signs.
+//! Precedence as in PostgreSQL, from the loosest: OR, AND, NOT, IS, comparisons, bit operators,
+//! sums, products, signs.
 
 use super::cursor::{Cursor, begins_name, goes_on_in_name, is_name};
 use super::expression::Expression;
@@ -20,8 +20,7 @@ const SUM: u8 = 7;
 const PRODUCT: u8 = 8;
 const SIGN: u8 = 9;
 
-/// The operators with a sign and a value on either side. Where one begins like another, the longer
-/// comes first.
+/// Infix operators, their precedence and function. A longer operator comes before its own prefix.
 const OPERATORS: [(&str, u8, Function); 17] = [
     ("<<", BITS, Function::Bits(Bits::Left)),
     (">>", BITS, Function::Bits(Bits::Right)),
@@ -44,10 +43,10 @@ const OPERATORS: [(&str, u8, Function); 17] = [
 
 const OTHER_SIGNS: [&str; 4] = ["~", "(", ")", ","];
 
-/// So many tokens keep an expression so flat that no stack is too small for it.
+/// Limits nesting, so that no stack overflows.
 const MOST_TOKENS: usize = 1000;
 
-/// The whole number that only fits with a minus before it.
+/// This integer only fits with a minus before it.
 const SMALLEST_WITHOUT_SIGN: &str = "9223372036854775808";
 
 #[derive(Clone, Copy)]
@@ -60,14 +59,12 @@ struct Token<'a> {
 #[derive(Clone, Copy)]
 enum Kind {
     Number(Value),
-    /// [`SMALLEST_WITHOUT_SIGN`]
     Smallest,
     Variable,
     Word,
     Sign,
 }
 
-/// Reads the rest of a line.
 pub fn read(cursor: &mut Cursor<'_>) -> Result<Expression, ScriptError> {
     let tokens = tokens(cursor)?;
     let mut grammar = Grammar { cursor: *cursor, tokens, next: 0 };
@@ -160,7 +157,7 @@ fn too_large(number: &str) -> String {
     format!("{number} does not fit an integer: with a point behind it, it is a double")
 }
 
-/// Reads `e5`, `E+5` or `e-5`, and nothing where an `e` has no digits.
+/// Reads `e5`, `E+5` or `e-5`, and nothing if an `e` has no digits.
 fn exponent(cursor: &mut Cursor<'_>) -> bool {
     let mut ahead = *cursor;
     if !ahead.skip("e") && !ahead.skip("E") {
@@ -177,13 +174,11 @@ fn exponent(cursor: &mut Cursor<'_>) -> bool {
 }
 
 struct Grammar<'a> {
-    /// Behind the last token.
     cursor: Cursor<'a>,
     tokens: Vec<Token<'a>>,
     next: usize,
 }
 
-/// What can stand behind a value.
 enum Infix {
     Call(Function),
     Logic { settled_by: bool },
@@ -214,7 +209,6 @@ impl<'a> Grammar<'a> {
         if self.accepts_word(word) { Ok(()) } else { Err(self.missing(word)) }
     }
 
-    /// What is wrong at the next token.
     fn wrong(&self, says: impl Into<String>) -> ScriptError {
         self.cursor.wrong(self.peek().map_or(self.cursor.at(), |token| token.at), says)
     }
@@ -226,7 +220,7 @@ impl<'a> Grammar<'a> {
         }
     }
 
-    /// An expression whose operators bind no looser than that.
+    /// Parses operators that bind at least as tightly as `loosest`.
     fn expression(&mut self, loosest: u8) -> Result<Expression, ScriptError> {
         let mut left = self.prefix()?;
         let mut is_comparison = false;
@@ -270,7 +264,6 @@ impl<'a> Grammar<'a> {
         }
     }
 
-    /// What stands behind IS.
     fn is_what(&mut self, left: Expression) -> Result<Expression, ScriptError> {
         let is_negated = self.accepts_word("not");
         let other = match self.peek() {
@@ -284,7 +277,6 @@ impl<'a> Grammar<'a> {
         Ok(if is_negated { not(is) } else { is })
     }
 
-    /// A value, and what stands before it.
     fn prefix(&mut self) -> Result<Expression, ScriptError> {
         let token = self.peek().ok_or_else(|| self.missing("a value"))?;
         self.next += 1;
@@ -313,7 +305,6 @@ impl<'a> Grammar<'a> {
         }
     }
 
-    /// What stands behind a minus: it is taken from 0.
     fn negated(&mut self) -> Result<Expression, ScriptError> {
         if self.peek().is_some_and(|token| matches!(token.kind, Kind::Smallest)) {
             self.next += 1;
@@ -359,7 +350,6 @@ impl<'a> Grammar<'a> {
         Ok(Expression::Case { branches, otherwise: Box::new(otherwise) })
     }
 
-    /// From behind a function's name to its parenthesis.
     fn call(&mut self, name: &str, word: Token<'a>) -> Result<Expression, ScriptError> {
         let text = word.text;
         let Some(known) = FUNCTIONS.iter().find(|known| known.name == name) else {

@@ -1,5 +1,4 @@
-//! The hash functions of scripts, to the bit: rows that a script reaches through them stay the same
-//! rows.
+//! pgbench's hash functions, bit for bit, so that scripts reach the same rows.
 
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
@@ -27,7 +26,6 @@ pub fn murmur2(number: i64, seed: i64) -> i64 {
 mod tests {
     use super::*;
 
-    /// The two values that pgbench's documentation names.
     #[test]
     fn they_are_pgbenchs() {
         assert_eq!(murmur2(10, 5432), -5_817_877_081_768_721_676);

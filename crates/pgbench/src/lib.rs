@@ -1,22 +1,19 @@
-//! Scripts in the format of PostgreSQL's `pgbench`, so that a workload that people have is driven as
-//! it stands.
+//! Scripts in the format of PostgreSQL's `pgbench`.
 //!
-//! Pure: a text goes in and steps come out. Whoever takes the steps speaks with the database, waits,
-//! and hands back the answers that the script asks for. `script.rs` is the way in, `walk.rs` the way
-//! through; `expression.rs` is what stands behind `\set` and `\if`.
+//! Pure: `script.rs` reads a text, `walk.rs` returns its steps. The caller talks to the database,
+//! waits, and passes back the answers that the script needs.
 //!
-//! A command reaches the server as from `pgbench -M prepared` of version 15 or later. What differs:
+//! A command reaches the server as from `pgbench -M prepared` of version 15 or later. Differences:
 //!
-//! - A variable's name in quotes or in a comment stays as it is. pgbench numbers it there too, and
-//!   the server refuses the call. Where the script itself sets the variable, its name in quotes is
-//!   an error: `-M simple` would put the value there, and silence would change the workload.
-//! - NULL is sent as NULL, where pgbench sends the four letters; a variable that nothing has set is
-//!   an error, where pgbench sends NULL.
-//! - `\shell`, `\setshell` and `\;` are refused while the script is read, and so are quotes, comments
-//!   and parentheses without an end.
-//! - A semicolon within `BEGIN ATOMIC … END` of a function's definition ends a command.
-//! - `debug()` returns its argument and prints nothing.
-//! - Random numbers have the same distributions, in another order; `permute` shuffles otherwise.
+//! - A variable's name in quotes or comments stays as it is; pgbench numbers it, and the server
+//!   refuses the call. If the script sets that variable, its name in quotes is an error, because
+//!   `-M simple` would insert the value.
+//! - NULL is sent as NULL, where pgbench sends the four letters. An unset variable is an error,
+//!   where pgbench sends NULL.
+//! - `\shell`, `\setshell`, `\;`, and unterminated quotes, comments and parentheses are refused.
+//! - A semicolon in `BEGIN ATOMIC … END` ends a command.
+//! - `debug()` prints nothing.
+//! - Random numbers have the same distributions, but other values; so has `permute`.
 
 mod arguments;
 mod builtin;

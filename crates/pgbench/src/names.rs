@@ -1,8 +1,8 @@
-//! The names of variables, each known by a number: a client that goes through a script compares no texts.
+//! Interned variable names, so that a running script compares no texts.
 
 use std::sync::{PoisonError, RwLock};
 
-/// A variable's name. The same text is the same name in all scripts, which last as long as the program does.
+/// Equal texts are equal names in all scripts. They are never freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name(usize);
 
@@ -15,7 +15,6 @@ impl Name {
             return known;
         }
         let mut texts = TEXTS.write().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have been quicker.
         find(&texts).unwrap_or_else(|| {
             texts.push(text.to_owned().leak());
             Self(texts.len() - 1)
@@ -26,12 +25,10 @@ impl Name {
         TEXTS.read().unwrap_or_else(PoisonError::into_inner)[self.0]
     }
 
-    /// Its number, from 0.
     pub fn number(self) -> usize {
         self.0
     }
 
-    /// The name with a number that one has.
     pub fn numbered(number: usize) -> Self {
         Self(number)
     }

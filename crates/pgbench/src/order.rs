@@ -1,4 +1,4 @@
-//! What a script is made of.
+//! The parts of a script.
 
 use super::expression::Expression;
 use super::names::Name;
@@ -7,23 +7,23 @@ use super::place::Place;
 #[derive(Clone, Debug)]
 pub struct Command {
     pub at: Place,
-    /// What is sent, with `$1`, `$2`, … for its variables.
+    /// With `$1`, `$2`, … for its variables.
     pub sql: String,
     pub variables: Vec<Name>,
-    /// Its answer becomes variables.
+    /// Set if its answer becomes variables.
     pub keeps: Option<Keeps>,
 }
 
 /// `\gset` or `\aset`.
 #[derive(Clone, Debug)]
 pub struct Keeps {
-    /// What the variables' names begin with, before the columns' names.
+    /// Precedes the columns' names in the variables' names.
     pub prefix: String,
-    /// One row, neither none nor more: `\gset`.
+    /// Exactly one row: `\gset`.
     pub needs_one_row: bool,
 }
 
-/// One thing after the other. Branches have become jumps, which only lead forward.
+/// A step. Branches have become jumps, which only go forward.
 #[derive(Clone, Debug)]
 pub struct Order {
     pub at: Place,
@@ -32,13 +32,12 @@ pub struct Order {
 
 #[derive(Clone, Debug)]
 pub enum Does {
-    /// Sends a command, by position.
     Send(usize),
     Set {
         name: Name,
         expression: Expression,
     },
-    /// Goes on with another order where the condition does not hold.
+    /// Jumps if the condition is false.
     Unless {
         condition: Expression,
         goes_to: usize,
@@ -48,7 +47,6 @@ pub enum Does {
     Pipeline(Pipeline),
 }
 
-/// How long a `\sleep` lasts.
 #[derive(Clone, Debug)]
 pub struct Pause {
     pub amount: Amount,
@@ -61,13 +59,11 @@ pub enum Amount {
     Variable(Name),
 }
 
-/// A row of commands that are sent before the first is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pipeline {
-    /// From here on commands are sent ahead.
     Start,
-    /// The server is told to finish what it has; the pipeline goes on.
+    /// The server finishes pending commands; the pipeline continues.
     Sync,
-    /// The same, and all answers are waited for.
+    /// Syncs and waits for all answers.
     End,
 }

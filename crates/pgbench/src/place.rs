@@ -1,8 +1,8 @@
-//! Where something stands in a script, and what is said of it.
+//! Positions in a script, and errors there.
 
 use std::fmt;
 
-/// A line and the character in it, both counted from 1.
+/// Both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub line: usize,
@@ -15,24 +15,19 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a script cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}:{at}: {says}")]
 pub struct ScriptError {
     pub name: String,
-    /// Where it is wrong.
     pub at: Place,
     /// What is wrong, and what would be right.
     pub says: String,
 }
 
-/// Why a script cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}:{at}: {says}")]
 pub struct RunError {
     pub name: String,
-    /// Where the command stands that cannot be carried out.
     pub at: Place,
-    /// What went wrong.
     pub says: String,
 }

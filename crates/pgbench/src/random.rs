@@ -7,29 +7,25 @@ use fastrand::Rng;
 use super::hashes::murmur2;
 use super::wrong::ValueError;
 
-/// How numbers are spread that are not all equally likely.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
-    /// The lower the likelier: the last has e to the power of minus the parameter of the first's
-    /// share.
+    /// Falling: the last has e^-parameter of the first's share.
     Exponential,
-    /// The middle is the likeliest; the ends are as many standard deviations away as the parameter
-    /// says.
+    /// The middle is most likely; the parameter is the distance of the ends in standard deviations.
     Gaussian,
-    /// The n-th has the share of the first divided by n to the power of the parameter.
+    /// The n-th has the first's share divided by n^parameter.
     Zipfian,
 }
 
 const LEAST_GAUSSIAN: f64 = 2.0;
 const ZIPFIAN: std::ops::RangeInclusive<f64> = 1.001..=1000.0;
 
-/// A number from `low` to `high`, both included, each as likely as the others.
+/// From `low` to `high`, both inclusive.
 pub fn uniform(dice: &mut Rng, low: i64, high: i64) -> Result<i64, ValueError> {
     width(low, high).map(|_| dice.i64(low..=high))
 }
 
 impl Shape {
-    /// A number from `low` to `high`, both included.
     pub fn draw(
         self,
         dice: &mut Rng,
@@ -57,7 +53,6 @@ impl Shape {
     }
 }
 
-/// How many numbers there are from one to the other.
 fn width(low: i64, high: i64) -> Result<i64, ValueError> {
     if low > high {
         return Err(ValueError::NoRange(low, high));
@@ -66,20 +61,20 @@ fn width(low: i64, high: i64) -> Result<i64, ValueError> {
     width.ok_or(ValueError::TooWide(low, high))
 }
 
-/// A share of the width, below it even where it is so large that the product is rounded.
+/// A share of the width, below it even if the product is rounded.
 fn portion(share: f64, width: i64) -> i64 {
     ((width as f64 * share) as i64).min(width - 1)
 }
 
-/// From 0 up to, and without, 1: an exponential distribution that is cut off there.
+/// In [0, 1): an exponential distribution, truncated.
 fn exponential(dice: &mut Rng, parameter: f64) -> f64 {
     let cut = (-parameter).exp();
     let above_zero = 1.0 - dice.f64();
     -(cut + (1.0 - cut) * above_zero).ln() / parameter
 }
 
-/// From 0 up to, and without, 1: a normal distribution around the middle, drawn again where it falls
-/// outside. Box and Muller's method.
+/// In [0, 1): a normal distribution around the middle, truncated by redrawing. Box and Muller's
+/// method.
 fn gaussian(dice: &mut Rng, parameter: f64) -> f64 {
     loop {
         let above_zero = 1.0 - dice.f64();
@@ -108,10 +103,9 @@ fn zipfian(dice: &mut Rng, last: i64, exponent: f64) -> i64 {
     }
 }
 
-/// Where a number, modulo `size`, stands in a shuffled row of the numbers from 0 to `size` - 1.
+/// The position of a number, modulo `size`, in a shuffled range 0 to `size` - 1.
 ///
-/// Every place is taken once, and the same seed gives the same row. It is another row than pgbench's
-/// for that seed.
+/// A permutation for each seed, but not pgbench's.
 pub fn permute(number: i64, size: i64, seed: i64) -> Result<i64, ValueError> {
     if size < 1 {
         return Err(ValueError::NoSize(size));
@@ -119,8 +113,8 @@ pub fn permute(number: i64, size: i64, seed: i64) -> Result<i64, ValueError> {
     let size = size.cast_unsigned();
     let half_bits = (u64::BITS - (size - 1).leading_zeros()).div_ceil(2).max(1);
     let mut place = number.cast_unsigned() % size;
-    // The shuffle has more places than the row, at most four times as many: whoever lands outside
-    // goes on. As the way began inside, it leads back inside, and for everyone to another place.
+    // The shuffle permutes up to four times as many numbers; a result outside is shuffled again.
+    // The cycle leads back inside, and to another position for each number.
     loop {
         place = shuffle(place, half_bits, seed);
         if place < size {
@@ -129,7 +123,7 @@ pub fn permute(number: i64, size: i64, seed: i64) -> Result<i64, ValueError> {
     }
 }
 
-/// A Feistel network: whatever the rounds mix in, it can be undone, so that no two numbers meet.
+/// A Feistel network: reversible whatever the rounds mix in, so no two numbers collide.
 fn shuffle(number: u64, half_bits: u32, seed: i64) -> u64 {
     const ROUNDS: i64 = 6;
     let mask = (1 << half_bits) - 1;
@@ -148,7 +142,6 @@ mod tests {
 
     const DRAWS: usize = 100_000;
 
-    /// How often each of the numbers 1 to 10 is drawn, in parts of one.
     fn shares(mut draw: impl FnMut(&mut Rng) -> Result<i64, ValueError>) -> [f64; 10] {
         let mut dice = Rng::with_seed(4);
         let mut shares = [0.0; 10];
@@ -274,7 +267,7 @@ mod tests {
         let row: Vec<i64> = (0..size).map(|number| permute(number, size, 3).unwrap()).collect();
         let apart = row.windows(2).map(|pair| (pair[0] - pair[1]).abs() as f64);
         let mean = apart.sum::<f64>() / (size - 1) as f64;
-        // Two random places are a third of the row apart.
+        // Two random positions are a third of the range apart on average.
         assert!((mean / size as f64 - 1.0 / 3.0).abs() < 0.02, "{mean}");
     }
 }

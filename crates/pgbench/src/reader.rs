@@ -1,4 +1,4 @@
-//! Reads a script: SQL commands, and backslash commands that end with their line.
+//! Parses a script: SQL commands, and backslash commands that end with their line.
 
 use std::collections::BTreeSet;
 
@@ -15,16 +15,13 @@ use super::sql;
 const KNOWN: &str = "\\set, \\sleep, \\if, \\elif, \\else, \\endif, \\gset, \\aset, \
                      \\startpipeline, \\syncpipeline, \\endpipeline";
 
-/// Variables that are there before a script begins.
 const GIVEN: [&str; 4] = ["client_id", "default_seed", "random_seed", "scale"];
 
 impl Script {
-    /// Reads it. The name is for messages.
     pub fn read(name: &str, text: &str) -> Result<Self, ScriptError> {
         Self::with(name, text, &[])
     }
 
-    /// The same with variables that are set before it begins, and their values.
     pub fn with(name: &str, text: &str, given: &[(&str, &str)]) -> Result<Self, ScriptError> {
         let reader = Reader {
             cursor: Cursor::new(name, text),
@@ -46,21 +43,17 @@ struct Reader<'a> {
     cursor: Cursor<'a>,
     commands: Vec<Command>,
     orders: Vec<Order>,
-    /// Those that wait for their `\endif`, the innermost last.
+    /// Those without `\endif` so far, the innermost last.
     branches: Vec<Branches>,
-    /// The SQL command that stands right before.
+    /// The SQL command right before.
     last: Option<usize>,
-    /// All variables that are known to be set.
     variables: BTreeSet<&'a str>,
     quoted: Vec<(String, Place)>,
 }
 
-/// An `\if` with all that belongs to it.
 struct Branches {
     at: Place,
-    /// The order that leads to the next branch.
     to_next: Option<usize>,
-    /// The orders that lead behind all branches.
     to_end: Vec<usize>,
     had_else: bool,
 }
@@ -107,7 +100,7 @@ impl<'a> Reader<'a> {
     fn backslash(&mut self) -> Result<(), ScriptError> {
         let at = self.cursor.at();
         self.cursor.take();
-        // One without a command is nothing, to pgbench as well.
+        // A backslash without a command is ignored, as by pgbench.
         let Some((_, word)) = self.cursor.word() else { return Ok(()) };
         let last = self.last.take();
         match word.to_ascii_lowercase().as_str() {
@@ -137,7 +130,6 @@ impl<'a> Reader<'a> {
         self.orders.push(Order { at, does });
     }
 
-    /// The word that a command needs next.
     fn word(&mut self, what: &str) -> Result<(Place, &'a str), ScriptError> {
         let word = self.cursor.word();
         word.ok_or_else(|| self.cursor.wrong(self.cursor.at(), format!("{what} is missing here")))
@@ -251,7 +243,6 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Ends one branch, so that the next can begin.
     fn next_branch(&mut self, at: Place, command: &str) -> Result<Branches, ScriptError> {
         let mut branches = self.innermost(at, command)?;
         if branches.had_else {
@@ -271,7 +262,7 @@ impl<'a> Reader<'a> {
         innermost.ok_or_else(|| self.cursor.wrong(at, format!("\\{command} without an \\if")))
     }
 
-    /// An order that leads elsewhere where the condition does not hold, once it is known where.
+    /// A jump if the condition is false; its target is set later.
     fn unless(&mut self, at: Place, condition: Expression) -> usize {
         self.order(at, Does::Unless { condition, goes_to: 0 });
         self.orders.len() - 1

@@ -1,4 +1,4 @@
-//! What one client remembers from step to step, and its dice.
+//! The state of one client: variables and random numbers.
 
 use fastrand::Rng;
 
@@ -8,34 +8,29 @@ use super::names::Name;
 use super::value::Value;
 use super::wrong::ValueError;
 
-/// The variables of one client, and its random numbers. They outlive a script: the next one finds
-/// what the last one set.
+/// It outlives a script: the next one finds the variables that the last one set.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// By the number of their names.
+    /// Indexed by name number.
     variables: Vec<Option<Variable>>,
     dice: Rng,
 }
 
 #[derive(Clone, Debug)]
 enum Variable {
-    /// What an expression came to.
     Value(Value),
-    /// What came from outside: it is sent as it is, and read once an expression needs it.
+    /// From outside: sent as it is, and parsed once an expression needs it.
     Text(String),
 }
 
-/// What is sent for a variable.
 #[derive(Clone, Copy, Debug)]
 pub enum Parameter<'a> {
-    /// As it is written.
     Value(Value),
-    /// As it came.
     Text(&'a str),
 }
 
 impl Parameter<'_> {
-    /// Writes it; false for NULL, of which nothing is written.
+    /// False for NULL, which writes nothing.
     pub fn write(self, into: &mut Vec<u8>) -> bool {
         match self {
             Self::Value(value) => value.write(into),
@@ -46,7 +41,6 @@ impl Parameter<'_> {
         }
     }
 
-    /// As it is sent; none for NULL.
     pub fn text(self) -> Option<String> {
         match self {
             Self::Value(value) => value.text(),
@@ -55,8 +49,8 @@ impl Parameter<'_> {
     }
 }
 
-/// The variables that pgbench gives to every client: its number and the scale, the seed of the run,
-/// and the seed of hash functions, which all clients of a run share.
+/// pgbench's variables for every client: client number, scale, the run's seed, and the seed of hash
+/// functions, which all clients of a run share.
 pub fn presets(seed: u64, client: u32, scale: u32) -> [(&'static str, Value); 4] {
     let default_seed = Rng::with_seed(seed).u64(..).cast_signed();
     [
@@ -68,7 +62,7 @@ pub fn presets(seed: u64, client: u32, scale: u32) -> [(&'static str, Value); 4]
 }
 
 impl Session {
-    /// A client with these variables. Clients with the same seed draw the same numbers.
+    /// Clients with the same seed draw the same numbers.
     pub fn new(seed: u64, presets: &[(&str, Value)]) -> Self {
         let mut session = Self { variables: Vec::new(), dice: Rng::with_seed(seed) };
         for (name, value) in presets {
@@ -77,7 +71,6 @@ impl Session {
         session
     }
 
-    /// Gives a variable a text from outside; else what is wrong with its name.
     pub fn define(&mut self, name: &str, text: &str) -> Result<(), ValueError> {
         if !is_name(name) {
             return Err(ValueError::Name(UnreadableDefinition::NoName(name.to_owned()).into()));
@@ -98,7 +91,6 @@ impl Session {
         self.variables[number] = Some(variable);
     }
 
-    /// What a variable is in an expression.
     #[inline]
     pub(super) fn value(&self, name: Name) -> Result<Value, ValueError> {
         match self.find(name)? {
@@ -109,7 +101,6 @@ impl Session {
         }
     }
 
-    /// What is sent for a variable.
     pub(super) fn parameter(&self, name: Name) -> Result<Parameter<'_>, ValueError> {
         Ok(match self.find(name)? {
             Variable::Value(value) => Parameter::Value(*value),

@@ -1,9 +1,8 @@
-//! Reads one SQL command: where it ends, and where its variables are.
+//! Parses one SQL command: its end and its variables.
 //!
-//! Its text is what pgbench sends: all from the first character on that is neither blank nor of a
-//! `--` comment, up to its semicolon and with it, comments further in included. A backslash ends it
-//! too, and then it keeps its last blanks. Each occurrence of a variable becomes a parameter of its
-//! own.
+//! Its text is what pgbench sends: from the first character that is neither blank nor in a `--`
+//! comment, up to and including its semicolon. A backslash ends it too; then its last blanks stay.
+//! Each occurrence of a variable becomes a separate parameter.
 
 use std::fmt::Write;
 
@@ -11,21 +10,19 @@ use super::cursor::{Cursor, begins_name, goes_on_in_name, is_blank, is_name};
 use super::place::{Place, ScriptError};
 
 pub struct Statement {
-    /// Where it begins.
     pub at: Place,
-    /// What is sent.
     pub sql: String,
-    /// The variables whose values are `$1`, `$2`, …
+    /// In the order of `$1`, `$2`, …
     pub variables: Vec<String>,
-    /// Names of variables within quotes: they stay as they are.
+    /// Names of variables within quotes, which stay as they are.
     pub quoted: Vec<(String, Place)>,
 }
 
-/// More than that pgbench does not send with one command.
+/// pgbench's limit for one command.
 const MOST_VARIABLES: usize = 255;
 
-/// Reads up to the end of a command, a backslash or the end of the text; none where there is nothing
-/// but blanks and `--` comments.
+/// Reads to the end of a command, a backslash or the end of the text; `None` if there are only
+/// blanks and `--` comments.
 pub fn read(cursor: &mut Cursor<'_>) -> Result<Option<Statement>, ScriptError> {
     let reader = Reader {
         cursor,
@@ -44,7 +41,6 @@ struct Reader<'c, 'a> {
     sql: String,
     variables: Vec<String>,
     quoted: Vec<(String, Place)>,
-    /// Parentheses that wait for their end.
     open: Vec<Place>,
 }
 
@@ -54,7 +50,7 @@ impl<'a> Reader<'_, 'a> {
             let at = self.cursor.at();
             match self.cursor.peek() {
                 Some('\\') if self.cursor.is_at("\\;") => return Err(self.compound(at)),
-                // Such a colon begins a variable like any other, to pgbench as well.
+                // Such a colon begins a variable, as in pgbench.
                 Some('\\') if self.cursor.is_at("\\:") => {
                     self.cursor.take();
                 }
@@ -99,7 +95,6 @@ impl<'a> Reader<'_, 'a> {
         self.cursor.wrong(at, says)
     }
 
-    /// Reads a character that is sent.
     fn keep(&mut self) {
         self.begun.get_or_insert(self.cursor.at());
         self.sql.extend(self.cursor.take());
@@ -135,7 +130,7 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// What lies before another quote on a later line, which SQL takes for the same one.
+    /// Blanks before another quote on a later line, which continues the same literal in SQL.
     fn gap(&self) -> Option<&'a str> {
         let mut ahead = *self.cursor;
         loop {
@@ -150,7 +145,7 @@ impl<'a> Reader<'_, 'a> {
         (gap.contains('\n') && ahead.is_at("'")).then_some(gap)
     }
 
-    /// `$$ … $$`, `$tag$ … $tag$`, or a dollar that is just one.
+    /// `$$ … $$`, `$tag$ … $tag$`, or a plain dollar.
     fn dollar(&mut self) -> Result<(), ScriptError> {
         let at = self.cursor.at();
         let Some(mark) = self.dollar_mark() else {
@@ -178,7 +173,6 @@ impl<'a> Reader<'_, 'a> {
         is_mark.then(|| &rest[..tag.len() + 2])
     }
 
-    /// The name of the variable whose colon is next.
     fn variable(&self) -> Option<&'a str> {
         let behind = self.cursor.rest().strip_prefix(':')?;
         let end = behind.find(|c| !goes_on_in_name(c)).unwrap_or(behind.len());
@@ -267,7 +261,6 @@ fn is_of_line(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// The commands of a text, with their variables.
     #[track_caller]
     fn all(text: &str) -> Vec<(String, Vec<String>)> {
         let mut cursor = Cursor::new("s", text);

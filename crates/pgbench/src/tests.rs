@@ -1,4 +1,4 @@
-//! Whole scripts: how they are read, where they are said to be wrong, and the ways through them.
+//! Tests of whole scripts: parsing, errors and walks.
 
 use std::time::Duration;
 
@@ -10,7 +10,6 @@ fn read(text: &str) -> Script {
     Script::read("s.sql", text).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
-/// A step, with what is sent.
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
     Send { command: usize, parameters: Vec<Option<String>> },
@@ -37,7 +36,6 @@ fn client() -> Session {
     Session::new(1, &presets(1, 0, 10))
 }
 
-/// All steps, of a script that keeps no answers.
 #[track_caller]
 fn steps(text: &str) -> Vec<Step> {
     let script = read(text);
@@ -50,7 +48,6 @@ fn steps(text: &str) -> Vec<Step> {
     std::iter::from_fn(following).collect()
 }
 
-/// What the parameters of all commands are, one after the other.
 #[track_caller]
 fn sent(text: &str) -> Vec<String> {
     let parameters = steps(text).into_iter().filter_map(|step| match step {
@@ -60,7 +57,6 @@ fn sent(text: &str) -> Vec<String> {
     parameters.flatten().map(|value| value.unwrap_or("NULL".into())).collect()
 }
 
-/// The error at the end of a way.
 #[track_caller]
 fn fails(text: &str) -> String {
     let script = read(text);
@@ -74,7 +70,6 @@ fn fails(text: &str) -> String {
     }
 }
 
-/// Whether the ways through the scripts of a section end where it says.
 #[track_caller]
 fn fail(section: &str) {
     for (text, expected) in cases(SCRIPTS, section) {
@@ -175,7 +170,7 @@ fn one_branch_is_taken_and_the_others_are_not_looked_at() {
     assert_eq!(commands(1, false), "1 12 5");
     assert_eq!(commands(2, true), "2 5");
     assert_eq!(commands(3, true), "4 5");
-    // With 4 the condition cannot be computed, but with 2 nobody asks.
+    // With 4 the condition is an error, but with 2 it is not evaluated.
     let mut session = Session::new(1, &[("a", Value::Integer(4)), ("b", Value::Null)]);
     let script = read(text);
     let wrong = next(&mut script.begin(), &mut session).unwrap_err();
@@ -303,13 +298,13 @@ fn what_cannot_be_read_is_said_with_its_place() {
 #[test]
 fn backslash_commands_are_read_as_pgbench_reads_them() {
     assert_eq!(sent("\\ \n\\\n\\  SeT a\\\n 1\r\nSELECT :a;\r\n"), ["1"]);
-    // One ends an SQL command wherever it stands.
+    // A backslash ends an SQL command anywhere.
     let script = read("SELECT 1\\set a 2\nSELECT :a");
     let sql: Vec<&str> = script.commands().collect();
     assert_eq!(sql, ["SELECT 1", "SELECT $1"]);
 }
 
-/// How many steps a text takes as a script; where it is none, it is said where in the text that shows.
+/// If the text is no script, checks that the error is at a position in it.
 #[track_caller]
 fn steps_or_a_place_in_the_text(text: &str) -> usize {
     match Script::read("s", text) {

@@ -1,27 +1,25 @@
-//! What a variable can be, how it is sent, and what becomes of it in an expression.
+//! Values of variables: conversions, and how they are sent.
 
 use super::wrong::ValueError;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// Not known.
     Null,
     Boolean(bool),
     Integer(i64),
-    /// Any other number.
     Double(f64),
 }
 
-/// The first number beyond all whole ones.
+/// 2^63, the first number above all `i64`.
 const BEYOND_INTEGERS: f64 = 9_223_372_036_854_775_808.0;
 
-/// How many digits of a double are sent.
+/// Significant digits of a double that is sent.
 const DIGITS: i32 = 15;
 
 impl Value {
-    /// What a text means that came from the command line or from the database.
+    /// Parses a text from the command line or the database.
     ///
-    /// `true` and `yes`, `false` and `no` may be cut short, as pgbench takes them.
+    /// `true` and `yes`, `false` and `no` may be abbreviated, as in pgbench.
     pub fn read(text: &str) -> Result<Self, ValueError> {
         let lower = text.to_ascii_lowercase();
         let cut_of = |word: &str| word.starts_with(&lower);
@@ -36,7 +34,7 @@ impl Value {
         }
     }
 
-    /// Writes it as it is sent to a database; false for NULL, of which nothing is written.
+    /// False for NULL, which writes nothing.
     pub fn write(self, into: &mut Vec<u8>) -> bool {
         match self {
             Self::Null => return false,
@@ -51,13 +49,11 @@ impl Value {
         true
     }
 
-    /// As it is sent to a database; none for NULL.
     pub fn text(self) -> Option<String> {
         let mut text = Vec::new();
         if self.write(&mut text) { String::from_utf8(text).ok() } else { None }
     }
 
-    /// Does a condition hold that came to this?
     pub fn holds(self) -> bool {
         match self {
             Self::Null => false,
@@ -67,7 +63,7 @@ impl Value {
         }
     }
 
-    /// As a boolean, which no other value becomes.
+    /// No other type converts to a boolean.
     pub fn boolean(self) -> Result<bool, ValueError> {
         match self {
             Self::Boolean(value) => Ok(value),
@@ -75,7 +71,7 @@ impl Value {
         }
     }
 
-    /// As a whole number: a double is rounded, and a half goes to the even side.
+    /// A double is rounded half to even.
     #[inline]
     pub fn integer(self) -> Result<i64, ValueError> {
         match self {
@@ -92,7 +88,6 @@ impl Value {
             .ok_or_else(|| ValueError::BeyondIntegers(text_of_double(value).into()))
     }
 
-    /// As a double.
     pub fn double(self) -> Result<f64, ValueError> {
         match self {
             Self::Integer(value) => Ok(value as f64),
@@ -112,7 +107,7 @@ impl Value {
     }
 }
 
-/// What looks like a whole number has to be one.
+/// A text of digits only must be an integer.
 fn read_number(text: &str) -> Result<Value, ValueError> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -128,7 +123,7 @@ fn read_number(text: &str) -> Result<Value, ValueError> {
     }
 }
 
-/// As C's `%.15g` prints it, and as PostgreSQL writes what is no finite number.
+/// As C's `%.15g`, and as PostgreSQL writes numbers that are not finite.
 fn text_of_double(value: f64) -> String {
     if value.is_nan() {
         return "NaN".into();

@@ -1,4 +1,4 @@
-//! The way of one client through a script.
+//! One client's execution of a script.
 
 use std::time::Duration;
 
@@ -8,42 +8,36 @@ use super::script::Script;
 use super::session::Session;
 use super::wrong::ValueError;
 
-/// What a client does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Sends one of the script's commands, by position, with its [parameters](Script::parameters). In a
-    /// pipeline it does not wait for the answer.
+    /// Sends a command, by position, with its [parameters](Script::parameters). In a pipeline it
+    /// does not wait for the answer.
     Send(usize),
-    /// Waits so long.
     Sleep(Duration),
-    /// Begins, divides or ends a pipeline.
     Pipeline(Pipeline),
     End,
 }
 
-/// One way through a script.
+/// One execution.
 ///
-/// Whoever sends a command that wants rows tells the walk what came back before it asks for the next
-/// step. A walk that has failed is over: the next transaction is a new one.
+/// After a command that wants rows, the caller must pass the answer before the next step. A walk
+/// that failed is over.
 #[derive(Clone, Debug)]
 pub struct Walk<'a> {
     pub(super) script: &'a Script,
-    /// The order that comes next.
     next: usize,
     is_in_pipeline: bool,
-    /// The command whose answer is needed.
     awaits: Option<(&'a Command, &'a Keeps)>,
 }
 
 impl Script {
-    /// One way through it.
     pub fn begin(&self) -> Walk<'_> {
         Walk { script: self, next: 0, is_in_pipeline: false, awaits: None }
     }
 }
 
 impl Walk<'_> {
-    /// The next step; [`Step::End`] once there is none, again and again.
+    /// After the last step it always returns [`Step::End`].
     pub fn next(&mut self, session: &mut Session) -> Result<Step, RunError> {
         assert!(self.awaits.is_none(), "the answer to the last command is missing");
         let script = self.script;
@@ -74,7 +68,7 @@ impl Walk<'_> {
         Ok(Step::End)
     }
 
-    /// What the command brought that was sent last. Rows that the script has no use for are ignored.
+    /// The answer to the last command. Rows that the script does not use are ignored.
     pub fn answered(
         &mut self,
         session: &mut Session,
@@ -90,7 +84,7 @@ impl Walk<'_> {
         let Some(row) = rows.last() else { return Ok(()) };
         for (column, value) in columns.iter().zip(row) {
             let name = format!("{}{column}", keeps.prefix);
-            // To pgbench NULL in an answer is an empty text.
+            // For pgbench, NULL in an answer is an empty text.
             session
                 .define(&name, value.as_deref().unwrap_or_default())
                 .map_err(|why| wrong(format!("{why}; name the column {column} with AS")))?;
@@ -124,7 +118,6 @@ impl Walk<'_> {
         Ok(Step::Pipeline(pipeline))
     }
 
-    /// What is wrong with a script that ends within a pipeline.
     fn unended(&self) -> RunError {
         let at = self.script.orders.last().map_or(Place { line: 1, column: 1 }, |order| order.at);
         self.script.wrong(at, "the script ends within a pipeline: \\endpipeline is missing")
@@ -132,7 +125,7 @@ impl Walk<'_> {
 }
 
 impl Pause {
-    /// One below nothing is none.
+    /// A negative duration is none.
     fn length(&self, session: &Session) -> Result<Duration, ValueError> {
         let amount = match &self.amount {
             Amount::Fixed(amount) => *amount,
@@ -147,7 +140,7 @@ impl Pause {
     }
 }
 
-/// The whole number at the beginning of a text; what follows does not matter, as to pgbench.
+/// The leading integer of a text; the rest is ignored, as by pgbench.
 fn leading_number(text: &str) -> Option<i64> {
     let text = text.trim_start();
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);

@@ -1,16 +1,10 @@
-//! **archive_view**: business transactions of ten years, a table for each; the parts of a huge view.
+//! **archive_view**: ten yearly tables of business transactions, the parts of a huge view.
 //!
-//! The published case is a view over several joins and UNION ALLs of archive tables, into which
-//! transactions stream around the clock. Here they are a current table and nine archives by year, 2016
-//! to 2024, with an account each, and every account with a branch. Each table is clustered by its
-//! transactions' numbers and has an index of their dates. The scale is rows of each of the ten tables.
-//!
-//! Method: the dates of a table are multiples of the golden ratio, cut to fractions of a year: however
-//! many rows there are, they fill their year evenly, and a transaction's number says nothing of its
-//! date.
-//!
-//! Limits: whoever asks writes the view out, since not every target may create one. The dates of all
-//! years are those of one, shifted.
+//! A current table and nine archives, 2016 to 2024; each row has an account, each account a branch.
+//! A table is clustered by number and has an index on the date. The scale is rows per table. Dates
+//! are multiples of the golden ratio, cut to fractions of a year: they fill a year evenly at any
+//! scale, and a number does not predict its date. All years have the same dates, shifted. Queries
+//! write the view out, because not every target may create one.
 
 use hopcost_core::Kind::{Integer, Padded, Text, Timestamp};
 use hopcost_core::{Column, Dataset, RowSink, Table};
@@ -48,7 +42,7 @@ const BRANCHES: u64 = 100;
 const ACCOUNTS: u64 = 10_000;
 const FIRST_YEAR: u64 = 2016;
 const KINDS: [&str; 4] = ["CARD", "TRANSFER", "CASH", "FEE"];
-/// More than a table ever has, so that numbers of transactions differ between tables.
+/// More rows than a table can have, so that transaction numbers differ between tables.
 const NUMBERS_OF_A_TABLE: u64 = 10_000_000_000;
 
 pub(crate) const US_PER_DAY: i64 = 86_400_000_000;
@@ -108,7 +102,6 @@ fn transaction(table: u64, number: u64, sink: &mut dyn RowSink) {
 }
 
 fn stamped_us(year: u64, number: u64) -> i64 {
-    /// Of the golden ratio, its fraction of 2^64.
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     let (from, to) = (begin_us(year), begin_us(year + 1));
     let length = u128::from((to - from).cast_unsigned());
@@ -116,16 +109,16 @@ fn stamped_us(year: u64, number: u64) -> i64 {
     from + ((fraction * length) >> u64::BITS) as i64
 }
 
-/// For years from 1970 to 2100, in which every fourth has a day more.
+/// For years from 1970 to 2100, in which every fourth is a leap year.
 const fn begin_us(year: u64) -> i64 {
     let days = (year - 1970) * 365 + (year - 1969) / 4;
     days.cast_signed() * US_PER_DAY
 }
 
-/// The newest date if each table has so many rows.
+/// The newest date if each table has this many rows.
 ///
-/// Among multiples of the golden ratio, one that comes nearer to the end of the year than all before
-/// it is the n-th for a Fibonacci number n.
+/// Among multiples of the golden ratio, those closest to the end of the year so far are at
+/// Fibonacci numbers.
 pub(crate) fn newest_us(rows: u64) -> i64 {
     let year = FIRST_YEAR + TRANSACTIONS.len() as u64 - 1;
     let (mut newest, mut nth, mut next) = (begin_us(year), 1, 2);

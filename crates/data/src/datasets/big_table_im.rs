@@ -1,8 +1,7 @@
-//! **big_table_im**: a table in memory, empty: rows come by being inserted, each under a random UUID.
+//! **big_table_im**: an empty in-memory table for inserts, each under a random UUID.
 //!
-//! Its columns are a unique identifier, a point in time, a text of 17 random digits, and whole numbers of
-//! 0-1,000, 0-10,000 and 0-100,000. All but the time follow from two random numbers of the row's own, so that
-//! one statement with few arguments makes the same row as a load.
+//! A row follows from two random numbers and the time, so that one statement with few arguments
+//! makes the same row as a load.
 
 use hopcost_core::Kind::{Integer, Text, Timestamp, Uuid};
 use hopcost_core::{Column, Dataset, RowSink, Table};
@@ -22,17 +21,17 @@ const KEYS: Series = Series::named("big_table_im.id");
 const NUMBERS: Series = Series::named("big_table_im.digits");
 const LEAST: u64 = 10_000_000_000_000_000;
 const US_BETWEEN_ROWS: u64 = 200;
-/// The times of rows begin again after so many.
+/// Then the times of rows start over.
 const ROWS_IN_TIME: u64 = 1 << 40;
 
-/// What a row follows from: the number behind its identifier, its time in microseconds, its 17 digits.
+/// The source of a row: the number behind its UUID, its time in microseconds, its 17 digits.
 pub fn parts(number: u64) -> [i64; 3] {
     let at = FIRST_BEGIN_US + (US_BETWEEN_ROWS * (number % ROWS_IN_TIME)).cast_signed();
     let digits = LEAST + NUMBERS.value(number) % (9 * LEAST);
     [KEYS.value(number).cast_signed(), at, digits.cast_signed()]
 }
 
-/// Of version 4.
+/// Version 4.
 pub fn uuid(of: i64) -> u128 {
     const VERSION_4: u128 = 0x4 << 76;
     const VARIANT_1: u128 = 0x8 << 60;

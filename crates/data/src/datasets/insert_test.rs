@@ -1,4 +1,4 @@
-//! **insert_test**: a heap of one number, empty: rows come by being inserted.
+//! **insert_test**: an empty heap with one number column, filled by inserts.
 
 use hopcost_core::Kind::Integer;
 use hopcost_core::{Column, Dataset, RowSink, Table};

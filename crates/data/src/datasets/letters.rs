@@ -1,4 +1,4 @@
-//! Texts without a heap: a row has to cost less than its insert.
+//! Texts without heap allocation: making a row must cost less than its insert.
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +8,6 @@ pub const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 pub const CAPITALS: &[u8] = LETTERS.split_at(26).0;
 pub const DIGITS: &[u8] = LETTERS.split_at(52).1;
 
-/// ASCII letters, at most `MOST` of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Letters<const MOST: usize> {
     letters: [u8; MOST],
@@ -20,10 +19,9 @@ impl<const MOST: usize> Letters<MOST> {
         Self { letters: [0; MOST], length: 0 }
     }
 
-    /// Letters drawn from `alphabet`; their number is drawn from `lengths`.
     pub fn random(dice: &mut Rng, alphabet: &[u8], lengths: RangeInclusive<usize>) -> Self {
         let mut drawn = Self { letters: [0; MOST], length: dice.usize(lengths) };
-        // Sixteen random bits are enough for one of some sixty letters.
+        // Sixteen random bits are enough to draw one of about sixty letters.
         for four in drawn.letters[..drawn.length].chunks_mut(4) {
             let mut bits = dice.u64(..);
             for letter in four {
@@ -34,7 +32,6 @@ impl<const MOST: usize> Letters<MOST> {
         drawn
     }
 
-    /// The last `digits` decimal digits of a number.
     pub fn and_digits(mut self, number: u64, digits: u32) -> Self {
         for place in (0..digits).rev() {
             self.letters[self.length] = DIGITS[(number / 10_u64.pow(place) % 10) as usize];
@@ -49,7 +46,6 @@ impl<const MOST: usize> Letters<MOST> {
         self
     }
 
-    /// Writes a text over the letters in a random place.
     pub fn holding(mut self, text: &str, dice: &mut Rng) -> Self {
         let at = dice.usize(0..=self.length - text.len());
         self.letters[at..][..text.len()].copy_from_slice(text.as_bytes());
@@ -57,7 +53,6 @@ impl<const MOST: usize> Letters<MOST> {
     }
 
     pub fn as_str(&self) -> &str {
-        // ASCII is UTF-8.
         std::str::from_utf8(&self.letters[..self.length]).unwrap_or_default()
     }
 }

@@ -1,6 +1,4 @@
-//! The data sets.
-//!
-//! A new one is a file here and a line in [`DATASETS`].
+//! The data sets: one file each, registered in [`DATASETS`].
 
 pub(crate) mod archive_view;
 pub mod big_table_im;

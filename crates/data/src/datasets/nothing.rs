@@ -1,4 +1,4 @@
-//! **nothing**: no table, for what is asked of a database without data.
+//! **nothing**: no tables, for workloads that need no data.
 
 use hopcost_core::{Dataset, RowSink, Table};
 

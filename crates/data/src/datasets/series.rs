@@ -1,7 +1,6 @@
-//! Random series: whatever is random in a data set is drawn for a number, from a series with a name.
+//! Random series: each random value is a function of a series name and a number.
 //!
-//! Method: name and number are mixed into the seed of a generator. So a value can be drawn again
-//! without those before it, in any order, by the loader and for a right answer.
+//! Name and number seed a generator, so that loader and checker can draw any value in any order.
 
 use fastrand::Rng;
 
@@ -29,8 +28,7 @@ impl Series {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): a step of the golden ratio, and two rounds of
-/// multiplying. Each number becomes another one.
+/// SplitMix64 (Steele, Lea and Flood, 2014); a bijection.
 #[inline]
 const fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,8 +1,7 @@
-//! Tables and columns in few words.
+//! Short constructors for tables and columns.
 
 use hopcost_core::{Column, Table};
 
-/// Columns by name and kind.
 macro_rules! columns {
     ($($name:ident $kind:expr),* $(,)?) => {
         &[$(hopcost_core::Column { name: stringify!($name), kind: $kind }),*]
@@ -11,7 +10,6 @@ macro_rules! columns {
 
 pub(crate) use columns;
 
-/// A table without further indexes, of which no log is needed.
 pub fn table(
     name: &'static str,
     columns: &'static [Column],

@@ -1,8 +1,8 @@
 //! **tran_stats**: a log of transactions, and the cross product of its dimensions.
 //!
-//! The published experiments ran on 50 and 200 million rows of it. Every value follows from the row's
-//! number; the begin of a transaction, which was the moment of loading there, is here a fixed instant
-//! and 5,000 rows a second from it, so that two loads of it are equal.
+//! The published experiments had 50 and 200 million rows. Every value follows from the row's
+//! number. Begin times were the load time there; here they start at a fixed instant, 5,000 rows a
+//! second, so that two loads are equal.
 
 use std::sync::OnceLock;
 
@@ -32,8 +32,8 @@ pub(crate) const FIRST_BEGIN_US: i64 = 1_306_886_400_000_000;
 pub(crate) const US_BETWEEN_ROWS: i64 = 200;
 pub(crate) const US_PER_SECOND: i64 = 1_000_000;
 
-/// So many combinations of the six dimensions occur, one after the other: the least common multiple of
-/// 40, 100, 3, 5 and 8.
+/// Combinations of the six dimensions that occur, in turn: the least common multiple of 40, 100, 3,
+/// 5 and 8.
 pub(crate) const COMBINATIONS: u64 = 600;
 pub(crate) const CONFIGS: u64 = 40;
 const THREADS: u64 = 100;
@@ -43,9 +43,9 @@ const USER_COUNTS: u64 = 5;
 const CPU_COUNTS: u64 = 8;
 const DIMENSION_ROWS: u64 = CONFIGS * THREADS * 9 * USER_COUNTS * CPU_COUNTS;
 
-/// With fewer transactions the cross product would be most of the data, and only a part of it is there.
+/// With fewer transactions the whole cross product would be most of the data, so only a part
+/// exists.
 const WHOLE_FROM: u64 = 1_000_000;
-/// What [`Dataset::row`] calls that part.
 const PART: usize = 2;
 
 impl Dataset for TranStats {
@@ -63,7 +63,7 @@ impl Dataset for TranStats {
         vec![
             table("tran_stats", TRAN_STATS, &[7], scale),
             Table {
-                // The six values, and the ids with them: a join finds all that it wants there.
+                // A covering index for the join: the six values, then their ids.
                 indexes: &[&[6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5]],
                 ..table("dimension", DIMENSION, &[0, 1, 2, 3, 4, 5], dimension_rows)
             },
@@ -83,18 +83,16 @@ impl Dataset for TranStats {
     }
 }
 
-/// Of row `number`, counted from 0.
 pub(crate) const fn begin_us(number: u64) -> i64 {
     FIRST_BEGIN_US + number.cast_signed() * US_BETWEEN_ROWS
 }
 
-/// Of row `number`, counted from 0.
 pub(crate) const fn resultset_size(number: u64) -> u64 {
     (number + 1) % 100
 }
 
-/// The ids that `dimension` gives to the values of row `number`, counted from 0, in the order of
-/// its columns: remainder r has id r, and remainder 0 the last one.
+/// The ids in `dimension` for row `number`, counted from 0: remainder r has id r, and remainder 0
+/// the last id.
 pub(crate) const fn ids(number: u64) -> [i64; 6] {
     const fn id(number: u64, values: u64) -> i64 {
         (number % values).cast_signed() + 1
@@ -125,13 +123,11 @@ fn transaction(i: u64, sink: &mut dyn RowSink) {
     sink.text("abc");
 }
 
-/// The rows of the cross product whose combinations transactions have.
 pub(crate) fn occurring() -> impl Iterator<Item = u64> {
     (0..COMBINATIONS).map(|transaction| numbered(ids(transaction)))
 }
 
-/// The part of the cross product that small scales have, in the order of its key: the combinations that occur, and
-/// as many that do not, since the type of a transaction goes with its status.
+/// For small scales, in key order: the combinations that occur, and as many that do not.
 fn part() -> &'static [u64] {
     static PART: OnceLock<Vec<u64>> = OnceLock::new();
     PART.get_or_init(|| {
@@ -151,8 +147,8 @@ fn numbered(ids: [i64; 6]) -> u64 {
     digits.fold(0, |number, (id, base)| number * base + id.cast_unsigned() - 1)
 }
 
-/// A row of the cross product: its ids are the digits of its number, and count, from 1, the values
-/// in the order in which the transactions first show them.
+/// Its ids are the digits of its number. They count, from 1, the values in order of first
+/// occurrence.
 fn combination(number: u64, sink: &mut dyn RowSink) {
     let mut rest = number;
     let mut digit = |base: u64| {
@@ -166,7 +162,7 @@ fn combination(number: u64, sink: &mut dyn RowSink) {
     for id in ids {
         sink.integer(id.cast_signed() + 1);
     }
-    // Row 1 shows the values of remainder 1 first; those of remainder 0 come last.
+    // Row 1 has the values of remainder 1; those of remainder 0 come last.
     let [server, thread_name, kind, state, user, cpu] = ids.map(|id| id + 1);
     sink.text(config(server % CONFIGS).as_str());
     sink.text(thread(thread_name % THREADS).as_str());
@@ -176,7 +172,6 @@ fn combination(number: u64, sink: &mut dyn RowSink) {
     sink.integer(count(cpu % CPU_COUNTS));
 }
 
-/// Of users and of CPUs alike.
 fn count(remainder: u64) -> i64 {
     (remainder.cast_signed() + 1) * 10
 }
@@ -201,7 +196,6 @@ mod tests {
         texts(&TranStats, table, number)
     }
 
-    /// The positions of the six dimensions in a transaction, and in a combination.
     const DIMENSIONS: [(usize, usize); 6] = [(0, 6), (3, 7), (5, 8), (6, 9), (1, 10), (2, 11)];
 
     #[test]
@@ -238,7 +232,7 @@ mod tests {
         };
         let met: BTreeSet<Vec<String>> = super::occurring().map(values).collect();
         assert_eq!(met, occurring);
-        // Every id is a digit of the row's number, so that no two rows are of one combination.
+        // Every id is a digit of the row's number, so that no two rows have the same combination.
         let ids: BTreeSet<Vec<String>> =
             (0..DIMENSION_ROWS).step_by(997).map(|number| row(1, number)[..6].to_vec()).collect();
         assert_eq!(ids.len() as u64, DIMENSION_ROWS.div_ceil(997));

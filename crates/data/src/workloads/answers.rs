@@ -1,4 +1,4 @@
-//! Answers beside the right ones.
+//! Wrong answers for tests.
 
 use hopcost_core::{Answer, Code, Reason};
 

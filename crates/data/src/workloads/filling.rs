@@ -1,12 +1,9 @@
-//! **memory_insert**, **memory_inserts**, **bulk_load**: tables in memory, filled row by row by all streams
-//! together, one in a call or as many as a stored procedure would, or by each stream alone with thousands of
-//! rows at once.
+//! **memory_insert**, **memory_inserts**, **bulk_load**: inserts into tables in memory.
 //!
-//! After two questions that others asked of SQL Server: on which node sessions insert into a table in memory
-//! (Chris Adkin, 'The In-Memory OLTP Engine and NUMA Foreign Memory Access', chrisadkin.io, 2016-05-07),
-//! and what more sockets do to loading ('Columnstore Loading on Eight Socket Servers', erikdarlingdata.com).
-//! Here streams insert without end, tables are emptied between windows, and a load is of 5,000 rows, so that a
-//! window holds many. The answer is how many rows the call brought; the target counts how many are there.
+//! After Chris Adkin, 'The In-Memory OLTP Engine and NUMA Foreign Memory Access', chrisadkin.io,
+//! 2016-05-07, and 'Columnstore Loading on Eight Socket Servers', erikdarlingdata.com. Clients
+//! insert into one table, one row a call or a hundred, or each bulk loads 5,000 rows into its own
+//! table. Tables are emptied between windows. The answer is the rows that a call inserted.
 
 use hopcost_core::{
     Answer, Effect, Filling, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload,
@@ -17,7 +14,7 @@ use super::answers::compare;
 use super::requests::of_first;
 use crate::datasets::big_table_im::{INSERT, parts};
 
-/// Inserts rows one by one. The fourth argument of a call is the number of its first row.
+/// Row by row. The fourth argument of a call is the number of its first row.
 pub struct MemoryInsert {
     info: WorkloadInfo,
     rows: u64,
@@ -31,7 +28,7 @@ pub const ONE: MemoryInsert = MemoryInsert {
     },
     rows: 1,
 };
-/// So many that what a call costs the harness does not count.
+/// Enough that the harness's cost per call is negligible.
 pub const HUNDRED: MemoryInsert = MemoryInsert {
     info: WorkloadInfo {
         name: "memory_inserts",
@@ -72,7 +69,6 @@ impl Workload for MemoryInsert {
     }
 }
 
-/// So far from the rows of other streams that none comes twice.
 fn first_row(stream: Stream) -> u64 {
     u64::from(stream.number) << 48 | (stream.seed & 0xff) << 40
 }

@@ -1,9 +1,8 @@
-//! What is asked of a database.
+//! The workloads: one file each, registered in [`WORKLOADS`].
 //!
-//! A new one is a file here and a line in [`WORKLOADS`]. Its statements are plain SQL without hints,
-//! which SQLite, PostgreSQL, MySQL and SQL Server all understand; a point in time, in an argument or
-//! an answer, is in microseconds since 1970, as a data set's timestamps are. The right
-//! answer follows from the rules of the data set alone, never from what a database said.
+//! Statements are plain SQL without hints for SQLite, PostgreSQL, MySQL and SQL Server. Timestamps
+//! in arguments and answers are microseconds since 1970. The right answer follows from the data
+//! set's rules alone.
 
 mod answers;
 mod filling;
@@ -104,7 +103,6 @@ mod tests {
             };
             let words = refused(0, 0);
             assert!(words.contains("0 rows came back"), "{words}");
-            // The words end with the number of right ones.
             let mut numbers = words.split(' ').filter_map(|word| word.parse().ok());
             let right: u64 = numbers.next_back().unwrap();
             assert!(refused(right, 0).contains("a value in them is not"), "{}", refused(right, 0));

@@ -1,14 +1,10 @@
 //! **newest_unbounded** and **newest_bounded**: the newest date of a huge view.
 //!
-//! The view is ten joins of transactions with their accounts and branches, put together by UNION ALL.
-//! Every table has an index of its dates, and still a bare MAX goes through all rows of all joins: the
-//! index of one table does not know which of its rows the join keeps, nor those of the other nine.
-//! The business knows more than the database: transactions come in around the clock, so the newest is
-//! of the last 20 days. With that as a lower bound, each join can begin at that date in the index. Both
-//! have the same answer.
-//!
-//! The view is written out as a sub-select, so that no target has to create one. Today is the day of
-//! the newest transaction. There are no slices: less than the whole view is another question.
+//! The view is a UNION ALL of ten joins. Every table has a date index, yet a bare MAX reads all
+//! rows of all joins: an index does not know which rows the join keeps. With a lower bound known to
+//! the business (the newest is of the last 20 days), each join can start there in the index. The
+//! view is a sub-select, so that no target has to create one. There are no slices: a part of the
+//! view is another question.
 
 use hopcost_core::{
     Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload, WorkloadInfo,
@@ -56,7 +52,6 @@ pub const BOUNDED: Newest = Newest {
     bounded: true,
 };
 
-/// The newest transaction is of one of the last days, today among them.
 const DAYS: i64 = 20;
 
 macro_rules! joined {

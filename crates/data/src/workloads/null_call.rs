@@ -1,8 +1,7 @@
 //! **null_call**: a constant row, no table.
 //!
-//! What is left when a database has nothing to do: the way there and back, and its switches between
-//! threads. The published stress called two procedures that return a constant row; a plain statement
-//! needs no procedure, which not every database has.
+//! It measures the round trip and its thread switches. The published test called procedures that
+//! return a constant row; a plain statement works on every database.
 
 use hopcost_core::{
     Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload, WorkloadInfo,

@@ -1,23 +1,14 @@
 //! **standard_oltp** and **augmented_oltp**: the two read-only transactions of TPC-C.
 //!
-//! Half of the calls are Order Status: a customer, found by number or (60 %) by last name, its last
-//! order and the order's lines. Half are Stock Level: how many items of a district's last 20 orders are
-//! low in stock. Which of the two comes next, and for which district, is drawn; there is no wait.
-//! Augmented, each also averages the price of the first 14,999 items, which takes most of its time.
+//! Half of the calls are Order Status, by number or (60 %) by last name, half are Stock Level. Type
+//! and district are random; there is no think time. Augmented, each also averages the price of the
+//! first 14,999 items, which takes most of its time.
 //!
-//! Method: a transaction is one statement, so that a call is one way there and back. Joins are written
-//! CROSS JOIN and WHERE: to every other database that is any join, SQLite takes it for an order.
-//!
-//! - By last name: the specification lets the client make the name out of three syllables. A call's
-//!   arguments are numbers, so the statement reads the name of the customer who is known to bear it,
-//!   number n + 1 of each district for name n: one look-up by key more. The customer in the middle by
-//!   first name is found by numbering the namesakes, in the index of names alone.
-//! - An average is returned as its sum and its number: databases round averages of whole numbers
-//!   differently.
-//! - The specification ties a terminal to one warehouse; here every call draws a district of all.
-//!
-//! Limits: the data never changes, so a customer's last order is its only one. Calls are short, and
-//! there are no slices.
+//! Method: a transaction is one statement, so that a call is one round trip. Joins are written
+//! CROSS JOIN and WHERE, which only SQLite takes as a fixed order. Arguments are numbers, so a name
+//! is read from customer n + 1 of the district, who has name n: one page access by key more.
+//! Averages are returned as sum and count, because databases round differently. Limits: data never
+//! changes, so each customer has one order. Calls are short; there are no slices.
 
 use std::sync::OnceLock;
 
@@ -61,13 +52,12 @@ const BY_NUMBER: usize = 1;
 const STOCK_LEVEL: usize = 2;
 
 const FIRST_LEFT_OUT: u64 = 15_000;
-/// Orders of a district whose items are looked up in stock.
 const LAST_ORDERS: u64 = 20;
-/// The constants of NURand for names and numbers of customers. That for names differs from the one
-/// they were loaded with by 66, which is one of the distances that clause 2.1.6.1 allows.
+/// NURand's constants for customer names and numbers. That for names differs from the load's by 66,
+/// one of the distances that clause 2.1.6.1 allows.
 const C_NAME: u64 = 223;
 const C_NUMBER: u64 = 259;
-/// Namesakes in their order, and the items of twenty orders.
+/// For sorting namesakes, and the items of twenty orders.
 const SCRATCH_BYTES: u64 = 64 << 10;
 
 macro_rules! order_status {
@@ -100,7 +90,7 @@ macro_rules! statements {
                  count(*) OVER () AS namesakes FROM customer AS k CROSS JOIN customer AS n \
                  WHERE k.c_w_id = ? AND k.c_d_id = ? AND k.c_id = ? AND n.c_w_id = k.c_w_id \
                  AND n.c_d_id = k.c_d_id AND n.c_last = k.c_last) AS p CROSS JOIN customer",
-                // The place in the middle is half of them, rounded up.
+                // The middle position is half of their number, rounded up.
                 "p.place * 2 >= p.namesakes AND p.place * 2 <= p.namesakes + 1 \
                  AND c.c_w_id = p.c_w_id AND c.c_d_id = p.c_d_id AND c.c_id = p.c_id",
                 $columns,
@@ -203,7 +193,7 @@ fn average() -> (i64, i64) {
     (*TOTAL.get_or_init(|| averaged.map(price).sum()), items)
 }
 
-/// The middle one, by first name, of those who bear the name of a customer.
+/// The middle customer by first name among those with the same last name.
 fn middle_namesake(district: District, customer: u64) -> u64 {
     let name = district.last_name(customer);
     let namesakes = (1..=CUSTOMERS).filter(|other| district.last_name(*other) == name);
@@ -213,7 +203,6 @@ fn middle_namesake(district: District, customer: u64) -> u64 {
     namesakes[(namesakes.len() - 1) / 2].1
 }
 
-/// A row for each line of the customer's last order.
 fn order_status(district: District, customer: u64, finish: impl Fn(Row) -> Row) -> Answer {
     let order = district.order_of(customer);
     let id = |row: Row, id: u64| row.integer(id.cast_signed());
@@ -233,7 +222,6 @@ fn order_status(district: District, customer: u64, finish: impl Fn(Row) -> Row) 
     answer
 }
 
-/// How many different items of a district's last orders are below the threshold in stock.
 fn low_items(district: District, threshold: i64) -> i64 {
     let orders = ORDERS + 1 - LAST_ORDERS..=ORDERS;
     let lines = orders.flat_map(|order| {
@@ -259,10 +247,8 @@ mod tests {
     use crate::written::{number_of, values};
 
     const SHAPE: Shape = Shape { rows: 2, sliced: false };
-    /// Requests about later districts are not compared: their rows are many.
     const DISTRICTS_READ: i64 = 3;
 
-    /// Tables as lists of rows, which are searched from begin to end.
     struct Raw(BTreeMap<&'static str, Sheet>);
 
     struct Sheet {
@@ -280,7 +266,7 @@ mod tests {
         fn read() -> Self {
             let mut sheets = BTreeMap::new();
             for (at, table) in Tpcc.tables(SHAPE.rows).iter().enumerate() {
-                // What is long or never read.
+                // Skips columns that are long or never read.
                 let is_kept =
                     |name: &str| !["_info", "_data", "_dist_"].iter().any(|no| name.contains(no));
                 let kept: Vec<usize> = (0..table.columns.len())
@@ -300,7 +286,6 @@ mod tests {
             Self(sheets)
         }
 
-        /// The rows that have these numbers in these columns.
         fn find(&self, table: &str, wanted: &[(&str, i64)]) -> Vec<Found<'_>> {
             let Sheet { columns, rows } = &self.0[table];
             let place = |column: &str| columns.iter().position(|name| *name == column).unwrap();
@@ -325,7 +310,6 @@ mod tests {
         }
     }
 
-    /// By the steps of the specification, one after the other.
     fn by_hand(raw: &Raw, request: &Request, augmented: bool) -> Answer {
         let [w, d, third, _] = request.arguments;
         let mut rows = match request.statement {
@@ -417,7 +401,6 @@ mod tests {
         for workload in [STANDARD, AUGMENTED] {
             for statement in workload.spec(SHAPE).statements {
                 let plan = database.plan_of(&statement);
-                // Of sub-selects: the namesakes, the number of items, the average.
                 let small = ["SCAN p", "SCAN c", "SCAN a", "SCAN (subquery"];
                 let is_small = |step: &String| small.iter().any(|scan| step.starts_with(scan));
                 let mut scans = plan.iter().filter(|step| step.starts_with("SCAN"));

@@ -1,7 +1,4 @@
-//! For the tests of the workloads: a small SQLite database in memory, made from the data set, that
-//! answers requests as a target would.
-//!
-//! All rows of the asked tables are in it.
+//! Test support: a small in-memory SQLite database with a data set that answers requests.
 
 use hopcost_core::{Answer, Dataset, Kind, Request, Row, Shape, Statement, Table, Workload};
 use rusqlite::types::Value;
@@ -13,7 +10,6 @@ use crate::written::{texts, values};
 pub struct Database(Connection);
 
 impl Database {
-    /// With so many rows of tran_stats.
     pub fn with(transactions: u64) -> Self {
         Self::of(&TranStats, transactions, &["tran_stats", "dimension"])
     }
@@ -33,7 +29,6 @@ impl Database {
         Self(Connection::open_in_memory().unwrap())
     }
 
-    /// Asks, and checks the answer.
     #[track_caller]
     pub fn assert_right(&self, workload: &dyn Workload, shape: Shape, request: &Request) {
         workload.check(shape, request, &self.ask(workload, shape, request)).unwrap();
@@ -110,12 +105,11 @@ pub fn digest(values: &[Value]) -> Row {
     })
 }
 
-/// A row of tran_stats as text, column by column.
 pub fn transaction(number: u64) -> Vec<String> {
     texts(&TranStats, 0, number)
 }
 
-/// The rows of dimension that transactions refer to, as text, column by column.
+/// The rows of dimension that transactions refer to, column by column.
 pub fn dimension() -> impl Iterator<Item = Vec<String>> {
     occurring().map(|number| texts(&TranStats, 1, number))
 }

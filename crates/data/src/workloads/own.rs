@@ -1,6 +1,6 @@
-//! A workload of the user's own: scripts in pgbench's format, drawn by weight.
+//! User-supplied workloads: scripts in pgbench's format, drawn by weight.
 //!
-//! Only the user knows what a right answer is: all that is checked is that the database did not complain.
+//! Only the user knows the right answers; hopcost only checks that the database reports no error.
 
 use fastrand::Rng;
 use hopcost_core::{
@@ -13,12 +13,11 @@ use super::requests::{dice, requests};
 pub struct Own {
     /// Name, text and weight.
     scripts: Vec<(&'static str, &'static str, u32)>,
-    /// What the variables of each client begin with.
     variables: &'static [(&'static str, &'static str)],
 }
 
 impl Own {
-    /// Scripts are name, text and weight. All of it lives as long as the program, as workloads do.
+    /// Scripts are name, text and weight. It leaks them, because workloads are static.
     pub fn of(
         scripts: Vec<(String, String, u32)>,
         variables: Vec<(String, String)>,
@@ -69,7 +68,7 @@ impl Workload for Own {
     }
 }
 
-/// The script whose weight is hit; `ends` are the sums of the weights up to each.
+/// `ends` are the cumulative weights.
 fn drawn(dice: &mut Rng, ends: &[u64]) -> usize {
     let all = ends.last().copied().unwrap_or(1).max(1);
     let hit = dice.u64(..all);

@@ -1,7 +1,7 @@
-//! **point_select**: one row by its key, the shortest question that reads anything.
+//! **point_select**: one row by its key.
 //!
-//! It is asked by hand, by `hopcost drive`: what a call costs beside the database itself is seen best if the
-//! database has little to do.
+//! The shortest query that reads data, for `hopcost drive`: it shows the cost of a call outside the
+//! database.
 
 use hopcost_core::{
     Answer, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload, WorkloadInfo,

@@ -1,18 +1,11 @@
 //! **reporting P1**: how often does each combination of the six dimensions occur?
 //!
-//! tran_stats is joined with dimension on all six value columns and grouped by the six ids. The
-//! published query returned the number of groups, which is 600 at every scale and so proves nothing;
-//! this one returns the groups with their counts, and their digest has to be right for the very rows
-//! that the call was about.
-//!
-//! A slice is 2,500 rows, some 8 ms of one CPU: far below 50 ms, so that a window of 0.1 s holds several
-//! calls and an interruption spoils few, and far above what a call costs by itself.
-//!
-//! The join is written CROSS JOIN and WHERE. To every other database that is any join; SQLite takes
-//! it for an order, transactions first, and looks each of them up in the index of the values. Left
-//! to itself, it goes through all 1,440,000 combinations for each slice.
-//!
-//! Scratch memory is the sorter's: 47 bytes for each row that is grouped.
+//! tran_stats is joined with dimension on all six values and grouped by the six ids. The published
+//! query returned the number of groups, always 600; this one returns the groups with counts, and
+//! their digest must be right. A slice is 2,500 rows, about 8 ms of one CPU, so that a window of
+//! 0.1 s holds several calls. The join is written CROSS JOIN and WHERE, which only SQLite takes as
+//! a fixed order; left to itself, it reads all 1,440,000 combinations for each slice. Scratch
+//! memory is the sorter's: 47 bytes per grouped row.
 
 use hopcost_core::{
     Answer, Effect, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload,
@@ -53,7 +46,7 @@ const SLICED: Statement = Statement {
     ..WHOLE
 };
 
-/// The digest of the six ids under which row 0, 1, … of tran_stats is counted; only the count is missing.
+/// For row 0, 1, … of tran_stats: the digest of its six ids; only the count is missing.
 const GROUPS: [Row; COMBINATIONS as usize] = {
     let mut groups = [Row::new(); COMBINATIONS as usize];
     let mut number = 0;
@@ -105,8 +98,7 @@ impl Workload for ReportingP1 {
     }
 }
 
-/// The groups among `rows` rows from number `first` on: combinations come one after the other, and
-/// return every 600 rows.
+/// Combinations come one after the other, and repeat every 600 rows.
 fn right_answer(first: u64, rows: u64) -> Answer {
     let mut answer = Answer::default();
     for nth in 0..rows.min(COMBINATIONS) {

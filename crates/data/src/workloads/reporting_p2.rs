@@ -1,23 +1,18 @@
-//! **reporting P2**: how many transactions of one second returned no more than is usual on their server?
+//! **reporting P2**: which transactions of one second returned at most their server's average?
 //!
-//! A moment T is drawn from the begins of all transactions. tran_stats is joined with its own average
-//! of resultset_size per server_config; rows at or below it whose begin lies in T to T + 1 s, both
-//! ends included, are grouped by the six value columns and counted, and the counts are summed. The
-//! published query was compiled anew for each call, and so is this one.
+//! T is a random begin time. tran_stats is joined with its average resultset_size per
+//! server_config. Rows at or below the average that begin in T to T + 1 s inclusive are grouped by
+//! the six values and counted, and the counts are summed. The query is compiled for each call, as
+//! published.
 //!
-//! A row at the average counts, and one row in five stands exactly there. Databases round an average
-//! of whole numbers differently (SQL Server cuts it off), so the comparison is in whole numbers:
-//! size × number ≤ sum. Both sides fit 32 bits, in which SQL Server reckons them, up to 800 million
-//! rows.
+//! One row in five is exactly at the average, and databases round averages differently, so the
+//! comparison is in integers: size × number ≤ sum. Both sides fit 32 bits, as SQL Server needs, up
+//! to 800 million rows. CROSS JOIN fixes the order for SQLite, some versions of which would read
+//! the second once per average.
 //!
-//! The join is written CROSS JOIN and WHERE. To every other database that is any join; SQLite takes
-//! it for an order, the rows of the second first. Left to itself, some of its versions go through
-//! that second once for each of the 40 averages.
-//!
-//! Sliced, the average is over 25,000 rows of the clustered key, some 13 ms in all, and T lies among
-//! them. Scratch memory is the sorter's, 32 bytes for each averaged row; the second takes little
-//! beside it. `reporting_p2_whole` is asked whole however short a run is, for what takes long to begin,
-//! e.g. parallel workers.
+//! Sliced, the average is over 25,000 rows, about 13 ms. Scratch memory is the sorter's, 32 bytes
+//! per averaged row. `reporting_p2_whole` is never sliced, for plans that start slowly, e.g.
+//! parallel workers.
 
 use std::ops::Range;
 
@@ -35,7 +30,6 @@ pub struct ReportingP2;
 
 const SLICE_ROWS: u64 = 25_000;
 const SORTED_BYTES_PER_ROW: u64 = 32;
-/// For the groups of one second.
 const SECOND_BYTES: u64 = 1 << 20;
 
 macro_rules! at_or_below_average {
@@ -116,7 +110,6 @@ impl Workload for ReportingP2 {
     }
 }
 
-/// Reporting P2, never cut into slices.
 pub struct Whole;
 
 const fn whole(shape: Shape) -> Shape {
@@ -145,10 +138,10 @@ impl Workload for Whole {
     }
 }
 
-/// Sizes and configurations repeat together after so many rows: the least common multiple of 40 and 100.
+/// Sizes and configurations repeat together: the least common multiple of 40 and 100.
 const PERIOD: u64 = 200;
 
-/// The rows of `second` that are at or below the average of their configuration in `averaged`.
+/// Rows of `second` at or below the average of their configuration in `averaged`.
 fn right_count(averaged: &Range<u64>, second: &Range<u64>) -> u64 {
     let mut sums = [(0, 0); CONFIGS as usize];
     for (row, times) in occurrences(averaged) {
@@ -163,7 +156,6 @@ fn right_count(averaged: &Range<u64>, second: &Range<u64>) -> u64 {
     occurrences(second).filter(|(row, _)| counts(*row)).map(|(_, times)| times).sum()
 }
 
-/// The different rows of a range, and how often each occurs.
 fn occurrences(rows: &Range<u64>) -> impl Iterator<Item = (u64, u64)> {
     let (first, end) = (rows.start, rows.end);
     (first..end.min(first + PERIOD)).map(move |row| (row, (end - row).div_ceil(PERIOD)))
@@ -226,7 +218,7 @@ mod tests {
                 database.assert_right(&ReportingP2, shape, &request);
             }
         }
-        // A second that ends with the table, and nothing in it that counts.
+        // A second that ends with the table, and has no matching row.
         let shape = Shape { rows, sliced: false };
         let last = begin_us(rows - 41);
         assert_eq!(resultset_size(rows - 41), 60);

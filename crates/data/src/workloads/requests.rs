@@ -1,4 +1,4 @@
-//! Requests that a closure makes.
+//! Requests made by a closure.
 
 use fastrand::Rng;
 use hopcost_core::{Request, Requests, Stream};
@@ -15,12 +15,11 @@ pub fn requests(next: impl FnMut() -> Request + Send + 'static) -> Box<dyn Reque
     Box::new(Made(next))
 }
 
-/// Requests for the first statement.
 pub fn of_first(mut arguments: impl FnMut() -> [i64; 4] + Send + 'static) -> Box<dyn Requests> {
     requests(move || Request { statement: 0, arguments: arguments() })
 }
 
-/// A generator for one stream: the same for the same stream, another for every other one.
+/// One generator per client, reproducible.
 pub fn dice(stream: Stream) -> Rng {
     Rng::with_seed(stream.seed ^ u64::from(stream.number).rotate_right(16))
 }

@@ -1,7 +1,7 @@
-//! **single_row_commit**: one row inserted, and durable when the call returns.
+//! **single_row_commit**: one inserted row, durable when the call returns.
 //!
-//! The published inserter committed a million such rows one after the other. The answer is how many rows
-//! were inserted: one.
+//! The published test committed a million such rows in sequence. The answer is the number of rows
+//! inserted: one.
 
 use hopcost_core::{
     Answer, Effect, Reason, Request, Requests, Row, Shape, Statement, Stream, Workload,

@@ -1,11 +1,9 @@
-//! Slices of tran_stats: equal ranges of its clustered key, which a stream visits in turn.
+//! Slices of tran_stats: equal ranges of its clustered key, which a client visits in turn.
 //!
-//! A query over the whole table takes minutes if the table is large, and a window then holds none
-//! of its calls from begin to end. Cut into slices, each call does the same kind of work on the next
-//! few rows, and the whole table is still visited. Each stream begins in a part of the table of its
-//! own, at a place that follows from the seed, so that streams do not walk in step over the same
-//! pages. Rows at the end that make no full slice are left out: a shorter call would stand out among
-//! the response times for no reason of the machine's.
+//! A query over a large table takes minutes, so a window would hold no complete call. Each client
+//! starts in its own part of the table, at a seeded position, so that clients do not visit the same
+//! pages in step. A partial slice at the end is left out, because a shorter call would distort the
+//! response times.
 
 use std::ops::Range;
 
@@ -21,24 +19,22 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// Slices of `rows` each, or one over all rows if the shape is not sliced or has fewer.
+    /// One slice over all rows if the shape is not sliced or has fewer.
     pub fn new(shape: Shape, rows: u64) -> Self {
         let all = shape.rows.max(1);
         let each = if shape.sliced { rows.min(all) } else { all };
         Self { each, count: all / each }
     }
 
-    /// The way of one stream, which begins in its own part of the table.
     pub fn walk(self, stream: Stream, rng: &mut Rng) -> Walk {
         let part = |n: u32| u64::from(n) * self.count / u64::from(stream.of.max(1));
         let from = part(stream.number);
-        // With more streams than slices, parts are empty; their streams share a slice.
+        // With more clients than slices, parts are empty and clients share slices.
         let to = part(stream.number + 1).max(from + 1);
         Walk { slices: self, next: rng.u64(from..to) % self.count }
     }
 }
 
-/// A stream's way through the slices, round and round.
 #[derive(Debug)]
 pub struct Walk {
     slices: Slices,
@@ -46,7 +42,6 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// The rows of the next slice, numbered from 0.
     pub fn step(&mut self) -> Range<u64> {
         let start = self.next * self.slices.each;
         self.next = (self.next + 1) % self.slices.count;
@@ -54,7 +49,7 @@ impl Walk {
     }
 }
 
-/// Those of `rows` rows that begin at `from_us` or later and before `to_us`, numbered from 0.
+/// The row numbers, from 0, that begin at `from_us` or later and before `to_us`.
 pub fn rows_between(from_us: i64, to_us: i64, rows: u64) -> Range<u64> {
     let first_not_before = |us: i64| {
         let after_us = us.saturating_sub(FIRST_BEGIN_US).max(0).cast_unsigned();
@@ -106,11 +101,10 @@ mod tests {
         let mut walks: Vec<Walk> = (0..16).map(|n| walk(shape, 1000, n, 16)).collect();
         let starts: BTreeSet<u64> = walks.iter_mut().map(|walk| walk.step().start).collect();
         assert_eq!(starts.len(), 16);
-        // Each has 4 slices of its own before those of the next; some begin late in them.
         let more = walks.iter_mut().flat_map(|walk| (0..7).map(|_| walk.step().start));
         let seen: BTreeSet<u64> = more.collect::<Vec<_>>().into_iter().chain(starts).collect();
         assert_eq!(seen.len(), 64);
-        // No two are in step: the distances between neighbours differ.
+        // No two are in step: the distances between neighbors differ.
         let apart = (0..15).map(|n| {
             let start = |n| walk(shape, 1000, n, 16).step().start;
             start(n + 1) - start(n)

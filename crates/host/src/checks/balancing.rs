@@ -1,4 +1,4 @@
-//! Does the kernel move pages and threads between nodes?
+//! Check: does the kernel move pages and threads between nodes (automatic NUMA balancing)?
 
 use hopcost_core::Known;
 

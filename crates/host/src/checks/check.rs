@@ -1,4 +1,4 @@
-//! What a check is, what it may look at, and what it says.
+//! A check, its inputs and its finding.
 
 use hopcost_core::{Finding, Known, Machine, Severity};
 use hopcost_sys::Root;
@@ -8,14 +8,13 @@ use hopcost_sys::activity::Activity;
 pub struct Surroundings<'a> {
     pub root: &'a Root,
     pub machine: &'a Machine,
-    /// What it was doing a moment ago.
+    /// The second before the checks.
     pub activity: Known<Activity>,
 }
 
 #[derive(Debug)]
 pub struct Check {
     pub name: &'static str,
-    /// Why what it looks at matters to a measurement.
     pub why: &'static str,
     pub(super) look: fn(&Surroundings<'_>) -> Seen,
 }
@@ -27,7 +26,6 @@ pub(super) enum Seen {
 }
 
 impl Check {
-    /// Looks, and says what was found.
     pub fn examine(&self, surroundings: &Surroundings<'_>) -> Finding {
         let (severity, seen, remedy) = match (self.look)(surroundings) {
             Seen::Good(seen) => (Severity::Good, seen, None),

@@ -1,4 +1,4 @@
-//! Is the clock cheap and exact?
+//! Check: is the clock cheap and exact?
 
 use hopcost_core::Known;
 
@@ -10,7 +10,7 @@ pub const CHECK: Check = Check {
     look,
 };
 
-/// Read without a system call, in some 20 ns.
+/// Read without a system call, in about 20 ns.
 const FAST: &[&str] =
     &["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase"];
 

@@ -1,4 +1,4 @@
-//! Is part of the machine closed to us?
+//! Check: does a cpuset close part of the machine to us?
 
 use hopcost_core::{CpuSet, NodeSet};
 

@@ -1,4 +1,4 @@
-//! Does a database live here?
+//! Check: does a database run here?
 
 use hopcost_sys::processes;
 

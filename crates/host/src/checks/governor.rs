@@ -1,4 +1,4 @@
-//! Do the CPUs hold their clock?
+//! Check: do the CPUs hold their clock frequency?
 
 use std::collections::BTreeMap;
 

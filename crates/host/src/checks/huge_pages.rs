@@ -1,4 +1,4 @@
-//! Are huge pages reserved, and evenly?
+//! Check: are huge pages reserved, and evenly across nodes?
 
 use super::check::{Check, Seen, Surroundings};
 

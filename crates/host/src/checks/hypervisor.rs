@@ -1,4 +1,4 @@
-//! Is this machine what it seems?
+//! Check: is this machine virtual?
 
 use hopcost_core::Known;
 

@@ -1,4 +1,4 @@
-//! Is the machine idle?
+//! Check: is the machine idle?
 
 use super::check::{Check, Seen, Surroundings};
 
@@ -8,7 +8,7 @@ pub const CHECK: Check = Check {
     look,
 };
 
-/// An idle Linux is below this on every CPU.
+/// An idle Linux stays below this on each CPU.
 const IDLE_BELOW: f64 = 0.05;
 
 fn look(at: &Surroundings<'_>) -> Seen {

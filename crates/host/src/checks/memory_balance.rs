@@ -1,4 +1,4 @@
-//! Has every node with CPUs as much memory as the others?
+//! Check: do all nodes with CPUs have equally much memory?
 
 use super::check::{Check, Seen, Surroundings};
 
@@ -8,7 +8,7 @@ pub const CHECK: Check = Check {
     look,
 };
 
-/// Firmware and the kernel take unequal bites; modules are doubled or halved.
+/// Firmware and the kernel reserve unequal parts; a real imbalance is a factor of two.
 const EVEN_WITHIN: f64 = 0.10;
 
 fn look(at: &Surroundings<'_>) -> Seen {

@@ -1,7 +1,4 @@
-//! What the doctor looks at: one file per check.
-//!
-//! A new one is a file here and a line in [`CHECKS`]. A check says what it saw, and where something
-//! is to be mended, the command that mends it.
+//! The checks of `hopcost doctor`: one file each, registered in [`CHECKS`].
 
 mod balancing;
 mod check;
@@ -30,7 +27,6 @@ use hopcost_core::Finding;
 
 pub use check::{Check, Surroundings};
 
-/// All checks, in the order in which they are reported.
 pub const CHECKS: &[Check] = &[
     load::CHECK,
     processes::CHECK,
@@ -70,7 +66,6 @@ mod tests {
 
     use super::*;
 
-    /// Two sockets of two CPUs, two nodes, and whatever else a test adds.
     pub fn tree(more: &str) -> Root {
         let mut text = String::from("hopcost machine recording, version 1\n");
         let mut file = |path: &str, content: &str| {
@@ -92,7 +87,6 @@ mod tests {
         Root::from_text(&text).unwrap()
     }
 
-    /// What `check` says on the tree with `more` in it.
     fn say(check: &Check, more: &str, activity: Known<Activity>) -> Finding {
         let root = tree(more);
         let machine = topology::read(&root);
@@ -129,7 +123,7 @@ mod tests {
         }
     }
 
-    /// Each case: the check, the file that should alarm it, a word of what it says, and one of the
+    /// Each case: the check, the file that should alarm it, a word of its finding, one of its
     /// remedy.
     #[test]
     fn each_spoiler_is_seen_and_its_remedy_named() {

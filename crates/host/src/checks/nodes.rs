@@ -1,4 +1,4 @@
-//! Are the memory nodes what a database can be placed by?
+//! Check: can a database be placed by the memory nodes?
 
 use hopcost_core::{Avoided, CpuSet, NodeSet};
 

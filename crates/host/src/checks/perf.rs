@@ -1,4 +1,4 @@
-//! May hardware counters be read?
+//! Check: may hardware counters be read?
 
 use hopcost_core::Known;
 

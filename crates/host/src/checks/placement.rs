@@ -1,4 +1,4 @@
-//! May memory be placed, and its place be read?
+//! Check: may memory be placed, and its placement be read?
 
 use hopcost_sys::memory;
 

@@ -1,4 +1,4 @@
-//! What may this user not do?
+//! Check: which privileges does this user lack?
 
 use std::os::unix::fs::MetadataExt;
 

@@ -1,4 +1,4 @@
-//! Who else is at work?
+//! Check: which other processes use the CPUs?
 
 use super::check::{Check, Seen, Surroundings};
 

@@ -1,4 +1,4 @@
-//! Does a control group ration CPU time?
+//! Check: does a control group limit CPU time?
 
 use hopcost_core::{Known, Limit};
 

@@ -1,4 +1,4 @@
-//! Does the hypervisor take CPU time?
+//! Check: does the hypervisor take CPU time?
 
 use super::check::{Check, Seen, Surroundings};
 

@@ -1,4 +1,4 @@
-//! Is memory swapped out?
+//! Check: is memory swapped out?
 
 use hopcost_core::Known;
 

@@ -1,4 +1,4 @@
-//! May memory be on 2 MiB pages without reserving them?
+//! Check: can memory get 2 MiB pages without a reservation?
 
 use hopcost_core::Known;
 

@@ -1,4 +1,4 @@
-//! May the clock rise above its rating?
+//! Check: may the clock exceed its rated frequency?
 
 use hopcost_core::Known;
 

@@ -1,4 +1,4 @@
-//! Is there room for many sessions?
+//! Check: do the limits allow many sessions?
 
 use hopcost_core::{Known, Limit};
 
@@ -10,7 +10,7 @@ pub const CHECK: Check = Check {
     look,
 };
 
-/// 400 sessions, server and client in one process, and what else is open.
+/// 400 sessions, server and client in one process, and other open files.
 const FILES_WANTED: u64 = 1024;
 
 fn look(at: &Surroundings<'_>) -> Seen {

@@ -1,4 +1,4 @@
-//! Does a full node reclaim its own pages before it takes another's?
+//! Check: does a full node reclaim its own pages before it uses another node's?
 
 use hopcost_core::Known;
 

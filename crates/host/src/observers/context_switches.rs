@@ -1,7 +1,7 @@
-//! **context_switches**: how often the machine, and each worker, went from one thread to another.
+//! **context_switches**: of the machine and of each worker, from `/proc/stat` and `status`.
 //!
-//! From `/proc/stat` and the workers' `status`. A worker gives its CPU up of its own will when it
-//! waits (for a reply, a lock, a disk), and against it when the kernel wants the CPU for others.
+//! Voluntary: the worker waits (for a reply, a lock, a disk). Involuntary: the kernel takes its
+//! CPU.
 
 use hopcost_core::{Known, Reading, gauge};
 use hopcost_sys::Root;

@@ -1,8 +1,7 @@
-//! **cpu**: where CPU time went, CPU by CPU and node by node.
+//! **cpu**: CPU time by kind, per CPU and per node, from `/proc/stat`.
 //!
-//! From `/proc/stat`. It is shown for each CPU, since half the CPUs of a machine may stand idle
-//! while the mean looks busy. Limits: the kernel counts in ticks of some 10 ms, so a short window is
-//! seen coarsely; and it takes idle time back now and then, which is read here as no time.
+//! Per CPU because a mean hides that half of the CPUs are idle. Ticks are about 10 ms, so short
+//! windows are coarse. The kernel sometimes takes idle time back, which is read here as no time.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +25,7 @@ fn homes(machine: &Machine) -> BTreeMap<CpuId, NodeId> {
     machine.cpus.iter().filter_map(home).collect()
 }
 
-/// Brings `times` up to date, and reads them. A CPU that went off-line keeps its last ones.
+/// Updates `times` and reads them. A CPU that went offline keeps its last values.
 fn read(
     root: &Root,
     homes: &BTreeMap<CpuId, NodeId>,
@@ -74,7 +73,7 @@ mod tests {
     #[test]
     fn time_is_told_by_cpu_and_summed_by_node() {
         let homes = [(CpuId(0), NodeId(3)), (CpuId(1), NodeId(3))].into();
-        // The kernel's ticks here are 10 ms: fixed for user space on every common processor.
+        // The kernel's ticks are 10 ms here: fixed for user space on every common processor.
         let said = said(&read(&stat(40), &homes, &mut BTreeMap::new()));
         let cpu0 = [
             "user_ms cpu 0: 110",

@@ -1,8 +1,7 @@
-//! **hint_faults**: what the kernel's automatic NUMA balancing did to the machine's pages.
+//! **hint_faults**: automatic NUMA balancing of the machine's pages, from `/proc/vmstat`.
 //!
-//! From `/proc/vmstat`. The balancer unmaps pages now and then to see who uses them; the fault that
-//! follows is a hint, and may move the page. Both cost time, and a page that moves is no longer
-//! where an experiment put it. Limits: the counts are of the whole machine.
+//! The kernel unmaps pages periodically to see which thread uses them. The resulting hint fault
+//! costs time and may move the page away from where an experiment placed it.
 
 use hopcost_core::{Known, Reading, gauge};
 use hopcost_sys::Root;

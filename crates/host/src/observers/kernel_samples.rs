@@ -1,8 +1,7 @@
-//! **kernel_samples**: what the workers ask of the kernel, sampled by their CPU time.
+//! **kernel_samples**: why the workers enter the kernel, sampled by CPU time.
 //!
-//! By the doors through which they came: a system call, a page fault, an interrupt. Memory that is touched for
-//! the first time is a page fault, and what is given back is `munmap` or `madvise`. Limits: those of
-//! `hopcost_sys::samples`; as nobody is asked within a window, a long one may lose samples.
+//! The first touch of memory is a page fault; freeing it is `munmap` or `madvise`. The buffer is
+//! not drained within a window, so a long window may lose samples.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +34,8 @@ struct Sampling {
 
 impl Watching for Sampling {
     fn read(&mut self) -> Vec<Reading> {
-        // A door that nobody has come through yet has no reading before it: the commonest have.
+        // An entry that has not occurred yet has no reading before it, so the most common start at
+        // 0.
         let commonest = ["page fault", "munmap", "madvise", "interrupt"];
         let mut all: BTreeMap<String, u64> =
             commonest.map(|door| (door.to_owned(), 0)).into_iter().collect();

@@ -1,7 +1,6 @@
-//! **memory_by_node**: how much memory of each node is used, and how much nothing uses.
+//! **memory_by_node**: used and free memory of each node, from its `meminfo`.
 //!
-//! From each node's `meminfo`, so by the node's own account. Limits: some guests whose memory grew
-//! after boot count only a part of it there. Used is all that is not free, the page cache included.
+//! Used includes the page cache. Guests whose memory grew after boot may count only a part of it.
 
 use hopcost_core::{Known, NodeId, Reading, gauge};
 use hopcost_sys::{Root, topology};

@@ -1,7 +1,6 @@
-//! **migrations**: how often each worker was moved to another CPU.
+//! **migrations**: how often each worker changed its CPU, from `sched`.
 //!
-//! From the workers' `sched`, which also knows of moves that ended where they began. A worker that
-//! is pinned to one CPU must not move at all, whatever its placement reads before and after.
+//! Includes moves that ended on the original CPU. A pinned worker must have none.
 
 use hopcost_core::{Code, Known, Reading, gauge};
 use hopcost_sys::Root;

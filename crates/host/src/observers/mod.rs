@@ -1,12 +1,9 @@
-//! What is watched from the side while a database works.
+//! Observers: kernel counters that are read right before and after a window.
 //!
-//! A new one is a file here and a line in [`OBSERVERS`]. An observer reads counters that the kernel
-//! keeps anyway, right before and right after a window, so that watching costs nothing inside it.
-//! What cannot be read on this machine is refused in words when the observer is opened; a number
-//! that is not there is left out, and is never a zero.
-//!
-//! Workers are called by their position, `worker 3`, and read below `/proc/NUMBER`, which also finds
-//! threads of another process: those of a database server, where that is what does the work.
+//! Each is a file here, registered in [`OBSERVERS`]; it costs nothing inside the window. What this
+//! machine cannot provide is refused with a reason when the observer is opened. A missing number is
+//! left out, never zero. Workers are named by position, `worker 3`, and read below `/proc/NUMBER`,
+//! which also finds threads of other processes, such as a server's.
 
 mod context_switches;
 mod cpu;

@@ -1,9 +1,8 @@
-//! **numastat**: on which nodes the kernel found the pages that were asked of it.
+//! **numastat**: from which nodes the kernel allocated pages, from the nodes' `numastat`.
 //!
-//! From `/sys/devices/system/node/node*/numastat`: pages handed out, not pages used, so that it tells
-//! where memory *came from* in a window. Hits are pages from the node that was wanted; misses are
-//! pages that were wanted elsewhere, and stand there as foreign; local and other say whether the
-//! thread that asked ran on that node. The kernel brings its sums up to date about once a second.
+//! A hit is a page from the preferred node. A miss is a page meant for another node, where it
+//! counts as foreign. Local and other say whether the allocating thread ran on that node. The
+//! kernel updates its sums about once a second.
 
 use hopcost_core::{Known, NodeId, Reading, gauge};
 use hopcost_sys::Root;

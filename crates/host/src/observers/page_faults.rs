@@ -1,10 +1,8 @@
-//! **page_faults**: what memory cost each worker: pages that it had to be given, the time that the kernel
-//! worked for it, and how often CPUs were told to forget an address.
+//! **page_faults**: page faults and kernel time of each worker, and TLB shoot-downs.
 //!
-//! From the workers' `stat` and `/proc/interrupts`. Memory that is allocated comes page by page as it is
-//! touched, and where it is given back, all CPUs on which the process runs have to forget it (a TLB
-//! shoot-down). Limits: the kernel's time for a worker is all of it, system calls and disks included, in ticks
-//! of some 10 ms; shoot-downs are those of the whole machine, as x86 counts them.
+//! From the workers' `stat` and `/proc/interrupts`. Kernel time includes system calls and disk I/O,
+//! in ticks of about 10 ms. Shoot-downs (freed addresses dropped by all CPUs of the process) are
+//! machine-wide, as x86 counts them.
 
 use hopcost_core::{Known, Reading, gauge};
 use hopcost_sys::Root;

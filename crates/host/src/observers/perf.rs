@@ -1,10 +1,8 @@
-//! **perf**: the workers' loads from the memory of nodes, as the processor counts them.
+//! **perf**: the workers' loads from node memory, as the processor counts them.
 //!
-//! The kernel's generic events `node-loads` and `node-load-misses`, one counter of each per worker,
-//! of what its programs do and not of what the kernel does for them. Limits: what the two events
-//! count exactly is the processor's business, so they stand beside a proof of placement and never
-//! for it; guests mostly have no counters. A worker whose counters had to take turns with others'
-//! is left out.
+//! The events `node-loads` and `node-load-misses`, user space only. The processor defines what they
+//! count, so they never replace a proof of placement. Most guests have no counters. A worker whose
+//! counters were multiplexed is left out.
 
 use hopcost_core::{Code, Gauge, Reading, Reason, Watching, gauge};
 use hopcost_sys::counters::{Counter, Event};
@@ -73,7 +71,7 @@ mod tests {
     #[test]
     fn a_counter_that_needs_no_hardware_is_read_for_its_worker() {
         let clock = [(Event::TaskClockNs, gauge::WORKER_CLOCK_NS)];
-        // Where ordinary users may count nothing at all, the words are tried above.
+        // If ordinary users may count nothing at all, only the messages above are tested.
         let Ok(mut counters) = Counters::open(&[this_thread()], &clock) else { return };
         let (before, after) = (counters.read(), counters.read());
         assert_eq!((before[0].gauge, before[0].of.as_str()), (gauge::WORKER_CLOCK_NS, "worker 0"));

@@ -1,11 +1,10 @@
-//! What observers share: how a file of the kernel becomes readings.
+//! Shared by observers: turning a kernel file into readings.
 
 use std::borrow::Cow;
 
 use hopcost_core::{Code, Gauge, Known, NodeId, Observer, Reading, Reason, Scope, Watching};
 use hopcost_sys::Root;
 
-/// An observer of what the kernel counts.
 pub struct KernelObserver {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
@@ -26,10 +25,9 @@ impl Observer for KernelObserver {
     }
 }
 
-/// A line of a kernel's file, by its first word, and the gauge that it is.
 pub(super) type ProcField = (&'static str, &'static Gauge);
 
-/// Watches with `read`, if it finds something to begin with.
+/// Refuses if `read` finds nothing at the start.
 pub(super) fn watch(
     mut read: impl FnMut() -> Known<Vec<Reading>> + 'static,
 ) -> Result<Box<dyn Watching>, Reason> {
@@ -39,7 +37,6 @@ pub(super) fn watch(
     }
 }
 
-/// Watches every node of the machine with `read`.
 pub(super) fn watch_nodes(
     scope: &Scope<'_>,
     read: impl Fn(&Root, &[NodeId]) -> Known<Vec<Reading>> + 'static,
@@ -57,7 +54,6 @@ impl<F: FnMut() -> Known<Vec<Reading>>> Watching for Reader<F> {
     }
 }
 
-/// The readings, if there are any.
 pub(super) fn some(
     readings: Vec<Reading>,
     or_else: impl Into<Cow<'static, str>>,
@@ -65,12 +61,11 @@ pub(super) fn some(
     if readings.is_empty() { Known::missing(Code::NotTold, or_else) } else { Known::Is(readings) }
 }
 
-/// One number that only grows.
 pub(super) fn count(gauge: &'static Gauge, of: impl Into<String>, value: u64) -> Reading {
     Reading { gauge, of: of.into(), value: value as f64 }
 }
 
-/// Those of `lines` that a file holds, whether it writes `name 7`, `name:  7` or `name  : 7`.
+/// Those of `lines` that a file holds, written `name 7`, `name:  7` or `name  : 7`.
 pub(super) fn counts(text: &str, of: &str, lines: &[ProcField]) -> Vec<Reading> {
     let gap = [' ', '\t', ':'];
     let number = |name: &str| {
@@ -82,7 +77,7 @@ pub(super) fn counts(text: &str, of: &str, lines: &[ProcField]) -> Vec<Reading> 
     lines.iter().filter_map(|(name, gauge)| Some(count(gauge, of, number(name)?))).collect()
 }
 
-/// What `/proc/NUMBER/file` holds for each worker; those that have ended are left out.
+/// `/proc/NUMBER/file` of each worker; workers that have ended are left out.
 pub(super) fn counts_of_workers(
     root: &Root,
     workers: &[u32],
@@ -104,14 +99,12 @@ pub(super) fn worker(n: usize) -> String {
 pub(super) mod testing {
     use super::*;
 
-    /// A machine with these files alone.
     pub fn root(files: &[(&str, &str)]) -> Root {
         let files = files.iter().map(|(path, text)| format!("> {path}\n{text}\n"));
         let text = files.fold("hopcost machine recording, version 1\n".to_owned(), |a, b| a + &b);
         Root::from_text(&text).unwrap()
     }
 
-    /// Readings as `metric of: value`.
     pub fn said(readings: &Known<Vec<Reading>>) -> Vec<String> {
         let line = |r: &Reading| format!("{} {}: {}", r.gauge.name, r.of, r.value);
         readings.get().unwrap().iter().map(line).collect()

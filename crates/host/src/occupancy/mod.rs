@@ -1,13 +1,9 @@
-//! Does something live here that a load would hurt?
+//! Is this host in use, so that a load would harm running work?
 //!
-//! Method: the running database servers are recognised by their processes, their sessions counted,
-//! and their CPU use and the host's read twice, a second apart. A server is at work if it has
-//! sessions or uses more than 1 % of a CPU; a host, if others use more than a tenth of its CPU time,
-//! or two whole CPUs. So a server without sessions, as a package starts it, on an idle host is none.
-//! What cannot be told counts as at work.
-//!
-//! Limits: it is the work of one second. From within a container the host's CPU time is seen, but
-//! not its processes; nor can be seen who else draws on a disk or a network card.
+//! Method: two readings, a second apart. A database server is at work if it has sessions or uses
+//! more than 1 % of a CPU; a host, if others use more than a tenth of its CPU time or two CPUs.
+//! What is unknown counts as at work. Limits: it is one second. A container shows the host's CPU
+//! time, but not its processes. Other users of a disk or a network card are invisible.
 
 pub mod servers;
 
@@ -30,49 +26,41 @@ pub struct Occupancy {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Host {
     pub cpus: usize,
-    /// CPUs that others than ourselves used, 1.0 being one all the time.
+    /// In CPUs: 1.0 is one CPU all the time. Hopcost itself is not counted.
     pub others_cpus: f64,
-    /// The CPUs that were idle, ourselves left in: where something cheap disturbs nobody.
+    /// Hopcost's own use counts as idle.
     pub idle_cpus: CpuSet,
-    /// The other processes that used most.
     pub busiest: Vec<Process>,
-    /// Threads that ran or could have run at the end, ourselves among them.
+    /// Threads running or runnable at the end, hopcost's included.
     pub runnable: Known<u64>,
-    /// The share of all CPU time that the hypervisor took.
     pub stolen: f64,
     pub available_bytes: Known<u64>,
-    /// Are other users' processes shown to us?
     pub processes_shown: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// Nobody whom a load would hurt.
     Idle,
     AtWork {
-        /// In words, each of them enough alone.
+        /// Each is sufficient alone.
         reasons: Vec<String>,
     },
 }
 
-/// A share of the host's CPU time that others may use.
 const TOLERABLE_SHARE: f64 = 0.10;
-/// CPUs that others may use: on a large host a tenth of it is many.
+/// In CPUs, because on a large host a tenth is many.
 const TOLERABLE_CPUS: f64 = 2.0;
-/// An idle Linux keeps house for less than this on every CPU.
 const IDLE_BELOW: f64 = 0.05;
-/// So many of the busiest processes are named.
 const NAMED: usize = 3;
 
-/// Watches the host for `over`, a second being enough. It waits for so long, and costs some
-/// milliseconds of CPU.
+/// Blocks for `over` (a second is enough) and costs some milliseconds of CPU.
 pub fn look(root: &Root, over: Duration) -> Occupancy {
     let (before, start) = (Moment::read(root), clock::now());
     std::thread::sleep(over);
     between(root, &before, &Moment::read(root), start.elapsed())
 }
 
-/// Is somebody at work here, as far as that is seen at once? Servers with sessions, in words.
+/// Takes no second sample: servers with sessions only.
 pub fn glance(root: &Root) -> Presence {
     let all = processes::read(root).ok().unwrap_or_default();
     let servers = servers::find(root, &all).into_iter().map(|found| found.describe(root, 0.0));
@@ -81,7 +69,7 @@ pub fn glance(root: &Root) -> Presence {
     Presence::of(told.collect())
 }
 
-/// What was at work between two moments; what does not change within a while is read from `root`.
+/// Properties that do not change in the meantime are read from `root`.
 pub fn between(root: &Root, before: &Moment, after: &Moment, over: Duration) -> Occupancy {
     let found = servers::find(root, &after.processes).into_iter();
     let servers = found.map(|found| {
@@ -114,7 +102,7 @@ fn host(root: &Root, before: &Moment, after: &Moment, over: Duration) -> Host {
         runnable: runnable(root),
         stolen: activity.stolen,
         available_bytes: topology::machine_memory(root, "MemAvailable"),
-        // Every name space of processes has a first one.
+        // Pid 1 exists in every pid namespace.
         processes_shown: after.processes.get(1).is_some(),
     }
 }
@@ -151,7 +139,6 @@ impl Presence {
 }
 
 impl Host {
-    /// Do others use a good part of it?
     pub fn is_busy(&self) -> bool {
         let tolerable = TOLERABLE_CPUS.min(TOLERABLE_SHARE * self.cpus as f64);
         self.cpus > 0 && self.others_cpus > tolerable
@@ -166,7 +153,6 @@ impl fmt::Display for Host {
         let named = named.map(|p| format!("{} (pid {}) {:.1}", p.name, p.pid, p.cpus));
         let named: Vec<String> = named.collect();
         if named.is_empty() {
-            // As from within a container.
             return f.write_str("in processes that cannot be seen from here");
         }
         write!(f, "most of all {}", named.join(", "))

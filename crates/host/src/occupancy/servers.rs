@@ -1,11 +1,8 @@
-//! Database servers among the processes: which, how many sessions they have, what they use.
+//! Database servers among the processes: kind, sessions, CPU use.
 //!
-//! Method: a server is recognised by the name of its processes, and is the topmost of them with all
-//! that descend from it. Its sessions are counted where the server itself shows them (PostgreSQL and
-//! Oracle write in each process's title whom it serves) or as connections to its sockets. Nobody
-//! connects to it, and nothing is asked of it.
-//!
-//! Limits: a version is told where the data directory or the command line gives it away for nothing.
+//! Method: a server is the topmost process with a known name, with its descendants. Sessions are
+//! counted from process titles (PostgreSQL, Oracle) or as connections to its sockets. It connects
+//! to no server, so the version is known only if the data directory or the command line shows it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,9 +17,9 @@ use serde::Serialize;
 #[derive(Debug)]
 pub struct Kind {
     pub name: &'static str,
-    /// The names of its processes; Linux cuts them at 15 letters. One that ends in `*` may go on.
+    /// Linux cuts names at 15 characters. A trailing `*` matches any continuation.
     pub(super) processes: &'static [&'static str],
-    /// What its title must hold, where its name is that of a language: `java`.
+    /// What the title must contain if the process name is a language's: `java`.
     pub(super) title: &'static str,
     sessions: Sessions,
     version: fn(&Root, u32) -> Known<String>,
@@ -30,12 +27,11 @@ pub struct Kind {
 
 #[derive(Debug)]
 enum Sessions {
-    /// A process for each, which says so in its title.
     Titles(fn(&str) -> bool),
     Sockets(Doors),
 }
 
-/// A kind whose sessions are connections, and whose version is not to be had.
+/// A kind whose sessions are connections, and whose version is unknown.
 const fn with_doors(
     name: &'static str,
     processes: &'static [&'static str],
@@ -84,11 +80,10 @@ pub const KINDS: &[Kind] = &[
     in_java("Neo4j", "org.neo4j", &[7474, 7687]),
 ];
 
-/// A running server that was recognised.
 #[derive(Debug)]
 pub struct Found {
     pub kind: &'static Kind,
-    /// Its topmost processes: one, except where a kind's processes descend from no common one.
+    /// Its topmost processes: several only if a kind's processes have no common ancestor.
     pub heads: BTreeSet<u32>,
     pub processes: BTreeSet<u32>,
 }
@@ -97,21 +92,19 @@ pub struct Found {
 pub struct Server {
     pub kind: &'static str,
     pub version: Known<String>,
-    /// Its first process.
     pub pid: u32,
     pub processes: usize,
-    /// How many sessions it has, replicas that follow it among them.
+    /// Replicas included.
     pub sessions: Known<usize>,
-    /// CPUs that it used, 1.0 being one all the time.
+    /// In CPUs: 1.0 is one CPU all the time.
     pub cpus: f64,
-    /// Its memory, files' pages left out.
+    /// Without the pages of files.
     pub memory_bytes: Known<u64>,
 }
 
-/// A server without sessions keeps house for less: CPUs.
+/// In CPUs: a server without sessions uses less.
 const HOUSEKEEPING_CPUS: f64 = 0.01;
 
-/// The database servers among these processes.
 pub fn find(root: &Root, all: &Processes) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     for kind in KINDS {
@@ -135,10 +128,9 @@ pub fn find(root: &Root, all: &Processes) -> Vec<Found> {
 }
 
 impl Kind {
-    /// Is it meant by this name: its own, or that of one of its processes?
     pub fn is_called(&self, name: &str) -> bool {
         let plain = |text: &str| text.replace([' ', '-', '_', '*'], "").to_lowercase();
-        // A language's name stands for many programs.
+        // The name of a language matches many programs.
         let processes = if self.title.is_empty() { self.processes } else { &[] };
         processes.iter().chain([&self.name]).any(|own| plain(own) == plain(name))
     }
@@ -153,24 +145,21 @@ impl Kind {
         is_named && !process.ended && !all.is_kernel(pid) && (self.title.is_empty() || is_titled())
     }
 
-    /// Do all its processes descend from the system's first, each alone? Then they are one server.
+    /// If all its processes are children of pid 1, they are one server.
     fn is_family_of_orphans(&self) -> bool {
         self.processes.iter().any(|name| name.ends_with('*'))
     }
 }
 
 impl Found {
-    /// The first process: that with the smallest number among the topmost.
     pub fn pid(&self) -> u32 {
         self.heads.first().copied().unwrap_or(0)
     }
 
-    /// Its version, where that costs nothing to know.
     pub fn version(&self, root: &Root) -> Known<String> {
         (self.kind.version)(root, self.pid())
     }
 
-    /// What it is and does, given the CPUs that it used.
     pub fn describe(&self, root: &Root, cpus: f64) -> Server {
         Server {
             kind: self.kind.name,
@@ -202,18 +191,16 @@ impl Found {
 }
 
 impl Server {
-    /// Does it serve somebody, or work for itself? Sessions that cannot be told may be there.
+    /// A session count that is unknown counts as at work.
     pub fn is_at_work(&self) -> bool {
         self.cpus > HOUSEKEEPING_CPUS || self.sessions.get().is_none_or(|sessions| *sessions > 0)
     }
 
-    /// `PostgreSQL 17 (pid 2114)`
     pub fn name(&self) -> String {
         let version = self.version.get().map(|version| format!(" {version}"));
         format!("{}{} (pid {})", self.kind, version.unwrap_or_default(), self.pid)
     }
 
-    /// `1 session`, `214 sessions`, or why that is not known.
     pub fn sessions_told(&self) -> String {
         match &self.sessions {
             Known::Is(1) => "1 session".into(),
@@ -223,7 +210,6 @@ impl Server {
     }
 }
 
-/// `PostgreSQL 17 (pid 2114): 214 sessions, 3.1 CPUs`
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}, ", self.name(), self.sessions_told())?;
@@ -247,7 +233,7 @@ fn untold(_: &Root, _: u32) -> Known<String> {
     Known::missing(Code::NotTold, "only the server itself could tell, and it is not asked")
 }
 
-/// The data directory is where a server stands; who may not look there reads the command line.
+/// A server's working directory is its data directory; if that is unreadable, the command line.
 fn version_of_postgresql(root: &Root, pid: u32) -> Known<String> {
     root.text(&format!("proc/{pid}/cwd/PG_VERSION")).or_else(|_| {
         // …/postgresql/17/bin/postgres, …/pgsql-17/bin/postgres
@@ -264,7 +250,7 @@ fn version_of_postgresql(root: &Root, pid: u32) -> Known<String> {
     })
 }
 
-/// `10.11.6-MariaDB`, as the last upgrade left it in the data directory.
+/// `10.11.6-MariaDB`, as the last upgrade wrote it into the data directory.
 fn version_of_mariadb(root: &Root, pid: u32) -> Known<String> {
     let file = |name: &str| root.text(&format!("proc/{pid}/cwd/{name}"));
     let text = file("mariadb_upgrade_info").or_else(|_| file("mysql_upgrade_info"));

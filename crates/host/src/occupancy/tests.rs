@@ -1,16 +1,14 @@
-//! Recorded hosts, and who is said to be at work there.
+//! Tests of occupancy on recorded hosts.
 
 use std::fmt::Write as _;
 
 use super::*;
 
-/// A host that is put together for a test.
 struct Recorded {
     text: String,
 }
 
 impl Recorded {
-    /// Four CPUs that each worked and rested for so many ticks, an init and ourselves.
     fn new(worked: u64, rested: u64) -> Self {
         let mut host = Self { text: "hopcost machine recording, version 1\n".into() };
         let mut stat = String::new();
@@ -40,7 +38,6 @@ impl Recorded {
         self.file(&format!("proc/{pid}/cmdline"), title)
     }
 
-    /// PostgreSQL 17 as Debian's package starts it, with these backends.
     fn postgresql(&mut self, ticks: u64, backends: &[&str]) -> &mut Self {
         let head = "/usr/lib/postgresql/17/bin/postgres -D /var/lib/postgresql/17/main";
         self.process(100, "postgres", 1, 0, head);
@@ -65,7 +62,6 @@ impl Recorded {
         self
     }
 
-    /// MySQL with a listening socket, and as many connections.
     fn mysql(&mut self, ticks: u64, connections: u32) -> &mut Self {
         let mut tcp = String::from("sl local rem st tx tr when uid timeout inode");
         let mut socket = |n: u32, state: &str| {
@@ -88,7 +84,6 @@ impl Recorded {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What is seen of a host that was `before` and is `after` a second.
 fn seen(before: &Recorded, after: &Recorded) -> Occupancy {
     let moment = |host: &Recorded| Moment::read(&host.root());
     between(&after.root(), &moment(before), &moment(after), SECOND)
@@ -161,7 +156,7 @@ fn work_of_backends_that_came_and_went_is_not_lost() {
     let (mut before, mut after) = (Recorded::new(0, 0), Recorded::new(0, 0));
     before.postgresql(10, &["app sales [local] SELECT"]);
     after.postgresql(0, &[]);
-    // The head has waited for its end, and for that of others that nobody saw.
+    // The first process has reaped children that no sample showed.
     let head = "100 (postgres) S 1 0 0 0 -1 0 0 0 0 0 0 0 60 0 20 0 1 0";
     after.file("proc/100/stat", head);
     let occupancy = seen(&before, &after);
@@ -174,7 +169,6 @@ fn sessions_of_mysql_are_its_connections() {
     for (connections, ticks, expected) in [
         (3, 0, Some("MySQL (pid 300): 3 sessions, 0 % of a CPU")),
         (0, 0, None),
-        // An idle server keeps house; a busy one works, for whomever.
         (0, 1, None),
         (0, 30, Some("MySQL (pid 300): 0 sessions, 30 % of a CPU")),
     ] {

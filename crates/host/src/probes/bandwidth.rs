@@ -1,16 +1,10 @@
-//! **bandwidth**: how many bytes per second, from each node's cores to each node's memory.
+//! **bandwidth**: bytes per second from each node's cores to each node's memory.
 //!
-//! Method: private buffers per thread, swept by the widest vectors of the processor
-//! (`hopcost_sys::kernels::bandwidth`); one thread per core, one alone, and, where asked for, all
-//! siblings too. A window counts what all threads moved while all were at work. Program bytes are
-//! reported: a plain store also reads each line, so its bus traffic is larger (see the table in
-//! docs/PROBES.md).
-//!
-//! Emulated, the memory of one node gives fewer bytes: between chunks a thread is kept as much longer as
-//! that asks for, and the time that this really took is counted (`planted_ns` of `window_ns`).
-//!
-//! Limits: one thread alone rarely saturates a memory; the sum over threads is for private data, as
-//! a scan of many sessions has it.
+//! Method: each thread sweeps private buffers with the widest vectors; one thread per core, one
+//! alone, and on request one per sibling. A window counts what the threads moved while all of them
+//! ran. It reports program bytes: a plain store also reads each line, so its bus traffic is larger
+//! (see docs/PROBES.md). Emulated remote memory is slowed by delays between chunks; the real delay
+//! is reported (`planted_ns` of `window_ns`). Limits: one thread rarely saturates a memory.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,22 +22,18 @@ use super::ground;
 
 pub struct Bandwidth;
 
-/// Bytes of each stream between two looks at the clock: some 20 µs.
 const CHUNK_BYTES: usize = 256 << 10;
-/// How long all threads are at work before the window opens.
 const RAMP: Duration = Duration::from_millis(5);
 const LEAST_BUFFER_BYTES: u64 = 16 << 20;
-/// From how much on planted time is taken: so that a window has few pauses, and enough to be a share of it.
-/// A pause costs more than itself, probably because writes under way have to begin anew: where 30 % were
-/// planted, plain stores and copies lost 40 to 50 %, reads and all others 30 %.
+/// The smallest injected delay: a window then has few pauses, and each is a useful share of it. A
+/// pause costs more than its length, probably because pending writes restart: with 30 % injected,
+/// plain stores and copies lost 40 to 50 %, reads and the other kernels 30 %.
 const PAYABLE_NS: f64 = 250e3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Crowd {
     One,
-    /// One thread per core.
     Cores,
-    /// One thread per sibling.
     Siblings,
 }
 
@@ -58,7 +48,6 @@ impl Crowd {
         }
     }
 
-    /// The CPUs of a row's node.
     fn cpus(self, site: &Site<'_>, node: &Node) -> Vec<CpuId> {
         let here = node.cpus.intersection(&site.cpus);
         match self {
@@ -68,7 +57,6 @@ impl Crowd {
         }
     }
 
-    /// Would it differ from the smaller crowds on this site?
     fn is_here(self, site: &Site<'_>) -> bool {
         let more = |than: Self| {
             ground::rows(site)
@@ -96,7 +84,8 @@ impl Probe for Bandwidth {
         "How many bytes per second does each memory give, and to whom?"
     }
 
-    /// The whole matrix for reads; the other kernels on each node's own memory unless all is wanted.
+    /// The whole matrix for reads; other kernels on each node's own memory unless all are
+    /// requested.
     fn cells(&self, site: &Site<'_>) -> Vec<Cell> {
         let columns = ground::columns_for(site, &needed(site));
         let mut cells = Vec::new();
@@ -173,7 +162,6 @@ fn cell(
     }
 }
 
-/// Buffers per node: one for each thread of the largest crowd.
 fn slots(site: &Site<'_>) -> usize {
     let crowds = Crowd::ALL.into_iter().filter(|crowd| crowd.is_here(site));
     let sizes = crowds.flat_map(|crowd| {
@@ -182,13 +170,12 @@ fn slots(site: &Site<'_>) -> usize {
     sizes.max().unwrap_or(1)
 }
 
-/// The regions that each node must hold.
 fn needed(site: &Site<'_>) -> Vec<u64> {
     let slots = slots(site);
     vec![buffer_bytes(site, slots) as u64; slots]
 }
 
-/// Together 4 × the last-level caches that the threads can fill, as far as memory allows.
+/// Together 4 × the last-level caches that the threads can fill, if memory allows.
 fn buffer_bytes(site: &Site<'_>, slots: usize) -> usize {
     if let Some(bytes) = site.size_bytes {
         return bytes as usize;
@@ -221,7 +208,6 @@ fn warnings(site: &Site<'_>, slots: usize, bytes: usize) -> Vec<Warning> {
     }]
 }
 
-/// One thread's private memory, and how far its sweep has come.
 struct Buffer {
     region: Region,
     at: usize,
@@ -232,7 +218,7 @@ impl Buffer {
         Self { region, at: 0 }
     }
 
-    /// Sweeps the next chunk; the program bytes moved, and whether the buffer has come to its end.
+    /// Returns the program bytes moved, and whether the end of the buffer was reached.
     fn sweep_chunk(&mut self, kernel: Kernel, vectors: Vectors) -> (usize, bool) {
         let stream = stream_bytes(self.region.len(), kernel);
         if self.at >= stream {
@@ -250,18 +236,16 @@ impl Buffer {
     }
 }
 
-/// The buffers on one memory node.
 struct Estate {
     node: NodeId,
     buffers: Vec<Buffer>,
 }
 
-/// What one ready cell asks for.
 struct ReadyCell {
     kernel: Kernel,
     cpus: Vec<CpuId>,
     node: NodeId,
-    /// What is planted on each nanosecond of work.
+    /// Injected delay per nanosecond of work.
     planted: f64,
 }
 
@@ -292,13 +276,13 @@ impl Rig for BandwidthRig {
         let (kernel, vectors, window) = (job.kernel, self.vectors, self.window);
         let estate = self.estates.iter_mut().find(|estate| estate.node == job.node);
         let Some(estate) = estate else { return Ok(()) };
-        // One thread alone walks all buffers in turn, so that it too outruns the caches.
+        // One thread alone walks all buffers in turn, so that it also exceeds the caches.
         let share = estate.buffers.len() / job.cpus.len();
         let shares: Vec<_> = estate.buffers.chunks_mut(share).take(job.cpus.len()).collect();
         let shares: Vec<_> = shares.into_iter().map(Mutex::new).collect();
         if kernel == Kernel::StoreNonTemporal {
-            // It goes past the caches, so it would meet what the kernels before it left there all
-            // through its window; others push that out while they ramp up.
+            // This kernel bypasses the caches, so it would find old dirty lines there during its
+            // whole window. The other kernels evict those while they ramp up.
             affinity::crew(&job.cpus, |n| {
                 let mut mine = shares[n].lock().unwrap_or_else(PoisonError::into_inner);
                 mine.iter_mut().for_each(|buffer| buffer.sweep_to_end(kernel, vectors));
@@ -337,11 +321,9 @@ impl Rig for BandwidthRig {
     }
 }
 
-/// What one thread moved inside the window.
 struct Stretch {
     bytes: usize,
     took: Duration,
-    /// What of it was planted.
     planted: Duration,
     quiet: Result<(), Disturbance>,
 }
@@ -352,17 +334,15 @@ impl Stretch {
     }
 }
 
-/// Time that work on slower memory would have taken longer.
+/// The extra time that the work would have taken on slower memory.
 #[derive(Default)]
 struct InjectedWait {
-    /// What is owed for each nanosecond of work.
     of_work: f64,
     owed_ns: f64,
     paid: Duration,
 }
 
 impl InjectedWait {
-    /// For the work since then.
     fn pay_since(&mut self, then: Instant) {
         self.owed_ns += self.of_work * then.elapsed().as_nanos() as f64;
         if self.owed_ns >= PAYABLE_NS {
@@ -373,7 +353,6 @@ impl InjectedWait {
     }
 }
 
-/// Streams through its buffers until the window has closed; counts whole chunks inside it.
 fn stream(
     buffers: &mut [Buffer],
     (kernel, vectors): (Kernel, Vectors),
@@ -395,9 +374,10 @@ fn stream(
     while from < opens {
         from = next(from, &mut injected).1;
     }
-    // One that waited for its CPU before it came here was not seen to wait, and the others streamed alone.
+    // A thread that waited for its CPU before this point was not observed to wait, and the others
+    // ran alone.
     let was_late = from >= opens + RAMP;
-    // What was paid until now belongs to no window.
+    // Delays until now belong to no window.
     injected.paid = Duration::ZERO;
     let (mut bytes, mut to) = (0, from);
     while to < opens + window {
@@ -407,7 +387,7 @@ fn stream(
     }
     let planted = injected.paid;
     let quiet = if was_late { Err(Disturbance::Waited) } else { watch.end() };
-    // The others' windows close at about the same time: they must not see a quieter machine.
+    // The others' windows close at about the same time and must not see a quieter machine.
     let mut last = clock::now();
     while last < opens + window + RAMP / 5 {
         last = next(last, &mut injected).1;
@@ -424,10 +404,10 @@ mod measured {
 
     const WINDOW: Duration = Duration::from_millis(40);
     const LEFT: f64 = 0.7;
-    /// What other work takes strikes both alike only on average.
+    /// Other work affects both samples equally only on average.
     const MOST_TRIES: usize = 20;
 
-    /// Reads for a window, with so much of the bandwidth left.
+    /// `left` is the share of the bandwidth that remains.
     fn read(buffers: &mut [Buffer], cpu: CpuId, left: f64) -> Stretch {
         let injected = InjectedWait { of_work: 1.0 / left - 1.0, ..InjectedWait::default() };
         let opening = OnceLock::new();

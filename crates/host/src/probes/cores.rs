@@ -1,13 +1,10 @@
-//! **cores**: how long a cache line takes from one CPU to another.
+//! **cores**: the time for a cache line to get from one CPU to another.
 //!
-//! Method: two pinned threads hand a line to and fro (`hopcost_sys::kernels::ping_pong`), by
-//! compare-and-swap on one line or by release and acquire on two; half a round trip is a hand-over.
-//! Each sample is a fresh line on a fresh page, because the line decides which slice of the cache
-//! keeps its directory entry; its page lives on the first CPU's node, on the second's, or on a third,
-//! because the home alone can add half. Many-CPU machines are sampled by distance class.
-//!
-//! Limits: in a guest, CPUs are what the hypervisor schedules; the clusters of this matrix show
-//! what is really near, whatever the guest is told.
+//! Method: two pinned threads pass a line back and forth, by compare-and-swap on one line or by
+//! release and acquire on two; half a round trip is a hand-over. Each sample is a fresh line on a
+//! fresh page, because the line decides which cache slice holds its directory entry. The page is on
+//! the first CPU's node, the second's, or a third, because that alone can add half. Many-CPU
+//! machines are sampled by distance class. Limits: in a guest, the hypervisor schedules the CPUs.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -26,18 +23,16 @@ use super::ground;
 
 pub struct Cores;
 
-/// Above this many pairs, pairs are sampled by class.
 const MOST_PAIRS: usize = 400;
 const PAGE_BYTES: usize = 4096;
 const LINE_BYTES: usize = 64;
 const REGION_BYTES: usize = 4 << 20;
-/// Pairs of one kind lie within some ten per cent; kinds lie a factor apart.
+/// Pairs of one kind differ by some ten percent; kinds by a factor.
 const KINDS_DIFFER_BY: f64 = 1.6;
-/// Round trips of a batch, and batches on one line: their median is the line's sample.
+/// Round trips of a batch, and batches on one line. The line's sample is their median.
 const TRIPS: u64 = 500;
 const BATCHES: usize = 5;
 
-/// Where the line's page lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Home {
     First,
@@ -56,7 +51,7 @@ impl Home {
         }
     }
 
-    /// The node that this means for two CPUs; none where it means no other than an earlier one.
+    /// `None` if it is the same node as an earlier placement.
     fn node(self, site: &Site<'_>, a: CpuId, b: CpuId) -> Option<NodeId> {
         let of = |cpu| ground::nearest_memory(site, cpu);
         let (first, second) = (of(a)?, of(b)?);
@@ -118,7 +113,7 @@ impl Probe for Cores {
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError> {
         let jobs: Vec<ReadyCell> =
             ready.iter().filter_map(|cell| ReadyCell::of(site, cell)).collect();
-        // A line's page is fresh only if it is a page of its own.
+        // A line's page is fresh only if each line has its own page.
         let small = Site { pages: Some(PageSize::Base), ..site.clone() };
         let mut pools = BTreeMap::new();
         for job in &jobs {
@@ -132,7 +127,7 @@ impl Probe for Cores {
     }
 }
 
-/// Pairs that the machine calls alike and that are not: siblings or sockets that a hypervisor hides.
+/// Pairs of one class with different figures: siblings or sockets that a hypervisor hides.
 fn hidden_kinds(site: &Site<'_>, results: &[CellResult]) -> Option<Warning> {
     let mut by_class: BTreeMap<DistanceClass, Vec<(f64, &Cell)>> = BTreeMap::new();
     for result in
@@ -207,7 +202,6 @@ fn pairs(site: &Site<'_>) -> Vec<(CpuId, CpuId)> {
     pairs
 }
 
-/// What one ready cell asks for.
 struct ReadyCell {
     method: Method,
     cpus: [CpuId; 2],
@@ -224,7 +218,6 @@ impl ReadyCell {
     }
 }
 
-/// Lines whose home is one node.
 struct LinePool {
     region: Region,
     rng: Rng,
@@ -232,11 +225,11 @@ struct LinePool {
 }
 
 impl LinePool {
-    /// Two words on lines of their own, on a page not used for a long while.
+    /// Two words on separate lines, on a page not used recently.
     fn fresh_table(&mut self) -> Table<'_> {
         let lines = PAGE_BYTES / LINE_BYTES;
         self.page = (self.page + 1) % (self.region.len() / PAGE_BYTES);
-        // An even line each, half a page apart: the adjacent-line prefetcher pairs even with odd.
+        // Even lines half a page apart: the adjacent-line prefetcher pairs even with odd.
         let line = self.rng.usize(..lines / 4) * 2;
         let words = &self.region.atomics()[self.page * PAGE_BYTES / 8..];
         Table {

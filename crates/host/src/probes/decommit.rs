@@ -1,13 +1,9 @@
-//! **decommit**: what it takes to give memory back to the system, by threads of one process and by processes.
+//! **decommit**: the cost of returning memory to the system, by threads and by processes.
 //!
-//! Method: 1, 2, 4, … workers, each on a CPU and with memory of its own, touch it or give it back, all at
-//! once (`hopcost_sys::kernels::decommit`); a sample is the mean over the workers of what a MiB took each.
-//! Where threads take longer than as many processes, that is the price of one address space: its locks, and
-//! the other CPUs that have to forget what was given back. The kernel's count of those TLB shoot-downs
-//! stands beside, of the whole machine during the whole sample.
-//!
-//! Limits: ordinary pages only. A processor that forgets by broadcast, or a hypervisor that does it for its
-//! guest, has shoot-downs that the kernel does not count.
+//! Method: 1, 2, 4, … workers, each with its CPU and memory, touch it or return it together. A
+//! sample is the workers' mean time per MiB. If threads take longer than processes, that is the
+//! price of one address space: its locks and TLB shoot-downs, whose machine-wide count is reported.
+//! Limits: ordinary pages only; shoot-downs by broadcast or by a hypervisor are not counted.
 
 use hopcost_core::{
     Cell, CellResult, Code, CpuId, DistanceClass, Effort, Known, PageSize, Place, Probe,
@@ -20,12 +16,10 @@ use super::ground;
 
 pub struct Decommit;
 
-/// Each worker's memory: a batch of some milliseconds.
+/// Per worker: a batch takes some milliseconds.
 const WORKER_BYTES: usize = 16 << 20;
 const MIB: usize = 1 << 20;
-/// Samples of one visit to a cell.
 const LAPS: usize = 4;
-/// Below this a difference is no advice.
 const TOLD_FROM: f64 = 1.1;
 
 const ACTS: [(Act, &str); 4] = [
@@ -81,7 +75,7 @@ impl Probe for Decommit {
     }
 }
 
-/// 1, 2, 4, … and all; the ends and the middle where it has to be quick.
+/// 1, 2, 4, … and all; with `--quick` the ends and the middle.
 fn counts(most: usize, effort: Effort) -> Vec<usize> {
     let mut counts: Vec<usize> =
         std::iter::successors(Some(1), |n| Some(n * 2)).take_while(|&n| n < most).collect();
@@ -108,14 +102,13 @@ fn cell(site: &Site<'_>, series: String, cpus: &[CpuId]) -> Cell {
     Cell { series, row, column, class, unit: Unit::Microseconds, cpus }
 }
 
-/// What was asked for, or as much as half of the memory has room for: whole MiB.
+/// As requested, or what fits in half of the memory, in whole MiB.
 fn worker_bytes(site: &Site<'_>, workers: usize) -> usize {
     let wish = site.size_bytes.map_or(WORKER_BYTES, |bytes| bytes as usize);
     let most = ground::most_available(site).map_or(wish, |bytes| bytes as usize / 2 / workers);
     wish.min(most).max(MIB) / MIB * MIB
 }
 
-/// Where threads lose most beside as many processes, if they do beyond the intervals.
 fn dearest(results: &[CellResult]) -> Option<Warning> {
     let pairs = ACTS.iter().flat_map(|(_, act)| {
         let of = |crowd| {
@@ -155,7 +148,6 @@ fn dearest(results: &[CellResult]) -> Option<Warning> {
     })
 }
 
-/// What one ready cell asks for.
 struct ReadyCell {
     act: Act,
     crowd: Crowd,
@@ -173,7 +165,6 @@ impl ReadyCell {
 struct DecommitRig {
     jobs: Vec<ReadyCell>,
     bytes: usize,
-    /// Does the kernel count shoot-downs here?
     counts: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What several probes ask of a site: who stands where, and memory beside them.
+//! Shared by probes: the nodes, CPUs and memory of a site.
 
 use hopcost_core::{
     Cell, Code, CpuId, CpuSet, DistanceClass, Known, Machine, Node, NodeId, Place, RungExample,
@@ -18,7 +18,7 @@ pub fn columns<'a>(site: &'a Site<'_>) -> Vec<&'a Node> {
     nodes.filter(|node| site.nodes.contains(node.id)).collect()
 }
 
-/// The columns, each with the reason why regions of these sizes are not to be had there.
+/// The columns, each with the reason why regions of these sizes do not fit.
 pub fn columns_for<'a>(site: &'a Site<'_>, regions: &[u64]) -> Vec<(&'a Node, Known<()>)> {
     let state = |node: &Node| {
         let (machine, at) = in_truth(site, node.id);
@@ -28,8 +28,8 @@ pub fn columns_for<'a>(site: &'a Site<'_>, regions: &[u64]) -> Vec<(&'a Node, Kn
     columns(site).into_iter().map(|node| (node, state(node))).collect()
 }
 
-/// The most that any column has to give: what a default size must fit into. What a control group
-/// grants is for all columns together.
+/// The largest amount that any column has, which limits default sizes. A control group's limit
+/// applies to all columns together.
 pub fn most_available(site: &Site<'_>) -> Option<u64> {
     let columns = columns(site);
     let on_a_node = columns.iter().filter_map(|node| node.available_bytes.get()).max().copied();
@@ -42,13 +42,13 @@ pub fn most_available(site: &Site<'_>) -> Option<u64> {
     on_a_node.map(|bytes| left.map_or(bytes, |left| bytes.min(left)))
 }
 
-/// Does a row's CPU find its own memory in this column? CPUs without any take memory without CPUs.
+/// Local memory. For CPUs on a node without memory that is any node without CPUs.
 pub fn is_own(row: &Node, column: &Node) -> bool {
     row.id == column.id || (!row.has_memory() && column.cpus.is_empty())
 }
 
-/// The CPU that speaks for a node. Not its first where there is another: interrupts and other work
-/// gather on the first.
+/// The CPU that represents a node: not its first if there is another, because interrupts and other
+/// work gather on the first.
 pub fn row_cpu(site: &Site<'_>, node: &Node) -> Option<CpuId> {
     let cores = site.machine.one_cpu_per_core(&node.cpus.intersection(&site.cpus));
     cores.iter().nth(1).or(cores.first())
@@ -60,7 +60,7 @@ pub fn spinners(site: &Site<'_>, cpu: CpuId) -> Vec<CpuId> {
     sockets.filter_map(|socket| socket.cpus.intersection(&site.cpus).first()).collect()
 }
 
-/// The memory of a CPU's own node, or what the firmware rates nearest where that has none.
+/// The memory of the CPU's own node, or the nearest by the firmware's table if it has none.
 pub fn nearest_memory(site: &Site<'_>, cpu: CpuId) -> Option<NodeId> {
     let own = *site.machine.cpu(cpu)?.node.get()?;
     let columns = columns_for(site, &[]);
@@ -70,20 +70,18 @@ pub fn nearest_memory(site: &Site<'_>, cpu: CpuId) -> Option<NodeId> {
     nodes.clone().find(|&node| node == own).or_else(|| nodes.by_ref().min_by_key(|&n| rated(n)))
 }
 
-/// Memory on a node, on the pages that the site asks for.
 pub fn region(site: &Site<'_>, node: NodeId, bytes: usize) -> Result<Region, PlaceError> {
     let (machine, at) = in_truth(site, node);
     Region::place(&Request::on(machine, at, bytes, site.pages))
 }
 
-/// Where memory of a node is in truth: an emulated one is a set of CPUs of a real one.
+/// The physical node: an emulated one is a set of CPUs of a physical one.
 fn in_truth<'a>(site: &Site<'a>, node: NodeId) -> (&'a Machine, NodeId) {
     site.planted.map_or((site.machine, node), |planted| {
         (planted.ground, planted.ground.node_under(site.machine, node))
     })
 }
 
-/// The bytes of last-level cache that the CPUs of a set can fill.
 pub fn last_level_bytes(machine: &Machine, cpus: &CpuSet) -> Option<u64> {
     let level = machine.last_cache_level()?;
     let caches = machine.caches.iter().filter(|cache| cache.level == level);
@@ -91,22 +89,19 @@ pub fn last_level_bytes(machine: &Machine, cpus: &CpuSet) -> Option<u64> {
     bytes.sum::<Option<u64>>().filter(|&bytes| bytes > 0)
 }
 
-/// What is taken for the last-level cache where the kernel describes none.
 pub const ASSUMED_CACHE_BYTES: u64 = 64 << 20;
 
-/// The last-level cache of a CPU.
 pub fn cache_bytes(site: &Site<'_>, cpu: CpuId) -> Option<u64> {
     site.machine.last_cache_of(cpu)?.bytes.get().copied()
 }
 
-/// May a region of this size be had on a node?
 pub fn room_on(site: &Site<'_>, node: NodeId, regions: &[u64]) -> Known<()> {
     let columns = columns_for(site, regions);
     let found = columns.into_iter().find(|(column, _)| column.id == node).map(|(_, state)| state);
     found.unwrap_or_else(|| Known::missing(Code::NotApplicable, "the node has no memory"))
 }
 
-/// A cell for each rung of the ladder between CPUs, in every series, with the two CPUs of the rung.
+/// A cell for each distance class between CPUs, in every series, with two CPUs of that distance.
 pub fn ladder_cells(site: &Site<'_>, series: &[String], unit: Unit) -> Vec<Cell> {
     let rungs = site.machine.distances.ladder.iter();
     let rungs = rungs.filter(|rung| rung.class != DistanceClass::MemoryOnly);

@@ -1,14 +1,11 @@
-//! **latency**: how long one load waits, from each node's CPU to each node's memory.
+//! **latency**: the duration of one load, from each node's CPU to each node's memory.
 //!
-//! Method: one chain of dependent loads over a random cycle (`hopcost_sys::kernels::chase`), one
-//! line per 256 bytes, so much memory that these lines are 4 and 8 times the last-level cache, both
-//! printed: where they differ, caches still help at the smaller size. Fully random order shows what
-//! a database's page look-ups pay, TLB misses included; page by page shows the memory alone.
-//! Parallel chains show how much of the wait a core can overlap.
-//!
-//! Limits: in a guest the size of the last-level cache is what the hypervisor says. The figure is
-//! for an idle machine; under load it is larger. Where memory or time (`--quick`) is too short for
-//! that much, the report says how much of the walk the cache can hold.
+//! Method: dependent loads over a random cycle, one line per 256 bytes. The lines are 4 and 8 times
+//! the last-level cache: if the figures differ, caches still help at the smaller size. Random order
+//! shows the cost of a database's page accesses, TLB misses included; page by page shows the memory
+//! alone; parallel chains show how much a core can overlap. Limits: the machine is idle; a guest's
+//! cache size is the hypervisor's. If memory or time (`--quick`) is too short, the report says how
+//! much of the walk the cache can hold.
 
 use std::time::Duration;
 
@@ -36,11 +33,8 @@ const GROUP_BYTES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Variant {
-    /// Random over the smaller size.
     Random,
-    /// Random over twice the size.
     RandomTwice,
-    /// Page by page over the smaller size.
     PageByPage,
 }
 
@@ -76,7 +70,7 @@ impl Probe for Latency {
         "How long does one load wait for memory, by where the memory is?"
     }
 
-    /// The whole matrix; twice the size on each node's own memory unless all is wanted.
+    /// The whole matrix; twice the size on each node's own memory unless all is requested.
     fn cells(&self, site: &Site<'_>) -> Vec<Cell> {
         let size = walk_bytes(site);
         let columns = ground::columns_for(site, &needed(site));
@@ -129,7 +123,7 @@ impl Probe for Latency {
     }
 }
 
-/// Where twice the size is more than a tenth slower, caches still helped at the smaller one.
+/// If twice the size is over a tenth slower, caches still helped at the smaller one.
 fn sizes_differ(site: &Site<'_>, results: &[CellResult]) -> Option<Warning> {
     let size = walk_bytes(site);
     let (small, large) = (Variant::Random.series(size), Variant::RandomTwice.series(size));
@@ -168,9 +162,8 @@ fn cell(site: &Site<'_>, series: String, row: NodeId, column: NodeId, state: &Kn
     Cell { series, row: Place::Node(row), column: Place::Node(column), class, unit, cpus }
 }
 
-/// Batches of one visit to a cell, and how long it is walked before them. The caches take a while
-/// to hold the page tables that *this* walk needs: right after another walk, base pages read up to
-/// 8 % off.
+/// Batches per visit to a cell, and how long the walk is warmed up. The caches need time to hold
+/// the page tables of *this* walk: right after another walk, base pages read up to 8 % off.
 fn visit(effort: Effort) -> (usize, Duration) {
     let (batches, lead_in_ms) = match effort {
         Effort::Quick => (2, 12),
@@ -191,14 +184,13 @@ fn data_node(cell: &Cell) -> Option<NodeId> {
     }
 }
 
-/// The regions that each node must hold.
 fn needed(site: &Site<'_>) -> Vec<u64> {
     let regions = region_sizes(walk_bytes(site), stride(site));
     regions.into_iter().map(|bytes| bytes as u64).collect()
 }
 
-/// The smaller size: what was asked for, or [`enough_bytes`], or what a quarter of the roomiest node
-/// allows (an eighth where it has to be quick: memory takes its time to be populated and laid).
+/// The smaller size: as requested, or [`enough_bytes`], or a quarter of the largest node (an eighth
+/// with `--quick`: populating and linking memory takes time).
 fn walk_bytes(site: &Site<'_>) -> usize {
     if let Some(bytes) = site.size_bytes {
         return bytes as usize;
@@ -239,7 +231,7 @@ fn warnings(site: &Site<'_>, size: usize) -> Vec<Warning> {
     }]
 }
 
-/// One course for all cycles where a slot has a line for each of them, else one each.
+/// One region for all cycles if a slot has a line for each of them, else one each.
 fn region_sizes(size: usize, stride: usize) -> Vec<usize> {
     if stride / LINE_BYTES >= Variant::ALL.len() {
         return vec![2 * size];
@@ -247,11 +239,10 @@ fn region_sizes(size: usize, stride: usize) -> Vec<usize> {
     Variant::ALL.iter().map(|variant| variant.bytes(size)).collect()
 }
 
-/// The cycles laid on one memory node.
 struct Estate {
     node: NodeId,
     courses: Vec<Course>,
-    /// By variant: the course, and the cycle on it.
+    /// By variant: the index of its region, and of its cycle there.
     cycles: Vec<(usize, usize)>,
 }
 
@@ -268,7 +259,6 @@ impl Estate {
         let mut courses = courses.collect::<Result<Vec<Course>, _>>()?;
         let mut cycles = Vec::new();
         for (n, variant) in Variant::ALL.into_iter().enumerate() {
-            // On one course each cycle has a line of its own, else a course of its own.
             let (at, line) = if courses.len() == 1 { (0, n) } else { (n, 0) };
             let order = match variant {
                 Variant::Random | Variant::RandomTwice => Order::Random,
@@ -281,7 +271,6 @@ impl Estate {
     }
 }
 
-/// What one ready cell asks for.
 struct ReadyCell {
     cpu: CpuId,
     spinners: Vec<CpuId>,

@@ -1,12 +1,9 @@
-//! **loaded**: how long a load waits for memory while others take bytes from it.
+//! **loaded**: the duration of a load while other cores use the memory's bandwidth.
 //!
-//! Method: one CPU follows pointers through memory (the chase of the latency probe) while the other cores of
-//! its node, its siblings left out, stream memory of the same node. What they wait between two lines decides
-//! how much they take: step by step, from nothing down to no wait at all. Both figures of a step come from the
-//! same windows: the latency, and the bytes that really came, beside which it is to be read.
-//!
-//! Limits: the bytes are those that the loads asked for; the chase itself and what the processor reads ahead
-//! in vain come on top. One load thread rarely saturates a memory.
+//! Method: one CPU chases pointers while the other cores of its node read memory of the same node.
+//! Their pause between two lines sets their bandwidth, in steps. Latency and bandwidth of a step
+//! come from the same windows. Limits: only requested bytes are counted, without the chase and
+//! useless prefetches. One loading thread rarely saturates a memory.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -29,21 +26,17 @@ use super::pace::Pace;
 pub struct Loaded;
 
 const STRIDE: usize = 256;
-/// Loads of the shortest batch: one unrolled loop body.
 const LEAST_LOADS: usize = 64;
-/// How long all are at work before the first batch.
 const RAMP: Duration = Duration::from_millis(5);
-/// What a load reads between two looks at whether the window is still open.
 const CHUNK_BYTES: usize = 16 << 10;
 const LEAST_BUFFER_BYTES: u64 = 16 << 20;
-/// Below this what waits longer is no news.
 const TOLD_FROM: f64 = 1.1;
 
 const ALONE: &str = "latency, nothing beside it";
 const LATENCY: &str = "latency, by the loads' wait in ns";
 const BANDWIDTH: &str = "bandwidth of the loads, by their wait in ns";
 
-/// Nanoseconds that a load waits between two lines: from little bandwidth to much.
+/// Nanoseconds of pause between two lines: from little bandwidth to much.
 fn waits(effort: Effort) -> &'static [u32] {
     match effort {
         Effort::Quick => &[1000, 100, 20, 0],
@@ -51,7 +44,6 @@ fn waits(effort: Effort) -> &'static [u32] {
     }
 }
 
-/// Who waits, who loads, and whose memory it is.
 struct LoadPlacement {
     node: NodeId,
     memory: NodeId,
@@ -60,7 +52,7 @@ struct LoadPlacement {
 }
 
 impl LoadPlacement {
-    /// On the first node: `--nodes` names another.
+    /// On the first node, unless `--nodes` names another.
     fn of(site: &Site<'_>) -> Option<Self> {
         let node: &Node = ground::rows(site).first().copied()?;
         let cpu = ground::row_cpu(site, node)?;
@@ -70,7 +62,6 @@ impl LoadPlacement {
         Some(Self { node: node.id, memory: ground::nearest_memory(site, cpu)?, cpu, loads })
     }
 
-    /// The CPUs of a cell with loads, or why it has none.
     fn cpus(&self) -> Known<Vec<CpuId>> {
         if self.loads.is_empty() {
             return Known::missing(
@@ -130,7 +121,7 @@ impl Probe for Loaded {
         let bytes = buffer_bytes(site, &placement);
         let buffer = |_| ground::region(site, placement.memory, bytes).map(Buffer::new);
         let buffers = placement.loads.iter().map(buffer).collect::<Result<Vec<Buffer>, _>>()?;
-        // A wait is as long as it is where it is waited.
+        // A pause is calibrated on the CPU that executes it.
         let calibrate = || waits(site.effort).iter().map(|&wait| Step::of(wait)).collect();
         let steps =
             affinity::on_cpu(*placement.loads.first().unwrap_or(&placement.cpu), calibrate)?;
@@ -158,7 +149,6 @@ impl Probe for Loaded {
     }
 }
 
-/// The regions that the node must hold.
 fn needed(site: &Site<'_>, placement: &LoadPlacement) -> Vec<u64> {
     let mut regions = vec![walk_bytes(site) as u64];
     regions.extend(placement.loads.iter().map(|_| buffer_bytes(site, placement) as u64));
@@ -171,12 +161,12 @@ fn cache_bytes(site: &Site<'_>) -> u64 {
     cache.unwrap_or(ground::ASSUMED_CACHE_BYTES)
 }
 
-/// Memory whose walked lines are twice the last-level cache: the loads take the rest of it.
+/// Memory whose walked lines are twice the last-level cache: the loads use the rest of it.
 fn enough_bytes(site: &Site<'_>) -> u64 {
     2 * cache_bytes(site) * (STRIDE / 64) as u64
 }
 
-/// What was asked for, or enough, or an eighth of the memory (a sixteenth where it has to be quick).
+/// As requested, or enough, or an eighth of the memory (a sixteenth with `--quick`).
 fn walk_bytes(site: &Site<'_>) -> usize {
     if let Some(bytes) = site.size_bytes {
         return bytes as usize;
@@ -186,7 +176,7 @@ fn walk_bytes(site: &Site<'_>) -> usize {
     (enough_bytes(site).min(most).max(4 << 20) >> 20 << 20) as usize
 }
 
-/// Together four times the last-level cache, as far as a quarter of the memory allows.
+/// Together four times the last-level cache, at most a quarter of the memory.
 fn buffer_bytes(site: &Site<'_>, placement: &LoadPlacement) -> usize {
     if let Some(bytes) = site.size_bytes {
         return bytes as usize;
@@ -211,7 +201,6 @@ fn too_small(site: &Site<'_>) -> Option<Warning> {
     })
 }
 
-/// What the step of most bandwidth does to the latency, if it is more than the intervals.
 fn dearest(results: &[CellResult]) -> Option<Warning> {
     let of = |series: &'static str| results.iter().filter(move |r| r.cell.series == series);
     let alone = of(ALONE).next()?.estimate()?;
@@ -229,7 +218,7 @@ fn dearest(results: &[CellResult]) -> Option<Warning> {
     })
 }
 
-/// One wait of the loads, and the windows that one of its two cells has seen, and the other has not.
+/// One pause of the loads, and the windows that only one of its two cells has used.
 struct Step {
     wait: Wait,
     for_latency: Option<Window>,
@@ -242,10 +231,8 @@ impl Step {
     }
 }
 
-/// A figure, and what spoilt it.
 type Sample = (f64, Result<(), Disturbance>);
 
-/// What one ready cell asks for.
 enum ReadyCell {
     Alone,
     Latency(usize),
@@ -267,7 +254,6 @@ struct LoadedRig {
     jobs: Vec<ReadyCell>,
     pace: Pace,
     batches: usize,
-    /// Who waits, and who loads.
     placement: (CpuId, Vec<CpuId>),
 }
 
@@ -306,7 +292,6 @@ struct Window {
     loads: Vec<Taken>,
 }
 
-/// What one load took while the window was open.
 #[derive(Clone, Copy)]
 struct Taken {
     bytes: usize,
@@ -331,7 +316,6 @@ impl Window {
         self.loads.iter().map(of).sum()
     }
 
-    /// What spoilt one of the loads, if anything did.
     fn quiet(&self) -> Result<(), Disturbance> {
         self.loads.iter().try_for_each(|load| load.quiet)
     }
@@ -342,7 +326,6 @@ const OPEN: u8 = 1;
 const CLOSED: u8 = 2;
 
 impl LoadedRig {
-    /// One more window of a step, for this cell and for the other one.
     fn look_at(
         &mut self,
         step: usize,
@@ -376,7 +359,7 @@ impl LoadedRig {
     }
 }
 
-/// Nanoseconds a load, batch by batch, while the window is open.
+/// Nanoseconds per load, batch by batch, while the window is open.
 fn follow(
     course: &mut Course,
     pace: &mut Pace,
@@ -403,7 +386,7 @@ fn follow(
     samples
 }
 
-/// One load's private memory, and how far it has come: what it read last is in the caches.
+/// One load's private memory and position: what it read last is in the caches.
 struct Buffer {
     region: Region,
     at: AtomicUsize,
@@ -414,7 +397,6 @@ impl Buffer {
         Self { region, at: AtomicUsize::new(0) }
     }
 
-    /// Reads the next chunk; how many bytes it had.
     fn read(&self, wait: Wait) -> usize {
         let at = self.at.load(Ordering::Relaxed);
         let bytes = trickle::read(&self.region, at, CHUNK_BYTES, wait);
@@ -423,7 +405,6 @@ impl Buffer {
         bytes
     }
 
-    /// Takes bytes until the window closes, and counts them from its opening on.
     fn take(&self, wait: Wait, state: &AtomicU8, watch: &mut Watch) -> Taken {
         watch.begin();
         while state.load(Ordering::Acquire) == RAMPING {
@@ -434,7 +415,7 @@ impl Buffer {
             bytes += self.read(wait);
         }
         let time = since.elapsed();
-        // It may have come back to its CPU only when all was over.
+        // It may have got its CPU back only after the window.
         let was_there = if bytes > 0 { Ok(()) } else { Err(Disturbance::Waited) };
         Taken { bytes, time, quiet: watch.end().and(was_there) }
     }

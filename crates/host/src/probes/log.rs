@@ -1,11 +1,8 @@
-//! **log**: how fast one inserter commits, by its distance from the log writer.
+//! **log**: commit rate of one inserter, by its distance from the log writer.
 //!
-//! Method: a commit log in miniature (`hopcost_sys::kernels::commit_log`): the inserter appends a
-//! 128-byte record behind a counted spinlock and waits until the one log writer has flushed it, to
-//! memory (the hand-over alone) or to a file with `O_DSYNC` (the device included). The log buffer
-//! lives on the log writer's node.
-//!
-//! Limits: no database around it; what a real engine adds dilutes the effect of distance.
+//! Method: the inserter appends a 128-byte record under a counted spinlock and waits until the log
+//! writer has flushed it, to memory (the hand-over alone) or to a file with `O_DSYNC`. The log
+//! buffer is on the log writer's node. Limits: a real engine's other work dilutes the effect.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -28,7 +25,7 @@ pub struct Log;
 const TO_MEMORY: &str = "flushed to memory";
 const TO_DISK: &str = "flushed to disk";
 const BUFFER_BYTES: usize = 2 << 20;
-/// The part of the region that the log uses: 512 records.
+/// Words of 8 bytes: 512 records.
 const LOG_WORDS: usize = 8192;
 
 impl Probe for Log {
@@ -88,7 +85,7 @@ fn warnings(dir: &Path) -> Vec<Warning> {
     }]
 }
 
-/// What one ready cell asks for: the log writer's CPU, then the inserter's.
+/// CPUs: the log writer's, then the inserter's.
 struct ReadyCell {
     to_disk: bool,
     cpus: Vec<CpuId>,
@@ -111,7 +108,6 @@ struct LogRig {
     warnings: Vec<Warning>,
 }
 
-/// What a member of the crew comes back with.
 enum Report {
     Writer(std::io::Result<FlushTotals>),
     Inserter(Inserted),

@@ -1,7 +1,6 @@
-//! The hardware probes.
+//! The hardware probes: one file each, registered in [`PROBES`].
 //!
-//! A new one is a file here and a line in [`PROBES`]. Where a probe needs an exact inner loop, that
-//! stands in `hopcost_sys::kernels`.
+//! An inner loop that must be exact is in `hopcost_sys::kernels`.
 
 mod bandwidth;
 mod cores;
@@ -17,7 +16,7 @@ mod switch;
 
 use hopcost_core::Probe;
 
-/// All probes, in the order in which they are run.
+/// In the order in which they run.
 pub const PROBES: &[&dyn Probe] = &[
     &latency::Latency,
     &bandwidth::Bandwidth,

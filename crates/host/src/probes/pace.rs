@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// Finds the count of operations that takes about a given time, and then keeps to it: once found,
-/// every batch counts, however long it took. To go on adapting, and to keep only batches that were
-/// long enough, would drop the fast ones that follow a slow one.
+/// Finds the number of operations that takes about a given time, then keeps it. After that every
+/// batch counts. To keep adapting and accept only long batches would drop the fast ones that follow
+/// a slow one.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     pub operations: usize,
@@ -14,19 +14,18 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Begins with `least` operations, and never takes fewer.
     pub fn new(target: Duration, least: usize) -> Self {
         Self { operations: least, target, least, found: false }
     }
 
-    /// Does the batch that took so long count? Until the pace is found none does.
+    /// False until the pace is found.
     pub fn counts(&mut self, took: Duration) -> bool {
         if self.found {
             return true;
         }
         self.found = took * 6 >= self.target * 5;
         let factor = self.target.as_secs_f64() / took.as_secs_f64().max(1e-9);
-        // Never more than tenfold at a time: the first batch also warms things up.
+        // At most tenfold at a time, because the first batch also warms up.
         let operations = (self.operations as f64 * factor.min(10.0)) as usize;
         self.operations = operations.max(self.least).next_multiple_of(self.least);
         false

@@ -1,13 +1,10 @@
-//! **pages**: the staircase of the caches, on small pages and on large ones.
+//! **pages**: load latency by working-set size, on small pages and on large ones.
 //!
-//! Method: the chase of the latency probe, from 4 KiB to four times the last-level cache, four sizes per
-//! doubling, on each size of page that the machine has; the same order of the same lines on each. *Every
-//! line* climbs the caches. *A line per 4 KiB* needs a page for each line, but so few lines that the caches
-//! hold them: what it climbs is the TLB. Before each batch all of a walk's lines are read in order, so that
-//! what the caches can hold is in them.
-//!
-//! Limits: what a guest's pages lie on is the hypervisor's choice: large pages in a guest on small ones
-//! beneath are small. Where memory is too short for the largest walk the report says how far it came.
+//! Method: a chase from 4 KiB to four times the last-level cache, four sizes per doubling, on each
+//! page size, with the same order of lines. *Every line* shows the caches. *A line per 4 KiB* shows
+//! the TLB: so few lines that caches hold them. Before each batch all lines are read to warm the
+//! caches. Limits: large guest pages on small host pages behave as small ones. If memory is too
+//! short for the largest walk, the report says how far it got.
 
 use std::time::Duration;
 
@@ -25,18 +22,14 @@ use super::pace::Pace;
 
 pub struct Pages;
 
-/// From the smallest walk to more than any memory.
 const MOST_DOUBLINGS: u32 = 40;
 const KIB: usize = 1 << 10;
 const ALL_PAGES: [PageSize; 4] =
     [PageSize::Base, PageSize::Transparent, PageSize::Huge2M, PageSize::Huge1G];
-/// Loads of the shortest batch: one unrolled loop body.
 const LEAST_LOADS: usize = 64;
-/// Loads right before a batch: the page tables that it needs come near.
+/// Loads right before a batch, to bring its page tables into the caches.
 const LEAD_IN_LOADS: usize = 4096;
-/// Below this a difference is no advice.
 const TOLD_FROM: f64 = 1.1;
-/// The share of the memory that has to be on the pages asked for.
 const OBTAINED_FROM: f64 = 0.95;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +59,6 @@ impl Walk {
         format!("{}, {pages}, by KiB", self.name())
     }
 
-    /// The sizes walked, up to a largest one: whole KiB.
     fn sizes(self, largest: usize, effort: Effort) -> Vec<usize> {
         let (first, steps) = match (self, effort) {
             (Self::EveryLine, Effort::Quick) => (4 * KIB, 1),
@@ -82,18 +74,16 @@ impl Walk {
     }
 }
 
-/// All walks of one page size, the largest of which has so many bytes.
 fn walks(largest: usize, effort: Effort) -> Vec<(Walk, usize)> {
     let sizes = |walk: Walk| walk.sizes(largest, effort).into_iter().map(move |size| (walk, size));
     Walk::ALL.into_iter().flat_map(sizes).collect()
 }
 
-/// They lie one after the other, each from a page on.
+/// The walks are contiguous, each starts on a page.
 fn room(walks: &[(Walk, usize)]) -> usize {
     walks.iter().map(|(_, bytes)| bytes.next_multiple_of(4 * KIB)).sum()
 }
 
-/// Who walks, and where the memory is.
 struct WalkPlacement {
     row: NodeId,
     cpu: CpuId,
@@ -148,7 +138,7 @@ impl Probe for Pages {
         let placement = WalkPlacement::of(site)
             .ok_or_else(|| ProbeError::NotHere(Code::TooFewNodes.because("no node is usable")))?;
         let walks = walks(largest_bytes(site), site.effort);
-        // What is free is asked before any of it is taken.
+        // Free memory is read before any of it is taken.
         let mut warnings = too_small(site);
         let mut kinds: Vec<PageSize> =
             ready.iter().filter_map(walk_of).map(|(_, pages)| pages).collect();
@@ -175,8 +165,8 @@ impl Probe for Pages {
     }
 }
 
-/// The pages that are compared: those asked for, or all that a processor may have; of 2 MiB the reserved
-/// ones where there are any.
+/// The page sizes compared: those requested, or all that a processor may have. For 2 MiB, reserved
+/// pages if there are any.
 fn kinds(site: &Site<'_>) -> Vec<PageSize> {
     if let Some(pages) = site.pages {
         return vec![pages];
@@ -188,7 +178,6 @@ fn kinds(site: &Site<'_>) -> Vec<PageSize> {
     vec![PageSize::Base, two_mib, PageSize::Huge1G]
 }
 
-/// Is so much memory on such pages to be had?
 fn state(site: &Site<'_>, memory: NodeId, pages: PageSize, bytes: u64) -> Known<()> {
     if pages == PageSize::Transparent {
         let choices = Root::live().text("sys/kernel/mm/transparent_hugepage/enabled");
@@ -208,8 +197,8 @@ fn state(site: &Site<'_>, memory: NodeId, pages: PageSize, bytes: u64) -> Known<
     ground::room_on(&on, memory, &[bytes])
 }
 
-/// The largest walk: what was asked for, or four times the last-level cache, as far as all walks together
-/// fit into half of the memory (an eighth where it has to be quick: memory takes its time to be laid).
+/// As requested, or four times the last-level cache, limited so that all walks together fit in half
+/// of the memory (an eighth with `--quick`: linking memory takes time).
 fn largest_bytes(site: &Site<'_>) -> usize {
     if let Some(bytes) = site.size_bytes {
         return bytes as usize;
@@ -235,7 +224,6 @@ fn cache_bytes(site: &Site<'_>) -> u64 {
     cache.unwrap_or(ground::ASSUMED_CACHE_BYTES)
 }
 
-/// How long a batch is, and how many a visit to a cell has.
 fn visit(effort: Effort) -> (Duration, usize) {
     let (milliseconds, batches) = match effort {
         Effort::Quick => (4, 2),
@@ -266,7 +254,6 @@ fn walk_of(cell: &Cell) -> Option<(Walk, PageSize)> {
     all.find(|(walk, pages)| walk.series(*pages) == cell.series)
 }
 
-/// Where the pages matter most among the largest walks, if they do beyond the intervals.
 fn dearest(results: &[CellResult]) -> Option<Warning> {
     let last = |walk: Walk, pages: PageSize| {
         let series = walk.series(pages);
@@ -300,7 +287,7 @@ struct Estate {
 }
 
 impl Estate {
-    /// Walk n is cycle n. Each size of page gets the same order.
+    /// Walk n is cycle n. Each page size gets the same order.
     fn lay(
         site: &Site<'_>,
         placement: &WalkPlacement,
@@ -319,7 +306,6 @@ impl Estate {
         Ok(Self { pages, course })
     }
 
-    /// Not all pages are what was asked for.
     fn shortfall(&self) -> Option<Warning> {
         let locality = self.course.locality();
         let share = if locality.page_size == self.pages { locality.page_size_share } else { 0.0 };
@@ -335,7 +321,6 @@ impl Estate {
     }
 }
 
-/// What one ready cell asks for.
 struct ReadyCell {
     cpu: CpuId,
     estate: usize,

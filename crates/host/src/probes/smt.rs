@@ -1,12 +1,9 @@
-//! **smt**: how much longer work takes beside other work, on the same core and on another.
+//! **smt**: how much slower work gets beside other work, on the same core and on another.
 //!
-//! Method: a small kernel that fits into a core's own caches runs on one CPU, alone and beside a load: on
-//! the second thread of its core, and, as a control, on another core. What a sibling costs is what the first
-//! loses beyond the second. The loads are the kinds of work that servers do: spinning for a lock, arithmetic,
-//! reading what the first or the second cache holds, following pointers through memory, streaming it.
-//!
-//! Limits: a sample's load is as steady as its CPU; both threads are watched. In a guest that is told
-//! nothing of siblings, a control that loses as much as a sibling would is one.
+//! Method: a small kernel runs on one CPU, alone and beside a load: on its sibling and, as a
+//! control, on another core. The cost of the sibling is the loss beyond the control's. The loads
+//! resemble server work: spinning, arithmetic, cache reads, pointer chasing, streaming. Limits: if
+//! a guest is not told of siblings, a control that loses as much as a sibling would is one.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,25 +27,19 @@ use super::pace::Pace;
 
 pub struct Smt;
 
-/// Steps and loads of the shortest batch.
 const LEAST_OPERATIONS: usize = 64;
-/// How long both are at work before the first batch.
 const RAMP: Duration = Duration::from_millis(2);
-/// Where the kernel describes no caches.
 const ASSUMED_L1_BYTES: u64 = 32 << 10;
 const ASSUMED_L2_BYTES: u64 = 1 << 20;
-/// What is streamed and followed through memory: beyond a core's own caches, and quick to lay.
+/// For streaming and chasing: larger than a core's own caches, and quick to link.
 const FAR_BYTES: usize = 128 << 20;
-/// Between two looks at whether the load is still wanted: some microseconds.
+/// Between two checks whether the load is still needed: some microseconds.
 const CHUNK_BYTES: usize = 64 << 10;
-/// Below this what is lost is no news.
 const TOLD_FROM: f64 = 1.1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Small {
-    /// A step of all chains of arithmetic.
     Arithmetic,
-    /// A load that waits for the second cache.
     Chase,
 }
 
@@ -62,7 +53,7 @@ impl Small {
         }
     }
 
-    /// Nanoseconds an operation, batch by batch, once both are at work.
+    /// Nanoseconds per operation, batch by batch, after both have started.
     fn sample(
         self,
         near: &mut Course,
@@ -133,7 +124,6 @@ fn series(small: Small, load: Load) -> String {
     format!("{}, {}", small.name(), load.name())
 }
 
-/// The CPU that is measured, and who stands beside it: its sibling, and another core.
 struct SmtPlacement {
     cpu: CpuId,
     sibling: Known<CpuId>,
@@ -141,7 +131,7 @@ struct SmtPlacement {
 }
 
 impl SmtPlacement {
-    /// A core with two usable threads where there is one, and not the first where there is another.
+    /// A core with two usable threads if there is one, and not the first if there is another.
     fn of(site: &Site<'_>) -> Option<Self> {
         let sibling_of = |cpu: CpuId| {
             let siblings = site.machine.cpu(cpu)?.siblings.intersection(&site.cpus);
@@ -233,7 +223,6 @@ fn cell(
     Cell { series, row: Place::Class(class), column, class: Known::Is(class), unit, cpus }
 }
 
-/// Beside whom and what most is lost at this distance, if it is more than the intervals.
 fn dearest(class: DistanceClass, results: &[CellResult]) -> Option<Warning> {
     let estimate = |small: Small, load: Load| {
         let series = series(small, load);
@@ -268,9 +257,8 @@ fn dearest(class: DistanceClass, results: &[CellResult]) -> Option<Warning> {
     })
 }
 
-/// The memory that small kernels and loads work on.
 struct Stage {
-    /// What the small chase follows, in a quarter of the second cache.
+    /// For the small chase, in a quarter of the second cache.
     near: Course,
     company: LoadMemory,
 }
@@ -284,7 +272,6 @@ struct LoadMemory {
 }
 
 impl LoadMemory {
-    /// Keeps its CPU busy until the other is done.
     fn work(&mut self, load: Load, done: &AtomicBool) {
         let bytes = match load {
             Load::L1 => self.l1_bytes,
@@ -324,7 +311,7 @@ impl Stage {
             });
             own.find_map(|cache| cache.bytes.get().copied())
         };
-        // A quarter of a cache stays in it, even where somebody else has a part of it.
+        // A quarter of a cache stays cached even if other work uses part of it.
         let quarter = |bytes: u64| bytes as usize / 4 / BLOCK_BYTES * BLOCK_BYTES;
         let (l1_bytes, l2_bytes) = (
             quarter(cache(1).unwrap_or(ASSUMED_L1_BYTES)),
@@ -350,7 +337,6 @@ impl Stage {
     }
 }
 
-/// What one ready cell asks for.
 struct ReadyCell {
     small: Small,
     load: Load,

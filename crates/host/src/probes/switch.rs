@@ -1,9 +1,8 @@
-//! **switch**: what it costs to wake another thread and wait for its answer, by distance.
+//! **switch**: the cost to wake another thread and wait for its answer, by distance.
 //!
-//! Method: two pinned threads wake each other in turn (`hopcost_sys::kernels::handover`), through a
-//! futex as locks and condition variables do, and through a pipe as a local client and its server
-//! do; half a round trip is a hand-over. The kernel's own count of switches stands beside the
-//! hand-overs, as the proof that the threads really slept.
+//! Method: two pinned threads wake each other in turn, through a futex as locks do, and through a
+//! pipe as a local client and server do. Half a round trip is a hand-over. The kernel's count of
+//! context switches proves that the threads really slept.
 
 use std::time::Duration;
 
@@ -42,7 +41,6 @@ impl Probe for Switch {
     }
 }
 
-/// What one ready cell asks for.
 struct ReadyCell {
     method: Method,
     cpus: Vec<CpuId>,

@@ -1,4 +1,4 @@
-//! The host that is looked at: its processes, its servers, and where each of them stands.
+//! The inspected host: its processes, its servers, and where each process is placed.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -29,11 +29,11 @@ pub struct Part {
     pub leader: Option<u32>,
 }
 
-/// The kernel walks through all that a process has touched to count it by node, and has it wait
-/// meanwhile where it wants new memory: a server with very many processes is not made to wait for long.
+/// The kernel walks all touched memory to count it by node, and blocks the process's new mappings
+/// meanwhile. This limits the delay for a server with very many processes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The name space of processes that the kernel began with: its number is the same on all hosts.
+/// The initial pid namespace: its number is the same on all hosts.
 const ALL_PROCESSES: &str = "pid:[4026531836]";
 
 impl<'a> Ground<'a> {
@@ -47,9 +47,8 @@ impl<'a> Ground<'a> {
         Ok(Self { root, machine, all, servers, online, begun: clock::now() })
     }
 
-    /// What is to be said where something is not found, and might be hidden.
     pub fn hidden(&self) -> &'static str {
-        // Every name space of processes has a first one.
+        // Pid 1 exists in every pid namespace.
         if self.all.get(1).is_none() {
             return " that can be seen; /proc hides other users' processes (hidepid): look as root";
         }
@@ -65,14 +64,13 @@ impl<'a> Ground<'a> {
         Known::found(process, Code::Ended, || "the process has ended")
     }
 
-    /// Where these processes stand, `head` first and sessions last, and what they share.
+    /// Placement of these processes, `head` first and sessions last, and what they share.
     pub fn stand(&self, mut parts: Vec<Part>, head: u32) -> (Vec<Standing>, Known<SharedBytes>) {
         parts.sort_by_key(|part| {
             let is_session = part.role.get().is_some_and(|role| role == SESSION);
             let of = part.leader.unwrap_or(part.pid);
             (part.pid != head, is_session || part.leader.is_some(), of, part.leader, part.pid)
         });
-        // One that has ended meanwhile is nowhere.
         parts.retain(|part| self.root.has_dir(&standing::of_process(part.pid)));
         let memories: Vec<Memory> = parts.iter().map(|part| self.memory(part.pid)).collect();
         let shared = memory::shared_once(&memories);
@@ -108,7 +106,6 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// The threads of a process that has several, by name and CPUs.
     fn threads(&self, pid: u32) -> Vec<Threads> {
         let tids = self.root.numbered(&format!("proc/{pid}/task"), "").ok().unwrap_or_default();
         if tids.len() < 2 {
@@ -141,7 +138,7 @@ impl<'a> Ground<'a> {
         groups
     }
 
-    /// The CPUs that it may use and that are there: the kernel's list may go on beyond them.
+    /// Allowed and present: the kernel's list may include absent CPUs.
     fn cpus(&self, at: &str) -> Known<CpuSet> {
         let is_told = !self.online.is_empty();
         let there = |cpus: CpuSet| if is_told { cpus.intersection(&self.online) } else { cpus };
@@ -161,14 +158,12 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// A name without the number at its end that tells it from others like it.
 fn stem(name: &str) -> String {
     let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
     if stem.is_empty() || stem.len() == name.len() { name.to_owned() } else { format!("{stem}*") }
 }
 
 impl Part {
-    /// A process that goes by its own name.
     pub fn named(role: Known<String>, pid: u32) -> Self {
         Self { role, pid, leader: None }
     }

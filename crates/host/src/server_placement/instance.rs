@@ -1,4 +1,4 @@
-//! What tells one server from another of its kind: where its data is, and where it listens.
+//! What distinguishes servers of one kind: data directory and listening addresses.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,12 @@ use super::pid_file::PidFile;
 use super::postgresql;
 use crate::occupancy::servers::Found;
 
-/// A server among others of its kind.
 pub struct Instance {
     pub data_directory: Known<String>,
     pub ports: Known<BTreeSet<u16>>,
     pub sockets: Known<BTreeSet<String>>,
 }
 
-/// How command lines name the directory of the data.
 const DIRECTORY: [&str; 6] =
     ["-D", "--data_directory", "--data-directory", "--datadir", "--dbpath", "--dir"];
 const PORT: [&str; 2] = ["-p", "--port"];
@@ -54,7 +52,7 @@ pub fn doors(ground: &Ground<'_>, heads: &BTreeSet<u32>) -> Known<Listening> {
     sockets::listening(ground.root, heads)
 }
 
-/// What the command line says, or where the process stands.
+/// From the command line, else the working directory.
 fn data_directory(root: &Root, pid: u32, line: &str) -> Known<String> {
     if let Some(directory) = option(line, &DIRECTORY) {
         return Known::Is(directory);
@@ -67,7 +65,7 @@ fn data_directory(root: &Root, pid: u32, line: &str) -> Known<String> {
 
 /// `-D DIR`, `--datadir=DIR`, `-c data_directory=DIR`.
 fn option(line: &str, names: &[&str]) -> Option<String> {
-    // What wrote over its command line left blanks.
+    // A process that overwrote its command line left blanks.
     let mark = if line.contains('\0') { '\0' } else { ' ' };
     let mut words = line.split(mark).skip(1);
     while let Some(word) = words.next() {

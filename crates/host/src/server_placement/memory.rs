@@ -1,4 +1,4 @@
-//! Memory by node: what is a process's own, and what a server shares, counted once.
+//! Memory by node: private to a process, or shared and counted once.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,11 @@ use hopcost_sys::{Root, is_root, standing};
 pub struct Memory {
     /// The policy of most of its mappings.
     pub policy: Known<String>,
-    /// Its own.
     pub private: Known<BytesByNode>,
     shared: Known<BTreeMap<String, SharedBytes>>,
 }
 
-/// Stands for all segments where they cannot be told apart.
+/// The key for all segments if they cannot be told apart.
 const SUM: &str = "";
 
 impl Memory {
@@ -64,7 +63,7 @@ impl Memory {
         }
     }
 
-    /// Where there is one node, anybody is told how much of a process's memory lies on it.
+    /// With one node, any user can read how much of a process's memory is on it.
     fn on_only_node(root: &Root, machine: &Machine, pid: u32, reason: &Reason) -> Option<Self> {
         let [node] = &machine.nodes[..] else { return None };
         let [own, shared] = standing::resident(root, pid).ok()?;
@@ -78,7 +77,6 @@ impl Memory {
         })
     }
 
-    /// All that it shares and has touched.
     pub fn shared_by_node(&self) -> Known<BytesByNode> {
         self.shared.as_ref().map(|segments| {
             let mut all = BytesByNode::new();
@@ -90,8 +88,8 @@ impl Memory {
     }
 }
 
-/// Each segment once, as the process shows it that has touched most of it; missing where no process
-/// shows any.
+/// Each segment once, from the process that has touched most of it. Missing if no process shows
+/// any.
 pub fn shared_once(memories: &[Memory]) -> Known<SharedBytes> {
     let touched =
         |segment: &SharedBytes| segment.by_node.values().copied().fold(0, u64::saturating_add);
@@ -121,7 +119,6 @@ pub fn shared_once(memories: &[Memory]) -> Known<SharedBytes> {
     }
 }
 
-/// No memory, which is known.
 fn nothing() -> SharedBytes {
     SharedBytes { bytes: Known::Is(0), by_node: BytesByNode::new() }
 }
@@ -133,7 +130,6 @@ fn add(sum: &mut BytesByNode, more: &BytesByNode) {
     }
 }
 
-/// A reason that reads the same of every process, and says what helps.
 fn impersonal(reason: &Reason, pid: u32, as_root: bool) -> Reason {
     let words = reason.as_str().replace(&format!("/proc/{pid}/"), "/proc/PID/");
     if words.ends_with("may not be read by this user") && !as_root {

@@ -1,15 +1,10 @@
-//! Where a running database really is: its processes, the CPUs that they may use and were on last, and
-//! its memory by node.
+//! Placement of a running database: processes, allowed and last CPUs, memory by node.
 //!
-//! Method: a server is found among the processes of this host as `occupancy` finds it, and what is said
-//! of its processes is read from `/proc`. One that is asked for by its address is asked through SQL who
-//! it is, and is believed to be here only where the process that serves us, and the one it descends
-//! from, are here by number, kind and hour of birth (`sameness`): other hosts have equal numbers.
-//! Nothing is changed, neither there nor here.
-//!
-//! Limits: it is one moment. The memory of another user's process is shown to root alone. Memory that is
-//! shared counts once, as the process shows it that has touched most of it; what no single process has
-//! touched is in no account.
+//! Method: a server is found as `occupancy` finds it and described from `/proc`. Given an address,
+//! SQL identifies the server; it is on this host only if the backend that serves us and its parent
+//! match by pid, kind and start time (`sameness`). Nothing is changed. Limits: it is one moment.
+//! Only root sees the memory of another user's process. Shared memory counts once, from the process
+//! that touched most of it; pages that this process never touched are not counted.
 
 mod ground;
 mod instance;
@@ -32,18 +27,14 @@ use instance::Instance;
 use sameness::Sameness;
 use told::Told;
 
-/// The version of the description that [`find`] makes.
 pub const WHEREABOUTS_VERSION: u32 = 1;
 
-/// What is asked for.
 #[derive(Debug)]
 pub enum Asked {
-    /// A process, and the server that it belongs to.
     Process(u32),
     Kind(&'static Kind),
 }
 
-/// Reads what is asked for: a process's number, or the name of a kind of server.
 pub fn read(target: &str) -> Result<Asked, Reason> {
     if !target.is_empty() && target.bytes().all(|byte| byte.is_ascii_digit()) {
         let pid = target.parse().ok().filter(|pid| *pid > 0).map(Asked::Process);
@@ -70,7 +61,7 @@ pub fn find(root: &Root, machine: &Machine, asked: &Asked) -> Result<Whereabouts
     Ok(Whereabouts { version: WHEREABOUTS_VERSION, host: machine.host.clone(), servers })
 }
 
-/// The server that is connected to, wherever it is.
+/// The server at the other end of a connection, on any host.
 pub fn connected(
     root: &Root,
     machine: &Machine,
@@ -78,7 +69,7 @@ pub fn connected(
 ) -> Result<Whereabouts, TargetError> {
     let failed = |error: CallError| TargetError::Failed(error.to_string());
     let told = Told::ask(console).map_err(failed)?;
-    // The process that serves us is there as long as the connection is.
+    // The backend that serves us exists as long as the connection.
     let ground = Ground::look(root, machine).map_err(TargetError::NotHere)?;
     let sameness = Sameness::of(&ground, &told);
     let server = match sameness.server {
@@ -92,7 +83,6 @@ pub fn connected(
     Ok(Whereabouts { version: WHEREABOUTS_VERSION, host: machine.host.clone(), servers })
 }
 
-/// The server that a process belongs to, or the process alone.
 fn by_number(ground: &Ground<'_>, pid: u32) -> Result<Located, Reason> {
     if ground.all.get(pid).is_none() {
         return Err(Code::NotApplicable

@@ -1,9 +1,9 @@
-//! What a PostgreSQL server writes of itself into its data directory.
+//! PostgreSQL's `postmaster.pid` in its data directory.
 
 use hopcost_core::{Code, Known};
 use hopcost_sys::{Root, standing};
 
-/// What a server writes into its data directory when it begins, and removes when it ends.
+/// A server writes it at start and removes it at exit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PidFile {
     pub data_directory: String,
@@ -13,18 +13,18 @@ pub struct PidFile {
 }
 
 impl PidFile {
-    /// Read where the first process stands, which is its data directory.
+    /// Read through the first process's working directory, which is the data directory.
     pub fn read(root: &Root, pid: u32) -> Known<Self> {
         root.text(&format!("proc/{pid}/cwd/postmaster.pid")).and_then(|text| {
             let own = standing::own_number(root, pid).to_string();
-            // One of a server that was killed may be left.
+            // A killed server may leave its file behind.
             let fresh = Some(&text).filter(|text| text.lines().next() == Some(own.as_str()));
             let file = fresh.and_then(|text| Self::parse(text));
             Known::found(file, Code::NotApplicable, || "its postmaster.pid is of another server")
         })
     }
 
-    /// Line by line: the first process, the data, when it began, the port, the socket's directory, …
+    /// Line by line: pid, data directory, start time, port, socket directory, …
     fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines().skip(1).map(str::trim);
         Some(Self {
@@ -35,13 +35,12 @@ impl PidFile {
         })
     }
 
-    /// Its first Unix socket, if it has one.
     pub fn socket(&self) -> Option<String> {
         socket_in(&self.socket_directory, self.port)
     }
 }
 
-/// The socket in a directory; none where it is unnamed.
+/// `None` for an empty directory.
 pub fn socket_in(directory: &str, port: u16) -> Option<String> {
     (!directory.is_empty()).then(|| format!("{directory}/.s.PGSQL.{port}"))
 }

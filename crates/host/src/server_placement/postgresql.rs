@@ -1,4 +1,4 @@
-//! PostgreSQL on this host: what each of its processes is for, and what it wrote of itself.
+//! PostgreSQL on this host: the roles of its processes, and its pid file.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,17 @@ use super::ground::{Ground, Part};
 use super::told::Told;
 use crate::occupancy::servers::Found;
 
-/// Is this server one?
 pub fn is_it(found: &Found) -> bool {
     found.kind.name == "PostgreSQL"
 }
 
-/// Its processes by the numbers that it has for them itself: others in a container.
+/// By the pids that the server itself sees, which differ in a container.
 pub fn by_own_number(ground: &Ground<'_>, found: &Found) -> BTreeMap<u32, u32> {
     let numbers = found.processes.iter();
     numbers.map(|pid| (standing::own_number(ground.root, *pid), *pid)).collect()
 }
 
-/// What its processes are for: in its own words where it was asked, else by their titles.
+/// Roles from SQL if the server was asked, else from process titles.
 pub fn parts(ground: &Ground<'_>, found: &Found, told: Option<&Told>) -> Vec<Part> {
     let here = by_own_number(ground, found);
     let part = |(own, pid): (&u32, &u32)| {
@@ -39,7 +38,7 @@ pub fn parts(ground: &Ground<'_>, found: &Found, told: Option<&Told>) -> Vec<Par
     here.iter().map(part).collect()
 }
 
-/// The first process shows its command line; so do commands that it calls, and those that just began.
+/// The first process shows its command line; so do commands that it runs and new children.
 fn without_title(ground: &Ground<'_>, found: &Found, pid: u32) -> Known<String> {
     if found.heads.contains(&pid) {
         return Known::Is("postmaster".to_owned());

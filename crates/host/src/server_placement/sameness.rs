@@ -1,11 +1,9 @@
-//! Is the server that answers one of those that run here? Hosts have equal numbers, equal directories,
-//! and are copies of each other; so it takes more than one sign.
+//! Is the server that answers one of those on this host?
 //!
-//! Method: the process that serves our connection must be here, by the number that the server has for
-//! it, belong to a PostgreSQL server, and have begun when the server says, to two seconds: we have just
-//! had it made. The first process of that server must have begun, by the kernel's account or its own
-//! `postmaster.pid`, when the server says it did. Where the server tells the number of its kernel
-//! (`boot_id`, which is drawn at each start), another one decides alone that it is not here.
+//! Hosts share pids and directories and are copies of each other, so several signs must match: the
+//! backend's pid, its membership in a PostgreSQL server, its start time within two seconds, and the
+//! start time of the server's first process, by the kernel or by `postmaster.pid`. A different
+//! kernel `boot_id` alone proves that the server is elsewhere.
 
 use std::ops::RangeInclusive;
 
@@ -25,15 +23,13 @@ pub struct Sameness<'a> {
     pub because: String,
 }
 
-/// Seconds by which the kernel's account and the server's may differ: the kernel's is in ticks after a
-/// start that it tells in whole seconds.
+/// Tolerance in seconds: the kernel's figure is in ticks since a boot time in whole seconds.
 const EQUAL_S: RangeInclusive<i64> = -2..=2;
-/// A server takes its time between its birth and the hour that it says it began: it reads its settings
-/// and takes its memory.
+/// A server reads its settings and allocates memory between its process's start and the start time
+/// that it reports.
 const BIRTH_TO_BEGIN_S: RangeInclusive<i64> = -2..=60;
 
 impl<'a> Sameness<'a> {
-    /// Compares what the server tells with what is here.
     pub fn of(ground: &'a Ground<'_>, told: &Told) -> Self {
         let elsewhere =
             |words: String| Self { server: None, is_here: Known::Is(false), because: words };
@@ -83,7 +79,6 @@ impl<'a> Sameness<'a> {
     }
 }
 
-/// Why this is not the server that answers, if it is not.
 fn objection(ground: &Ground<'_>, found: &Found, told: &Told) -> Option<String> {
     let ours = postgresql::by_own_number(ground, found);
     let Some(serves_us) = ours.get(&told.own) else {
@@ -109,7 +104,7 @@ fn began(ground: &Ground<'_>, pid: u32) -> Known<i64> {
     standing::began_s(ground.root, &standing::of_process(pid))
 }
 
-/// Is the second moment so long after the first? Not where either is missing.
+/// False if either is missing.
 fn is_within(range: &RangeInclusive<i64>, first: &Known<i64>, second: &Known<i64>) -> bool {
     match (first, second) {
         (Known::Is(first), Known::Is(second)) => range.contains(&second.saturating_sub(*first)),

@@ -1,4 +1,4 @@
-//! A host with two PostgreSQL servers, put together for a test, and who is found there.
+//! Tests of server placement on a synthetic host with two PostgreSQL servers.
 
 use std::fmt::Write as _;
 
@@ -8,11 +8,9 @@ use hopcost_sys::topology;
 use super::told::Backend;
 use super::*;
 
-/// Eight CPUs on four nodes.
 const MACHINE: &str = include_str!("../../../../fixtures/machines/vm-n4.tree");
 const BOOT_S: i64 = 1_700_000_000;
 
-/// A host that is put together for a test.
 struct Recorded {
     text: String,
 }
@@ -25,7 +23,8 @@ impl Recorded {
         host
     }
 
-    /// Two servers: 100 on the CPUs of nodes 0 and 1, 200 on CPU 7; each with its house and a session.
+    /// Two servers: 100 on the CPUs of nodes 0 and 1, 200 on CPU 7; each with its background
+    /// processes and a session.
     fn with_two_servers() -> Self {
         let mut host = Self::new();
         for (head, port, cpus) in [(100, 5432, "0-3"), (200, 5433, "7")] {
@@ -55,8 +54,7 @@ impl Recorded {
         self
     }
 
-    /// A process that began as many seconds after its host as its number says, and was on the last of
-    /// its CPUs.
+    /// It started `pid` seconds after the host's boot, and was last on the last of its CPUs.
     fn process(&mut self, pid: u32, name: &str, parent: u32, title: &str, cpus: &str) -> &mut Self {
         let last = CpuSet::parse_list(cpus).unwrap().last().unwrap();
         let ticks = pid * 100;
@@ -99,7 +97,7 @@ impl Recorded {
     }
 }
 
-/// What server 200 says to session 203, over TCP.
+/// What server 200 reports to session 203, over TCP.
 fn told() -> Told {
     let closed = || Known::missing(Code::Unreadable, "the server says: permission denied");
     let backend = |pid, role: Known<String>| Backend { pid, role, leader: None };
@@ -205,7 +203,7 @@ fn memory_is_by_node_and_shared_memory_counts_once() {
     assert_eq!(shared.by_node, [(NodeId(0), 200 << 12), (NodeId(1), 100 << 12)].into());
     let head = &server.processes[0];
     assert_eq!(head.private_by_node, Known::Is([(NodeId(0), 2 << 12)].into()));
-    // One mapping has one policy, and one the other.
+    // The two mappings have different policies.
     assert_eq!(head.policy, Known::Is("interleave:0-1".into()));
     let closed = &server.processes[2].private_by_node;
     assert_eq!(*closed, Known::missing(Code::Unreadable, "there is no /proc/PID/maps"));
@@ -238,7 +236,6 @@ fn the_server_that_answers_is_known_by_numbers_and_births() {
     let host = Recorded::with_two_servers();
     let (server, is_here, because) = host.same(&told());
     assert_eq!((server, is_here), (Some(200), Known::Is(true)), "{because}");
-    // Its numbers are others in a container.
     let mut contained = Recorded::with_two_servers();
     contained.text = contained.text.replace("NSpid:\t203\n", "NSpid:\t203\t31\n");
     let (server, ..) = contained.same(&Told { own: 31, ..told() });
@@ -265,12 +262,11 @@ fn equal_numbers_of_another_host_fool_nobody() {
     }
     let (_, is_here, because) = Recorded::new().same(&told());
     assert_eq!((is_here, because.as_str()), (Known::Is(false), "no PostgreSQL server runs here"));
-    // What answers at a Unix socket may be here, and hidden.
+    // A server at a Unix socket may be here, and hidden.
     let by_socket =
         Told { own: 777, address: Known::missing(Code::NotMeasured, "a socket"), ..told() };
     let (_, is_here, because) = host.same(&by_socket);
     assert!(is_here.get().is_none() && because.starts_with("it cannot be told"), "{because}");
-    // So may what is outside of our container.
     let mut contained = Recorded::new();
     contained.file("proc/self/ns/pid", "pid:[4026532000]");
     let (_, is_here, because) = contained.same(&told());
@@ -302,7 +298,7 @@ fn a_server_elsewhere_is_as_it_tells() {
         ["9 postmaster".to_owned(), format!("201 {shown}"), "203 client backend".to_owned()]
     );
     assert!(server.processes[0].cpus.to_string().ends_with("it runs on another host"));
-    // What is here is completed with what the server says, and keeps what it does not.
+    // Local facts are completed with what the server reports, and keep what it does not.
     let host = Recorded::with_two_servers();
     let here = host.find("200").unwrap().remove(0);
     let full = told.completes(here, "because".to_owned());

@@ -1,4 +1,4 @@
-//! What a PostgreSQL server tells of itself through SQL, as far as it lets us ask.
+//! What a PostgreSQL server reports of itself through SQL, as far as its privileges allow.
 
 use std::collections::BTreeSet;
 
@@ -12,22 +12,20 @@ pub struct Told {
     pub data_directory: Known<String>,
     pub ports: Known<BTreeSet<u16>>,
     pub sockets: Known<BTreeSet<String>>,
-    /// Its first process, by its own number.
+    /// Its first process, by the server's own pid.
     pub head: Known<u32>,
     pub began_s: Known<i64>,
-    /// Where it was reached; missing over a Unix socket.
+    /// The server's end of the connection; missing over a Unix socket.
     pub address: Known<String>,
-    /// The name of its host.
     pub host: Known<String>,
-    /// The number of its kernel, which is another one after each start.
+    /// The kernel draws a new one at each boot.
     pub boot_id: Known<String>,
     pub backends: Vec<Backend>,
-    /// The one that serves us, by the server's own number, and when it began.
+    /// The backend that serves us: its pid as the server sees it, and its start time.
     pub own: u32,
     pub own_began_s: Known<i64>,
 }
 
-/// A process that the server lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backend {
     pub pid: u32,
@@ -41,7 +39,7 @@ const NOT_SHOWN: &str = "the server does not show it to this user";
 const REACHED_BY_SOCKET: &str = "it was reached at a Unix socket";
 
 impl Told {
-    /// Asks. What it does not let us know is missing, in its words.
+    /// What the server refuses is missing, with its message.
     pub fn ask(console: &mut dyn Console) -> Result<Self, CallError> {
         let version = console.version().split_whitespace().next().unwrap_or_default().to_owned();
         let major = version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
@@ -73,7 +71,7 @@ impl Told {
         self.address.get().is_none()
     }
 
-    /// What is known of it here, with what it says itself.
+    /// Local facts, completed with what the server reports.
     pub fn completes(&self, here: Located, because: String) -> Located {
         let Located { data_directory, ports, sockets, host, .. } = here;
         Located {
@@ -86,7 +84,7 @@ impl Told {
         }
     }
 
-    /// All that is known of it where its processes are not seen.
+    /// For a server whose processes are not visible.
     pub fn alone(&self, machine: &Machine, is_here: Known<bool>, because: &str) -> Located {
         let (name, known_by) = match (&is_here, &self.host) {
             (Known::Is(true), _) => (machine.host.clone(), Some("this host's own name")),
@@ -126,7 +124,6 @@ impl Told {
 }
 
 impl Backend {
-    /// A process that is only heard of.
     fn unseen(&self, reason: &Reason) -> Standing {
         Standing {
             role: self.role.clone(),
@@ -144,12 +141,11 @@ impl Backend {
     }
 }
 
-/// The processes that it lists, the one that serves us among them, and when that began.
 fn backends(
     console: &mut dyn Console,
     major: u32,
 ) -> Result<(Vec<Backend>, u32, Known<i64>), CallError> {
-    // Older servers list sessions alone, or do not say who leads whom.
+    // Older servers list sessions only, or have no leader column.
     let role = if major >= 10 { "backend_type" } else { "'client backend'" };
     let leader = if major >= 13 { "leader_pid" } else { "NULL" };
     let began = epoch("backend_start");
@@ -177,7 +173,6 @@ fn backends(
     Ok((backends, own.0, own.1))
 }
 
-/// A value, or why the server does not give it.
 fn value(console: &mut dyn Console, sql: &str) -> Result<Known<String>, CallError> {
     match console.rows(sql) {
         Ok(rows) => Ok(match rows.into_iter().flatten().next().flatten() {
@@ -200,19 +195,17 @@ fn number<T: std::str::FromStr>(text: Known<String>) -> Known<T> {
     })
 }
 
-/// A moment in seconds since 1970.
 fn epoch(moment: &str) -> String {
     format!("floor(extract(epoch FROM {moment}))::bigint")
 }
 
-/// A setting. Those that are closed to a user are no rows to him, where `SHOW` would be an error in the
-/// server's log.
+/// Settings that a user may not read are absent rows here; `SHOW` would log an error on the server.
 fn setting(console: &mut dyn Console, name: &str) -> Result<Known<String>, CallError> {
     value(console, &format!("SELECT setting FROM pg_settings WHERE name = '{name}'"))
 }
 
-/// A short file of the server's host, by offset and length, since those of `/proc` have no size. Whoever
-/// may not read any does not ask: that would be an error in the server's log.
+/// A short file of the server's host, by offset and length because files in `/proc` have no size.
+/// Without the privilege it is not requested: that would log an error on the server.
 fn content(console: &mut dyn Console, path: &str) -> Result<Known<String>, CallError> {
     let may = "SELECT has_function_privilege(\
                'pg_read_file(text, bigint, bigint, boolean)', 'execute')";
@@ -222,7 +215,7 @@ fn content(console: &mut dyn Console, path: &str) -> Result<Known<String>, CallE
             "this user may not read files of the server's host (pg_read_file)",
         ));
     }
-    // `true`: one that is not there is no error either.
+    // `true`: a missing file is no error.
     let content = value(console, &format!("SELECT pg_read_file('{path}', 0, 256, true)"))?;
     Ok(content.or_else(|reason| match reason.as_str() {
         NOT_SHOWN => Known::missing(Code::NotMeasured, format!("the server's host has no {path}")),

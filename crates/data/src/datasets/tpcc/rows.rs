@@ -24,7 +24,7 @@ const ORIGINAL_ITEM: Series = Series::named("tpcc original item");
 const STOCK: Series = Series::named("tpcc stock");
 const ORIGINAL_STOCK: Series = Series::named("tpcc original stock");
 
-/// In cents; a warehouse has taken in the sum of its districts.
+/// In cents; a warehouse has the sum of its districts.
 const DISTRICT_YTD: i64 = 3_000_000;
 const WAREHOUSE_YTD: i64 = DISTRICTS.cast_signed() * DISTRICT_YTD;
 /// By each customer, in cents.
@@ -155,7 +155,6 @@ fn id(number: u64, sink: &mut dyn RowSink) {
     sink.integer(number.cast_signed());
 }
 
-/// At least `least` letters, and at most `MOST`.
 fn letters<const MOST: usize>(dice: &mut Rng, least: usize, sink: &mut dyn RowSink) {
     sink.text(Letters::<MOST>::random(dice, LETTERS, least..=MOST).as_str());
 }
@@ -168,19 +167,16 @@ fn address(dice: &mut Rng, sink: &mut dyn RowSink) {
     sink.text(Letters::<9>::random(dice, DIGITS, 4..=4).and("11111").as_str());
 }
 
-/// In ten-thousandths.
 fn tax(dice: &mut Rng) -> i64 {
     dice.i64(0..=2000)
 }
 
-/// Some say that the item is the original.
 fn data(dice: &mut Rng, is_original: bool, sink: &mut dyn RowSink) {
     let data = Letters::<50>::random(dice, LETTERS, 26..=50);
     let data = if is_original { data.holding("ORIGINAL", dice) } else { data };
     sink.text(data.as_str());
 }
 
-/// A random one of each ten rows.
 fn is_one_of_ten(series: Series, number: u64) -> bool {
     series.dice(number / 10).u64(0..10) == number % 10
 }

@@ -1,4 +1,4 @@
-//! The values of tpcc that right answers rest on, each found from its place alone.
+//! The values of tpcc that right answers need, each found from its position alone.
 
 use std::sync::OnceLock;
 
@@ -7,25 +7,25 @@ use fastrand::Rng;
 use crate::datasets::letters::{LETTERS, Letters};
 use crate::datasets::series::Series;
 
-/// Each warehouse has all of them in stock.
+/// Each warehouse stocks all of them.
 pub const ITEMS: u64 = 100_000;
 pub const DISTRICTS: u64 = 10;
 pub const CUSTOMERS: u64 = 3000;
-/// In a district: one for each customer.
+/// Per district: one for each customer.
 pub const ORDERS: u64 = CUSTOMERS;
-/// The last orders of a district are not delivered yet.
 pub const UNDELIVERED: u64 = 900;
-/// Last names. In each district, customer n + 1 has name n; the others have any of them.
+/// Last names. In each district, customer n + 1 has name n up to 1,000; the others have random
+/// ones.
 pub const NAMES: u64 = 1000;
 pub const MIDDLE_NAME: &str = "OE";
-/// Of every customer, in cents.
+/// In cents.
 pub const BALANCE: i64 = -1000;
 pub const LINE_QUANTITY: i64 = 5;
 
-/// 2011-06-01 00:00:00 UTC, the moment of loading.
+/// 2011-06-01 00:00:00 UTC.
 pub const LOADED_US: i64 = 1_306_886_400_000_000;
 const US_BETWEEN_ORDERS: i64 = 1_000_000;
-/// The constant of NURand for last names while loading. Names that are drawn later take another one.
+/// NURand's constant for last names while loading; later draws use another.
 const C_LOAD: u64 = 157;
 
 const LAST_NAME: Series = Series::named("tpcc last name");
@@ -39,9 +39,8 @@ const QUANTITY: Series = Series::named("tpcc stock quantity");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct District {
-    /// From 1.
     pub warehouse: u64,
-    /// In its warehouse, from 1.
+    /// Within its warehouse, from 1.
     pub number: u64,
 }
 
@@ -68,7 +67,6 @@ impl District {
         self.place() * CUSTOMERS + id - 1
     }
 
-    /// The number of the name.
     #[inline]
     pub fn last_name(self, customer: u64) -> u64 {
         if customer <= NAMES {
@@ -91,7 +89,6 @@ impl District {
         }) + 1
     }
 
-    /// The only order of a customer.
     pub fn order_of(self, customer: u64) -> u64 {
         let key = PERMUTATION.value(self.place());
         walk(customer - 1, |number| {
@@ -102,7 +99,7 @@ impl District {
         }) + 1
     }
 
-    /// None if the order is not delivered.
+    /// `None` if the order is not delivered.
     pub fn carrier(self, order: u64) -> Option<i64> {
         is_delivered(order).then(|| CARRIER.dice(self.row(order)).i64(1..=10))
     }
@@ -112,7 +109,6 @@ impl District {
         u64::from(starts[1] - starts[0])
     }
 
-    /// Lines are counted from 1.
     pub fn line(self, order: u64, line: u64) -> Line {
         let start = starts()[self.row_in_warehouse(order)];
         let row = (self.warehouse - 1) * lines_a_warehouse() + u64::from(start) + line - 1;
@@ -155,7 +151,7 @@ pub fn last_name(number: u64) -> Letters<16> {
     digits.into_iter().fold(Letters::none(), |name, digit| name.and(SYLLABLES[digit]))
 }
 
-/// TPC-C's uneven dice: some numbers of the range are far more frequent than others.
+/// TPC-C's non-uniform random numbers.
 #[inline]
 pub fn nurand(dice: &mut Rng, a: u64, [from, to]: [u64; 2], c: u64) -> u64 {
     ((dice.u64(0..=a) | dice.u64(from..=to)) + c) % (to - from + 1) + from
@@ -187,9 +183,9 @@ pub fn line_at(row: u64) -> (District, u64, u64) {
     (district, order % ORDERS + 1, row - u64::from(starts()[behind - 1]) + 1)
 }
 
-// The permutation of a district's customers is a small Feistel network: two halves of six bits that
-// scramble each other in turn, which can be undone. It permutes 4,096 numbers; one that is not a
-// customer's is sent through again until it is.
+// A district's customers are permuted by a small Feistel network: two halves of six bits that
+// scramble each other in turn, which is reversible. It permutes 4,096 numbers; a result that is no
+// customer is permuted again until it is one.
 
 const HALF: u32 = 6;
 const ROUNDS: u64 = 4;

@@ -76,7 +76,6 @@ impl Dataset for Tpcc {
     fn tables(&self, scale: u64) -> Vec<Table> {
         let districts = scale * DISTRICTS;
         let (customers, orders) = (districts * CUSTOMERS, districts * ORDERS);
-        // Rows come in the order of their key.
         vec![
             table("warehouse", WAREHOUSE, &[0], scale),
             table("district", DISTRICT, &[1, 0], districts),

@@ -1,4 +1,4 @@
-//! tpcc beside the specification: its row counts, its value rules, its consistency conditions.
+//! Tests of tpcc against the specification: row counts, value rules, consistency conditions.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,6 @@ fn row(table: usize, number: u64) -> Vec<Value> {
     values(&Tpcc, table, number)
 }
 
-/// The place of a table among the nine, and of some of its columns.
 fn places(table: &str, columns: &[&str]) -> (usize, Vec<usize>) {
     let tables = Tpcc.tables(1);
     let at = tables.iter().position(|other| other.name == table).unwrap();
@@ -98,7 +97,7 @@ fn last_names_are_made_of_syllables_and_the_first_thousand_have_each() {
     let names: Vec<String> = texts(column_of("customer", "c_last", 0..3000)).collect();
     let expected = (0..NAMES).map(|number| last_name(number).as_str().to_owned());
     assert!(names[..1000].iter().cloned().eq(expected));
-    // NURand of 255 leaves the others uneven: some names are worn by a dozen, many by nobody else.
+    // NURand of 255 is uneven: a dozen customers share some names, many names have one customer.
     let mut worn = [0; NAMES as usize];
     (1001..=3000).for_each(|c| worn[District::nth(0).last_name(c) as usize] += 1);
     assert!(worn.iter().any(|times| *times > 10));
@@ -182,7 +181,6 @@ fn lines_come_order_by_order_and_district_by_district() {
     assert_eq!(row, 2 * lines_a_warehouse());
 }
 
-/// The key of a table and some of its columns: all that the conditions ask about.
 fn load(database: &Connection, scale: u64, name: &str, key: &str, more: &[&str]) {
     let columns: Vec<&str> = key.split(", ").chain(more.iter().copied()).collect();
     let (table, places) = places(name, &columns);
@@ -197,8 +195,7 @@ fn load(database: &Connection, scale: u64, name: &str, key: &str, more: &[&str])
     }
 }
 
-/// The consistency conditions of clause 3.3.2: the number of warehouses or districts that fulfil
-/// each, and the number that has to, of one warehouse.
+/// The consistency conditions of clause 3.3.2, and how many rows of one warehouse fulfill each.
 const CONDITIONS: [(&str, i64); 4] = [
     (
         "SELECT count(*) FROM warehouse WHERE w_ytd = \
