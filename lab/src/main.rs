@@ -1,4 +1,4 @@
-//! `cargo lab`: what measures hopcost beside others, tries its method, and writes what is generated of the docs.
+//! `cargo lab`: benchmarks, validation of the method, and generated documentation.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // tools talk to the developer
 
 mod bench;

@@ -1,4 +1,4 @@
-//! `cargo lab size`: how large the project is and how it hangs together, beside the limits that it has set itself.
+//! `cargo lab size`: size and dependencies of the project, beside its limits.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,6 @@ use xtask::project;
 use xtask::tidy::imports::circles;
 use xtask::tidy::tree::{File, Tree};
 
-/// Folders of `crates/engines/src`, and the most lines that they have together.
 const ENGINES: [(&[&str], usize); 4] = [
     (&["postgres"], 2_600),
     (&["mysql"], 2_100),

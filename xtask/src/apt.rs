@@ -1,7 +1,4 @@
-//! Debian's packages for tests: fetched with apt, unpacked, never installed.
-//!
-//! The mirror is the one that the system's own apt uses, and what comes from it is held against the
-//! archive's signature.
+//! Debian packages for tests: fetched with apt, signature checked, unpacked, never installed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,13 +10,12 @@ use anyhow::{Context, Result, bail};
 use crate::command;
 use crate::kept::kept;
 
-/// apt with a source list and state of its own, so that the system's stay as they are.
+/// Has its own source list and state, separate from the system's.
 pub struct Apt {
     options: Vec<String>,
 }
 
 impl Apt {
-    /// With the lists of one suite, fetched into `dir`.
     pub fn for_suite(suite: &str, dir: &Path) -> Result<Self> {
         let state = dir.join("apt");
         fs::create_dir_all(state.join("lists/partial"))?;
@@ -44,7 +40,6 @@ impl Apt {
         Ok(apt)
     }
 
-    /// With the lists that the system itself has.
     fn of_system(dir: &Path) -> Result<Self> {
         let archives = dir.join("archives");
         fs::create_dir_all(archives.join("partial"))?;
@@ -68,10 +63,9 @@ impl Apt {
     }
 }
 
-/// Packages of the system's own suites, unpacked: of an earlier run, or fetched now.
+/// Packages of the system's suites, unpacked, cached.
 ///
-/// They have to match the system's libraries, which may be newer than the suite's first ones: so its updates and
-/// security fixes count, too.
+/// They must match the system's libraries, so updates and security fixes are included.
 pub fn unpacked(name: &str, packages: &[&str]) -> Result<PathBuf> {
     kept(&format!("unpacked/{name}"), "root", |work| {
         println!("xtask: fetching {}", packages.join(", "));
@@ -82,7 +76,6 @@ pub fn unpacked(name: &str, packages: &[&str]) -> Result<PathBuf> {
     })
 }
 
-/// Unpacks the packages of a directory: their files' names, in their order.
 pub fn unpack(from: &Path, into: &Path) -> Result<Vec<String>> {
     let files = from.read_dir()?.map(|entry| Ok(entry?.file_name()));
     let mut names = files.collect::<Result<Vec<OsString>>>()?;
@@ -94,7 +87,6 @@ pub fn unpack(from: &Path, into: &Path) -> Result<Vec<String>> {
     Ok(names.iter().map(|name| name.to_string_lossy().into_owned()).collect())
 }
 
-/// Where this system gets Debian's packages from.
 fn mirror() -> Result<String> {
     let format = "$(ORIGIN) $(LABEL) $(REPO_URI)";
     let targets = command::output(Command::new("apt-get").args([

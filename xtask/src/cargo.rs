@@ -1,4 +1,4 @@
-//! Cargo, called by us: what it builds and where that is.
+//! Calls to cargo: builds, and the paths of binaries.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,10 +8,10 @@ use anyhow::{Result, anyhow};
 
 use crate::{command, project, target};
 
-/// The same cargo that runs us, without what it sets for the program that it runs.
+/// The cargo that runs us, without the variables it sets for its child.
 ///
-/// A build script that asks to be run again if one of these changes (ring's does) would be run again, and all that
-/// depends on it built again, each time that a developer goes from `cargo build` to `cargo xtask` and back.
+/// Some build scripts (ring's) rerun if one of these changes, which would rebuild their dependents
+/// at every switch between `cargo build` and `cargo xtask`.
 pub fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(project());
@@ -24,19 +24,19 @@ pub fn cargo() -> Command {
         }
     }
     if std::env::var_os("CI").is_some() {
-        // Nobody changes anything and builds it again.
+        // CI builds once, so incremental data is useless.
         cargo.env("CARGO_INCREMENTAL", "0");
     }
     cargo
 }
 
-/// The release binary, built if need be.
 pub fn build_hopcost() -> Result<PathBuf> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     once(&BUILT, &["--release", "--package", "hopcost"], "release/hopcost")
 }
 
-/// The binary that tests try: the one that `cargo xtask test` names, else the one that `cargo test` has built.
+/// The binary under test: the one that `cargo xtask test` names, else the one that `cargo test`
+/// built.
 pub fn tested_hopcost() -> Result<PathBuf> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     match std::env::var_os("HOPCOST_TEST_BINARY") {
@@ -45,7 +45,7 @@ pub fn tested_hopcost() -> Result<PathBuf> {
     }
 }
 
-/// A saboteur for tests, from the examples of `hopcost-sys`: `cargo test` builds them.
+/// An example of `hopcost-sys` that disturbs runs; `cargo test` builds it.
 pub fn build_saboteur(name: &str) -> Result<PathBuf> {
     let path = target().join("debug/examples").join(name);
     if !path.is_file() {

@@ -1,4 +1,4 @@
-//! cargo-deny, which checks what we depend on.
+//! cargo-deny, which checks our dependencies.
 
 use std::path::PathBuf;
 
@@ -10,12 +10,11 @@ use crate::kept::kept;
 
 const VERSION: &str = "0.20.2";
 
-/// The program: of an earlier run, or built now, which takes about a minute.
 pub fn ensure() -> Result<PathBuf> {
     kept(&format!("cargo-deny/{VERSION}"), "cargo-deny", |work| {
         println!("xtask: building cargo-deny {VERSION}");
         let mut install = cargo();
-        // Unoptimised it is built in a third of the time, and takes a second.
+        // Unoptimized, it builds in a third of the time and runs in a second.
         install.args(["install", "--quiet", "--locked", "--debug", "--version", VERSION]);
         install.env("CARGO_PROFILE_DEV_DEBUG", "false").arg("--root").arg(work);
         command::output(install.arg("--target-dir").arg(work.join("build")).arg("cargo-deny"))?;

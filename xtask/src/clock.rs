@@ -1,4 +1,4 @@
-//! The time, for who waits and for what a run has taken.
+//! Time of day and durations as text.
 #![allow(clippy::disallowed_methods)] // hopcost's own clock is not worth building hopcost for
 
 use std::time::{Duration, Instant, SystemTime};

@@ -4,13 +4,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Runs a command and fails when it does.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| describe(command))?;
     if status.success() { Ok(()) } else { bail!("{}: {status}", describe(command)) }
 }
 
-/// Runs a command and returns what it printed; fails, with its errors, when it does.
+/// Returns stdout; a failure's error includes stderr.
 pub fn output(command: &mut Command) -> Result<String> {
     let result = command.stdin(Stdio::null()).output().with_context(|| describe(command))?;
     if !result.status.success() {
@@ -20,7 +19,7 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&result.stdout).into_owned())
 }
 
-/// Is this program on the PATH, or among those that an ordinary user's PATH leaves out?
+/// Also searches the sbin directories, which an ordinary user's PATH lacks.
 pub fn exists(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let of_root = ["/usr/sbin", "/sbin"].map(std::path::PathBuf::from);

@@ -1,4 +1,4 @@
-//! What is fetched or built once, and kept below cargo's target directory.
+//! Files fetched or built once, cached below cargo's target directory.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -7,13 +7,12 @@ use anyhow::Result;
 
 use crate::target;
 
-/// A file or directory: of an earlier run, or made now. `make` has a directory to work in, of which only what it
-/// returns is kept: so what is there is whole.
+/// `make` gets a temporary directory. Only the path that it returns is kept, so that a cached item
+/// is always complete.
 pub fn kept(dir: &str, name: &str, make: impl FnOnce(&Path) -> Result<PathBuf>) -> Result<PathBuf> {
     let dir = target().join(dir);
     let whole = dir.join(name);
     fs::create_dir_all(&dir)?;
-    // Several tests may ask for it at once.
     let lock = File::create(dir.join("lock"))?;
     lock.lock()?;
     if !whole.exists() {

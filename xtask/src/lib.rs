@@ -1,4 +1,4 @@
-//! The developer's tools of hopcost, in Rust: no shell scripts beyond `.ci/run`.
+//! The developer's tools of hopcost.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // tools talk to the developer
 
 pub mod apt;
@@ -24,7 +24,6 @@ pub fn project() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// Where cargo builds.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| project().join("target"), PathBuf::from)
 }

@@ -1,8 +1,7 @@
-//! DuckDB's library for tests: a package of the npm registry, since Debian 12 has none and a newer suite's needs
-//! a newer C library.
+//! DuckDB's library for tests.
 //!
-//! Method: one version, fetched once by curl, and held against the digest that the registry gave when it was
-//! chosen.
+//! From the npm registry, because Debian 12 has none and a newer suite's needs a newer C library.
+//! One version, fetched with curl and checked against a recorded digest.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,7 +11,6 @@ use anyhow::{Context, Result, ensure};
 use crate::command;
 use crate::kept::kept;
 
-/// As the registry names it.
 const VERSION: &str = "1.5.6-r.1";
 const PACKAGE: &str =
     "https://registry.npmjs.org/@duckdb/node-bindings-linux-x64/-/node-bindings-linux-x64";
@@ -20,7 +18,6 @@ const SHA_512: &str = "\
     21772b64913a904a8cd19e30c1d5671811d7fdface4b7dd53cd0300d743f43e16cf386f4e7c41ef78721ac2088\
     70d2651bc6375072145387817824315b998dd5";
 
-/// The library's file: of an earlier run, or fetched now.
 pub fn ensure() -> Result<PathBuf> {
     kept(&format!("libduckdb/{VERSION}"), "libduckdb.so", |work| {
         let url = format!("{PACKAGE}-{VERSION}.tgz");

@@ -1,14 +1,10 @@
-//! Servers for tests that the system does not have: Debian's packages from a newer suite, unpacked and never
-//! installed.
+//! Servers for tests from a newer Debian suite, unpacked and never installed.
 //!
-//! Method: apt, with lists of its own that bear the archive's signature, says which packages a server
-//! needs; they are unpacked, and what its programs load is kept as an image below cargo's target directory, where
-//! the next run finds it again. The suite's C library is newer than the system's, so that in front of each program
-//! stands a script of its name which starts it by the image's own loader. The loader goes by the program's name,
-//! too: the kernel calls the process after it. The image may lie anywhere, in an emulated machine as well.
-//!
-//! Limits: the archive keeps one version of a package, so that a new image has the version of its day;
-//! the file `packages` in it names all of them. x86-64 alone, as the emulated machines.
+//! Method: apt resolves and verifies the packages. The programs and their libraries are cached as
+//! an image below cargo's target directory. The suite's C library is newer than the system's, so
+//! each program is replaced by a script that starts it with the image's loader. The loader is named
+//! like the program, because the kernel names the process after it. Limits: an image has the
+//! package versions of its day, listed in its file `packages`. x86-64 only.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -22,24 +18,20 @@ use crate::apt::{self, Apt};
 use crate::kept::kept;
 use crate::{command, test};
 
-/// Where a package's libraries are, and an image's.
 pub const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 pub const LOADER: &str = "ld-linux-x86-64.so.2";
 
 pub struct Newer {
-    /// Its name, for who waits.
     pub name: &'static str,
-    /// The directory of its image, below cargo's target directory.
     pub dir: &'static str,
     pub suite: &'static str,
-    /// Its packages, the one whose libraries are needed first.
+    /// The first is the one whose libraries are needed.
     pub packages: &'static [&'static str],
-    /// Keeps what tests need of the packages that are unpacked here, there.
+    /// Copies what tests need from the unpacked packages into the image.
     pub keep: fn(&Path, &Path) -> Result<()>,
 }
 
 impl Newer {
-    /// The image of an earlier run, or one made now.
     pub fn image(&self) -> Result<PathBuf> {
         let root = kept(self.dir, "image", |work| {
             println!("xtask: fetching {} from Debian's {}", self.name, self.suite);
@@ -51,14 +43,13 @@ impl Newer {
             Ok(image)
         });
         let root = root.with_context(|| format!("{} for tests", self.name))?;
-        // The archive has the version of its day: which one it was is said at the end of a run.
+        // The version changes over time, so the end of a run reports it.
         let packages = fs::read_to_string(root.join("packages"))?;
         let mut packages = packages.lines().filter(|file| file.starts_with(self.packages[0]));
         println!("tried on {}: {}", self.name, packages.next().unwrap_or("of no known version"));
         within_reach(&root, &std::env::temp_dir().join(self.dir))
     }
 
-    /// Fetches the server's packages, and those with the libraries it may load.
     fn fetch(&self, into: &Path) -> Result<()> {
         let apt = Apt::for_suite(self.suite, into)?;
         let depends = command::output(apt.command("apt-cache").args([
@@ -85,11 +76,10 @@ impl Newer {
     }
 }
 
-/// Several tests of a process share its mounts.
 static MOUNTING: Mutex<()> = Mutex::new(());
 
-/// Servers run as users who may not enter the home that the project may be in: where the mounts are a test's own, the
-/// image is mounted in front of it.
+/// Server users may not be allowed to enter the project's home directory. In a test's own mount
+/// namespace the image is mounted outside of it.
 fn within_reach(root: &Path, place: &Path) -> Result<PathBuf> {
     if std::env::var_os(test::MOUNTS).is_none() {
         return Ok(root.to_owned());
@@ -102,8 +92,8 @@ fn within_reach(root: &Path, place: &Path) -> Result<PathBuf> {
     Ok(place.to_owned())
 }
 
-/// Keeps a program, with the script in front of it, in a directory of the image that has `bin`, `programs` and
-/// `loaders`; the libraries are `up` from there.
+/// Keeps a program and its start script below `home`, which has `bin`, `programs` and `loaders`;
+/// `up` leads from there to the libraries.
 pub fn keep_program(from: &Path, home: &Path, up: &str, front: &str) -> Result<PathBuf> {
     let name = from.file_name().context("a program without a name")?;
     let place = home.join("programs").join(name);
@@ -115,7 +105,6 @@ pub fn keep_program(from: &Path, home: &Path, up: &str, front: &str) -> Result<P
     Ok(place)
 }
 
-/// Keeps the libraries that files load, and the loader.
 pub fn keep_libraries(from: &Path, to: &Path, of: &[PathBuf]) -> Result<()> {
     fs::copy(from.join(LIBRARIES).join(LOADER), to.join(LIBRARIES).join(LOADER))?;
     for file in of {
@@ -127,7 +116,6 @@ pub fn keep_libraries(from: &Path, to: &Path, of: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// Makes the directories of an image, programs at `home` in it.
 pub fn directories(to: &Path, home: &Path) -> Result<()> {
     let libraries = to.join(LIBRARIES);
     for dir in [&home.join("bin"), &home.join("programs"), &home.join("loaders"), &libraries] {
@@ -142,7 +130,7 @@ pub fn keep_directory(from: &Path, to: &Path, what: &str) -> Result<()> {
     command::run(Command::new("cp").arg("-a").arg(from.join(what)).arg(parent))
 }
 
-/// The libraries that a file loads, all of them below `root`: another system's would not fit.
+/// Fails if one is not below `root`: another system's library would not fit.
 pub fn loaded(root: &Path, file: &Path) -> Result<Vec<PathBuf>> {
     let libraries = root.join(LIBRARIES);
     let mut list = Command::new(libraries.join(LOADER));

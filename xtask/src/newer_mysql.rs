@@ -1,4 +1,4 @@
-//! MySQL 9 for tests: the system has none.
+//! MySQL 9 for tests, which Debian's stable suites lack.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::newer::{self, Newer};
 
-/// No released suite has it.
+/// Only unstable has it.
 const MYSQL: Newer = Newer {
     name: "MySQL 9",
     dir: "newer-mysql",
@@ -17,7 +17,7 @@ const MYSQL: Newer = Newer {
 const HOME: &str = "usr/lib/mysql";
 const SHARE: &str = "usr/share/mysql";
 
-/// Stands in front of the server, and is called as it. What says that no options are to be read comes first.
+/// The start script, under the server's name. An option to ignore option files must come first.
 const FRONT: &str = r#"#!/bin/sh
 bin=${0%/*} name=${0##*/} first=${1:---no-defaults}
 [ $# -gt 0 ] && shift
@@ -27,7 +27,6 @@ exec "$home/loaders/$name" --library-path "$libraries" --argv0 "$0" "$home/progr
     "--lc-messages-dir=$share" "--character-sets-dir=$share/charsets" "$@"
 "#;
 
-/// The directory of its programs: from an earlier run, or made now.
 pub fn programs() -> Result<PathBuf> {
     Ok(MYSQL.image()?.join(HOME).join("bin"))
 }

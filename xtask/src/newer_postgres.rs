@@ -1,4 +1,4 @@
-//! PostgreSQL 18 for tests, beside the system's own.
+//! PostgreSQL 18 for tests, beside the system's version.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,12 +17,11 @@ const POSTGRES: Newer = Newer {
     keep,
 };
 const PROGRAMS: [&str; 6] = ["postgres", "initdb", "pg_ctl", "psql", "pg_dump", "pgbench"];
-/// What an emulated machine needs of the server's own modules.
 const MODULES: [&str; 2] = ["pg_prewarm", "pg_buffercache"];
 const HOME: &str = "usr/lib/postgresql/18";
 const SHARE: &str = "usr/share/postgresql/18";
 
-/// Stands in front of each program, and is called as it.
+/// The start script, under each program's name.
 const FRONT: &str = r#"#!/bin/sh
 bin=${0%/*} name=${0##*/}
 home=${bin%/bin}
@@ -33,15 +32,12 @@ exec "$home/loaders/$name" --library-path "$libraries" --argv0 "$0" "$home/progr
 #[derive(Clone, Debug)]
 pub struct NewerPostgres {
     root: PathBuf,
-    /// Such as `18.6`.
     pub version: String,
 }
 
 impl NewerPostgres {
-    /// The directory of its programs, within the image.
     pub const PROGRAMS: &str = "usr/lib/postgresql/18/bin";
 
-    /// The image of an earlier run, or one made now.
     pub fn ensure() -> Result<Self> {
         let root = POSTGRES.image()?;
         let version = version(&root.join(HOME).join("bin/postgres"))?;
@@ -52,7 +48,6 @@ impl NewerPostgres {
         self.root.join(HOME).join("bin")
     }
 
-    /// Writes what a server needs in an emulated machine, where its data is ready, as a tar.
     pub fn pack(&self, archive: &Path) -> Result<()> {
         let programs = ["postgres", "initdb"].map(|name| format!("{HOME}/bin/{name}"));
         let mut files = vec![format!("{HOME}/programs/postgres"), format!("{HOME}/loaders")];
@@ -73,7 +68,7 @@ impl NewerPostgres {
     }
 }
 
-/// `postgres (PostgreSQL) 18.6 (Debian 18.6-3)`, of the user who may least.
+/// Parses `postgres (PostgreSQL) 18.6 (Debian 18.6-3)`; runs as nobody.
 fn version(program: &Path) -> Result<String> {
     let mut ask = Command::new("setpriv");
     ask.args(["--reuid", "nobody", "--clear-groups"]).arg(program).arg("--version");
@@ -88,7 +83,6 @@ fn version(program: &Path) -> Result<String> {
     Ok(version.to_owned())
 }
 
-/// Keeps the programs, the server's own modules and files, and the libraries that these load.
 fn keep(from: &Path, to: &Path) -> Result<()> {
     let home = to.join(HOME);
     newer::directories(to, &home)?;
@@ -98,7 +92,7 @@ fn keep(from: &Path, to: &Path) -> Result<()> {
     let up = "../../../x86_64-linux-gnu";
     let programs = programs.map(|program| newer::keep_program(&program, &home, up, FRONT));
     let mut loading = programs.collect::<Result<Vec<PathBuf>>>()?;
-    // Replication, and the server's views of itself.
+    // For replication and the statistics views.
     for module in MODULES.into_iter().chain(["libpqwalreceiver", "plpgsql", "dict_snowball"]) {
         loading.push(home.join("lib").join(module).with_extension("so"));
     }

@@ -1,4 +1,4 @@
-//! What the tests need beside Rust: installed where we may, named where we may not. Never skipped.
+//! Installs what the tests need beside Rust, or fails with a list of what is missing.
 
 use std::process::Command;
 use std::thread::JoinHandle;
@@ -8,7 +8,6 @@ use anyhow::{Result, anyhow, bail};
 use crate::vm::Kernel;
 use crate::{cargo_deny, command, is_root, libduckdb};
 
-/// Programs, and the Debian packages that bring them.
 const NEEDED: &[(&str, &str)] = &[
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("busybox", "busybox-static"),
@@ -27,7 +26,6 @@ const NEEDED: &[(&str, &str)] = &[
     ("groff", "groff-base"),
 ];
 
-/// What single groups need beside that.
 const NEEDED_BY: &[(&str, &str, &str)] =
     &[("release", "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross")];
 
@@ -39,8 +37,7 @@ impl Fetching {
     }
 }
 
-/// Sees to it that all of it is here, with what these groups need, while other things go on; what cannot be had is an
-/// error at once.
+/// Fails at once if something cannot be installed.
 pub fn ensure_in_background(groups: &[&str]) -> Result<Fetching> {
     let of_groups = NEEDED_BY.iter().filter(|(group, ..)| groups.contains(group));
     let of_groups = of_groups.map(|(_, program, packages)| (program, packages));
@@ -83,7 +80,7 @@ fn install(missing: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Debian's package makes a cluster, and starts it: then a server would be at work on this machine from now on.
+/// Debian's package creates and starts a cluster, which would be a running server on this machine.
 fn drop_clusters() -> Result<()> {
     for line in command::output(Command::new("pg_lsclusters").arg("--no-header"))?.lines() {
         if let [version, name, ..] = line.split_whitespace().collect::<Vec<_>>()[..] {

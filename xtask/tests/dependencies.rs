@@ -1,4 +1,4 @@
-//! What we depend on: licences, sources, versions, and what is known against it.
+//! Dependencies: licenses, sources, versions and advisories.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod dependencies {

@@ -1,4 +1,4 @@
-//! The binary that is shipped, and hosts that it could be shipped to.
+//! The release binary and its compatibility with older hosts.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 #![allow(clippy::print_stderr)] // what the binary needs is worth reading
 
@@ -13,7 +13,7 @@ mod release {
     /// Debian 12 has 2.36, Ubuntu 22.04 2.35, RHEL 9 2.34.
     const NEWEST_GLIBC: [u32; 2] = [2, 34];
 
-    /// Each keeps all CPUs busy: one at a time.
+    /// Each test keeps all CPUs busy: one at a time.
     fn turn() -> MutexGuard<'static, ()> {
         static TURN: Mutex<()> = Mutex::new(());
         TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -42,7 +42,6 @@ mod release {
         assert!(newest <= NEWEST_GLIBC, "{line}");
     }
 
-    /// What the first tier tries on an emulated machine, tried with the binary that is shipped.
     #[test]
     fn what_holds_in_a_guest_holds_of_the_release() {
         let _turn = turn();

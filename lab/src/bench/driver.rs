@@ -1,8 +1,6 @@
-//! What measures databases, beside what it must not be slower than: page images and their counters
-//! beside plain SQLite with memory-mapped files, loading beside the fastest way of SQLite's own shell.
+//! The database driver's own cost: page images beside plain SQLite, loading beside its shell.
 //!
-//! Both sides of a ratio take turns within a round, on one CPU; only the loader may use all CPUs, as
-//! it does.
+//! Both sides of a ratio alternate within a round, on one CPU; only the loader may use all CPUs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -26,18 +24,13 @@ use xtask::command;
 use super::table::{Goal, Table};
 use super::timed::in_release;
 
-/// Rows of the data that is queried, and of the data that is loaded.
 const QUERIED_ROWS: u64 = 2_000_000;
 const LOADED_ROWS: u64 = 1_000_000;
-/// Rows of a slice, and slices of a round: some 20 ms each, of which other work on the machine spoils
-/// few.
+/// A slice is about 20 ms, so that other work on the machine spoils few.
 const SLICE_ROWS: u64 = 20_000;
 const SLICES: usize = 20;
-/// A scan's slice is short: more of them make up for it.
 const SCANS_TO_A_SLICE: usize = 4;
-/// Of a call that does nothing.
 const ALLOWED_NS_PER_CALL: f64 = 100.0;
-/// The rows that a data set has to make in a second on one core.
 const WANTED_ROWS_PER_S: f64 = 2e6;
 
 pub fn run(rounds: usize) -> Result<u8> {
@@ -54,7 +47,7 @@ pub fn run(rounds: usize) -> Result<u8> {
     Ok(table.end())
 }
 
-/// What a call costs where nothing is done for it: the driver's own part.
+/// The driver's own cost: the calls do nothing.
 fn null_calls(table: &mut Table, rounds: usize) -> Result<()> {
     let null = target("null");
     let workload = workload("null_call");
@@ -72,17 +65,14 @@ fn null_calls(table: &mut Table, rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// A slice of the reporting query P1: the groups of a range of transactions, found in the dimension.
 const SLICE: &str = "SELECT server_config_id, thread_name_id, tran_type_id, tran_status_id, \
      users_id, cpus_id, count(*) FROM tran_stats t JOIN dimension d ON \
      t.server_config = d.server_config AND t.thread_name = d.thread_name AND \
      t.tran_type = d.tran_type AND t.tran_status = d.tran_status AND t.users = d.users AND \
      t.cpus = d.cpus WHERE tran_begin BETWEEN ? AND ? GROUP BY 1, 2, 3, 4, 5, 6";
-/// The same pages without much work on them.
 const SCAN: &str = "SELECT count(*), sum(length(filler)) FROM tran_stats \
      WHERE tran_begin BETWEEN ? AND ?";
 
-/// The two queries; this program asks them itself.
 struct Slices {
     info: WorkloadInfo,
 }
@@ -126,8 +116,8 @@ fn setup<'a>(workload: &'a dyn Workload, rows: u64, dir: &Path) -> Setup<'a> {
     Setup { sessions: 2, ..named::setup(DATASETS[0], workload, rows, "", dir) }
 }
 
-/// A page image with its counters beside plain SQLite that maps the same file. Each round opens both
-/// anew: where their memory comes to lie decides over a percent, either way.
+/// Plain SQLite maps the same file. Each round opens both anew, because their memory's addresses
+/// change the result by over a percent.
 fn counters(table: &mut Table, dir: &Path, rounds: usize) -> Result<()> {
     let workload = Slices::of(&["tran_stats", "dimension"]);
     let setup = setup(&workload, QUERIED_ROWS, dir);
@@ -150,7 +140,6 @@ fn counters(table: &mut Table, dir: &Path, rounds: usize) -> Result<()> {
 
 type Rounds = Vec<(f64, f64)>;
 
-/// One round: for each query the median rates of both.
 fn compare(instance: &dyn Instance, file: &Path) -> Result<Rounds> {
     let seat = VariantSettings::default();
     let mut session = instance.first_session(&seat)?;
@@ -160,7 +149,7 @@ fn compare(instance: &dyn Instance, file: &Path) -> Result<Rounds> {
     let uri = format!("file:{}?immutable=1", file.display());
     let plain = Connection::open_with_flags(uri, flags)?;
     plain.execute_batch("PRAGMA mmap_size = 2000000000; PRAGMA temp_store = MEMORY")?;
-    // Each page of the file is met before, in a scan of all.
+    // A scan touches each page of the file beforehand.
     plain_answer(&mut plain.prepare(SCAN)?, range_us(0, QUERIED_ROWS))?;
     let mut medians = Vec::new();
     let queries = [(SLICE, SLICES), (SCAN, SLICES * SCANS_TO_A_SLICE)];
@@ -188,14 +177,11 @@ fn compare(instance: &dyn Instance, file: &Path) -> Result<Rounds> {
     Ok(medians)
 }
 
-/// The begins of the first and the last of some transactions.
 fn range_us(first: u64, rows: u64) -> [i64; 2] {
-    /// Of the first of all.
     const FIRST_US: i64 = 1_306_886_400_000_000;
     [first, first + rows - 1].map(|row| FIRST_US + 200 * row.cast_signed())
 }
 
-/// The same call by plain SQLite, to the last value.
 fn plain_answer(prepared: &mut rusqlite::Statement<'_>, range: [i64; 2]) -> Result<Answer> {
     let columns = prepared.column_count();
     let mut rows = prepared.query(range)?;
@@ -210,7 +196,6 @@ fn plain_answer(prepared: &mut rusqlite::Statement<'_>, range: [i64; 2]) -> Resu
     Ok(answer)
 }
 
-/// A data set's rows, packed as the loader wants them, on one core.
 fn generator(table: &mut Table, rounds: usize) -> Result<()> {
     const BATCH: u64 = 1024;
     const BATCHES: u64 = 500;
@@ -234,7 +219,6 @@ fn generator(table: &mut Table, rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// Loading from nothing, beside the shell that loads the same rows from a source made ready.
 fn loading(table: &mut Table, dir: &Path, rounds: usize) -> Result<()> {
     let what = format!("loading {LOADED_ROWS} rows of tran_stats, M rows/s");
     if !command::exists("sqlite3") {
@@ -254,7 +238,7 @@ fn loading(table: &mut Table, dir: &Path, rounds: usize) -> Result<()> {
             file?;
             Ok(took)
         };
-        // The better of the shell's two ways; so ours is the better of two as well.
+        // The better of the shell's two ways, so the better of two of ours as well.
         let (import, ours, insert, again) =
             (shell.import()?, load()?, shell.insert_from_table()?, load()?);
         let (took, theirs) = (ours.min(again), import.min(insert));
@@ -265,7 +249,6 @@ fn loading(table: &mut Table, dir: &Path, rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// SQLite's shell, with the rows as text and as a table without order.
 struct Shell {
     text: PathBuf,
     heap: PathBuf,
@@ -304,7 +287,6 @@ impl Shell {
         ))
     }
 
-    /// Loads into a fresh file, with the settings that our own loader has.
     fn load(&self, how: &str) -> Result<Duration> {
         let _ = std::fs::remove_file(&self.loaded);
         let settings = "PRAGMA page_size = 8192;\nPRAGMA journal_mode = OFF;\n\

@@ -1,8 +1,8 @@
-//! What drives MariaDB, beside sysbench.
+//! The MariaDB driver beside sysbench.
 //!
-//! Method: one server, whose threads stay on one CPU; both tools ask for rows by their key, prepared, on the same
-//! CPU in turn, the server's own or another. What a request costs the client is the CPU time of the whole process
-//! over the requests that it made, connecting included, which a longer round makes small.
+//! Method: one server on one CPU. Both tools read rows by key with prepared statements, in turn on
+//! the same CPU, the server's own or another. The client's cost per request is its process's CPU
+//! time over the number of requests.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,6 @@ use super::timed::{Case, Cost, compare, driven, in_release, load, number_after, 
 
 const SECONDS: u32 = 4;
 
-/// What hopcost's `point_select` asks, in sysbench's words.
 const POINT_SELECT: &str = r#"
 function thread_init()
   connection = sysbench.sql.driver():connect()
@@ -45,7 +44,7 @@ pub fn run(rounds: usize) -> Result<u8> {
     let hopcost = build_hopcost()?;
     let [home, away] = two_cpus()?;
     let options = ["--max-connections=300", "--innodb-buffer-pool-size=512M", "--skip-log-bin"];
-    // What a server starts stays where it began.
+    // Child threads inherit the CPU.
     let server = affinity::on_cpu(home, || MariaDb::start(&options))?;
     let dir = tempfile::tempdir()?;
     let script = dir.path().join("point_select.lua");

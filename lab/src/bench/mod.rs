@@ -1,8 +1,8 @@
 //! `cargo lab bench`: hopcost side by side with the tools that measure the same.
 //!
-//! Every claim is a ratio: in each round both tools run within seconds of each other on the same
-//! CPUs, and the median over rounds of the rounds' ratios is reported with its interval. Peers are
-//! found on the PATH; where one is missing its rows say so.
+//! In each round both tools run within seconds of each other on the same CPUs. Reported is the
+//! median of the rounds' ratios, with its interval. A tool missing on the PATH is reported in its
+//! rows.
 
 mod driver;
 mod mariadb;
@@ -26,7 +26,7 @@ pub enum What {
     Mariadb,
 }
 
-/// Runs the comparison and prints its table; 1 where a goal was missed.
+/// Returns 1 if a goal was missed.
 pub fn run(what: What, rounds: usize) -> Result<u8> {
     match what {
         What::Probes => probes::run(rounds),

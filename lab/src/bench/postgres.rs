@@ -1,8 +1,8 @@
-//! What drives PostgreSQL, beside its own pgbench; what loads it, beside psql.
+//! The PostgreSQL driver beside pgbench, the loader beside psql.
 //!
-//! Method: one server, whose processes stay on one CPU; both tools go through the same script on the same
-//! CPU in turn, the server's own or another. What a request costs the client is the CPU time of the whole
-//! process over the requests that it made.
+//! Method: one server on one CPU. Both tools run the same script, in turn on the same CPU, the
+//! server's own or another. The client's cost per request is its process's CPU time over the number
+//! of requests.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,7 @@ const SCALE: &str = "10";
 const LOADED_ROWS: u64 = 5_000_000;
 const LOADING_ROUNDS: usize = 4;
 
-/// TPC-C's Order Status, by number, and Stock Level, as a script that both tools take.
+/// TPC-C's Order Status, by number, and Stock Level, as a script for both tools.
 const TPCC: &str = "\\set d random(1, 10)
 \\set c random(1, 3000)
 \\set t random(10, 20)
@@ -48,7 +48,7 @@ pub fn run(rounds: usize) -> Result<u8> {
     }
     let hopcost = build_hopcost()?;
     let [home, away] = two_cpus()?;
-    // What a server starts stays where it began.
+    // Child processes inherit the CPU.
     let options = ["-c", "shared_buffers=512MB", "-c", "max_connections=300"];
     let server = affinity::on_cpu(home, || PostgreSql::start(&options))?;
     let bench = Bench { hopcost: &hopcost, server: &server };
@@ -85,7 +85,6 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Both tools' tables, warm.
     fn prepare(&self) -> Result<()> {
         let mut made = self.pgbench(&["-i", "-q", "-s", SCALE]);
         ensure!(made.status()?.success(), "pgbench -i failed");
@@ -130,7 +129,6 @@ impl Bench<'_> {
         Ok(Cost { cpu_us: cpu_s * 1e6 / calls, per_s: number_after(&out, "tps = ")? })
     }
 
-    /// Rows made and handed over, beside rows that psql has ready in a file.
     fn loading(&self, table: &mut Table) -> Result<()> {
         let dataset =
             *DATASETS.iter().find(|d| d.name() == "tran_stats").context("no tran_stats")?;
@@ -146,7 +144,6 @@ impl Bench<'_> {
             let (filled, ours) = clock::time(|| postgres::fill(&address, dataset, 0, main.clone()));
             filled?;
             if round == 0 {
-                // The first is for the file.
                 self.server
                     .ask(&format!("COPY tran_stats TO '{}' (FORMAT binary)", file.display()));
                 continue;

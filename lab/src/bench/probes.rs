@@ -1,5 +1,4 @@
-//! The hardware probes beside multichase (latency), likwid-bench (bandwidth) and
-//! core-to-core-latency (cores): same sizes, same pages, same CPUs.
+//! The probes beside multichase (latency), likwid-bench (bandwidth), core-to-core-latency (cores).
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +13,7 @@ use super::table::{Goal, Table};
 use xtask::cargo::build_hopcost;
 use xtask::command;
 
-/// Memory walked: one line of every 256 bytes makes 512 MiB of lines.
+/// One line of every 256 bytes: 512 MiB of lines are walked.
 const GIB: usize = 2;
 const MIB: usize = GIB << 10;
 const STRIDE: &str = "256";
@@ -24,20 +23,18 @@ pub fn run(rounds: usize) -> Result<u8> {
     let cpus = affinity::mask()?;
     let mut table = Table::begin();
     latency(&mut table, &hopcost, &cpus, rounds)?;
-    // Bandwidths spread more from run to run than latencies do, theirs as ours.
+    // Bandwidths of both tools vary more from run to run than latencies.
     bandwidth(&mut table, &hopcost, &cpus, 2 * rounds)?;
     cores(&mut table, &hopcost, &cpus, rounds)?;
     Ok(table.end())
 }
 
-/// Runs one of hopcost's probes and returns its JSON.
 fn probe(hopcost: &Path, arguments: &[&str]) -> Result<Value> {
     let mut command = Command::new(hopcost);
     command.arg("probe").args(arguments).arg("--json");
     Ok(serde_json::from_str(&command::output(&mut command)?)?)
 }
 
-/// The median of the first cell of a series.
 fn figure(report: &Value, series: &str) -> Result<f64> {
     let cells = report["probes"][0]["cells"].as_array().context("no cells")?;
     let cell = cells.iter().find(|cell| cell["series"] == series);
@@ -46,7 +43,6 @@ fn figure(report: &Value, series: &str) -> Result<f64> {
     point.with_context(|| format!("'{series}' has no figure: {}", cell["outcome"]))
 }
 
-/// The same walk: size, stride, page size and order.
 fn latency(table: &mut Table, hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
     const PEER: &str = "multichase";
     let cpu = cpus.last().unwrap_or(CpuId(0)).to_string();
@@ -80,8 +76,8 @@ fn latency(table: &mut Table, hopcost: &Path, cpus: &CpuSet, rounds: usize) -> R
     Ok(())
 }
 
-/// The same kernels over buffers of the same size on base pages, which is what the peer gets; and on
-/// the same CPUs: the peer's one thread stands on the first.
+/// Buffers of the same size on base pages, which the peer uses, on the same CPUs: the peer's one
+/// thread runs on the first.
 fn bandwidth(table: &mut Table, hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
     const PEER: &str = "likwid-bench";
     let suffix = ["avx512f", "avx2"].into_iter().find(|flag| has_flag(flag));
@@ -133,7 +129,7 @@ fn bandwidth(table: &mut Table, hopcost: &Path, cpus: &CpuSet, rounds: usize) ->
     Ok(())
 }
 
-/// The peer's one line is wherever its heap is: every run of it is a fresh line.
+/// The peer's one line is in its heap, so each run has a fresh line.
 fn cores(table: &mut Table, hopcost: &Path, cpus: &CpuSet, rounds: usize) -> Result<()> {
     const PEER: &str = "core-to-core-latency";
     const LINES_PER_ROUND: usize = 6;

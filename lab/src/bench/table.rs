@@ -1,14 +1,12 @@
-//! The table of a comparison, and the goals that its ratios have.
+//! The table of a comparison, with goals for its ratios.
 
 use hopcost_core::Estimate;
 use hopcost_stats::paired_ratio;
 
-/// What a ratio of hopcost's figure over the peer's has to be.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal {
     Above(f64),
     Below(f64),
-    /// Its point lies within this share of 1.
     Within(f64),
     Reported,
 }
@@ -33,7 +31,6 @@ impl Goal {
     }
 }
 
-/// The table, printed line by line, and how many of its goals were missed.
 #[derive(Default)]
 pub struct Table {
     unmet: usize,
@@ -45,7 +42,6 @@ impl Table {
         Self::default()
     }
 
-    /// One line: the rounds' figures as (hopcost's, the peer's).
     pub fn row(&mut self, what: &str, rounds: &[(f64, f64)], goal: Goal) {
         let Some(ratio) = paired_ratio(rounds, 0.95) else {
             println!("{what:<62} no rounds");

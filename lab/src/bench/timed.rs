@@ -1,4 +1,4 @@
-//! Tools that ask a server, whose CPU time is taken, and the optimised lab that takes it.
+//! CPU time of client tools, taken by an optimized build of the lab.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use xtask::command;
 
 use super::table::{Goal, Table};
 
-/// The same comparison by a lab that is optimised, where this one is not: how it ended.
+/// `None` if this build is optimized; else the exit code of the optimized one.
 pub fn in_release(what: &str, rounds: usize) -> Result<Option<u8>> {
     if !cfg!(debug_assertions) {
         return Ok(None);
@@ -24,14 +24,12 @@ pub fn in_release(what: &str, rounds: usize) -> Result<Option<u8>> {
     Ok(Some(u8::from(!release.status()?.success())))
 }
 
-/// What a request costs the client, and how many there were.
 #[derive(Clone, Copy)]
 pub struct Cost {
     pub cpu_us: f64,
     pub per_s: f64,
 }
 
-/// `hopcost drive`, on one thread of a CPU.
 pub fn driven(command: &mut Command, Case { clients, at, .. }: Case, seconds: u32) -> Result<Cost> {
     command.args(["--threads", "1", "--json", "--client-cpus", &at.to_string()]);
     command.args(["--clients", &clients.to_string(), "--duration", &format!("{seconds}s")]);
@@ -43,7 +41,6 @@ pub fn driven(command: &mut Command, Case { clients, at, .. }: Case, seconds: u3
     Ok(Cost { cpu_us: cpu_s * 1e6 / calls, per_s: number("calls_per_s")? })
 }
 
-/// Runs a command on a CPU: what it printed, and the CPU time that it took.
 pub fn timed(command: &Command, at: CpuId) -> Result<(String, f64)> {
     let mut shell = Command::new("bash");
     shell.args(["-c", "taskset -c $0 \"$@\"; code=$?; times >&2; exit $code", &at.to_string()]);
@@ -51,7 +48,7 @@ pub fn timed(command: &Command, at: CpuId) -> Result<(String, f64)> {
     let output = shell.output()?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}: {errors}", command.get_program().display());
-    // The last line is of the children: user's and system's.
+    // The last line is for the children: user and system time.
     let line = errors.lines().last().context("bash tells no times")?;
     let seconds = line.split_whitespace().map(|word| -> Result<f64> {
         let (minutes, seconds) =
@@ -67,7 +64,6 @@ pub fn number_after(out: &str, words: &str) -> Result<f64> {
     Ok(word.trim_end_matches('s').parse()?)
 }
 
-/// A CPU for a server, and another.
 pub fn two_cpus() -> Result<[CpuId; 2]> {
     let cpus = affinity::mask()?;
     match (cpus.first(), cpus.last()) {
@@ -76,14 +72,13 @@ pub fn two_cpus() -> Result<[CpuId; 2]> {
     }
 }
 
-/// TPC-C's tables in a server, left there by hopcost.
 pub fn load(hopcost: &Path, url: &str) -> Result<()> {
     let mut load = Command::new(hopcost);
     load.args(["load", url, "tpcc", "--scale", "1"]).stdout(Stdio::null());
     command::run(&mut load)
 }
 
-/// So many clients on a CPU, and what has to come of it: CPU time and rate of hopcost's over the peer's.
+/// Goals are ratios of hopcost's CPU time and rate to the peer's.
 #[derive(Clone, Copy)]
 pub struct Case {
     pub clients: u32,
@@ -92,7 +87,7 @@ pub struct Case {
     pub rate: Goal,
 }
 
-/// Two rows: in each round one tool asks after the other, each as often first.
+/// Two rows. The tools take turns, each as often first.
 pub fn compare(
     table: &mut Table,
     what: &str,

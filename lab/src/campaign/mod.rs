@@ -1,7 +1,7 @@
-//! `cargo lab validate CAMPAIGN`: what takes hours, and is tried by hand.
+//! `cargo lab validate CAMPAIGN`: validations that take hours.
 //!
-//! Method: a campaign is a list of rounds. Each that is done is written down below cargo's target directory with the
-//! commit that it was of, so that an interrupted campaign goes on with the next; the whole is appended to
+//! A campaign is a list of rounds. Each finished round is recorded with its commit below cargo's
+//! target directory, so that an interrupted campaign resumes. The summary is appended to
 //! docs/method/validation.md.
 
 mod mutants;

@@ -1,9 +1,9 @@
-//! Mutants: small changes to the code that a test should find. cargo-mutants makes them, from PATH.
+//! Mutants: do the tests find small changes to the code? cargo-mutants makes them.
 //!
-//! Method: twenty are drawn by a seed from all that it lists of six parts of the code. Each is put into a second work
-//! tree, where first the unit tests of its own package are tried, then all binaries that hold these parts' claims. One
-//! that no test can find, as it changes nothing that anybody could see, is named by hand in the document. Where tests
-//! were added since an earlier commit, the same mutants are drawn, and those that were found there stay found.
+//! Method: a seed draws twenty from six parts of the code. In a separate work tree each is tried
+//! with its package's unit tests, then with all binaries that cover these parts. Equivalent mutants
+//! are listed by hand in the document. If only tests were added since an earlier commit, the same
+//! mutants are drawn, and those found before stay found.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ const PARTS: [&str; 7] = [
     "crates/engines/src/sqlite/**",
     "crates/engines/src/postgres/**",
 ];
-/// Where their claims are held.
+/// They cover the mutated parts.
 const BINARIES: [&str; 13] = [
     "hopcost-stats/lib",
     "hopcost-store/lib",
@@ -47,7 +47,7 @@ const BINARIES: [&str; 13] = [
     "hopcost/alone",
     "xtask/guests",
 ];
-/// What works for ever is found as well.
+/// An endless loop counts as found.
 const MOST_SECONDS: &str = "900";
 
 pub fn run() -> Result<u8> {
@@ -75,7 +75,7 @@ pub fn run() -> Result<u8> {
     Ok(u8::from(found < FOUND_AT_LEAST))
 }
 
-/// What does not compile is no mutant that a test could find: others are drawn instead.
+/// A mutant that does not compile is replaced by another.
 fn viable(lines: &[String]) -> impl Iterator<Item = &String> {
     lines.iter().filter(|line| !line.ends_with(UNVIABLE))
 }
@@ -90,7 +90,6 @@ fn drawn() -> Result<Vec<Value>> {
     Ok(Rng::with_seed(SEED).choose_multiple(all, 2 * COUNT))
 }
 
-/// A second work tree, with a target directory of its own.
 fn tree(commit: &str) -> Result<PathBuf> {
     let tree = target().join("validate/tree");
     if !tree.is_dir() {
@@ -124,13 +123,12 @@ fn tried(tree: &Path, mutant: &Value) -> Result<Option<String>> {
     Ok(finder)
 }
 
-/// What `git apply` reads: cargo-mutants writes what it does where the changed file's name should be.
+/// A diff for `git apply`: cargo-mutants writes a description in place of the file name.
 fn patch_of(file: &str, diff: &str) -> Result<String> {
     let hunks = diff.find("@@ ").context("a mutant that changes nothing")?;
     Ok(format!("--- a/{file}\n+++ b/{file}\n{}", &diff[hunks..]))
 }
 
-/// What fails if cargo is called like this.
 fn failure(tree: &Path, arguments: &[&str]) -> Result<Option<String>> {
     let plain = cargo();
     let mut test = Command::new("timeout");

@@ -1,4 +1,4 @@
-//! What a campaign has done, and where it is written down.
+//! The record of a campaign's finished rounds.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,6 @@ use xtask::{command, git, project, target};
 
 const DOCUMENT: &str = "docs/method/validation.md";
 
-/// The rounds of a campaign on one commit.
 pub struct Rounds {
     name: &'static str,
     pub commit: String,
@@ -19,7 +18,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Those that are done already on the code as it is, which has to be committed.
+    /// Finished rounds of the current commit; uncommitted changes are an error.
     pub fn of(name: &'static str) -> Result<Self> {
         ensure!(git::changes()?.is_empty(), "commit first: a result is of a commit");
         let commit = git::commit()?;
@@ -30,7 +29,6 @@ impl Rounds {
         Ok(Self { name, commit, file, done: done.lines().map(str::to_owned).collect() })
     }
 
-    /// The commit on which it was tried before, and what came of it; none where there was none.
     pub fn before(&self) -> Option<(String, Vec<String>)> {
         let prefix = format!("{}-", self.name);
         let files = self.file.parent()?.read_dir().ok()?.flatten();
@@ -45,14 +43,12 @@ impl Rounds {
         Some((commit, lines.lines().map(str::to_owned).collect()))
     }
 
-    /// Writes down how a round ended, in one line.
     pub fn push(&mut self, line: String) -> Result<()> {
         println!("lab: {}: {line}", self.name);
         self.done.push(line);
         fs::write(&self.file, self.done.join("\n") + "\n").context("writing down a round")
     }
 
-    /// Appends what they came to to the document.
     pub fn conclude(&self, summary: &str, head: &str) -> Result<()> {
         let path = project().join(DOCUMENT);
         let mut text = fs::read_to_string(&path).context(DOCUMENT)?;
@@ -70,7 +66,6 @@ impl Rounds {
     }
 }
 
-/// Its processor and how many CPUs it has.
 fn machine() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));

@@ -1,4 +1,4 @@
-//! The tests themselves, again and again: do they pass each time, and how often was a measurement made again?
+//! Repeats the tests: do they always pass, and how often was a measurement repeated?
 
 use std::process::Stdio;
 
@@ -7,7 +7,6 @@ use xtask::cargo::cargo;
 
 use super::rounds::Rounds;
 
-/// So many rounds of `cargo xtask test` with these arguments.
 pub fn run(name: &'static str, arguments: &[&str], count: usize) -> Result<u8> {
     let mut rounds = Rounds::of(name)?;
     for round in rounds.done.len() + 1..=count {

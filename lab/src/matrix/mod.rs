@@ -1,10 +1,9 @@
-//! `cargo lab matrix`: every experiment at quick scale, on each engine, on this machine, on emulated ones over
-//! it, and in guests with several nodes and siblings. What each ended in is held against what it must, and
-//! written to docs/MATRIX.md.
+//! `cargo lab matrix`: every experiment, quickly, on each engine and machine.
 //!
-//! Limits: guests run by emulation of every instruction: their figures mean nothing and are left out, their
-//! verdicts and proofs are shown. Servers are not in the guest; `cargo xtask test` has them there. SQL Server
-//! cannot be installed where this is run.
+//! Machines: this one, emulated distances on it, and guests with several nodes. Each outcome is
+//! compared with the expected one and written to docs/MATRIX.md. Limits: figures from guests are
+//! meaningless and left out; verdicts and proofs are kept. Servers are not in the guest (`cargo
+//! xtask test` has them there). SQL Server is not covered.
 
 mod table;
 mod tried;
@@ -19,8 +18,7 @@ use tried::{Named, built_in, generated, targets};
 
 const A_GUEST: usize = 5;
 
-/// All of it, or what is named, the rest of the table staying as it was: 0 where each ended as it must. What is
-/// known is written down at once.
+/// Returns 0 if each outcome is as expected. The table is written after each.
 pub fn run(named: &[String], place: Option<Place>, engine: Option<&str>) -> Result<u8> {
     let unknown = named.iter().find(|name| EXPERIMENTS.iter().all(|(of, _)| of != name));
     if let Some(unknown) = unknown {

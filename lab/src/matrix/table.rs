@@ -1,4 +1,4 @@
-//! docs/MATRIX.md: what is known, written down as soon as it is, beside what was known before.
+//! docs/MATRIX.md: written after each outcome; rows that did not run stay.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,13 +14,12 @@ use super::tried::{
 };
 
 const NOT_RUN_YET: &str = "not run yet";
-/// SQL Server's target has objections to these, and takes the others.
+/// Not possible with SQL Server's target, which accepts the others.
 const NOT_ON_SQL_SERVER: [&str; 1] = ["parallel-affinity"];
-/// Tried in turn, too: four nodes on two sockets; two cores under each last-level cache.
+/// Tried in turn: four nodes on two sockets; two cores under each last-level cache.
 const GUESTS: [&str; 2] = ["n4s2", "n2c2"];
 
-/// What an experiment may end in on a machine of one node without siblings; anything that is measured, where
-/// it is not named.
+/// Acceptable outcomes on a machine of one node without siblings; by default any measurement.
 fn expected(name: &str) -> &'static [&'static str] {
     match name {
         "access-cost" | "server-score" => &["MEASURED"],
@@ -31,12 +30,10 @@ fn expected(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// What is known of each experiment in each place, and what was not as it must.
 pub struct Table {
     path: PathBuf,
     before: String,
     lines: BTreeMap<String, String>,
-    /// What ended otherwise than it must.
     pub wrong: Vec<String>,
 }
 
@@ -73,7 +70,6 @@ impl Table {
                 self.learn(key(name, "guest"), &format!("{} |", in_guest(cell, topology)))?;
             }
             let cells = left.iter().zip(&ended);
-            // A refusal counts only where its cause was there, and nobody was in the guest's way.
             let wrong =
                 cells.clone().filter(|(_, cell)| cell.is_wrong()).map(|((name, _), cell)| {
                     format!("{name} in the guest {topology}: {}", cell.told())
@@ -107,7 +103,6 @@ impl Table {
         format!("{HEAD}{}{DETAILS}{here}{GUEST}{guest}", self.by_engine())
     }
 
-    /// A column for each engine: how each experiment ended there, in a word or two.
     fn by_engine(&self) -> String {
         let engines = ENGINES.iter().map(|(_, title)| *title);
         let titles: Vec<&str> = ["hopcost's own"].into_iter().chain(engines).collect();
@@ -132,7 +127,6 @@ impl Table {
         all
     }
 
-    /// As it is known now, or stood there before.
     fn line(&self, key: &str) -> String {
         let before = || self.before.lines().find(|line| line.starts_with(key)).map(str::to_owned);
         let line = self.lines.get(key).cloned().or_else(before);
@@ -140,7 +134,6 @@ impl Table {
     }
 }
 
-/// What it ended in there, without figures that mean nothing.
 fn in_guest(cell: &Cell, topology: &str) -> String {
     let is_told = ["NOT_APPLICABLE", "REFUSED", "not run"].contains(&cell.verdict.as_str());
     let told = if is_told { cell.told() } else { cell.verdict.clone() };
@@ -151,7 +144,6 @@ fn key(name: &str, place: &str) -> String {
     format!("| {name} | {place} |")
 }
 
-/// A line in a word or two: the verdict and its figure, here or else emulated.
 fn brief(line: &str) -> String {
     let cells: Vec<&str> = line.split('|').map(str::trim).collect();
     let [here, emulated] = [3, 4].map(|n| cells.get(n).copied().unwrap_or_default());
@@ -162,7 +154,6 @@ fn brief(line: &str) -> String {
     verdict(here)
 }
 
-/// The verdict of a cell, and its figure where one was found.
 fn verdict(cell: &str) -> String {
     let (figure, has_interval) = match cell.split_once(" (") {
         Some((figure, _)) => (figure, true),

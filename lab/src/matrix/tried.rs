@@ -1,4 +1,4 @@
-//! An experiment on an engine: on this machine, on one that is emulated over it, in a guest.
+//! One experiment on an engine: on this machine, emulated, or in a guest.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,7 +13,6 @@ use xtask::{libduckdb, newer_mysql};
 
 use crate::validate::figures;
 
-/// The engines that this is tried on, and what each is called in the table.
 pub const ENGINES: [(&str, &str); 5] = [
     ("sqlite", "SQLite"),
     ("postgres:managed", "PostgreSQL"),
@@ -21,26 +20,22 @@ pub const ENGINES: [(&str, &str); 5] = [
     ("mysql:managed", "MySQL"),
     ("duckdb", "DuckDB"),
 ];
-/// Servers have what the files of these leave to hopcost's own: a log, and calls between processes.
+/// Experiments on stand-ins for a database that servers can run too.
 const OF_SERVERS_TOO: [&str; 2] = ["log-distance", "context-switches"];
 const SERVERS: [&str; 3] = ["postgres:managed", "mariadb:managed", "mysql:managed"];
 pub const OWN: &str = "its own";
-/// The exit code of what this machine, or this target, cannot do.
 const NOT_HERE: i32 = 3;
 pub const HARDWARE: &str = "hardware";
-/// Tried in turn where the machine has nothing to compare: distance in hopcost's own SQLite, sets of CPUs
-/// alone in a server, threads of one core.
+/// For machines with nothing to compare, in turn: distance in built-in SQLite, sets of CPUs for a
+/// server, threads of one core.
 const EMULATED: [&str; 4] =
     ["nodes=2,remote_ns=80", "nodes=2", "nodes=1,siblings=1.2", "nodes=1,siblings=2"];
-/// In the guest, of data sets that are not counted in warehouses.
 const ROWS: u32 = 20_000;
-/// Of a table in memory, which has to have several large pages for each node.
+/// A table in memory must have several huge pages per node.
 const ROWS_IN_MEMORY: u32 = 120_000;
 const BUDGET: &str = "40s";
-/// How long one may take for some of them.
 const GUEST_SECONDS: u64 = 1800;
 
-/// An experiment's name and its file.
 pub type Named = (&'static str, &'static str);
 
 pub struct Cell {
@@ -49,7 +44,6 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// From what a run printed; or it said that it cannot be done here.
     fn read(printed: &[u8], said: &[u8], has_ended_as_not_here: bool) -> Self {
         let Ok(result) = serde_json::from_slice::<Value>(printed) else {
             let said = String::from_utf8_lossy(said);
@@ -75,7 +69,6 @@ impl Cell {
         self.verdict != "NOT_APPLICABLE"
     }
 
-    /// Has it no verdict where there should be one?
     pub fn is_wrong(&self) -> bool {
         ["not run", "REFUSED"].contains(&self.verdict.as_str())
     }
@@ -85,7 +78,7 @@ impl Cell {
     }
 }
 
-/// As many streams as a short run has time for; a law takes three numbers of them.
+/// Few, because the run is short; the scalability law needs three numbers.
 fn streams(file: &str) -> &'static str {
     if file.contains("\"scaling\"") {
         "--set streams=1+2+4"
@@ -96,14 +89,13 @@ fn streams(file: &str) -> &'static str {
     }
 }
 
-/// What an experiment's file leaves open is run on each; what it names, on that.
 pub fn targets(name: &str, file: &str) -> Vec<&'static str> {
     if file.contains("probes = ") {
         vec![HARDWARE]
     } else if name == "client-distance" {
         SERVERS.to_vec()
     } else if file.contains("target = \"postgres\"") {
-        // It is about parallel workers, which two of them have.
+        // Only these two have parallel workers.
         vec!["postgres:managed", "duckdb"]
     } else if OF_SERVERS_TOO.contains(&name) {
         [OWN].into_iter().chain(SERVERS).collect()
@@ -114,7 +106,6 @@ pub fn targets(name: &str, file: &str) -> Vec<&'static str> {
     }
 }
 
-/// What names it on this machine, where the system has no such server or library.
 fn named_here(target: &str) -> Result<String> {
     Ok(match target {
         "mysql:managed" => {
@@ -125,7 +116,7 @@ fn named_here(target: &str) -> Result<String> {
     })
 }
 
-/// With a longer budget where a run says that this is what it lacks.
+/// Repeats with a longer budget if the run lacked one.
 pub fn on_this_machine(
     hopcost: &Path,
     of: Named,
@@ -161,7 +152,6 @@ fn once(
     Ok(Cell::read(&output.stdout, &output.stderr, output.status.code() == Some(NOT_HERE)))
 }
 
-/// The first emulated machine to which it applies.
 pub fn emulated(hopcost: &Path, of: Named, target: &str) -> Result<Option<Cell>> {
     for how in EMULATED {
         let cell = on_this_machine(hopcost, of, target, Some(how))?;
@@ -173,7 +163,7 @@ pub fn emulated(hopcost: &Path, of: Named, target: &str) -> Result<Option<Cell>>
     Ok(None)
 }
 
-/// The data, as this machine leaves it in its cache: to make it would take a guest minutes.
+/// Data made on this machine, because a guest would take minutes.
 pub fn generated(hopcost: &Path) -> Result<tempfile::TempDir> {
     let cache = tempfile::tempdir()?;
     for (workload, rows) in [("reporting_p1", ROWS), ("standard_oltp", 1), ("newest_bounded", ROWS)]
@@ -188,21 +178,19 @@ pub fn generated(hopcost: &Path) -> Result<tempfile::TempDir> {
     Ok(cache)
 }
 
-/// Those on a database that is built in.
 pub fn built_in() -> impl Iterator<Item = Named> {
     let is_built_in =
         |file: &str| !file.contains("target = \"postgres\"") && !file.contains("probes = ");
     EXPERIMENTS.iter().copied().filter(move |(_, file)| is_built_in(file))
 }
 
-/// Some of them in one guest, with as little data as tells anything.
 pub fn in_a_guest(
     hopcost: &Path,
     cache: &Path,
     topology: &str,
     experiments: &[Named],
 ) -> Result<Vec<Cell>> {
-    // What is not bound stays where it was touched only where the kernel does not balance memory.
+    // Unbound memory stays where it was touched only without automatic balancing.
     let mut script =
         String::from("export XDG_CACHE_HOME=/cache\necho 0 > /proc/sys/kernel/numa_balancing\n");
     for (name, file) in experiments {

@@ -1,11 +1,8 @@
-//! `cargo lab validate --live compare`: does `hopcost compare` tell machines apart that differ, and only
-//! those?
+//! `cargo lab validate --live compare`: does `hopcost compare` find real differences only?
 //!
-//! Method: pairs of runs of the bandwidth probe on an emulated machine of two nodes, kept in a store each and
-//! compared as a user compares them. In some pairs nothing is planted: hardly any may be called
-//! different. In the others one node of the second machine gives 30 % less: it has to be named.
-//!
-//! Limits: both machines are this one, minutes apart; what differs between two of a kind is not in it.
+//! Method: pairs of bandwidth probe runs on an emulated machine of two nodes, each in its own
+//! store. Equal pairs must hardly ever differ. In the others one node of the second machine has 30
+//! % less bandwidth, and must be named. Limits: both machines are this one, minutes apart.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,7 +24,6 @@ const ALIKE: &str = "nodes=2";
 pub const LESS_OF_ONE: &str = "nodes=2,bandwidth=node1:0.7";
 const NAMED: &str = "bandwidth of node 1 is ";
 
-/// Tries both kinds of pairs; does it hold?
 pub fn run(hopcost: &Path, dir: &Path) -> Result<bool> {
     let experiment = dir.join("streams.toml");
     std::fs::write(&experiment, BYTES)?;
@@ -53,7 +49,6 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// In how many of so many pairs this is said.
     fn pairs(&self, pairs: u64, second: &str, is_said: impl Fn(&Value) -> bool) -> Result<usize> {
         let mut said = 0;
         for pair in 0..pairs {
@@ -69,7 +64,6 @@ impl Bench<'_> {
         Ok(said)
     }
 
-    /// A store with one run.
     fn measured(&self, name: &str, seed: u64, emulated: &str) -> Result<PathBuf> {
         let store = self.dir.join(name);
         if store.exists() {

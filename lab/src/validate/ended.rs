@@ -1,4 +1,4 @@
-//! A run of hopcost as a user makes it, and what it printed.
+//! One hopcost run as a user starts it, and its output.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,10 @@ use serde_json::Value;
 pub struct Ended {
     pub verdict: String,
     pub reason: String,
-    /// The estimate's point, low and high.
+    /// Point, low, high.
     pub estimate: Option<[f64; 3]>,
     pub planted: f64,
     pub seconds: f64,
-    /// From when on its interval excluded zero.
     pub seen_after_s: Option<f64>,
 }
 
@@ -40,7 +39,7 @@ impl Ended {
     }
 }
 
-/// From when on the interval of the reported point lay above zero, at every look to the last one.
+/// From then to the last look the interval of the reported point was above zero.
 fn seen_after_s(points: &Value) -> Option<f64> {
     let reported = points.as_array()?.iter().find(|point| point["exploratory"] == false)?;
     let looks = reported["looks"].as_array()?;
@@ -48,13 +47,12 @@ fn seen_after_s(points: &Value) -> Option<f64> {
     looks.iter().rev().take_while(excludes).last()?["after_s"].as_f64()
 }
 
-/// Point, low and high of an estimate.
+/// Point, low, high.
 pub fn figures(estimate: &Value) -> Option<[f64; 3]> {
     let figure = |key: &str| estimate[key].as_f64();
     Some([figure("point")?, figure("low")?, figure("high")?])
 }
 
-/// What a run prints, whose store is thrown away.
 pub fn ran(
     hopcost: &Path,
     dir: &Path,
@@ -66,7 +64,7 @@ pub fn ran(
     command.arg("run").args(arguments).arg("--store").arg(&store).stderr(Stdio::inherit());
     command.args(emulated.iter().flat_map(|how| ["--emulate", how]));
     let output = command.output().context("hopcost")?;
-    // A refusal ends with 1 and is an outcome like any other.
+    // A refusal exits with 1 and is an ordinary outcome.
     if !matches!(output.status.code(), Some(0 | 1)) || output.stdout.is_empty() {
         bail!("{command:?}: {}", output.status);
     }

@@ -1,8 +1,8 @@
-//! Control groups, into which processes are put from outside: one may have a bound on its CPU time.
+//! Control groups that bound the CPU time of processes from outside.
 //!
-//! Method: each is a group below the root of version 1's `cpu` hierarchy, or of version 2 where its controller is
-//! there. What is in it when it ends goes back to where the group stood, and the group is removed; one that
-//! a killed run left, empty by then, goes with the next.
+//! Each is a group below the root of version 1's `cpu` hierarchy, or of version 2 if that has the
+//! controller. On drop its processes move back and it is removed. The next run removes groups of
+//! killed runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-/// Microseconds of each period in which the group may compute.
+/// CPU time per period.
 pub const QUOTA_US: u32 = 10_000;
 /// Short against a window.
 pub const PERIOD_US: u32 = 20_000;
@@ -23,14 +23,13 @@ pub struct Group {
     is_first_version: bool,
 }
 
-/// A hierarchy of control groups that can bound CPU time.
 struct Hierarchy {
     root: PathBuf,
     is_first_version: bool,
 }
 
 impl Group {
-    /// Makes one, with nobody in it yet, that comes before all others on a CPU.
+    /// Unbounded, with priority over all other groups.
     pub fn free(name: &str) -> Result<Self> {
         let Hierarchy { root, is_first_version } = hierarchy()?;
         clear_up(&root);
@@ -43,7 +42,6 @@ impl Group {
         Ok(group)
     }
 
-    /// The same, up to the bound.
     pub fn bounded(name: &str) -> Result<Self> {
         let group = Self::free(name)?;
         if group.is_first_version {
@@ -55,7 +53,7 @@ impl Group {
         Ok(group)
     }
 
-    /// Puts a process into it; what it starts from then on is in it, too.
+    /// Its later children are included.
     pub fn admit(&self, pid: u32) -> Result<()> {
         self.write("cgroup.procs", &pid.to_string())
     }
@@ -72,7 +70,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Whoever was in it has ended, or ends now: a group is busy for a moment longer.
+        // A group stays busy for a moment after its processes have ended.
         for _ in 0..100 {
             let left = fs::read_to_string(self.dir.join("cgroup.procs")).unwrap_or_default();
             for pid in left.lines() {
@@ -87,7 +85,6 @@ impl Drop for Group {
     }
 }
 
-/// The first hierarchy that is mounted and bounds CPU time.
 fn hierarchy() -> Result<Hierarchy> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").context("/proc/self/mountinfo")?;
     if let Some(found) = mounts.lines().find_map(hierarchy_of) {
@@ -116,13 +113,12 @@ fn hierarchy_of(mount: &str) -> Option<Hierarchy> {
     }
 }
 
-/// Removes what killed runs left: the number in a group's name is that of the process that made it.
+/// Groups of killed runs: the number in the name is the pid of the creator.
 fn clear_up(root: &Path) {
     for entry in root.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let maker = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
         if maker.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
-            // One with somebody in it cannot be removed, and stays.
             let _ = fs::remove_dir(entry.path());
         }
     }
@@ -139,7 +135,7 @@ mod tests {
         for kind in ["cgroup cgroup rw,cpu", "cgroup cgroup rw,cpu,cpuacct"] {
             assert_eq!(found(&line(kind)), Some("/sys/fs/cgroup/x".to_owned()), "{kind}");
         }
-        // Version 2 counts where its controller is there, and in this place is none.
+        // Version 2 needs its controller, which is missing in this file system.
         for kind in ["cgroup cgroup rw,cpuset", "tmpfs tmpfs rw", "cgroup2 cgroup2 rw"] {
             assert_eq!(found(&line(kind)), None, "{kind}");
         }

@@ -1,14 +1,10 @@
-//! `cargo lab validate --live`: the whole of hopcost against a real database, hundreds of times.
+//! `cargo lab validate --live`: hopcost against a real database, hundreds of times.
 //!
-//! Method: the binary runs as a user runs it. *Placebo*: an A/A comparison of two equal sets of
-//! workers, short, again and again: how often is nothing taken for something? *Planted*: the emulated
-//! distance is set so that it takes 0 to 10 % of the time; each run counts what it really took, and its
-//! interval has to hold that. *Power*: ordinary runs of a 3 % cost: after which look does the interval
-//! exclude zero for good? *Repeat*: do quick runs of the same experiment agree with each other? *Compare*:
-//! are machines told apart that differ, and only those (`compare.rs`)? *Siblings*, *Usl*, *Bandwidth*: is what
-//! was planted found (`planted.rs`)? *Slowdown*: is found what was planted in a PostgreSQL server from outside (`slowdown.rs`)?
-//!
-//! Limits: it needs a machine that nobody else uses, and up to an hour.
+//! Method: the binary runs as a user runs it. *Placebo*: short A/A checks; how often is a
+//! difference reported? *Planted*: an emulated delay of 0 to 10 %; each interval must contain the
+//! real delay. *Power*: 3 % at ordinary length; when does the interval finally exclude zero?
+//! *Repeat*: do quick runs agree? The other parts are in `compare.rs`, `planted.rs` and
+//! `slowdown.rs`. Limits: it needs an otherwise idle machine, and up to an hour.
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -41,7 +37,7 @@ pub enum Part {
 }
 
 const PLACEBO_RUNS: u64 = 200;
-/// A tool whose intervals miss in 5 % of cases makes more of them in one test of a hundred.
+/// Exceeded in one test of a hundred if intervals miss in 5 % of cases.
 const MOST_FALSE_VERDICTS: usize = 18;
 const PLANTED_RUNS: u64 = 40;
 const LEAST_COVERED: usize = 35;
@@ -53,7 +49,7 @@ const REPEAT_RUNS: u64 = 10;
 const LEAST_AGREEING: usize = 9;
 const MOST_MEDIAN_SECONDS: f64 = 240.0;
 
-/// Short runs: 8 units of blocks with windows of 60 ms, on a table that is loaded in a moment.
+/// 8 units of blocks with windows of 60 ms, on a table that loads quickly.
 const SHORT: [&str; 7] = [
     "--quick",
     "--scale=200000",
@@ -64,7 +60,6 @@ const SHORT: [&str; 7] = [
     "--json",
 ];
 
-/// Tries one part; 1 if it does not hold.
 pub fn run(part: Part) -> Result<u8> {
     let bench = Bench { hopcost: build_hopcost()?, dir: tempfile::tempdir()? };
     let held = match part {
@@ -102,7 +97,7 @@ impl Bench {
         let mut held = true;
         println!("planted: {PLANTED_RUNS} short runs each; {:.4} % per ns", 100.0 * per_ns);
         for share in PLANTED_SHARES {
-            // A share s of the time is s / (1 − s) of the time that the work takes.
+            // A share s of the total time is s / (1 − s) of the work's time.
             let ns = share / (1.0 - share) / per_ns;
             let runs = self.runs(PLANTED_RUNS, "remote-memory", &SHORT, Some(ns))?;
             let covered = runs.iter().filter(|run| run.covers_truth()).count();
@@ -126,12 +121,12 @@ impl Bench {
         let per_ns = self.planted_per_ns()?;
         let ns = 0.03 / 0.97 / per_ns;
         println!("power: {POWER_RUNS} runs of ordinary length, 3 % planted");
-        // Each goes on until its interval is half as wide as the effect: by then it is seen or missed.
+        // Each run goes on until its interval is half as wide as the effect: by then it is seen or
+        // missed.
         let full = ["--set=streams=1", "--set=half_width=1.5%", "--json"];
         let mut seconds = Vec::new();
         for seed in 1..=POWER_RUNS {
             let run = self.hopcost("remote-memory", seed, &full, Some(ns))?;
-            // A run that is refused has seen nothing that counts.
             let seen_s = run.seen_after_s.filter(|_| run.verdict == "COST");
             let seen = seen_s.map_or("never".to_owned(), |s| format!("after {s:.0} s"));
             println!("  seed {seed}: seen {seen}, {} after {:.0} s", run.verdict, run.seconds);
@@ -146,7 +141,7 @@ impl Bench {
         Ok(median <= MOST_MEDIAN_SECONDS)
     }
 
-    /// Quick runs of one experiment agree where their intervals overlap that of the median one.
+    /// Quick runs agree if their intervals overlap that of the median run.
     fn repeat(&self) -> Result<bool> {
         println!("repeat: {REPEAT_RUNS} quick runs each");
         let mut held = true;
@@ -169,7 +164,6 @@ impl Bench {
         Ok(held)
     }
 
-    /// What each nanosecond of remote cost takes of the work's own time.
     fn planted_per_ns(&self) -> Result<f64> {
         const NS: f64 = 200.0;
         let run = self.hopcost("remote-memory", 999, &SHORT, Some(NS))?;
@@ -203,7 +197,6 @@ impl Bench {
     }
 }
 
-/// How many of each verdict, and why those that were refused.
 fn tell_verdicts(runs: &[Ended]) {
     let mut counts = std::collections::BTreeMap::<&str, usize>::new();
     for run in runs {
@@ -216,7 +209,6 @@ fn tell_verdicts(runs: &[Ended]) {
     }
 }
 
-/// The estimates in classes of half a per cent.
 fn histogram(runs: &[Ended]) -> String {
     let mut classes = std::collections::BTreeMap::<i64, usize>::new();
     for [point, _, _] in runs.iter().filter_map(|run| run.estimate) {

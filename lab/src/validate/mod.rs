@@ -1,9 +1,8 @@
-//! `cargo lab validate`: does the method keep its promises?
+//! `cargo lab validate`: tests of the statistics by simulation.
 //!
-//! Thousands of comparisons are simulated on noise of known kinds with a known effect in it, judged
-//! by the very code that judges real ones, and counted: how often the interval covers the truth, how
-//! often nothing is taken for something, and how long it takes to see an effect. The tables go into
-//! docs/METHODOLOGY.md.
+//! Thousands of comparisons with known noise and a known effect are judged by the production code.
+//! Counted are the interval's coverage, false verdicts, and the time to see an effect. The tables
+//! go into docs/METHODOLOGY.md.
 
 mod compare;
 mod ended;
@@ -35,18 +34,14 @@ const LEVEL: f64 = 0.95;
 const HALF_WIDTH: f64 = 0.01;
 const MARGIN: f64 = 0.03;
 
-/// Where a simulated run's noise comes from.
 #[derive(Clone)]
 enum Noise {
-    /// Contrasts drawn one by one, of this standard deviation.
+    /// Independent contrasts, of the standard deviation below.
     Contrasts(&'static str, fn(&mut Rng) -> f64),
-    /// A synthetic machine, cut into windows.
     Weather(Weather),
-    /// A recorded machine, cut into windows.
     Recorded(Vec<f64>),
 }
 
-/// The spread of contrasts that are drawn one by one.
 const CONTRAST_DEVIATION: f64 = 0.015;
 
 impl Noise {
@@ -82,7 +77,7 @@ impl Noise {
     }
 }
 
-/// Cuts a trace into blocks of windows in random order, B slowed by the effect.
+/// Into blocks of windows in random order, B slowed by the effect.
 fn cut(trace: &[f64], effect: f64, rng: &mut Rng) -> Vec<f64> {
     let [window, guard] =
         [WINDOW_SECONDS, GUARD_SECONDS].map(|seconds| (seconds / SAMPLE_SECONDS) as usize);
@@ -105,16 +100,13 @@ fn cut(trace: &[f64], effect: f64, rng: &mut Rng) -> Vec<f64> {
 }
 
 struct Outcome {
-    /// Did the interval at the stop hold the truth?
     covered: bool,
-    /// Did the intervals at all looks, stopped or not?
+    /// Did the intervals at all looks, also after the stop?
     covered_always: bool,
-    /// The verdict at the stop; none if it was refused.
+    /// At the stop; `None` if it was refused.
     verdict: Option<Verdict>,
-    /// The estimated cost at the stop.
     cost: Option<f64>,
     blocks: usize,
-    /// Blocks after which the interval first excluded zero.
     seen_after: Option<usize>,
 }
 
@@ -123,7 +115,7 @@ fn goal(seed: u64) -> Goal {
     Goal { looks, half_width: HALF_WIDTH, margin: MARGIN, seed }
 }
 
-/// One comparison, with a cost as a share of throughput planted in it.
+/// `cost` is the true cost, as a share of throughput.
 fn simulate(noise: &Noise, cost: f64, goal: &Goal, seed: u64) -> Outcome {
     let mut rng = Rng::with_seed(seed);
     let contrasts = noise.contrasts((-cost).ln_1p(), &mut rng);
@@ -144,7 +136,6 @@ fn simulate(noise: &Noise, cost: f64, goal: &Goal, seed: u64) -> Outcome {
     Outcome { covered, covered_always, verdict, cost, blocks, seen_after }
 }
 
-/// Many of them, on all CPUs, each from its own seed.
 fn simulate_many(noise: &Noise, cost: f64, runs: usize) -> Vec<Outcome> {
     let goal = goal(1);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -162,7 +153,6 @@ fn simulate_many(noise: &Noise, cost: f64, runs: usize) -> Vec<Outcome> {
     })
 }
 
-/// The share of outcomes for which this holds.
 fn share(outcomes: &[Outcome], holds: impl Fn(&Outcome) -> bool) -> f64 {
     outcomes.iter().filter(|outcome| holds(outcome)).count() as f64 / outcomes.len().max(1) as f64
 }
@@ -175,8 +165,7 @@ fn takes_nothing_for_something(outcome: &Outcome) -> bool {
 mod tests {
     use super::*;
 
-    /// The short form of the validation: every kind of noise keeps what docs/METHODOLOGY.md
-    /// promises, within what so few runs can tell.
+    /// The short form of the validation, with tolerances for fewer runs.
     #[test]
     fn the_method_keeps_its_promises() {
         let recorded = trace::read().unwrap();

@@ -1,10 +1,10 @@
-//! Throughput that nobody planted anything in: synthetic noise of known kinds, and a recorded one.
+//! Noise in throughput, without any effect: synthetic and recorded.
 
 use fastrand::Rng;
 
 pub const SAMPLE_SECONDS: f64 = 0.5;
 
-/// What a synthetic machine suffers from, as shares of its throughput.
+/// Components of synthetic noise, as shares of throughput.
 #[derive(Clone, Copy, Debug)]
 pub struct Weather {
     pub name: &'static str,
@@ -16,7 +16,7 @@ pub struct Weather {
     walk: f64,
     /// The standard deviation of a linear drift over ten minutes.
     drift: f64,
-    /// A checkpoint of 6 s every 120 s takes so much.
+    /// The share lost in a checkpoint of 6 s every 120 s.
     checkpoint: f64,
 }
 
@@ -63,9 +63,8 @@ impl Weather {
     }
 }
 
-/// Pieces of a recorded trace in random order: the noise of a real machine, as often as one likes.
+/// Pieces of a recorded trace in random order.
 pub fn resample(recorded: &[f64], samples: usize, rng: &mut Rng) -> Vec<f64> {
-    /// Long enough to keep what is slow in it.
     const PIECE_SECONDS: f64 = 60.0;
     let piece = ((PIECE_SECONDS / SAMPLE_SECONDS) as usize).min(recorded.len());
     let mut trace = Vec::with_capacity(samples + piece);

@@ -1,10 +1,10 @@
-//! `cargo lab validate --live siblings`, `usl` and `bandwidth`: is found what was planted, run after run?
+//! `--live siblings`, `usl` and `bandwidth`: are injected effects found in each run?
 //!
-//! Method: *siblings*: two CPUs seem to be the threads of one core that together do 1.25 times as much as one.
-//! Each run counts what its calls were made longer; how much more two CPUs of this machine do than one when
-//! nothing is planted, runs in between say, with threads that do twice as much: those near in time. *Usl*: up to
-//! 16 streams follow a law with a peak near 7: σ, κ and the peak have to lie within their intervals. *Bandwidth*: one of two
-//! emulated nodes gives 0.7 of its bytes; both are the same memory, so that the other one is the truth.
+//! Method: *siblings*: two CPUs emulate threads of one core with a gain of 1.25. Each run reports
+//! the delay it injected; interleaved runs with a gain of 2 give the real gain of two CPUs. *Usl*:
+//! up to 16 clients follow a law with a peak near 7; σ, κ and the peak must be in their intervals.
+//! *Bandwidth*: one of two emulated nodes gives 0.7 of its bytes; both are the same memory, so the
+//! other one is the truth.
 
 use std::path::Path;
 
@@ -16,7 +16,6 @@ use super::ended::{Ended, figures, ran};
 
 const RUNS: u64 = 40;
 const LEAST_COVERED: usize = 35;
-/// How often a run may be made again.
 const RUNS_MADE_AGAIN: u64 = 4;
 
 const SHORT: [&str; 7] = [
@@ -30,11 +29,10 @@ const SHORT: [&str; 7] = [
 ];
 const TOGETHER: &str = "nodes=1,siblings=1.25";
 const APART: &str = "nodes=1,siblings=2";
-/// What two CPUs do beside one changes within minutes where CPUs are a hypervisor's: it is taken from so many runs
-/// without anything planted before and after.
+/// On a hypervisor the gain of two CPUs changes within minutes, so it is taken from this many
+/// control runs before and after.
 const NEAR: usize = 3;
 
-/// Is the gain of a core's second thread found?
 pub fn siblings(hopcost: &Path, dir: &Path) -> Result<bool> {
     println!(
         "siblings: {RUNS} short runs of smt-oltp with {TOGETHER}, each followed by one without"
@@ -49,7 +47,7 @@ pub fn siblings(hopcost: &Path, dir: &Path) -> Result<bool> {
         planted.push(undisturbed(|again| run(seed + again, TOGETHER))?);
         apart.push(undisturbed(|again| run(1000 + seed + again, APART))?);
     }
-    // What was counted supposes that two do twice as much.
+    // The injected delay assumes a real gain of 2.
     for (n, run) in planted.iter_mut().enumerate() {
         let near = n.saturating_sub(NEAR)..(n + NEAR).min(apart.len());
         run.planted = 1.0 - (1.0 - run.planted) * two_beside_one(&apart[near]) / 2.0;
@@ -78,8 +76,7 @@ pub fn siblings(hopcost: &Path, dir: &Path) -> Result<bool> {
     Ok(covered >= LEAST_COVERED)
 }
 
-/// A run that the machine was too restless for found nothing out, about the method either: it is made again, a few
-/// times.
+/// A run on a disturbed machine is no evidence about the method, so it is repeated a few times.
 fn undisturbed(run: impl Fn(u64) -> Result<Ended>) -> Result<Ended> {
     for again in 0..RUNS_MADE_AGAIN {
         let ended = run(again * RUNS)?;
@@ -90,7 +87,6 @@ fn undisturbed(run: impl Fn(u64) -> Result<Ended>) -> Result<Ended> {
     run(RUNS_MADE_AGAIN * RUNS)
 }
 
-/// How many times as much two CPUs really do as one.
 fn two_beside_one(apart: &[Ended]) -> f64 {
     let done = |run: &Ended| run.estimate.map(|[cost, ..]| (1.0 - cost).ln());
     let logs: Vec<f64> = apart.iter().filter_map(done).collect();
@@ -115,12 +111,11 @@ response = "calls_per_second"
 find = "scaling"
 "#;
 const CROWDED: &str = "nodes=1,usl=0.05:0.02";
-/// σ, κ, and the streams at which throughput turns down: √((1 − σ) / κ).
+/// σ, κ, and the number of clients at the peak: √((1 − σ) / κ).
 const PLANTED: [(&str, f64); 3] = [("sigma", 0.05), ("kappa", 0.02), ("peak", 6.892)];
 const OF_THE_LAW: [&str; 5] =
     ["--json", "--quick", "--set=units=8", "--set=window=100ms", "--set=guard=15ms"];
 
-/// Is a law that turns down found?
 pub fn usl(hopcost: &Path, dir: &Path) -> Result<bool> {
     println!("usl: {RUNS} short runs with {CROWDED}");
     let experiment = dir.join("law.toml");
@@ -185,18 +180,17 @@ pub fn bandwidth(hopcost: &Path, dir: &Path) -> Result<bool> {
     Ok(covered >= LEAST_COVERED)
 }
 
-/// The cell of what the CPUs of node 0 get of a node.
 fn cell(cells: &[Value], node: u32) -> Option<&Value> {
     cells.iter().find(|cell| cell["row"]["node"] == 0 && cell["column"]["node"] == node)
 }
 
-/// What was really left of the second node's bytes.
+/// The share of the second node's bandwidth that was really left.
 fn left(cells: &[Value]) -> Option<f64> {
     let counted = &cell(cells, 1)?["counters"];
     Some(1.0 - counted["planted_ns"].as_f64()? / counted["window_ns"].as_f64()?)
 }
 
-/// What the CPUs of node 0 get of node 1, as a share of what they get of node 0.
+/// Node 1's bandwidth from node 0's CPUs, as a share of node 0's.
 fn ratio(cells: &[Value]) -> Option<[f64; 3]> {
     let of = |node| figures(&cell(cells, node)?["outcome"]["measured"]["estimate"]);
     let ([p0, l0, h0], [p1, l1, h1]) = (of(0)?, of(1)?);

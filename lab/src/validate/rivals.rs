@@ -1,11 +1,11 @@
-//! How the same traces would be judged the usual way.
+//! Conventional tests on the same traces.
 
 use fastrand::Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::noise::{SAMPLE_SECONDS, Weather};
 
-/// Welch's t test: the two-sided p, by the normal distribution, since the samples are hundreds.
+/// The two-sided p of Welch's t test, by the normal distribution, because samples are hundreds.
 pub fn welch(a: &[f64], b: &[f64]) -> f64 {
     let moments = |values: &[f64]| {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -16,7 +16,7 @@ pub fn welch(a: &[f64], b: &[f64]) -> f64 {
     two_sided((mean_a - mean_b) / (error_a + error_b).sqrt())
 }
 
-/// The Mann–Whitney test, by its normal approximation.
+/// The two-sided p of the Mann–Whitney test, by its normal approximation.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     let mut all: Vec<(f64, bool)> =
         a.iter().map(|v| (*v, true)).chain(b.iter().map(|v| (*v, false))).collect();
@@ -28,12 +28,11 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     two_sided((sum - expected) / (n * m * (n + m + 1.0) / 12.0).sqrt())
 }
 
-/// The two-sided p of a standard normal number.
 fn two_sided(z: f64) -> f64 {
     2.0 * Normal::standard().cdf(-z.abs())
 }
 
-/// On a machine where nothing differs: p of the difference that is found all the same.
+/// The p of a difference on a machine without any.
 type Way = fn(&Weather, &mut Rng) -> f64;
 
 pub const RIVALS: [(&str, Way); 3] = [
@@ -51,7 +50,7 @@ pub const RIVALS: [(&str, Way); 3] = [
     }),
 ];
 
-/// The seconds of A and of B, taken in turn for so long, so often.
+/// A and B alternate, `seconds` each.
 fn split(weather: &Weather, seconds: f64, times: usize, rng: &mut Rng) -> (Vec<f64>, Vec<f64>) {
     let samples = (seconds / SAMPLE_SECONDS) as usize;
     let trace = weather.trace(2 * times * samples, rng);

@@ -1,16 +1,14 @@
-//! A slow-down of known size, planted outside hopcost: does it find it?
+//! Does hopcost find a slow-down of known size, injected from outside?
 //!
-//! Method: hopcost compares two PostgreSQL servers of its own that differ in nothing (`instance = 1` and
-//! `instance = 2`). From outside, without its knowledge, all processes of the second are put into a control
-//! group that may compute in half of each period of 20 ms. What that costs is read from the kernel while
-//! hopcost runs, without any figure of hopcost's: a connection's process goes to sleep once for each call, when
-//! it has answered and waits for the next, and the kernel counts that. The truth is therefore 1 − b / f: while
-//! it is asked without a pause, a process answers so often per second, b under the bound, and f without it.
-//! Both are read every 20 ms; the begin and the end of each busy stretch are left out. The bound's own share
-//! would be too little: a process that was held up takes 2 to 3 % longer for a call; its caches may have gone cold.
-//!
-//! Limits: it takes root, and two CPUs that share a cache. Other work on the machine is taken to cost both
-//! servers the same: both groups come before all others.
+//! Method: hopcost compares two equal managed PostgreSQL servers (`instance = 1` and `instance =
+//! 2`). All processes of the second are put into a control group that may run in half of each
+//! period of 20 ms. The true cost comes from the kernel alone: a backend sleeps once per call, and
+//! the kernel counts that. The truth is 1 − b / f, with b and f the calls per second of a
+//! continuously busy backend, bounded and free. Both are read every 20 ms; the edges of busy
+//! stretches are left out. The bound's nominal share would be too small: an interrupted process
+//! takes 2 to 3 % longer per call, perhaps for cold caches. Limits: it takes root, and two CPUs
+//! that share a cache. Other work is assumed to affect both servers equally; both groups have
+//! priority over it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,8 +28,8 @@ use super::group::{Group, PERIOD_US, QUOTA_US};
 const RUNS: u64 = 10;
 const LEAST_COVERED: usize = 9;
 
-/// Calls of a millisecond or so: the server computes nearly all of the time. Whoever asks stands on another CPU:
-/// on the same one it would come before the server goes to sleep.
+/// Calls of about a millisecond, so that the server computes nearly all of the time. The client is
+/// on another CPU; on the same one it would run before the server sleeps.
 const ROWS: &str = "1000";
 const EXPERIMENT: &str = r#"
 question = "What does it cost that the second server is held back from outside?"
@@ -58,9 +56,7 @@ const SERVER: &str = "postgres";
 const STARTING: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// All runs; does the interval hold the truth in enough of them?
 pub fn run(hopcost: &Path, dir: &Path) -> Result<bool> {
-    // The server's user has to reach its data.
     let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(dir, all)?;
     fs::write(dir.join("experiment.toml"), EXPERIMENT)?;
@@ -101,12 +97,11 @@ pub fn run(hopcost: &Path, dir: &Path) -> Result<bool> {
 struct Trial<'a> {
     hopcost: &'a Path,
     dir: &'a Path,
-    /// Of hopcost and all that it starts, as long as nobody puts it elsewhere.
+    /// hopcost and all that it starts, except the bounded server.
     free: Group,
 }
 
 impl Trial<'_> {
-    /// Brings the data: from then on servers start at once.
     fn load(&self) -> Result<()> {
         let mut drive = self.command("drive");
         drive.args(["postgres:managed", "--workload", "reporting_p2", "--scale", ROWS]);
@@ -115,8 +110,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// A comparison whose second server is bounded as soon as it is there; and how often a second each of
-    /// the servers answered when it was asked.
+    /// Returns the outcome, and the calls per second of each busy server.
     fn run(&self, seed: u64) -> Result<(Ended, [f64; 2])> {
         let bound = Group::bounded("bounded")?;
         let store = self.dir.join("slowdown.db");
@@ -130,16 +124,14 @@ impl Trial<'_> {
         let both = run.wait_for("its second server", |processes, hopcost| {
             <[u32; 2]>::try_from(servers(processes, hopcost)).ok()
         })?;
-        // What it has started by now, and then what it starts later by itself.
         bound.admit(both[1])?;
         for pid in see()?.tree(both[1]) {
-            // One that has ended meanwhile needs no bound.
             let _ = bound.admit(pid);
         }
         ensure!(bound.members() > 0, "the second server is not in its control group");
         let rates = run.rates_until_it_ends(both)?;
         fs::remove_file(&store).with_context(|| store.display().to_string())?;
-        // A refusal ends with 1 and is an outcome like any other.
+        // A refusal exits with 1 and is an ordinary outcome.
         let status = run.0.wait()?;
         ensure!(matches!(status.code(), Some(0 | 1)), "hopcost run: {status}");
         Ok((Ended::read(&fs::read(&told)?)?, rates))
@@ -163,11 +155,9 @@ impl Trial<'_> {
     }
 }
 
-/// A hopcost that is at work; it ends with us.
 struct Alive(Child);
 
 impl Alive {
-    /// Waits until something is seen of it.
     fn wait_for<T>(
         &mut self,
         what: &str,
@@ -186,7 +176,6 @@ impl Alive {
         bail!("{what} does not come")
     }
 
-    /// How often a second each server's busiest process answered, where it was busy.
     fn rates_until_it_ends(&mut self, servers: [u32; 2]) -> Result<[f64; 2]> {
         let mut seen = servers.map(|_| Vec::new());
         let begun = clock::now();
@@ -204,21 +193,18 @@ impl Alive {
     }
 }
 
-/// How often the processes of a server had answered at a moment.
 struct Look {
     at: Duration,
     answered: BTreeMap<u32, u64>,
 }
 
-/// Of a busy stretch so many steps at its begin and at its end are left out: a window's guard, and the steps
-/// in which it begins and ends.
+/// Steps left out at each end of a busy stretch: a window's guard and the partial steps.
 const EDGES: usize = 5;
-/// A process that answers so often in a step is at work; others of the server's wake up now and then.
+/// Calls in a step of a busy process; others wake up occasionally.
 const BUSY: f64 = 3.0;
 const TOGETHER: usize = 5;
 
-/// How often a second the busiest process answered when it was asked without a pause: the median over busy
-/// stretches, a few periods at a time, so that the moments between two windows do not count.
+/// The median over busy stretches, by a few periods, so that pauses between windows do not count.
 fn busy_rate(looks: &[Look]) -> Option<f64> {
     let step = |pair: &[Look]| {
         let more = |(pid, after): (&u32, &u64)| {
@@ -243,7 +229,6 @@ fn busy_rate(looks: &[Look]) -> Option<f64> {
     rates.get(rates.len() / 2).copied()
 }
 
-/// Where it is true for a while.
 fn stretches(states: &[bool]) -> Vec<Range<usize>> {
     let mut stretches: Vec<Range<usize>> = Vec::new();
     for (n, _) in states.iter().enumerate().filter(|(_, state)| **state) {
@@ -271,13 +256,13 @@ fn see() -> Result<Processes> {
     }
 }
 
-/// Its servers, in the order in which they were started: their numbers rise.
+/// In the order of their start: pids rise.
 fn servers(processes: &Processes, hopcost: u32) -> Vec<u32> {
     let is_one = |process: &processes::Process| process.parent == hopcost && process.name == SERVER;
     processes.iter().filter(|(_, process)| is_one(process)).map(|(pid, _)| pid).collect()
 }
 
-/// How often a process went to sleep by itself. None of one that has ended.
+/// Voluntary context switches; `None` if it has ended.
 fn slept(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let rest = status.split("\nvoluntary_ctxt_switches:").nth(1)?;
@@ -288,8 +273,8 @@ fn slept(pid: u32) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Looks every 20 ms at two processes of a server, of which one is asked for half a second and then
-    /// rests as long, and answers so often a second.
+    /// Every 20 ms, of two processes of which one alternates between half a second of work and of
+    /// rest.
     fn looks(rate: f64) -> Vec<Look> {
         let mut answered = 0.0;
         let look = |n: u32| {

@@ -1,4 +1,4 @@
-//! A real machine's noise: the throughput of a fixed piece of work, over and over, with nothing changed.
+//! Records a real machine's noise: the throughput of constant work.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -15,14 +15,14 @@ use super::noise::SAMPLE_SECONDS;
 use xtask::project;
 
 const BYTES: usize = 1 << 30;
-/// Loads between two looks at the clock: some 20 ms.
+/// Loads between two clock reads: about 20 ms.
 const LOADS: usize = 64 << 10;
 
 fn path() -> PathBuf {
     project().join("fixtures/traces/memory-walk.csv")
 }
 
-/// The recorded trace: logarithms of throughput, around zero.
+/// Logarithms of throughput, around zero.
 pub fn read() -> Result<Vec<f64>> {
     let path = path();
     let text = std::fs::read_to_string(&path)
@@ -38,7 +38,6 @@ pub fn read() -> Result<Vec<f64>> {
     Ok(logs.into_iter().map(|log| log - mean).collect())
 }
 
-/// Walks memory for so long and writes how fast it went.
 pub fn record(seconds: u64) -> Result<u8> {
     let machine = topology::read(&Root::live());
     let node = machine.nodes_with_memory().next().map_or(NodeId(0), |node| node.id);

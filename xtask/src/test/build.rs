@@ -1,4 +1,4 @@
-//! Builds all test binaries at once, and says where they are and which tests they hold.
+//! Builds all test binaries, and lists their paths and tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,18 +14,17 @@ use super::cargo;
 #[derive(Debug)]
 pub struct Built {
     pub package: String,
-    /// Its target: `lib` and `bin` are a package's unit tests.
+    /// `lib` and `bin` are a package's unit tests.
     pub target: String,
     pub program: PathBuf,
-    /// Where its package is: tests are run there.
     pub directory: PathBuf,
     pub tests: Vec<String>,
 }
 
-/// Names a file that says where all binaries are: who tests runs some of them again, on other servers.
+/// Names a file with the paths of all binaries, for tests that rerun other binaries on other
+/// servers.
 const PROGRAMS: &str = "HOPCOST_TEST_PROGRAMS";
 
-/// Writes that file: the variable that names it.
 pub fn written(binaries: &[Built], file: PathBuf) -> Result<(&'static str, PathBuf)> {
     fs::write(&file, binaries.iter().map(line).collect::<String>())?;
     Ok((PROGRAMS, file))
@@ -36,7 +35,7 @@ fn line(built: &Built) -> String {
     format!("{package}/{target}\t{}\t{}\n", program.display(), directory.display())
 }
 
-/// Runs a test binary, `hopcost-engines/targets`: as `cargo xtask test` has built it, else built now.
+/// A command for a test binary such as `hopcost-engines/targets`, built if necessary.
 pub fn program(name: &str) -> Result<Command> {
     let all = match std::env::var_os(PROGRAMS) {
         Some(file) => fs::read_to_string(file)?,

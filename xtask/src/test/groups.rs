@@ -1,20 +1,18 @@
-//! What is not tried each time: groups of tests, and the changes that call for them.
+//! Groups of tests that run only when certain files change.
 //!
-//! A test belongs to a group if its path within its binary begins with a module of the group's name (`-` as `_`);
-//! every other test belongs to the first tier, which is tried each time.
+//! A test belongs to a group if its path in its binary starts with a module of the group's name
+//! (`-` as `_`). Every other test belongs to the first tier, which always runs.
 //!
-//! A group is called for by a change of its test binaries' own files, of a file whose path begins as one of its paths,
-//! and of any file that nothing here names.
+//! A group must run again if its test binaries' files change, or a file below one of its paths, or
+//! a file that nothing here names.
 
-/// A test binary: its package, and its target there. A package's unit tests are its target `lib` or `bin`.
 pub type Binary = (&'static str, &'static str);
 
 #[derive(Debug)]
 pub struct Group {
     pub name: &'static str,
-    /// Where its modules are.
     pub binaries: &'static [Binary],
-    /// How the paths begin whose change calls for it.
+    /// Prefixes of the paths whose change calls for the group.
     pub paths: &'static [&'static str],
 }
 
@@ -47,7 +45,7 @@ const APP: &str = "crates/app/";
 const STORE: &str = "crates/store/";
 const SYS: &str = "crates/sys/";
 const CLI: &str = "crates/cli/src/";
-/// The tests that have to be alone share some of them.
+/// Shared with the tests that need the machine alone.
 const SERVERS_FILES: &str = "crates/cli/tests/servers/";
 
 const fn group(
@@ -58,7 +56,7 @@ const fn group(
     Group { name, binaries, paths }
 }
 
-/// All of them, in the order in which they are tried.
+/// In the order in which they run.
 pub const GROUPS: &[Group] = &[
     group("release", &[RELEASE], &["Cargo.", "rust-toolchain.toml", SYS]),
     group("dependencies", &[DEPENDENCIES], &["Cargo.", "deny.toml"]),
@@ -82,7 +80,7 @@ pub const GROUPS: &[Group] = &[
     group("cli-rest", &[SERVERS, ALONE], &[CLI, APP, STORE, METHOD, DRIVE]),
 ];
 
-/// What calls for no group: the first tier holds all of its tests, or it has none.
+/// Changes that call for no group: the first tier has all of their tests, or there are none.
 const IN_FIRST_TIER: &[&str] = &[
     ".ci/verified",
     ".gitignore",
@@ -110,7 +108,6 @@ const IN_FIRST_TIER: &[&str] = &[
     TARGETS_FILES,
 ];
 
-/// Where the tests of a package are.
 const TESTS: &[(&str, &str)] = &[
     ("hopcost", "crates/cli/tests/"),
     ("hopcost-engines", "crates/engines/tests/"),
@@ -118,12 +115,10 @@ const TESTS: &[(&str, &str)] = &[
 ];
 
 impl Group {
-    /// The module of its tests, with what follows it in their paths.
     pub fn module(&self) -> String {
         format!("{}::", self.name.replace('-', "_"))
     }
 
-    /// Does a change of this file call for it?
     pub fn is_called_for_by(&self, path: &str) -> bool {
         self.names(path) || !is_named(path)
     }
@@ -145,7 +140,6 @@ impl Group {
     }
 }
 
-/// How the paths of a binary's own files begin, before `.rs` or `/`.
 fn tests_of((package, target): &Binary) -> Option<String> {
     TESTS.iter().find(|(of, _)| of == package).map(|(_, dir)| format!("{dir}{target}"))
 }
@@ -155,7 +149,7 @@ fn is_named(path: &str) -> bool {
         || GROUPS.iter().any(|group| group.names(path))
 }
 
-/// The group of a test by its path in a binary; none in the first tier.
+/// `None` for the first tier.
 pub fn of_test(binary: (&str, &str), test: &str) -> Option<&'static Group> {
     let is_in = |group: &&Group| group.has(binary);
     GROUPS.iter().find(|group| is_in(group) && test.starts_with(&group.module()))
@@ -205,7 +199,7 @@ mod tests {
         }
     }
 
-    /// A module of a group's name in a binary where no group has tests would be in the first tier unseen.
+    /// A module with a group's name in a binary without groups would silently be in the first tier.
     #[test]
     fn modules_with_the_names_of_groups_are_groups() {
         let named =

@@ -1,4 +1,4 @@
-//! What is run at a time: a test binary, or a part of it.
+//! The unit of scheduling: a test binary, or a part of it.
 
 use std::path::PathBuf;
 
@@ -11,37 +11,31 @@ use super::verified::Verified;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Others.
     Beside,
-    /// Nothing, on the whole machine.
     Alone,
 }
 
-/// Binaries whose tests measure, or look at what else the machine does.
 const ALONE: &[Binary] = &[("hopcost", "alone"), ("hopcost-drive", "pool")];
-/// Groups whose emulated machines keep all CPUs busy.
+/// Their emulated machines keep all CPUs busy.
 const ALONE_GROUPS: &[&str] = &["guest-shapes"];
-/// What is in a module of this name measures, wherever that is.
 const MEASURED: &str = "measured::";
 
-/// A part of a binary to run.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// `hopcost/servers`, or with its group in front `everything: hopcost/servers`.
+    /// `hopcost/servers`, or with its group `everything: hopcost/servers`.
     pub name: String,
     pub group: Option<&'static Group>,
     pub kind: Kind,
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub directory: PathBuf,
-    /// How many tests it has to run.
     pub tests: usize,
-    /// What it took the last time, in seconds.
+    /// Seconds it took the last time.
     pub last: Option<u64>,
 }
 
 impl Job {
-    /// Clippy, which leaves half of the machine idle at its end.
+    /// Clippy leaves half of the machine idle at its end.
     pub fn lints() -> Self {
         let cargo = super::cargo();
         let arguments = "clippy --quiet --workspace --all-targets -- -D warnings";
@@ -64,7 +58,6 @@ impl Job {
 
 const LINTS: &str = "lints";
 
-/// All parts of all binaries that are asked for, the longest first.
 pub fn jobs(
     binaries: &[Built],
     groups: &[&'static Group],
@@ -86,7 +79,7 @@ pub fn jobs(
     for job in &mut jobs {
         job.last = verified.seconds(&job.name);
     }
-    // The first tier first, and within it what takes longest, which is not known of what is new.
+    // First tier first, then the longest. New jobs have no known duration.
     jobs.sort_by_key(|job| {
         let place = job.group.and_then(|of| groups.iter().position(|group| group.name == of.name));
         (place.map_or(0, |place| place + 1), std::cmp::Reverse(job.last.unwrap_or(u64::MAX)))
@@ -146,7 +139,7 @@ fn of_group(built: &Built, group: &'static Group) -> Option<Job> {
     (tests > 0).then_some(Job { group: Some(group), kind, ..job })
 }
 
-/// Of the first tier. What is alone on the machine is not beside other tests of its own binary either.
+/// Of the first tier. Tests that run alone also run one by one in their binary.
 fn job(built: &Built, name: String, kind: Kind, mut arguments: Vec<String>, tests: usize) -> Job {
     if kind == Kind::Alone {
         arguments.push("--test-threads=1".to_owned());

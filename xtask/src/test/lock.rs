@@ -1,6 +1,7 @@
-//! Turns on this machine: what measures has it alone, among all runs of these tests.
+//! A machine-wide lock, so that measuring tests run alone among all test runs.
 //!
-//! Method: a lock on a directory that every machine has. Nothing is written for it, and it goes with its process.
+//! A file lock on a directory that every machine has: nothing is written, and the lock ends with
+//! its process.
 
 use std::fs::{File, TryLockError};
 
@@ -8,20 +9,19 @@ use anyhow::{Context, Result};
 
 const OF_ALL_RUNS: &str = "/var/lib";
 
-/// Held until it is dropped.
 pub struct Turn {
     _lock: File,
 }
 
 impl Turn {
-    /// Beside others who take theirs so.
+    /// A shared lock.
     pub fn beside() -> Result<Self> {
         let lock = open()?;
         lock.lock_shared().context(OF_ALL_RUNS)?;
         Ok(Self { _lock: lock })
     }
 
-    /// With nobody else; says so if it has to be waited for.
+    /// An exclusive lock; prints a message if it has to wait.
     pub fn alone() -> Result<Self> {
         let lock = open()?;
         match lock.try_lock() {
@@ -35,7 +35,7 @@ impl Turn {
         Ok(Self { _lock: lock })
     }
 
-    /// With nobody else, if nobody else is there.
+    /// `None` if another process holds the lock.
     pub fn alone_at_once() -> Option<Self> {
         let lock = open().ok()?;
         lock.try_lock().ok().map(|()| Self { _lock: lock })

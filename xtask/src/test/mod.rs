@@ -1,7 +1,6 @@
-//! `cargo xtask test`: what must hold, each contract once on real parts; with `--all` everything.
+//! `cargo xtask test`: builds all test binaries and runs them in parallel.
 //!
-//! Method: all test binaries are built once and started side by side, each in a place of its own; those that measure
-//! have the machine to themselves, one after the other, at the end.
+//! Each has its own directories. Those that measure run alone, one after the other, at the end.
 
 mod build;
 mod groups;
@@ -31,10 +30,10 @@ pub use selection::Selection;
 use state::State;
 use verified::Verified;
 
-/// A group that would begin later than this fails the run, which has 90 minutes.
+/// A later start of a group fails the run, which is limited to 90 minutes.
 const LATEST_BEGIN: Duration = Duration::from_mins(75);
 
-/// Builds, tries and reports: 1 if anything failed.
+/// Returns 1 if anything failed.
 pub fn run(selection: &Selection, rounds: u32) -> Result<u8> {
     let begun = clock::now();
     let verified = Verified::read()?;

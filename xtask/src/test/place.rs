@@ -1,9 +1,9 @@
-//! Where a run's files are: below cargo's target directory, and gone with the run.
+//! The directories of a test run, below cargo's target directory, removed at its end.
 //!
-//! Method: as root each test binary gets a mount namespace in which the temporary directory and hopcost's own
-//! directories of this machine are directories of the run. So tests see none of the machine's own state, paths are
-//! short and every user reaches them; and what is still in that namespace afterwards was left behind. Other users
-//! have variables of the environment for all of that.
+//! Method: as root each test binary gets a mount namespace in which the temporary directory and
+//! hopcost's system directories are the run's. Tests see none of the machine's own state, paths are
+//! short and accessible to every user, and processes left in the namespace are detected. Other
+//! users get environment variables instead.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -19,19 +19,18 @@ use super::build::{self, Built};
 use super::job::Job;
 use super::lock::Turn;
 
-/// What hopcost keeps of this machine where root runs it.
 const OF_ROOT: [&str; 2] = ["/var/lib/hopcost", "/var/cache/hopcost"];
-/// Where the temporary directory of a test may be: where the project is not.
+/// Candidates for a test's temporary directory; must not contain the project.
 const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/mnt"];
 
 const UNSHARED: [&str; 3] = ["--mount", "--propagation", "private"];
 const NO_NAMESPACE: &str = "root's tests need a mount namespace each, which this root may not have (a container without \
                             CAP_SYS_ADMIN, a chroot): run them as an ordinary user";
 
-/// Says that a test may mount what it likes: nobody else sees it.
+/// Set if a test has a private mount namespace.
 pub const MOUNTS: &str = "HOPCOST_TEST_MOUNTS";
 
-/// What a job sees: the directory that is its own, that of all jobs, and the binary. Its script ends in the job.
+/// Arguments: the job's directory, the shared directory, the binary.
 const ENTER: &str = r#"set -e
 own=$1 shared=$2 temporary=$3
 shift 3
@@ -45,19 +44,17 @@ exec "$@"
 
 pub struct Place {
     root: PathBuf,
-    /// Where all test binaries are, as a variable for them.
     programs: (&'static str, PathBuf),
-    /// So many have a directory of their own already.
     jobs: AtomicU32,
     _lock: File,
 }
 
 impl Place {
-    /// Takes one, and removes those of runs that are over.
+    /// Also removes the directories of runs that have ended.
     pub fn take(binaries: &[Built]) -> Result<Self> {
         let all = target().join("tests");
         fs::create_dir_all(&all)?;
-        // One after the other: a lock that is made and not held yet looks like that of a run that is over.
+        // Serialized: a new run's lock that is not held yet looks like that of an ended run.
         let turn = File::open(&all)?;
         turn.lock()?;
         for entry in all.read_dir()?.flatten() {
@@ -84,15 +81,13 @@ impl Place {
         Ok(Self { root, programs, jobs: AtomicU32::new(0), _lock: lock })
     }
 
-    /// A directory for a job: the command that runs it there.
     pub fn command(&self, job: &Job) -> Result<(Command, Own)> {
-        // Short: sockets of servers are below it.
+        // Short, because socket paths are limited in length.
         let number = self.jobs.fetch_add(1, Ordering::Relaxed);
         let own = Own { directory: self.root.join(number.to_string()) };
         for part in ["state", "cache", "t"] {
             fs::create_dir_all(own.directory.join(part))?;
         }
-        // As the system's own are.
         fs::set_permissions(own.directory.join("t"), Permissions::from_mode(0o1777))?;
         let shared = self.root.join("kept");
         let mut command = if is_root() {
@@ -120,7 +115,6 @@ impl Place {
     }
 }
 
-/// Where what a job prints is kept until the next run.
 pub fn log_of(job: &Job) -> Result<PathBuf> {
     let logs = target().join("tests/logs");
     fs::create_dir_all(&logs)?;
@@ -142,10 +136,10 @@ fn temporary() -> &'static Path {
 impl Drop for Place {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.root);
-        // Where another run has mounted something these directories must stay.
+        // These directories must stay if another run has mounted something there.
         if is_root() && Turn::alone_at_once().is_some() {
             for directory in OF_ROOT {
-                // What is not empty was there before, and stays.
+                // A directory that is not empty existed before, and stays.
                 let _ = fs::remove_dir(directory);
             }
         }
@@ -157,8 +151,8 @@ pub struct Own {
 }
 
 impl Own {
-    /// How the kernel tells of a namespace in which its directory of hopcost's state is mounted. Before that comes the
-    /// way to its run on the project's own file system.
+    /// The mountinfo text that identifies this run's namespaces: the path of its state directory on
+    /// the project's file system.
     fn mounted(&self) -> String {
         let name = |path: Option<&Path>| {
             path.and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned()
@@ -167,9 +161,8 @@ impl Own {
         format!("/{run}/{job}/state {} ", OF_ROOT[0])
     }
 
-    /// The processes that are still in it: their numbers and command lines.
     pub fn processes(&self) -> Vec<(u32, String)> {
-        // With its end: the directory of job 1 is no beginning of that of job 10.
+        // With a trailing slash, so that job 1 does not match job 10.
         let directory = format!("{}/", self.directory.display());
         let mounted = self.mounted();
         let mut left = Vec::new();
@@ -186,7 +179,7 @@ impl Own {
             let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
             let line = String::from_utf8_lossy(&line).replace('\0', " ");
             let is_in = if is_root() {
-                // Not by the namespace's number, which the kernel gives to the next one as soon as it is free.
+                // Not by the namespace's number, which the kernel reuses immediately.
                 let mounts = fs::read_to_string(entry.path().join("mountinfo")).unwrap_or_default();
                 mounts.contains(&mounted)
             } else {
@@ -200,7 +193,6 @@ impl Own {
     }
 }
 
-/// Does a process name this directory, or work in it?
 fn is_of(directory: &str, line: &str, cwd: &str) -> bool {
     line.contains(directory) || format!("{cwd}/").starts_with(directory)
 }

@@ -1,4 +1,4 @@
-//! Runs jobs: those that may side by side, one for each CPU, then those that want the machine alone.
+//! Runs jobs: shared ones in parallel, one per CPU, then the exclusive ones.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -15,11 +15,8 @@ use super::job::{Job, Kind};
 use super::lock::Turn;
 use super::place::{Own, Place, log_of};
 
-/// How lines begin that are said again at the end of a run.
 const REMARKS: [&str; 2] = ["not tried: ", "tried on "];
-/// No job takes as long: one that does hangs.
 const MOST: Duration = Duration::from_mins(30);
-/// How long a server may take to end after its test has.
 const FAREWELL: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -29,13 +26,11 @@ pub struct Ended {
     pub seconds: f64,
     pub passed: usize,
     pub failed: usize,
-    /// Why it failed, beside the tests that did.
+    /// Reasons for failure other than failed tests.
     pub complaints: Vec<String>,
-    /// Runs of hopcost that its tests made again, since the machine was restless.
+    /// Measurements that tests repeated because the machine was disturbed.
     pub again: usize,
-    /// What its tests did not try, and why; and on which versions they tried the rest.
     pub remarks: Vec<String>,
-    /// Kernels of emulated machines that died while they booted.
     pub died: usize,
     pub log: PathBuf,
 }
@@ -49,7 +44,6 @@ impl Ended {
 #[derive(Debug, Default)]
 pub struct Round {
     pub ended: Vec<Ended>,
-    /// Jobs of groups for which there was no time left.
     pub not_begun: Vec<String>,
 }
 
@@ -64,7 +58,6 @@ impl<'a> Queue<'a> {
         Self { place, latest_begin, round: Mutex::default() }
     }
 
-    /// Runs them all, whatever becomes of each.
     pub fn run(self, jobs: &[Job]) -> Result<Round> {
         let (alone, beside): (Vec<&Job>, Vec<&Job>) =
             jobs.iter().partition(|job| job.kind == Kind::Alone);
@@ -110,7 +103,6 @@ impl<'a> Queue<'a> {
             command = super::cargo();
             command.args(&job.arguments);
         } else {
-            // What tests that pass say of runs made again is counted.
             command.arg("--show-output");
         }
         let log = log_of(job)?;
@@ -150,7 +142,6 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// Waits for a job, and ends one that hangs.
 fn wait(mut child: Child, own: &Own) -> Result<Option<ExitStatus>> {
     let begun = clock::now();
     loop {
@@ -188,7 +179,6 @@ fn counts(said: &str) -> [usize; 3] {
     })
 }
 
-/// Processes that a job has left: told, and ended.
 fn left_behind(own: &Own) -> Vec<String> {
     let begun = clock::now();
     let mut left = own.processes();
@@ -220,7 +210,6 @@ fn tell(ended: &Ended) {
     }
 }
 
-/// What is shown of a job that failed without a list of failures.
 const LAST_BYTES: usize = 8192;
 
 #[cfg(test)]

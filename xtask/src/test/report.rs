@@ -1,4 +1,4 @@
-//! What a run says at its end: seconds by binary, what was not tried and when that last passed.
+//! The summary of a run: seconds by binary, skipped groups and when they last passed.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use super::groups::{self, GROUPS, Group};
 use super::queue::{Ended, Round};
 use super::verified::Verified;
 
-/// Minutes beyond which a first tier, and a whole run, are worth a warning.
+/// Minutes above which a first tier, and a whole run, get a warning.
 const FIRST_TIER_MINUTES: u64 = 12;
 const ALL_MINUTES: u64 = 70;
 
@@ -40,7 +40,6 @@ impl<'a> Report<'a> {
         self.rounds.push(round);
     }
 
-    /// What the run has left on the machine.
     pub fn left(&mut self, left: Vec<String>) {
         for difference in &left {
             println!("left on this machine: {difference}");
@@ -57,7 +56,7 @@ impl<'a> Report<'a> {
         self.left.is_empty() && self.rounds.iter().all(is_whole) && self.ended().all(Ended::is_ok)
     }
 
-    /// What passed, its seconds, and its group if that passed whole.
+    /// What passed, its seconds, and its group if all of that passed.
     pub fn passed(&self, chosen: &[&'static Group]) -> Vec<(String, u64, Option<&'static str>)> {
         let group = |ended: &Ended| {
             let of = ended.job.group?;
@@ -109,7 +108,7 @@ impl<'a> Report<'a> {
         for line in remarks {
             println!("{line}");
         }
-        // A job that failed without a test's failing has failed all the same.
+        // A job can fail without a failed test.
         let failed = if failed == 0 && !self.is_green() { 1 } else { failed };
         println!("tests: {passed} passed, {failed} failed");
     }

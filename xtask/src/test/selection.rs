@@ -1,25 +1,23 @@
-//! Which groups of tests are tried.
+//! Which groups of tests run.
 
 use anyhow::{Result, bail};
 
 use super::groups::{GROUPS, Group};
 use super::verified::Verified;
 
-/// Groups that a run of [`Selection::Changed`] tries beside those that are called for.
 const TRIED_LONGEST_AGO: usize = 2;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     First,
-    /// The first tier, the groups whose files have changed since they last passed, and those tried longest ago.
+    /// The first tier, the groups changed since they last passed, and those that ran longest ago.
     Changed,
     All,
-    /// These groups, and what the first tier has of these binaries (`hopcost/servers`), alone.
+    /// Only these groups, and the first tier of these binaries (`hopcost/servers`).
     Named(Vec<String>),
 }
 
 impl Selection {
-    /// Does the first tier of this binary belong to it?
     pub fn has(&self, binary: &str) -> bool {
         match self {
             Self::First | Self::Changed | Self::All => true,
@@ -27,7 +25,6 @@ impl Selection {
         }
     }
 
-    /// Its groups, in their order.
     pub fn groups(&self, verified: &Verified) -> Result<Vec<&'static Group>> {
         let is_chosen: Box<dyn Fn(&Group) -> bool> = match self {
             Self::First => Box::new(|_| false),

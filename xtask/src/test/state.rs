@@ -1,4 +1,4 @@
-//! What of this machine tests could have changed: looked at before and after.
+//! Compares machine state that tests could have changed, before and after a run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,13 +17,11 @@ const SETTINGS: [&str; 6] = [
     "/proc/sys/vm",
     "/proc/sys/kernel",
 ];
-/// What changes by itself though it can be written.
 const RESTLESS: [&str; 3] = ["ns_last_pid", "/random/", "perf_event_max_sample_rate"];
 const DEPTH: u32 = 3;
-/// How long another run on this machine may take to put back what it has changed.
+/// Time for another run on this machine to restore its changes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Settings and their values, hopcost's own directories and what is in them.
 pub struct State(BTreeMap<String, String>);
 
 impl State {
@@ -38,7 +36,6 @@ impl State {
         Self(all)
     }
 
-    /// What is no longer as it was.
     pub fn differences(&self) -> Vec<String> {
         let begun = clock::now();
         loop {
@@ -64,7 +61,6 @@ impl State {
     }
 }
 
-/// Where hopcost keeps what it knows of a machine, and its data: root's, and the user's.
 fn own_directories() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let of_user = |variable: &str, usual: &str| {

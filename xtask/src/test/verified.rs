@@ -1,8 +1,8 @@
-//! `.ci/verified`: on which files each group passed last, and what everything took.
+//! `.ci/verified`: the file digest with which each group last passed, and durations.
 //!
-//! A group's line has a digest of the files that call for it, so that a squash, a rebase or a shallow clone makes no
-//! difference. It is written by a run that passed whole, on a tree without changes; a line that is missing or
-//! makes no sense is one that never passed.
+//! A group's line has a digest of the files that call for it, so that squash, rebase and shallow
+//! clones do not matter. Only a run that passed completely, on a clean tree, writes it. A missing
+//! or invalid line means that the group never passed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,7 +26,6 @@ const HEAD: &str = "\
 pub struct Passed {
     pub digest: String,
     pub seconds: u64,
-    /// Since 1970.
     pub at: u64,
     pub commit: String,
 }
@@ -84,7 +83,6 @@ impl Verified {
         fs::write(project().join(FILE), self.text()).context(FILE)
     }
 
-    /// With what has passed since: seconds by job, and groups.
     pub fn with(&self, passed: &[(String, u64, Option<&'static str>)]) -> Result<Self> {
         let mut new = self.clone();
         let digests = digests()?;
@@ -110,12 +108,10 @@ impl Verified {
         self.groups.get(name)
     }
 
-    /// What a job took the last time.
     pub fn seconds(&self, job: &str) -> Option<u64> {
         self.seconds.get(job).copied()
     }
 
-    /// The groups whose files are not those on which they passed last.
     pub fn changed(&self) -> Result<Vec<&'static str>> {
         let digests = digests()?;
         let has_changed = |name: &&str| {
@@ -125,8 +121,8 @@ impl Verified {
         Ok(GROUPS.iter().map(|group| group.name).filter(has_changed).collect())
     }
 
-    /// So many groups that passed longest ago, or never. Of equally old ones, as a run of all groups leaves them, the
-    /// longest and the shortest by turns: no run is to get the two longest.
+    /// The groups that passed longest ago, or never. Equally old ones alternate between longest and
+    /// shortest, so that no run gets the two longest.
     pub fn tried_longest_ago(&self, count: usize) -> Vec<&'static str> {
         let mut left: Vec<&str> = GROUPS.iter().map(|group| group.name).collect();
         let passed =
@@ -141,10 +137,9 @@ impl Verified {
     }
 }
 
-/// A digest for each group of the files whose change calls for it, as they are in the work tree.
 fn digests() -> Result<BTreeMap<&'static str, String>> {
     let mut files = command::output(&mut git::git(&["ls-files", "--stage"]))?;
-    // What is not committed has no digest yet: it makes one that never was.
+    // Uncommitted content has no git digest; it gets a unique one.
     for line in git::changes()?.lines() {
         let _ = writeln!(
             files,

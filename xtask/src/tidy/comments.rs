@@ -1,14 +1,12 @@
-//! Comments that say the name below them again.
+//! Rule: no comment merely repeats the name below it.
 
 use super::scan::{is_word, tokens};
 use super::tree::{Complaint, File, Tree};
 
-/// Words that tell one thing from another by nothing.
 const EMPTY: &[&str] = &[
     "a", "an", "are", "at", "by", "for", "from", "in", "is", "it", "its", "of", "on", "one",
     "that", "the", "their", "them", "these", "this", "those", "to", "with",
 ];
-/// More are an explanation.
 const MOST_WORDS: usize = 4;
 
 pub fn comments_say_more_than_names(tree: &Tree) -> Vec<Complaint> {
@@ -32,7 +30,6 @@ fn repeating(file: &File) -> Vec<Complaint> {
     complaints
 }
 
-/// The name that a line declares.
 fn name(line: &str) -> Option<&str> {
     const BEFORE: &[&str] = &[
         "async", "const", "crate", "enum", "extern", "fn", "in", "mod", "mut", "pub", "self",
@@ -44,7 +41,6 @@ fn name(line: &str) -> Option<&str> {
     (!matches!(name, "impl" | "let" | "use")).then_some(name)
 }
 
-/// Is each word of the comment one of the name's, in whichever form?
 fn repeats(comment: &str, name: &str) -> bool {
     let words = comment.split(|c: char| !c.is_alphanumeric() && c != '\'');
     let words = words.map(|word| word.trim_end_matches("'s")).filter(|word| !word.is_empty());

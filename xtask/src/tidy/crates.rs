@@ -1,8 +1,7 @@
-//! What each crate may depend on, and how large the core may grow.
+//! Rules: the allowed dependencies of each crate, and the core's size limit.
 
 use super::tree::{Complaint, File, Tree};
 
-/// Which of our crates each may depend on: arrows point down only.
 const MAY_SEE: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("pgbench", &[]),
@@ -26,7 +25,6 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("testkit", &["core", "data", "engines", "sys"]),
 ];
 
-/// The names of a manifest's ordinary dependencies, with their lines.
 fn dependencies(manifest: &File) -> impl Iterator<Item = (usize, &str)> {
     let lines = manifest.text.lines().enumerate();
     let section = lines.skip_while(|(_, line)| *line != "[dependencies]").skip(1);

@@ -1,7 +1,7 @@
-//! Which files of a crate import each other.
+//! Rule: no import cycles among the files of a crate.
 //!
-//! A name counts for the file that defines it, by whichever re-export it is reached. What a `mod.rs` or `lib.rs`
-//! re-exports it does not import.
+//! A name counts for the file that defines it, through any re-export. Re-exports in a `mod.rs` or
+//! `lib.rs` are no imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,6 @@ pub fn files_do_not_import_each_other(tree: &Tree) -> Vec<Complaint> {
     complaints.collect()
 }
 
-/// A file of a circle, and what it imports of the others.
 #[derive(Debug)]
 pub struct Importer<'a> {
     pub file: &'a File,
@@ -28,12 +27,10 @@ pub struct Importer<'a> {
 #[derive(Clone, Debug)]
 pub struct Import<'a> {
     pub name: &'a str,
-    /// The file that defines it.
     pub of: &'a str,
     pub line: usize,
 }
 
-/// Files that reach each other by imports, circle by circle.
 pub fn circles<'a>(tree: &'a Tree) -> Vec<Vec<Importer<'a>>> {
     let modules = Modules::of(tree);
     let imports: BTreeMap<&str, Vec<Import<'a>>> =
@@ -72,40 +69,33 @@ fn reached_from<'a>(
     reached
 }
 
-/// What names mean in the project, by the modules' names.
 struct Modules<'a>(BTreeMap<&'a str, Module<'a>>);
 
 struct Module<'a> {
     file: &'a File,
-    /// The crate's first module.
     root: &'a str,
-    /// Its names for what is elsewhere.
     names: BTreeMap<&'a str, Vec<&'a str>>,
-    /// It has all names of these.
     globs: Vec<Vec<&'a str>>,
     items: BTreeSet<&'a str>,
-    /// Paths in its code, with their places; re-exports are none.
+    /// Paths in its code, with their offsets, without re-exports.
     uses: Vec<(usize, Vec<&'a str>)>,
 }
 
-/// What a path leads to.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     Module(&'a str),
-    /// An item in this module's file, and its name.
     Item(&'a str, &'a str),
     OtherCrate,
 }
 
 const DEFINING: [&str; 8] = ["const", "enum", "fn", "static", "struct", "trait", "type", "union"];
-/// A name that is imported from where it is imported from, and so on, is followed so far.
 const MOST_STEPS: u32 = 16;
 
 impl<'a> Modules<'a> {
     fn of(tree: &'a Tree) -> Self {
         let mut modules = BTreeMap::new();
         for module in tree.production().filter_map(Module::of) {
-            // `main.rs` beside `lib.rs` is a crate of its own, which nothing imports.
+            // `main.rs` beside `lib.rs` is a separate crate, which no file imports.
             modules.entry(module.file.module()).or_insert(module);
         }
         Self(modules)
@@ -126,7 +116,6 @@ impl<'a> Modules<'a> {
         imports
     }
 
-    /// Where a path in this module leads.
     fn find(&self, from: &'a str, path: &[&'a str], steps: u32) -> Place<'a> {
         let (Some(steps), [first, rest @ ..]) = (steps.checked_sub(1), path) else {
             return Place::OtherCrate;
@@ -142,7 +131,7 @@ impl<'a> Modules<'a> {
             place = match *name {
                 "self" => place,
                 "super" => self.parent(module),
-                // What macros make is in no list of items.
+                // Items made by macros are in no list.
                 name => self.member(module, name, steps).unwrap_or(Place::Item(module, name)),
             };
         }
@@ -187,7 +176,6 @@ impl<'a> Module<'a> {
         };
         let tokens: Vec<(usize, &str)> = tokens(&file.scan.code).collect();
         let token = |n: usize| tokens.get(n).map_or("", |(_, token)| *token);
-        // The depths of modules in this file.
         let mut inner = Vec::new();
         let mut depth = 0;
         let mut n = 0;
@@ -226,11 +214,9 @@ impl<'a> Module<'a> {
         Some(module)
     }
 
-    /// Reads what stands between `use` and its semicolon.
     fn import(&mut self, tokens: &[(usize, &'a str)], is_reexport: bool) {
         let mut path: Vec<&str> = Vec::new();
         let mut alias = None;
-        // How long the path is where lists begin.
         let mut lists = vec![0];
         for (at, token) in tokens.iter().chain(&[(0, ",")]) {
             match *token {
@@ -303,7 +289,6 @@ mod tests {
             (&[A, ("b", "pub struct B(super::a::A);")], &["a: B of b; b: A of a"]),
             (&[A, ("b", "use std::fmt;\n#[cfg(test)] mod tests { use crate::a::A; }")], &[]),
             (&[A, ("b", "// crate::a::A\nconst B: &str = \"crate::a::A\";")], &[]),
-            // By other names.
             (
                 &[C, ("c/d", "struct D(super::E);"), ("c/e", "use super::F; struct E;")],
                 &["c/d: E of c/e; c/e: D of c/d"],
@@ -318,13 +303,13 @@ mod tests {
                 ],
                 &["c/d: f of f; f: D of c/d"],
             ),
-            // A file of contents that its members import.
+            // A table-of-contents file that its members import.
             (
                 &[("c/mod", "mod d; use d::D; struct C(D);"), ("c/d", "struct D(super::C);")],
                 &["c/mod: D of c/d; c/d: C of c/mod"],
             ),
             (&[("c/mod", "mod d; pub use d::D; struct C;"), ("c/d", "struct D(super::C);")], &[]),
-            // In a module of a file `super` is the file.
+            // In a module inside a file, `super` is the file.
             (&[("a", "mod b { struct S(super::C); } struct C;"), ("b", "use crate::a::C;")], &[]),
             (
                 &[

@@ -1,4 +1,4 @@
-//! Lists and what is on them: codes, and what tests claim.
+//! Rules about lists: error codes, and the claims of tests.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::tree::{Complaint, Tree};
 pub const CODES: &str = "crates/core/src/code.rs";
 const DOCUMENTED: &str = "docs/ERRORS.md";
 
-/// A code that nothing gives, that no test expects, or that nobody can look up is none.
+/// Each code must be used, expected by a test, and documented.
 pub fn codes_are_given_tested_and_documented(tree: &Tree) -> Vec<Complaint> {
     let Some(list) = tree.file(CODES) else {
         return Vec::new();
@@ -59,7 +59,8 @@ pub fn codes_are_given_tested_and_documented(tree: &Tree) -> Vec<Complaint> {
     complaints
 }
 
-/// What tests claimed when the redesign began: a name a line, or `name -> name, name` of what holds it now.
+/// What tests claimed before the redesign: a name per line, or `name -> name, name` of what covers
+/// it now.
 const CLAIMS: &str = "fixtures/claims.txt";
 
 pub fn no_claim_is_lost(tree: &Tree) -> Vec<Complaint> {

@@ -1,6 +1,6 @@
-//! `cargo xtask tidy`: the rules that the compiler does not check.
+//! `cargo xtask tidy`: rules that the compiler does not check.
 //!
-//! A rule looks at all files and complains. A new one is a function in a file here, and a line in [`RULES`].
+//! Each is a function from all files to complaints, registered in [`RULES`].
 
 mod comments;
 mod crates;
@@ -32,7 +32,7 @@ const RULES: &[fn(&Tree) -> Vec<Complaint>] = &[
     comments::comments_say_more_than_names,
 ];
 
-/// Checks them all; 1 if there was something to complain of.
+/// Returns 1 if there are complaints.
 pub fn run() -> Result<u8> {
     let tree = Tree::read(project())?;
     let complaints: Vec<Complaint> = RULES.iter().flat_map(|rule| rule(&tree)).collect();

@@ -1,29 +1,24 @@
-//! Rust text as rules see it: comments, literals and tests blanked, all else in its place.
+//! Rust text for the rules: comments, literals and tests are blanked, offsets are kept.
 
 use std::iter;
 use std::ops::Range;
 
 const TEST: &str = "#[cfg(test)]";
 
-/// What a Rust file says to the compiler outside of its tests.
 #[derive(Debug, Default)]
 pub struct Scan {
     /// As long as the file: comments and tests are blanks, literals are quotation marks.
     pub code: String,
-    /// Where its tests are.
     pub tests: Vec<Range<usize>>,
-    /// The modules in files of their own that are tests.
     pub test_modules: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Function<'a> {
     pub name: &'a str,
-    /// Where its name is.
+    /// The offset of its name.
     pub at: usize,
-    /// From its name to its body.
     pub signature: &'a str,
-    /// Lines of its body that hold code.
     pub lines: usize,
 }
 
@@ -63,7 +58,7 @@ impl Scan {
     }
 }
 
-/// Words, `::`, and single characters, with their places.
+/// Words, `::`, and single characters, with their offsets.
 pub fn tokens(code: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     iter::from_fn(move || {
@@ -88,7 +83,6 @@ fn token_length(rest: &str) -> usize {
     }
 }
 
-/// Up to the body, the list or the semicolon of the item that begins here.
 fn end_of_item_head(rest: &str) -> usize {
     let mut depth = 0;
     for (at, token) in tokens(rest) {
@@ -102,7 +96,6 @@ fn end_of_item_head(rest: &str) -> usize {
     rest.len()
 }
 
-/// Behind the item that begins here.
 fn end_of_item(rest: &str) -> usize {
     let head = end_of_item_head(rest);
     let mut depth = 0;
@@ -133,7 +126,6 @@ fn without_words(text: &str) -> String {
     code
 }
 
-/// As many bytes, in the same lines.
 fn blank(text: &str, with: char) -> String {
     text.bytes().map(|byte| if byte == b'\n' { '\n' } else { with }).collect()
 }
@@ -169,7 +161,6 @@ fn literal(rest: &str) -> Option<usize> {
             _ if is_escaped => is_escaped = false,
             '\\' => is_escaped = true,
             _ if c == quote => return (!prefix.contains('#')).then_some(behind(at + 1)),
-            // A lifetime.
             _ if quote == '\'' && !body[at + c.len_utf8()..].starts_with('\'') && at == 1 => {
                 return None;
             }

@@ -1,4 +1,4 @@
-//! What no file may say, and what each has to.
+//! Rules about texts: forbidden words and required headings.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::project;
 use super::tree::{Complaint, Tree};
 
 pub fn unsafe_code_lives_in_sys(tree: &Tree) -> Vec<Complaint> {
-    // A C interface of a database's, or of what lets us in, where no safe binding offers what its target needs.
+    // FFI of a database or of an authentication library without a sufficient safe binding.
     const INTERFACES: [&str; 3] = [
         "crates/engines/src/duckdb/ffi/",
         "crates/engines/src/server/ffi/",
@@ -44,7 +44,6 @@ pub fn files_fit_a_head(tree: &Tree) -> Vec<Complaint> {
 }
 
 pub fn nothing_is_left_for_later(tree: &Tree) -> Vec<Complaint> {
-    // Spelt in two parts, or this file would complain of itself.
     let words =
         [("TO", "DO"), ("FIX", "ME"), ("XX", "X"), ("#[ign", "ore"), ("#[allow(de", "ad_code")]
             .map(|(a, b)| format!("{a}{b}"));

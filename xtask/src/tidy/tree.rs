@@ -1,4 +1,4 @@
-//! The project's files, and what a rule says of one.
+//! The project's files, and complaints about them.
 
 use std::fmt;
 use std::fs;
@@ -15,12 +15,11 @@ pub struct Tree {
 
 #[derive(Debug)]
 pub struct File {
-    /// Relative to the project's root.
     pub path: String,
     pub text: String,
     /// Empty if it is not Rust.
     pub scan: Scan,
-    /// Nothing of it is built into what is shipped.
+    /// Not part of a shipped binary.
     pub is_test: bool,
 }
 
@@ -44,7 +43,7 @@ impl Tree {
         while let Some(directory) = directories.pop() {
             let entries = directory.read_dir().with_context(|| directory.display().to_string())?;
             for path in entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()? {
-                // In a second work tree `.git` is a file.
+                // In a git worktree `.git` is a file.
                 if path.ends_with("target") || path.ends_with(".git") {
                     continue;
                 }
@@ -58,7 +57,6 @@ impl Tree {
         Ok(Self::of(files))
     }
 
-    /// Of paths and texts.
     pub fn of(files: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut files: Vec<File> = files.into_iter().map(File::new).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -83,12 +81,11 @@ impl Tree {
         self.files.iter().filter(|file| file.is_rust())
     }
 
-    /// What is built into what is shipped, and into the tools.
     pub fn production(&self) -> impl Iterator<Item = &File> {
         self.sources().filter(|file| !file.is_test)
     }
 
-    /// What is written for people or machines to read, lock file and recordings aside.
+    /// Text files without the lock file and recordings.
     pub fn writings(&self) -> impl Iterator<Item = &File> {
         let is_written = |file: &&File| {
             !file.path.starts_with("fixtures/machines/") && !file.has_extension("lock")
@@ -121,7 +118,7 @@ impl File {
         names_its_directory.iter().find_map(|name| path.strip_suffix(name)).unwrap_or(path)
     }
 
-    /// Is it named for its directory, so that its declarations are the directory's table of contents?
+    /// Is it a `mod.rs` or `lib.rs`, whose declarations list the directory's contents?
     pub fn is_contents(&self) -> bool {
         !self.path.ends_with(&format!("{}.rs", self.module()))
     }
@@ -130,34 +127,29 @@ impl File {
         self.scan.test_modules.iter().map(|name| format!("{}/{name}", self.module()))
     }
 
-    /// The tests among its code.
     pub fn tests(&self) -> impl Iterator<Item = &str> {
         self.scan.tests.iter().map(|test| &self.text[test.clone()])
     }
 
-    /// What its plain strings say.
     pub fn literals(&self) -> impl Iterator<Item = &str> {
         let masked = self.scan.code.match_indices('"').map(|(at, _)| at);
         let begins = masked.filter(|at| !self.scan.code[..*at].ends_with('"'));
         begins.filter_map(|at| self.text[at..].strip_prefix('"')?.split('"').next())
     }
 
-    /// Lines of code: no comments, no blank lines, no tests.
+    /// Without comments, blank lines and tests.
     pub fn code_lines(&self) -> usize {
         self.scan.code.lines().filter(|line| !line.trim().is_empty()).count()
     }
 
-    /// All lines but those of tests.
     pub fn lines_without_tests(&self) -> usize {
         self.text.lines().count() - self.tests().map(|test| test.lines().count()).sum::<usize>()
     }
 
-    /// The number of the line in which this byte is.
     pub fn line(&self, at: usize) -> usize {
         self.text[..at].matches('\n').count() + 1
     }
 
-    /// A complaint for every line that holds one of the words.
     pub fn lines_with(&self, words: &[String], why: &str) -> Vec<Complaint> {
         let mut found = Vec::new();
         for (n, line) in self.text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! An emulated machine with hopcost aboard, for tests.
+//! Emulated machines with hopcost, for tests.
 
 use std::path::Path;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -8,19 +8,17 @@ use anyhow::Result;
 use super::{Kernel, Vm};
 use crate::cargo::tested_hopcost;
 
-/// What a guest does with the CPUs of a small host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// It keeps one busy: two such guests run at a time.
+    /// Keeps one CPU busy: two such guests run at a time.
     One = 1,
-    /// Its threads wait for each other, and beside another guest's for long: it runs alone.
+    /// Its threads wait for each other, which takes long beside another guest: it runs alone.
     All = 2,
 }
 
 static TAKEN: Mutex<u32> = Mutex::new(0);
 static GIVEN_BACK: Condvar = Condvar::new();
 
-/// The turn to boot a machine, until it is dropped.
 pub struct Turn(Load);
 
 impl Turn {
@@ -40,7 +38,7 @@ impl Drop for Turn {
     }
 }
 
-/// A machine of this shape with hopcost and its peers aboard, and the turn to boot it.
+/// With hopcost, numactl and hwloc, and the turn to boot it.
 pub fn guest(shape: &str, kernel: Kernel, load: Load) -> Result<(Vm, Turn)> {
     let turn = Turn::take(load);
     let vm = Vm::new(shape.parse().map_err(anyhow::Error::msg)?, kernel)

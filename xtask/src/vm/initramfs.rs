@@ -1,4 +1,4 @@
-//! The guest's initial RAM disk: a cpio archive in the "newc" format that the kernel unpacks.
+//! The guest's initial RAM disk: a cpio archive in the "newc" format.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ const DIRECTORY: u32 = 0o040_000;
 const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 
-/// Files to be, by path without a leading slash, in the order in which a kernel can unpack them.
+/// By path without a leading slash, in an order that the kernel can unpack.
 #[derive(Debug, Default)]
 pub struct Initramfs {
     entries: BTreeMap<String, (u32, Content)>,
@@ -24,12 +24,11 @@ pub struct Initramfs {
 #[derive(Debug)]
 enum Content {
     Here(Vec<u8>),
-    /// Read when the archive is written: some are large.
+    /// Read when the archive is written, because some are large.
     Of(PathBuf),
 }
 
 impl Initramfs {
-    /// Busybox and the script that runs first.
     pub fn base() -> Result<Self> {
         let busybox = command::output(Command::new("sh").args(["-c", "command -v busybox"]))?;
         let mut image = Self::default();
@@ -48,7 +47,6 @@ impl Initramfs {
         Ok(image)
     }
 
-    /// A file with its directories.
     pub fn add(&mut self, path: &str, mode: u32, content: &[u8]) {
         self.add_content(path, mode, Content::Here(content.to_vec()));
     }
@@ -61,11 +59,11 @@ impl Initramfs {
         self.entries.insert(path.to_owned(), (FILE | mode, content));
     }
 
-    /// A file of the host's, and where it is a program, the libraries it loads.
+    /// A file of the host, with its libraries if it is a program.
     pub fn add_with_libraries(&mut self, from: &Path, to: &str) -> Result<()> {
         let metadata = fs::metadata(from).with_context(|| from.display().to_string())?;
         self.add_content(to, metadata.permissions().mode() & 0o777, Content::Of(from.to_owned()));
-        // ldd fails for what is no dynamic program: a script, a data file, a static binary.
+        // ldd fails for files that are no dynamic program: scripts, data, static binaries.
         let libraries = command::output(Command::new("ldd").arg(from)).unwrap_or_default();
         for library in libraries.split_whitespace().filter(|word| word.starts_with('/')) {
             self.add_content(library, 0o755, Content::Of(library.into()));
@@ -92,8 +90,7 @@ impl Initramfs {
     }
 }
 
-/// One entry: thirteen fields of eight hexadecimal digits, the name, the content, each padded to
-/// four bytes.
+/// Thirteen fields of eight hexadecimal digits, the name, the content, each padded to four bytes.
 fn append(
     archive: &mut impl Write,
     inode: u32,
@@ -119,7 +116,7 @@ fn append(
         write!(archive, "{field:08x}")?;
     }
     archive.write_all(name.as_bytes())?;
-    // The name's end, and what fills up the last four bytes of 110 of digits and of the name.
+    // The name's terminator, and padding after the 110 bytes of header and the name.
     let header = 110 + u64::from(name_size);
     archive.write_all(&[0; 4][..=padding(header)])?;
     let written = io::copy(content, archive)?;

@@ -1,7 +1,7 @@
 //! Debian's cloud kernels: fetched as packages with apt, unpacked, never installed.
 //!
-//! Two of them: 6.1, and 6.12, which puts memory-only nodes in a tier of their own and answers
-//! differently for unmapped pages.
+//! 6.1, and 6.12, which puts memory-only nodes in a separate tier and answers differently for
+//! unmapped pages.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ impl Kernel {
         }
     }
 
-    /// How often it is booted where it dies before its first process.
+    /// Boot attempts if the kernel dies before its first process.
     pub(super) const fn most_boots(self) -> u32 {
         match self {
             Self::V6_1 => 5,
@@ -46,7 +46,6 @@ impl Kernel {
         }
     }
 
-    /// The kernel's image: of an earlier run, or fetched now.
     pub fn fetch(self) -> Result<PathBuf> {
         kept(&format!("vm/{}", self.name()), "vmlinuz", |work| {
             println!("xtask: fetching Debian's {} cloud kernel", self.name());

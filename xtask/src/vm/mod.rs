@@ -1,16 +1,13 @@
 //! Emulated machines with 1 to 8 memory nodes, for tests.
 //!
-//! Method: QEMU without KVM boots a Debian cloud kernel, unpacked from its package, with an initial
-//! RAM disk that holds busybox, the programs under test and their libraries. Everything the kernel
-//! does about placement is real: sysfs, memory policy, page location, cpusets, huge pages by node.
-//! Only the *timing* of memory is not modelled, so no test may ask for it.
+//! Method: QEMU without KVM boots a Debian cloud kernel with an initial RAM disk of busybox, the
+//! programs under test and their libraries. Placement is real: sysfs, memory policy, page location,
+//! cpusets, huge pages by node. Memory *timing* is not modeled, so no test may depend on it. The
+//! guest's `/out` comes back as a tar on a raw disk, because the serial line would take minutes.
 //!
-//! What the guest's command writes to `/out` comes back as a tar, written raw to a disk: the serial
-//! line would take minutes. A kernel panic or a guest that does not end is an error.
-//!
-//! QEMU 7.2's emulation loses a race with the kernel's patching of its own text, most often on 6.12
-//! with many CPUs, and always while that kernel boots: its next boot is as good as any. Only a kernel
-//! that dies before the guest's first process has begun is booted again; afterwards a death counts.
+//! QEMU 7.2 loses a race with the kernel's patching of its own text, mostly on 6.12 with many CPUs,
+//! and always during boot. A kernel that dies before its first process is booted again; a later
+//! death is an error.
 
 mod guest;
 mod initramfs;
@@ -37,11 +34,10 @@ use crate::clock;
 use crate::command;
 use initramfs::Initramfs;
 
-/// Some ten times what a boot takes.
+/// About ten times the duration of a boot.
 const BOOT_SECONDS: u64 = 60;
 const READY: &str = "hopcost-vm: ready";
 
-/// Room for what comes back.
 const OUT_BYTES: u64 = 64 << 20;
 
 #[derive(Debug)]
@@ -55,7 +51,6 @@ pub struct Vm {
     echo: bool,
 }
 
-/// How a boot ended, with all that was printed.
 #[derive(Debug)]
 enum End {
     PoweredOff(String),
@@ -70,19 +65,16 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The directory of all that the command wrote to `/out`.
     pub fn dir(&self) -> &Path {
         self.out.path()
     }
 
-    /// A file that the command wrote to `/out`.
     pub fn read(&self, name: &str) -> Result<String> {
         let path = self.out.path().join(name);
         fs::read_to_string(&path)
             .with_context(|| format!("the guest left no {name}; it printed:\n{}", self.console))
     }
 
-    /// Copies all that it wrote to `/out`.
     pub fn keep(&self, dir: &Path) -> Result<()> {
         fs::create_dir_all(dir)?;
         command::run(Command::new("cp").arg("-r").arg(self.out.path().join(".")).arg(dir))
@@ -99,7 +91,6 @@ impl fmt::Display for Vm {
 }
 
 impl Vm {
-    /// A machine of this shape, with 384 MiB a node.
     pub fn new(topology: Topology, kernel: Kernel) -> Self {
         Self {
             topology,
@@ -124,28 +115,24 @@ impl Vm {
         self
     }
 
-    /// A file or program for the guest; a program brings its libraries.
     #[must_use]
     pub fn with(mut self, from: &Path, to: &str) -> Self {
         self.files.push((from.to_owned(), to.to_owned()));
         self
     }
 
-    /// One more argument on the kernel's command line.
     #[must_use]
     pub fn kernel_argument(mut self, argument: &str) -> Self {
         self.kernel_arguments.push(argument.to_owned());
         self
     }
 
-    /// Shows what the guest prints while it prints it.
     #[must_use]
     pub fn echo(mut self) -> Self {
         self.echo = true;
         self
     }
 
-    /// Boots, runs a shell script, and powers off.
     pub fn run(&self, script: &str) -> Result<Outcome> {
         let vmlinuz = self.kernel.fetch()?;
         let work = tempfile::tempdir()?;
@@ -176,7 +163,6 @@ impl Vm {
         Ok(Outcome { exit, console, out })
     }
 
-    /// Boots until the guest's first process begins, and lets it run to its end.
     fn boot(&self, vmlinuz: &Path, initrd: &Path, disk: &Path) -> Result<String> {
         let mut deaths = 0;
         let start = clock::now();
@@ -192,8 +178,8 @@ impl Vm {
             }
         };
         let seconds = start.elapsed().as_secs();
-        // Not by a macro, whose lines nobody sees of a test that passes: a kernel that dies more often than it did
-        // would go unseen.
+        // Not by a print macro, whose output is hidden for a passing test: an increase in kernel
+        // deaths would go unnoticed.
         let _ = writeln!(
             stderr(),
             "xtask: {self}: {seconds} s; the kernel died {deaths} times while it booted"
@@ -226,9 +212,9 @@ impl Vm {
         qemu.spawn().context("qemu-system-x86_64")
     }
 
-    /// Reads the console until the guest has powered off or its kernel has died; the time's end is an
-    /// error, and so is an emulator that somebody ends. A kernel may die without a word, by a fault
-    /// within a fault: then the machine is as good as powered off, and its first process never began.
+    /// Reads the console until the guest powers off or its kernel dies. A timeout or a killed
+    /// emulator is an error. A kernel may die silently by a double fault: that counts as a
+    /// power-off before its first process.
     fn watch(&self, mut child: Child) -> Result<End> {
         let Some(pipe) = child.stdout.take() else { bail!("qemu has no console") };
         let (sender, lines) = mpsc::channel();

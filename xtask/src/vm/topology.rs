@@ -1,26 +1,23 @@
-//! The shapes of machine that can be emulated.
+//! The shapes of emulated machines.
 
 use std::str::FromStr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// Nodes with CPUs.
     pub nodes: u32,
-    /// Sockets that they are divided among.
+    /// The total; nodes are divided among them.
     pub sockets: u32,
-    /// One more node, without CPUs?
+    /// Is there one more node without CPUs?
     pub memory_only: bool,
-    /// Cores of each node.
     pub cores: u32,
-    /// Threads of each core.
     pub threads: u32,
 }
 
 impl FromStr for Topology {
     type Err = String;
 
-    /// `n4`, `n2cxl`, `n4s2`, `n2c2`: a socket per node unless `s` says otherwise, one core of two threads a
-    /// node unless `c` does.
+    /// `n4`, `n2cxl`, `n4s2`, `n2c2`: by default a socket per node and one core of two threads per
+    /// node.
     fn from_str(name: &str) -> Result<Self, String> {
         let bad = || format!("'{name}' is none of n1 n2 n4 n8 n2cxl n4cxl n4s2 n2c2");
         let rest = name.strip_prefix('n').ok_or_else(bad)?;
@@ -44,7 +41,6 @@ impl Topology {
         self.nodes * self.cpus_per_node()
     }
 
-    /// Nodes, the one without CPUs included.
     pub fn all_nodes(&self) -> u32 {
         self.nodes + u32::from(self.memory_only)
     }
@@ -53,7 +49,7 @@ impl Topology {
         self.cores * self.threads
     }
 
-    /// The firmware's distance between two nodes: neighbours in pairs, pairs in fours, and far.
+    /// The firmware's distance: near within pairs, farther within fours, then far.
     pub fn distance(&self, a: u32, b: u32) -> u32 {
         match (a, b) {
             _ if a == b => 10,
@@ -64,7 +60,7 @@ impl Topology {
         }
     }
 
-    /// Nanoseconds and GB/s that the firmware's HMAT rates.
+    /// Nanoseconds and GB/s in the firmware's HMAT.
     pub fn rating(&self, initiator: u32, target: u32) -> (u32, u32) {
         match (initiator, target) {
             (_, target) if target >= self.nodes => (250, 20),

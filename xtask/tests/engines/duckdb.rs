@@ -1,5 +1,4 @@
-//! DuckDB as a target: what every engine owes, threads and memory in their place, and clear words if the library is
-//! missing or is none.
+//! DuckDB target: common engine tests, placement, and errors for a missing or invalid library.
 
 use std::path::Path;
 use std::process::Command;
@@ -20,7 +19,7 @@ use xtask::libduckdb;
 
 use super::Test;
 
-/// By their paths: those of a group begin with its name.
+/// Tests of a group have its name as a prefix.
 pub const TESTS: &[Test] = &[
     (
         "duckdb::every_workload_is_answered_rightly_in_a_process_of_its_own",
@@ -38,7 +37,6 @@ pub const TESTS: &[Test] = &[
     ("duckdb_rest::the_data_is_proved_to_be_at_home", the_data_is_proved_to_be_at_home),
 ];
 
-/// Names the library of the tests.
 fn library() -> &'static str {
     static ADDRESS: OnceLock<String> = OnceLock::new();
     ADDRESS.get_or_init(|| format!("lib={}", libduckdb::ensure().unwrap().display()))
@@ -79,14 +77,14 @@ fn the_data_is_proved_to_be_at_home() {
     assert_eq!(homes.len(), 1);
     assert_eq!(homes[0].method, ProofMethod::MovePages);
     assert!(homes[0].share_in_place() >= 0.98, "{homes:?}");
-    // Some 20 MB of data are in it.
+    // It has about 20 MB of data.
     assert!(homes[0].pages() > 5_000, "{homes:?}");
     let mut session = instance.first_session(&seat()).unwrap();
     let [held, of] = session.counted().proved[&Metric::PagesInPlace];
     assert!(held == of && of > 1_000, "{held} of {of}");
 }
 
-/// Nodes are sets of CPUs here: what the kernel does with threads that may run on some of them is the same.
+/// Nodes are sets of CPUs here; the kernel treats affinity the same.
 fn workers_run_where_they_are_begun_or_put() {
     let cpus: Vec<CpuId> = affinity::mask().unwrap().iter().collect();
     let [Some(first), Some(last)] = [cpus.first(), cpus.last()] else { panic!("there are CPUs") };
@@ -127,7 +125,7 @@ fn workers_run_where_they_are_begun_or_put() {
         let seen = readings.iter().find(|reading| reading.of == of).unwrap();
         assert!(seen.value >= 2.0, "{readings:?}");
     }
-    // Who works alone has none.
+    // A session that works alone has no workers.
     let parallel = Some(Parallel { dop: 1, ..Parallel::default() });
     let alone = VariantSettings { parallel, ..seat() };
     let mut session = instance.first_session(&alone).unwrap();

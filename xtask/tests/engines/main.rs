@@ -1,4 +1,4 @@
-//! Engines whose tests need a process of their own: DuckDB's server is this binary, started anew.
+//! Engine tests that need a process of their own: DuckDB's server is this binary, re-executed.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod duckdb;
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         })
     };
     let here = duckdb::TESTS.iter().chain(same_answers::TESTS).map(trial);
-    // Without a server its tests are ignored, by name.
+    // Without a server its tests are reported as ignored.
     let is_left_out = !arguments.list && !sqlserver::is_there();
     let elsewhere = sqlserver::TESTS.iter().map(|test| trial(test).with_ignored_flag(is_left_out));
     let all = here.chain(elsewhere).collect();

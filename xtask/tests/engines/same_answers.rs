@@ -1,4 +1,4 @@
-//! Same seed, same answers: what each engine holds and says to the same questions, side by side.
+//! Same seed, same answers: all engines hold the same data and answer queries equally.
 #![allow(clippy::print_stdout)] // digests are worth reading
 
 use hopcost_core::{Answer, Dataset, Instance, Request, Setup};
@@ -11,14 +11,12 @@ use super::Test;
 pub const TESTS: &[Test] =
     &[("same_answers::all_engines_hold_and_answer_the_same", all_engines_hold_and_answer_the_same)];
 
-/// Data, what is asked of it, how large it is.
 const ASKED: [(&str, &str, u64); 3] = [
     ("tran_stats", "reporting_p1", 20_000),
     ("tran_stats", "reporting_p2", 60_000),
     ("tpcc", "standard_oltp", 1),
 ];
 
-/// Each engine, and its address.
 fn engines() -> [(&'static str, String); 5] {
     let programs = newer_mysql::programs().unwrap();
     [

@@ -1,5 +1,4 @@
-//! SQL Server as a target, against whichever server `HOPCOST_TEST_SQLSERVER` names: tables as they were made, the same
-//! answers as SQLite, and clear words. Without one these tests are ignored by name, and the test command says so.
+//! SQL Server target, on the server of `HOPCOST_TEST_SQLSERVER`; ignored without one.
 #![allow(clippy::print_stderr)] // it says why it tries nothing
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -30,7 +29,6 @@ pub const TESTS: &[Test] = &[
     ("sqlserver::whoever_hangs_up_ends_the_calls", whoever_hangs_up_ends_the_calls),
 ];
 
-/// Is there a server? If not, that is said.
 pub fn is_there() -> bool {
     let is_there = std::env::var_os(SERVER).is_some();
     if !is_there {
@@ -43,7 +41,7 @@ fn address() -> String {
     std::env::var(SERVER).unwrap()
 }
 
-/// There is one server, in which one hopcost works at a time.
+/// Only one hopcost may use the server at a time.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -77,7 +75,7 @@ fn seat() -> VariantSettings {
 fn tables_hold_what_they_were_made_of() {
     let _turn = turn();
     for (name, rows) in everything::ALL {
-        // A table in memory is SQL Server's alone, and is empty.
+        // Only SQL Server has memory-optimized tables, and this one is empty.
         if name == "big_table_im" {
             continue;
         }
@@ -134,7 +132,6 @@ fn loads_are_counted_once() {
     instance.close().unwrap();
 }
 
-/// The named server with another option.
 fn with(option: &str) -> String {
     let address = address();
     let between = if address.contains('?') { '&' } else { '?' };
@@ -151,7 +148,6 @@ fn it_is_encrypted_or_not_as_asked() {
     for (mode, encrypted) in [("disable", false), ("require", true)] {
         let mut wire = connected(&with(&format!("sslmode={mode}"))).unwrap();
         assert_eq!(wire.is_encrypted(), encrypted, "{mode}");
-        // Long enough to come in several packets.
         let long = value(&mut *wire, "SELECT REPLICATE(CAST('x' AS varchar(max)), 100000)");
         assert_eq!(long.len(), 100_000, "{mode}");
     }
@@ -183,7 +179,6 @@ fn what_is_kept_is_found_again_and_cleared() {
     let kept = Setup { keep_data: true, ..setup.clone() };
     open(&kept).unwrap().close().unwrap();
     assert_eq!(there(), "1");
-    // It is not loaded again, and stays.
     let mut loaded = Vec::new();
     let again = target("sqlserver").open(&setup, &mut |loading| {
         loaded.push(loading.what.to_owned());
@@ -195,7 +190,7 @@ fn what_is_kept_is_found_again_and_cleared() {
     assert!(target("sqlserver").clear(&address).unwrap().contains("dropped"));
     assert_eq!(there(), "0");
     assert!(target("sqlserver").clear(&address).unwrap().contains("no database"));
-    // What is somebody else's is not touched.
+    // Foreign databases are not touched.
     connected(&address).unwrap().rows("CREATE DATABASE hopcost").unwrap();
     let words = open(&setup).err().unwrap().to_string();
     assert!(words.contains("did not make"), "{words}");

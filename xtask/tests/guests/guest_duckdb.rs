@@ -1,4 +1,4 @@
-//! DuckDB: its data on one node, the threads that work for its sessions near and far.
+//! DuckDB in a guest: data on one node, worker threads near and far.
 
 use xtask::vm::{Kernel, Load};
 

@@ -1,4 +1,4 @@
-//! What a probe may not have on a machine, or does not keep, in one boot.
+//! Probes with missing resources or lost placement, in one boot.
 
 use anyhow::Result;
 use xtask::vm::{Kernel, Load};

@@ -1,5 +1,4 @@
-//! PostgreSQL on machines with many memory nodes: its shared buffers at home, the processes of its connections near
-//! and far; one boot for each machine.
+//! PostgreSQL in guests: placed shared buffers, backends near and far; one boot per machine.
 
 use anyhow::Result;
 use hopcost_core::gauge;
@@ -11,9 +10,9 @@ use crate::aboard::{Aboard, CACHE, QUICK, ROWS, SHIPPED, UNBALANCED, shipped};
 use crate::proofs::serves_both_arms;
 use crate::steps::{Boot, Steps};
 
-/// The shared buffers and a copy of the data for each node, beside the initial RAM disk.
+/// The shared buffers and a copy of the data per node, beside the initial RAM disk.
 const MIB_PER_NODE: u32 = 1100;
-/// A worker has to live for a while to be seen: whole queries, however small their table, and of more rows.
+/// Workers must live long enough to be observed: whole queries, and more rows.
 const PARALLEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guests/parallel.toml");
 const ROWS_OF_PARALLEL: u32 = 60_000;
 
@@ -40,13 +39,13 @@ static N2: Boot = Boot::of(|| {
     SHIPPED.iter().fold(steps, |steps, (name, _)| placed(steps, name)).run()
 });
 
-/// A pinned leader does not pin its workers, and the report says where they ran; a pinned postmaster does.
+/// A pinned leader does not pin its workers, and the report shows where they ran; a pinned
+/// postmaster does.
 #[test]
 fn parallel_workers_follow_the_postmaster() {
     let step = N2.step("parallel").is_done();
     let result = step.json("run");
     let arms = result["details"]["arms"].as_array().unwrap();
-    // Looks that found a worker on one node, while its session stood on another or the same.
     let looks = |level: &str, node: u32, leader: u32| {
         let arm = arms.iter().find(|arm| arm["level"] == level).unwrap();
         let of = format!("node {node}, leader on node {leader}");
@@ -76,8 +75,8 @@ fn parallel_workers_follow_the_postmaster() {
     assert!(proof.iter().all(holds), "{proof:?}");
 }
 
-/// A server for each policy on each node, and for each node one of its own: their shared buffers are where
-/// the policy puts them, and each connection works on the node of the server that it asks.
+/// A server for each policy on each node, and one per node: the policy places shared buffers, and
+/// each connection uses its own node's server.
 fn memory_went_where_the_policy_put_it((name, text): (&'static str, &str)) {
     let result = N2.step(name).is_done().json("run");
     let proof = result["proof"].as_array().unwrap();
@@ -108,7 +107,6 @@ fn both_arms_are_placed_on_n4() {
     serves_both_arms(tried.step("postgres"), 12, 4);
 }
 
-/// A newer one's own view is as good a witness as the kernel.
 fn is_placed_by_two_witnesses(shape: &str, bindings: usize) {
     let newer = NewerPostgres::ensure().unwrap();
     let postgres = Aboard::newer_postgres(&newer).unwrap();

@@ -1,4 +1,4 @@
-//! Machines of each shape: what is found on them, and what their probes prove, in one boot of each.
+//! Machines of each shape: topology and proofs of probes, in one boot each.
 
 use std::path::PathBuf;
 
@@ -9,17 +9,16 @@ use crate::proofs::{probe, probe_proves};
 use crate::shapes::{LOOK, agrees, keep};
 use crate::steps::{Steps, Tried};
 
-/// Those that a survey draws on.
 const USUAL: &[&str] = &["latency", "bandwidth", "cores", "switch", "log"];
 const WITH_SIBLINGS: &[&str] = &["latency", "bandwidth", "cores", "switch", "log", "smt"];
-/// All that place memory or threads; on one machine, for the time that emulation takes.
+/// All that place memory or threads; on one machine only, because emulation is slow.
 const ALL: &[&str] =
     &["latency", "bandwidth", "cores", "switch", "log", "decommit", "pages", "smt", "loaded"];
 /// Those that reach memory-only nodes, and all of many.
 const REACHING: &[&str] = &["latency", "bandwidth"];
 
 fn tries(shape: &str, kernel: Kernel, names: &[&'static str]) -> Result<Tried> {
-    // Those that reach are threads that walk, each for itself; the others wait for each other.
+    // The threads of these probes are independent; the others' wait for each other.
     let load = if names.len() <= REACHING.len() { Load::One } else { Load::All };
     let first = Steps::on(shape, kernel, load)?.step("machine", 60, LOOK);
     let all = names.iter().fold(first, |steps, name| steps.step(name, 240, &probe(name)));
@@ -47,8 +46,8 @@ macro_rules! machines {
     )*};
 }
 
-// Under this emulation the newer kernel dies the more often the more CPUs there are, and so do programs
-// that it has just started: it gets the small machines.
+// Under this emulation the newer kernel, and programs just started, die more often with more CPUs.
+// It gets the small machines.
 machines! {
     n1: n1, V6_1, USUAL;
     n2: n2, V6_1, ALL;

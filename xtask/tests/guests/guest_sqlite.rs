@@ -1,5 +1,4 @@
-//! SQLite on machines with many memory nodes: placed and proved, robbed, pinned, without room; one boot for each
-//! machine.
+//! SQLite in guests: placement and proof, moved pages, pinning, lack of room; one boot per machine.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -56,8 +55,8 @@ fn moving_all_pages_refuses_a_run() {
     refuses_as_moved(N2.step("all-moved"), 100);
 }
 
-/// Of so little data huge pages would be too few to be dealt out evenly, and what is not bound stays
-/// where it was touched only where the kernel does not balance memory.
+/// Huge pages would be too few for an even interleave of so little data. Unbound memory stays where
+/// it was touched only without automatic balancing.
 fn placed(name: &str) -> String {
     format!(
         "{CACHE}balancing=/proc/sys/kernel/numa_balancing
@@ -71,8 +70,8 @@ fn placed(name: &str) -> String {
     )
 }
 
-/// Every policy's pages are where it puts them, as the kernel says and as its own account of the mappings
-/// says; and of an instance per node each stream asks its own.
+/// The kernel and its mapping summary agree on every policy's pages; with an instance per node each
+/// client uses its own.
 fn is_placed((name, text): (&'static str, &str), bindings: usize) {
     let step = N2.step(name).is_done();
     assert_eq!(step.word("code"), "0", "{}", step.said());
@@ -93,7 +92,7 @@ fn instances_are_placed() {
     is_placed(SHIPPED[1], 1);
 }
 
-/// The largest interleaved mapping of a process has as many pages on the one node as on the other.
+/// The largest interleaved mapping has as many pages on one node as on the other.
 fn is_dealt_out(maps: &str) {
     let pages = |line: &str, node: &str| -> f64 {
         let count = line.split_whitespace().find_map(|word| word.strip_prefix(node));
@@ -117,7 +116,6 @@ fn pinned() -> String {
     )
 }
 
-/// A worker that somebody else pins to another CPU is noticed, and refuses the run.
 #[test]
 fn a_worker_pinned_by_somebody_else_refuses_the_run() {
     let step = N2.step("pinned").is_done();
@@ -135,7 +133,6 @@ fn idle() -> String {
     )
 }
 
-/// Siblings left idle: no two workers share a core, as their own CPUs say.
 #[test]
 fn siblings_are_left_idle_on_n4s2() {
     let step = N4S2.step("idle").is_done();
@@ -173,9 +170,8 @@ const OFF: &str = "\
     cat $online > after_restore
     ls -A /var/lib/hopcost > state; echo $all > all";
 
-/// Siblings that are left idle are off-line in their level's windows, which does not unsettle a run; and
-/// on-line again afterwards, after Ctrl-C, and by `hopcost restore` after a kill. One that somebody else
-/// brings back meanwhile refuses the run.
+/// Idle siblings are offline in their variant's windows, and online again afterwards, after Ctrl-C,
+/// and by `hopcost restore` after a kill. If another process brings one back, the run is refused.
 #[test]
 fn siblings_are_truly_off_on_n4s2() {
     let step = N4S2.step("off").is_done();
@@ -212,7 +208,6 @@ const FULL: &str = "\
     hopcost report --store /small/store.db > report 2>&1; echo $? > reported
     umount /small";
 
-/// A disk that fills up while a run goes on: it says so, and what was finished stays, whole.
 #[test]
 fn a_full_disk_keeps_what_was_finished() {
     let step = N2.step("full").is_done();

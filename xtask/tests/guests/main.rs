@@ -1,6 +1,6 @@
-//! What must hold on machines with many memory nodes, tried on emulated ones.
+//! Tests on emulated machines with many memory nodes.
 //!
-//! `session` is tried each time; the modules whose names begin with `guest_` are groups of `cargo xtask test`.
+//! `session` always runs; the modules named `guest_*` are groups of `cargo xtask test`.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod aboard;

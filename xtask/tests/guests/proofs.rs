@@ -1,4 +1,4 @@
-//! What reports say, and what they have to prove.
+//! Assertions about reports and their proofs.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,17 @@ pub fn by_id(list: &Value) -> BTreeMap<u64, &Value> {
     list.as_array().unwrap().iter().map(|item| (item["id"].as_u64().unwrap(), item)).collect()
 }
 
-/// A probe, as short as it can be.
 pub fn probe(name: &str) -> String {
     format!("hopcost probe {name} --quick --budget 1s --size 4M --json > report")
 }
 
-/// The cells of all probes of a report.
 pub fn cells(report: &Value) -> Vec<&Value> {
     let probes = report["probes"].as_array().unwrap().iter();
     probes.flat_map(|probe| probe["cells"].as_array().unwrap()).collect()
 }
 
-/// Each cell that places memory has the proof, before and after, that at least 99 % of its pages were
-/// where they were asked for. A memory-only node is a column that every row reaches, and no row.
+/// Each cell that places memory proves, before and after, that at least 99 % of its pages were in
+/// place. A memory-only node is a column for every row, and no row.
 pub fn probe_proves(report: &Value, name: &str, shape: &str) {
     let is_measured = |cell: &&Value| cell["outcome"].get("measured").is_some();
     let measured: Vec<&Value> = cells(report).into_iter().filter(is_measured).collect();
@@ -66,8 +64,7 @@ fn cell_proves(name: &str, cell: &Value) {
     }
 }
 
-/// The nodes that each side of a comparison stood for, and as many claims as there have to be, each of which at
-/// least holds so far.
+/// The nodes of each variant, and the number of claims, each of which holds at least so far.
 pub fn proves(result: &Value, bindings: usize, claims: usize, least: f64) {
     let bound = result["details"]["bindings"].as_array().unwrap();
     assert_eq!(bound.len(), bindings, "{bound:?}");
@@ -76,15 +73,14 @@ pub fn proves(result: &Value, bindings: usize, claims: usize, least: f64) {
     assert!(proof.iter().all(|proved| proved["found"].as_f64() >= Some(least)), "{proof:?}");
 }
 
-/// What a level found on its workers' own node and on others.
 pub fn sides(result: &Value, level: &str, of: &str) -> [u64; 2] {
     let arms = result["details"]["arms"].as_array().unwrap();
     let arm = arms.iter().find(|arm| arm["level"] == level).unwrap();
     [0, 1].map(|side| arm[of][side].as_u64().unwrap_or_else(|| panic!("no {of} in {arm}")))
 }
 
-/// Most pages of a server that a connection touches are where it was asked to have them: how many are looked at is a
-/// matter of how fast the guest is, where they lie is not.
+/// Most touched pages of a server are where they were placed. How many are read depends on the
+/// guest's speed, where they are does not.
 pub fn serves_both_arms(step: Step<'_>, bindings: usize, claims: usize) -> Value {
     let result = step.is_done().json("run");
     proves(&result, bindings, claims, 0.98);

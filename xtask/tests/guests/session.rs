@@ -1,4 +1,4 @@
-//! One machine with two sockets and a node of memory only: each contract once, in one boot.
+//! One machine with two sockets and a memory-only node: each contract once, in one boot.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -12,10 +12,10 @@ use crate::steps::{Boot, Step, Steps, Tried};
 use crate::theft::{moved_data, reads_as_moved, refuses_as_moved, robbed};
 
 const SHAPE: &str = "n2cxl";
-/// Files are in memory, wherever they were written: two copies of the data of a server with its log, beside what it has
-/// in memory itself, which the kernel puts on another node where its own is full.
+/// Files are in memory: two copies of a server's data with its log, beside its own memory. If a
+/// node is full, the kernel uses another.
 const MIB_PER_NODE: u32 = 2048;
-/// Each step by its name. What one does to the machine, hopcost or the step itself undoes.
+/// hopcost or the step itself undoes each change to the machine.
 fn step(name: &'static str) -> Step<'static> {
     static BOOT: Boot = Boot::of(tries);
     BOOT.step(name)
@@ -74,7 +74,8 @@ fn pages_that_stay_leave_a_probe_valid() {
     reads_as_moved(step("unmoved"), 0);
 }
 
-/// What is not bound the kernel would move to whoever reads it, and the probe would rightly call that void.
+/// The kernel would move unbound memory to the reading node, and the probe would rightly call that
+/// void.
 const FORBIDDEN: &str = "\
     balancing=/proc/sys/kernel/numa_balancing; was=$(cat $balancing)
     echo 0 > $balancing; trap 'echo $was > $balancing' EXIT
@@ -82,7 +83,7 @@ const FORBIDDEN: &str = "\
     forbid_placement hopcost probe latency --quick --budget 1s --size 4M > text || exit 2
     forbid_placement hopcost doctor > doctor; echo $? > code";
 
-/// Under a filter as containers have it: first touch, proved by mapping, and both are said.
+/// Under a container's seccomp filter: first touch, proved by mapping, and both are reported.
 #[test]
 fn probes_fall_back_where_binding_is_forbidden() {
     let step = step("forbidden").is_done();
@@ -116,7 +117,6 @@ const CPUSET: &str = "\
     ) || exit $?
     rmdir $box && echo -cpuset > /sys/fs/cgroup/cgroup.subtree_control";
 
-/// Inside a cpuset with one of three nodes only that node appears.
 #[test]
 fn a_cpuset_hides_the_other_nodes() {
     let step = step("cpuset").is_done();
@@ -152,7 +152,7 @@ fn an_ordinary_user_is_served_and_told_what_is_closed() {
     assert!(doctor.contains("an ordinary user; closed to it"), "{doctor}");
 }
 
-/// The one that is stopped has worked for a second of its CPU's by then: it has something to show.
+/// Stopped after a second of CPU time, so that it has results.
 const SETTINGS: &str = "\
     pool=/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages
     echo 3 > $pool
@@ -173,8 +173,8 @@ const SETTINGS: &str = "\
     ls -A /var/lib/hopcost > state
     echo 0 > $pool";
 
-/// A pool of huge pages that hopcost may grow: put back at the end, after Ctrl-C, and by
-/// `hopcost restore` after a kill.
+/// A huge page pool that hopcost may grow: restored at the end, after Ctrl-C, and by `hopcost
+/// restore` after a kill.
 #[test]
 fn settings_are_put_back_on_every_way_out() {
     let step = step("settings").is_done();
@@ -217,7 +217,6 @@ const LEFT: &str = "\
     ps | grep -E 'hopcost|postgres|mariadb' | grep -v grep > processes
     true";
 
-/// Of all that was tried nothing is left: no setting, no promise, no process.
 #[test]
 fn nothing_is_left_of_all_that() {
     let step = step("left").is_done();
@@ -226,7 +225,7 @@ fn nothing_is_left_of_all_that() {
     let [now, before] = [step, self::step("machine")].map(|step| {
         let mut machine = step.json("machine.json");
         for node in machine["nodes"].as_array_mut().unwrap() {
-            // The files that the steps left are in memory.
+            // The files that the steps left use memory.
             node["free_bytes"] = Value::Null;
             node["available_bytes"] = Value::Null;
         }

@@ -1,4 +1,4 @@
-//! A machine as hopcost finds it, held against the kernel, numactl, hwloc, and what was emulated.
+//! hopcost's view of a machine, compared with the kernel, numactl, hwloc, and QEMU's options.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,8 +31,8 @@ fn agrees_with_all(machine: &Value, shape: &str, read: impl Fn(&str) -> String) 
     agrees_with_what_was_emulated(machine, shape.parse().unwrap());
 }
 
-/// The same without a guest: what [`LOOK`] left on a machine of each shape, which `guest_shapes` keeps where
-/// `HOPCOST_KEEP_RECORDINGS` names a directory, and the machine as it was recorded there, read by the hopcost of today.
+/// The same without a guest, on recordings of each shape: the output of [`LOOK`], kept by
+/// `guest_shapes` if `HOPCOST_KEEP_RECORDINGS` names a directory, and the machine.
 #[test]
 fn recorded_machines_are_what_the_kernel_and_its_peers_said() {
     let all = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/recorded");
@@ -49,7 +49,6 @@ fn recorded_machines_are_what_the_kernel_and_its_peers_said() {
     assert!(shapes >= 9, "{shapes} recordings");
 }
 
-/// `0-2,4` as numbers.
 fn list(text: &str) -> Vec<u64> {
     let range = |part: &str| -> Vec<u64> {
         let (low, high) = part.split_once('-').unwrap_or((part, part));
@@ -58,7 +57,6 @@ fn list(text: &str) -> Vec<u64> {
     text.split(',').filter(|part| !part.is_empty()).flat_map(range).collect()
 }
 
-/// Keeps what a step saw as a recording.
 pub fn keep(step: Step<'_>, dir: &Path) {
     std::fs::create_dir_all(dir).unwrap();
     for file in ["machine.tree", "kernel.txt", "numactl.txt", "lstopo.xml"] {
@@ -106,7 +104,6 @@ fn agrees_with_numactl(machine: &Value, numactl: &str) {
     }
 }
 
-/// Sockets, cores and caches as sets of CPUs, and nodes with their memory, from hwloc's XML.
 fn agrees_with_hwloc(machine: &Value, xml: &str) {
     let attribute = |line: &str, name: &str| -> Option<String> {
         let (_, rest) = line.split_once(&format!(" {name}=\""))?;
@@ -161,7 +158,7 @@ fn agrees_with_hwloc(machine: &Value, xml: &str) {
     assert_eq!(ours, memory);
 }
 
-/// What QEMU was told: the firmware's tables come back through ACPI, kernel and hopcost.
+/// The emulated firmware's tables, read through ACPI, kernel and hopcost.
 fn agrees_with_what_was_emulated(machine: &Value, shape: Topology) {
     assert_eq!(machine["virtualization"]["hypervisor"], "QEMU (emulated)");
     assert_eq!(machine["sockets"].as_array().unwrap().len() as u32, shape.sockets);

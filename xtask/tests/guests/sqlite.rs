@@ -1,4 +1,4 @@
-//! The shipped comparison of local with remote memory, on SQLite.
+//! The bundled comparison of local with remote memory, on SQLite.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::aboard::CACHE;
 use crate::proofs::{proves, sides};
 use crate::steps::Step;
 
-/// The command, as short as it can be where a call takes some twenty times as long.
+/// As short as possible: a call is about twenty times slower here.
 pub const RUN: &str = "hopcost run remote-memory --scale 20000 --set streams=1 --quick \
                        --set window=0.3s --set guard=20ms --json --store store.db";
 
@@ -14,7 +14,7 @@ pub fn remote_memory() -> String {
     format!("{CACHE}{RUN} --budget 1s > run || [ $? = 1 ]")
 }
 
-/// Each node has been near and far, each arm looked up what it should, and nothing else.
+/// Each node was near and far, and each variant accessed only the pages that it should.
 pub fn places_both_arms(step: Step<'_>, bindings: usize) {
     let result = step.is_done().json("run");
     proves(&result, bindings, 4, 1.0);
@@ -25,8 +25,8 @@ pub fn places_both_arms(step: Step<'_>, bindings: usize) {
         assert!(far > 100 && near == 0, "the remote arm has {near} and {far} {of}");
     }
     assert_eq!((&result["emulated"], &result["planted"]), (&false.into(), &Value::Null));
-    // A second is no budget for a verdict. On a busy machine a call that does nothing may take so long that its share
-    // of each call refuses one: that is a time, and the claim here is of places.
+    // A second is too short for a verdict. On a busy machine an empty call may be slow enough to
+    // refuse the run for the harness's share; this test is about places only.
     let is_refused_for_time = result["reason"].as_str().unwrap().contains("are the harness's own");
     assert!(result["verdict"] == "INCONCLUSIVE" || is_refused_for_time, "{}", result["reason"]);
 }

@@ -1,5 +1,4 @@
-//! Several things tried in one boot: each in a shell and a directory of its own, for a time of its own, so that one
-//! that fails hides none of the others.
+//! Several tests in one boot: each step has its own shell, directory and time limit.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +12,6 @@ use serde_json::Value;
 use xtask::test::build_saboteur;
 use xtask::vm::{self, Kernel, Load, Turn, Vm};
 
-/// What is to be tried on a machine.
 pub struct Steps {
     vm: Vm,
     turn: Turn,
@@ -22,7 +20,6 @@ pub struct Steps {
     seconds: u64,
 }
 
-/// What came of it: all that the steps left, by its path below `/out`.
 pub struct Tried {
     files: BTreeMap<String, String>,
     console: String,
@@ -34,7 +31,6 @@ pub struct Step<'a> {
     name: &'static str,
 }
 
-/// Steps on a machine that is booted when the first of them is asked for.
 pub struct Boot {
     tries: fn() -> Result<Tried>,
     tried: OnceLock<Result<Tried, String>>,
@@ -61,23 +57,21 @@ impl Steps {
         Self { vm: self.vm.mib_per_node(mib), ..self }
     }
 
-    /// A file or program for the guest.
     pub fn with(self, from: &Path, to: &str) -> Self {
         Self { vm: self.vm.with(from, to), ..self }
     }
 
-    /// A file of this text.
     pub fn with_text(mut self, to: &str, text: &str) -> Self {
         let _ = write!(self.script, "cat > {to} <<'END_OF_TEXT'\n{text}\nEND_OF_TEXT\n");
         self
     }
 
-    /// A saboteur, by its name on the guest's path.
+    /// A helper that disturbs runs, on the guest's PATH.
     pub fn with_saboteur(self, name: &str) -> Result<Self> {
         Ok(self.with(&build_saboteur(name)?, &format!("/usr/local/bin/{name}")))
     }
 
-    /// A shell script that begins in an empty directory, and may leave there what is to be seen of it.
+    /// A shell script that starts in an empty directory, and leaves its results there.
     pub fn step(mut self, name: &'static str, seconds: u64, script: &str) -> Self {
         let _ = write!(
             self.script,
@@ -93,7 +87,6 @@ impl Steps {
         self
     }
 
-    /// Boots, and tries one after the other.
     pub fn run(self) -> Result<Tried> {
         let Self { vm, turn, script, names, seconds } = self;
         let outcome = vm.seconds(seconds).run(&script)?;
@@ -132,7 +125,6 @@ impl<'a> Step<'a> {
         text.unwrap_or_else(|| panic!("{} left no {file}: {}", self.name, self.said()))
     }
 
-    /// The same without white space around it.
     pub fn word(self, file: &str) -> &'a str {
         self.read(file).trim()
     }
@@ -144,13 +136,11 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// All of it came to its end.
     pub fn is_done(self) -> Self {
         assert_eq!(self.word("exit"), "0", "{}: {}", self.name, self.said());
         self
     }
 
-    /// All that it left, shortened, and what its machine printed.
     pub fn said(self) -> String {
         let shown = |(path, text): (&String, &String)| {
             let file = path.strip_prefix(self.name)?.strip_prefix('/')?;

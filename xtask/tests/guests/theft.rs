@@ -1,4 +1,4 @@
-//! Pages that are moved behind the back of whoever placed them.
+//! Pages that another process moves after their placement.
 
 use serde_json::Value;
 
@@ -7,7 +7,6 @@ use crate::proofs::cells;
 use crate::sqlite::RUN;
 use crate::steps::Step;
 
-/// A probe whose pages are moved behind its back.
 pub fn robbed(percent: u32) -> String {
     format!(
         "hopcost probe latency --quick --budget 2s --size 8M --pages 4k --nodes 0 --json > report &\n\
@@ -16,7 +15,7 @@ pub fn robbed(percent: u32) -> String {
     )
 }
 
-/// They are read as moved, and void what was measured; a void figure is a failed check.
+/// They are reported as moved and void the figure; a void figure is a failed check.
 pub fn reads_as_moved(step: Step<'_>, percent: u32) {
     let report = step.is_done().json("report");
     let cell = cells(&report)[0];
@@ -29,8 +28,8 @@ pub fn reads_as_moved(step: Step<'_>, percent: u32) {
     assert_eq!(step.word("code"), if void { "1" } else { "0" });
 }
 
-/// The thief moves single pages, and takes the huge ones apart by debugfs. Left to itself the kernel puts huge pages
-/// together again, on the node of the most, and carries used ones home.
+/// The helper moves single pages, and splits huge ones through debugfs. Left alone, the kernel
+/// merges them again on the majority's node, and moves used ones back.
 const BEFORE: &str = "\
     balancing=/proc/sys/kernel/numa_balancing huge=/sys/kernel/mm/transparent_hugepage/enabled
     was=$(cat $balancing); echo 0 > $balancing; echo never > $huge
@@ -38,7 +37,7 @@ const BEFORE: &str = "\
     trap 'echo $was > $balancing; echo always > $huge; umount /sys/kernel/debug' EXIT
 ";
 
-/// A run whose data is moved behind its back: it ends as soon as that is seen, and a slow thief has a minute.
+/// It ends when the move is noticed; a slow helper has a minute.
 pub fn moved_data(percent: u32) -> String {
     format!(
         "{CACHE}{BEFORE}\
@@ -49,7 +48,6 @@ pub fn moved_data(percent: u32) -> String {
     )
 }
 
-/// They are read as moved, and refuse the run.
 pub fn refuses_as_moved(step: Step<'_>, percent: u32) {
     let result = step.is_done().json("run");
     assert_eq!(result["verdict"], "REFUSED", "{}", step.said());

@@ -1,4 +1,4 @@
-//! Users of the system's: who has a ticket of Kerberos' is let in by a real PostgreSQL, and who has none is told so.
+//! Kerberos on a real PostgreSQL: with a ticket the login works, without one the error says so.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,6 @@ use hopcost_testkit::postgresql::PostgreSql;
 use xtask::apt;
 use xtask::test::tested_hopcost;
 
-/// What a realm takes: the programs, and the libraries that nothing else has.
 const PACKAGES: [&str; 13] = [
     "krb5-kdc",
     "krb5-admin-server",
@@ -21,14 +20,12 @@ const PACKAGES: [&str; 13] = [
     "libverto1",
     "libverto-libev1",
     "libev4",
-    // These go by the others' version.
     "libkrb5-3",
     "libk5crypto3",
     "libkrb5support0",
     "libgssapi-krb5-2",
 ];
 
-/// A realm of the test's own, on loopback: Debian's packages, unpacked and never installed.
 struct Realm {
     root: PathBuf,
     dir: tempfile::TempDir,
@@ -96,7 +93,6 @@ impl Realm {
         assert!(done.success(), "{name} {arguments:?}");
     }
 
-    /// hopcost with the tickets of whoever has these keys.
     fn hopcost(&self, keys: &Path, arguments: &[&str]) -> Output {
         let mut hopcost = Command::new(tested_hopcost().unwrap());
         hopcost.args(arguments).env("KRB5_CONFIG", self.file("krb5.conf"));

@@ -1,5 +1,4 @@
-//! What the system's own packages do not have: newer servers, a realm of Kerberos', a plugin. Debian's packages,
-//! unpacked and never installed.
+//! Tests on newer servers, a Kerberos realm and a plugin from packages that are not installed.
 #![allow(clippy::unwrap_used)] // a test's helpers may fail as the test itself may
 
 mod kerberos;
@@ -11,7 +10,6 @@ use std::process::Command;
 
 use xtask::test::program;
 
-/// Runs tests of targets on other programs than the system's, all those whose paths begin so: as many as there are.
 fn tried(modules: &[&str], skipped: &[&str], variable: &str, programs: &std::path::Path) {
     let tests = || -> Command {
         let mut tests = program("hopcost-engines/targets").unwrap();

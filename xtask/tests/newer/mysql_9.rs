@@ -1,5 +1,4 @@
-//! MySQL 9, which the system does not have: what is tried on MariaDB, tried on it; and its log's own threads, which
-//! MariaDB has not.
+//! MySQL 9: MariaDB's tests, and the log's separate threads, which MariaDB lacks.
 
 use std::process::Command;
 
@@ -11,12 +10,13 @@ use xtask::test::tested_hopcost;
 #[test]
 fn what_holds_on_mariadb_holds_on_mysql() {
     let programs = newer_mysql::programs().unwrap();
-    // Faults are MariaDB's, in its own words; every workload is asked of a server of our own.
+    // Fault messages are MariaDB's own; every workload is tested on a managed server.
     let skipped = ["mariadb::faults::", "mariadb_rest::every_workload"];
     super::tried(&["mariadb::", "mariadb_rest::"], &skipped, "HOPCOST_TEST_MYSQL", &programs);
 }
 
-/// The inserter on the CPU of the log's threads, and on another: where all of them ran is proved, whatever the verdict.
+/// The inserter on the CPU of the log's threads, and on another: their placement is proved,
+/// whatever the verdict.
 #[test]
 fn its_log_writer_stands_where_it_is_put() {
     let programs = newer_mysql::programs().unwrap();

@@ -1,5 +1,4 @@
-//! PostgreSQL 18, which the system does not have: what only a newer server can get wrong, tried on one
-//! from a newer suite.
+//! PostgreSQL 18: what only a newer server can get wrong.
 
 use hopcost_core::{Gauge, Known, Look, ProofMethod, Reading, gauge};
 use hopcost_testkit::named::{answers, dataset, open, seat, shared_setup, workload};
@@ -39,7 +38,7 @@ fn postgresql_18_tells_itself_where_its_shared_buffers_are() {
     let methods: Vec<ProofMethod> = found.iter().map(|locality| locality.method).collect();
     assert_eq!(methods, [ProofMethod::MovePages, ProofMethod::BufferView]);
     assert!(found.iter().all(|locality| locality.share_in_place() >= 0.98), "{found:?}");
-    // The data is some 10 MB, and the view knows of all shared buffers.
+    // The data is about 10 MB, and the view covers all shared buffers.
     assert!(found[0].pages() > 2_000 && found[1].pages() > 30_000, "{found:?}");
     let Known::Is(glance) = instance.prove(Look::Glance) else { panic!("it can be told") };
     assert_eq!(glance.len(), 1, "around a window the view is left alone");
@@ -58,7 +57,7 @@ fn postgresql_18_tells_how_long_its_log_took() {
     };
     let before = read();
     answers(&*instance, &setup, &seat());
-    // Its session is gone, and hands in what it counted when it pleases.
+    // A closed session delivers its counts asynchronously.
     let has_come = |after: &[Reading]| {
         value(after, gauge::LOG_FLUSHES) - value(&before, gauge::LOG_FLUSHES) >= 40.0
     };

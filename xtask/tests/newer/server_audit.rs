@@ -1,5 +1,4 @@
-//! MariaDB's plugin for audits, which the package of its server's programs alone does not have: it writes each call
-//! down, once, and nothing of sessions that are not to be written down.
+//! MariaDB's audit plugin logs each call once, and no sessions that are excluded from the log.
 
 use hopcost_core::{Audit, Metric, Request};
 use hopcost_testkit::named::{audited, dataset, open, shared_setup, workload};
