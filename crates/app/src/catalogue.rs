@@ -31,6 +31,12 @@ pub fn experiment(name: &str) -> Result<Experiment, Reason> {
     read(&stem, name, &text)
 }
 
+/// An experiment that comes with hopcost.
+pub(crate) fn built_in(name: &str) -> Option<Experiment> {
+    let (name, text) = EXPERIMENTS.iter().find(|(known, _)| *known == name)?;
+    read(name, name, text).ok()
+}
+
 pub fn experiments() -> Result<Vec<Experiment>, Reason> {
     EXPERIMENTS.iter().map(|(name, text)| read(name, name, text)).collect()
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hopcost_core::{ExperimentResult, Loading, Reason};
+use hopcost_core::{Loading, Reason};
 use hopcost_drive::Listener;
+use hopcost_view::page::Section;
 
 use crate::{ProbeResult, Progress};
 
@@ -19,7 +20,7 @@ pub enum Event<'a> {
     Loading(Loading<'a>),
     Progress(Progress<'a>),
     Ended,
-    Concluded(&'a ExperimentResult),
+    Concluded(&'a Section<'a>),
     Probed(&'a ProbeResult),
     NotProbed(&'a str, &'a Reason),
     Remark(&'a str),

@@ -1,11 +1,12 @@
 //! Collects stored runs into a page.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use hopcost_core::{
-    BlockRecord, Code, CpuSet, ExperimentResult, Finding, Known, Machine, ProbeReport, Reason,
-    Verdict,
+    BlockRecord, Code, CpuSet, Experiment, ExperimentResult, Finding, Known, Machine, ProbeReport,
+    Reason, Subject, Verdict,
 };
 use hopcost_data::published;
 use hopcost_method::judge::result::ResultOf;
@@ -15,7 +16,7 @@ use hopcost_view::{Sentences, plural, sentences};
 use serde_json::Value;
 
 use crate::run::quoted;
-use crate::{Failure, InContext, Outcome, Ran};
+use crate::{Failure, InContext, Outcome, Ran, catalogue};
 
 /// A run of a store, or its latest. Opens the store read-only.
 pub fn report(path: &Path, run: Option<i64>) -> Outcome<Reported> {
@@ -68,6 +69,9 @@ struct Run {
     failure: Option<String>,
     blocks: Vec<BlockRecord>,
     reports: Vec<ProbeReport>,
+    /// `None` if it is none of those that come with hopcost.
+    experiment: Option<Experiment>,
+    labels: BTreeMap<String, String>,
 }
 
 impl Reported {
@@ -147,6 +151,16 @@ impl Reported {
         self
     }
 
+    /// With the words of an experiment that need not come with hopcost.
+    #[must_use]
+    pub fn in_words_of(mut self, experiment: &Experiment) -> Self {
+        for run in self.runs.iter_mut().filter(|run| run.header.experiment == experiment.name) {
+            run.labels = labels(experiment);
+            run.experiment = Some(experiment.clone());
+        }
+        self
+    }
+
     /// Of its first run; the error describes an unfinished run.
     pub fn result(&self) -> Result<&ExperimentResult, Reason> {
         let missing = |words: String| Err(Code::NotMeasured.because(words));
@@ -173,7 +187,20 @@ impl Run {
         let blocks = store.blocks(id)?;
         let result = kept.result.unwrap_or_else(|| unfinished(&header, &blocks, &kept.reports));
         let (failure, reports) = (kept.failure, kept.reports);
-        Ok(Some(Self { id, header, result, is_unfinished, failure, blocks, reports }))
+        let experiment = catalogue::built_in(&header.experiment);
+        let labels = experiment.as_ref().map(labels).unwrap_or_default();
+        let run = Self {
+            id,
+            header,
+            result,
+            is_unfinished,
+            failure,
+            blocks,
+            reports,
+            experiment,
+            labels,
+        };
+        Ok(Some(run))
     }
 
     fn changed(&self) -> Option<String> {
@@ -209,6 +236,8 @@ impl Run {
             run: self.id,
             result: &self.result,
             is_finished: !self.is_unfinished,
+            words: self.experiment.as_ref().map(|experiment| &experiment.words),
+            labels: &self.labels,
             levels: &decided.levels,
             workers_at: &decided.workers_at,
             margin: decided.margin,
@@ -226,6 +255,13 @@ impl Run {
             format!("hopcost run {}{effort} --seed {seed}", quoted(experiment))
         })
     }
+}
+
+fn labels(experiment: &Experiment) -> BTreeMap<String, String> {
+    let Subject::Database(comparison) = &experiment.subject else { return BTreeMap::new() };
+    let labels =
+        comparison.levels.iter().filter_map(|it| Some((it.name.clone(), it.label.clone()?)));
+    labels.collect()
 }
 
 fn had_cpus_off_line(header: &Header) -> bool {
@@ -269,7 +305,6 @@ mod tests {
     use hopcost_view::{Canvas, Shown};
 
     use super::*;
-    use crate::catalogue;
     use crate::run::{Host, begin};
 
     fn stored(unused_off_line: bool, with_block: bool, finished: bool) -> Reported {

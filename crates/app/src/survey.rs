@@ -229,8 +229,11 @@ impl Survey<'_> {
         control.tell(Event::Ended);
         match ran {
             Ok(ran) => {
-                if let Some(result) = &ran.result {
-                    control.tell(Event::Concluded(result));
+                if ran.result.is_some() {
+                    let run = Reported::of(store, &[ran.id])?.with(&ran);
+                    run.in_words_of(&prepared.experiment).show(|page| {
+                        page.sections.iter().for_each(|it| control.tell(Event::Concluded(it)));
+                    });
                 }
                 surveyed.runs.push((prepared.experiment, ran));
             }

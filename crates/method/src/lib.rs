@@ -20,5 +20,7 @@ pub mod plan;
 pub mod run;
 pub mod schedule;
 pub mod survey;
+mod tag;
 
 pub use experiment::{FileError, Vocabulary, read as read_experiment};
+pub use tag::tag;

@@ -3,13 +3,17 @@
 //! A caller with results (from a store or a survey) fills a [`Page`], and [`crate::FORMATS`] show
 //! it.
 
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use hopcost_core::{
     BlockRecord, ExperimentResult, Finding, Known, Machine, NodeId, PointCost, ProbeReport,
-    Published,
+    Published, Words,
 };
 use serde::Serialize;
+
+use crate::words::{Compared, cost_of, plural, spoken};
 
 #[derive(Clone, Debug)]
 pub struct Page<'a> {
@@ -49,6 +53,9 @@ pub struct Section<'a> {
     /// Of an unfinished run, without a verdict.
     pub result: &'a ExperimentResult,
     pub is_finished: bool,
+    pub words: Option<&'a Words>,
+    /// The labels of variants by name; a variant without one is shown by its name.
+    pub labels: &'a BTreeMap<String, String>,
     /// Names of the variants by their number in blocks, the baseline first. Empty for hardware
     /// experiments or if unknown.
     pub levels: &'a [String],
@@ -74,7 +81,65 @@ pub struct NotTested {
     pub takes_s: Option<f64>,
 }
 
+/// Smallest relevant difference if an experiment sets none.
+const USUAL_MARGIN: f64 = 0.03;
+
+/// What the headline compares, by label.
+pub(crate) struct Labels<'a> {
+    unit: &'a str,
+    baseline: Cow<'a, str>,
+    variant: Cow<'a, str>,
+}
+
+impl Labels<'_> {
+    pub fn as_compared(&self) -> Compared<'_> {
+        Compared { unit: self.unit, baseline: &self.baseline, variant: &self.variant }
+    }
+}
+
 impl Section<'_> {
+    pub(crate) fn title(&self) -> String {
+        let title = self.words.and_then(|words| words.title.clone());
+        title.unwrap_or_else(|| spoken(&self.result.experiment))
+    }
+
+    /// A variant in words; its name if the experiment is not known here.
+    pub(crate) fn label<'s>(&'s self, name: &'s str) -> &'s str {
+        self.labels.get(name).map_or(name, String::as_str)
+    }
+
+    fn label_in_a_sentence(&self, name: &str) -> Cow<'_, str> {
+        self.labels.get(name).map_or_else(|| Cow::Owned(format!("“{name}”")), Into::into)
+    }
+
+    /// The baseline and the variant of the headline.
+    pub(crate) fn compared(&self) -> Labels<'_> {
+        let levels = self.all_levels();
+        let name = |name: Option<&String>, unknown: &'static str| {
+            name.map_or(Cow::Borrowed(unknown), |name| self.label_in_a_sentence(name))
+        };
+        let point = self.headline_point().map(|point| &point.level);
+        Labels {
+            unit: self.words.and_then(|words| words.unit.as_deref()).unwrap_or("calls"),
+            baseline: name(levels.first(), "the baseline"),
+            variant: name(point.or(levels.get(1)), "the variant"),
+        }
+    }
+
+    /// ` at 2 clients`, if the headline is of one number of several.
+    pub(crate) fn at_clients(&self) -> String {
+        let points = self.result.details.iter().flat_map(|details| &details.points);
+        let swept = points.map(|point| point.streams).collect::<BTreeSet<_>>().len() > 1;
+        let point = self.headline_point().filter(|_| swept);
+        point.map_or(String::new(), |it| format!(", at {}", plural(it.streams as usize, "client")))
+    }
+
+    /// Whether the whole interval lies beyond the margin.
+    pub(crate) fn is_material(&self) -> bool {
+        let beyond = cost_of(self.result).map_or(f64::NEG_INFINITY, |it| it.low.max(-it.high));
+        beyond > self.margin.unwrap_or(USUAL_MARGIN)
+    }
+
     pub(crate) fn level(&self, number: usize) -> String {
         self.levels.get(number).cloned().unwrap_or_else(|| match number {
             0 => "baseline".to_owned(),

@@ -6,7 +6,7 @@ use hopcost_core::{
     Arm, BlockRecord, Code, CostSoFar, CpuId, CpuSet, Details, Disturbance, Estimate,
     ExperimentResult, Headline, Histogram, Known, Locality, Lookups, NodeId, Observation, PageSize,
     Phase, PointCost, ProofMethod, Proved, ProvedBy, Tier, Trial, Unit, Verdict, Window, Witness,
-    gauge,
+    Words, gauge,
 };
 
 use crate::page::{Origin, Page, Section};
@@ -14,6 +14,8 @@ use crate::page::{Origin, Page, Section};
 #[derive(Clone, Debug)]
 pub struct Sample {
     pub result: ExperimentResult,
+    pub words: Option<Words>,
+    pub labels: BTreeMap<String, String>,
     pub levels: Vec<String>,
     pub workers_at: Vec<Vec<Option<NodeId>>>,
     pub blocks: Vec<BlockRecord>,
@@ -61,7 +63,15 @@ impl Sample {
         };
         let (levels, blocks) = (Vec::new(), Vec::new());
         let command = format!("hopcost run {name} --quick --seed 1");
-        Self { result, levels, workers_at: Vec::new(), blocks, command }
+        let words = Words {
+            unit: Some("queries".into()),
+            why: Some("Every page is far away.".into()),
+            ..Words::default()
+        };
+        let labels = [("near", "local memory"), ("far", "remote memory")];
+        let labels = labels.map(|(name, label)| (name.to_owned(), label.to_owned())).into();
+        let words = Some(words);
+        Self { result, words, labels, levels, workers_at: Vec::new(), blocks, command }
     }
 
     pub fn with_blocks(mut self, blocks: u64) -> Self {
@@ -76,6 +86,8 @@ impl Sample {
             run: 1,
             result: &self.result,
             is_finished: true,
+            words: self.words.as_ref(),
+            labels: &self.labels,
             levels: &self.levels,
             workers_at: &self.workers_at,
             margin: Some(0.03),

@@ -6,6 +6,7 @@ use hopcost_core::{
     Against, Details, Estimate, ExperimentResult, Headline, Known, Metric, PointSpread, Tier, Unit,
     Verdict, Witness,
 };
+use hopcost_method::tag;
 
 /// `12 s`, `4 min`, `1.5 h`.
 pub fn duration(seconds: f64) -> String {
@@ -57,8 +58,8 @@ pub fn share(estimate: &Estimate, sign: f64) -> String {
 }
 
 /// The emulated cost as counted.
-pub fn planted(share: f64) -> String {
-    format!("{:.2} % of throughput, as counted", 100.0 * share)
+pub fn injected(share: f64) -> String {
+    format!("{:.2}% of throughput, as counted", 100.0 * share)
 }
 
 /// Scaled, with its interval: `1500 (1350 … 1650)`.
@@ -79,24 +80,141 @@ pub fn with_margin(estimate: &Estimate) -> String {
     format!("{} {}", figure(estimate.point), margin(estimate))
 }
 
-/// The text after the verdict: figure, subject and reason.
-pub fn found(result: &ExperimentResult) -> String {
-    let reason = &result.reason;
-    let words = match (&result.estimate, result.verdict) {
-        (Known::Is(figure), Verdict::Refused) => {
-            format!("{reason}. What was found does not count: {}", headline(figure))
+/// From this ratio of two throughputs on, a multiple replaces per cent.
+const MULTIPLE: f64 = 2.0;
+/// Half-width, as a share, from which per cent has no decimal.
+const COARSE: f64 = 0.05;
+
+/// Two variants of an experiment whose throughput is compared, in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared<'a> {
+    /// What is counted, e.g. `commits`.
+    pub unit: &'a str,
+    pub baseline: &'a str,
+    pub variant: &'a str,
+}
+
+/// `4.5% fewer queries with remote memory than with local memory`, and its interval `3.2–5.8%`. The
+/// larger side of a multiple comes first, so that no multiple is below one.
+pub fn effect(cost: &Estimate, compared: Compared<'_>) -> (String, String) {
+    let Compared { unit, baseline, variant } = compared;
+    let ratio = 1.0 - cost.point;
+    if ratio > 1.0 / MULTIPLE && ratio < MULTIPLE {
+        let more = if cost.point > 0.0 { "fewer" } else { "more" };
+        let decimals = decimals(cost);
+        let [low, high] = ascending(100.0 * cost.low.abs(), 100.0 * cost.high.abs());
+        let text = format!(
+            "{:.decimals$}% {more} {unit} with {variant} than {}",
+            100.0 * cost.point.abs(),
+            with_other(variant, baseline)
+        );
+        return (text, format!("{low:.decimals$}–{high:.decimals$}%"));
+    }
+    let is_gain = ratio >= MULTIPLE;
+    let times = |cost: f64| if is_gain { 1.0 - cost } else { 1.0 / (1.0 - cost).max(f64::EPSILON) };
+    let (more, less) = if is_gain { (variant, baseline) } else { (baseline, variant) };
+    let [low, high] = ascending(times(cost.low), times(cost.high));
+    let text = format!(
+        "{} as many {unit} with {more} as {}",
+        multiple(times(cost.point)),
+        with_other(more, less)
+    );
+    (text, format!("{}–{}", multiple(low).trim_end_matches('×'), multiple(high)))
+}
+
+/// The second of two labels, without the words that both begin with.
+fn with_other(first: &str, second: &str) -> String {
+    let same = first.split(' ').zip(second.split(' ')).take_while(|(a, b)| a == b).count();
+    match same {
+        0 | 1 => format!("with {second}"),
+        n => second.split(' ').skip(n).collect::<Vec<_>>().join(" "),
+    }
+}
+
+fn ascending(a: f64, b: f64) -> [f64; 2] {
+    [a.min(b), a.max(b)]
+}
+
+fn decimals(cost: &Estimate) -> usize {
+    usize::from((cost.high - cost.low) / 2.0 < COARSE)
+}
+
+/// `2.37×`, `6.6×`, `40×`.
+fn multiple(times: f64) -> String {
+    match times {
+        t if t < 2.995 => format!("{t:.2}×"),
+        t if t < 9.95 => format!("{t:.1}×"),
+        t => format!("{}×", thousands(&format!("{t:.0}"))),
+    }
+}
+
+/// The change in throughput, from the cost: `−4.5% (−5.8 to −3.2)`, `2.37× (2.30 to 2.44)` or, of a
+/// loss by more than half, `1/40 (1/42 to 1/40)`.
+pub fn change(cost: &Estimate) -> String {
+    let [at, low, high] = change_parts(cost);
+    format!("{at} ({} to {})", low.trim_end_matches(['%', '×']), high.trim_end_matches(['%', '×']))
+}
+
+pub fn changed(cost: &Estimate) -> String {
+    let [at, ..] = change_parts(cost);
+    at
+}
+
+/// `−5.8% to −3.2%`.
+pub fn change_ends(cost: &Estimate) -> String {
+    let [_, low, high] = change_parts(cost);
+    format!("{low} to {high}")
+}
+
+fn change_parts(cost: &Estimate) -> [String; 3] {
+    let ratio = 1.0 - cost.point;
+    let decimals = decimals(cost);
+    [cost.point, cost.high, cost.low].map(|cost| match ratio {
+        r if r >= MULTIPLE => multiple(1.0 - cost),
+        r if r <= 1.0 / MULTIPLE => {
+            let times = multiple(1.0 / (1.0 - cost).max(f64::EPSILON));
+            format!("1/{}", times.trim_end_matches('×'))
         }
-        (_, verdict) if verdict.is_without_figures() => reason.to_string(),
-        (Known::Is(figure), _) if figure.unit == Unit::Fraction => {
-            format!("{} of throughput: the {}; {reason}", headline(figure), figure.of)
+        _ => {
+            let text = format!("{:+.decimals$}%", -100.0 * cost);
+            let is_zero = !text.contains(|c: char| ('1'..='9').contains(&c));
+            minus(if is_zero { &text[1..] } else { &text })
         }
-        (Known::Is(figure), _) if result.details.is_some() => {
-            format!("{}: {}; {reason}", headline(figure), figure.of)
-        }
-        (Known::Is(figure), _) => format!("{} at the farthest ({})", headline(figure), figure.of),
-        (Known::Missing(reason), _) => reason.to_string(),
+    })
+}
+
+/// Where a cost is on an axis of throughput ratios: doubling and halving are equally far from zero.
+pub fn on_ratio_axis(cost: f64) -> f64 {
+    const LEAST_RATIO: f64 = 1e-3;
+    (1.0 - cost).max(LEAST_RATIO).ln()
+}
+
+/// `7.1% less to 2.2% more`.
+pub fn range(cost: &Estimate) -> String {
+    let decimals = decimals(cost);
+    let side = |cost: f64| {
+        let more = if cost > 0.0 { "less" } else { "more" };
+        format!("{:.decimals$}% {more}", 100.0 * cost.abs())
     };
-    format!("{}.", end_less(&words))
+    format!("{} to {}", side(cost.high), side(cost.low))
+}
+
+pub fn confidence(cost: &Estimate) -> String {
+    format!("{:.0}%", 100.0 * cost.level)
+}
+
+pub fn figure_in_words(figure: &Headline) -> String {
+    match figure.unit {
+        Unit::Fraction => share(&figure.estimate, 1.0),
+        _ => headline(figure),
+    }
+}
+
+/// With a capital letter and a full stop.
+pub fn sentence(text: &str) -> String {
+    let mut letters = end_less(text).chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    format!("{}.", first.chain(letters).collect::<String>())
 }
 
 /// Without the final period.
@@ -145,11 +263,11 @@ pub fn beside(against: &Against) -> String {
 
 pub const fn tier(tier: Tier) -> &'static str {
     match tier {
-        Tier::EngineCounters => "every look-up counted by its page's node",
+        Tier::EngineCounters => "every page access counted by its page's node",
         Tier::PageResidency => {
-            "where pages were and where processes ran, not how often they looked"
+            "where pages were and where processes ran, not how often they accessed them"
         }
-        Tier::CpuResidency => "where processes ran, and of their memory nothing",
+        Tier::CpuResidency => "where processes ran, nothing about their memory",
     }
 }
 
@@ -157,7 +275,7 @@ pub const fn tier(tier: Tier) -> &'static str {
 pub fn known_by(details: &Details) -> Option<String> {
     let witness = |seen: &hopcost_core::ProvedBy| {
         let name = match seen.by {
-            Witness::LookUps => "counts of look-ups",
+            Witness::LookUps => "counts of page accesses",
             Witness::PagesTouched => "the pages that each connection touched",
             Witness::ThreadMasks => "threads' masks and CPUs",
             Witness::ParallelWorkerSamples => "parallel workers, sampled",
@@ -187,10 +305,10 @@ pub fn spoken(name: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// `EMULATED NOT APPLICABLE`.
+/// `EMULATED NOT TESTED`.
 pub fn verdict_in_words(verdict: Verdict, is_emulated: bool) -> String {
     let stamp = if is_emulated { "EMULATED " } else { "" };
-    format!("{stamp}{}", verdict.to_string().replace('_', " "))
+    format!("{stamp}{}", tag(verdict))
 }
 
 pub fn stamped_verdict(result: &ExperimentResult) -> String {

@@ -42,7 +42,7 @@ pub fn run(app: &App, args: &RunArgs) -> Outcome<Exit> {
                 ));
                 return Ok(Exit::Interrupted);
             };
-            let page = Reported::of(&store, &[id])?.with(&ran);
+            let page = Reported::of(&store, &[id])?.with(&ran).in_words_of(&prepared.experiment);
             page.show(|page| output::show(&wanted, &Shown::Report(page)))?;
             if wanted.iter().any(Output::is_for_people) {
                 output::print(&format!("kept as run {id} in {path}\n"))?;

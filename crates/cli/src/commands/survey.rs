@@ -20,8 +20,9 @@ pub fn run(app: &App, args: &SurveyArgs) -> Outcome<Exit> {
     let is_for_programs = wanted.iter().any(Output::is_printed);
     let mut printed = Ok(());
     let show = |event: &Event<'_>| {
-        if let (Event::Concluded(result), false, true) = (event, is_for_programs, printed.is_ok()) {
-            printed = output::print(&text::outcome(result, output::columns()));
+        if let (Event::Concluded(section), false, true) = (event, is_for_programs, printed.is_ok())
+        {
+            printed = output::print(&text::outcome(section, output::columns()));
         }
     };
     let surveyed = attended(show, |control| {
@@ -76,19 +77,24 @@ fn checked(args: &SurveyArgs, surveyed: &Surveyed) -> Exit {
 }
 
 fn summary(args: &SurveyArgs, surveyed: &Surveyed, page_bytes: u64) -> String {
-    let Sentences { found, action } = surveyed.report.sentences();
+    let Sentences { found, why, action, sure } = surveyed.report.sentences();
     let not_tested: Vec<&str> = surveyed.not_tested.iter().map(|it| it.what.as_str()).collect();
-    let not_tested =
-        if not_tested.is_empty() { "nothing".to_owned() } else { not_tested.join(", ") };
     let page = format!(
-        "{}, {}, after {:.0} s; runs kept in {}; changed on this host: nothing",
+        "{} ({}) · runs in {} · {:.0} s",
         args.html.display(),
         hopcost_view::bytes(page_bytes),
+        args.store.display(),
         surveyed.seconds,
-        args.store.display()
     );
-    text::survey(
-        &[("found", &found), ("do", &action), ("not tested", &not_tested), ("page", &page)],
-        output::columns(),
-    )
+    let lines = [
+        ("Finding", Some(found)),
+        ("Why", why),
+        ("Do", Some(action)),
+        ("How sure", sure),
+        ("Not tested", (!not_tested.is_empty()).then(|| not_tested.join(", "))),
+        ("Page", Some(page)),
+    ];
+    let lines: Vec<_> = lines.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
+    let lines: Vec<_> = lines.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    format!("\n{}", text::survey(&lines, output::columns()))
 }

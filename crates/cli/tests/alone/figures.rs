@@ -38,11 +38,11 @@ fn an_experiment_runs_is_kept_and_shown_again() {
     assert!(report(&["1"]).starts_with("MEASURED"));
     let csv = report(&["--csv"]);
     assert!(csv.lines().nth(1).unwrap().starts_with("access-cost,,MEASURED,"), "{csv}");
-    assert!(report(&["--markdown"]).starts_with("**Access cost: "));
+    assert!(report(&["--markdown"]).starts_with("**Cost of each memory access: "));
     report(&["--html", "page.html"]);
     let html = fs::read_to_string(bench.path("page.html")).unwrap();
     assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"));
-    assert!(html.contains("Access cost") && html.contains("id=\"probes\""));
+    assert!(html.contains("Cost of each memory access") && html.contains("id=\"probes\""));
     refuses(&["report", "--html", "/proc/x.html"], 1, &["--html /proc/x.html"]);
     refuses(&["report", "--html", "x", "--csv"], 2, &["cannot be used with"]);
 }

@@ -29,7 +29,8 @@ fn planted_distance_is_found_proved_and_stamped() {
     assert!(stdout(&bench.hopcost(&["report"])).starts_with("EMULATED COST"));
     ends(&bench.hopcost(&["report", "--html", "page.html"]), 0, &[]);
     let html = fs::read_to_string(bench.path("page.html")).unwrap();
-    for words in ["EMULATED", "near (baseline)", "Look-ups by node", "--raw-calls", "✓ holds"] {
+    for words in ["EMULATED", "near (baseline)", "Page accesses by node", "--raw-calls", "✓ holds"]
+    {
         assert!(html.contains(words), "{words}");
     }
     assert!(html.matches("<figure>").count() >= 8 && !html.contains("class=\"why\""));

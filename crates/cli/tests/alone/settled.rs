@@ -11,15 +11,15 @@ const RESTLESS: [&str; 6] = [
     "no block was undisturbed",
     "(Little's law)",
     "favours an arm",
-    "of blocks that a first look needs",
-    "units of blocks would decide",
+    "that a first look needs",
+    "would decide: --budget",
 ];
 
 const NO_FIGURE: &str = "every sample was disturbed";
 
 /// Beginnings of the output of a run that may end without a verdict, as text and JSON. Experiments
 /// of a survey may do so.
-const SINGLE_RUN: [&str; 3] = ["INCONCLUSIVE", "EMULATED INCONCLUSIVE", "{\n  \"run\""];
+const SINGLE_RUN: [&str; 3] = ["UNDECIDED", "EMULATED UNDECIDED", "{\n  \"run\""];
 
 const MOST_RUNS: u32 = 4;
 

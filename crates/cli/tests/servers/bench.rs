@@ -123,7 +123,7 @@ pub fn is_over(output: &Output) {
     let said = stdout(output);
     let is_over = match output.status.code() {
         Some(0) => true,
-        Some(1) => said.contains("REFUSED"),
+        Some(1) => said.contains("VOID"),
         _ => false,
     };
     assert!(is_over, "{:?}: {}{said}", output.status, stderr(output));

@@ -103,7 +103,7 @@ impl Trials {
         let does_not_apply = output.status.code() == Some(3);
         let is_disturbed = output.status.code() == Some(5);
         let is_decided = output.status.success();
-        let is_ended = does_not_apply || is_disturbed || is_decided || said.contains("REFUSED");
+        let is_ended = does_not_apply || is_disturbed || is_decided || said.contains("VOID");
         assert!(is_ended, "{arguments:?}: {said}");
         self.measured += usize::from(!does_not_apply);
         self.decided += usize::from(is_decided);

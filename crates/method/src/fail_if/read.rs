@@ -5,6 +5,7 @@ use std::fmt;
 use hopcost_core::Verdict;
 
 use super::condition::{Bound, Condition, End, FailIf, Figure, Kind, Side};
+use crate::tag;
 
 pub const FIGURES: &[(&str, &str)] = &[
     ("cost", "share of throughput that the level under test loses"),
@@ -176,19 +177,25 @@ impl Words {
 
     fn verdict(&mut self) -> Result<Condition, Unreadable> {
         let sign = self.expect("= or !=")?;
-        let is = match sign.text.as_str() {
+        let is_equal = match sign.text.as_str() {
             "=" => true,
             "!=" => false,
             other => return Err(sign.wrong(format!("'{other}': a verdict takes = or !="))),
         };
         let name = self.expect("a verdict")?;
-        let found =
-            VERDICTS.iter().find(|verdict| verdict.to_string().eq_ignore_ascii_case(&name.text));
+        let next = self.all.get(self.next).map(|word| format!("{} {}", name.text, word.text));
+        let is = |verdict: &&Verdict, text: &str| {
+            verdict.to_string().eq_ignore_ascii_case(text)
+                || tag(**verdict).eq_ignore_ascii_case(&text.replace('_', " "))
+        };
+        let of_two = VERDICTS.iter().find(|it| next.as_ref().is_some_and(|text| is(it, text)));
+        self.next += usize::from(of_two.is_some());
+        let found = of_two.or_else(|| VERDICTS.iter().find(|verdict| is(verdict, &name.text)));
         let verdict = *found.ok_or_else(|| {
-            let known = VERDICTS.map(|verdict| verdict.to_string()).join(", ");
+            let known = VERDICTS.map(tag).join(", ");
             name.wrong(format!("there is no verdict '{}'; known: {known}", name.text))
         })?;
-        Ok(Condition::Verdict { is, verdict })
+        Ok(Condition::Verdict { is: is_equal, verdict })
     }
 
     fn bound(&mut self, figure: Figure) -> Result<Bound, Unreadable> {

@@ -263,6 +263,22 @@ fn what_is_wrong_is_said_with_its_column() {
     }
 }
 
+#[test]
+fn a_verdict_is_taken_by_both_of_its_names() {
+    for (verdict, names) in [
+        (Verdict::Refused, ["REFUSED", "void"]),
+        (Verdict::NotApplicable, ["NOT_APPLICABLE", "not tested"]),
+        (Verdict::Equivalent, ["EQUIVALENT", "NO_DIFFERENCE"]),
+    ] {
+        let ended = ExperimentResult { verdict, ..result() };
+        for name in names {
+            let check = FailIf::read(&format!("verdict = {name} or verdict = GAIN")).unwrap();
+            assert!(matches!(check.on(&ended), Outcome::Crossed(_)), "{name}");
+            assert_eq!(check.on(&result()), Outcome::Held, "{name}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn reading_never_panics_and_points_into_the_text(text in "\\PC{0,40}") {

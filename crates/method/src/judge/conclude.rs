@@ -68,22 +68,21 @@ impl Case<'_> {
     }
 
     fn too_few(&self, point: Point, units: usize) -> Reason {
-        let had =
-            format!("{units} of the {} units of blocks that a first look needs", Looks::FIRST);
+        let had = format!("{units} of the {} block sets that a first look needs", Looks::FIRST);
         let of_point = self.blocks.iter().map(|block| &block.trial);
         let of_point = of_point.filter(|it| it.phase == Phase::Fresh && Point::of(it) == point);
         let needed = Looks::FIRST * self.plan.bindings.len();
         if self.pace.budget_s.is_none() || of_point.count() >= needed {
-            let advice = "run it again when others leave this machine in peace";
+            let advice = "run it again when other work on this machine is done";
             return Code::OthersAtWork.because(format!("{had} were not disturbed: {advice}"));
         }
         if units == 0 {
             return Code::TooFewBlocks
-                .because(format!("{had} fitted into the budget: give it more with --budget"));
+                .because(format!("{had} fitted into the budget: raise it with --budget"));
         }
         let budget = self.budget_for(Looks::FIRST, units);
         Code::TooFewBlocks
-            .because(format!("{had} fitted into the budget, and all would into --budget {budget}"))
+            .because(format!("{had} fitted into the budget: all would fit into --budget {budget}"))
     }
 
     fn budget_for(&self, needed: usize, units: usize) -> String {
@@ -92,7 +91,7 @@ impl Case<'_> {
     }
 
     fn reason(&self, verdict: Verdict, standing: &Standing, units: usize) -> Reason {
-        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let percent = |share: f64| format!("{:.1}%", 100.0 * share);
         let cost = &standing.cost;
         let material = cost.low > self.pace.margin || cost.high < -self.pace.margin;
         match verdict {
@@ -104,8 +103,8 @@ impl Case<'_> {
             _ => {
                 let needed = standing.blocks_needed.max(units + 1);
                 Code::IntervalTooWide.because(format!(
-                    "the interval holds zero and more than ±{}; some {needed} units of blocks would \
-                     decide, instead of {units}: --budget {}",
+                    "the interval includes zero and exceeds ±{}; about {needed} block sets instead of \
+                     {units} would decide: --budget {}",
                     percent(self.pace.margin),
                     self.budget_for(needed, units)
                 ))

@@ -61,7 +61,7 @@ fn json(shown: &Shown<'_>, _: Canvas) -> String {
 fn of_page<'a>(page: &'a Page<'_>) -> Option<Printed<'a>> {
     let probes = || page.probes.iter().map(|probed| probed.report).collect();
     if let Origin::Survey { page: written } = page.origin {
-        let Sentences { found, action } = sentences(page);
+        let Sentences { found, action, .. } = sentences(page);
         return Some(Printed::Survey {
             version: 1,
             seconds: page.seconds,
@@ -110,7 +110,7 @@ mod tests {
         }
         assert!(!printed(Origin::Unfinished { failure: None }).contains("failure"));
         let survey = printed(Origin::Survey { page: Path::new("hopcost.html") });
-        assert!(survey.contains("\"page\": \"hopcost.html\",\n  \"found\": \"Remote memory:"));
+        assert!(survey.contains("\"page\": \"hopcost.html\",\n  \"found\": \"6.0% fewer"));
         assert!(!survey.contains("log-distance"), "only what was finished: {survey}");
     }
 }

@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::Known;
-
 use super::output::{Canvas, Format, Shown};
 use crate::page::Page;
 use crate::story::between::between;
 use crate::story::block::{Block, Column, Item, Table, brief};
 use crate::story::report::{Of, machine_in_words, masthead, story};
-use crate::words::{headline, stamped_verdict, verdict_in_words};
+use crate::story::verdict::found;
+use crate::words::{stamped_verdict, verdict_in_words};
 
 pub const FORMAT: Format = Format {
     name: "markdown",
@@ -56,18 +55,9 @@ fn report(page: &Page<'_>) -> String {
 fn verdicts(page: &Page<'_>) -> Table {
     let rows = page.sections.iter().map(|section| {
         let result = section.result;
-        let (figure, of) = match &result.estimate {
-            Known::Is(figure) => (headline(figure), figure.of.clone()),
-            Known::Missing(reason) => ("–".to_owned(), format!("missing, because {reason}")),
-        };
-        vec![result.experiment.clone(), stamped_verdict(result), figure, of]
+        vec![section.title(), stamped_verdict(result), found(section)]
     });
-    let head = vec![
-        Column::words("experiment"),
-        Column::words("verdict"),
-        Column::figures("figure"),
-        Column::words("of"),
-    ];
+    let head = ["experiment", "verdict", "finding"].map(Column::words).into();
     Table { head, rows: rows.collect() }
 }
 
@@ -154,8 +144,8 @@ mod tests {
     fn a_comment_begins_with_what_was_found() {
         let sample = Sample::compared("remote-memory", Verdict::Cost, 0.06, 0.02);
         let text = report(&page(vec![sample.section()]));
-        assert!(text.starts_with("**Remote memory: “far” instead of “near” costs 6.0 %"), "{text}");
-        assert!(text.contains("| remote-memory | COST | 6.0 % (4.0 … 8.0 %) |"), "{text}");
+        assert!(text.starts_with("**6.0% fewer queries with remote memory than with"), "{text}");
+        assert!(text.contains("| Remote memory | COST | 6.0% fewer queries with"), "{text}");
         assert!(text.contains("changed on this host: nothing"));
     }
 
@@ -164,7 +154,7 @@ mod tests {
         let mut sample = Sample::absent("a|b", "<script> & `x`");
         sample.command = "hopcost run ```x".into();
         let text = report(&page(vec![sample.section()]));
-        assert!(text.contains("a\\|b") && !text.contains("<script"), "{text}");
+        assert!(text.contains("A\\|b") && !text.contains("<script"), "{text}");
         assert_eq!(text.matches("```").count(), 2);
     }
 

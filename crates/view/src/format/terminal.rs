@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 
-use hopcost_core::{ExperimentResult, Finding, Known, ProbeReport, Published, Verdict};
+use hopcost_core::{Finding, ProbeReport, Published, Verdict};
 
 use super::output::{Canvas, Format, Shown};
+use crate::page::Section;
 use crate::story::between::between;
 use crate::story::block::{Block, Fact, Heading, Item, Picture, Sentence, Tone, brief};
 use crate::story::report::{Of, story};
+use crate::story::verdict::found;
 use crate::story::{doctor as findings, probe, section};
 use crate::text::cells;
 use crate::text::costs::costs;
@@ -15,7 +17,7 @@ use crate::text::ink::Ink;
 use crate::text::table::table;
 use crate::text::times::times;
 use crate::text::wrap::{LEAST_WIDTH, flow, labelled, pad, prose, width};
-use crate::words::{headline, verdict_in_words};
+use crate::words::verdict_in_words;
 
 pub const FORMAT: Format = Format {
     name: "terminal",
@@ -53,16 +55,13 @@ pub fn published(results: &[&Published], columns: usize) -> String {
     if blocks.is_empty() { String::new() } else { format!("\n{}", told(&blocks, columns)) }
 }
 
-/// One line: name, verdict, and the figure or why there is none.
-pub fn outcome(result: &ExperimentResult, columns: usize) -> String {
-    let found = match (&result.estimate, result.verdict) {
-        (_, verdict) if verdict.is_without_figures() => result.reason.to_string(),
-        (Known::Is(found), _) => format!("{}  {}", headline(found), found.of),
-        (Known::Missing(reason), _) => reason.to_string(),
-    };
+/// One line: title, verdict, and the finding or why there is none.
+pub fn outcome(section: &Section<'_>, columns: usize) -> String {
+    let result = section.result;
     let verdict = verdict(result.verdict, result.emulated);
+    let text = format!("{} {}", pad(&verdict, 13), found(section));
     let label = format!("  {}", result.experiment);
-    labelled(&label, 20, &format!("{} {found}", pad(&verdict, 13)), columns.clamp(LEAST_WIDTH, 100))
+    labelled(&label, 20, &text, columns.clamp(LEAST_WIDTH, MOST_COLUMNS))
 }
 
 pub fn survey(lines: &[(&str, &str)], columns: usize) -> String {
@@ -187,7 +186,7 @@ fn drawn(picture: &Picture<'_>, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use hopcost_core::{
-        Between, CellPair, Code, CpuId, Estimate, Lacking, Likeness, Place, Side, Unit,
+        Between, CellPair, Code, CpuId, Estimate, Known, Lacking, Likeness, Place, Side, Unit,
     };
 
     use super::*;
@@ -281,7 +280,9 @@ mod tests {
         let page = page(vec![sample.section()]);
         let text = |columns| plain(&terminal(&Shown::Report(&page), Canvas { columns }));
         let narrow = text(80);
-        assert!(narrow.starts_with("EMULATED COST 6.0 % (4.0 … 8.0 %) of throughput: the cost"));
+        assert!(
+            narrow.starts_with("EMULATED COST 6.0% fewer queries with remote memory than with")
+        );
         assert!(narrow.contains("✓ holds") && narrow.contains("●"), "{narrow}");
         assert!(!narrow.contains("Observed from") && !narrow.contains("median"), "{narrow}");
         assert!(narrow.lines().all(|line| width(line) <= 80), "{narrow}");

@@ -4,16 +4,20 @@ use hopcost_core::{Estimate, ExperimentResult, Known, Severity, Verdict};
 
 use super::absence;
 use crate::page::{Page, Section};
-use crate::words::{cost_of, duration, end_less, headline, percent, plural, share, spoken};
+use crate::words::{
+    change, change_ends, changed, confidence, cost_of, duration, effect, figure_in_words, percent,
+    plural, range, sentence,
+};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentences {
     pub found: String,
+    /// Why it matters.
+    pub why: Option<String>,
     pub action: String,
+    /// How sure it is, if there is an interval.
+    pub sure: Option<String>,
 }
-
-/// Smallest relevant difference if an experiment sets none.
-const USUAL_MARGIN: f64 = 0.03;
 
 pub fn sentences(page: &Page<'_>) -> Sentences {
     let clearest = clearest(&page.sections);
@@ -23,14 +27,20 @@ pub fn sentences(page: &Page<'_>) -> Sentences {
     };
     let action = match clearest {
         _ if page.interrupted => {
-            "It was stopped before its end: what was finished counts, the rest \
-                                  has to be run again."
+            "It was stopped before its end. What was finished counts; run the rest again."
                 .to_owned()
         }
         Some(section) => action(section),
         None => nothing_to_act_on(page),
     };
-    Sentences { found, action: with_the_doctor(page, action) }
+    let compares = |it: &&Section<'_>| matches!(it.result.verdict, Verdict::Cost | Verdict::Gain);
+    let why = clearest.filter(compares).and_then(|it| it.words?.why.clone());
+    Sentences {
+        found,
+        why,
+        action: with_the_doctor(page, action),
+        sure: clearest.filter(compares).and_then(sure),
+    }
 }
 
 /// The most important section: real before emulated, certain before uncertain. Ties go to the
@@ -39,7 +49,7 @@ fn clearest<'s, 'a>(sections: &'s [Section<'a>]) -> Option<&'s Section<'a>> {
     let rank = |section: &Section<'_>| {
         let result = section.result;
         let weight = match result.verdict {
-            Verdict::Cost | Verdict::Gain if is_material(section) => 6,
+            Verdict::Cost | Verdict::Gain if section.is_material() => 6,
             Verdict::Cost | Verdict::Gain => 5,
             Verdict::Equivalent => 4,
             Verdict::Measured => 3,
@@ -53,56 +63,51 @@ fn clearest<'s, 'a>(sections: &'s [Section<'a>]) -> Option<&'s Section<'a>> {
     sections.iter().find(|section| rank(section) == best)
 }
 
-fn clarity(result: &ExperimentResult) -> f64 {
-    cost_of(result).map_or(f64::NEG_INFINITY, |cost| cost.low.max(-cost.high))
-}
-
-fn is_material(section: &Section<'_>) -> bool {
-    clarity(section.result) > section.margin.unwrap_or(USUAL_MARGIN)
-}
-
 fn found(section: &Section<'_>, all: &[Section<'_>]) -> String {
     let result = section.result;
-    let name = spoken(&result.experiment);
     let cost = match cost_of(result) {
         Some(cost) if result.verdict != Verdict::Refused => cost,
-        _ => return without_cost(result, &name),
+        _ => return without_cost(section),
     };
     if result.emulated {
         return found_again(result, cost);
     }
-    let (baseline, tested) = arms(section);
-    let change = |verb: &str, sign: f64| {
-        let range = share(cost, sign);
-        format!("{name}: “{tested}” instead of “{baseline}” {verb} {range} of throughput.")
-    };
     match result.verdict {
-        Verdict::Gain => change("gains", -1.0),
         Verdict::Equivalent => nothing_matters(section, all),
-        Verdict::Inconclusive => format!(
-            "{name} is undecided: it costs between {} and {} of throughput.",
-            percent(cost.low),
-            percent(cost.high)
-        ),
-        _ => change("costs", 1.0),
+        Verdict::Inconclusive => {
+            format!("{}: undecided, from {} throughput.", section.title(), range(cost))
+        }
+        _ => {
+            let (text, _) = effect(cost, section.compared().as_compared());
+            format!("{text}{}.", section.at_clients())
+        }
     }
 }
 
-/// Emulated and measured cost; never a statement about this machine.
+/// The interval, what it holds for, and what else supports it.
+fn sure(section: &Section<'_>) -> Option<String> {
+    let cost = cost_of(section.result)?;
+    let (_, ends) = effect(cost, section.compared().as_compared());
+    let verified = if section.result.proof.is_empty() { "" } else { "; placement verified" };
+    let details = section.result.details.as_ref();
+    let itself = details.and_then(|details| details.placebo.as_ref()).map_or_else(
+        || "not compared".to_owned(),
+        |placebo| format!("{} ({})", changed(placebo), change_ends(placebo)),
+    );
+    Some(format!(
+        "{} CI {ends}, within this start{verified}; baseline against itself: {itself}.",
+        confidence(cost)
+    ))
+}
+
+/// Injected and measured cost; never a statement about this machine.
 fn found_again(result: &ExperimentResult, cost: &Estimate) -> String {
-    let planted = result
-        .planted
-        .map_or("the distance".to_owned(), |planted| format!("{} of throughput", percent(planted)));
-    let found = match result.verdict {
-        Verdict::Inconclusive => "is not surely found again yet:",
-        _ => "was found again as",
-    };
-    format!("EMULATED: {planted} planted {found} {}.", share(cost, 1.0))
+    let injected =
+        result.planted.map_or("an unknown share".to_owned(), |it| percent(it).replace(' ', ""));
+    format!("EMULATED: {injected} of throughput injected; change found: {}.", change(cost))
 }
 
 fn nothing_matters(section: &Section<'_>, all: &[Section<'_>]) -> String {
-    let margin = percent(section.margin.unwrap_or(USUAL_MARGIN));
-    let name = spoken(&section.result.experiment);
     let real = all.iter().map(|section| section.result).filter(|result| !result.emulated);
     let compared: Vec<_> = real.filter(|result| cost_of(result).is_some()).collect();
     if compared.len() > 1 {
@@ -110,79 +115,69 @@ fn nothing_matters(section: &Section<'_>, all: &[Section<'_>]) -> String {
             |r: &&&ExperimentResult| matches!(r.verdict, Verdict::Inconclusive | Verdict::Refused);
         let open = match compared.iter().filter(open).count() {
             0 => String::new(),
-            n => format!(", {n} of them undecided"),
+            n => format!("; {n} undecided"),
         };
         return format!(
-            "None of {} comparisons found a difference that matters{open}; {} makes less than \
-             ±{margin} of throughput.",
-            compared.len(),
-            name.to_lowercase()
+            "No difference worth caring about in {} comparisons{open}.",
+            compared.len()
         );
     }
-    format!("{name} makes no difference that matters here: less than ±{margin} of throughput.")
+    format!("{}: no difference worth caring about.", section.title())
 }
 
-fn without_cost(result: &ExperimentResult, name: &str) -> String {
+fn without_cost(section: &Section<'_>) -> String {
+    let (result, title) = (section.result, section.title());
     let stamp = if result.emulated { "EMULATED: " } else { "" };
     match (&result.estimate, result.verdict) {
         (_, Verdict::Refused) => {
-            format!("{stamp}{name} has figures, and they do not count: {}.", result.reason)
+            format!("{stamp}{title}: not valid. {}", sentence(result.reason.as_str()))
         }
         (_, Verdict::NotApplicable) => {
-            format!("{stamp}{name} cannot be asked here: {}.", end_less(result.reason.as_str()))
+            format!("{stamp}{title}: not tested. {}", sentence(result.reason.as_str()))
         }
         (Known::Is(figure), _) => {
-            format!("{stamp}{name}: {} at the farthest ({}).", headline(figure), figure.of)
+            format!("{stamp}{title}: {} ({}).", figure_in_words(figure), figure.of)
         }
         (Known::Missing(reason), _) => {
-            format!("{stamp}{name} is undecided: {}.", end_less(reason.as_str()))
+            format!("{stamp}{title}: undecided. {}", sentence(reason.as_str()))
         }
     }
 }
 
 fn action(section: &Section<'_>) -> String {
     let result = section.result;
-    let (baseline, tested) = arms(section);
+    let labels = section.compared();
+    let compared = labels.as_compared();
     if result.emulated {
-        return "This checks the method and says nothing of this machine: run it without --emulate \
-                where there is more than one memory node."
+        return "Nothing: simulated distance tests the method and says nothing about this machine."
             .to_owned();
     }
+    let better = match result.verdict {
+        Verdict::Cost => compared.baseline,
+        _ => compared.variant,
+    };
     match result.verdict {
-        Verdict::Cost if is_material(section) => {
-            format!("Prefer “{baseline}” to “{tested}” wherever you can choose.")
+        Verdict::Cost | Verdict::Gain if section.is_material() => {
+            format!("If you can choose, take {better}.")
         }
-        Verdict::Gain if is_material(section) => {
-            format!("Change from “{baseline}” to “{tested}” wherever you can choose.")
+        Verdict::Cost | Verdict::Gain => {
+            format!("The difference is real but small. Take {better} only if it costs nothing.")
         }
-        Verdict::Cost | Verdict::Gain => format!(
-            "It is real, and small: choose “{}” where that is free, and spend your effort elsewhere.",
-            if result.verdict == Verdict::Cost { baseline } else { tested }
-        ),
-        Verdict::Equivalent => {
-            format!("Leave it as it is: “{tested}” and “{baseline}” are as good as each other.")
-        }
+        Verdict::Equivalent => "Leave it as it is.".into(),
         Verdict::Inconclusive => "Give it more time: a longer --budget narrows the interval.".into(),
         Verdict::Measured => {
-            "Nothing to mend: keep the figures to hold another machine, or this one after a change, \
+            "Keep these figures: 'hopcost compare' holds another machine, or this one after a change, \
              against them."
                 .into()
         }
-        Verdict::Refused => "Mend what is named, and run it again.".into(),
-        Verdict::Disturbed => "Run it again when the others are done: hopcost doctor says who they are.".into(),
+        Verdict::Refused => "Fix what is named, then run it again.".into(),
+        Verdict::Disturbed => {
+            "Run it again when the other work is done: 'hopcost doctor' names it.".into()
+        }
         Verdict::NotApplicable => absence::advice(result.reason.as_str())
-            .unwrap_or("What is missing is named: run it where that is there.")
+            .unwrap_or("Run it where what is missing exists.")
             .into(),
     }
-}
-
-/// Names of the baseline and of the headline's variant.
-fn arms(section: &Section<'_>) -> (String, String) {
-    let levels = section.all_levels();
-    let baseline = levels.first().cloned().unwrap_or_else(|| "baseline".to_owned());
-    let tested = section.headline_point().map(|point| point.level.clone());
-    let tested = tested.or_else(|| levels.get(1).cloned());
-    (baseline, tested.unwrap_or_else(|| "the level under test".to_owned()))
 }
 
 fn nothing_found(page: &Page<'_>) -> String {
@@ -195,9 +190,9 @@ fn nothing_found(page: &Page<'_>) -> String {
 fn nothing_to_act_on(page: &Page<'_>) -> String {
     let takes: f64 = page.not_tested.iter().filter_map(|left| left.takes_s).sum();
     if takes > 0.0 {
-        return format!("What was left out would take {} more.", duration(takes));
+        return format!("What was skipped would take {} more.", duration(takes));
     }
-    "Ask a question of it: hopcost list names them.".to_owned()
+    "Run an experiment: 'hopcost list' names them.".to_owned()
 }
 
 /// Problems that spoil measurements come before other advice.
@@ -206,7 +201,7 @@ fn with_the_doctor(page: &Page<'_>, action: String) -> String {
     let warnings = findings.iter().filter(|finding| finding.severity == Severity::Warning).count();
     match warnings {
         0 => action,
-        n => format!("{action} Look at the doctor’s {} first.", plural(n, "warning")),
+        n => format!("{action} First look at the doctor’s {}.", plural(n, "warning")),
     }
 }
 
@@ -229,27 +224,39 @@ mod tests {
         let said = said(&[wide, small, large]);
         assert_eq!(
             said.found,
-            "Remote memory: “far” instead of “near” costs 6.0 % (4.0 … 8.0 %) of throughput."
+            "6.0% fewer queries with remote memory than with local memory, at 2 clients."
         );
-        assert_eq!(said.action, "Prefer “near” to “far” wherever you can choose.");
+        assert_eq!(said.why.as_deref(), Some("Every page is far away."));
+        assert_eq!(said.action, "If you can choose, take local memory.");
+        assert_eq!(
+            said.sure.as_deref(),
+            Some(
+                "95% CI 4.0–8.0%, within this start; placement verified; baseline against itself: \
+                 +0.2% (−0.6% to +1.0%)."
+            )
+        );
     }
 
     #[test]
     fn a_gain_is_told_as_one() {
         let said = said(&[Sample::compared("memory-policy", Verdict::Gain, -0.14, 0.03)]);
-        assert!(said.found.contains("gains 14.0 % (11.0 … 17.0 %)"), "{}", said.found);
-        assert_eq!(said.action, "Change from “near” to “far” wherever you can choose.");
+        assert!(said.found.starts_with("14.0% more queries with remote memory"), "{}", said.found);
+        assert_eq!(said.action, "If you can choose, take remote memory.");
+        let times = self::said(&[Sample::compared("memory-policy", Verdict::Gain, -1.367, 0.07)]);
+        assert!(times.found.starts_with("2.37× as many queries with remote memory as with local"));
+        let small = self::said(&[Sample::compared("memory-policy", Verdict::Gain, -0.012, 0.01)]);
+        assert!(small.action.starts_with("The difference is real but small. Take remote memory"));
     }
 
     #[test]
     fn nothing_that_matters_is_said_honestly() {
         let said = said(&[Sample::compared("remote-memory", Verdict::Equivalent, 0.001, 0.01)]);
-        assert!(said.found.contains("no difference that matters here: less than ±3.0 %"));
-        assert!(said.action.starts_with("Leave it as it is"));
+        assert_eq!(said.found, "Remote memory: no difference worth caring about.");
+        assert_eq!(said.action, "Leave it as it is.");
         let nothing = || Sample::compared("log-distance", Verdict::Equivalent, 0.001, 0.01);
         let open = Sample::compared("memory-policy", Verdict::Inconclusive, 0.01, 0.2);
         let found = self::said(&[nothing(), nothing(), open]).found;
-        assert!(found.starts_with("None of 3 comparisons found a difference that matters, 1 of"));
+        assert_eq!(found, "No difference worth caring about in 3 comparisons; 1 undecided.");
     }
 
     #[test]
@@ -261,7 +268,7 @@ mod tests {
         assert!(said(&[emulated.clone(), real]).found.starts_with("Log distance"));
         let alone = said(&[emulated]).found;
         assert!(
-            alone.starts_with("EMULATED: 19.0 % of throughput planted was found again as 20.0 %"),
+            alone.starts_with("EMULATED: 19.0% of throughput injected; change found: −20.0%"),
             "{alone}"
         );
         assert!(!alone.contains("costs this machine"));
@@ -271,11 +278,11 @@ mod tests {
     fn refusals_and_absences_have_their_reason() {
         let mut refused = Sample::compared("remote-memory", Verdict::Refused, 0.2, 0.01);
         refused.result.reason = Code::NotMeasured.because("12 pages were elsewhere");
-        assert!(said(&[refused.clone()]).found.contains("do not count: 12 pages were elsewhere."));
+        assert!(said(&[refused.clone()]).found.contains("not valid. 12 pages were elsewhere."));
         refused.result.emulated = true;
-        assert!(said(&[refused]).found.starts_with("EMULATED: Remote memory has figures"));
+        assert!(said(&[refused]).found.starts_with("EMULATED: Remote memory: not valid."));
         let absent = Sample::absent("remote-memory", "there is one node");
-        assert!(said(&[absent]).found.contains("cannot be asked here: there is one node."));
+        assert!(said(&[absent]).found.contains("not tested. There is one node."));
         assert_eq!(said(&[]).found, "Nothing was measured.");
     }
 
@@ -299,7 +306,7 @@ mod tests {
             ("the level 'x' chooses the pages of its data, and here they are not ours", "--target"),
             ("it takes 9 GiB of memory at 5 rows, and 1 GiB are available", "--scale"),
             ("it takes 4 CPUs, and 2 may be used there", "more CPUs"),
-            ("the moon is full", "What is missing is named"),
+            ("the moon is full", "Run it where what is missing exists"),
         ] {
             let said = said(&[Sample::absent("x", reason)]);
             assert!(said.action.contains(advice), "{reason}: {}", said.action);

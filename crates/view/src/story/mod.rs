@@ -10,3 +10,4 @@ pub mod probe;
 pub mod report;
 pub mod section;
 mod trust;
+pub mod verdict;

@@ -57,7 +57,7 @@ pub fn story<'a>(page: &'a Page<'a>) -> Story<'a> {
         .map(|it| Part {
             of: Of::Experiment,
             place: place(it),
-            title: spoken(&it.result.experiment),
+            title: it.title(),
             blocks: section(it),
         })
         .collect();
@@ -145,7 +145,7 @@ pub fn verdicts<'a>(page: &Page<'_>) -> Option<(Figure<'a>, Known<String>)> {
     let row = |section: &Section<'_>| {
         let result = section.result;
         Some(Row {
-            label: format!("{}  {}", result.experiment, stamped_verdict(result)),
+            label: format!("{}: {}", section.title(), stamped_verdict(result)),
             role: "",
             link: Some(place(section)),
             cost: *cost_of(result).filter(|_| has_cost_that_counts(result))?,
@@ -155,9 +155,9 @@ pub fn verdicts<'a>(page: &Page<'_>) -> Option<(Figure<'a>, Known<String>)> {
     };
     let rows: Vec<Row> = page.sections.iter().filter_map(row).collect();
     let about = if rows.iter().any(|row| row.margin.is_some()) {
-        "cost with its interval; inside the grey band nothing matters"
+        "change in throughput with its interval; inside the gray band no difference matters"
     } else {
-        "cost with its interval"
+        "change in throughput with its interval"
     };
     let svg = effect("Verdicts", &rows);
     let (name, about) = ("Verdicts".to_owned(), about.to_owned());
@@ -173,7 +173,7 @@ pub fn others(page: &Page<'_>) -> Vec<(Item, String)> {
             Known::Is(figure) => format!("{} ({})", headline(figure), figure.of),
             Known::Missing(reason) => reason.to_string(),
         };
-        let item = Item { name: result.experiment.clone(), text, place: Some(place(section)) };
+        let item = Item { name: section.title(), text, place: Some(place(section)) };
         (item, stamped_verdict(result))
     };
     others.map(item).collect()

@@ -11,10 +11,10 @@ use super::block::{
     Block, Column, Fact, Figure, Item, Picture, Sentence, Table, Tone, aligned, all_aligned,
 };
 use super::observed::{cpu, facts_observed};
-use super::trust;
+use super::{trust, verdict};
 use crate::charts::{self, Kind, Row};
 use crate::page::Section;
-use crate::words::{self, cost, count, plural, share_found};
+use crate::words::{self, change, count, plural, share_found};
 
 /// Shorter calls are shown in microseconds.
 const SHORT_MS: f64 = 0.1;
@@ -25,7 +25,7 @@ pub fn section<'a>(section: &'a Section<'a>) -> Vec<Block<'a>> {
     let mut blocks = vec![
         Block::Sentence(Sentence {
             verdict: Some((result.verdict, result.emulated)),
-            text: words::found(result),
+            text: verdict::found(section),
             tone: Tone::Plain,
         }),
         Block::Facts(asked(result)),
@@ -35,12 +35,12 @@ pub fn section<'a>(section: &'a Section<'a>) -> Vec<Block<'a>> {
         blocks.push(Block::Figures(evidence(section)));
     }
     if let Some(details) = &result.details {
-        blocks.extend(points(details).under(Block::detail("Costs")));
+        blocks.extend(points(section, details).under(Block::detail("Change by point")));
         blocks.extend(scaling(section, details));
-        blocks.extend(arms(&details.arms).under(Block::heading("Levels")));
+        blocks.extend(arms(section, &details.arms).under(Block::heading("Variants")));
         let errors = details.arms.iter().filter_map(|arm| arm.first_error.clone());
         blocks.push(Block::list(errors));
-        blocks.extend(observed(details).under(Block::detail("Observed from the side")));
+        blocks.extend(observed(section, details).under(Block::detail("Counters")));
     }
     if result.verdict != Verdict::NotApplicable {
         blocks.extend(proof(section));
@@ -54,19 +54,19 @@ pub fn section<'a>(section: &'a Section<'a>) -> Vec<Block<'a>> {
     } else if result.details.is_some() {
         blocks.push(Block::detail("Published elsewhere"));
         blocks.push(Block::faint(
-            "Missing, because hopcost knows of nothing that was published of this question.",
+            "Missing, because hopcost knows of no published figures for this question.",
         ));
     }
-    blocks.push(Block::heading("Do it again"));
+    blocks.push(Block::heading("Run it again"));
     blocks.push(Block::Command(section.command.clone()));
     blocks.retain(|block| !block.is_empty());
     blocks
 }
 
 fn asked(result: &ExperimentResult) -> Vec<Fact> {
-    let mut facts = vec![("asked", result.question.clone())];
+    let mut facts = vec![("question", result.question.clone())];
     if let Some(planted) = result.planted {
-        facts.push(("planted", words::planted(planted)));
+        facts.push(("injected", words::injected(planted)));
     }
     if let Some(against) = &result.against {
         facts.push(("baseline", words::beside(against)));
@@ -83,7 +83,7 @@ fn evidence<'a>(section: &'a Section<'a>) -> Vec<Figure<'a>> {
         "mean over windows; nine of ten windows lie within the thin line"
     };
     let charts: [(&str, &str, Draw); 5] = [
-        ("Throughput against streams", no_spread, charts::streams),
+        ("Throughput by number of clients", no_spread, charts::streams),
         (
             "Evidence over time",
             "the interval at each look; it holds at all of them together",
@@ -91,15 +91,10 @@ fn evidence<'a>(section: &'a Section<'a>) -> Vec<Figure<'a>> {
         ),
         (
             "Block by block",
-            "filled: the estimate; open: search and long windows; small: the baseline against itself; ×: \
-             dropped",
+            "filled: final; open: search and long windows; small: the baseline against itself; ×: dropped",
             charts::contrasts,
         ),
-        (
-            "Look-ups by node",
-            "page acquisitions, local where the workers stood on the page's node",
-            charts::lookups,
-        ),
+        ("Page accesses by node", "local if the worker was on the page's node", charts::lookups),
         (
             "CPU time",
             "each CPU over the run; below, which level was measured when",
@@ -112,9 +107,10 @@ fn evidence<'a>(section: &'a Section<'a>) -> Vec<Figure<'a>> {
         picture,
     };
     let sweep =
-        "each point of the sweep; grey marks only looked for the worst, and are never quoted";
+        "each point of the sweep; gray marks only searched for the worst and are never quoted";
+    let labels = section.all_levels().iter().map(|it| section.label(it).to_owned()).collect();
     let mut all = vec![
-        picture("", "", Picture::Key(section.all_levels())),
+        picture("", "", Picture::Key(labels)),
         picture("Effect", sweep, Picture::Costs(rows(section))),
     ];
     all.extend(charts.into_iter().map(|(name, about, draw)| {
@@ -130,7 +126,11 @@ fn evidence<'a>(section: &'a Section<'a>) -> Vec<Figure<'a>> {
 fn rows(section: &Section<'_>) -> Vec<Row> {
     let is_refused = section.result.verdict == Verdict::Refused;
     let row = |point: &PointCost| Row {
-        label: format!("{} at {}", point.level, plural(point.streams as usize, "stream")),
+        label: format!(
+            "{}, {}",
+            section.label(&point.level),
+            plural(point.streams as usize, "client")
+        ),
         role: if is_refused { "does not count" } else { role(point) },
         link: None,
         cost: point.cost,
@@ -147,23 +147,34 @@ fn rows(section: &Section<'_>) -> Vec<Row> {
 
 fn role(point: &PointCost) -> &'static str {
     match (point.exploratory, point.may_be_worst) {
-        (false, _) => "estimate",
-        (true, true) => "search: worst?",
+        (false, _) => "result",
+        (true, true) => "worst?",
         (true, false) => "search",
     }
 }
 
-fn points<'a>(details: &Details) -> Block<'a> {
+fn points<'a>(section: &Section<'_>, details: &Details) -> Block<'a> {
     let row = |point: &PointCost| {
         let Estimate { point: at, low, high, level, n_effective, .. } = point.cost;
-        let [at, low, high] = [at, low, high].map(words::signed_tenths);
+        let [at, low, high] = [-at, -high, -low].map(words::signed_tenths);
         let streams = point.streams.to_string();
         let (level, units) = (format!("{:.1}", 100.0 * level), format!("{n_effective:.0}"));
-        vec![point.level.clone(), streams, at, low, high, level, units, role(point).to_owned()]
+        vec![
+            section.label(&point.level).to_owned(),
+            streams,
+            at,
+            low,
+            high,
+            level,
+            units,
+            role(point).to_owned(),
+        ]
     };
-    let head = ["streams", "cost, %", "from", "to", "confidence, %", "units"].map(Column::figures);
     let head =
-        std::iter::once(Column::words("level")).chain(head).chain([Column::words("")]).collect();
+        ["clients", "change in throughput, %", "from, %", "to, %", "confidence, %", "block sets"]
+            .map(Column::figures);
+    let head =
+        std::iter::once(Column::words("variant")).chain(head).chain([Column::words("")]).collect();
     Block::Table(Table { head, rows: details.points.iter().map(row).collect() })
 }
 
@@ -174,7 +185,7 @@ fn scaling<'a>(section: &'a Section<'a>, details: &Details) -> Vec<Block<'a>> {
     let about = "the line is the Universal Scalability Law, X(N) = λN / (1 + σ(N−1) + κN(N−1)); nine of \
                  ten windows lie within the thin lines";
     let chart = Figure {
-        name: "Throughput and its law".to_owned(),
+        name: "Throughput and its scaling model".to_owned(),
         about: about.to_owned(),
         picture: Picture::Chart(Box::new(|| charts::law(section))),
     };
@@ -185,7 +196,7 @@ fn scaling<'a>(section: &'a Section<'a>, details: &Details) -> Vec<Block<'a>> {
         let law = scaling.law.get();
         let untold = law.map_or(scaling.law.reason(), |law| law.peak.reason());
         vec![
-            scaling.level.clone(),
+            section.label(&scaling.level).to_owned(),
             of(law.map(|law| &law.lambda), 1.0),
             of(law.map(|law| &law.sigma), 100.0),
             of(law.map(|law| &law.kappa), 100.0),
@@ -194,21 +205,21 @@ fn scaling<'a>(section: &'a Section<'a>, details: &Details) -> Vec<Block<'a>> {
         ]
     };
     let head = vec![
-        Column::words("level"),
-        Column::figures("one stream, λ"),
-        Column::figures("waits in line, σ, %"),
-        Column::figures("to agree, κ, %"),
-        Column::figures("turns down at, streams"),
+        Column::words("variant"),
+        Column::figures("one client, λ"),
+        Column::figures("serial share σ, %"),
+        Column::figures("crosstalk κ, %"),
+        Column::figures("peak, clients"),
         Column::words("missing, because").detail(),
     ];
     vec![
-        Block::heading("How it grows with streams"),
+        Block::heading("Throughput by number of clients"),
         Block::Figures(vec![chart]),
         Block::Table(Table { head, rows: details.scaling.iter().map(row).collect() }),
     ]
 }
 
-fn arms<'a>(arms: &[Arm]) -> Block<'a> {
+fn arms<'a>(section: &Section<'_>, arms: &[Arm]) -> Block<'a> {
     let means = arms.iter().filter_map(|arm| Some(arm.latency_ms?[0]));
     let is_short = means.fold(f64::MAX, f64::min) < SHORT_MS;
     let (factor, unit) = if is_short { (1e3, "µs") } else { (1.0, "ms") };
@@ -219,7 +230,7 @@ fn arms<'a>(arms: &[Arm]) -> Block<'a> {
     let values = all_aligned(&arms.iter().map(values).collect::<Vec<_>>());
     let side = |arm: &Arm, n: usize| arm.acquisitions.map_or("–".to_owned(), |it| count(it[n]));
     let row = |(arm, [response, mean, p95, sd, median, p99]): (&Arm, [String; 6])| {
-        let (level, streams) = (arm.level.clone(), arm.streams.to_string());
+        let (level, streams) = (section.label(&arm.level).to_owned(), arm.streams.to_string());
         let (calls, errors) = (count(arm.calls), count(arm.errors));
         let [here, there] = [0, 1].map(|n| side(arm, n));
         let windows = arm.windows.to_string();
@@ -242,13 +253,13 @@ fn arms<'a>(arms: &[Arm]) -> Block<'a> {
     };
     let timed = |name: &str| Column::figures(&format!("{name}, {unit}"));
     let head = vec![
-        Column::words("level"),
-        Column::figures("streams"),
+        Column::words("variant"),
+        Column::figures("clients"),
         Column::figures("response"),
         timed("mean"),
         timed("95 %"),
-        Column::figures("look-ups here"),
-        Column::figures("there"),
+        Column::figures("page accesses, local"),
+        Column::figures("remote"),
         Column::figures("CPU").detail(),
         timed("sd").detail(),
         timed("median").detail(),
@@ -261,7 +272,7 @@ fn arms<'a>(arms: &[Arm]) -> Block<'a> {
 }
 
 /// Observations by variant: sums for the machine and nodes. The store has single CPUs and workers.
-fn observed<'a>(details: &Details) -> Block<'a> {
+fn observed<'a>(section: &Section<'_>, details: &Details) -> Block<'a> {
     let is_sum = |of: &str| of.is_empty() || of.starts_with("node");
     let all = details.arms.iter().flat_map(|arm| &arm.observed).filter(|it| is_sum(&it.of));
     let metrics: BTreeSet<(&str, &str)> = all.map(|it| (&*it.metric, it.of.as_str())).collect();
@@ -275,8 +286,10 @@ fn observed<'a>(details: &Details) -> Block<'a> {
             std::iter::once(label).chain(aligned(&values)).collect()
         })
     };
-    let levels =
-        details.arms.iter().map(|arm| Column::figures(&format!("{}, {}", arm.level, arm.streams)));
+    let levels = details
+        .arms
+        .iter()
+        .map(|arm| Column::figures(&format!("{}, {}", section.label(&arm.level), arm.streams)));
     let head = std::iter::once(Column::words("mean of a window")).chain(levels).collect();
     Block::Table(Table { head, rows: metrics.iter().filter_map(row).collect() })
 }
@@ -291,17 +304,17 @@ fn proof<'a>(section: &Section<'_>) -> Vec<Block<'a>> {
     let placed = trust::read_back(section).map(|(claim, shares)| row(&claim, shares));
     let rows: Vec<Vec<String>> = claims.chain(placed).collect();
     let head = vec![
-        Column::words("claim"),
+        Column::words("requirement"),
         Column::figures("found"),
         Column::figures("needed"),
         Column::words(""),
     ];
     if rows.is_empty() {
-        let none = "Missing, because this experiment claims no placement of its own; each probe reads \
-                    its pages back.";
-        return vec![Block::detail("Proof"), Block::faint(none)];
+        let none = "Missing, because this experiment requires no placement; each probe reads its pages \
+                    back.";
+        return vec![Block::detail("Verified"), Block::faint(none)];
     }
-    Block::Table(Table { head, rows }).under(Block::heading("Proof"))
+    Block::Table(Table { head, rows }).under(Block::heading("Verified"))
 }
 
 /// Published figures of other machines; they never affect a verdict.
@@ -329,31 +342,37 @@ pub fn published<'a>(results: &[&Published]) -> Vec<Block<'a>> {
 fn circumstances(details: &Details) -> Vec<Fact> {
     let mut facts: Vec<(&str, String)> = vec![("target", details.identity.clone())];
     if let Some(placebo) = &details.placebo {
-        facts.push(("placebo", format!("the baseline over itself: {}", cost(placebo))));
+        facts.push(("A/A check", format!("the baseline against itself: {}", change(placebo))));
     }
     facts.push(("method", method(details)));
     let bound: Vec<&str> =
         details.bindings.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
     if !bound.is_empty() {
-        facts.push(("bound", format!("each way in turn: {}", bound.join("; "))));
+        facts.push(("nodes", format!("each way in turn: {}", bound.join("; "))));
     }
-    facts.extend(words::known_by(details).map(|known_by| ("locality", known_by)));
+    facts.extend(words::known_by(details).map(|known_by| ("evidence", known_by)));
     let baseline = details.arms.first().map_or("the baseline", |arm| &arm.level);
     let spread = |it| ("spread", words::spread(it, baseline));
     facts.extend(details.spreads.iter().map(spread));
     facts.extend(facts_observed(details));
     facts.extend(details.plans.iter().map(|plan| ("plan", plan.clone())));
-    facts.extend(details.left_out.iter().map(|text| ("left out", text.clone())));
+    facts.extend(details.left_out.iter().map(|text| ("skipped", text.clone())));
     facts.extend(details.notes.iter().map(|note| ("note", note.clone())));
     facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
 }
 
 fn method(details: &Details) -> String {
-    let blocks: Vec<String> = details.blocks.iter().map(|(of, n)| format!("{n} {of}")).collect();
+    let phase = |of: &str| match of {
+        "fresh" => "final".to_owned(),
+        "placebo" => "A/A".to_owned(),
+        other => other.to_owned(),
+    };
+    let blocks = details.blocks.iter().map(|(of, n)| format!("{n} {}", phase(of)));
+    let blocks: Vec<String> = blocks.collect();
     let dropped: Vec<String> =
         details.dropped.iter().map(|(cause, n)| format!("; {n} dropped: {cause}")).collect();
     format!(
-        "blocks of 4 windows of {:.2} s after {:.0} ms: {}{}; the harness takes {:.0} ns of a call",
+        "blocks of 4 windows of {:.2} s after {:.0} ms of warm-up: {}{}; overhead {:.0} ns per call",
         details.window_s,
         1e3 * details.guard_s,
         blocks.join(", "),

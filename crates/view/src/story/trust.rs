@@ -6,7 +6,7 @@ use hopcost_core::{BlockRecord, Locality};
 
 use super::block::Fact;
 use crate::page::{Page, Section};
-use crate::words::{self, cost, plural, share_found};
+use crate::words::{self, change, plural, share_found};
 
 pub fn facts(page: &Page<'_>) -> Vec<Fact> {
     let facts = [
@@ -83,7 +83,7 @@ fn placebo(page: &Page<'_>) -> String {
     let found = details.filter_map(|details| details.placebo.as_ref());
     let widest = found.max_by(|a, b| (a.high - a.low).total_cmp(&(b.high - b.low)));
     match widest {
-        Some(placebo) => cost(placebo),
+        Some(placebo) => change(placebo),
         None if page.sections.iter().any(|section| !section.blocks.is_empty()) => {
             "missing, because there were fewer than four such blocks".to_owned()
         }

@@ -108,7 +108,7 @@ fn an_interrupted_run_is_stamped_and_nothing_measured_is_lost() {
     page.interrupted = true;
     let html = of_report(&page);
     assert_good(&html);
-    assert!(html.contains(">INTERRUPTED<") && html.contains("what was finished counts"));
+    assert!(html.contains(">INTERRUPTED<") && html.contains("What was finished counts"));
     assert!(html.contains("5 blocks, 0 of them dropped"));
 }
 
@@ -159,7 +159,8 @@ fn how_throughput_grows_is_drawn_with_its_law_or_the_reason_for_none() {
     sample.result.details.as_mut().unwrap().scaling = vec![told, untold];
     let html = of_report(&page(vec![sample.section()]));
     assert_good(&html);
-    assert!(html.contains("Throughput and its law") && html.contains("How it grows with streams"));
+    assert!(html.contains("Throughput and its scaling model"));
+    assert!(html.contains("Throughput by number of clients"));
     for words in ["1500 (1350 … 1650)", "2.00 (1.80 … 2.20)", "6 tell", "nobody knows"] {
         assert!(html.contains(words), "{words}");
     }

@@ -1,0 +1,53 @@
+//! What a verdict says: the one place that puts a result into sentences.
+
+use hopcost_core::{Known, Unit, Verdict};
+
+use crate::page::Section;
+use crate::words::{
+    change_ends, changed, confidence, effect, figure_in_words, minus, range, sentence, tenths,
+};
+
+/// The verdict's sentences, with the interval and what it holds for.
+pub fn found(section: &Section<'_>) -> String {
+    let result = section.result;
+    let reason = sentence(result.reason.as_str());
+    let (Known::Is(figure), false) = (&result.estimate, result.verdict.is_without_figures()) else {
+        return reason;
+    };
+    let cost = &figure.estimate;
+    if result.verdict == Verdict::Refused {
+        return format!(
+            "Not valid: {reason} The figure does not count: {}.",
+            figure_in_words(figure)
+        );
+    }
+    if figure.unit != Unit::Fraction {
+        let at = if result.details.is_some() { "" } else { " at the farthest" };
+        return format!("{}{at}: {}.", figure_in_words(figure), figure.of);
+    }
+    let margin = section
+        .margin
+        .map_or("margin".to_owned(), |margin| minus(&format!("±{}%", tenths(margin))));
+    match result.verdict {
+        Verdict::Equivalent => format!(
+            "No difference worth caring about: {} of throughput, within {margin} ({} CI {}).",
+            changed(cost),
+            confidence(cost),
+            change_ends(cost)
+        ),
+        Verdict::Inconclusive => {
+            format!("Could be anything from {} throughput. {reason}", range(cost))
+        }
+        _ => {
+            let compared = section.compared();
+            let (text, ends) = effect(cost, compared.as_compared());
+            let ends = format!("{} CI {ends}, within this start", confidence(cost));
+            let small = if section.is_material() {
+                ""
+            } else {
+                " Real, but small: change it only if it costs nothing."
+            };
+            format!("{text}{} ({ends}).{small}", section.at_clients())
+        }
+    }
+}
