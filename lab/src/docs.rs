@@ -7,11 +7,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use hopcost_core::{Capabilities, Class, Code, DistanceClass, Metric, Setting, Support};
+use hopcost_data::advice::RECIPES;
 use hopcost_data::datasets::DATASETS;
+use hopcost_data::experiments::EXPERIMENTS;
 use hopcost_data::published;
 use hopcost_data::workloads::WORKLOADS;
 use hopcost_engines::{TARGETS, capabilities};
 use hopcost_host::probes::PROBES;
+use hopcost_method::advice::{Recipe, Verified};
 use hopcost_method::experiment;
 use hopcost_method::fail_if::{FIGURES, GRAMMAR};
 use hopcost_method::overrides::SETTINGS;
@@ -27,11 +30,12 @@ struct Document {
     part: fn(&Tree) -> String,
 }
 
-const DOCUMENTS: [Document; 4] = [
+const DOCUMENTS: [Document; 5] = [
     Document { name: "ARCHITECTURE.md", part: files },
     Document { name: "docs/EXPERIMENT-FORMAT.md", part: experiments },
     Document { name: "docs/CI.md", part: checks },
     Document { name: "docs/ERRORS.md", part: codes },
+    Document { name: "docs/guide/act-on-a-result.md", part: recipes },
 ];
 
 pub fn run() -> Result<u8> {
@@ -99,6 +103,51 @@ fn codes(_: &Tree) -> String {
     let mut out = "| code | what it means | how it ends |\n|---|---|---|\n".to_owned();
     for code in Code::ALL {
         let _ = writeln!(out, "| `{code}` | {} | {} |", code.about(), ending(code.class()));
+    }
+    out
+}
+
+/// What to do about results, by recipe, and which experiments lead to each.
+fn recipes(_: &Tree) -> String {
+    let mut out = String::new();
+    for (name, text) in RECIPES {
+        let Ok(recipe) = Recipe::read(text) else { continue };
+        let quoted = format!("\"{name}\"");
+        let of = EXPERIMENTS.iter().filter(|(_, text)| text.contains(&quoted));
+        let of: Vec<String> = of.map(|(name, _)| format!("`{name}`")).collect();
+        let rests_on = match recipe.verified {
+            Verified::Measured => "executed and undone by hopcost's tests".to_owned(),
+            Verified::Documented => format!("documented: {}", recipe.sources.join("; ")),
+            Verified::Unverified => "unverified".to_owned(),
+        };
+        let _ = writeln!(
+            out,
+            "\n## {}\n\nAfter: {}.\nNot if {}.\nRests on: {rests_on}.",
+            recipe.title,
+            of.join(", "),
+            recipe.avoid
+        );
+        for step in &recipe.steps {
+            let any = |all: &[String], what: &str| match all {
+                [] => format!("any {what}"),
+                all => all.join(", "),
+            };
+            let (engines, env) = (any(&step.engine, "engine"), any(&step.env, "environment"));
+            let _ = writeln!(out, "\n**{engines}; {env}** ({})\n\n```", step.apply.in_words());
+            let file = step.file.as_deref().unwrap_or("FILE");
+            if step.file.is_some() {
+                let _ = writeln!(out, "# {file}");
+            }
+            for (part, lines) in
+                [("", &step.lines), ("", &step.then), ("check", &step.check), ("undo", &step.undo)]
+            {
+                if !part.is_empty() {
+                    let _ = writeln!(out, "# {part}");
+                }
+                out.extend(lines.iter().map(|line| line.replace("{file}", file) + "\n"));
+            }
+            out.push_str("```\n");
+        }
     }
     out
 }

@@ -1,14 +1,18 @@
 //! Built-in experiments and probes by name, and the user's experiment files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use hopcost_core::{Code, Experiment, Probe, Reason};
+use hopcost_data::advice;
 use hopcost_data::datasets::DATASETS;
 use hopcost_data::experiments::EXPERIMENTS;
 use hopcost_data::published;
 use hopcost_data::workloads::WORKLOADS;
 use hopcost_engines::TARGETS;
 use hopcost_host::probes::PROBES;
+use hopcost_method::advice::Recipe;
 use hopcost_method::{Vocabulary, read_experiment};
 
 /// By built-in name, or the path of a file.
@@ -35,6 +39,15 @@ pub fn experiment(name: &str) -> Result<Experiment, Reason> {
 pub(crate) fn built_in(name: &str) -> Option<Experiment> {
     let (name, text) = EXPERIMENTS.iter().find(|(known, _)| *known == name)?;
     read(name, name, text).ok()
+}
+
+static RECIPES: LazyLock<BTreeMap<&'static str, Recipe>> = LazyLock::new(|| {
+    let read = |(name, text): &(&'static str, &str)| Some((*name, Recipe::read(text).ok()?));
+    advice::RECIPES.iter().filter_map(read).collect()
+});
+
+pub fn recipe(name: &str) -> Option<&'static Recipe> {
+    RECIPES.get(name)
 }
 
 pub fn experiments() -> Result<Vec<Experiment>, Reason> {
@@ -89,7 +102,8 @@ pub fn probe(name: &str) -> Option<&'static dyn Probe> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use hopcost_core::{Subject, Words};
+    use hopcost_core::{Estimate, Subject, Verdict, Words};
+    use hopcost_method::advice::{self as method, ENGINES, ENVIRONMENTS, PLACEHOLDERS, Verified};
 
     use super::*;
 
@@ -99,6 +113,59 @@ mod tests {
         let places: Vec<u32> = all.iter().filter_map(|experiment| experiment.survey).collect();
         assert!(places.len() > 2);
         assert_eq!(places.len(), places.iter().collect::<BTreeSet<_>>().len(), "{places:?}");
+    }
+
+    #[test]
+    fn every_cost_and_gain_of_every_variant_has_advice() {
+        let names: BTreeSet<&str> = advice::RECIPES.iter().map(|(name, _)| *name).collect();
+        for experiment in experiments().unwrap() {
+            let used = experiment.advice.iter().flat_map(|rule| &rule.recipes);
+            for name in used {
+                assert!(names.contains(name.as_str()), "{}: no recipe {name}", experiment.name);
+            }
+            let Subject::Database(comparison) = &experiment.subject else { continue };
+            for level in comparison.levels.iter().skip(1) {
+                for (verdict, point) in [(Verdict::Cost, 0.3), (Verdict::Gain, -0.3)] {
+                    let (low, high) = (point - 0.01, point + 0.01);
+                    let cost = Estimate { point, low, high, level: 0.95, n: 8, n_effective: 8.0 };
+                    let name = Some(level.name.as_str());
+                    let rule = method::rule(&experiment, verdict, name, Some(&cost), 0.03);
+                    assert!(rule.is_some(), "{} {} {verdict}", experiment.name, level.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn recipes_say_what_they_rest_on_and_leave_nothing_open() {
+        let mut counts = BTreeMap::new();
+        for (name, text) in advice::RECIPES {
+            let recipe = Recipe::read(text).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
+            assert_eq!(
+                recipe.verified == Verified::Unverified,
+                recipe.sources.is_empty(),
+                "{name}"
+            );
+            assert!(recipe.title.len() <= 60 && !recipe.steps.is_empty(), "{name}");
+            for step in &recipe.steps {
+                assert!(step.engine.iter().all(|it| ENGINES.contains(&it.as_str())), "{name}");
+                assert!(step.env.iter().all(|it| ENVIRONMENTS.contains(&it.as_str())), "{name}");
+                let parts = [&step.lines, &step.check, &step.undo];
+                assert!(parts.iter().all(|lines| !lines.is_empty()), "{name}");
+                for line in parts.into_iter().flatten().chain(&step.then).chain(&step.file) {
+                    for part in line.split('{').skip(1).filter_map(|rest| rest.split_once('}')) {
+                        let is_word =
+                            part.0.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
+                        let is_known = PLACEHOLDERS.contains(&part.0);
+                        assert!(!is_word || is_known, "{name}: {line}");
+                    }
+                }
+            }
+            *counts.entry(recipe.verified).or_insert(0) += 1;
+        }
+        // Change these only with what was executed, or with what a source was found for.
+        let expected = [(Verified::Documented, 17), (Verified::Unverified, 10)];
+        assert_eq!(counts, BTreeMap::from(expected));
     }
 
     #[test]

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use hopcost_core::{
     BlockRecord, Code, CpuSet, Experiment, ExperimentResult, Finding, Known, Machine, ProbeReport,
-    Reason, Subject, Verdict,
+    Reason, Subject, Unit, Verdict,
 };
 use hopcost_data::published;
+use hopcost_method::advice::{self, Advice, Place};
 use hopcost_method::judge::result::ResultOf;
 use hopcost_store::{Header, Listed, Store, StoreError};
 use hopcost_view::page::{self, NotTested, Origin, Probed, Section};
@@ -232,7 +233,7 @@ impl Run {
 
     fn section(&self) -> Section<'_> {
         let decided = &self.header.decided;
-        Section {
+        let section = Section {
             run: self.id,
             result: &self.result,
             is_finished: !self.is_unfinished,
@@ -244,7 +245,27 @@ impl Run {
             blocks: &self.blocks,
             published: published::beside(&self.header.experiment),
             command: self.command(),
+            advice: None,
+        };
+        let advice = self.advice(&section);
+        Section { advice, ..section }
+    }
+
+    fn advice(&self, section: &Section<'_>) -> Option<Advice> {
+        const USUAL_MARGIN: f64 = 0.03;
+        let (result, experiment) = (&self.result, self.experiment.as_ref()?);
+        if result.emulated {
+            return None;
         }
+        let variant = section.headline_point().map(|point| point.level.as_str());
+        let cost = result.estimate.get().filter(|it| it.unit == Unit::Fraction);
+        let cost = cost.map(|headline| &headline.estimate);
+        let margin = section.margin.unwrap_or(USUAL_MARGIN);
+        let rule = advice::rule(experiment, result.verdict, variant, cost, margin)?;
+        let node = section.workers_at.first().and_then(|of_binding| *of_binding.first()?);
+        let target = self.header.target.as_deref().unwrap_or_default();
+        let place = Place::new(target, self.header.machine.get(), node);
+        advice::advice(rule, catalogue::recipe, &place)
     }
 
     /// The command that measured it, or a reconstruction.

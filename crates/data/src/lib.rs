@@ -6,6 +6,7 @@ macro_rules! files {
     };
 }
 
+pub mod advice;
 pub mod datasets;
 pub mod experiments;
 pub mod published;

@@ -1,4 +1,4 @@
-//! Test support: rows of data sets as values.
+//! Test support: rows of data sets as values, and names of shipped files.
 
 use hopcost_core::{Dataset, RowSink};
 use rusqlite::types::Value;
@@ -41,4 +41,15 @@ pub fn number_of(value: &Value) -> i64 {
         Value::Integer(number) => *number,
         other => panic!("{other:?}"),
     }
+}
+
+/// The files of a folder of the project, without endings.
+pub fn names_in(folder: &str) -> Vec<String> {
+    let dir = format!("{}/../../{folder}", env!("CARGO_MANIFEST_DIR"));
+    let name = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned()
+    };
+    let mut names: Vec<String> = std::fs::read_dir(dir).unwrap().map(name).collect();
+    names.sort();
+    names
 }

@@ -3,6 +3,7 @@
 //! RULE: pure. The same input gives the same plan and verdict on any machine. The names an
 //! experiment file may use are parameters.
 
+pub mod advice;
 pub mod against;
 pub mod between;
 pub mod bounds;

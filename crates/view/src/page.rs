@@ -11,6 +11,7 @@ use hopcost_core::{
     BlockRecord, ExperimentResult, Finding, Known, Machine, NodeId, PointCost, ProbeReport,
     Published, Words,
 };
+use hopcost_method::advice::Advice;
 use serde::Serialize;
 
 use crate::words::{Compared, cost_of, plural, spoken};
@@ -66,6 +67,8 @@ pub struct Section<'a> {
     pub blocks: &'a [BlockRecord],
     pub published: Vec<&'a Published>,
     pub command: String,
+    /// `None` if nothing follows from the result.
+    pub advice: Option<Advice>,
 }
 
 #[derive(Clone, Debug)]
@@ -135,7 +138,7 @@ impl Section<'_> {
     }
 
     /// Whether the whole interval lies beyond the margin.
-    pub(crate) fn is_material(&self) -> bool {
+    pub fn is_material(&self) -> bool {
         let beyond = cost_of(self.result).map_or(f64::NEG_INFINITY, |it| it.low.max(-it.high));
         beyond > self.margin.unwrap_or(USUAL_MARGIN)
     }
@@ -148,7 +151,7 @@ impl Section<'_> {
     }
 
     /// The reported point whose interval is farthest from zero.
-    pub(crate) fn headline_point(&self) -> Option<&PointCost> {
+    pub fn headline_point(&self) -> Option<&PointCost> {
         let points = self.result.details.iter().flat_map(|details| &details.points);
         let clarity = |point: &PointCost| point.cost.low.max(-point.cost.high);
         let reported = points.filter(|point| !point.exploratory);

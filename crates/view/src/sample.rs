@@ -94,6 +94,7 @@ impl Sample {
             blocks: &self.blocks,
             published: Vec::new(),
             command: self.command.clone(),
+            advice: None,
         }
     }
 }

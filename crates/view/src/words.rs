@@ -122,10 +122,13 @@ pub fn effect(cost: &Estimate, compared: Compared<'_>) -> (String, String) {
     (text, format!("{}–{}", multiple(low).trim_end_matches('×'), multiple(high)))
 }
 
-/// The second of two labels, without the words that both begin with.
+/// The second of two labels, without the words that both begin with; a preposition stays.
 fn with_other(first: &str, second: &str) -> String {
-    let same = first.split(' ').zip(second.split(' ')).take_while(|(a, b)| a == b).count();
-    match same {
+    const PREPOSITIONS: [&str; 5] = ["on", "under", "in", "by", "over"];
+    let same = first.split(' ').zip(second.split(' ')).take_while(|(a, b)| a == b);
+    let same: Vec<&str> = same.map(|(word, _)| word).collect();
+    let skipped = same.len() - usize::from(same.last().is_some_and(|it| PREPOSITIONS.contains(it)));
+    match skipped {
         0 | 1 => format!("with {second}"),
         n => second.split(' ').skip(n).collect::<Vec<_>>().join(" "),
     }
@@ -478,6 +481,33 @@ mod tests {
         assert_eq!((percent(-0.0004), signed_percent(-0.0004)), ("0.0 %".into(), "+0.0 %".into()));
         assert_eq!(share_found(0.9996), "99.9 %");
         assert_eq!(spoken("remote-memory"), "Remote memory");
+    }
+
+    #[test]
+    fn an_effect_is_a_share_or_from_a_factor_of_two_on_a_multiple() {
+        let said = |low: f64, high: f64, [baseline, variant]: [&str; 2]| {
+            let (point, level, n_effective) = (f64::midpoint(low, high), 0.95, 8.0);
+            let cost = Estimate { point, low, high, level, n: 8, n_effective };
+            effect(&cost, Compared { unit: "commits", baseline, variant })
+        };
+        let cores = ["one core", "two cores"];
+        for (low, high, text, ends) in [
+            (0.032, 0.058, "4.5% fewer commits with two cores than with one core", "3.2–5.8%"),
+            (-0.17, -0.11, "14.0% more commits with two cores than with one core", "11.0–17.0%"),
+            (-0.30, -0.08, "19% more commits with two cores than with one core", "8–30%"),
+            (-1.44, -1.30, "2.37× as many commits with two cores as with one core", "2.30–2.44×"),
+            (0.974, 0.976, "40× as many commits with one core as with two cores", "38–42×"),
+            (-4.0, -0.0, "3.0× as many commits with two cores as with one core", "1.00–5.0×"),
+        ] {
+            let (said, of) = said(low, high, cores);
+            assert_eq!((said.as_str(), of.as_str()), (text, ends));
+        }
+        let (said, _) =
+            said(0.84, 0.86, ["the log writer on the same CPU", "the log writer on a far socket"]);
+        assert_eq!(
+            said,
+            "6.7× as many commits with the log writer on the same CPU as on a far socket"
+        );
     }
 
     #[test]

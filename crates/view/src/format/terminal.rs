@@ -59,9 +59,13 @@ pub fn published(results: &[&Published], columns: usize) -> String {
 pub fn outcome(section: &Section<'_>, columns: usize) -> String {
     let result = section.result;
     let verdict = verdict(result.verdict, result.emulated);
-    let text = format!("{} {}", pad(&verdict, 13), found(section));
-    let label = format!("  {}", result.experiment);
-    labelled(&label, 20, &text, columns.clamp(LEAST_WIDTH, MOST_COLUMNS))
+    let label = format!("{}{verdict}", pad(&format!("  {}", result.experiment), 24));
+    labelled(&label, 38, &found(section), columns.clamp(LEAST_WIDTH, MOST_COLUMNS))
+}
+
+/// Two columns in, wrapped.
+pub fn indented(text: &str, columns: usize) -> String {
+    labelled("", 2, text, columns.clamp(LEAST_WIDTH, MOST_COLUMNS))
 }
 
 pub fn survey(lines: &[(&str, &str)], columns: usize) -> String {
@@ -101,7 +105,7 @@ fn told(blocks: &[Block<'_>], columns: usize) -> String {
                 out.extend(figures.iter().map(|it| drawn(&it.picture, columns)));
             }
             Block::Command(command) => {
-                let _ = writeln!(out, "  {command}");
+                out.extend(command.lines().map(|line| format!("  {line}\n")));
             }
         }
     }

@@ -90,14 +90,11 @@ fn sure(section: &Section<'_>) -> Option<String> {
     let (_, ends) = effect(cost, section.compared().as_compared());
     let verified = if section.result.proof.is_empty() { "" } else { "; placement verified" };
     let details = section.result.details.as_ref();
-    let itself = details.and_then(|details| details.placebo.as_ref()).map_or_else(
-        || "not compared".to_owned(),
-        |placebo| format!("{} ({})", changed(placebo), change_ends(placebo)),
-    );
-    Some(format!(
-        "{} CI {ends}, within this start{verified}; baseline against itself: {itself}.",
-        confidence(cost)
-    ))
+    let itself = details.and_then(|details| details.placebo.as_ref());
+    let itself = itself.map_or(String::new(), |placebo| {
+        format!("; baseline against itself: {} ({})", changed(placebo), change_ends(placebo))
+    });
+    Some(format!("{} CI {ends}, within this start{verified}{itself}.", confidence(cost)))
 }
 
 /// Injected and measured cost; never a statement about this machine.
@@ -151,6 +148,11 @@ fn action(section: &Section<'_>) -> String {
     if result.emulated {
         return "Nothing: simulated distance tests the method and says nothing about this machine."
             .to_owned();
+    }
+    let is_difference = matches!(result.verdict, Verdict::Cost | Verdict::Gain);
+    if let Some(advice) = section.advice.as_ref().filter(|_| is_difference) {
+        let apply = advice.apply.map_or(String::new(), |apply| format!(" ({})", apply.in_words()));
+        return format!("{}{apply}. Not if {}.", advice.title, advice.avoid);
     }
     let better = match result.verdict {
         Verdict::Cost => compared.baseline,

@@ -7,6 +7,8 @@ use hopcost_core::{
     Verdict,
 };
 
+use hopcost_method::advice::{Advice, Verified};
+
 use super::block::{
     Block, Column, Fact, Figure, Item, Picture, Sentence, Table, Tone, aligned, all_aligned,
 };
@@ -30,6 +32,7 @@ pub fn section<'a>(section: &'a Section<'a>) -> Vec<Block<'a>> {
         }),
         Block::Facts(asked(result)),
     ];
+    blocks.extend(section.advice.iter().flat_map(what_to_do));
     // An interrupted run has blocks, but no details.
     if result.details.is_some() || !section.blocks.is_empty() {
         blocks.push(Block::Figures(evidence(section)));
@@ -73,6 +76,38 @@ fn asked(result: &ExperimentResult) -> Vec<Fact> {
         facts.extend(against.notes.iter().map(|note| ("", note.clone())));
     }
     facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
+}
+
+fn what_to_do<'a>(advice: &Advice) -> Vec<Block<'a>> {
+    let apply = advice.apply.map_or(String::new(), |apply| format!(" ({})", apply.in_words()));
+    let verified = match advice.verified {
+        Verified::Measured => "executed and undone by hopcost's tests".to_owned(),
+        Verified::Documented => format!("documented: {}", advice.sources.join("; ")),
+        Verified::Unverified => "unverified: known practice, without a source".to_owned(),
+    };
+    let mut facts =
+        vec![("Not if", format!("{}.", advice.avoid)), ("rests on", format!("{verified}."))];
+    if !advice.others.is_empty() {
+        facts.push(("or", format!("{}.", advice.others.join("; "))));
+    }
+    let facts = facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
+    let part = |name: &str, lines: &[String]| {
+        let command = (!lines.is_empty()).then(|| Block::Command(lines.join("\n")));
+        command
+            .into_iter()
+            .flat_map(|it| [Block::sentence(name.to_owned()), it])
+            .collect::<Vec<_>>()
+    };
+    let mut blocks = vec![Block::heading(format!("Do: {}{apply}", advice.title))];
+    blocks.extend(advice.lines.is_empty().then(|| {
+        let nowhere = "No line for this engine and environment is known; see the recipe's sources.";
+        Block::faint(nowhere)
+    }));
+    blocks.extend((!advice.lines.is_empty()).then(|| Block::Command(advice.lines.join("\n"))));
+    blocks.extend(part("Check", &advice.check));
+    blocks.extend(part("Undo", &advice.undo));
+    blocks.push(Block::Facts(facts));
+    blocks
 }
 
 fn evidence<'a>(section: &'a Section<'a>) -> Vec<Figure<'a>> {

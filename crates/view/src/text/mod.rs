@@ -14,4 +14,4 @@ pub use machine::machine;
 pub use plan::{PlannedComparison, PlannedStep, comparison, plan};
 pub use whereabouts::whereabouts;
 
-pub use crate::format::terminal::{doctor, outcome, probe_report, published, survey};
+pub use crate::format::terminal::{doctor, indented, outcome, probe_report, published, survey};

@@ -103,15 +103,23 @@ fn front(page: &Page<'_>, story: &Story<'_>) -> String {
         "" => "<ul class=\"plain\"><li>Nothing was left out.</li></ul>".to_owned(),
         all => all.to_owned(),
     };
+    let said = [
+        ("Why it matters", story.said.why.as_ref()),
+        ("Do", Some(&story.said.action)),
+        ("How sure", story.said.sure.as_ref()),
+    ];
+    let said = said.into_iter().filter_map(|(name, text)| Some((name, text?)));
+    let said: String = said
+        .map(|(name, text)| format!("<p class=\"action\"><b>{name}.</b> {}</p>\n", prose(text)))
+        .collect();
     let fact = |(name, text): &Fact| format!("<div><dt>{name}</dt><dd>{}</dd></div>", prose(text));
     format!(
         "<header class=\"front\">\n<p class=\"mast\"><strong>{}</strong>{}{stamps}</p>\n<h1>{}</h1>\n\
-         <p class=\"action\">{}</p>\n<div class=\"split\"><div>{}{others}<div class=\"aside\"><h2>Not tested</h2>\
+         {said}<div class=\"split\"><div>{}{others}<div class=\"aside\"><h2>Not tested</h2>\
          {not_tested}</div></div><div>{}<dl class=\"trust\">{}</dl>\n</div></div>\n</header>\n",
         escape(&masthead[0]),
         facts.collect::<String>(),
         prose(&story.said.found),
-        prose(&story.said.action),
         verdicts.unwrap_or_default(),
         overview(page),
         story.trust.iter().map(fact).collect::<String>()

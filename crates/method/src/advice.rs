@@ -1,0 +1,317 @@
+//! Advice: which recipe follows from a result, with this machine's numbers filled in.
+//!
+//! Recipes are files; experiments name them. hopcost shows them and never runs them.
+
+use std::collections::BTreeMap;
+
+use hopcost_core::{AdviceRule, Beyond, Estimate, Experiment, Machine, NodeId, Verdict};
+use serde::Deserialize;
+
+/// What to change on a host or a server.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    pub title: String,
+    /// Continues "Not if".
+    pub avoid: String,
+    pub sources: Vec<String>,
+    pub verified: Verified,
+    #[serde(rename = "step")]
+    pub steps: Vec<Step>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verified {
+    /// Its lines were executed and undone, on the engine or in a guest.
+    Measured,
+    /// Its lines are in the sources that it names.
+    Documented,
+    Unverified,
+}
+
+/// A recipe for some engines and environments.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// Any if empty.
+    #[serde(default)]
+    pub engine: Vec<String>,
+    /// Any if empty.
+    #[serde(default)]
+    pub env: Vec<String>,
+    /// The lines of `do` go into this file.
+    pub file: Option<String>,
+    #[serde(rename = "do")]
+    pub lines: Vec<String>,
+    /// Commands after the file is written.
+    #[serde(default)]
+    pub then: Vec<String>,
+    pub apply: Apply,
+    pub check: Vec<String>,
+    pub undo: Vec<String>,
+}
+
+/// What it takes until a change has its effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Apply {
+    None,
+    Reconnect,
+    Reload,
+    Restart,
+    Reboot,
+    Drain,
+    App,
+}
+
+impl Apply {
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::None => "no restart",
+            Self::Reconnect => "clients reconnect",
+            Self::Reload => "reload the server",
+            Self::Restart => "restart the server",
+            Self::Reboot => "reboot",
+            Self::Drain => "drain the Kubernetes node",
+            Self::App => "a change of the application",
+        }
+    }
+}
+
+pub const ENGINES: [&str; 6] = ["sqlite", "postgres", "mysql", "mariadb", "duckdb", "sqlserver"];
+pub const ENVIRONMENTS: [&str; 5] = ["systemd", "container", "kubernetes", "plain", "vm"];
+pub const PLACEHOLDERS: [&str; 7] =
+    ["node", "cpus", "cpus_one_per_core", "pid", "unit", "kind", "file"];
+
+/// Where advice is to be followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// `None` for a stand-in that is no database.
+    pub engine: Option<&'static str>,
+    pub env: Vec<&'static str>,
+    fill: BTreeMap<&'static str, String>,
+}
+
+impl Place {
+    /// Of a target's URL, the machine it ran on and the node that the baseline used.
+    pub fn new(target: &str, machine: Option<&Machine>, node: Option<NodeId>) -> Self {
+        let scheme = target.split(':').next().unwrap_or_default();
+        let engine = ENGINES.into_iter().find(|engine| *engine == scheme);
+        let container = machine.and_then(|machine| machine.virtualization.container.get());
+        let first = match container {
+            Some(name) if name.contains("kube") => "kubernetes",
+            Some(_) => "container",
+            None => "systemd",
+        };
+        let is_guest = machine.and_then(|it| it.virtualization.guest.get()) == Some(&true);
+        let mut fill = BTreeMap::new();
+        fill.extend(engine.map(|engine| ("kind", engine.to_owned())));
+        if let Some(node) = machine.and_then(|machine| machine.node(node?)) {
+            fill.insert("node", node.id.to_string());
+            fill.insert("cpus", node.cpus.to_string());
+        }
+        if let Some(machine) = machine {
+            let all = machine.nodes_with_cpus().flat_map(|node| node.cpus.iter()).collect();
+            fill.insert("cpus_one_per_core", machine.one_cpu_per_core(&all).to_string());
+        }
+        Self { engine, env: [first].into_iter().chain(is_guest.then_some("vm")).collect(), fill }
+    }
+
+    /// Placeholders that are not known here stay, in capitals.
+    fn filled(&self, text: &str, file: Option<&str>) -> String {
+        PLACEHOLDERS.into_iter().fold(text.to_owned(), |text, name| {
+            let value = match (name, file) {
+                ("file", Some(file)) => file.to_owned(),
+                _ => self.fill.get(name).cloned().unwrap_or_else(|| name.to_uppercase()),
+            };
+            text.replace(&format!("{{{name}}}"), &value)
+        })
+    }
+}
+
+/// A recipe for one place, ready to be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    pub title: String,
+    pub apply: Option<Apply>,
+    pub lines: Vec<String>,
+    pub check: Vec<String>,
+    pub undo: Vec<String>,
+    pub avoid: String,
+    pub verified: Verified,
+    pub sources: Vec<String>,
+    /// Titles of further recipes, best first.
+    pub others: Vec<String>,
+}
+
+/// The rule of an experiment that a result calls for; EMULATED results call for none.
+pub fn rule<'a>(
+    experiment: &'a Experiment,
+    verdict: Verdict,
+    variant: Option<&str>,
+    cost: Option<&Estimate>,
+    margin: f64,
+) -> Option<&'a AdviceRule> {
+    let applies = |rule: &&AdviceRule| {
+        let is_of_level = rule.level.as_deref().is_none_or(|level| Some(level) == variant);
+        let nearest = cost.map_or(f64::INFINITY, |cost| cost.low.max(-cost.high));
+        let ratio = cost.map_or(f64::INFINITY, |cost| {
+            let ratio = 1.0 - cost.point;
+            ratio.max(1.0 / ratio.max(f64::EPSILON))
+        });
+        let is_beyond = match rule.beyond {
+            Beyond::Margin => nearest > margin,
+            Beyond::Zero => nearest > 0.0,
+            Beyond::Factor(factor) => ratio >= factor,
+        };
+        rule.verdict.is_none_or(|of| of == verdict) && is_of_level && is_beyond
+    };
+    let counts = matches!(verdict, Verdict::Cost | Verdict::Gain | Verdict::Measured);
+    experiment.advice.iter().filter(|_| counts).find(applies)
+}
+
+/// The first recipe of a rule that has a step for the place; else the first recipe's title.
+pub fn advice<'r>(
+    rule: &AdviceRule,
+    recipe: impl Fn(&str) -> Option<&'r Recipe>,
+    place: &Place,
+) -> Option<Advice> {
+    let named: Vec<&Recipe> = rule.recipes.iter().filter_map(|name| recipe(name)).collect();
+    let with_step = named.iter().find_map(|recipe| Some((*recipe, recipe.step(place)?)));
+    let best = with_step.map(|(recipe, _)| recipe).or_else(|| named.first().copied())?;
+    let fill = |lines: &[String], file: Option<&str>| -> Vec<String> {
+        lines.iter().map(|line| place.filled(line, file)).collect()
+    };
+    let others = named.iter().filter(|it| it.title != best.title).map(|it| it.title.clone());
+    let mut advice = Advice {
+        title: best.title.clone(),
+        apply: None,
+        lines: Vec::new(),
+        check: Vec::new(),
+        undo: Vec::new(),
+        avoid: place.filled(&best.avoid, None),
+        verified: best.verified,
+        sources: best.sources.clone(),
+        others: others.collect(),
+    };
+    if let Some((_, step)) = with_step {
+        let file = step.file.as_ref().map(|file| place.filled(file, None));
+        let file = file.as_deref();
+        advice.apply = Some(step.apply);
+        advice.lines.extend(file.map(|file| format!("Put into {file}")));
+        let indent = if file.is_some() { "  " } else { "" };
+        advice.lines.extend(fill(&step.lines, file).iter().map(|line| format!("{indent}{line}")));
+        advice.lines.extend(fill(&step.then, file));
+        (advice.check, advice.undo) = (fill(&step.check, file), fill(&step.undo, file));
+    }
+    Some(advice)
+}
+
+impl Recipe {
+    pub fn read(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// The most specific step: by engine and environment, then engine, then environment.
+    pub fn step(&self, place: &Place) -> Option<&Step> {
+        let rank = |step: &&Step| {
+            let engine = place.engine.is_some_and(|it| step.engine.iter().any(|of| of == it));
+            let env = place.env.iter().any(|it| step.env.iter().any(|of| of == it));
+            let fits = (step.engine.is_empty() || engine) && (step.env.is_empty() || env);
+            fits.then_some((engine, env))
+        };
+        // Of equals the first.
+        self.steps.iter().rev().filter(|step| rank(step).is_some()).max_by_key(rank)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+        title = "Bind it"
+        avoid = "it does not fit node {node}"
+        sources = []
+        verified = "unverified"
+        [[step]]
+        do = ["any {pid}"]
+        apply = "none"
+        check = ["look"]
+        undo = ["undo"]
+        [[step]]
+        engine = ["postgres"]
+        do = ["postgres"]
+        apply = "reload"
+        check = ["look"]
+        undo = ["undo"]
+        [[step]]
+        engine = ["postgres"]
+        env = ["systemd"]
+        file = "/etc/{unit}.conf"
+        do = ["NUMAMask={node}"]
+        then = ["restart"]
+        apply = "restart"
+        check = ["hopcost where {kind}"]
+        undo = ["rm {file}"]
+    "#;
+
+    fn rule() -> AdviceRule {
+        AdviceRule {
+            verdict: Some(Verdict::Cost),
+            level: Some("far".into()),
+            beyond: Beyond::Margin,
+            recipes: vec!["missing".into(), "bind".into(), "other".into()],
+            unless: None,
+        }
+    }
+
+    #[test]
+    fn the_most_specific_step_is_taken_and_filled_in() {
+        let bind = Recipe::read(TEXT).unwrap();
+        let other = Recipe { title: "Other".into(), ..bind.clone() };
+        let named =
+            |name: &str| [("bind", &bind), ("other", &other)].into_iter().find(|it| it.0 == name);
+        let at = |target: &str| {
+            let place = Place::new(target, None, None);
+            advice(&rule(), |name| Some(named(name)?.1), &place).unwrap()
+        };
+        let of_postgres = at("postgres:managed");
+        assert_eq!(of_postgres.lines, ["Put into /etc/UNIT.conf", "  NUMAMask=NODE", "restart"]);
+        assert_eq!(of_postgres.check, ["hopcost where postgres"]);
+        assert_eq!(of_postgres.undo, ["rm /etc/UNIT.conf"]);
+        assert_eq!(
+            (of_postgres.apply, &*of_postgres.others),
+            (Some(Apply::Restart), &["Other".into()][..])
+        );
+        assert_eq!(at("commitlog").lines, ["any PID"]);
+    }
+
+    #[test]
+    fn a_rule_is_for_a_verdict_a_variant_and_an_effect() {
+        let hardware = hopcost_core::Subject::Hardware { probes: Vec::new() };
+        let mut experiment = crate::fixtures::experiment("x", hardware);
+        experiment.advice = vec![rule()];
+        let cost = |low: f64| Estimate {
+            point: low + 0.01,
+            low,
+            high: low + 0.02,
+            level: 0.95,
+            n: 8,
+            n_effective: 8.0,
+        };
+        let finds = |verdict, variant, low: f64| {
+            super::rule(&experiment, verdict, Some(variant), Some(&cost(low)), 0.03).is_some()
+        };
+        assert!(finds(Verdict::Cost, "far", 0.05));
+        assert!(!finds(Verdict::Gain, "far", 0.05) && !finds(Verdict::Cost, "near", 0.05));
+        assert!(!finds(Verdict::Cost, "far", 0.01), "within the margin");
+        experiment.advice[0].verdict = None;
+        let finds =
+            |verdict| super::rule(&experiment, verdict, Some("far"), Some(&cost(0.05)), 0.03);
+        for none in [Verdict::Refused, Verdict::Inconclusive, Verdict::NotApplicable] {
+            assert_eq!(finds(none), None);
+        }
+    }
+}
