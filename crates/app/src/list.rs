@@ -1,6 +1,6 @@
 //! Lists experiments, probes and targets, and what applies on this machine.
 
-use hopcost_core::{Effort, Machine, Site, Subject, Words, Workload};
+use hopcost_core::{Effort, Machine, Reason, Site, Subject, Words, Workload};
 use hopcost_data::datasets::DATASETS;
 use hopcost_data::workloads::WORKLOADS;
 use hopcost_engines::TARGETS;
@@ -32,6 +32,9 @@ pub struct ListedExperiment {
     pub words: Words,
     #[serde(flatten)]
     pub applicability: Applicability,
+    /// Why nothing of it applies here.
+    #[serde(skip)]
+    pub why_not: Option<Reason>,
 }
 
 #[derive(Debug, Serialize)]
@@ -73,6 +76,7 @@ impl App {
         machine: &Machine,
     ) -> Outcome<ListedExperiment> {
         let Prepared { asked, experiment } = prepared;
+        let mut why_not = None;
         let (parts, left_out) = match &experiment.subject {
             Subject::Hardware { .. } => {
                 let steps = hardware::plan(&run::probes(experiment), site, None);
@@ -81,7 +85,8 @@ impl App {
             }
             Subject::Database(comparison) => {
                 let here = OnDatabase::new(self, experiment, comparison, machine, asked)?;
-                here.plan().map_or((0, 0), |plan| (plan.points.len(), plan.left_out.len()))
+                let plan = here.plan().map_err(|reason| why_not = Some(reason));
+                plan.map_or((0, 0), |plan| (plan.points.len(), plan.left_out.len()))
             }
         };
         Ok(ListedExperiment {
@@ -89,6 +94,7 @@ impl App {
             question: experiment.question.clone(),
             words: experiment.words.clone(),
             applicability: Applicability { parts, left_out },
+            why_not,
         })
     }
 }

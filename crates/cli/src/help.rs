@@ -6,13 +6,13 @@ use hopcost_view::FORMATS;
 
 pub fn settings() -> String {
     let known = SETTINGS.iter().map(|(key, about)| format!("  {key:<11} {about}\n"));
-    format!("Change one thing about a comparison:\n{}", known.collect::<String>())
+    format!("Change one setting of a comparison (repeatable):\n{}", known.collect::<String>())
 }
 
 pub fn fail_if() -> String {
     let known = FIGURES.iter().map(|(name, about)| format!("  {name:<11} {about}\n"));
     format!(
-        "End with code 4 where this holds, and with 1 where it cannot be told:\n\n{GRAMMAR}\n{}",
+        "Exit with code 4 if EXPR holds, 1 if it cannot be decided (repeatable):\n\n{GRAMMAR}\n{}",
         known.collect::<String>()
     )
 }
@@ -20,7 +20,7 @@ pub fn fail_if() -> String {
 pub fn formats() -> String {
     let known = FORMATS.iter().map(|format| format!("  {:<11} {}\n", format.name, format.about));
     format!(
-        "Show results as NAME, here or in FILE; may be given again, for other files:\n\n{}",
+        "Print results in format NAME, or write them to FILE (repeatable):\n\n{}",
         known.collect::<String>()
     )
 }

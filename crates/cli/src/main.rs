@@ -7,6 +7,7 @@ mod exit;
 mod experiment_name;
 mod help;
 mod interrupt;
+mod next;
 mod output;
 mod progress;
 mod requests;
@@ -14,7 +15,7 @@ mod requests;
 use std::process::ExitCode;
 
 use clap::Parser;
-use hopcost_app::Failure;
+use hopcost_app::{App, Failure, Outcome};
 use hopcost_core::Code;
 
 use args::{Cli, Command};
@@ -29,31 +30,41 @@ fn main() -> ExitCode {
         Err(wrong) => return refuse(&wrong),
     };
     let app = environment::app();
-    let outcome = match cli.command {
-        Command::Machine(args) => commands::machine::run(&args),
-        Command::Doctor(args) => commands::doctor::run(&args),
-        Command::Where(args) => commands::whereabouts::run(&args),
-        Command::Probe(args) => commands::probe::run(&app, &args),
-        Command::List { all, json } => commands::list::run(&app, all, json),
-        Command::Plan(args) => commands::plan::run(&app, &args),
-        Command::Run(args) => commands::run::run(&app, &args),
-        Command::Survey(args) => commands::survey::run(&app, &args),
-        Command::Report(args) => commands::report::run(&args),
-        Command::Compare(args) => commands::compare::run(&args),
-        Command::Drive(args) => commands::drive::run(&app, &args),
-        Command::Load(args) => commands::load::run(&app, &args),
-        Command::Restore => commands::restore::run(&app),
-        Command::Completions(args) => commands::completions::run(&args),
-        Command::Man(args) => commands::man::run(&args),
-    };
+    let next = cli.command.as_ref().and_then(next::after);
+    let outcome = cli.command.map_or_else(commands::overview::run, |it| dispatch(&app, it));
     match outcome {
-        Ok(exit) => exit.into(),
+        Ok(exit) => {
+            if let Some(next) = next.filter(|_| exit == Exit::Done && !is_json_wanted()) {
+                next::show(&next);
+            }
+            exit.into()
+        }
         Err(failure) if failure.is_closed_pipe() => Exit::Done.into(),
         Err(failure) => {
             output::remark(&failure.to_string());
             tell(&failure);
             Exit::from(&failure).into()
         }
+    }
+}
+
+fn dispatch(app: &App, command: Command) -> Outcome<Exit> {
+    match command {
+        Command::Machine(args) => commands::machine::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Where(args) => commands::whereabouts::run(&args),
+        Command::Probe(args) => commands::probe::run(app, &args),
+        Command::List { all, json } => commands::list::run(app, all, json),
+        Command::Plan(args) => commands::plan::run(app, &args),
+        Command::Run(args) => commands::run::run(app, &args),
+        Command::Survey(args) => commands::survey::run(app, &args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Drive(args) => commands::drive::run(app, &args),
+        Command::Load(args) => commands::load::run(app, &args),
+        Command::Restore => commands::restore::run(app),
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Man(args) => commands::man::run(&args),
     }
 }
 
@@ -71,10 +82,13 @@ fn refuse(wrong: &clap::Error) -> ExitCode {
 
 /// With `--json`, also prints it as JSON.
 fn tell(failure: &Failure) {
-    let arguments: Vec<_> = std::env::args_os().collect();
-    let is_asked = arguments.iter().any(|word| word == "--json" || word == "--format=json")
-        || arguments.windows(2).any(|words| words[0] == "--format" && words[1] == "json");
-    if is_asked {
+    if is_json_wanted() {
         let _ = output::print_json(&exit::to_json(failure));
     }
+}
+
+fn is_json_wanted() -> bool {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    arguments.iter().any(|word| word == "--json" || word == "--format=json")
+        || arguments.windows(2).any(|words| words[0] == "--format" && words[1] == "json")
 }

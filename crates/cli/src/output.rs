@@ -31,7 +31,12 @@ pub fn print_json(value: &impl Serialize) -> Outcome<()> {
 
 /// On standard error.
 pub fn remark(text: &str) {
-    let _ = writeln!(anstream::stderr(), "hopcost: {text}");
+    note(&format!("hopcost: {text}"));
+}
+
+/// On standard error, as it is.
+pub fn note(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{text}");
 }
 
 pub fn columns() -> usize {

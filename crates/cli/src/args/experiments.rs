@@ -13,60 +13,60 @@ use crate::experiment_name::ExperimentName;
 use crate::help;
 use crate::output::FormatArgs;
 
-/// An experiment, and how it is wanted.
+/// An experiment and its options.
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // each is an option of its own, and they do not exclude each other
 pub struct ExperimentArgs {
-    /// An experiment's name, or a .toml file
+    /// Experiment name, or a .toml file
     #[arg(value_name = "EXPERIMENT", value_parser = ExperimentName, hide_possible_values = true)]
     pub name: String,
     #[command(flatten)]
     pub effort: EffortArgs,
-    /// The database, as sqlite:, postgres:managed, postgres://user@host/database, mysql:managed,
-    /// mariadb:managed, duckdb: or sqlserver://user@host/ ; the experiment's own without it
+    /// Database, e.g. sqlite:, postgres:managed, postgres://user@host/database, mysql:managed,
+    /// mariadb:managed, duckdb: or sqlserver://user@host/ [default: the experiment's target]
     #[arg(long, value_name = "URL")]
     pub target: Option<String>,
-    /// DuckDB's library, for --target duckdb: [default: LD_LIBRARY_PATH, then the usual places]
+    /// DuckDB library for duckdb: targets [default: LD_LIBRARY_PATH, then the usual directories]
     #[arg(long, value_name = "FILE")]
     pub duckdb_lib: Option<PathBuf>,
-    /// Rows of the main table, instead of the experiment's own
+    /// Rows of the main table [default: set by the experiment]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     pub scale: Option<u64>,
-    /// Time that it may take, as 90s or 5m; the probes of an experiment on the hardware share it evenly
+    /// Time limit, e.g. 90s or 5m; the probes of a hardware experiment share it evenly
     #[arg(long, value_name = "TIME", value_parser = overrides::seconds)]
     pub budget: Option<f64>,
-    /// Ask what a script in pgbench's format asks, instead of the experiment's own workload
+    /// Run a script in pgbench's format instead of the experiment's workload (repeatable)
     #[arg(long, value_name = "SCRIPT[@WEIGHT]")]
     pub file: Vec<String>,
-    /// Give the scripts of --file a variable that they begin with, as limit=10; may be given again
+    /// Set a variable of the --file scripts, e.g. limit=10 (repeatable)
     #[arg(short = 'D', long, value_name = "NAME=VALUE", requires = "file")]
     pub define: Vec<String>,
-    /// Change one thing about a comparison, as streams=1+2+4 or window=0.2s
+    /// Change one setting of a comparison, e.g. streams=1+2+4 or window=0.2s (repeatable)
     #[arg(long, value_name = "KEY=VALUE", long_help = help::settings())]
     pub set: Vec<String>,
-    /// Plant what is not there, as nodes=2,remote_ns=80: checks the method, not the machine
+    /// Simulate nodes, siblings or contention, e.g. nodes=2,remote_ns=80 (tests the method)
     ///
-    /// nodes=N: so many memory nodes; remote_ns=NS: what a page of another node takes longer;
-    /// bimodal=SHARE:TIMESx: a share of remote calls, or of those beside a sibling, takes so many times as
-    /// long; siblings=GAIN: each two CPUs are the threads of one core and do GAIN times as much as one;
-    /// usl=SIGMA:KAPPA: streams are in each other's way by the Universal Scalability Law;
-    /// bandwidth=nodeN:SHARE: for a probe, a node gives a share of its bytes
+    /// nodes=N: simulate N memory nodes; remote_ns=NS: delay each access to a remote page by NS;
+    /// bimodal=SHARE:TIMESx: SHARE of the remote calls take TIMES as long (with siblings=GAIN, also
+    /// of the calls on a shared core); siblings=GAIN: pairs of CPUs act as SMT siblings with GAIN
+    /// times the throughput of one CPU; usl=SIGMA:KAPPA: slow clients down by the Universal
+    /// Scalability Law; bandwidth=nodeN:SHARE: limit node N to SHARE of its bandwidth (probes only)
     #[arg(long, value_name = "SPEC")]
     pub emulate: Option<String>,
-    /// Where generated data is kept for the next run [default: the user's cache directory]
+    /// Directory that caches generated data between runs [default: the user's cache directory]
     #[arg(long, value_name = "DIR")]
     pub cache_dir: Option<PathBuf>,
-    /// Seed of everything random
+    /// Seed for all random choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Leave loaded data in a database that runs, for the next run
+    /// Leave loaded data on an existing server for the next run
     #[arg(long)]
     pub keep_data: bool,
-    /// Work in a database although others follow it
+    /// Allow writes to a server that has replicas, and changes to server settings
     #[arg(long)]
     pub allow_server_changes: bool,
-    /// Let hopcost take the CPUs off-line that a level leaves unused by `siblings` or `cores`; written down
-    /// before, put back after
+    /// Let hopcost take CPUs off-line that a variant excludes with `siblings` or `cores`; their
+    /// state is recorded first and restored on exit
     #[arg(long)]
     pub allow_machine_changes: bool,
     /// Print JSON (keys: docs/JSON.md)
@@ -74,15 +74,15 @@ pub struct ExperimentArgs {
     pub json: bool,
 }
 
-/// Stands for all experiments where their statements are to be listed.
+/// Selects all experiments for `plan --sql`.
 pub const EVERYTHING: &str = "all";
 
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     #[command(flatten)]
     pub experiment: ExperimentArgs,
-    /// List what would be said to the server instead, in its own language, with the versions that it is for; of all
-    /// experiments, where none is named
+    /// Print the SQL statements in the server's dialect instead, with the server versions they
+    /// apply to; for all experiments if none is named
     #[arg(long)]
     pub sql: bool,
 }
@@ -91,54 +91,54 @@ pub struct PlanArgs {
 pub struct RunArgs {
     #[command(flatten)]
     pub experiment: ExperimentArgs,
-    /// Go on with the latest run of this kind that was killed or interrupted
+    /// Resume the latest killed or interrupted run with the same settings
     #[arg(long)]
     pub resume: bool,
-    /// Keep the begin and the end of each call
+    /// Store the start and end time of each call
     #[arg(long)]
     pub raw_calls: bool,
-    /// Stay within these bounds, as cpus:0-7,mem:8G, and stop where other work on this host suffers;
-    /// what is left out is all CPUs, and half of the memory that is available
+    /// Run although other work is active, limited to e.g. cpus:0-7,mem:8G
+    /// [default: all CPUs, half of available memory]; stops if that work suffers
     #[arg(long, value_name = "BOUNDS", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "", value_parser = bounds::read)]
     pub allow_load: Option<Allowance>,
-    /// Compare with the first run of this name, or be it
+    /// Compare with baseline NAME; the first run given a name becomes it
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub baseline: Option<String>,
-    /// Ends with 0 where a probe has no figure, as others were at work, and not with 5
+    /// Exit with code 0, not 5, if a probe has no figure because other work was active
     #[arg(long)]
     pub accept_gaps: bool,
     #[command(flatten)]
     pub format: FormatArgs,
     #[command(flatten)]
     pub checks: ChecksArgs,
-    /// The file in which results are kept
+    /// SQLite file that stores all runs
     #[arg(long, value_name = "FILE", default_value = STORE)]
     pub store: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub struct SurveyArgs {
-    /// Time that everything may take, as 90s or 5m
+    /// Total time limit, e.g. 90s or 5m
     #[arg(long, value_name = "TIME", value_parser = overrides::seconds, default_value = "5m")]
     pub budget: f64,
-    /// The page
+    /// HTML page to write
     #[arg(long, value_name = "FILE", default_value = "hopcost.html")]
     pub html: PathBuf,
-    /// Plant distance that is not there, as nodes=2,remote_ns=80: checks the method, not the machine
+    /// Simulate nodes, siblings or contention, e.g. nodes=2,remote_ns=80 (tests the method)
     #[arg(long, value_name = "SPEC")]
     pub emulate: Option<String>,
-    /// Where generated data is kept for the next run [default: the user's cache directory]
+    /// Directory that caches generated data between runs [default: the user's cache directory]
     #[arg(long, value_name = "DIR")]
     pub cache_dir: Option<PathBuf>,
-    /// Seed of everything random
+    /// Seed for all random choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long)]
     pub json: bool,
-    /// Load this machine although something is at work here, within bounds as cpus:0-7,mem:8G, and stop
-    /// where that suffers; what is left out is all CPUs, and half of the memory that is available
+    /// Run although other work is active, limited to e.g. cpus:0-7,mem:8G
+    /// [default: all CPUs, half of available memory]; stops if that work suffers
     #[arg(long, value_name = "BOUNDS", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "", value_parser = bounds::read)]
     pub allow_load: Option<Allowance>,
@@ -146,15 +146,15 @@ pub struct SurveyArgs {
     pub format: FormatArgs,
     #[command(flatten)]
     pub checks: ChecksArgs,
-    /// The file in which results are kept
+    /// SQLite file that stores all runs
     #[arg(long, value_name = "FILE", default_value = STORE)]
     pub store: PathBuf,
 }
 
-/// What a script asks of a result.
+/// Checks of a result, for scripts.
 #[derive(Debug, Default, Args)]
 pub struct ChecksArgs {
-    /// End with code 4 where this holds, as 'cost > 3%'; may be given again
+    /// Exit with code 4 if EXPR holds, e.g. 'cost > 3%' (repeatable)
     #[arg(long, value_name = "EXPR", value_parser = FailIf::read, long_help = help::fail_if())]
     pub fail_if: Vec<FailIf>,
 }

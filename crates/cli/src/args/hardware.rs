@@ -15,13 +15,13 @@ pub struct MachineArgs {
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long, conflicts_with = "svg")]
     pub json: bool,
-    /// Draw the machine into this file
+    /// Draw the machine as SVG into FILE
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Read a recorded machine: a directory with sys/ and proc/ in it, or a .tree file
+    /// Read a recorded machine: a directory that contains sys/ and proc/, or a .tree file
     #[arg(long, value_name = "DIR")]
     pub sysfs: Option<PathBuf>,
-    /// Record this machine into a new directory, or into one file if the name ends in .tree
+    /// Record this machine into a new directory, or into a single file if the name ends in .tree
     #[arg(long, value_name = "DIR", conflicts_with = "sysfs")]
     pub record: Option<PathBuf>,
 }
@@ -35,8 +35,8 @@ pub struct DoctorArgs {
 
 #[derive(Debug, Args)]
 pub struct WhereArgs {
-    /// A server's address as postgres://user@host/database, a process's number, or a kind of server, as
-    /// postgres or mysql: all of that kind on this host
+    /// Server URL, e.g. postgres://user@host/database, a process ID, or a kind of server, e.g.
+    /// postgres or mysql (all servers of that kind on this host)
     #[arg(value_name = "TARGET", value_parser = NonEmptyStringValueParser::new())]
     pub target: String,
     /// Print JSON (keys: docs/JSON.md)
@@ -46,52 +46,52 @@ pub struct WhereArgs {
 
 #[derive(Debug, Args)]
 pub struct ProbeArgs {
-    /// Which probes; if none is named, those that do not have to be asked for by name
+    /// Probes to run [default: all except those that run only if named]
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(probe_names()))]
     pub names: Vec<String>,
     #[command(flatten)]
     pub effort: EffortArgs,
-    /// Time that each probe may take, as 2s [default: 20s; 6s with --quick, 90s with --full]
+    /// Time per probe, e.g. 2s [default: 20s; 6s with --quick, 90s with --full]
     ///
-    /// Six rounds of samples are taken however long they take: an interval needs as many.
+    /// Six rounds of samples are always taken, because an interval needs at least six.
     #[arg(long, value_name = "TIME", value_parser = overrides::seconds)]
     pub budget: Option<f64>,
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long)]
     pub json: bool,
-    /// Only these CPUs, as 0-3,8
+    /// Use only these CPUs, e.g. 0-3,8
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub cpus: Option<CpuSet>,
-    /// Only these memory nodes, as 0,2
+    /// Use only these memory nodes, e.g. 0,2
     #[arg(long, value_name = "LIST", value_parser = node_list)]
     pub nodes: Option<NodeSet>,
-    /// Memory to walk, as 64M or 2G (latency walks it and twice it; bandwidth has it per thread)
+    /// Memory to use, e.g. 64M or 2G (latency: also twice that; bandwidth: per thread)
     #[arg(long, value_name = "BYTES", value_parser = overrides::bytes)]
     pub size: Option<u64>,
-    /// Distance between two visited lines of the latency probe, a multiple of 64
+    /// Distance between the cache lines that the latency probe visits, a multiple of 64
     #[arg(long, value_name = "BYTES", value_parser = stride)]
     pub stride: Option<u64>,
-    /// Pages to put memory on; without it, the largest that are ready
+    /// Page size of the memory [default: the largest available]
     #[arg(long, value_enum)]
     pub pages: Option<Pages>,
-    /// Where the log probe writes its file
+    /// Directory for the file of the log probe
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub log_dir: PathBuf,
-    /// Seed of everything random
+    /// Seed for all random choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Let hopcost reserve huge pages for --pages 2m or 1g; written down before, put back after
+    /// Let hopcost reserve huge pages for --pages 2m or 1g; the old value is restored on exit
     #[arg(long)]
     pub allow_machine_changes: bool,
-    /// Ends with 0 where a probe has no figure, as others were at work, and not with 5
+    /// Exit with code 0, not 5, if a probe has no figure because other work was active
     #[arg(long)]
     pub accept_gaps: bool,
 }
 
-/// The pages that can be asked for.
+/// Page sizes for `--pages`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Pages {
-    /// The base page, 4 KiB on x86
+    /// Base pages, 4 KiB on x86
     #[value(name = "4k")]
     Base,
     /// Transparent huge pages

@@ -16,60 +16,60 @@ pub use hardware::{DoctorArgs, MachineArgs, ProbeArgs, WhereArgs};
 pub use stored::{CompareArgs, ReportArgs};
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done, 1 something failed (doctor: found something to mend), 2 wrong use,
-3 this machine cannot do it, 4 a --fail-if is crossed, 5 others were at work (try again later),
-130 interrupted and everything put back.
-Colours follow the terminal; NO_COLOR=1 switches them off.";
+Exit codes: 0 ok · 1 failed or void · 2 usage · 3 not possible here · 4 --fail-if ·
+5 disturbed, try again later · 130 interrupted, changes reverted
+Doctor exits with code 1 if it finds something to fix.
+Colors are used on a terminal only; NO_COLOR=1 turns them off.";
 
-/// What distance costs your database, on your machine: remote memory, another socket, a sibling
-/// thread, a far log writer. Measured, with proof of placement and honest intervals.
+/// Measure what distance costs your database on your machine: remote memory, another socket, an
+/// SMT sibling, a distant log writer. Placement is verified and results have 95% intervals.
 #[derive(Debug, Parser)]
 #[command(name = "hopcost", version, after_help = AFTER_HELP, max_term_width = 100)]
 pub struct Cli {
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show what this machine is: sockets, cores, caches, memory nodes, distances, limits
+    /// Show this machine's sockets, cores, caches, memory nodes, distances and limits
     Machine(MachineArgs),
-    /// Look for what would spoil a measurement here, and say what mends it
+    /// Check for settings and activity that distort measurements, and show how to fix them
     Doctor(DoctorArgs),
-    /// Show where a running database really is: its processes, their CPUs, its memory by node
+    /// Show where a running database server's processes and memory are
     Where(WhereArgs),
-    /// Measure the hardware: memory latency and bandwidth, core to core, switches, a commit log
+    /// Measure the hardware: memory, core-to-core latency, context switches, commit log
     Probe(ProbeArgs),
-    /// List experiments, probes and data sets, and what of them applies here
+    /// List experiments, probes and data sets, and which of them this machine can run
     List {
-        /// List, too, which settings of an experiment each database accepts
+        /// Also list which experiment settings each database accepts
         #[arg(long)]
         all: bool,
         /// Print JSON (keys: docs/JSON.md)
         #[arg(long)]
         json: bool,
     },
-    /// Show what a run would do: order, time, memory, and what it would leave out
+    /// Show what a run would do: order, time, memory, and what would be skipped
     #[command(mut_arg("name", |name| name
         .required(false)
         .required_unless_present("sql")
         .default_value_if("sql", "true", EVERYTHING)))]
     Plan(PlanArgs),
-    /// Run an experiment, from its file to a verdict
+    /// Run one experiment and print its verdict
     Run(RunArgs),
-    /// Measure what matters on this machine within a few minutes, and put it on one page
+    /// Measure what matters on this machine in 5 minutes and write one HTML page
     Survey(SurveyArgs),
-    /// Show a stored run again, without measuring
+    /// Show a stored run again without measuring
     Report(ReportArgs),
-    /// Hold two machines against each other by what was kept of them, without measuring
+    /// Compare two machines, or two runs, from stored results
     Compare(CompareArgs),
-    /// Load a database with calls for a while, and say what came of it
+    /// Run a workload against a database for a while and print throughput and response times
     Drive(DriveArgs),
-    /// Load a data set into a database, and say how fast
+    /// Load a data set into a database and print the load rate
     Load(LoadArgs),
-    /// Put back what a killed run left changed or made
+    /// Restore settings that a killed run changed, and remove what it created
     Restore,
-    /// Print what makes a shell complete hopcost's commands and options
+    /// Print the shell completion script for hopcost's commands and options
     Completions(CompletionsArgs),
     /// Write the manual pages
     Man(ManArgs),
@@ -77,11 +77,11 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
-    #[arg(value_enum, help = "The shell")]
+    #[arg(value_enum, help = "Shell to generate the script for")]
     pub shell: Shell,
 }
 
-/// The shells that can be taught.
+/// Shells with completion scripts.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Shell {
     Bash,
@@ -91,7 +91,7 @@ pub enum Shell {
 
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// The directory to write them to, one page per command
+    /// Directory for the pages, one per command
     pub dir: PathBuf,
 }
 

@@ -3,10 +3,10 @@
 use clap::Args;
 use hopcost_core::{CpuSet, Effort};
 
-/// How much time and detail.
+/// Time and detail of a measurement.
 #[derive(Debug, Args)]
 pub struct EffortArgs {
-    /// Seconds per step: the headline figures
+    /// Seconds per step: headline figures only
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// Minutes per step: every variant, tight intervals

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use hopcost_app::{App, Applicability, Listing, Named, Outcome, machine};
-use hopcost_view::plural;
+use hopcost_app::{App, ListedExperiment, Listing, Named, Outcome, machine};
+use hopcost_view::{plural, text};
 use serde::Serialize;
 
 use super::capabilities::Matrix;
@@ -25,34 +25,64 @@ pub fn run(app: &App, all: bool, as_json: bool) -> Outcome<Exit> {
     if as_json {
         output::print_json(&printed)?;
     } else {
-        output::print(&text(&printed))?;
+        output::print(&listed(&printed))?;
     }
     Ok(Exit::Done)
 }
 
-fn text(printed: &Printed) -> String {
+fn listed(printed: &Printed) -> String {
     let Printed { listing, matrix, .. } = printed;
-    let mut out = String::from("experiments\n");
-    for experiment in &listing.experiments {
-        line(&mut out, &experiment.name, &experiment.question);
-        line(&mut out, "", &so_much_applies(experiment.applicability));
-    }
+    let mut out = experiments(&listing.experiments);
+    let Some(matrix) = matrix else {
+        out.push_str("\nTargets, probes, workloads, data sets: hopcost list --all\n");
+        return out;
+    };
     for (heading, entries) in [
-        ("targets", &listing.targets),
-        ("workloads", &listing.workloads),
-        ("observers", &listing.observers),
-        ("probes", &listing.probes),
-        ("data sets", &listing.data_sets),
+        ("Targets", &listing.targets),
+        ("Workloads", &listing.workloads),
+        ("Observers", &listing.observers),
+        ("Probes", &listing.probes),
+        ("Data sets", &listing.data_sets),
     ] {
         let _ = writeln!(out, "\n{heading}");
         for Named { name, about } in entries {
             line(&mut out, name, about);
         }
     }
-    if let Some(matrix) = matrix {
-        let _ = write!(out, "\n{}", matrix.text());
+    let _ = write!(out, "\n{}", matrix.text());
+    out
+}
+
+/// What runs here, then what does not, by the reason.
+fn experiments(all: &[ListedExperiment]) -> String {
+    let (here, not): (Vec<_>, Vec<_>) = all.iter().partition(|it| it.applicability.parts > 0);
+    let mut out = format!("Runs here ({} of {})\n", here.len(), all.len());
+    for experiment in here {
+        line(&mut out, &experiment.name, &experiment.question);
+        if experiment.applicability.left_out > 0 {
+            line(&mut out, "", &skipped(experiment.applicability.left_out));
+        }
+    }
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for experiment in &not {
+        let why = experiment.why_not.as_ref().map_or("'hopcost plan' says why", |it| it.as_str());
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(&experiment.name),
+            None => reasons.push((why, vec![&experiment.name])),
+        }
+    }
+    if !not.is_empty() {
+        let _ = writeln!(out, "\nNot on this machine ({})", not.len());
+    }
+    for (why, names) in reasons {
+        let text = format!("{}: {why}.", names.join(", "));
+        out.push_str(&text::indented(&text, output::columns()));
     }
     out
+}
+
+fn skipped(parts: usize) -> String {
+    format!("without {}: 'hopcost plan' says why", plural(parts, "part"))
 }
 
 /// A longer name is printed whole.
@@ -62,19 +92,12 @@ fn line(out: &mut String, name: &str, text: &str) {
     let _ = writeln!(out, "  {name:<NAME_WIDTH$} {text}");
 }
 
-fn so_much_applies(Applicability { parts, left_out }: Applicability) -> String {
-    match (parts, left_out) {
-        (0, _) => "does not apply here: 'hopcost plan' says why".to_owned(),
-        (_, 0) => "applies here".to_owned(),
-        (_, n) => {
-            format!("applies here, without {}: 'hopcost plan' says why", plural(n, "part"))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use hopcost_app::catalogue::experiment_names;
+    use hopcost_core::{Code, Words};
+
+    use hopcost_app::Applicability;
 
     use super::*;
 
@@ -92,8 +115,28 @@ mod tests {
 
     #[test]
     fn one_part_is_no_parts() {
-        let applies = |left_out| so_much_applies(Applicability { parts: 3, left_out });
-        assert!(applies(1).contains("without 1 part:"), "{}", applies(1));
-        assert!(applies(2).contains("without 2 parts:"));
+        assert!(skipped(1).starts_with("without 1 part:"));
+        assert!(skipped(2).starts_with("without 2 parts:"));
+    }
+
+    #[test]
+    fn what_does_not_run_here_is_grouped_by_its_reason() {
+        let listed = |name: &str, parts, why: Option<&str>| ListedExperiment {
+            name: name.into(),
+            question: "What?".into(),
+            words: Words::default(),
+            applicability: Applicability { parts, left_out: 0 },
+            why_not: why.map(|why| Code::NotMeasured.because(why.to_owned())),
+        };
+        let nodes = Some("one node");
+        let text = experiments(&[
+            listed("a", 1, None),
+            listed("b", 0, nodes),
+            listed("c", 0, nodes),
+            listed("d", 0, None),
+        ]);
+        let expected = "Runs here (1 of 4)\n  a                    What?\n\n\
+                        Not on this machine (3)\n  b, c: one node.\n  d: 'hopcost plan' says why.\n";
+        assert_eq!(text, expected);
     }
 }

@@ -10,6 +10,7 @@ pub mod list;
 pub mod load;
 pub mod machine;
 pub mod man;
+pub mod overview;
 pub mod plan;
 pub mod probe;
 pub mod report;

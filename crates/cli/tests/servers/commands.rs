@@ -136,15 +136,27 @@ fn a_plan_touches_nothing_and_says_what_it_would_do() {
     assert_eq!(plan["steps"][0]["probe"], "latency");
     assert!(plan["steps"][0]["cells"].as_u64().unwrap() > 0);
     let list = String::from_utf8(run(&["list"]).stdout).unwrap();
-    for word in ["access-cost", "latency", "tran_stats"] {
-        assert!(list.contains(word), "{list}");
-    }
-    assert!(!list.contains("policy.per-node"));
+    assert!(list.starts_with("Runs here (") && list.contains("access-cost"), "{list}");
+    let (experiments, more) = list.rsplit_once("\nTargets, probes").unwrap();
+    assert!(more.ends_with("hopcost list --all\n"), "{list}");
     let all = String::from_utf8(run(&["list", "--all"]).stdout).unwrap();
-    assert!(all.starts_with(&list) && all.contains("policy.per-node"), "{all}");
+    assert!(all.starts_with(experiments), "{all}");
+    for word in ["latency", "tran_stats", "policy.per-node"] {
+        assert!(all.contains(word) && !list.contains(word), "{all}");
+    }
     let printed: Value = serde_json::from_slice(&run(&["list", "--all", "--json"]).stdout).unwrap();
     assert_documented(&printed);
     assert_eq!(printed["engines"][0]["target"], "sqlite");
+}
+
+#[test]
+fn alone_it_shows_the_machine_and_what_to_do_next() {
+    let output = run(&[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let heads: Vec<&str> = text.lines().filter_map(|line| line.split("  ").next()).collect();
+    assert_eq!(heads, ["Machine", "Doctor", "Next"], "{text}");
+    assert!(text.ends_with("hopcost survey\n") || text.ends_with("hopcost doctor\n"), "{text}");
 }
 
 #[test]
