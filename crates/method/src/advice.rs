@@ -143,6 +143,8 @@ pub struct Advice {
     pub sources: Vec<String>,
     /// Titles of further recipes, best first.
     pub others: Vec<String>,
+    /// When the others are better than this one, if the rule says so.
+    pub unless: Option<String>,
 }
 
 /// The rule of an experiment that a result calls for; EMULATED results call for none.
@@ -177,13 +179,15 @@ pub fn advice<'r>(
     recipe: impl Fn(&str) -> Option<&'r Recipe>,
     place: &Place,
 ) -> Option<Advice> {
-    let named: Vec<&Recipe> = rule.recipes.iter().filter_map(|name| recipe(name)).collect();
-    let with_step = named.iter().find_map(|recipe| Some((*recipe, recipe.step(place)?)));
-    let best = with_step.map(|(recipe, _)| recipe).or_else(|| named.first().copied())?;
+    let named = rule.recipes.iter().filter_map(|name| Some((name, recipe(name)?)));
+    let named: Vec<(&String, &Recipe)> = named.collect();
+    let with_step = named.iter().find_map(|it| Some((*it, it.1.step(place)?)));
+    let (name, best) = with_step.map(|(it, _)| it).or_else(|| named.first().copied())?;
+    let unless = rule.unless.as_ref().filter(|unless| unless.recipe == *name);
     let fill = |lines: &[String], file: Option<&str>| -> Vec<String> {
         lines.iter().map(|line| place.filled(line, file)).collect()
     };
-    let others = named.iter().filter(|it| it.title != best.title).map(|it| it.title.clone());
+    let others = named.iter().filter(|it| it.0 != name).map(|it| it.1.title.clone());
     let mut advice = Advice {
         title: best.title.clone(),
         apply: None,
@@ -194,6 +198,7 @@ pub fn advice<'r>(
         verified: best.verified,
         sources: best.sources.clone(),
         others: others.collect(),
+        unless: unless.map(|unless| unless.says.clone()),
     };
     if let Some((_, step)) = with_step {
         let file = step.file.as_ref().map(|file| place.filled(file, None));
@@ -228,6 +233,8 @@ impl Recipe {
 
 #[cfg(test)]
 mod tests {
+    use hopcost_core::Unless;
+
     use super::*;
 
     const TEXT: &str = r#"
@@ -263,7 +270,7 @@ mod tests {
             level: Some("far".into()),
             beyond: Beyond::Margin,
             recipes: vec!["missing".into(), "bind".into(), "other".into()],
-            unless: None,
+            unless: Some(Unless { recipe: "bind".into(), says: "it is large".into() }),
         }
     }
 
@@ -285,6 +292,7 @@ mod tests {
             (of_postgres.apply, &*of_postgres.others),
             (Some(Apply::Restart), &["Other".into()][..])
         );
+        assert_eq!(of_postgres.unless.as_deref(), Some("it is large"));
         assert_eq!(at("commitlog").lines, ["any PID"]);
     }
 

@@ -213,6 +213,11 @@ pub fn figure_in_words(figure: &Headline) -> String {
     }
 }
 
+/// What a figure is of, as stored: older words are replaced.
+pub fn of(figure: &Headline) -> String {
+    figure.of.replace("stream", "client")
+}
+
 /// With a capital letter and a full stop.
 pub fn sentence(text: &str) -> String {
     let mut letters = end_less(text).chars();

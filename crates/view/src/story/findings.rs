@@ -5,7 +5,7 @@ use hopcost_core::{Estimate, ExperimentResult, Known, Severity, Verdict};
 use super::absence;
 use crate::page::{Page, Section};
 use crate::words::{
-    change, change_ends, changed, confidence, cost_of, duration, effect, figure_in_words, percent,
+    change, change_ends, changed, confidence, cost_of, duration, effect, figure_in_words, of, percent,
     plural, range, sentence,
 };
 
@@ -133,7 +133,7 @@ fn without_cost(section: &Section<'_>) -> String {
             format!("{stamp}{title}: not tested. {}", sentence(result.reason.as_str()))
         }
         (Known::Is(figure), _) => {
-            format!("{stamp}{title}: {} ({}).", figure_in_words(figure), figure.of)
+            format!("{stamp}{title}: {} ({}).", figure_in_words(figure), of(figure))
         }
         (Known::Missing(reason), _) => {
             format!("{stamp}{title}: undecided. {}", sentence(reason.as_str()))

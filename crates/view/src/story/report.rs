@@ -170,7 +170,7 @@ pub fn others(page: &Page<'_>) -> Vec<(Item, String)> {
         let result = section.result;
         let text = match &result.estimate {
             _ if result.verdict == Verdict::Refused => result.reason.to_string(),
-            Known::Is(figure) => format!("{} ({})", headline(figure), figure.of),
+            Known::Is(figure) => format!("{} ({})", headline(figure), words::of(figure)),
             Known::Missing(reason) => reason.to_string(),
         };
         let item = Item { name: section.title(), text, place: Some(place(section)) };

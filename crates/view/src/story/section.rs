@@ -88,7 +88,8 @@ fn what_to_do<'a>(advice: &Advice) -> Vec<Block<'a>> {
     let mut facts =
         vec![("Not if", format!("{}.", advice.avoid)), ("rests on", format!("{verified}."))];
     if !advice.others.is_empty() {
-        facts.push(("or", format!("{}.", advice.others.join("; "))));
+        let when = advice.unless.as_ref().map_or(String::new(), |says| format!("if {says}: "));
+        facts.push(("or", format!("{when}{}.", advice.others.join(" · "))));
     }
     let facts = facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
     let part = |name: &str, lines: &[String]| {

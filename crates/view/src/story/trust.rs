@@ -57,7 +57,7 @@ fn placement(page: &Page<'_>) -> String {
         section.blocks.iter().flat_map(|block| &block.windows).all(|w| w.lookups.is_some())
     };
     if !compared.is_empty() && compared.iter().all(counted) {
-        return format!("every look-up counted by its page's node; {read_back}");
+        return format!("every page access counted by its page's node; {read_back}");
     }
     read_back
 }
@@ -96,7 +96,7 @@ fn starts(page: &Page<'_>) -> String {
         |section: &&Section<'_>| section.result.details.is_some() || !section.blocks.is_empty();
     match page.sections.iter().filter(is_started).count() {
         0 => "missing, because no database was started".to_owned(),
-        _ => "one of each; another start may stand elsewhere".to_owned(),
+        _ => "one; another start may place memory elsewhere".to_owned(),
     }
 }
 

@@ -4,7 +4,7 @@ use hopcost_core::{Known, Unit, Verdict};
 
 use crate::page::Section;
 use crate::words::{
-    change_ends, changed, confidence, effect, figure_in_words, minus, range, sentence, tenths,
+    change_ends, changed, confidence, effect, figure_in_words, minus, of, range, sentence, tenths,
 };
 
 /// The verdict's sentences, with the interval and what it holds for.
@@ -23,7 +23,7 @@ pub fn found(section: &Section<'_>) -> String {
     }
     if figure.unit != Unit::Fraction {
         let at = if result.details.is_some() { "" } else { " at the farthest" };
-        return format!("{}{at}: {}.", figure_in_words(figure), figure.of);
+        return format!("{}{at}: {}.", figure_in_words(figure), of(figure));
     }
     let margin = section
         .margin
