@@ -82,6 +82,8 @@ pub fn with_margin(estimate: &Estimate) -> String {
 
 /// From this ratio of two throughputs on, a multiple replaces per cent.
 const MULTIPLE: f64 = 2.0;
+/// A throughput of nearly nothing makes any multiple.
+const MOST_TIMES: f64 = 10_000.0;
 /// Half-width, as a share, from which per cent has no decimal.
 const COARSE: f64 = 0.05;
 
@@ -147,6 +149,7 @@ fn multiple(times: f64) -> String {
     match times {
         t if t < 2.995 => format!("{t:.2}×"),
         t if t < 9.95 => format!("{t:.1}×"),
+        t if t > MOST_TIMES => format!("over {}×", thousands(&format!("{MOST_TIMES:.0}"))),
         t => format!("{}×", thousands(&format!("{t:.0}"))),
     }
 }
@@ -502,6 +505,12 @@ mod tests {
             (-0.30, -0.08, "19% more commits with two cores than with one core", "8–30%"),
             (-1.44, -1.30, "2.37× as many commits with two cores as with one core", "2.30–2.44×"),
             (0.974, 0.976, "40× as many commits with one core as with two cores", "38–42×"),
+            (
+                0.9,
+                1.1,
+                "over 10,000× as many commits with one core as with two cores",
+                "10–over 10,000×",
+            ),
             (-4.0, -0.0, "3.0× as many commits with two cores as with one core", "1.00–5.0×"),
         ] {
             let (said, of) = said(low, high, cores);

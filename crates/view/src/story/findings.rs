@@ -5,8 +5,8 @@ use hopcost_core::{Estimate, ExperimentResult, Known, Severity, Verdict};
 use super::absence;
 use crate::page::{Page, Section};
 use crate::words::{
-    change, change_ends, changed, confidence, cost_of, duration, effect, figure_in_words, of, percent,
-    plural, range, sentence,
+    change, change_ends, changed, confidence, cost_of, duration, effect, figure_in_words, of,
+    percent, plural, range, sentence,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
