@@ -252,7 +252,6 @@ impl Run {
     }
 
     fn advice(&self, section: &Section<'_>) -> Option<Advice> {
-        const USUAL_MARGIN: f64 = 0.03;
         let (result, experiment) = (&self.result, self.experiment.as_ref()?);
         if result.emulated {
             return None;
@@ -260,7 +259,7 @@ impl Run {
         let variant = section.headline_point().map(|point| point.level.as_str());
         let cost = result.estimate.get().filter(|it| it.unit == Unit::Fraction);
         let cost = cost.map(|headline| &headline.estimate);
-        let margin = section.margin.unwrap_or(USUAL_MARGIN);
+        let margin = section.margin_or_usual();
         let rule = advice::rule(experiment, result.verdict, variant, cost, margin)?;
         let node = section.workers_at.first().and_then(|of_binding| *of_binding.first()?);
         let target = self.header.target.as_deref().unwrap_or_default();

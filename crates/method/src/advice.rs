@@ -147,6 +147,14 @@ pub struct Advice {
     pub unless: Option<String>,
 }
 
+impl Advice {
+    /// Its title, and what it takes until the change has its effect.
+    pub fn action(&self) -> String {
+        let apply = self.apply.map_or(String::new(), |apply| format!(" ({})", apply.in_words()));
+        format!("{}{apply}", self.title)
+    }
+}
+
 /// The rule of an experiment that a result calls for; EMULATED results call for none.
 pub fn rule<'a>(
     experiment: &'a Experiment,

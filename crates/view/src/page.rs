@@ -140,7 +140,11 @@ impl Section<'_> {
     /// Whether the whole interval lies beyond the margin.
     pub fn is_material(&self) -> bool {
         let beyond = cost_of(self.result).map_or(f64::NEG_INFINITY, |it| it.low.max(-it.high));
-        beyond > self.margin.unwrap_or(USUAL_MARGIN)
+        beyond > self.margin_or_usual()
+    }
+
+    pub fn margin_or_usual(&self) -> f64 {
+        self.margin.unwrap_or(USUAL_MARGIN)
     }
 
     pub(crate) fn level(&self, number: usize) -> String {

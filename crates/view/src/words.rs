@@ -113,7 +113,7 @@ pub fn effect(cost: &Estimate, compared: Compared<'_>) -> (String, String) {
         return (text, format!("{low:.decimals$}–{high:.decimals$}%"));
     }
     let is_gain = ratio >= MULTIPLE;
-    let times = |cost: f64| if is_gain { 1.0 - cost } else { 1.0 / (1.0 - cost).max(f64::EPSILON) };
+    let times = |cost: f64| if is_gain { 1.0 - cost } else { times_lost(cost) };
     let (more, less) = if is_gain { (variant, baseline) } else { (baseline, variant) };
     let [low, high] = ascending(times(cost.low), times(cost.high));
     let text = format!(
@@ -142,6 +142,11 @@ fn ascending(a: f64, b: f64) -> [f64; 2] {
 
 fn decimals(cost: &Estimate) -> usize {
     usize::from((cost.high - cost.low) / 2.0 < COARSE)
+}
+
+/// How many times the variant's throughput the baseline has.
+fn times_lost(cost: f64) -> f64 {
+    1.0 / (1.0 - cost).max(f64::EPSILON)
 }
 
 /// `2.37×`, `6.6×`, `40×`.
@@ -178,8 +183,7 @@ fn change_parts(cost: &Estimate) -> [String; 3] {
     [cost.point, cost.high, cost.low].map(|cost| match ratio {
         r if r >= MULTIPLE => multiple(1.0 - cost),
         r if r <= 1.0 / MULTIPLE => {
-            let times = multiple(1.0 / (1.0 - cost).max(f64::EPSILON));
-            format!("1/{}", times.trim_end_matches('×'))
+            format!("1/{}", multiple(times_lost(cost)).trim_end_matches('×'))
         }
         _ => {
             let text = format!("{:+.decimals$}%", -100.0 * cost);
@@ -207,13 +211,6 @@ pub fn range(cost: &Estimate) -> String {
 
 pub fn confidence(cost: &Estimate) -> String {
     format!("{:.0}%", 100.0 * cost.level)
-}
-
-pub fn figure_in_words(figure: &Headline) -> String {
-    match figure.unit {
-        Unit::Fraction => share(&figure.estimate, 1.0),
-        _ => headline(figure),
-    }
 }
 
 /// What a figure is of, as stored: older words are replaced.

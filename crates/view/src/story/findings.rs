@@ -5,8 +5,8 @@ use hopcost_core::{Estimate, ExperimentResult, Known, Severity, Verdict};
 use super::absence;
 use crate::page::{Page, Section};
 use crate::words::{
-    change, change_ends, changed, confidence, cost_of, duration, effect, figure_in_words, of,
-    percent, plural, range, sentence,
+    change, change_ends, changed, confidence, cost_of, duration, effect, headline, of, percent,
+    plural, range, sentence,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ fn without_cost(section: &Section<'_>) -> String {
             format!("{stamp}{title}: not tested. {}", sentence(result.reason.as_str()))
         }
         (Known::Is(figure), _) => {
-            format!("{stamp}{title}: {} ({}).", figure_in_words(figure), of(figure))
+            format!("{stamp}{title}: {} ({}).", headline(figure), of(figure))
         }
         (Known::Missing(reason), _) => {
             format!("{stamp}{title}: undecided. {}", sentence(reason.as_str()))
@@ -151,8 +151,7 @@ fn action(section: &Section<'_>) -> String {
     }
     let is_difference = matches!(result.verdict, Verdict::Cost | Verdict::Gain);
     if let Some(advice) = section.advice.as_ref().filter(|_| is_difference) {
-        let apply = advice.apply.map_or(String::new(), |apply| format!(" ({})", apply.in_words()));
-        return format!("{}{apply}. Not if {}.", advice.title, advice.avoid);
+        return format!("{}. Not if {}.", advice.action(), advice.avoid);
     }
     let better = match result.verdict {
         Verdict::Cost => compared.baseline,

@@ -79,7 +79,6 @@ fn asked(result: &ExperimentResult) -> Vec<Fact> {
 }
 
 fn what_to_do<'a>(advice: &Advice) -> Vec<Block<'a>> {
-    let apply = advice.apply.map_or(String::new(), |apply| format!(" ({})", apply.in_words()));
     let verified = match advice.verified {
         Verified::Measured => "executed and undone by hopcost's tests".to_owned(),
         Verified::Documented => format!("documented: {}", advice.sources.join("; ")),
@@ -99,12 +98,12 @@ fn what_to_do<'a>(advice: &Advice) -> Vec<Block<'a>> {
             .flat_map(|it| [Block::sentence(name.to_owned()), it])
             .collect::<Vec<_>>()
     };
-    let mut blocks = vec![Block::heading(format!("Do: {}{apply}", advice.title))];
-    blocks.extend(advice.lines.is_empty().then(|| {
-        let nowhere = "No line for this engine and environment is known; see the recipe's sources.";
-        Block::faint(nowhere)
-    }));
-    blocks.extend((!advice.lines.is_empty()).then(|| Block::Command(advice.lines.join("\n"))));
+    let mut blocks = vec![Block::heading(format!("Do: {}", advice.action()))];
+    blocks.push(if advice.lines.is_empty() {
+        Block::faint("No line for this engine and environment is known; see the recipe's sources.")
+    } else {
+        Block::Command(advice.lines.join("\n"))
+    });
     blocks.extend(part("Check", &advice.check));
     blocks.extend(part("Undo", &advice.undo));
     blocks.push(Block::Facts(facts));

@@ -4,7 +4,7 @@ use hopcost_core::{Known, Unit, Verdict};
 
 use crate::page::Section;
 use crate::words::{
-    change_ends, changed, confidence, effect, figure_in_words, minus, of, range, sentence, tenths,
+    change_ends, changed, confidence, effect, headline, minus, of, range, sentence, tenths,
 };
 
 /// The verdict's sentences, with the interval and what it holds for.
@@ -16,14 +16,11 @@ pub fn found(section: &Section<'_>) -> String {
     };
     let cost = &figure.estimate;
     if result.verdict == Verdict::Refused {
-        return format!(
-            "Not valid: {reason} The figure does not count: {}.",
-            figure_in_words(figure)
-        );
+        return format!("Not valid: {reason} The figure does not count: {}.", headline(figure));
     }
     if figure.unit != Unit::Fraction {
         let at = if result.details.is_some() { "" } else { " at the farthest" };
-        return format!("{}{at}: {}.", figure_in_words(figure), of(figure));
+        return format!("{}{at}: {}.", headline(figure), of(figure));
     }
     let margin = section
         .margin
