@@ -211,13 +211,12 @@ impl<'a> OnDatabase<'a> {
         let [memory, available] = [memory, available].map(hopcost_view::bytes);
         let unit = self.dataset.unit(self.shape.rows);
         let advice = match self.shape.rows {
-            1 => "run it where more is".to_owned(),
-            _ => format!("ask for fewer {unit} with --scale, or leave out --full"),
+            1 => "Use a machine with more".to_owned(),
+            _ => format!("Use fewer {unit} (--scale), or leave out --full"),
         };
         let rows = self.shape.rows;
-        let words = format!(
-            "it takes {memory} of memory at {rows} {unit}, and {available} are available: {advice}"
-        );
+        let words =
+            format!("needs {memory} of memory at {rows} {unit}; {available} available. {advice}");
         Err(Code::TooLittleMemory.because(words))
     }
 
@@ -363,7 +362,7 @@ fn by_name<T: ?Sized>(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::HashSet;
 
     use hopcost_core::Subject;
     use hopcost_sys::{Root, topology};
@@ -377,8 +376,8 @@ mod tests {
         topology::read(&Root::recorded(path.as_ref()).unwrap())
     }
 
-    fn absences(machine: &Machine, targets: &[&str]) -> BTreeSet<String> {
-        let mut absences = BTreeSet::new();
+    fn absences(machine: &Machine, targets: &[&str]) -> HashSet<Reason> {
+        let mut absences = HashSet::new();
         for experiment in catalogue::experiments().unwrap_or_default() {
             let Subject::Database(comparison) = &experiment.subject else { continue };
             for target in targets {
@@ -387,14 +386,14 @@ mod tests {
                 let app = App::new(Dirs::below("/nowhere".as_ref()));
                 let prepared = OnDatabase::new(&app, &experiment, comparison, machine, &asked);
                 let planned = prepared.map(|prepared| prepared.plan());
-                absences.extend(planned.ok().and_then(Result::err).map(|why| why.to_string()));
+                absences.extend(planned.ok().and_then(Result::err));
             }
         }
         absences
     }
 
     #[test]
-    fn whatever_is_missing_has_an_advice_of_its_own() {
+    fn whatever_is_missing_has_a_way_out() {
         let databases =
             ["sqlite:", "hashtable:", "wal:", "postgres:managed", "mysql:managed", "duckdb:"];
         let mut all = absences(&machine("vm-n1"), &databases);
@@ -402,14 +401,15 @@ mod tests {
             all.extend(absences(&machine(name), &[""]));
         }
         assert!(all.len() > 8, "{all:#?}");
-        all.retain(|why| hopcost_view::advice(why).is_none());
+        all.retain(|why| hopcost_view::absence::way_out(why).is_none());
         assert!(all.is_empty(), "{all:#?}");
     }
 
     #[test]
     fn one_unit_of_data_is_asked_for_in_words_that_fit_it() {
         let why = absences(&machine("vm-n1"), &["postgres:managed"]);
-        let of_one: Vec<_> = why.iter().filter(|why| why.contains(" at 1 warehouse")).collect();
+        let of_one: Vec<_> =
+            why.iter().map(Reason::as_str).filter(|why| why.contains(" at 1 warehouse")).collect();
         assert!(!of_one.is_empty() && !of_one.iter().any(|why| why.contains("fewer")), "{why:#?}");
     }
 }

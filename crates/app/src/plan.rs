@@ -4,6 +4,7 @@ use hopcost_core::{Machine, Site, Subject, Workload};
 use hopcost_method::hardware;
 use hopcost_method::pace::budget_s;
 use hopcost_method::plan::Plan;
+use hopcost_view::absence;
 
 use crate::on_database::OnDatabase;
 use crate::{App, Failure, Outcome, Prepared, run, site};
@@ -54,10 +55,9 @@ impl App {
         };
         let here = OnDatabase::new(self, experiment, comparison, machine, asked)?;
         let plan = here.plan().map_err(|reason| {
-            Failure::not_here(
-                reason.code(),
-                format!("{} does not apply here: {reason}", experiment.name),
-            )
+            let way_out = absence::way_out(&reason).map_or(String::new(), |it| format!(". {it}"));
+            let why = absence::why(&reason);
+            Failure::not_here(reason.code(), format!("{}: {why}{way_out}", experiment.name))
         })?;
         run::off_line(&here, &plan)?;
         let (memory_bytes, disk_bytes) = here.takes(&plan);

@@ -184,8 +184,8 @@ fn each_target_refuses_each_setting_as_its_data_says_when_it_is_planned_and_open
                     Support::Refused => true,
                 };
                 assert_eq!(planned.is_err(), is_refused, "{cell}");
-                let advice = |why: &Reason| hopcost_view::advice(why.as_str());
-                assert!(planned.err().is_none_or(|why| advice(&why).is_some()), "{cell}");
+                let way_out = |why: &Reason| hopcost_view::absence::way_out(why);
+                assert!(planned.err().is_none_or(|why| way_out(&why).is_some()), "{cell}");
             }
         }
     }

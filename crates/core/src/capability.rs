@@ -208,7 +208,7 @@ impl Demand {
 
     fn named(&self, is_such: impl Fn(&BTreeSet<Setting>) -> bool) -> Option<String> {
         let (name, _) = self.variants.iter().find(|(_, asked)| is_such(asked))?;
-        Some(format!("the level '{name}'"))
+        Some(format!("the variant '{name}'"))
     }
 }
 
@@ -381,16 +381,19 @@ mod tests {
         assert_eq!(refusal(&demand([&[LogWriter, Data, Pages]], &[])), None);
         says(
             &demand([&[LogWriter], &[Client]], &[]),
-            "engine.setting: the level 'b' places clients",
+            "engine.setting: the variant 'b' places clients",
         );
         says(&demand([], &[Client]), "engine.setting: what is asked places clients");
         says(
             &demand([&[LogWriter, Pages]], &[Loads]),
-            "engine.setting: the level 'a' chooses pages of a load",
+            "engine.setting: the variant 'a' chooses pages of a load",
         );
-        says(&demand([&[LogWriter], &[]], &[]), "engine.place: the level 'b' places no log writer");
+        says(
+            &demand([&[LogWriter], &[]], &[]),
+            "engine.place: the variant 'b' places no log writer",
+        );
         let audited = demand([&[LogWriter, Audit]], &[]);
-        says(&audited, "engine.rights: the level 'a' is audited");
+        says(&audited, "engine.rights: the variant 'a' is audited");
         assert_eq!(refusal(&Demand { allows_server_changes: true, ..audited }), None);
     }
 

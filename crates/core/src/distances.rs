@@ -50,7 +50,7 @@ impl DistanceClass {
         }
     }
 
-    pub(crate) const fn why_absent(self) -> &'static str {
+    pub const fn why_absent(self) -> &'static str {
         match self {
             Self::SameCpu => "no CPU is usable here",
             Self::Sibling => "no core has two usable threads",

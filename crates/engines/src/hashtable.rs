@@ -26,7 +26,7 @@ use hopcost_data::datasets::big_table_im;
 pub struct HashTable;
 
 const ONLY_FILLED: &str =
-    "a hash table is only filled, by 100 rows a call: take workload = \"memory_inserts\"";
+    "a hash table only takes inserts, 100 rows per call. Use workload = \"memory_inserts\"";
 const PARTS: usize = 64;
 /// From this bit on, an identifier's bits are above a UUID's version field.
 const OWN_BITS: u32 = 80;
@@ -35,7 +35,7 @@ const CAPABILITIES: Capabilities = Capabilities::but(&[
     Restriction::of(
         &[Setting::PerNode],
         Code::Unsupported,
-        "{level} has a copy on each node, and this is one table of all",
+        "{level} keeps one copy per node; a hash table is one table for all",
     ),
     NO_LOG,
     NO_CLIENT,
@@ -49,8 +49,8 @@ const CAPABILITIES: Capabilities = Capabilities::but(&[
     Restriction::of(
         &[Setting::EmulatedDistance],
         Code::NotEmulated,
-        "distance is planted in hopcost's own SQLite, and cannot be in a hash table: leave out --target, or \
-         remote_ns",
+        "hopcost can inject delays only into its own SQLite, not into a hash table. Use it without --target, or \
+         without remote_ns",
     ),
 ]);
 

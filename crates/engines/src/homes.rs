@@ -87,9 +87,8 @@ pub fn untold_of_nodes(
 ) -> Option<Reason> {
     (metric.is_of_nodes() && emulation.is_some()).then(|| {
         Code::Unverifiable.because(format!(
-            "on emulated nodes {memory} stay in one place, so that nothing it looks up can be told to be near \
-             or far: run it on a machine that has the nodes, or take --target sqlite, whose pages can be \
-             emulated"
+            "{memory} cannot be placed on emulated nodes, so a page is neither local nor remote. Use a machine \
+             that has the nodes, or --target sqlite"
         ))
     })
 }

@@ -10,57 +10,56 @@ use Setting::{
 pub const NOTHING_ELSE: Restriction = Restriction {
     when: When::Missing(LogWriter),
     code: Code::Unsupported,
-    words: "{level} places no log writer, and this target is nothing else",
+    words: "{level} places no log writer, and this target is only a log",
 };
 
 pub const NO_LOG: Restriction = Restriction::of(
     &[LogWriter],
     Code::Unsupported,
-    "{level} places a log writer, and here is no log writer: whoever commits writes the log, if there is one",
+    "{level} places a log writer; this engine has none, because each session writes the log for its own commit",
 );
 
 pub const NO_CLIENT: Restriction = Restriction::of(
     &[Client],
     Code::Unsupported,
-    "{level} places clients, and here is no client: it all runs in the thread that asks",
+    "{level} places clients; this engine runs in the client's own thread",
 );
 
 pub const NO_PARALLEL: Restriction = Restriction::of(
     &[Dop, Postmaster, ParallelWorkers],
     Code::Unsupported,
-    "{level} asks for parallel workers, and here each call is worked on by one thread; PostgreSQL has such: \
-     --target postgres:managed",
+    "{level} needs parallel workers; this engine answers each call with one thread. Use --target \
+     postgres:managed",
 );
 
 pub const NO_AUDIT: Restriction = Restriction::of(
     &[Audit],
     Code::Unsupported,
-    "{level} has statements written down, and this target has none",
+    "{level} logs every statement; hopcost cannot switch such a log on in this target",
 );
 
 pub const UNAUDITED_LOADS: Restriction = Restriction {
     when: When::Together(Audit, &[Loads]),
     code: Code::Unsupported,
-    words: "rows that a load brings are no statements, and nothing of them is written down: leave 'audit' out",
+    words: "a bulk load has no statements to log. Use it without 'audit'",
 };
 
 pub const NO_PAGES: Restriction = Restriction::of(
     &[Pages],
     Code::Unsupported,
-    "{level} chooses the pages of its data, and here they are not ours to choose; sqlite and hashtable can: \
-     --target sqlite",
+    "{level} chooses the page size; this engine allocates its own memory. Use --target sqlite or hashtable",
 );
 
 pub const NO_BATCHES: Restriction = Restriction::of(
     &[BatchInserts],
     Code::WorkloadUnsupported,
-    "many rows one by one in a call are for hashtable: take workload = \"memory_insert\"",
+    "calls that insert many rows one by one are for hashtable. Use workload = \"memory_insert\"",
 );
 
 pub const NO_SCRIPTS: Restriction = Restriction::of(
     &[Scripts],
     Code::WorkloadUnsupported,
-    "pgbench's scripts are for PostgreSQL: take postgres:managed or postgres://…",
+    "pgbench's scripts run on PostgreSQL only. Use --target postgres:managed or postgres://…",
 );
 
 /// Settings that need a database for each copy of the data.
@@ -78,9 +77,9 @@ macro_rules! no_planting {
             ],
             hopcost_core::Code::NotEmulated,
             concat!(
-                "distance is planted in hopcost's own SQLite, and cannot be in ",
+                "hopcost can inject delays only into its own SQLite, not into ",
                 $name,
-                ": leave out --target, or write --emulate nodes=N alone, where nodes are sets of CPUs at no distance"
+                ". Use it without --target, or with --emulate nodes=N alone: nodes without a distance"
             ),
         )
     };
@@ -92,9 +91,9 @@ macro_rules! one_server {
             super::restrictions::OF_ITS_OWN,
             hopcost_core::Code::Unsupported,
             concat!(
-                "a server that runs is one, and has its memory policy already: take --target ",
+                "an existing server has one memory policy already. Use --target ",
                 $name,
-                ":managed, which starts a server for each level"
+                ":managed, which starts one server per variant"
             ),
         )
     };

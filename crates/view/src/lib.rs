@@ -17,7 +17,7 @@ mod words;
 mod xml;
 
 pub use format::{Canvas, FORMATS, Format, Shown};
-pub use story::absence::advice;
+pub use story::absence;
 pub use story::findings::{Sentences, sentences};
 pub use words::{bytes, count, figure, plural};
 pub use xml::plain;

@@ -175,7 +175,7 @@ fn what_would_be_said_to_sql_server_is_listed_without_one() {
         "CREATE SERVER AUDIT {name} TO FILE",
         "sys.sp_trace_create",
         "-- log-distance on sqlserver://sa@nowhere.invalid",
-        "-- not applicable: the level 'postmaster' places parallel workers",
+        "-- not applicable: the variant 'postmaster' places parallel workers",
     ] {
         assert!(text.contains(words), "{words}");
     }

@@ -27,7 +27,7 @@ const INFO: LibraryInfo = LibraryInfo {
         Restriction::of(
             &[Setting::Inserts, Setting::BatchInserts],
             Code::WorkloadUnsupported,
-            "a columnar engine is not made for rows that come one by one: take postgres:managed",
+            "a columnar engine is not made for inserting single rows. Use --target postgres:managed",
         ),
         UNAUDITED_LOADS,
     ]),

@@ -113,13 +113,13 @@ const NO_PLANTING: Restriction = no_planting!("a server");
 const NO_NODES: Restriction = Restriction::of(
     &[Setting::EmulatedNodes],
     Code::NotPlaceable,
-    "the buffer pool of a server that runs cannot be on emulated nodes: leave out --emulate, or take mysql:managed or \
-     mariadb:managed",
+    "the buffer pool of an existing server cannot be placed on emulated nodes. Use it without --emulate, or use \
+     mysql:managed or mariadb:managed",
 );
 const NO_TRAIL: Restriction = Restriction::of(&[Setting::Audit], Code::Unsupported, NOT_AUDITED);
 const NOT_AUDITED: &str = "\
-    this level has each statement written down, and the logs of a server that runs are not ours to fill or to \
-    read: take mysql:managed or mariadb:managed";
+    this variant logs every statement; hopcost neither fills nor reads the log of an existing server. Use \
+    mysql:managed or mariadb:managed";
 
 const LOG_THREADS: &str = "\
     SELECT THREAD_OS_ID FROM performance_schema.threads \

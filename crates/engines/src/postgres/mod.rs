@@ -129,8 +129,8 @@ const RUNNING: Capabilities = Capabilities::but(&[
     Restriction::of(
         &[Setting::EmulatedNodes],
         Code::NotPlaceable,
-        "the shared buffers of a server that runs cannot be on emulated nodes: leave out --emulate, or take \
-         postgres:managed",
+        "the shared buffers of an existing server cannot be placed on emulated nodes. Use it without \
+         --emulate, or use postgres:managed",
     ),
     NO_BATCHES,
     one_server!("postgres"),
@@ -139,11 +139,11 @@ const RUNNING: Capabilities = Capabilities::but(&[
 ]);
 const NO_PLANTING: Restriction = no_planting!("PostgreSQL");
 const NOT_OURS: &str = "\
-    this level pins the postmaster, and that of a server that runs would stay where it was put for all of its \
-    users: take postgres:managed, or leave the level out";
+    this variant pins the postmaster; on an existing server that would affect all its users. Use \
+    postgres:managed, or leave the variant out";
 const NOT_AUDITED: &str = "\
-    this level has each statement written down, and the log of a server that runs is not ours to fill or to \
-    read: take postgres:managed";
+    this variant logs every statement; hopcost neither fills nor reads the log of an existing server. Use \
+    postgres:managed";
 const LEFT_ALONE: &str = "it would touch every page of a server that is not ours";
 
 impl Dialect for PostgresDialect {

@@ -49,14 +49,14 @@ const CAPABILITIES: Capabilities = Capabilities::but(&[
     Restriction::of(
         &[Setting::Scripts],
         Code::WorkloadUnsupported,
-        "scripts are for a database that is asked over a connection, as postgres:",
+        "pgbench's scripts need a server with connections. Use --target postgres:managed",
     ),
     NO_BATCHES,
     Restriction {
         when: When::Together(Setting::Pages, &[Setting::Inserts, Setting::Loads]),
         code: Code::Unsupported,
-        words: "pages cannot be chosen for databases that are filled: take --target hashtable and workload = \
-                \"memory_inserts\"",
+        words: "the page size of a database that is being filled cannot be chosen. Use --target hashtable and \
+                workload = \"memory_inserts\"",
     },
 ]);
 

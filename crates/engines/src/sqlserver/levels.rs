@@ -27,11 +27,11 @@ use super::writers::{self, LogWriterPlacement};
 const FOR_ALL_OF_THEM: Duration = Duration::from_mins(1);
 
 pub const MAY_NOT_AUDIT: &str = "\
-    to have statements written down the server is changed, which takes --allow-server-changes and data that comes and \
-    goes with the run";
+    logging statements changes a setting of the server. Use --allow-server-changes, with data that hopcost loads \
+    and removes";
 pub const IS_NOT_BOUND: &str = "\
-    the log writers stay where the server has them, so that it is bound to where the inserter belongs: that takes \
-    --allow-server-changes, a server on this host, and data that comes and goes with the run";
+    log writers cannot be moved, so hopcost binds the server around them. Use --allow-server-changes, a server on \
+    this host, and data that hopcost loads and removes";
 
 pub struct Beside {
     affinity: Option<Affinity>,

@@ -122,17 +122,17 @@ const ELSEWHERE: Capabilities = running!(When::AnyOf(&[Setting::LogWriter]));
 const NO_PLACED_WORKERS: Restriction = Restriction::of(
     &[Setting::Postmaster, Setting::ParallelWorkers],
     Code::Unsupported,
-    "{level} places parallel workers, and SQL Server's are its schedulers' to choose; MAXDOP alone is ours",
+    "{level} places parallel workers; SQL Server's own schedulers place them, and only MAXDOP can be set",
 );
 const NO_NODES: Restriction = Restriction::of(
     &[Setting::EmulatedNodes],
     Code::NotEmulated,
-    "the memory of a server that runs cannot be on emulated nodes: leave out --emulate",
+    "the memory of an existing server cannot be placed on emulated nodes. Use it without --emulate",
 );
 const ONE_SERVER: Restriction = Restriction::of(
     OF_ITS_OWN,
     Code::Unsupported,
-    "a server that runs is one, and has its memory policy already: this asks for others",
+    "an existing server has one memory policy already; this experiment compares several",
 );
 const NO_CHANGES: Restriction = Restriction {
     when: When::Unpermitted(Setting::Audit),

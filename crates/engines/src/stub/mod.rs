@@ -47,9 +47,9 @@ const RUNNING: Capabilities = Capabilities::but(&[
     Restriction::of(
         &[Setting::Inserts, Setting::Audit, Setting::EmulatedNodes],
         Code::Unsupported,
-        "{level} asks for what a stub does not do",
+        "{level} needs something that a stub does not do",
     ),
-    Restriction::of(OF_ITS_OWN, Code::Unsupported, "a server that runs is one"),
+    Restriction::of(OF_ITS_OWN, Code::Unsupported, "an existing server has one memory policy"),
 ]);
 
 pub struct Stub;

@@ -11,12 +11,12 @@ pub fn in_two_places(
     among: &CpuSet,
 ) -> Result<Vec<CpuId>, Reason> {
     let first = machine.in_order_of_use(among).first().copied();
-    let first = first.ok_or_else(|| Code::TooFewCpus.because("no usable CPU stands there"))?;
+    let first = first.ok_or_else(|| Code::TooFewCpus.because("no CPU there can be used"))?;
     let near = together_with(first, machine);
     if class == DistanceClass::SameL3 {
         if near.len() < 2 {
             return Err(Code::NoSuchDistance.because(
-                "each last-level cache has one core alone that may be used: no two can share it",
+                "needs 2 cores under one last-level cache; here each cache has 1 that can be used",
             ));
         }
         return Ok(near);

@@ -24,7 +24,7 @@ pub fn of(
         let most = (cores.len() as f64 * level.cores.unwrap_or(1.0)).round().max(1.0) as usize;
         if most == cores.len() && level.cores.is_some_and(|share| share < 1.0) {
             return Err(Code::TooFewCpus
-                .because("of a node's cores no such share can be taken: it has too few"));
+                .because("a node here has too few cores to use only a share of them"));
         }
         firsts.extend(cores.into_iter().take(most));
     }
@@ -36,8 +36,7 @@ pub fn of(
     let threads: CpuSet = among.iter().filter(is_of_a_core).collect();
     if level.siblings == Some(true) && threads.len() == firsts.len() {
         return Err(Code::NoSiblings.because(
-            "no core has two threads that may be used here: its siblings are switched off, not \
-                    allowed, or were never there",
+            "needs 2 hardware threads per core; here 1 can be used (SMT is off, not allowed or absent)",
         ));
     }
     Ok(machine.in_order_of_use(&threads))

@@ -19,6 +19,6 @@ fn absent(machine: &Machine, class: DistanceClass) -> Reason {
     let rung = machine.distances.ladder.iter().find(|rung| rung.class == class);
     let why = rung.and_then(|rung| rung.example.reason().cloned());
     why.unwrap_or_else(|| {
-        Code::NoSuchDistance.because(format!("nothing is {class} from where the workers stand"))
+        Code::NoSuchDistance.because(format!("no usable CPU is {class} from the workers"))
     })
 }

@@ -10,14 +10,14 @@ use super::layout::Placement;
 use super::{apart, cores};
 
 pub fn too_few_nodes(wanted: usize, there: usize, machine: &Machine) -> Reason {
-    let nodes = if there == 1 { "node" } else { "nodes" };
+    let has = if there == 1 { "has" } else { "have" };
     let shared = machine.nodes.iter().any(|node| node.avoided == Some(Avoided::SharedCpus));
-    let but = if shared { " that no others claim, too" } else { "" };
-    Code::TooFewNodes.because(format!(
-        "this machine has {there} memory {nodes} with usable CPUs{but}, and {wanted} are needed: nothing \
-         here is remote. Run it on a machine with more, or try the method on an emulated one: \
-         --emulate nodes={wanted},remote_ns=80"
-    ))
+    let own = if shared { " of its own" } else { "" };
+    let here = match machine.nodes.iter().filter(|node| node.has_memory()).count() {
+        all if all > there => format!("{there} of this machine's {all} {has} usable CPUs{own}"),
+        _ => format!("this machine has {there}"),
+    };
+    Code::TooFewNodes.because(format!("needs {wanted} memory nodes; {here}"))
 }
 
 pub fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Placement, Reason> {
@@ -42,15 +42,13 @@ pub fn place(level: &Level, binding: &Binding, machine: &Machine) -> Result<Plac
     }
     if let Some(cpus) = level.cpus {
         if workers.len() < cpus as usize {
-            return Err(Code::TooFewCpus.because(format!(
-                "it takes {cpus} CPUs, and {} may be used there",
-                workers.len()
-            )));
+            return Err(Code::TooFewCpus
+                .because(format!("needs {cpus} CPUs; {} can be used there", workers.len())));
         }
         workers.truncate(cpus as usize);
     }
     let Some(&first) = workers.first() else {
-        return Err(Code::TooFewCpus.because("no usable CPU stands there"));
+        return Err(Code::TooFewCpus.because("no CPU there can be used"));
     };
     let home = match &level.data {
         None => None,
@@ -96,7 +94,7 @@ fn parallel(
     let cpus = machine.limits.cpus.len();
     if dop as usize > cpus {
         return Err(Code::TooFewCpus
-            .because(format!("{dop} processes take {dop} CPUs, and {cpus} may be used here")));
+            .because(format!("needs {dop} CPUs for {dop} processes; {cpus} can be used here")));
     }
     let node = |spot| match spot {
         Some(Spot::Node(letter)) => binding.nodes.get(&letter).copied(),

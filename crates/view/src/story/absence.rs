@@ -1,72 +1,108 @@
-//! Advice for experiments that do not apply here, by the missing part.
+//! Why an experiment does not apply here, and the way out: one for each code of a reason.
 
-const OTHER_TARGET: &str =
-    "Take a target that can do this, with --target: 'hopcost list --all' says which can.";
+use hopcost_core::{Code, DistanceClass, Reason};
 
-/// Part of a reason and its advice; the first match counts. Reasons come from the planner, distance
-/// classes and targets, and a test of the command line covers them all.
-const ADVICE: [(&str, &str); 23] = [
-    (
-        "distance is planted",
-        "Leave out --target, or emulate nodes at no distance: --emulate nodes=2.",
-    ),
-    ("--allow-server-changes", "Allow it to change the server, with --allow-server-changes."),
-    ("take workload", OTHER_TARGET),
-    ("one by one", OTHER_TARGET),
-    ("scripts are for", OTHER_TARGET),
-    ("a server that runs", OTHER_TARGET),
-    (
-        "memory node",
-        "Run it on a machine with more than one memory node, or try the method on an emulated one with \
-         --emulate.",
-    ),
-    (
-        "no core has two",
-        "Switch SMT on in the firmware or in the settings of the cloud instance, and allow both threads of a \
-         core; or try the method with --emulate nodes=1,siblings=1.2.",
-    ),
-    (
-        "no node has two last-level caches",
-        "Run it on a machine whose nodes have several last-level caches, as AMD’s EPYC has.",
-    ),
-    (
-        "last-level cache",
-        "Allow it two cores or more under one last-level cache, or run it on a machine that has them.",
-    ),
-    (
-        "no socket has two nodes",
-        "Split the sockets into nodes in the firmware (NPS on AMD, sub-NUMA clustering on Intel), or run it \
-         where they are.",
-    ),
-    ("one usable socket", "Run it on a machine with two sockets, and allow it CPUs of both."),
-    (
-        "no socket farther",
-        "Run it on a machine with four sockets or more, of which some are farther from each other.",
-    ),
-    (
-        "every usable node with memory has CPUs",
-        "Run it on a machine with memory that has no CPUs of its own, as CXL adds it.",
-    ),
-    ("off-line CPU", "Bring the CPUs that it needs on-line, or leave them out with --cpus."),
-    ("of memory at", "Ask for less data with --scale, or run it where more memory is available."),
-    (
-        "is emulated",
-        "Leave out --emulate, or take --target sqlite, where each page looked up is counted.",
-    ),
-    ("the level '", OTHER_TARGET),
-    ("may be used", "Allow it more CPUs, or run it on a machine with more of them."),
-    (
-        "it has too few",
-        "Allow it more cores of each node, or run it on a machine with more of them.",
-    ),
-    (
-        "usable CPU",
-        "Allow it CPUs of each node that it needs: the limits of its container or control group leave it none.",
-    ),
-    ("CPU is usable", "Allow it CPUs: the limits of its container or control group leave it none."),
-    ("memory", "Allow it memory of the nodes that it needs, or run it where they have some."),
-];
+/// Begins the way out of a reason that names it itself, e.g. which target to use.
+const OWN: &str = ". Use ";
 
-pub fn advice(reason: &str) -> Option<&'static str> {
-    ADVICE.iter().find(|(words, _)| reason.contains(words)).map(|(_, advice)| *advice)
+/// A reason without its own way out.
+pub fn why(reason: &Reason) -> &str {
+    let words = reason.as_str();
+    words.split_once(OWN).map_or(words, |(why, _)| why)
+}
+
+/// What to do about an absence; `None` for reasons that are none, or of older versions.
+pub fn way_out(reason: &Reason) -> Option<String> {
+    let words = reason.as_str();
+    if let Some(at) = words.find(OWN) {
+        return Some(format!("{}.", &words[at + 2..]));
+    }
+    of_code(reason).map(str::to_owned)
+}
+
+fn of_code(reason: &Reason) -> Option<&'static str> {
+    Some(match reason.code() {
+        Code::TooFewNodes => {
+            "Run it on a machine or a cloud size with more memory nodes; CPUs of each must be allowed."
+        }
+        Code::NoSiblings => {
+            "Turn on SMT in the firmware or in the settings of the cloud instance, and allow both \
+             threads of a core."
+        }
+        Code::NoSuchDistance => of_distance(reason.as_str()),
+        Code::TooFewCpus => {
+            "Allow more CPUs: see --cpus, and the limits of the container or control group. Or run it \
+             on a machine with more."
+        }
+        Code::TooLittleMemory => "Run it where more memory is available.",
+        Code::NoCounters => "Run it as root, or set kernel.perf_event_paranoid to 1 or less.",
+        Code::NotPermitted | Code::RightsMissing => "Run it with an account that may do this.",
+        Code::NotEmulated | Code::NotPlaceable => "Run it without --emulate.",
+        Code::Unsupported | Code::Unverifiable | Code::WorkloadUnsupported => {
+            "Use a target that can do this (--target): 'hopcost list --all' shows them."
+        }
+        Code::ProgramMissing => "Install the server's programs, or use another --target.",
+        Code::KernelLacks | Code::WrongVersion => "Use a newer version.",
+        _ => return None,
+    })
+}
+
+fn of_distance(words: &str) -> &'static str {
+    let of_class = |class: DistanceClass| match class {
+        DistanceClass::SameCpu => {
+            "Allow CPUs: the limits of the container or control group leave none."
+        }
+        DistanceClass::Sibling => {
+            "Turn on SMT in the firmware or in the settings of the cloud instance, and allow both \
+             threads of a core."
+        }
+        DistanceClass::SameL3 => "Allow two or more cores under one last-level cache.",
+        DistanceClass::SameNode => {
+            "Run it on a machine whose nodes have several last-level caches, e.g. AMD EPYC."
+        }
+        DistanceClass::SameSocket => {
+            "Split the sockets into nodes in the firmware: NPS on AMD, sub-NUMA clustering on Intel."
+        }
+        DistanceClass::OtherSocket => {
+            "Run it on a machine with two sockets, and allow CPUs of both."
+        }
+        DistanceClass::FarSocket => "Run it on a machine with four or more sockets.",
+        DistanceClass::MemoryOnly => {
+            "Run it on a machine with CXL memory, or other nodes without CPUs."
+        }
+    };
+    let is_why = |class: &&DistanceClass| words.contains(class.why_absent());
+    DistanceClass::ALL
+        .iter()
+        .find(is_why)
+        .map_or("Run it on a machine with such a distance, and allow CPUs at both ends.", |class| {
+            of_class(*class)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_one_way_out_that_follows_from_it() {
+        let one = Code::TooFewNodes.because("needs 2 memory nodes; this machine has 1");
+        assert!(way_out(&one).unwrap().contains("more memory nodes"));
+        let distances: std::collections::BTreeSet<String> = DistanceClass::ALL
+            .iter()
+            .map(|class| way_out(&Code::NoSuchDistance.because(class.why_absent())).unwrap())
+            .collect();
+        assert_eq!(distances.len(), DistanceClass::ALL.len());
+        assert_eq!(way_out(&Code::Uncoded.because("the moon is full")), None);
+    }
+
+    #[test]
+    fn a_reason_that_names_its_way_out_is_split_there() {
+        let own = Code::Unsupported.because("this needs a server. Use postgres:managed");
+        assert_eq!(why(&own), "this needs a server");
+        assert_eq!(way_out(&own).unwrap(), "Use postgres:managed.");
+        let plain = Code::Unsupported.because("this target has no log writer");
+        assert_eq!(why(&plain), plain.as_str());
+        assert!(way_out(&plain).unwrap().contains("--target"));
+    }
 }

@@ -130,7 +130,7 @@ fn without_cost(section: &Section<'_>) -> String {
             format!("{stamp}{title}: not valid. {}", sentence(result.reason.as_str()))
         }
         (_, Verdict::NotApplicable) => {
-            format!("{stamp}{title}: not tested. {}", sentence(result.reason.as_str()))
+            format!("{stamp}{title}: not tested. {}", sentence(absence::why(&result.reason)))
         }
         (Known::Is(figure), _) => {
             format!("{stamp}{title}: {} ({}).", headline(figure), of(figure))
@@ -175,9 +175,8 @@ fn action(section: &Section<'_>) -> String {
         Verdict::Disturbed => {
             "Run it again when the other work is done: 'hopcost doctor' names it.".into()
         }
-        Verdict::NotApplicable => absence::advice(result.reason.as_str())
-            .unwrap_or("Run it where what is missing exists.")
-            .into(),
+        Verdict::NotApplicable => absence::way_out(&result.reason)
+            .unwrap_or_else(|| "Run it where what is missing exists.".to_owned()),
     }
 }
 
@@ -285,34 +284,5 @@ mod tests {
         let absent = Sample::absent("remote-memory", "there is one node");
         assert!(said(&[absent]).found.contains("not tested. There is one node."));
         assert_eq!(said(&[]).found, "Nothing was measured.");
-    }
-
-    #[test]
-    fn what_to_do_about_an_absence_follows_from_what_was_missing() {
-        for (reason, advice) in [
-            (
-                "this machine has 1 memory node with usable CPUs, and 2 are needed",
-                "memory node, or",
-            ),
-            ("no core has two usable threads", "Switch SMT on in the firmware"),
-            (
-                "no core has two threads that may be used here: its siblings are off",
-                "Switch SMT on",
-            ),
-            ("no socket has two nodes", "sub-NUMA clustering"),
-            ("there is one usable socket", "a machine with two sockets"),
-            ("no two usable cores share a last-level cache", "cores or more under one last-level"),
-            ("the firmware rates no socket farther than the nearest other one", "four sockets"),
-            ("every usable node with memory has CPUs", "CXL"),
-            ("the level 'x' chooses the pages of its data, and here they are not ours", "--target"),
-            ("it takes 9 GiB of memory at 5 rows, and 1 GiB are available", "--scale"),
-            ("it takes 4 CPUs, and 2 may be used there", "more CPUs"),
-            ("the moon is full", "Run it where what is missing exists"),
-        ] {
-            let said = said(&[Sample::absent("x", reason)]);
-            assert!(said.action.contains(advice), "{reason}: {}", said.action);
-            let of_nodes = said.action.contains("memory node");
-            assert_eq!(of_nodes, reason.contains("memory node"), "{reason}: {}", said.action);
-        }
     }
 }

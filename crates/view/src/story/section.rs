@@ -13,7 +13,7 @@ use super::block::{
     Block, Column, Fact, Figure, Item, Picture, Sentence, Table, Tone, aligned, all_aligned,
 };
 use super::observed::{cpu, facts_observed};
-use super::{trust, verdict};
+use super::{absence, trust, verdict};
 use crate::charts::{self, Kind, Row};
 use crate::page::Section;
 use crate::words::{self, change, count, plural, share_found};
@@ -68,6 +68,9 @@ pub fn section<'a>(section: &'a Section<'a>) -> Vec<Block<'a>> {
 
 fn asked(result: &ExperimentResult) -> Vec<Fact> {
     let mut facts = vec![("question", result.question.clone())];
+    let is_absent = result.verdict == Verdict::NotApplicable;
+    let way_out = is_absent.then(|| absence::way_out(&result.reason)).flatten();
+    facts.extend(way_out.map(|way_out| ("what to do", way_out)));
     if let Some(planted) = result.planted {
         facts.push(("injected", words::injected(planted)));
     }

@@ -2,6 +2,7 @@
 
 use hopcost_core::{Known, Unit, Verdict};
 
+use super::absence;
 use crate::page::Section;
 use crate::words::{
     change_ends, changed, confidence, effect, headline, minus, of, range, sentence, tenths,
@@ -10,7 +11,7 @@ use crate::words::{
 /// The verdict's sentences, with the interval and what it holds for.
 pub fn found(section: &Section<'_>) -> String {
     let result = section.result;
-    let reason = sentence(result.reason.as_str());
+    let reason = sentence(absence::why(&result.reason));
     let (Known::Is(figure), false) = (&result.estimate, result.verdict.is_without_figures()) else {
         return reason;
     };

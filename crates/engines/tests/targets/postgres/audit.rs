@@ -43,6 +43,6 @@ fn the_log_of_a_server_that_runs_is_left_alone() {
     else {
         panic!("its log is not ours")
     };
-    assert!(reason.to_string().contains("take postgres:managed"), "{reason}");
+    assert!(reason.to_string().contains("Use postgres:managed"), "{reason}");
     instance.close().unwrap();
 }

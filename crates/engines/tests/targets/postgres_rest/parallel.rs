@@ -102,7 +102,7 @@ fn the_postmaster_of_a_server_that_runs_stays_where_it_is() {
     let refused =
         instance.first_session(&VariantSettings { parallel: parallel(Some(home())), ..seat() });
     let words = refused.err().unwrap().to_string();
-    assert!(words.contains("take postgres:managed"), "{words}");
+    assert!(words.contains("Use postgres:managed"), "{words}");
     assert_eq!(affinity::mask_of(server.pid()).unwrap(), before);
     drop(session);
     instance.close().unwrap();
