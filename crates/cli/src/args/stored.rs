@@ -19,6 +19,9 @@ pub struct ReportArgs {
     /// Write a self-contained HTML page to FILE
     #[arg(long, value_name = "FILE", group = "form", conflicts_with = "format")]
     pub html: Option<PathBuf>,
+    /// Write the page (hopcost-report.html, or the FILE of --html) and open it in a browser
+    #[arg(long, conflicts_with_all = ["json", "csv", "markdown", "format"])]
+    pub open: bool,
     /// Print one line of comma-separated values
     #[arg(long, group = "form", conflicts_with = "format")]
     pub csv: bool,

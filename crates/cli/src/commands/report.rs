@@ -1,5 +1,8 @@
 //! `hopcost report`: shows a stored run.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use hopcost_app::{Outcome, report};
 use hopcost_view::{Shown, format};
 
@@ -17,14 +20,37 @@ pub fn run(args: &ReportArgs) -> Outcome<Exit> {
         output::remark(what_is_missing.as_str());
     }
     page.show(|page| output::show(&wanted, &Shown::Report(page)))?;
+    if args.open {
+        open(page_file(args));
+    }
     Ok(result.map_or(Exit::Done, |result| fail_if::exit(&args.checks, result)))
+}
+
+fn page_file(args: &ReportArgs) -> &Path {
+    args.html.as_deref().unwrap_or_else(|| Path::new("hopcost-report.html"))
+}
+
+/// In the desktop's browser. Where there is none, e.g. on a server, the file is still there.
+fn open(page: &Path) {
+    let opened = Command::new("xdg-open")
+        .arg(page)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !opened.is_ok_and(|status| status.success()) {
+        let page = page.display();
+        output::remark(&format!(
+            "no browser could be started here (xdg-open); open {page} yourself"
+        ));
+    }
 }
 
 fn wanted(args: &ReportArgs) -> Vec<Output> {
     let asked =
         [(args.csv, &format::CSV), (args.markdown, &format::MARKDOWN), (args.json, &format::JSON)];
-    if let Some(path) = &args.html {
-        return vec![Output::written(&format::HTML, path)];
+    if args.html.is_some() || args.open {
+        return vec![Output::written(&format::HTML, page_file(args))];
     }
     if let Some((_, format)) = asked.into_iter().find(|(is_asked, _)| *is_asked) {
         return vec![Output::printed(format)];

@@ -35,8 +35,8 @@ fn report(page: &Page<'_>) -> String {
         let (title, blocks) = (safe(&part.title), told(&part.blocks));
         let _ = write!(out, "\n<details><summary>{title}</summary>\n{blocks}</details>\n");
     }
-    if !story.not_tested.is_empty() {
-        let _ = write!(out, "\nNot tested:\n{}", list(&story.not_tested));
+    if let Some(left) = &story.not_tested {
+        let _ = write!(out, "\n{}:\n{}", left.summary, list(&left.reasons));
     }
     let changed = match page.changed.len() {
         0 => "nothing".to_owned(),

@@ -1,5 +1,6 @@
 //! Output formats. A new format is a file here and a line in [`FORMATS`].
 
+mod card;
 mod csv;
 mod html;
 mod json;
@@ -21,6 +22,7 @@ pub const FORMATS: &[Format] = &[
     csv::FORMAT,
     markdown::FORMAT,
     html::FORMAT,
+    card::FORMAT,
     openmetrics::FORMAT,
 ];
 

@@ -7,7 +7,10 @@ const OWN: &str = ". Use ";
 
 /// A reason without its own way out.
 pub fn why(reason: &Reason) -> &str {
-    let words = reason.as_str();
+    shortened(reason.as_str())
+}
+
+pub fn shortened(words: &str) -> &str {
     words.split_once(OWN).map_or(words, |(why, _)| why)
 }
 
@@ -29,7 +32,8 @@ fn of_code(reason: &Reason) -> Option<&'static str> {
             "Turn on SMT in the firmware or in the settings of the cloud instance, and allow both \
              threads of a core."
         }
-        Code::NoSuchDistance => of_distance(reason.as_str()),
+        Code::NoSuchDistance => of_distance(reason.as_str())
+            .unwrap_or("Run it on a machine with such a distance, and allow CPUs at both ends."),
         Code::TooFewCpus => {
             "Allow more CPUs: see --cpus, and the limits of the container or control group. Or run it \
              on a machine with more."
@@ -43,11 +47,11 @@ fn of_code(reason: &Reason) -> Option<&'static str> {
         }
         Code::ProgramMissing => "Install the server's programs, or use another --target.",
         Code::KernelLacks | Code::WrongVersion => "Use a newer version.",
-        _ => return None,
+        _ => return of_distance(reason.as_str()),
     })
 }
 
-fn of_distance(words: &str) -> &'static str {
+fn of_distance(words: &str) -> Option<&'static str> {
     let of_class = |class: DistanceClass| match class {
         DistanceClass::SameCpu => {
             "Allow CPUs: the limits of the container or control group leave none."
@@ -72,12 +76,7 @@ fn of_distance(words: &str) -> &'static str {
         }
     };
     let is_why = |class: &&DistanceClass| words.contains(class.why_absent());
-    DistanceClass::ALL
-        .iter()
-        .find(is_why)
-        .map_or("Run it on a machine with such a distance, and allow CPUs at both ends.", |class| {
-            of_class(*class)
-        })
+    DistanceClass::ALL.iter().find(is_why).map(|class| of_class(*class))
 }
 
 #[cfg(test)]

@@ -5,12 +5,18 @@ use hopcost_core::{Finding, Severity};
 use super::block::{Block, Sentence, Tone};
 use crate::words::plural;
 
+/// How many problems there are.
+pub fn summary(findings: &[Finding]) -> String {
+    let warnings = findings.iter().filter(|finding| finding.severity == Severity::Warning);
+    match warnings.count() {
+        0 => "Nothing here would distort a measurement.".to_owned(),
+        n => format!("{} that would distort a measurement here.", plural(n, "problem")),
+    }
+}
+
 pub fn doctor<'a>(findings: &[Finding]) -> Vec<Block<'a>> {
     let of = |severity| findings.iter().filter(move |finding| finding.severity == severity);
-    let text = match of(Severity::Warning).count() {
-        0 => "Nothing here would spoil a measurement.".to_owned(),
-        n => format!("{} would spoil or colour a measurement here.", plural(n, "thing")),
-    };
+    let text = summary(findings);
     let told = |(mark, finding): (&str, &Finding)| {
         let remedy =
             finding.remedy.as_ref().map_or(String::new(), |remedy| format!("\n→ {remedy}"));

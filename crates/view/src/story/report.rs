@@ -3,24 +3,29 @@
 use hopcost_core::{ExperimentResult, Known, Machine, Verdict};
 
 use super::block::{Block, Fact, Figure, Item, Picture};
-use super::doctor::doctor;
+use super::doctor::{doctor, summary};
 use super::findings::{Sentences, sentences};
 use super::probe::probe;
 use super::section::{published, section};
-use super::trust;
+use super::{absence, trust, verdict};
 use crate::charts::{Kind, Row, effect};
 use crate::page::{Page, Section};
 use crate::svg;
-use crate::words::{self, cost_of, duration, headline, moment, spoken, stamped_verdict};
+use crate::words::{self, cost_of, duration, headline, moment, plural, spoken, stamped_verdict};
 
 pub struct Story<'a> {
     pub said: Sentences,
     /// Warnings such as emulation.
     pub stamps: Vec<&'static str>,
-    /// Results without a cost: figures, refusals, experiments that do not apply.
-    pub not_tested: Vec<Item>,
+    pub not_tested: Option<NotTested>,
     pub trust: Vec<Fact>,
     pub parts: Vec<Part<'a>>,
+}
+
+/// What could not be tested, and parts of experiments that could not.
+pub struct NotTested {
+    pub summary: String,
+    pub reasons: Vec<Item>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +39,8 @@ pub struct Part<'a> {
     pub of: Of,
     pub place: String,
     pub title: String,
+    /// One line that stands for the blocks while they are folded.
+    pub summary: String,
     pub blocks: Vec<Block<'a>>,
 }
 
@@ -58,6 +65,7 @@ pub fn story<'a>(page: &'a Page<'a>) -> Story<'a> {
             of: Of::Experiment,
             place: place(it),
             title: it.title(),
+            summary: format!("{}. {}", stamped_verdict(it.result), verdict::found(it)),
             blocks: section(it),
         })
         .collect();
@@ -69,19 +77,28 @@ pub fn story<'a>(page: &'a Page<'a>) -> Story<'a> {
             blocks
         });
         let (place, title) = ("probes".to_owned(), "Probes".to_owned());
-        parts.push(Part { of: Of::Probes, place, title, blocks: told.collect() });
+        let names = page.probes.iter().map(|probed| spoken(&probed.report.probe));
+        let summary = names.collect::<Vec<_>>().join(" · ");
+        parts.push(Part { of: Of::Probes, place, title, summary, blocks: told.collect() });
     }
     let findings = known(&page.findings, doctor);
+    let found = page.findings.get().map_or("Missing.".to_owned(), |it| summary(it));
+    let changed = match page.changed.len() {
+        0 => "Nothing was changed on this host.".to_owned(),
+        n => format!("{} of this host.", plural(n, "setting")),
+    };
+    let method = "How the figures were measured, and what voids them.".to_owned();
     let rest = [
-        ("Doctor", findings),
-        ("Machine", known(&page.machine, machine_drawn)),
-        ("Method", vec![Block::list(METHOD.map(ToOwned::to_owned))]),
-        ("Changes", changes(&page.changed)),
+        ("Doctor", found, findings),
+        ("Machine", machine_in_words(page), known(&page.machine, machine_drawn)),
+        ("Method", method, vec![Block::list(METHOD.map(ToOwned::to_owned))]),
+        ("Changes", changed, changes(&page.changed)),
     ];
-    parts.extend(rest.into_iter().map(|(title, blocks)| Part {
+    parts.extend(rest.into_iter().map(|(title, summary, blocks)| Part {
         of: Of::Surroundings,
         place: title.to_lowercase(),
         title: title.to_owned(),
+        summary,
         blocks,
     }));
     Story {
@@ -165,7 +182,10 @@ pub fn verdicts<'a>(page: &Page<'_>) -> Option<(Figure<'a>, Known<String>)> {
 }
 
 pub fn others(page: &Page<'_>) -> Vec<(Item, String)> {
-    let others = page.sections.iter().filter(|section| !has_cost_that_counts(section.result));
+    let is_other = |it: &&Section<'_>| {
+        !has_cost_that_counts(it.result) && it.result.verdict != Verdict::NotApplicable
+    };
+    let others = page.sections.iter().filter(is_other);
     let item = |section: &Section<'_>| {
         let result = section.result;
         let text = match &result.estimate {
@@ -179,17 +199,45 @@ pub fn others(page: &Page<'_>) -> Vec<(Item, String)> {
     others.map(item).collect()
 }
 
-fn not_tested(page: &Page<'_>) -> Vec<Item> {
-    let left = page.not_tested.iter().map(|left| {
-        let takes = left.takes_s.map(|s| format!(" It would take {}.", duration(s)));
-        let text = format!("{}.{}", words::end_less(&left.why), takes.unwrap_or_default());
-        Item { name: left.what.clone(), text, place: None }
-    });
-    let of_itself = page.sections.iter().filter_map(|section| {
+/// Grouped by reason, the most frequent first.
+fn not_tested(page: &Page<'_>) -> Option<NotTested> {
+    let absent = |section: &&Section<'_>| section.result.verdict == Verdict::NotApplicable;
+    let of_sections = page.sections.iter().filter(absent);
+    let of_sections = of_sections.map(|it| (it.title(), it.result.reason.as_str(), None));
+    let of_survey =
+        page.not_tested.iter().map(|left| (spoken(&left.what), left.why.as_str(), left.takes_s));
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (what, why, takes_s) in of_survey.chain(of_sections) {
+        let why = words::sentence(absence::shortened(why));
+        let takes = takes_s.map(|s| format!(" (takes {})", duration(s))).unwrap_or_default();
+        let what = format!("{what}{takes}");
+        match groups.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, all)) => all.push(what),
+            None => groups.push((why, vec![what])),
+        }
+    }
+    groups.sort_by_key(|(_, all)| std::cmp::Reverse(all.len()));
+    let questions: usize = groups.iter().map(|(_, all)| all.len()).sum();
+    let mut reasons: Vec<Item> = groups
+        .into_iter()
+        .map(|(name, all)| Item { name, text: all.join(" · "), place: None })
+        .collect();
+    let in_part = page.sections.iter().filter_map(|section| {
         let details = section.result.details.as_ref().filter(|it| !it.left_out.is_empty())?;
-        let name = |text: &String| text.split(": ").next().unwrap_or_default().to_owned();
-        let text = details.left_out.iter().map(name).collect::<Vec<_>>().join(", ");
-        Some(Item { name: section.result.experiment.clone(), text, place: Some(place(section)) })
+        let name =
+            |text: &String| section.label(text.split(": ").next().unwrap_or_default()).to_owned();
+        let text = details.left_out.iter().map(name).collect::<Vec<_>>().join(" · ");
+        let name = format!("{}, in part:", section.title());
+        Some(Item { name, text, place: Some(place(section)) })
     });
-    left.chain(of_itself).collect()
+    let whole = reasons.len();
+    reasons.extend(in_part);
+    let parts = reasons.len() - whole;
+    let summary = match (questions, parts) {
+        (0, 0) => return None,
+        (0, parts) => format!("Parts of {} could not be tested", plural(parts, "question")),
+        (n, 0) => format!("{} not tested", plural(n, "question")),
+        (n, parts) => format!("{} not tested, and parts of {parts} more", plural(n, "question")),
+    };
+    Some(NotTested { summary, reasons })
 }

@@ -10,7 +10,7 @@ use crate::page::Page;
 use crate::series::Shape;
 use crate::story::between::between;
 use crate::story::block::{Block, Column, Fact, Figure, Item, Picture, Sentence, Table, Tone};
-use crate::story::report::{self, Part, Story, story};
+use crate::story::report::{self, Of, Part, Story, story};
 use crate::svg;
 use crate::text;
 use crate::words::verdict_in_words;
@@ -62,10 +62,18 @@ fn of_report(page: &Page<'_>) -> String {
     };
     let links: String = story.parts.iter().map(link).collect();
     let _ = write!(out, "<nav aria-label=\"Contents\">{links}</nav>\n<main>\n");
+    // A page of one result shows it; a page of several shows a line for each.
+    let is_alone = page.sections.len() + usize::from(!page.probes.is_empty()) == 1;
     for part in &story.parts {
+        let open = if is_alone && part.of != Of::Surroundings { " open" } else { "" };
         let (place, title) = (escape(&part.place), escape(&part.title));
-        let blocks = told(&part.blocks);
-        let _ = write!(out, "<section id=\"{place}\">\n<h2>{title}</h2>\n{blocks}</section>\n");
+        let (summary, blocks) = (prose(&part.summary), told(&part.blocks));
+        // The target of links is inside, so that a browser unfolds it.
+        let _ = write!(
+            out,
+            "<section><details{open}><summary><h2>{title}</h2> <span>{summary}</span></summary>\n\
+             <div id=\"{place}\">\n{blocks}</div></details></section>\n"
+        );
     }
     let _ = write!(
         out,
@@ -99,10 +107,10 @@ fn front(page: &Page<'_>, story: &Story<'_>) -> String {
         "" => others,
         _ => format!("<ul class=\"plain others\">{others}</ul>\n"),
     };
-    let not_tested = match list(&story.not_tested).as_str() {
-        "" => "<ul class=\"plain\"><li>Nothing was left out.</li></ul>".to_owned(),
-        all => all.to_owned(),
-    };
+    let not_tested = story.not_tested.as_ref().map_or(String::new(), |left| {
+        let (summary, reasons) = (escape(&left.summary), list(&left.reasons));
+        format!("<details class=\"aside\"><summary>{summary}</summary>\n{reasons}</details>")
+    });
     let said = [
         ("Why it matters", story.said.why.as_ref()),
         ("Do", Some(&story.said.action)),
@@ -115,8 +123,7 @@ fn front(page: &Page<'_>, story: &Story<'_>) -> String {
     let fact = |(name, text): &Fact| format!("<div><dt>{name}</dt><dd>{}</dd></div>", prose(text));
     format!(
         "<header class=\"front\">\n<p class=\"mast\"><strong>{}</strong>{}{stamps}</p>\n<h1>{}</h1>\n\
-         {said}<div class=\"split\"><div>{}{others}<div class=\"aside\"><h2>Not tested</h2>\
-         {not_tested}</div></div><div>{}<dl class=\"trust\">{}</dl>\n</div></div>\n</header>\n",
+         {said}<div class=\"split\"><div>{}{others}{not_tested}</div><div>{}<dl class=\"trust\">{}</dl>\n</div></div>\n</header>\n",
         escape(&masthead[0]),
         facts.collect::<String>(),
         prose(&story.said.found),
