@@ -238,6 +238,10 @@ impl Run {
             result: &self.result,
             is_finished: !self.is_unfinished,
             words: self.experiment.as_ref().map(|experiment| &experiment.words),
+            response: self.experiment.as_ref().and_then(|experiment| match &experiment.subject {
+                Subject::Database(comparison) => Some(comparison.response),
+                Subject::Hardware { .. } => None,
+            }),
             labels: &self.labels,
             levels: &decided.levels,
             workers_at: &decided.workers_at,

@@ -10,9 +10,9 @@ use crate::pace::Wishes;
 pub const SETTINGS: &[(&str, &str)] = &[
     ("streams", "streams to sweep, as 1+2+4"),
     ("think", "pause of a stream after each answer, as 10ms"),
-    ("rate", "calls per second of an open loop, over all streams"),
+    ("rate", "calls per second of an open loop, over all clients"),
     ("arrivals", "fixed or poisson, with rate"),
-    ("ramp", "time over which the streams begin, as 1s"),
+    ("ramp", "time over which the clients start, e.g. 1s"),
     ("window", "length of a window, as 0.2s"),
     ("guard", "begin of a window that is not counted, as 50ms"),
     ("units", "fresh units of blocks, 8 or more; they are measured whatever they take"),
@@ -80,7 +80,7 @@ fn set_dop(levels: &mut [Level], value: &str) -> Result<(), String> {
 
 fn streams(value: &str) -> Result<Vec<u32>, String> {
     let all = value.split('+').map(|part| within(part.trim(), 1..=400)).collect::<Option<_>>();
-    all.ok_or_else(|| format!("streams={value}: write numbers from 1 to 400, as 1+2+4"))
+    all.ok_or_else(|| format!("streams={value}: use numbers from 1 to 400, e.g. 1+2+4"))
 }
 
 pub(crate) fn at_random(value: &str) -> Result<bool, String> {

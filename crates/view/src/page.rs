@@ -9,7 +9,7 @@ use std::path::Path;
 
 use hopcost_core::{
     BlockRecord, ExperimentResult, Finding, Known, Machine, NodeId, PointCost, ProbeReport,
-    Published, Words,
+    Published, Response, Words,
 };
 use hopcost_method::advice::Advice;
 use serde::Serialize;
@@ -55,6 +55,8 @@ pub struct Section<'a> {
     pub result: &'a ExperimentResult,
     pub is_finished: bool,
     pub words: Option<&'a Words>,
+    /// What throughput counts, if the experiment is known.
+    pub response: Option<Response>,
     /// The labels of variants by name; a variant without one is shown by its name.
     pub labels: &'a BTreeMap<String, String>,
     /// Names of the variants by their number in blocks, the baseline first. Empty for hardware
@@ -109,6 +111,16 @@ impl Section<'_> {
     /// A variant in words; its name if the experiment is not known here.
     pub(crate) fn label<'s>(&'s self, name: &'s str) -> &'s str {
         self.labels.get(name).map_or(name, String::as_str)
+    }
+
+    /// `commits/s`.
+    pub(crate) fn throughput(&self) -> String {
+        let unit = self.words.and_then(|words| words.unit.as_deref()).unwrap_or("calls");
+        match self.response {
+            Some(Response::QueriesPerHour) => format!("{unit}/h"),
+            Some(Response::CallsPerSecond) => format!("{unit}/s"),
+            None => "throughput".to_owned(),
+        }
     }
 
     fn label_in_a_sentence(&self, name: &str) -> Cow<'_, str> {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use hopcost_core::{
     Arm, BlockRecord, Code, CostSoFar, CpuId, CpuSet, Details, Disturbance, Estimate,
     ExperimentResult, Headline, Histogram, Known, Locality, Lookups, NodeId, Observation, PageSize,
-    Phase, PointCost, ProofMethod, Proved, ProvedBy, Tier, Trial, Unit, Verdict, Window, Witness,
-    Words, gauge,
+    Phase, PointCost, ProofMethod, Proved, ProvedBy, Response, Tier, Trial, Unit, Verdict, Window,
+    Witness, Words, gauge,
 };
 
 use crate::page::{Origin, Page, Section};
@@ -87,6 +87,7 @@ impl Sample {
             result: &self.result,
             is_finished: true,
             words: self.words.as_ref(),
+            response: Some(Response::QueriesPerHour),
             labels: &self.labels,
             levels: &self.levels,
             workers_at: &self.workers_at,

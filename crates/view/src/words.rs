@@ -71,8 +71,18 @@ pub fn with_ends(of: &Estimate, factor: f64) -> String {
 pub fn headline(headline: &Headline) -> String {
     match headline.unit {
         Unit::Fraction => share(&headline.estimate, 1.0),
-        unit => format!("{} {unit}", with_margin(&headline.estimate)),
+        unit => with_unit(&headline.estimate, unit),
     }
+}
+
+/// `812 ns (±3)`.
+fn with_unit(estimate: &Estimate, unit: Unit) -> String {
+    let margin = if has_interval(estimate) {
+        margin(estimate)
+    } else {
+        format!("{}, too few for an interval", plural(estimate.n_effective as usize, "round"))
+    };
+    format!("{} {unit} ({margin})", figure(estimate.point))
 }
 
 /// `812 ±3`.

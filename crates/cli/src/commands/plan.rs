@@ -171,7 +171,7 @@ fn data_of(placement: &Placement) -> String {
         Some(Policy::FirstTouch) => Some("by first touch".to_owned()),
         Some(Policy::Bind) => Some("bound".to_owned()),
         Some(Policy::Interleave) => Some("interleaved over all nodes".to_owned()),
-        Some(Policy::PerNode) => Some("on each node, for the streams there".to_owned()),
+        Some(Policy::PerNode) => Some("on each node, for the clients there".to_owned()),
     };
     let which = placement.settings.copy.instance.map(|number| format!("of instance {number}"));
     let pages = placement.settings.copy.pages.map(|pages| format!("on {pages}"));

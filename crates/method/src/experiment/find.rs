@@ -45,8 +45,8 @@ impl Find {
             return Err(Flaw::of(
                 at,
                 match streams.len() {
-                    1 => "1 number of streams".to_owned(),
-                    n => format!("{n} numbers of streams"),
+                    1 => "1 number of clients".to_owned(),
+                    n => format!("{n} numbers of clients"),
                 },
                 format!(
                     "a law of three parameters needs {least} of them, and six tell where it turns \

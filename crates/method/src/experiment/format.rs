@@ -22,20 +22,20 @@ const BEFORE_LEVELS: &[Key] = &[
 ];
 
 const AFTER_LEVELS: &[Key] = &[
-    key("sweep.streams", "concurrent streams, 1 to 400; one without it"),
+    key("sweep.streams", "concurrent clients, 1 to 400; one without it"),
     key("load.think", "a stream's pause after each answer, as `\"10ms\"`; none without it"),
     key(
         "load.rate",
-        "calls per second over all streams, begun whatever became of the last: an open loop",
+        "calls per second over all clients, each started on time whether or not the last has returned: an open loop",
     ),
     key("load.arrivals", "of an open loop: `\"fixed\"` or `\"poisson\"`"),
-    key("load.ramp", "time over which the streams begin, one after the other, as `\"1s\"`"),
+    key("load.ramp", "time over which the clients start, one after the other, e.g. `\"1s\"`"),
     key("measure.response", "what counts: `\"queries_per_hour\"` or `\"calls_per_second\"`"),
     key(
         "measure.find",
         "`\"worst\"`: the headline is the worst of the sweep, from fresh blocks; `\"score\"`: the \
          highest throughput of the only level, compared with nothing; `\"scaling\"`: the law by which each \
-         level's throughput grows with its streams, of three numbers of streams or more",
+         level's throughput grows with its clients, from three numbers of clients or more",
     ),
     key(
         "measure.spread",

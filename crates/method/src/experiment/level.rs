@@ -19,7 +19,7 @@ pub const KEYS: &[Key] = &[
     key(
         "factor.NAME.LEVEL.policy",
         "who decides on the node of each page: `\"first-touch\"` or `\"bind\"` on the node of `data`, \
-         `\"interleave\"` over all nodes, `\"per-node\"` for a copy on each node, whose streams use \
+         `\"interleave\"` over all nodes, `\"per-node\"` for a copy on each node, whose clients use \
          their own; the target without it. Workers stand on all nodes in turn",
     ),
     key(

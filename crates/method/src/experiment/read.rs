@@ -208,7 +208,7 @@ fn streams(sweep: Option<&Spanned<Sweep>>) -> Result<Vec<u32>, Flaw> {
     let Some(sweep) = sweep else { return Ok(vec![1]) };
     let streams = &sweep.get_ref().streams;
     if streams.get_ref().is_empty() {
-        return Err(Flaw::of(streams, "the sweep is empty", "leave it out for one stream"));
+        return Err(Flaw::of(streams, "the sweep is empty", "leave it out for one client"));
     }
     let mut seen = Vec::new();
     for count in streams.get_ref() {
@@ -241,7 +241,7 @@ fn load(table: &LoadTable) -> Result<Load, Flaw> {
             return Err(Flaw::of(
                 arrivals,
                 "arrivals without a rate",
-                "say how many calls come in a second over all streams: rate = 1000",
+                "say how many calls come in a second over all clients: rate = 1000",
             ));
         }
         (Some(rate), _) if !rate.get_ref().is_finite() || *rate.get_ref() <= 0.0 => {

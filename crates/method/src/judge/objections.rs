@@ -74,7 +74,7 @@ impl Case<'_> {
         let ratio = found / expected;
         (expected > 0.0 && (ratio - 1.0).abs() > LITTLE_WITHIN).then(|| {
             Code::LittlesLaw.because(format!(
-                "calls × response time gives {:.1} % of the time that the streams had (Little's law): calls \
+                "calls × response time gives {:.1} % of the time that the clients had (Little's law): calls \
                  went missing, or time did",
                 100.0 * ratio
             ))

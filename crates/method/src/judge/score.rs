@@ -75,7 +75,7 @@ impl Case<'_> {
             rates.iter().fold((f64::MAX, 0.0_f64), |(low, high), &r| (low.min(r), high.max(r)));
         let [low, high] = [low, high].map(|rate| 100.0 * (rate / score.point - 1.0));
         Code::Concluded.because(format!(
-            "the best of {} numbers of streams; its {} blocks lie between {low:+.1} and {high:+.1} %",
+            "the best of {} numbers of clients; its {} blocks are between {low:+.1} and {high:+.1} %",
             self.plan.points.len(),
             rates.len()
         ))

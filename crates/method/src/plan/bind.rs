@@ -86,7 +86,7 @@ fn streams(all: &[u32], cpus: usize, effort: Effort, left_out: &mut Vec<LeftOut>
             "more than {STREAMS_PER_CPU} per worker CPU only wait for each other; --full measures them"
         );
         left_out.push(LeftOut {
-            what: format!("{} streams", rest.join(", ")),
+            what: format!("{} clients", rest.join(", ")),
             reason: Code::NotAsked.because(reason),
         });
     }

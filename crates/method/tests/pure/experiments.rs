@@ -129,7 +129,7 @@ fn one_is_no_plural() {
     };
     assert_eq!(message("streams-twice", "[1, 2, 2", "[1, 1, 2"), "1 stream twice");
     let law = message("law-of-two-numbers", "streams = [", "streams = [1]\n# [");
-    assert_eq!(law, "1 number of streams");
+    assert_eq!(law, "1 number of clients");
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn a_rung_that_is_missing_is_left_out_by_name() {
 fn streams_that_only_wait_are_left_to_full_effort() {
     let quick = planned("vm-n4", Effort::Quick);
     assert_eq!(quick.most_streams(), 4, "two CPUs a node");
-    assert_eq!(quick.left_out[0].what, "8 streams");
+    assert_eq!(quick.left_out[0].what, "8 clients");
     assert_eq!(planned("vm-n4", Effort::Full).most_streams(), 8);
 }
 

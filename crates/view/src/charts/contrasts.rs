@@ -24,7 +24,7 @@ pub fn contrasts(section: &Section<'_>) -> Known<String> {
     let (Some((from, to)), Some((low, high)), Some((least, most))) = (
         extent(marks.iter().map(|mark| mark.at_s)),
         extent(all()),
-        extent(all().chain(ends.map(|share| 100.0 * share)).chain([0.0])),
+        extent(all().chain(ends.map(|share| -100.0 * share)).chain([0.0])),
     ) else {
         return Known::missing(Code::NotStored, "no blocks were kept");
     };
@@ -38,12 +38,12 @@ pub fn contrasts(section: &Section<'_>) -> Known<String> {
     let plot = Plot::new(with_air((from, to)), up, (28.0, 232.0));
     plot.draw_margin(&mut sheet, section.margin);
     if point.is_some() {
-        let ends = ends.map(|share| plot.y.at(100.0 * share));
+        let ends = ends.map(|share| plot.y.at(-100.0 * share));
         let mut band = String::new();
-        add_box(&mut band, (LEFT, RIGHT), (ends[1], ends[0]));
+        add_box(&mut band, (LEFT, RIGHT), (ends[0], ends[1]));
         sheet.path("belief", &band);
     }
-    plot.draw_up(&mut sheet, "cost of a block, % of throughput");
+    plot.draw_up(&mut sheet, "change in throughput in a block, %");
     plot.draw_along(&mut sheet, "seconds from the first block");
     draw_marks(&mut sheet, &plot, &marks);
     Known::Is(sheet.finish())
@@ -54,7 +54,7 @@ fn mark(block: &BlockRecord) -> Option<Mark> {
     let contrast = Block { a, b }.contrast()?;
     Some(Mark {
         at_s: block.windows.first()?.begin_s,
-        percent: 100.0 * cost(contrast),
+        percent: -100.0 * cost(contrast),
         phase: block.trial.phase,
         level: block.trial.level,
         is_dropped: block.disturbed().is_some(),

@@ -18,10 +18,10 @@ pub fn law(section: &Section<'_>) -> Known<String> {
         return Known::missing(Code::NotApplicable, "no level was summed up");
     };
     let words: Vec<String> = laws.iter().map(words).collect();
-    let mut sheet = Sheet::new("How throughput grows with streams", words.join("; "));
+    let mut sheet = Sheet::new("How throughput grows with clients", words.join("; "));
     let plot = Plot::new((0.0, 1.03 * widest), (0.0, 1.15 * highest), (28.0, 236.0));
-    plot.draw_up(&mut sheet, "throughput, in the experiment's own unit");
-    plot.draw_along(&mut sheet, "streams");
+    plot.draw_up(&mut sheet, &section.throughput());
+    plot.draw_along(&mut sheet, "clients");
     for of in laws.iter().rev() {
         let Some(level) = section.all_levels().iter().position(|name| *name == of.level) else {
             continue;

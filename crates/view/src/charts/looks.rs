@@ -6,19 +6,24 @@ use hopcost_core::{Code, Known};
 
 use super::axis::{Plot, Sheet, add_shape, add_whisker, extent, with_air};
 use crate::page::Section;
-use crate::words::{cost, duration};
+use crate::words::{change, duration};
 
 /// More looks have no room for individual intervals.
 const FEW: usize = 24;
+
+/// The change in throughput that a cost is.
+fn percent(cost: f64) -> f64 {
+    -100.0 * cost
+}
 
 pub fn looks(section: &Section<'_>) -> Known<String> {
     let Some(point) = section.headline_point() else {
         return Known::missing(Code::TooFew, "no cost was estimated");
     };
     let looks = &point.looks;
-    let costs = || looks.iter().flat_map(|look| [look.cost.low, look.cost.high]);
+    let changes = || looks.iter().flat_map(|look| [look.cost.low, look.cost.high].map(percent));
     let (Some((from, to)), Some((low, high))) =
-        (extent(looks.iter().map(|look| look.after_s)), extent(costs().map(|c| 100.0 * c)))
+        (extent(looks.iter().map(|look| look.after_s)), extent(changes()))
     else {
         return Known::missing(Code::NotStored, "this run kept its last look alone");
     };
@@ -30,15 +35,15 @@ pub fn looks(section: &Section<'_>) -> Known<String> {
             looks.len(),
             duration(from),
             duration(to),
-            looks.last().map(|look| cost(&look.cost)).unwrap_or_default()
+            looks.last().map(|look| change(&look.cost)).unwrap_or_default()
         ),
     );
     let up = with_air((low.min(-margin), high.max(margin)));
     let plot = Plot::new((0.0, 1.04 * to), up, (28.0, 216.0));
     plot.draw_margin(&mut sheet, section.margin);
-    plot.draw_up(&mut sheet, "cost, % of throughput");
-    plot.draw_along(&mut sheet, "seconds from the run's begin");
-    let place = |n: usize, share: f64| (plot.x.at(looks[n].after_s), plot.y.at(100.0 * share));
+    plot.draw_up(&mut sheet, "change in throughput, %");
+    plot.draw_along(&mut sheet, "seconds since the start of the run");
+    let place = |n: usize, share: f64| (plot.x.at(looks[n].after_s), plot.y.at(percent(share)));
     let (mut band, mut line, mut marks) = (String::new(), String::new(), String::new());
     let mut ends = String::new();
     let there = (0..looks.len()).map(|n| place(n, looks[n].cost.high));

@@ -20,15 +20,15 @@ pub fn streams(section: &Section<'_>) -> Known<String> {
         return Known::missing(Code::NotApplicable, "no level was summed up");
     };
     let words = drawn.iter().map(Drawn::words).collect::<Vec<_>>().join("; ");
-    let mut sheet = Sheet::new("Throughput against streams", words);
+    let mut sheet = Sheet::new("Throughput by number of clients", words);
     let last = counts.len().saturating_sub(1) as f64;
     let plot = Plot::new((-0.4, last + 0.4), (0.0, 1.08 * most), (28.0, 236.0));
-    plot.draw_up(&mut sheet, "throughput, in the experiment's own unit");
+    plot.draw_up(&mut sheet, &section.throughput());
     for (place, count) in counts.iter().enumerate() {
         let at = (plot.x.at(place as f64), plot.bottom + 21.0);
         sheet.text(at, Anchor::Middle, "", &count.to_string());
     }
-    sheet.text((plot.x.at(last + 0.4), plot.bottom + 43.0), Anchor::End, "faint", "streams");
+    sheet.text((plot.x.at(last + 0.4), plot.bottom + 43.0), Anchor::End, "faint", "clients");
     sheet.height = plot.bottom + 50.0;
     let levels: BTreeSet<usize> = drawn.iter().map(|arm| arm.level).collect();
     for level in levels.iter().rev() {
@@ -52,12 +52,13 @@ impl Drawn {
         let level = section.all_levels().iter().position(|name| *name == arm.level)?;
         let place = counts.iter().position(|count| *count == arm.streams)? as f64;
         let spread = spread(section, level, arm);
-        let (name, streams, response) = (arm.level.clone(), arm.streams, arm.response);
+        let (name, streams, response) =
+            (section.label(&arm.level).to_owned(), arm.streams, arm.response);
         Some(Self { name, level, streams, place, response, spread })
     }
 
     fn words(&self) -> String {
-        format!("{} at {} streams: {}", self.name, self.streams, figure(self.response))
+        format!("{} at {} clients: {}", self.name, self.streams, figure(self.response))
     }
 }
 

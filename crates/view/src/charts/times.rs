@@ -25,7 +25,7 @@ pub fn times(section: &Section<'_>) -> Known<String> {
     let mut sheet = Sheet::new("Response times", words.join("; "));
     let along = (first.log10() - 0.05, last.log10() + 0.05);
     let plot = Plot::new(along, (0.0, 1.08 * most), (28.0, 236.0));
-    plot.draw_up(&mut sheet, "share of the calls, %");
+    plot.draw_up(&mut sheet, "share of calls, %");
     for ms in round_times(first, last) {
         let x = plot.x.at(ms.log10());
         sheet.line("axis", (x, plot.bottom), (x, plot.bottom + 4.0));
@@ -56,7 +56,7 @@ fn words(arm: &Arm) -> String {
     let mode =
         |(ms, share): &(f64, f64)| format!("{:.0} % around {} ms", 100.0 * share, figure(*ms));
     let modes: Vec<String> = arm.modes.iter().map(mode).collect();
-    format!("{} at {} streams: {}", arm.level, arm.streams, modes.join(", "))
+    format!("{} at {} clients: {}", arm.level, arm.streams, modes.join(", "))
 }
 
 /// 1, 2 and 5 times the powers of ten, or only the powers for a wide range.

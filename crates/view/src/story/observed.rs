@@ -49,7 +49,7 @@ fn memory(details: &Details) -> Option<String> {
         figure(faults / window_s),
         figure(forgotten / window_s),
         arm.level,
-        plural(arm.streams as usize, "stream"),
+        plural(arm.streams as usize, "client"),
     ))
 }
 
@@ -99,7 +99,7 @@ pub fn cpu(arm: &Arm) -> String {
 /// Samples of workers by the leader's node, then by the worker's.
 type Looks = BTreeMap<String, Vec<(String, f64)>>;
 
-/// One line per variant with workers: `leader at 1 stream: with the session on node 0, 54 % on node
+/// One line per variant with workers: `leader at 1 client: with the session on node 0, 54 % on node
 /// 0, 46 % on node 1`.
 fn workers(details: &Details) -> Vec<String> {
     details.arms.iter().filter_map(workers_of).collect()
@@ -121,7 +121,7 @@ fn workers_of(arm: &Arm) -> Option<String> {
             (all > 0.0).then(|| format!("{beside}{}", shares.join(", ")))
         })
         .collect();
-    let streams = plural(arm.streams as usize, "stream");
+    let streams = plural(arm.streams as usize, "client");
     (!each.is_empty()).then(|| format!("{} at {streams}: {}", arm.level, each.join("; ")))
 }
 

@@ -155,7 +155,7 @@ fn evidence<'a>(section: &'a Section<'a>) -> Vec<Figure<'a>> {
         picture(name, about, Picture::Chart(Box::new(move || draw(section))))
     }));
     if section.result.details.as_ref().is_some_and(|details| !details.spreads.is_empty()) {
-        let about = "which share of the calls took how long, at the headline's streams";
+        let about = "which share of the calls took how long, at the headline's number of clients";
         all.push(picture("Response times", about, Picture::Times(section)));
     }
     all
@@ -293,15 +293,15 @@ fn arms<'a>(section: &Section<'_>, arms: &[Arm]) -> Block<'a> {
     let head = vec![
         Column::words("variant"),
         Column::figures("clients"),
-        Column::figures("response"),
+        Column::figures(&section.throughput()),
         timed("mean"),
-        timed("95 %"),
-        Column::figures("page accesses, local"),
-        Column::figures("remote"),
+        timed("p95"),
+        Column::figures("local accesses"),
+        Column::figures("remote accesses"),
         Column::figures("CPU").detail(),
         timed("sd").detail(),
         timed("median").detail(),
-        timed("99 %").detail(),
+        timed("p99").detail(),
         Column::figures("windows").detail(),
         Column::figures("calls").detail(),
         Column::figures("errors").detail(),
@@ -332,11 +332,19 @@ fn observed<'a>(section: &Section<'_>, details: &Details) -> Block<'a> {
     Block::Table(Table { head, rows: metrics.iter().filter_map(row).collect() })
 }
 
+/// `local_lookups at near` in words: a metric and the label of a variant.
+fn requirement(section: &Section<'_>, claim: &str) -> String {
+    let metric = |name: &str| name.replace("lookups", "page accesses").replace('_', " ");
+    claim.split_once(" at ").map_or(claim.to_owned(), |(name, level)| {
+        format!("{} with {}", metric(name), section.label(level))
+    })
+}
+
 fn proof<'a>(section: &Section<'_>) -> Vec<Block<'a>> {
     let row = |claim: &str, [found, least]: [f64; 2]| {
         let holds = if found >= least { "✓ holds" } else { "✗ does not hold" };
         let least = format!("{:.0} %", 100.0 * least);
-        vec![claim.to_owned(), share_found(found), least, holds.to_owned()]
+        vec![requirement(section, claim), share_found(found), least, holds.to_owned()]
     };
     let claims = section.result.proof.iter().map(|it| row(&it.claim, [it.found, it.least]));
     let placed = trust::read_back(section).map(|(claim, shares)| row(&claim, shares));

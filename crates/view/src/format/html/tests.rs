@@ -136,7 +136,7 @@ fn names_cannot_become_markup() {
     page.version = bad.into();
     let html = of_report(&page);
     assert_good(&html);
-    assert!(html.contains("It would take 10 min."));
+    assert!(html.contains("(takes 10 min)"));
 }
 
 #[test]
