@@ -17,11 +17,11 @@ use crate::schedule::{LEVEL, contrast};
 pub fn caveat(earlier: &[Against]) -> String {
     let starts = 1 + earlier.iter().filter(|against| against.worse.get().is_some()).count();
     if starts < LEAST_RESTARTS {
-        "two starts are compared, one each: how much starts of the same thing differ is not in the \
-         intervals before the fifth run of this name"
+        "this compares two starts, one each: from the fifth run of this name on, the intervals include \
+         how much starts of the same thing differ"
             .to_owned()
     } else {
-        format!("the intervals hold how much the {starts} starts before differ from each other")
+        format!("the intervals include how much the {starts} starts before differ from each other")
     }
 }
 
@@ -47,11 +47,10 @@ pub fn points(blocks: &[BlockRecord]) -> BTreeSet<Point> {
 pub fn compare(then: &[BlockRecord], now: &[BlockRecord], earlier: &[Against]) -> Change {
     let common: BTreeSet<Point> = points(then).intersection(&points(now)).copied().collect();
     if common.is_empty() {
-        return Change::missing("the two runs have no point of the sweep in common");
+        return Change::missing("the two runs have no number of clients in common");
     }
     let [then, now] = [then, now].map(|blocks| units(blocks, &common));
-    let few =
-        || Known::missing(Code::TooFew, "too few whole units of blocks were left undisturbed");
+    let few = || Known::missing(Code::TooFew, "too few whole block sets were undisturbed");
     let known = |estimate: Option<Estimate>| estimate.map_or_else(few, Known::Is);
     let rates = |units: &[Unit]| units.iter().map(|unit| unit.log_rate).collect::<Vec<f64>>();
     let log_rates = starts(earlier, |against| Some((-against.worse.get()?.point).ln_1p()));
@@ -201,7 +200,7 @@ mod tests {
         assert_eq!(alone, few, "three starts say nothing of the next");
         assert!(width(&among.worse) > 5.0 * width(&alone.worse), "{among:?}");
         assert!(width(&among.dearer) < 5.0 * width(&alone.dearer), "the cost is each run's own");
-        assert!(caveat(&earlier[..2]).contains("two starts are compared"));
+        assert!(caveat(&earlier[..2]).contains("compares two starts"));
         assert!(caveat(&earlier).contains("the 5 starts before"));
     }
 }

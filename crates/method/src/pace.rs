@@ -173,8 +173,8 @@ impl Pace {
             (needed > most_units && wishes.units.is_none()).then(|| {
                 let minutes = (search_s + needed as f64 * blocks.unit_s) / 60.0;
                 format!(
-                    "the pilot was so noisy that ±{:.1} % takes some {needed} units of blocks, more than \
-                     the {most_units} that the budget holds: --budget {:.0}m would do",
+                    "the pilot was noisy: ±{:.1}% needs about {needed} block sets, and the budget has time for \
+                     {most_units}. --budget {:.0}m would suffice",
                     100.0 * half_width,
                     minutes.ceil()
                 )

@@ -2,7 +2,8 @@
 
 use hopcost_app::{App, Event, Failure, InContext, Outcome, Scene, Store, Surveyed, catalogue};
 use hopcost_core::Code;
-use hopcost_view::{Sentences, Shown, format, text};
+use hopcost_view::page::NotTested;
+use hopcost_view::{Sentences, Shown, absence, format, text};
 
 use super::{attended, fail_if};
 use crate::args::SurveyArgs;
@@ -78,7 +79,7 @@ fn checked(args: &SurveyArgs, surveyed: &Surveyed) -> Exit {
 
 fn summary(args: &SurveyArgs, surveyed: &Surveyed, page_bytes: u64) -> String {
     let Sentences { found, why, action, sure } = surveyed.report.sentences();
-    let not_tested: Vec<&str> = surveyed.not_tested.iter().map(|it| it.what.as_str()).collect();
+    let not_tested = not_tested(&surveyed.not_tested);
     let page = format!(
         "{} ({}) · runs in {} · {:.0} s",
         args.html.display(),
@@ -86,15 +87,26 @@ fn summary(args: &SurveyArgs, surveyed: &Surveyed, page_bytes: u64) -> String {
         args.store.display(),
         surveyed.seconds,
     );
-    let lines = [
-        ("Finding", Some(found)),
-        ("Why", why),
-        ("Do", Some(action)),
-        ("How sure", sure),
-        ("Not tested", (!not_tested.is_empty()).then(|| not_tested.join(", "))),
-        ("Page", Some(page)),
-    ];
-    let lines: Vec<_> = lines.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
+    let said = [("Finding", Some(found)), ("Why", why), ("Do", Some(action)), ("How sure", sure)];
+    let said = said.into_iter().filter_map(|(name, text)| Some((name, text?)));
+    let lines: Vec<_> = said.chain(not_tested).chain([("Page", page)]).collect();
     let lines: Vec<_> = lines.iter().map(|(name, text)| (*name, text.as_str())).collect();
     format!("\n{}", text::survey(&lines, output::columns()))
+}
+
+/// A line for each reason.
+fn not_tested(all: &[NotTested]) -> Vec<(&'static str, String)> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for left in all {
+        let why = absence::shortened(&left.why);
+        match groups.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, names)) => names.push(&left.what),
+            None => groups.push((why, vec![&left.what])),
+        }
+    }
+    let line = |(n, (why, names)): (usize, (&str, Vec<&str>))| {
+        let title = if n == 0 { "Not tested" } else { "" };
+        (title, format!("{} ({why})", names.join(", ")))
+    };
+    groups.into_iter().enumerate().map(line).collect()
 }

@@ -10,8 +10,8 @@ const RESTLESS: [&str; 6] = [
     "the effect changed on the way",
     "no block was undisturbed",
     "(Little's law)",
-    "favours an arm",
-    "that a first look needs",
+    "favors one variant",
+    "needed for a verdict",
     "would decide: --budget",
 ];
 

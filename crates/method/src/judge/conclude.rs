@@ -68,21 +68,21 @@ impl Case<'_> {
     }
 
     fn too_few(&self, point: Point, units: usize) -> Reason {
-        let had = format!("{units} of the {} block sets that a first look needs", Looks::FIRST);
+        let had = format!("{units} of the {} block sets needed for a verdict", Looks::FIRST);
         let of_point = self.blocks.iter().map(|block| &block.trial);
         let of_point = of_point.filter(|it| it.phase == Phase::Fresh && Point::of(it) == point);
         let needed = Looks::FIRST * self.plan.bindings.len();
         if self.pace.budget_s.is_none() || of_point.count() >= needed {
-            let advice = "run it again when other work on this machine is done";
-            return Code::OthersAtWork.because(format!("{had} were not disturbed: {advice}"));
+            let advice = "Run it again when other work on this machine is done";
+            return Code::OthersAtWork.because(format!("{had} were undisturbed. {advice}"));
         }
         if units == 0 {
             return Code::TooFewBlocks
-                .because(format!("{had} fitted into the budget: raise it with --budget"));
+                .because(format!("{had} fit into the budget. Raise it with --budget"));
         }
         let budget = self.budget_for(Looks::FIRST, units);
         Code::TooFewBlocks
-            .because(format!("{had} fitted into the budget: all would fit into --budget {budget}"))
+            .because(format!("{had} fit into the budget. All fit into --budget {budget}"))
     }
 
     fn budget_for(&self, needed: usize, units: usize) -> String {
@@ -96,14 +96,14 @@ impl Case<'_> {
         let material = cost.low > self.pace.margin || cost.high < -self.pace.margin;
         match verdict {
             Verdict::Cost | Verdict::Gain if material => Code::Concluded
-                .because(format!("the interval lies beyond ±{}", percent(self.pace.margin))),
+                .because(format!("the whole interval is beyond ±{}", percent(self.pace.margin))),
             Verdict::Cost | Verdict::Gain => Code::Concluded.because("the interval excludes zero"),
             Verdict::Equivalent => Code::Concluded
                 .because(format!("any difference is smaller than {}", percent(self.pace.margin))),
             _ => {
                 let needed = standing.blocks_needed.max(units + 1);
                 Code::IntervalTooWide.because(format!(
-                    "the interval includes zero and exceeds ±{}; about {needed} block sets instead of \
+                    "the interval includes zero and exceeds ±{}. About {needed} block sets instead of \
                      {units} would decide: --budget {}",
                     percent(self.pace.margin),
                     self.budget_for(needed, units)

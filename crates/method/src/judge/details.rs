@@ -171,8 +171,8 @@ impl Case<'_> {
         let slowest = self.windows().map(|window| window.rate).min_by(f64::total_cmp)?;
         (slowest < SERVED * asked).then(|| {
             format!(
-                "the open loop asked for {asked:.0} calls a second, and in some window {slowest:.0} \
-                 were served: above its capacity a target's latencies say how long the window was"
+                "{asked:.0} calls a second were due, and in one window {slowest:.0} were answered: the target is \
+                 overloaded, and its response times grow with the window"
             )
         })
     }
@@ -186,16 +186,15 @@ impl Case<'_> {
         let mean = mean(&highest);
         let mut of_cpus: Vec<(&String, &f64)> = highest.iter().collect();
         of_cpus.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-        let told = |(cpu, share): &(&String, &f64)| format!("{cpu} {:.0} %", 100.0 * **share);
+        let told = |(cpu, share): &(&String, &f64)| format!("{cpu} {:.0}%", 100.0 * **share);
         let (busiest, idlest) = (of_cpus.first()?, of_cpus.last()?);
         let shares: Vec<f64> = of_cpus.iter().map(|(_, share)| **share).collect();
         let told = if of_cpus.len() <= 8 {
             let each: Vec<String> = of_cpus.iter().map(told).collect();
-            format!("the window with the highest use of the CPUs: {}", each.join(", "))
+            format!("CPU use in the busiest window: {}", each.join(", "))
         } else {
             format!(
-                "the window with the highest use of the CPUs: {:.0} % of all {}; {} the busiest, {} \
-                 the idlest",
+                "CPU use in the busiest window: {:.0}% of all {}; busiest {}, idlest {}",
                 100.0 * mean,
                 of_cpus.len(),
                 told(busiest),
@@ -214,12 +213,15 @@ impl Case<'_> {
         let half = (of_short.high - of_short.low) * (of_short.n_effective.sqrt() / 2.0);
         let seconds = self.pace.long_s?;
         Some(if (found - of_short.point).abs() <= half {
-            format!("one block of windows of {seconds:.0} s agrees: {:+.1} %", 100.0 * found)
+            format!(
+                "one block of windows of {seconds:.0} s agrees: {:+.1}% throughput",
+                -100.0 * found
+            )
         } else {
             format!(
-                "one block of windows of {seconds:.0} s disagrees: {:+.1} %. Something slow is at \
-                 work: run it again with longer windows, --set window={seconds:.0}s",
-                100.0 * found
+                "one block of windows of {seconds:.0} s disagrees: {:+.1}% throughput. There is a slow \
+                 effect: run it again with longer windows, --set window={seconds:.0}s",
+                -100.0 * found
             )
         })
     }
@@ -264,12 +266,11 @@ fn unfilled(mean: f64, shares: &[f64]) -> String {
     let idle = shares.iter().filter(|share| **share < IDLE).count();
     let idle = match idle {
         0 => String::new(),
-        idle if 2 * idle >= shares.len() => format!("; {idle} of them idled, half or more"),
-        idle => format!("; {idle} of them idled"),
+        idle if 2 * idle >= shares.len() => format!("; {idle} of them were idle, half or more"),
+        idle => format!("; {idle} of them were idle"),
     };
     format!(
-        ". This load could not fill the machine: {:.0} % of {} CPUs{idle}. The score is what the load \
-         could do, and not what the machine could",
+        ". This load used {:.0}% of {} CPUs{idle}. The score is the limit of the load, not of the machine",
         100.0 * mean,
         shares.len()
     )
@@ -321,7 +322,7 @@ mod tests {
         assert_eq!(unfilled(0.95, &[0.9, 1.0]), "");
         let half = [[0.97; 40], [0.02; 40]].concat();
         let said = unfilled(0.495, &half);
-        assert!(said.contains("50 % of 80 CPUs; 40 of them idled, half or more"), "{said}");
-        assert!(unfilled(0.61, &[0.61; 80]).contains("61 % of 80 CPUs. The score"));
+        assert!(said.contains("50% of 80 CPUs; 40 of them were idle, half or more"), "{said}");
+        assert!(unfilled(0.61, &[0.61; 80]).contains("61% of 80 CPUs. The score"));
     }
 }

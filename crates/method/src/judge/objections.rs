@@ -30,9 +30,9 @@ impl Case<'_> {
         let calls: u64 = self.windows().map(|window| window.calls).sum();
         let first = self.windows().find_map(|window| window.first_error.as_deref());
         (errors as f64 > TOLERABLE_ERRORS * calls as f64).then(|| {
-            let first = first.unwrap_or("no words");
+            let first = first.unwrap_or("without a message");
             Code::WrongAnswers.because(format!(
-                "{errors} of {calls} calls failed or came back wrong, the first: {first}"
+                "{errors} of {calls} calls failed or returned a wrong answer; the first: {first}"
             ))
         })
     }
@@ -40,8 +40,7 @@ impl Case<'_> {
     fn changed_plans(&self) -> Option<Reason> {
         let Circumstances { plans, plans_after, .. } = self.circumstances;
         (!plans_after.is_empty() && plans != plans_after).then(|| {
-            Code::PlanChanged
-                .because("the database changed the way in which it carries a statement out")
+            Code::PlanChanged.because("the database changed the plan of a statement during the run")
         })
     }
 
@@ -50,7 +49,7 @@ impl Case<'_> {
         let own = self.circumstances.harness_ns_per_call;
         (self.circumstances.in_process && own > TOLERABLE_HARNESS * mean_ns).then(|| {
             Code::OverheadTooHigh.because(format!(
-                "{own:.0} ns of each call of {mean_ns:.0} ns are the harness's own"
+                "hopcost itself takes {own:.0} of the {mean_ns:.0} ns of each call"
             ))
         })
     }
@@ -74,8 +73,8 @@ impl Case<'_> {
         let ratio = found / expected;
         (expected > 0.0 && (ratio - 1.0).abs() > LITTLE_WITHIN).then(|| {
             Code::LittlesLaw.because(format!(
-                "calls × response time gives {:.1} % of the time that the clients had (Little's law): calls \
-                 went missing, or time did",
+                "calls × response time is {:.1}% of the clients' time, and should be all of it (Little's law): \
+                 calls or time were lost",
                 100.0 * ratio
             ))
         })
@@ -86,8 +85,8 @@ impl Case<'_> {
         (!consistent_with_zero(&contrasts)).then(|| {
             let mean = contrasts.iter().sum::<f64>() / contrasts.len() as f64;
             Code::SelfCheckFailed.because(format!(
-                "the baseline costs {:+.1} % over itself, in {} blocks: this machine or this harness \
-                 favours an arm",
+                "the baseline differs from itself by {:+.1}% in {} blocks: this machine or hopcost favors \
+                 one variant",
                 100.0 * cost(mean),
                 contrasts.len()
             ))

@@ -82,15 +82,15 @@ impl Case<'_> {
             let claim = &proved.claim;
             return Some(
                 Code::ClaimUnmet
-                    .because(format!("{claim}: {found:.1} %, where {least:.0} % were asked for")),
+                    .because(format!("{claim}: {found:.1}%, and {least:.0}% is needed")),
             );
         }
         let untold = self.claims().find(|(level, claim)| self.proved(*level, claim).is_empty());
         let (_, claim) = untold.filter(|_| !self.blocks.is_empty())?;
-        Some(
-            Code::ClaimUnverified
-                .because(format!("this target cannot tell {}: nothing is proved", claim.metric)),
-        )
+        Some(Code::ClaimUnverified.because(format!(
+            "this target cannot count {}, so placement is not verified",
+            claim.metric
+        )))
     }
 
     pub(super) fn lookups(&self, level: usize, wanted: impl Fn(&BlockRecord) -> bool) -> Sides {

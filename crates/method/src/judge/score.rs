@@ -24,8 +24,9 @@ pub(super) fn conclude(case: &Case<'_>) -> ExperimentResult {
     let (verdict, reason, estimate) = match (objection, best) {
         (Some(reason), _) => (Verdict::Refused, reason.clone(), Known::Missing(reason)),
         (None, None) => {
-            let reason =
-                Code::OthersAtWork.because("no block was undisturbed: give it more with --budget");
+            let reason = Code::OthersAtWork.because(
+                "no block was undisturbed. Raise --budget, or run it when other work is done",
+            );
             (Verdict::Disturbed, reason.clone(), Known::Missing(reason))
         }
         (None, Some((point, estimate))) => {
@@ -46,7 +47,7 @@ fn told(law: &Known<ScalingLaw>) -> Reason {
     match law {
         Known::Is(law) => Code::Concluded.because(law.to_string()),
         Known::Missing(reason) => {
-            Code::NoFit.because(format!("there is no law of it, because {reason}"))
+            Code::NoFit.because(format!("no scaling model fits, because {reason}"))
         }
     }
 }
@@ -75,7 +76,7 @@ impl Case<'_> {
             rates.iter().fold((f64::MAX, 0.0_f64), |(low, high), &r| (low.min(r), high.max(r)));
         let [low, high] = [low, high].map(|rate| 100.0 * (rate / score.point - 1.0));
         Code::Concluded.because(format!(
-            "the best of {} numbers of clients; its {} blocks are between {low:+.1} and {high:+.1} %",
+            "the best of {} numbers of clients; its {} blocks are between {low:+.1}% and {high:+.1}%",
             self.plan.points.len(),
             rates.len()
         ))
@@ -86,8 +87,9 @@ impl Case<'_> {
         let schedule = Schedule::new(self.plan, self.pace, false);
         let contrasts = schedule.contrasts(self.blocks, Phase::Fresh, point);
         (!consistent_with_zero(&contrasts)).then(|| {
-            Code::SelfCheckFailed
-                .because("two equal crews differ: this machine or this harness favours one of them")
+            Code::SelfCheckFailed.because(
+                "two equal worker pools differ: this machine or hopcost favors one of them",
+            )
         })
     }
 }

@@ -37,8 +37,8 @@ impl Case<'_> {
             (verdict, reason, Known::Is(ratio(&standing)))
         } else {
             let reason = Code::TooFewBlocks.because(format!(
-                "{} of the 8 units of blocks that a first look needs have \
-                 {LEAST_CALLS_FOR_SPREAD} calls or more in each window",
+                "{} of the 8 block sets needed for a verdict have \
+                 {LEAST_CALLS_FOR_SPREAD} or more calls in each window",
                 contrasts.len()
             ));
             (Verdict::Inconclusive, reason.clone(), Known::Missing(reason))
@@ -81,12 +81,10 @@ fn said_of(verdict: Verdict) -> Reason {
         Code::Concluded
     };
     code.because(match verdict {
-        Verdict::Cost => "response times lie farther apart",
-        Verdict::Gain => "response times lie closer together",
-        Verdict::Equivalent => {
-            "any difference in spread is smaller than what was declared to matter"
-        }
-        _ => "the interval of the spread holds one, and more than what was declared to matter",
+        Verdict::Cost => "response times vary more",
+        Verdict::Gain => "response times vary less",
+        Verdict::Equivalent => "any difference in spread is within the margin",
+        _ => "the interval of the spread includes no difference and exceeds the margin",
     })
 }
 

@@ -245,7 +245,7 @@ const REFUSALS: [(Code, &str, Change); 7] = [
             window.objection = Some(Code::Misplaced.because("a worker of CPU 0 was seen on CPU 1"));
         }
     }),
-    (Code::ClaimUnmet, "local_lookups at local, acquisitions: 95.2 %", |trial, window| {
+    (Code::ClaimUnmet, "local_lookups at local, acquisitions: 95.2%", |trial, window| {
         // In one of the two bindings, and in few page accesses.
         if trial.binding == 1 && !window.tested {
             let lookups = window.lookups.as_mut().unwrap();
@@ -264,7 +264,7 @@ const REFUSALS: [(Code, &str, Change); 7] = [
         window.latency = calls(CALL_NS);
         window.rate *= 0.8;
     }),
-    (Code::SelfCheckFailed, "favours an arm", |trial, window| {
+    (Code::SelfCheckFailed, "favors one variant", |trial, window| {
         if trial.phase == Phase::Placebo && window.tested {
             window.rate *= 0.95;
         }
@@ -288,14 +288,14 @@ fn a_changed_plan_refuses_the_run() {
     let mut run = run();
     run.circumstances.plans = vec!["SCAN a".into()];
     run.circumstances.plans_after = vec!["SEARCH a".into()];
-    refused(&run.ends(0.1, as_it_is), Code::PlanChanged, "changed the way");
+    refused(&run.ends(0.1, as_it_is), Code::PlanChanged, "changed the plan of a statement");
 }
 
 #[test]
 fn a_harness_that_costs_too_much_refuses_the_run() {
     let mut run = run();
     run.circumstances.harness_ns_per_call = 0.06 * CALL_NS as f64;
-    refused(&run.ends(0.1, as_it_is), Code::OverheadTooHigh, "the harness's own");
+    refused(&run.ends(0.1, as_it_is), Code::OverheadTooHigh, "hopcost itself takes");
     run.circumstances.in_process = false;
     assert_eq!(run.ends(0.1, as_it_is).verdict, Verdict::Cost);
 }
@@ -404,7 +404,7 @@ fn a_score_whose_two_crews_differ_is_refused() {
     let result = score().ends(0.0, |trial, window| {
         scales(trial, window, if window.tested { 0.9 } else { 1.0 });
     });
-    refused(&result, Code::SelfCheckFailed, "two equal crews differ");
+    refused(&result, Code::SelfCheckFailed, "two equal worker pools differ");
 }
 
 fn scaling() -> Run {
@@ -483,6 +483,6 @@ fn what_a_target_proves_is_a_claim_like_any_other() {
     let result = run.ends(0.1, proves(100));
     assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
     assert!(result.proof[0].holds() && result.proof.len() == 1);
-    refused(&run.ends(0.1, proves(98)), Code::ClaimUnmet, "98.0 %, where 99 % were asked for");
-    refused(&run.ends(0.1, as_it_is), Code::ClaimUnverified, "cannot tell log_writer_in_place");
+    refused(&run.ends(0.1, proves(98)), Code::ClaimUnmet, "98.0%, and 99% is needed");
+    refused(&run.ends(0.1, as_it_is), Code::ClaimUnverified, "cannot count log_writer_in_place");
 }
