@@ -44,14 +44,15 @@ fn tour(dir: &Path) -> Outcome<String> {
                 stop.store(block.trial.number + 1 >= most_blocks, Ordering::Relaxed);
             }
         };
-        let mut control = Control { stop: Arc::clone(&stop), told: &mut told };
+        let mut control =
+            Control { stop: Arc::clone(&stop), enough: Arc::default(), told: &mut told };
         let options = RunOptions { resume, ..RunOptions::default() };
         app.run(&prepared, &options, &machine(), &mut store, &mut control)
     };
     assert!(run(1, false, 2)?.result.is_none(), "it was interrupted");
     let [first, second] = [run(1, true, u64::MAX)?, run(2, false, u64::MAX)?].map(|ran| ran.id);
     let mut told = |_: Event<'_>| {};
-    let mut control = Control { stop: Arc::default(), told: &mut told };
+    let mut control = Control { stop: Arc::default(), enough: Arc::default(), told: &mut told };
     let found = compare((&first.to_string(), &second.to_string()), &path, &mut control)?;
     Ok(found.found)
 }

@@ -29,6 +29,8 @@ pub enum Event<'a> {
 pub struct Control<'a> {
     /// Once set, work stops after the current sample, and all changes are undone.
     pub stop: Arc<AtomicBool>,
+    /// Once set, the experiment in progress ends with the interval of its last look.
+    pub enough: Arc<AtomicBool>,
     pub told: &'a mut dyn FnMut(Event<'_>),
 }
 
@@ -49,5 +51,9 @@ impl Control<'_> {
 impl Listener for Control<'_> {
     fn hear(&mut self, event: Progress<'_>) {
         self.tell(Event::Progress(event));
+    }
+
+    fn has_enough(&self) -> bool {
+        self.enough.load(Ordering::Relaxed)
     }
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod enough;
 mod environment;
 mod exit;
 mod experiment_name;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use hopcost_app::{Event, Progress};
-use hopcost_view::plural;
+use hopcost_view::{change, plural};
 use indicatif::{ProgressBar, ProgressStyle};
 
 const STEPS: u64 = 1000;
@@ -22,7 +22,7 @@ impl Bar {
     /// Hidden until work begins.
     pub fn new() -> Self {
         let drawn = ProgressBar::new(STEPS);
-        let style = ProgressStyle::with_template("{prefix:<17}▕{bar:20}▏ {msg}");
+        let style = ProgressStyle::with_template("{prefix:<17}▕{bar:10}▏ {msg}");
         if let Ok(style) = style {
             drawn.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
         }
@@ -64,11 +64,18 @@ impl Bar {
                 self.drawn.set_prefix(self.name.clone());
                 self.drawn.set_message(format!("pilot, about {seconds:.0} s · Ctrl-C stops"));
             }
-            Progress::Block { block, done, left } => {
+            Progress::Block { block, cost, done, left } => {
                 self.drawn.set_prefix(self.name.clone());
                 self.drawn.set_position((done * STEPS as f64) as u64);
                 let blocks = plural(block.trial.number as usize + 1, "block");
-                self.drawn.set_message(format!("{blocks} · {}", self.left(left)));
+                let message = match &cost {
+                    None => format!("{blocks} · {}", self.left(left)),
+                    Some(cost) => {
+                        let left = clock(left + self.after);
+                        format!("{} · {left} left · q ↵ ends it", change(cost))
+                    }
+                };
+                self.drawn.set_message(message);
             }
             Progress::Closed => self.drawn.finish_and_clear(),
         }

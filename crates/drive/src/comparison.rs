@@ -132,6 +132,7 @@ impl Staff<'_> {
         let schedule = Schedule::new(bench.plan, pace, bench.comparison.find_worst);
         let before = blocks.last().map_or(0.0, BlockRecord::end_s);
         let start = clock::now();
+        let mut cost = None;
         // Only locates the pages.
         bench.instance.prove(Look::Full);
         loop {
@@ -140,8 +141,15 @@ impl Staff<'_> {
             let (block, calls) = self.block(pace, trial, before)?;
             keep(&block, &calls)?;
             let (done, left) = pace.progress(&block, elapsed_s);
-            listener.hear(Event::Block { block: &block, done, left });
             blocks.push(block);
+            let block = &blocks[blocks.len() - 1];
+            if block.trial.phase == Phase::Fresh {
+                cost = schedule.look(&blocks).or(cost);
+            }
+            listener.hear(Event::Block { block, cost, done, left });
+            if listener.has_enough() {
+                break;
+            }
         }
         Ok(blocks)
     }

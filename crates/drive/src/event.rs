@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hopcost_core::BlockRecord;
+use hopcost_core::{BlockRecord, Estimate};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
@@ -19,6 +19,8 @@ pub enum Event<'a> {
     },
     Block {
         block: &'a BlockRecord,
+        /// The first reported point's cost at its last look.
+        cost: Option<Estimate>,
         /// A lower bound of the share done.
         done: f64,
         /// An upper bound; an estimate.
@@ -30,6 +32,11 @@ pub enum Event<'a> {
 /// Called between samples, never inside one.
 pub trait Listener {
     fn hear(&mut self, event: Event<'_>);
+
+    /// Whether a comparison is to end with what it has measured.
+    fn has_enough(&self) -> bool {
+        false
+    }
 }
 
 #[derive(Debug)]

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use hopcost_core::{BlockRecord, Phase, Trial, Window};
+use hopcost_core::{BlockRecord, Estimate, Phase, Trial, Window};
 use hopcost_stats::{Block, Goal, Looks, WorstSet, cost, find_worst};
 use serde::{Deserialize, Serialize};
 
@@ -229,6 +229,13 @@ impl<'a> Schedule<'a> {
         let coin = Rng::with_seed(self.pace.seed.rotate_left(17) ^ number).bool();
         let Point { streams, level } = point;
         Trial { number, phase, unit, streams, binding, level, baseline_outside: coin }
+    }
+
+    /// The cost of the first reported point, if its number of units is that of a look.
+    pub fn look(&self, blocks: &[BlockRecord]) -> Option<Estimate> {
+        let point = *self.reported(blocks).first()?;
+        let standing = self.goal.look(&self.contrasts(blocks, Phase::Fresh, point))?;
+        Some(standing.cost)
     }
 
     fn is_over(&self, blocks: &[BlockRecord], points: &[Point], elapsed_s: f64) -> bool {

@@ -85,11 +85,6 @@ fn with_unit(estimate: &Estimate, unit: Unit) -> String {
     format!("{} {unit} ({margin})", figure(estimate.point))
 }
 
-/// `812 ±3`.
-pub fn with_margin(estimate: &Estimate) -> String {
-    format!("{} {}", figure(estimate.point), margin(estimate))
-}
-
 /// From this ratio of two throughputs on, a multiple replaces per cent.
 const MULTIPLE: f64 = 2.0;
 /// A throughput of nearly nothing makes any multiple.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hopcost_core::{
     BlockRecord, Code, ExperimentResult, Instance, Known, Setup, TargetError, Workload,
 };
+use hopcost_drive::Listener as _;
 use hopcost_drive::comparison::{Bench, Staff, harness_ns_per_call};
 use hopcost_drive::pilot;
 use hopcost_drive::pool::RawCall;
@@ -206,7 +207,7 @@ impl Run<'_> {
     ) -> Outcome<(RunPreparation, Vec<BlockRecord>)> {
         let mut failure: Option<StoreError> = None;
         let outcome = self.bench.staff(|staff| {
-            let preparation = match kept {
+            let mut preparation = match kept {
                 Some(kept) => kept,
                 None => self.prepare(staff, control)?,
             };
@@ -221,6 +222,10 @@ impl Run<'_> {
                 })
             };
             let blocks = staff.measure(&preparation.pace, done, &mut keep, control)?;
+            if control.has_enough() {
+                let note = "ended by the user, with the interval of the last look";
+                preparation.circumstances.notes.push(note.to_owned());
+            }
             Ok((preparation, blocks))
         });
         control.tell(Event::Ended);

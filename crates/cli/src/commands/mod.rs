@@ -20,11 +20,14 @@ mod statements;
 pub mod survey;
 pub mod whereabouts;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use hopcost_app::{Control, Event, Outcome};
 
-use crate::interrupt;
 use crate::output;
 use crate::progress::Bar;
+use crate::{enough, interrupt};
 
 /// Runs `work` with a progress bar until it ends or Ctrl-C is pressed. `look` sees each event
 /// before the bar.
@@ -33,12 +36,19 @@ fn attended<T>(
     work: impl FnOnce(&mut Control<'_>) -> Outcome<T>,
 ) -> Outcome<T> {
     let mut bar = Bar::new();
+    let enough = Arc::new(AtomicBool::new(false));
     let mut told = |event: Event<'_>| {
+        match &event {
+            Event::Began { .. } => enough.store(false, Ordering::Relaxed),
+            Event::Progress(_) if enough::is_typed() => enough.store(true, Ordering::Relaxed),
+            _ => {}
+        }
         bar.hear(&event);
         look(&event);
         if let Event::Remark(words) = event {
             output::remark(words);
         }
     };
-    work(&mut Control { stop: interrupt::watch()?, told: &mut told })
+    let stop = interrupt::watch()?;
+    work(&mut Control { stop, enough: Arc::clone(&enough), told: &mut told })
 }
