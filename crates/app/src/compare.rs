@@ -118,7 +118,7 @@ fn of_one_host(asked: &str, mut runs: Vec<Run>, control: &mut Control<'_>) -> Ve
     runs.retain(|run| Some(run.host()) == host);
     if runs.len() < all {
         control.remark(&format!(
-            "{asked}: {} of other hosts left out; it stands for {}",
+            "{asked}: {} of other hosts skipped; this side is {}",
             hopcost_view::plural(all - runs.len(), "run"),
             host.unwrap_or_else(|| Known::missing(Code::NotStored, "there is no run"))
         ));

@@ -53,7 +53,7 @@ settings! {
     Bind = "policy.bind", "Pages of the data bound to a node.", "data = \"node:A\", policy = \"bind\"";
     PerNode = "policy.per-node", "A copy of the data on each node.", "policy = \"per-node\"";
     Instance = "instance", "A copy of the data, or a server, of the variant's own.", "instance = 1";
-    Pages = "pages", "The size of the pages that the data lies on.", "pages = \"small\"";
+    Pages = "pages", "The size of the pages that hold the data.", "pages = \"small\"";
     HugePages = "huge_pages", "Reserved huge pages for the memory of a server.", "huge_pages = false";
     Workers = "workers", "The threads that work on requests on a node.", "workers = \"node:A\"";
     Siblings = "siblings", "Both threads of each core, or one.", "siblings = true";

@@ -103,13 +103,13 @@ codes! {
     Disturbed Interrupted = "disturbed.interrupted", "The user interrupted it.";
 
     Missing NotMeasured = "missing.not_measured", "It was not measured.";
-    Missing NotAsked = "missing.not_asked", "Nobody asked for it.";
+    Missing NotAsked = "missing.not_asked", "It was not requested.";
     Missing NotApplicable = "missing.not_applicable", "There is no such thing here.";
     Missing NotStored = "missing.not_stored", "The store does not have it.";
     Missing NotTold = "missing.not_told", "The kernel, the firmware or the server does not tell it.";
     Missing Unreadable = "missing.unreadable", "It cannot be read, or not by this user.";
     Missing Malformed = "missing.malformed", "It is there, and is not in the form that is known.";
-    Missing OffLine = "missing.off_line", "A CPU that is off-line tells nothing.";
+    Missing OffLine = "missing.off_line", "The CPU is off-line and reports nothing.";
     Missing Ended = "missing.ended", "The process has ended.";
     Missing OnEmulated = "missing.emulated", "An emulated machine has none.";
     Missing TooFew = "missing.too_few", "Too little was measured for a figure.";

@@ -52,7 +52,7 @@ impl fmt::Display for ScalingLaw {
         write!(f, ", σ {point:.2} % waits in line ({low:.2} … {high:.2})")?;
         let [point, low, high] = percents(kappa);
         write!(f, ", κ {point:.3} % for each pair to agree ({low:.3} … {high:.3})")?;
-        write!(f, "; no rate lies more than {:.1} % from this law; ", 100.0 * worst_miss)?;
+        write!(f, "; no rate is more than {:.1}% from this curve; ", 100.0 * worst_miss)?;
         match peak {
             Known::Is(at) => {
                 let Estimate { point, low, high, .. } = at;

@@ -44,7 +44,7 @@ fn parsed(text: &str) -> Result<Allowance, String> {
             key => return Err(format!("there is no '{key}'; known: cpus, mem")),
         };
         if taken {
-            return Err(format!("'{key}' stands twice"));
+            return Err(format!("'{key}' is given twice"));
         }
     }
     Ok(allowance)

@@ -47,7 +47,7 @@ impl Shape {
         let (is_good, rule) = match self {
             Self::Exponential => (parameter > 0.0, "an exponential's parameter is above 0"),
             Self::Gaussian => (parameter >= LEAST_GAUSSIAN, "a gaussian's parameter is 2 or more"),
-            Self::Zipfian => (ZIPFIAN.contains(&parameter), "a zipfian's lies in 1.001 … 1000"),
+            Self::Zipfian => (ZIPFIAN.contains(&parameter), "a zipfian's is within 1.001 … 1000"),
         };
         if is_good { Ok(()) } else { Err(ValueError::Parameter(rule, parameter)) }
     }

@@ -20,7 +20,7 @@ pub enum ValueError {
     BeyondDoubles(Box<str>),
     #[error("{0} is divided by zero")]
     DividedByZero(i64),
-    #[error("no number lies from {0} up to {1}")]
+    #[error("there is no number from {0} up to {1}")]
     NoRange(i64, i64),
     #[error("from {0} to {1} there are too many numbers to draw from")]
     TooWide(i64, i64),

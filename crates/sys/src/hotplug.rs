@@ -21,7 +21,7 @@ pub enum HotplugError {
          is busy, or leave out --allow-machine-changes: then CPUs that are not used stay on-line and idle"
     )]
     Refused { cpu: CpuId, why: String },
-    #[error("{} not brought back; mend that and run 'hopcost restore'", .0.join("; "))]
+    #[error("{} not brought back; fix that and run 'hopcost restore'", .0.join("; "))]
     Stuck(
         /// Switch and error of each.
         Vec<String>,

@@ -9,6 +9,7 @@ mod lists;
 pub mod scan;
 mod texts;
 pub mod tree;
+mod words;
 
 use anyhow::Result;
 
@@ -30,6 +31,7 @@ const RULES: &[fn(&Tree) -> Vec<Complaint>] = &[
     lists::no_claim_is_lost,
     imports::files_do_not_import_each_other,
     comments::comments_say_more_than_names,
+    words::texts_use_the_words_of_the_field,
 ];
 
 /// Returns 1 if there are complaints.
@@ -79,6 +81,13 @@ mod tests {
             (7, "README.md", concat!("see /hom", "e/me/notes")),
             (8, "docs/A.md", "see [this](no-such-file.md)"),
             (11, "fixtures/claims.txt", "# Claims\nthe_sun_rises -> it_rises_in_the_east\n"),
+            (14, "docs/A.md", "`nobody` asks\n```\nit lies\n```\nIt lies here.\n"),
+            (
+                14,
+                "crates/new/src/lib.rs",
+                "fn of() -> &'static str {\n    \"the crew\" // a crew\n}\n",
+            ),
+            (14, "crates/cli/src/args/new.rs", "/// How so many are used\nlet crew = 1;\n"),
             (9, "fixtures/machines/vm-n9.tree", "# Written by hand, no recording"),
         ];
         let listed = "    NotHere Unused = \"machine.unused\", \"Nothing gives it.\";\n";

@@ -12,7 +12,7 @@ pub fn run() -> Outcome<Exit> {
     let findings = examine(&machine);
     let warnings = findings.iter().filter(|it| it.severity == Severity::Warning).count();
     let (found, next) = match warnings {
-        0 => ("nothing that would spoil a measurement".to_owned(), "hopcost survey"),
+        0 => ("nothing that would distort a measurement".to_owned(), "hopcost survey"),
         n => (plural(n, "warning"), "hopcost doctor"),
     };
     let host = machine.host.get().map_or(String::new(), |host| format!("{host} · "));

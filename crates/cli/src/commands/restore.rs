@@ -20,7 +20,7 @@ fn line(put_back: &PutBack) -> String {
     match put_back {
         PutBack::Removed { url, words } => format!("removed    {url}: {words}"),
         PutBack::NotRemoved { url, why, file } => format!(
-            "NOT REMOVED {url}: {why}; mend that and run 'hopcost restore', or delete {file} where that \
+            "NOT REMOVED {url}: {why}; fix that and run 'hopcost restore', or delete {file} where that \
              place is gone for good"
         ),
         PutBack::Setting(restored) => describe(restored),
@@ -37,12 +37,12 @@ pub fn describe(restored: &Restored) -> String {
             format!("unchanged  {} = {}", change.setting.display(), change.old)
         }
         Restored::Failed(change, why) => format!(
-            "NOT PUT BACK {} = {}: {why}; mend that and run 'hopcost restore'",
+            "NOT PUT BACK {} = {}: {why}; fix that and run 'hopcost restore'",
             change.setting.display(),
             change.old
         ),
         Restored::LeftAlone(change, now) => format!(
-            "left alone {} = {now}: somebody changed it after hopcost (before it was {})",
+            "left alone {} = {now}: another process changed it after hopcost (before it was {})",
             change.setting.display(),
             change.old
         ),

@@ -162,7 +162,7 @@ fn drawn(dice: &mut Rng, warehouses: u64) -> Request {
 fn in_words(request: &Request) -> String {
     let [warehouse, district, third, _] = request.arguments;
     let name = NAMES_OF_STATEMENTS[request.statement];
-    let about = ["whoever is called like customer", "customer", "stock below"][request.statement];
+    let about = ["customers of the same name", "customer", "stock below"][request.statement];
     format!("{name} of {about} {third}, district {district} of warehouse {warehouse}")
 }
 
@@ -452,7 +452,7 @@ mod tests {
         let request = Request { statement: BY_NAME, arguments: [2, 3, 17, 0] };
         let wrong = right_answer(&Request { arguments: [1, 3, 17, 0], ..request }, false);
         let refusal = STANDARD.check(SHAPE, &request, &wrong).unwrap_err();
-        let words = "order_status_by_name of whoever is called like customer 17, district 3 of \
+        let words = "order_status_by_name of customers of the same name 17, district 3 of \
                      warehouse 2: ";
         assert!(refusal.as_str().starts_with(words), "{refusal}");
     }

@@ -242,7 +242,8 @@ fn running(
     }
     if address.tls_at_once.is_some() && address.tls < Tls::Require {
         return Err(
-            "sslnegotiation=direct asks nobody: say sslmode=require or more, too".to_owned()
+            "sslnegotiation=direct starts with TLS: use it with sslmode=require or stricter"
+                .to_owned(),
         );
     }
     address.place = match host.as_str() {

@@ -86,14 +86,14 @@ pub fn words(error: &io::Error) -> String {
         }
         io::ErrorKind::ConnectionReset => {
             "the connection was reset, by the server's host or by something on the way: look into the \
-             server's log, and at what stands between"
+             server's log, and the network between"
                 .to_owned()
         }
         io::ErrorKind::TimedOut => {
             "the server's host gives no sign of life: it is down, or the way there is cut".to_owned()
         }
         io::ErrorKind::WouldBlock => {
-            "the server does not answer, though its host is there: look whether it hangs, or what stands \
+            "the server does not answer, though its host is there: see whether it hangs, or what blocks the network \
              between"
                 .to_owned()
         }

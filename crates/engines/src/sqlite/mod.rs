@@ -66,7 +66,7 @@ impl Target for Sqlite {
     }
 
     fn about(&self) -> &'static str {
-        "SQLite, built in: its pages in placed memory, every look-up counted by node"
+        "SQLite, built in: its pages in placed memory, every page access counted by node"
     }
 
     fn capabilities(&self, _address: &str) -> Capabilities {

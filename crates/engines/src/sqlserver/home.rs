@@ -24,7 +24,7 @@ const MANAGED_INSTANCE: &str = "8";
 
 const ONE_DATABASE: &str = "this is Azure SQL Database, or one like it: a connection cannot go from one database to \
     another there, as hopcost does for one of its own, and no CPUs are anybody's to choose; go to a Managed Instance or a server";
-const NO_CPUS: &str = "this is Azure SQL Managed Instance: which CPUs work is nobody's to choose there, and nothing of \
+const NO_CPUS: &str = "this is Azure SQL Managed Instance: its CPUs cannot be chosen, and nothing of \
     the server was changed";
 const KEPT_IS_NOT_BOUND: &str = "the data was there already, and the server is bound only for data that comes and goes \
     with the run: let 'hopcost restore' or DROP DATABASE hopcost remove it first";

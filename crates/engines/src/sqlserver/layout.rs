@@ -21,7 +21,7 @@ pub fn may_look(wire: &mut Wire) -> bool {
 
 pub const MAY_NOT_LOOK: &str = "\
     the login may not look at what the server counts (VIEW SERVER STATE, from 2022 on VIEW SERVER PERFORMANCE STATE): \
-    waits, spins, look-ups and proofs of where work was done are missing; an administrator can GRANT it to the login";
+    waits, spins, page accesses and the check of where work was done are missing; an administrator can GRANT it to the login";
 
 pub fn told(wire: &mut Wire) -> Vec<String> {
     let [nodes, schedulers, memory] =
@@ -117,7 +117,8 @@ impl Watch {
         for row in self.wire.say("buffer_nodes")? {
             let [Some(node), Some(side), Some(count)] = row.as_slice() else { continue };
             if node.parse() == Ok(self.at.0) {
-                let unread = |_| WireError::Lost(format!("'{count}' is no number of look-ups"));
+                let unread =
+                    |_| WireError::Lost(format!("'{count}' is no number of page accesses"));
                 counts[usize::from(side == "remote")] = count.parse().map_err(unread)?;
             }
         }

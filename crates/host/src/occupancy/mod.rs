@@ -124,7 +124,7 @@ pub fn presence(occupancy: &Occupancy) -> Presence {
     }
     if !host.processes_shown {
         reasons.push(
-            "other users' processes are hidden (/proc is mounted with hidepid), so that nobody can \
+            "other users' processes are hidden (/proc is mounted with hidepid), so hopcost cannot \
              tell whether a database is at work: look as root"
                 .into(),
         );

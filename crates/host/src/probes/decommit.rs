@@ -189,8 +189,7 @@ impl Rig for DecommitRig {
     }
 
     fn prove(&mut self) -> Result<Vec<Proof>, ProbeError> {
-        let why =
-            "its memory comes and goes within each sample, first touched where its worker stands";
+        let why = "its memory comes and goes within each sample, first touched on its worker's CPU";
         Ok(self
             .jobs
             .iter()

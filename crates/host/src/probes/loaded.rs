@@ -214,7 +214,7 @@ fn dearest(results: &[CellResult]) -> Option<Warning> {
              nothing beside it: {:.0} against {:.0} ns",
             rate.point, loaded.point, alone.point
         ),
-        advice: "where scans run beside look-ups, reckon with this latency and not with the idle one".into(),
+        advice: "if scans run at the same time as page accesses, expect this latency instead of the idle one".into(),
     })
 }
 

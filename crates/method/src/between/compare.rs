@@ -332,7 +332,7 @@ fn notes(between: &Between) -> Vec<String> {
     vec![
         format!(
             "different: by more than {margin:.0} %, which chance among {pairs} alike would tell in \
-             {:.0} % of comparisons at most; equivalent: the whole interval lies within {margin:.0} %",
+             {:.0}% of comparisons at most; equivalent: the whole interval is within {margin:.0}%",
             100.0 * ERROR
         ),
         format!(

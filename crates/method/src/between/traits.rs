@@ -60,7 +60,7 @@ fn memory(machine: &Machine) -> Known<String> {
     let sizes: Vec<u64> = machine.nodes.iter().filter_map(of).collect();
     let gib = sizes.iter().sum::<u64>() as f64 / f64::from(1 << 30);
     if sizes.is_empty() {
-        return Known::missing(Code::NotTold, "no node tells its memory");
+        return Known::missing(Code::NotTold, "no node reports its memory");
     }
     Known::Is(format!("{gib:.1} GiB"))
 }

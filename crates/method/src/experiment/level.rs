@@ -14,7 +14,7 @@ pub const KEYS: &[Key] = &[
     key("factor.NAME.LEVEL.label", "what people call it; its name without it"),
     key(
         "factor.NAME.LEVEL.data",
-        "where the data's memory is; what a level does not name stands anywhere",
+        "where the data's memory is; what a variant does not name may be anywhere",
     ),
     key(
         "factor.NAME.LEVEL.policy",
@@ -28,7 +28,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "factor.NAME.LEVEL.pages",
-        "the pages that the data lies on: `\"small\"`, or `\"large\"` where the kernel grants them; the \
+        "the pages that hold the data: `\"small\"`, or `\"large\"` where the kernel grants them; the \
          target's choice without it",
     ),
     key(
@@ -37,7 +37,7 @@ pub const KEYS: &[Key] = &[
          server's choice without it",
     ),
     key("factor.NAME.LEVEL.workers", "where the threads that work on requests stand; a node"),
-    key("factor.NAME.LEVEL.log_writer", "where the log writer stands"),
+    key("factor.NAME.LEVEL.log_writer", "where the log writer runs"),
     key("factor.NAME.LEVEL.client", "where the threads that send requests stand"),
     key(
         "factor.NAME.LEVEL.dop",

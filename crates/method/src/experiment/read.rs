@@ -39,7 +39,7 @@ fn reword(message: &str) -> (String, String) {
         return (rest.replacen(", expected", " where there should be", 1), String::new());
     }
     let advice = match message {
-        "duplicate key" => "it stands above already: keep one of the two",
+        "duplicate key" => "it is given above already: keep one of the two",
         message if message.starts_with("invalid basic string") => "close the text with a quote",
         _ => "",
     };

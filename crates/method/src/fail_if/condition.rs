@@ -268,7 +268,7 @@ impl Measured {
             (End::Low, _) | (End::Whole, Side::Above) => low,
             (End::High, _) | (End::Whole, Side::Below) => high,
         };
-        let (crossed, lies) = match side {
+        let (crossed, place) = match side {
             Side::Above => (decides * one > bound.value, "above"),
             Side::Below => (decides * one < bound.value, "below"),
         };
@@ -281,7 +281,7 @@ impl Measured {
             End::High => format!("{figure}.high {high} {unit}"),
         };
         if crossed {
-            Outcome::Crossed(format!("{says} lies {lies} {}", bound.text))
+            Outcome::Crossed(format!("{says} is {place} {}", bound.text))
         } else {
             Outcome::Held
         }

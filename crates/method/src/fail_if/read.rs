@@ -63,7 +63,7 @@ impl FailIf {
         if of.is_some_and(str::is_empty) {
             return Err(Unreadable {
                 column: 1,
-                says: "an experiment's name stands before ':'".into(),
+                says: "an experiment's name comes before ':'".into(),
             });
         }
         let mut words = Words { all: split(rest, before)?, next: 0, end: text.chars().count() + 1 };

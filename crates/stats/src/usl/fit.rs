@@ -112,7 +112,7 @@ fn untold(
     let (peak, most) = (best.law.peak(), seen.iter().map(|it| it.streams).fold(f64::MIN, f64::max));
     (most < peak).then(|| {
         Code::TooFew.because(format!(
-            "it lies at some {peak:.0} streams, and {most:.0} were measured at most"
+            "it is at about {peak:.0} clients, and at most {most:.0} were measured"
         ))
     })
 }

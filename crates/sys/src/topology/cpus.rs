@@ -56,7 +56,7 @@ pub fn read(
             kind: Known::found(
                 kinds.get(&id).cloned(),
                 Code::NotTold,
-                || "the kernel tells no kinds of core apart",
+                || "the kernel reports no kinds of core",
             ),
             max_mhz: root
                 .number::<u32>(&format!("{CPUS}/cpu{id}/cpufreq/cpuinfo_max_freq"))

@@ -30,7 +30,7 @@ pub fn lookups(section: &Section<'_>) -> Known<String> {
     let rates = |column: &Column<'_>, node| rates(column, node);
     let all = timeline.columns.iter().flat_map(|c| drawn.iter().map(move |&n| rates(c, n)));
     let most = rounded_up(all.map(|[here, there]| here + there).fold(0.0, f64::max).max(1.0));
-    let mut sheet = Sheet::new("Look-ups over the run", words(&timeline, &drawn));
+    let mut sheet = Sheet::new("Page accesses over the run", words(&timeline, &drawn));
     let top = 34.0;
     let bottom = top + drawn.len() as f64 * (PANEL + GAP) - GAP;
     let mut plot = Plot::new(timeline.span_s(), (0.0, 1.0), (top, bottom));
@@ -82,7 +82,7 @@ fn words(timeline: &Timeline<'_>, nodes: &[NodeId]) -> String {
     let of_node = |node: &NodeId| {
         let sum = timeline.columns.iter().map(|column| counted(column, *node));
         let [here, there] = sum.fold([0, 0], |all, one| [all[0] + one[0], all[1] + one[1]]);
-        format!("node {node}: {} local and {} remote look-ups", count(here), count(there))
+        format!("node {node}: {} local and {} remote page accesses", count(here), count(there))
     };
     nodes.iter().map(of_node).collect::<Vec<_>>().join("; ")
 }

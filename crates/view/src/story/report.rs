@@ -48,8 +48,8 @@ const METHOD: [&str; 6] = [
     "A block is four windows, A B B A or B A A B by the toss of a coin; a drift that is linear over \
      it cancels.",
     "Each node is as often near as far, so what is peculiar to one cancels too.",
-    "Before and after each window it is read back where workers, pages and look-ups were; what was \
-     not where it had to be voids the run.",
+    "Before and after each window it is read back where workers, pages and page accesses were; \
+     anything that was not where it had to be voids the run.",
     "A block that was disturbed from outside is dropped whole, whatever it shows, and counted.",
     "The intervals hold at all looks together: a run ends when they are narrow enough, never because \
      they have just become significant.",

@@ -45,7 +45,7 @@ fn placement(page: &Page<'_>) -> String {
         let claims = page.sections.iter().map(|section| section.result.proof.len()).sum::<usize>();
         return match claims {
             0 => "missing, because nothing was placed".to_owned(),
-            _ => "by look-ups alone".to_owned(),
+            _ => "by page accesses alone".to_owned(),
         };
     };
     let methods: BTreeSet<String> = all.iter().map(|l| l.method.to_string()).collect();

@@ -369,7 +369,7 @@ fn notes(machine: &Machine, columns: usize) -> String {
     let mut notes = machine.notes.clone();
     if machine.virtualization.guest == Known::Is(true) {
         notes.push(
-            "sockets, caches and siblings are what the hypervisor tells its guest; \
+            "sockets, caches and siblings are what the hypervisor reports; \
              'hopcost probe cores' measures what is near"
                 .into(),
         );

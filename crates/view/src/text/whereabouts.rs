@@ -129,7 +129,7 @@ const ALL_BUT: f64 = 0.95;
 
 /// `; its shared memory, 3.9 GiB, lies 62 % on node 0`; all its memory if it shares none.
 fn memory(server: &Located) -> String {
-    let missing = |reason: &Reason| format!("; where its memory lies is missing, because {reason}");
+    let missing = |reason: &Reason| format!("; where its memory is: missing, because {reason}");
     let shared = match &server.shared {
         Known::Is(shared) => shared,
         // Already reported if nothing is visible.
@@ -140,7 +140,7 @@ fn memory(server: &Located) -> String {
     if touched == 0 {
         return match private(&server.processes) {
             Known::Is(own) => {
-                format!("; its memory, {}, lies {}", bytes(own.values().sum()), most(&own))
+                format!("; its memory, {}, is {}", bytes(own.values().sum()), most(&own))
             }
             Known::Missing(reason) => missing(&reason),
         };
@@ -150,7 +150,7 @@ fn memory(server: &Located) -> String {
         Known::Is(all) => format!("{} ({} of it touched)", bytes(all), bytes(touched)),
         Known::Missing(_) => format!("{} of it touched", bytes(touched)),
     };
-    format!("; its shared memory, {size}, lies {}", most(&shared.by_node))
+    format!("; its shared memory, {size}, is {}", most(&shared.by_node))
 }
 
 fn is_unseen(server: &Located, reason: &Reason) -> bool {

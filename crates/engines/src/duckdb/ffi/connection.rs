@@ -51,7 +51,7 @@ impl Database {
         let mut handle = ptr::null_mut();
         // SAFETY: the database is open, and `handle` is ours.
         if unsafe { (self.api.duckdb_connect)(self.handle, &raw mut handle) } != SUCCESS {
-            return Err("DuckDB lets nobody in".into());
+            return Err("DuckDB refused a connection".into());
         }
         Ok(Connection { api: self.api, handle })
     }
