@@ -7,6 +7,7 @@ mod docs;
 mod matrix;
 mod size;
 mod validate;
+mod words;
 
 use std::process::ExitCode;
 
@@ -47,6 +48,8 @@ enum Command {
     },
     /// Show how large the project is, and how it hangs together, beside its limits
     Size,
+    /// List words that no dictionary has, in help, messages and documents
+    Words,
     /// Try the statistics on noise of known kinds, and write the tables of docs/METHODOLOGY.md
     Validate {
         /// Try this instead, for hours, and append its results to docs/method/validation.md
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Command::Docs => docs::run(),
         Command::Matrix { named, place, engine } => matrix::run(&named, place, engine.as_deref()),
         Command::Size => size::run(),
+        Command::Words => words::run(),
         Command::Validate { campaign: Some(campaign), .. } => campaign::run(campaign),
         Command::Validate { record: Some(seconds), .. } => validate::record(seconds),
         Command::Validate { live: Some(part), .. } => validate::run_live(part),

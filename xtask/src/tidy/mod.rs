@@ -9,7 +9,7 @@ mod lists;
 pub mod scan;
 mod texts;
 pub mod tree;
-mod words;
+pub mod words;
 
 use anyhow::Result;
 

@@ -58,7 +58,7 @@ fn words(line: &str) -> String {
 }
 
 /// The lines of a file with all blanked that no user sees.
-fn read_by_people(file: &File) -> String {
+pub fn read_by_people(file: &File) -> String {
     let of_data = file.path.starts_with("experiments/") || file.path.starts_with("advice/");
     if file.has_extension("md") {
         without_code(&file.text)

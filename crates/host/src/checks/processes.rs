@@ -4,7 +4,7 @@ use super::check::{Check, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "processes",
-    why: "a busy neighbour is noise, and on the same core or memory it is a bias",
+    why: "a busy neighbor is noise, and on the same core or memory it is a bias",
     look,
 };
 
