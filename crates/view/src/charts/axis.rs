@@ -132,8 +132,10 @@ impl Sheet {
 
     pub fn finish(self) -> String {
         let Self { title, words, height, body } = self;
+        // An image has no links inside.
+        let role = if body.contains("<a ") { "group" } else { "img" };
         format!(
-            r#"<svg class="chart" role="img" viewBox="0 0 {WIDTH:.0} {height:.0}" width="{WIDTH:.0}" height="{height:.0}"><title>{}</title><desc>{}</desc>{body}</svg>"#,
+            r#"<svg class="chart" role="{role}" viewBox="0 0 {WIDTH:.0} {height:.0}" width="{WIDTH:.0}" height="{height:.0}"><title>{}</title><desc>{}</desc>{body}</svg>"#,
             escape(&title),
             escape(&words)
         )

@@ -211,8 +211,10 @@ fn points<'a>(section: &Section<'_>, details: &Details) -> Block<'a> {
     let head =
         ["clients", "change in throughput, %", "from, %", "to, %", "confidence, %", "block sets"]
             .map(Column::figures);
-    let head =
-        std::iter::once(Column::words("variant")).chain(head).chain([Column::words("")]).collect();
+    let head = std::iter::once(Column::words("variant"))
+        .chain(head)
+        .chain([Column::words("blocks")])
+        .collect();
     Block::Table(Table { head, rows: details.points.iter().map(row).collect() })
 }
 
@@ -353,7 +355,7 @@ fn proof<'a>(section: &Section<'_>) -> Vec<Block<'a>> {
         Column::words("requirement"),
         Column::figures("found"),
         Column::figures("needed"),
-        Column::words(""),
+        Column::words("result"),
     ];
     if rows.is_empty() {
         let none = "Missing, because this experiment requires no placement; each probe reads its pages \

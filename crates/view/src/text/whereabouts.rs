@@ -127,7 +127,7 @@ fn stand(server: &Located) -> String {
 /// A larger part counts as all of the shared memory.
 const ALL_BUT: f64 = 0.95;
 
-/// `; its shared memory, 3.9 GiB, lies 62 % on node 0`; all its memory if it shares none.
+/// `; its shared memory, 3.9 GiB, is 62 % on node 0`; all its memory if it shares none.
 fn memory(server: &Located) -> String {
     let missing = |reason: &Reason| format!("; where its memory is: missing, because {reason}");
     let shared = match &server.shared {

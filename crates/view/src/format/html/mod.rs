@@ -204,12 +204,14 @@ fn table(table: &Table) -> String {
         return String::new();
     }
     let class = |column: &Column| if column.is_figures { " class=\"n\"" } else { "" };
-    let head = table
-        .head
-        .iter()
-        .map(|column| format!("<th scope=\"col\"{}>{}</th>", class(column), escape(&column.name)));
+    let head = table.head.iter().map(|column| match column.name.as_str() {
+        "" => "<td></td>".to_owned(),
+        name => format!("<th scope=\"col\"{}>{}</th>", class(column), escape(name)),
+    });
     let head: String = head.collect();
-    let mut out = format!("<div class=\"scroll\"><table><thead><tr>{head}</tr></thead><tbody>");
+    let mut out = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table><thead><tr>{head}</tr></thead><tbody>"
+    );
     for row in &table.rows {
         let cells = row.iter().zip(&table.head);
         let cell = |(cell, column): (&String, &Column)| {

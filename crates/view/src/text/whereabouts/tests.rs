@@ -89,7 +89,7 @@ fn the_first_sentence_answers() {
     assert_eq!(
         sentence.join(" "),
         "PostgreSQL 15.18 (pid 4711, /var/lib/postgresql/4711, port 5432) runs on this host, db1: 6 \
-         processes on CPUs 0-15 of nodes 0 and 1; its shared memory, 100 MiB, lies 62 % on node 0, 38 % \
+         processes on CPUs 0-15 of nodes 0 and 1; its shared memory, 100 MiB, is 62 % on node 0, 38 % \
          on node 1"
     );
 }
@@ -140,7 +140,7 @@ fn what_is_missing_of_all_is_said_once() {
     without_memory(&mut server.processes, none);
     server.shared = missing(none);
     let text = text(vec![server], 200);
-    assert!(text.contains("where its memory lies is missing, because there is no"), "{text}");
+    assert!(text.contains("where its memory is: missing, because there is no"), "{text}");
     assert!(text.contains("policy, private, shared: missing, because there is no"), "{text}");
     assert!(!text.contains("– ("), "{text}");
 }
@@ -204,7 +204,7 @@ fn threads_stand_below_their_process() {
     assert!(
         sentence.contains(
             "ports 3306 and 33060) runs on this host, db1: 1 process with 4 threads \
-                               on CPUs 0-7 of node 0; its memory, 300 MiB, lies on node 0"
+                               on CPUs 0-7 of node 0; its memory, 300 MiB, is on node 0"
         ),
         "{text}"
     );
@@ -240,7 +240,7 @@ fn shared_memory_of_unknown_size_is_what_is_touched() {
         Known::Is(SharedBytes { bytes: Known::Is(400 * MIB), by_node: on(&[(1, 100)]) });
     let text = sentence(&server);
     assert!(
-        text.contains("its shared memory, 400 MiB (100 MiB of it touched), lies on node 1"),
+        text.contains("its shared memory, 400 MiB (100 MiB of it touched), is on node 1"),
         "{text}"
     );
     server.shared = Known::Is(SharedBytes {
@@ -248,7 +248,7 @@ fn shared_memory_of_unknown_size_is_what_is_touched() {
         by_node: on(&[(1, 100)]),
     });
     let text = sentence(&server);
-    assert!(text.contains("its shared memory, 100 MiB of it touched, lies on node 1"), "{text}");
+    assert!(text.contains("its shared memory, 100 MiB of it touched, is on node 1"), "{text}");
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn memory_of_many_nodes_is_where_most_of_it_is() {
     server.processes[0].shared_by_node = Known::Is(on(&many));
     server.shared = Known::Is(SharedBytes { bytes: Known::Is(108 * MIB), by_node: on(&many) });
     let text = text(vec![server], 120).replace('\n', " ");
-    assert!(text.contains("lies 16 % on node 7, 15 % on node 6, …"), "{text}");
+    assert!(text.contains("is 16 % on node 7, 15 % on node 6, …"), "{text}");
     assert!(text.contains("108 MiB: 16 % on 7, 15 % on 6, 14 % on 5, …"), "{text}");
 }
 
