@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(
             law.to_string(),
             "one stream does λ 1000 (900 … 1100), σ 5.00 % waits in line (4.50 … 5.50), κ 1.000 % for \
-             each pair to agree (0.900 … 1.100); no rate lies more than 1.2 % from this law; it \
+             each pair to agree (0.900 … 1.100); no rate is more than 1.2% from this curve; it \
              turns down at 9.7 streams (8.7 … 10.7)"
         );
         law.peak = Known::missing(Code::TooFew, "κ may be zero");

@@ -145,7 +145,7 @@ mod tests {
             ("cpus:", "cpus: names no CPU"),
             ("mem:8X", "mem:8X: 'X' is no unit"),
             ("mem:12", "mem:12: 1M is the least"),
-            ("cpus:1,mem:1G,cpus:2", "'cpus' stands twice"),
+            ("cpus:1,mem:1G,cpus:2", "'cpus' is given twice"),
         ] {
             assert!(read(text).unwrap_err().as_str().starts_with(said), "{text}: {:?}", read(text));
         }

@@ -193,7 +193,7 @@ impl<'a> Reader<'_, 'a> {
             return Ok(());
         };
         if self.cursor.before().is_some_and(|c| goes_on_in_name(c) || c == '$') {
-            let says = "a variable is a value, never for a part of a name or number: \
+            let says = "a variable is a value, never a part of a name or number: \
                         put a blank before it";
             return Err(self.cursor.wrong(at, format!("':{name}': {says}")));
         }

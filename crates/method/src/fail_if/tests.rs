@@ -22,7 +22,7 @@ fn result() -> ExperimentResult {
     };
     ExperimentResult {
         verdict: Verdict::Cost,
-        reason: Code::NotMeasured.because("the interval lies beyond ±3.0 %"),
+        reason: Code::NotMeasured.because("the interval is beyond ±3.0 %"),
         estimate: Known::Is(headline),
         ..fixtures::result("remote-memory")
     }
@@ -159,11 +159,11 @@ fn what_crossed_is_said_with_its_figures() {
         other => panic!("{other:?}"),
     };
     let said = says("cost > 3%", &result());
-    assert_eq!(said, "cost 4.50 % (3.20 … 5.80 %) lies above 3 %");
+    assert_eq!(said, "cost 4.50 % (3.20 … 5.80 %) is above 3 %");
     let said = says("gain.high < -3% and verdict = COST", &result());
-    assert_eq!(said, "gain.high -3.20 % lies below -3 %, and the verdict is COST");
+    assert_eq!(said, "gain.high -3.20 % is below -3 %, and the verdict is COST");
     let said = says("value > 200ns", &latency(0.95));
-    assert_eq!(said, "value 250.00 ns (240.00 … 260.00 ns) lies above 200 ns");
+    assert_eq!(said, "value 250.00 ns (240.00 … 260.00 ns) is above 200 ns");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn what_is_wrong_is_said_with_its_column() {
         ("cost > 3% and and", 15, "no figure 'and'"),
         ("verdict > 3%", 9, "a verdict takes = or !="),
         ("verdict = DEAR", 11, "no verdict 'DEAR'; known: COST, GAIN"),
-        (": cost > 3%", 1, "an experiment's name stands before ':'"),
+        (": cost > 3%", 1, "an experiment's name comes before ':'"),
         ("a: b: cost > 3%", 5, "one ':' at most"),
         ("größe: kost > 3 %", 8, "no figure 'kost'"),
     ];

@@ -252,7 +252,7 @@ const REFUSALS: [(Code, &str, Change); 7] = [
             lookups.acquisitions.insert(NodeId(0), 50);
         }
     }),
-    (Code::ClaimUnverified, "nothing is proved", |_, window| window.lookups = None),
+    (Code::ClaimUnverified, "placement is not verified", |_, window| window.lookups = None),
     (Code::WrongAnswers, "the first: 599 rows instead of 600", |trial, window| {
         if trial.number == 0 {
             window.errors = 20;

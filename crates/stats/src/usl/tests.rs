@@ -128,7 +128,7 @@ fn where_it_turns_down_is_not_told_of_too_little() {
     let steady = Law { kappa: 0.0, ..TURNS };
     assert!(why_untold(&steady, &STREAMS, &[]).starts_with("κ may be zero"));
     let later = Law { kappa: 0.002, ..TURNS };
-    assert!(why_untold(&later, &STREAMS, &[]).contains("and 16 were measured at most"));
+    assert!(why_untold(&later, &STREAMS, &[]).contains("and at most 16 were measured"));
 }
 
 /// Four cores, and no other shared resource: more clients add nothing.
