@@ -238,6 +238,7 @@ impl Run {
             result: &self.result,
             is_finished: !self.is_unfinished,
             words: self.experiment.as_ref().map(|experiment| &experiment.words),
+            never_verified: self.is_on("sqlserver"),
             response: self.experiment.as_ref().and_then(|experiment| match &experiment.subject {
                 Subject::Database(comparison) => Some(comparison.response),
                 Subject::Hardware { .. } => None,
@@ -253,6 +254,11 @@ impl Run {
         };
         let advice = self.advice(&section);
         Section { advice, ..section }
+    }
+
+    fn is_on(&self, engine: &str) -> bool {
+        let scheme = self.header.target.as_deref().and_then(|url| url.split(':').next());
+        scheme == Some(engine)
     }
 
     fn advice(&self, section: &Section<'_>) -> Option<Advice> {

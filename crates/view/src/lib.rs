@@ -19,5 +19,5 @@ mod xml;
 pub use format::{Canvas, FORMATS, Format, Shown};
 pub use story::absence;
 pub use story::findings::{Sentences, sentences};
-pub use words::{bytes, change, count, figure, plural};
+pub use words::{bytes, change, count, figure, plural, sentence};
 pub use xml::plain;

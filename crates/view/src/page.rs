@@ -55,6 +55,8 @@ pub struct Section<'a> {
     pub result: &'a ExperimentResult,
     pub is_finished: bool,
     pub words: Option<&'a Words>,
+    /// On an engine whose support has never run against the engine itself.
+    pub never_verified: bool,
     /// What throughput counts, if the experiment is known.
     pub response: Option<Response>,
     /// The labels of variants by name; a variant without one is shown by its name.

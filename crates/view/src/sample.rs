@@ -87,6 +87,7 @@ impl Sample {
             result: &self.result,
             is_finished: true,
             words: self.words.as_ref(),
+            never_verified: false,
             response: Some(Response::QueriesPerHour),
             labels: &self.labels,
             levels: &self.levels,

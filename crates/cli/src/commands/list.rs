@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use hopcost_app::{App, ListedExperiment, Listing, Named, Outcome, machine};
-use hopcost_view::{plural, text};
+use hopcost_view::{plural, sentence, text};
 use serde::Serialize;
 
 use super::capabilities::Matrix;
@@ -75,7 +75,7 @@ fn experiments(all: &[ListedExperiment]) -> String {
         let _ = writeln!(out, "\nNot on this machine ({})", not.len());
     }
     for (why, names) in reasons {
-        let text = format!("{}: {why}.", names.join(", "));
+        let text = format!("{}: {}", sentence(why).trim_end_matches('.'), names.join(", "));
         out.push_str(&text::indented(&text, output::columns()));
     }
     out
@@ -136,7 +136,7 @@ mod tests {
             listed("d", 0, None),
         ]);
         let expected = "Runs here (1 of 4)\n  a                    What?\n\n\
-                        Not on this machine (3)\n  b, c: one node.\n  d: 'hopcost plan' says why.\n";
+                        Not on this machine (3)\n  One node: b, c\n  'hopcost plan' says why: d\n";
         assert_eq!(text, expected);
     }
 }

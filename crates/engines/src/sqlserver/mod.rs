@@ -61,7 +61,7 @@ impl Kind for SqlServer {
     }
 
     fn about(&self) -> &'static str {
-        "SQL Server, experimental: sqlserver://… goes to one that runs; never tried on SQL Server itself"
+        "SQL Server, experimental: sqlserver://… connects to an existing one; never verified on SQL Server itself"
     }
 
     fn read(&self, rest: &str, environment: Environment<'_>) -> Result<Asked, Reason> {

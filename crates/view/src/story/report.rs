@@ -57,7 +57,12 @@ const METHOD: [&str; 6] = [
 ];
 
 pub fn story<'a>(page: &'a Page<'a>) -> Story<'a> {
-    let stamps = [(is_emulated(page), "EMULATED"), (page.interrupted, "INTERRUPTED")];
+    let never_verified = page.sections.iter().any(|section| section.never_verified);
+    let stamps = [
+        (is_emulated(page), "EMULATED"),
+        (never_verified, "NEVER VERIFIED"),
+        (page.interrupted, "INTERRUPTED"),
+    ];
     let mut parts: Vec<Part<'a>> = page
         .sections
         .iter()

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use hopcost_core::{
-    Arm, Details, Estimate, ExperimentResult, Known, Observation, PointCost, Published, Scaling,
-    Verdict,
+    Arm, Details, Estimate, Known, Observation, PointCost, Published, Scaling, Verdict,
 };
 
 use hopcost_method::advice::{Advice, Verified};
@@ -30,7 +29,7 @@ pub fn section<'a>(section: &'a Section<'a>) -> Vec<Block<'a>> {
             text: verdict::found(section),
             tone: Tone::Plain,
         }),
-        Block::Facts(asked(result)),
+        Block::Facts(asked(section)),
     ];
     blocks.extend(section.advice.iter().flat_map(what_to_do));
     // An interrupted run has blocks, but no details.
@@ -66,11 +65,18 @@ pub fn section<'a>(section: &'a Section<'a>) -> Vec<Block<'a>> {
     blocks
 }
 
-fn asked(result: &ExperimentResult) -> Vec<Fact> {
+const NEVER_VERIFIED: &str = "hopcost has never run against a real SQL Server: check what it \
+                              reports before you act on it";
+
+fn asked(section: &Section<'_>) -> Vec<Fact> {
+    let result = section.result;
     let mut facts = vec![("question", result.question.clone())];
     let is_absent = result.verdict == Verdict::NotApplicable;
     let way_out = is_absent.then(|| absence::way_out(&result.reason)).flatten();
     facts.extend(way_out.map(|way_out| ("what to do", way_out)));
+    if section.never_verified {
+        facts.push(("! never verified", NEVER_VERIFIED.to_owned()));
+    }
     if let Some(planted) = result.planted {
         facts.push(("injected", words::injected(planted)));
     }

@@ -7,7 +7,7 @@ use hopcost_core::{
 use hopcost_sys::{Root, topology};
 
 use super::{block, of_report};
-use crate::page::NotTested;
+use crate::page::{NotTested, Section};
 use crate::sample::{Sample, page};
 use crate::story::block::{Block, Column, Table};
 use crate::xml::objection;
@@ -113,6 +113,16 @@ fn an_interrupted_run_is_stamped_and_nothing_measured_is_lost() {
     assert_good(&html);
     assert!(html.contains(">INTERRUPTED<") && html.contains("What was finished counts"));
     assert!(html.contains("5 blocks, 0 of them dropped"));
+}
+
+#[test]
+fn results_of_an_engine_that_was_never_verified_are_stamped() {
+    let sample = Sample::compared("remote-memory", Verdict::Cost, 0.06, 0.02);
+    let section = |never_verified| Section { never_verified, ..sample.section() };
+    let html = of_report(&page(vec![section(true)]));
+    assert_good(&html);
+    assert!(html.contains(">NEVER VERIFIED<") && html.contains("against a real SQL Server"));
+    assert!(!of_report(&page(vec![section(false)])).contains("NEVER VERIFIED"));
 }
 
 #[test]
