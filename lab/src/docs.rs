@@ -117,9 +117,11 @@ fn recipes(_: &Tree) -> String {
         let quoted = format!("\"{name}\"");
         let of = EXPERIMENTS.iter().filter(|(_, text)| text.contains(&quoted));
         let of: Vec<String> = of.map(|(name, _)| format!("`{name}`")).collect();
+        let documented = format!("documented: {}", recipe.sources.join("; "));
         let rests_on = match recipe.verified {
-            Verified::Measured => EXECUTED.to_owned(),
-            Verified::Documented => format!("documented: {}", recipe.sources.join("; ")),
+            Verified::Measured if recipe.sources.is_empty() => EXECUTED.to_owned(),
+            Verified::Measured => format!("{EXECUTED}; {documented}"),
+            Verified::Documented => documented,
             Verified::Unverified => "unverified".to_owned(),
         };
         let _ = writeln!(

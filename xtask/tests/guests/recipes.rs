@@ -11,7 +11,7 @@ use xtask::vm::{Kernel, Load};
 
 use crate::steps::{Steps, Tried};
 
-/// Not busybox's, which know fewer options.
+/// Not busybox's, which know fewer options and which its shell prefers.
 const PROGRAMS: [&str; 4] = ["taskset", "sysctl", "pgrep", "migratepages"];
 
 /// A program that stays, with some memory and a second process.
@@ -47,6 +47,9 @@ fn tries() -> Result<Tried> {
         let from = from.ok_or_else(|| anyhow::anyhow!("{program} is not installed"))?;
         steps = steps.with(from, &format!("/usr/local/bin/{program}"));
     }
+    let function = |program| format!("{program}() {{ /usr/local/bin/{program} \"$@\"; }}\n");
+    let functions: String = PROGRAMS.into_iter().map(function).collect();
+    let script = |case, step| format!("{functions}{}", script(case, step));
     let tried = all().iter();
     tried.fold(steps, |steps, (name, case, step)| steps.step(name, 60, &script(case, step))).run()
 }

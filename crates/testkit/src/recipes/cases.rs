@@ -168,13 +168,13 @@ pub const GUEST: &[Case] = &[
         recipe: "bind-to-node-now",
         given: &["taskset -c 0-1 sh /app", "taskset -acp 0-3 $(cat pid)"],
         values: PLACES,
-        shows: &["affinity list: 2-3", "memory on node 1"],
+        shows: &["affinity list: 2,3", "memory on node 1"],
     },
     Case {
         recipe: "closer-client",
         given: &["sh /app"],
         values: PLACES,
-        shows: &["affinity list: 2-3"],
+        shows: &["affinity list: 2,3"],
     },
     Case {
         recipe: "huge-pages",
