@@ -2,6 +2,7 @@
 //!
 //! Steps without SQL are tried in guests, those that need more programs in `xtask/tests/newer`.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -152,25 +153,51 @@ fn said_of_drop_in(lines: &[String]) -> String {
     said.lines().filter(|line| line.contains("50-recipe.conf")).collect::<Vec<_>>().join("\n")
 }
 
+/// What the step puts into a unit: its file, what it prints into one, or what it sets.
+fn drop_ins(step: &Step) -> Vec<Vec<String>> {
+    const VALUES: [(&str, &str); 7] = [
+        ("{node}", "0"),
+        ("{cpus}", "0-1"),
+        ("{cpus_one_per_core}", "0,2"),
+        ("CPUS_OF_ONE_CACHE", "0-1"),
+        ("ALL_CPUS", "0-3"),
+        ("ALL_NODES", "0-1"),
+        ("\\n", "\n"),
+    ];
+    let is_file = step.file.as_ref().is_some_and(|file| file.contains(".service.d/"));
+    let of_file = is_file.then(|| step.lines.join("\n"));
+    let printed = step.then.iter().filter(|line| line.contains(".service.d/"));
+    let printed = printed
+        .filter_map(|line| Some(line.strip_prefix("printf '")?.split_once('\'')?.0.to_owned()));
+    let set = step.lines.iter().chain(&step.undo).filter_map(|line| {
+        let of_unit = line.strip_prefix("systemctl set-property ")?;
+        let settings: Vec<&str> = of_unit.split(' ').filter(|word| word.contains('=')).collect();
+        Some(format!("[Service]\n{}", settings.join("\n")))
+    });
+    let filled = |text: String| {
+        let text = VALUES.into_iter().fold(text, |text, (name, value)| text.replace(name, value));
+        text.lines().map(str::to_owned).collect()
+    };
+    of_file.into_iter().chain(printed).chain(set).map(filled).collect()
+}
+
 #[test]
 fn systemd_knows_what_recipes_put_into_a_unit() {
-    let mut tried = 0;
+    let mut tried = BTreeSet::new();
     for (name, text) in RECIPES {
         let recipe = Recipe::read(text).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
-        let is_drop_in =
-            |step: &&Step| step.file.as_ref().is_some_and(|file| file.contains(".service.d/"));
-        for step in recipe.steps.iter().filter(is_drop_in) {
-            let filled = step.lines.iter().map(|line| line.replace("{node}", "0"));
-            let lines: Vec<String> = filled.collect();
-            assert_eq!(said_of_drop_in(&lines), "", "{name}");
-            // Each line counts: a wrong one would be told.
-            for wrong in (0..lines.len()).filter(|at| lines[*at].contains('=')) {
-                let mut lines = lines.clone();
-                lines[wrong] = format!("Not{}", lines[wrong]);
-                assert!(said_of_drop_in(&lines).contains("Unknown key"), "{name}: {lines:?}");
-            }
-            tried += 1;
+        for lines in recipe.steps.iter().flat_map(drop_ins) {
+            assert_eq!(said_of_drop_in(&lines), "", "{name}: {lines:?}");
+            tried.insert(lines);
         }
     }
-    assert!(tried > 1, "{tried} drop-ins");
+    // Each line counts: a wrong one would be told.
+    for lines in &tried {
+        for wrong in (0..lines.len()).filter(|at| lines[*at].contains('=')) {
+            let mut lines = lines.clone();
+            lines[wrong] = format!("Not{}", lines[wrong]);
+            assert!(said_of_drop_in(&lines).contains("Unknown key"), "{lines:?}");
+        }
+    }
+    assert!(tried.len() > 5, "{tried:?}");
 }
