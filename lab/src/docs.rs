@@ -107,6 +107,8 @@ fn codes(_: &Tree) -> String {
     out
 }
 
+const EXECUTED: &str = "executed and undone by hopcost's tests";
+
 /// What to do about results, by recipe, and which experiments lead to each.
 fn recipes(_: &Tree) -> String {
     let mut out = String::new();
@@ -115,9 +117,11 @@ fn recipes(_: &Tree) -> String {
         let quoted = format!("\"{name}\"");
         let of = EXPERIMENTS.iter().filter(|(_, text)| text.contains(&quoted));
         let of: Vec<String> = of.map(|(name, _)| format!("`{name}`")).collect();
+        let documented = format!("documented: {}", recipe.sources.join("; "));
         let rests_on = match recipe.verified {
-            Verified::Measured => "executed and undone by hopcost's tests".to_owned(),
-            Verified::Documented => format!("documented: {}", recipe.sources.join("; ")),
+            Verified::Measured if recipe.sources.is_empty() => EXECUTED.to_owned(),
+            Verified::Measured => format!("{EXECUTED}; {documented}"),
+            Verified::Documented => documented,
             Verified::Unverified => "unverified".to_owned(),
         };
         let _ = writeln!(
@@ -133,7 +137,12 @@ fn recipes(_: &Tree) -> String {
                 all => all.join(", "),
             };
             let (engines, env) = (any(&step.engine, "engine"), any(&step.env, "environment"));
-            let _ = writeln!(out, "\n**{engines}; {env}** ({})\n\n```", step.apply.in_words());
+            let executed = match recipe.verified(step) {
+                Verified::Measured => format!("; {EXECUTED}"),
+                Verified::Documented | Verified::Unverified => String::new(),
+            };
+            let apply = step.apply.in_words();
+            let _ = writeln!(out, "\n**{engines}; {env}** ({apply}{executed})\n\n```");
             let file = step.file.as_deref().unwrap_or("FILE");
             if step.file.is_some() {
                 let _ = writeln!(out, "# {file}");

@@ -14,6 +14,8 @@ const NEEDED: &[(&str, &str)] = &[
     ("dpkg-deb", "dpkg"),
     ("tar", "tar"),
     ("setpriv", "util-linux"),
+    ("sysctl", "procps"),
+    ("systemd-analyze", "systemd"),
     ("numactl", "numactl"),
     ("lstopo-no-graphics", "hwloc-nox"),
     ("pg_ctlcluster", "postgresql"),

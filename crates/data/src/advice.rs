@@ -24,6 +24,7 @@ pub const RECIPES: &[(&str, &str)] = files![
     "log-threads-near",
     "log-threads-off",
     "nodes-in-firmware",
+    "numa-balancing-off",
     "share-one-cache",
     "smt-keep",
     "smt-off",

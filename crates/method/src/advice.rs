@@ -15,6 +15,7 @@ pub struct Recipe {
     /// Continues "Not if".
     pub avoid: String,
     pub sources: Vec<String>,
+    /// Of the steps that do not say it themselves.
     pub verified: Verified,
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
@@ -40,6 +41,8 @@ pub struct Step {
     /// Any if empty.
     #[serde(default)]
     pub env: Vec<String>,
+    /// The recipe's if it does not say.
+    pub verified: Option<Verified>,
     /// The lines of `do` go into this file.
     pub file: Option<String>,
     #[serde(rename = "do")]
@@ -203,7 +206,7 @@ pub fn advice<'r>(
         check: Vec::new(),
         undo: Vec::new(),
         avoid: place.filled(&best.avoid, None),
-        verified: best.verified,
+        verified: with_step.map_or(best.verified, |(_, step)| best.verified(step)),
         sources: best.sources.clone(),
         others: others.collect(),
         unless: unless.map(|unless| unless.says.clone()),
@@ -224,6 +227,11 @@ pub fn advice<'r>(
 impl Recipe {
     pub fn read(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
+    }
+
+    /// What this step rests on.
+    pub fn verified(&self, step: &Step) -> Verified {
+        step.verified.unwrap_or(self.verified)
     }
 
     /// The most specific step: by engine and environment, then engine, then environment.
@@ -257,6 +265,7 @@ mod tests {
         undo = ["undo"]
         [[step]]
         engine = ["postgres"]
+        verified = "measured"
         do = ["postgres"]
         apply = "reload"
         check = ["look"]
@@ -302,6 +311,10 @@ mod tests {
         );
         assert_eq!(of_postgres.unless.as_deref(), Some("it is large"));
         assert_eq!(at("commitlog").lines, ["any PID"]);
+        assert_eq!(at("commitlog").verified, Verified::Unverified);
+        let shown = |step: &Step| bind.verified(step);
+        let all = [Verified::Unverified, Verified::Measured, Verified::Unverified];
+        assert_eq!(bind.steps.iter().map(shown).collect::<Vec<_>>(), all);
     }
 
     #[test]

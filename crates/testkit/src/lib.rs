@@ -11,4 +11,5 @@ pub mod mariadb;
 pub mod named;
 pub mod postgresql;
 pub mod proxy;
+pub mod recipes;
 pub mod transcript;

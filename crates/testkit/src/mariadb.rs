@@ -110,8 +110,13 @@ impl MariaDb {
     }
 
     pub fn start_again(&self) {
+        self.start_with(None);
+    }
+
+    /// With the option file, if it is there.
+    pub fn start_with(&self, file: Option<&Path>) {
         let own = |name: &str| self.dir.path().join(name).display().to_string();
-        let mut server = self.command();
+        let mut server = self.command_with(file.filter(|file| file.is_file()));
         server.args([format!("--socket={}", own("socket")), format!("--port={}", self.port)]);
         server.arg(format!("--pid-file={}", own("pid")));
         let log = std::fs::File::create(own("log")).unwrap();
@@ -141,12 +146,18 @@ impl MariaDb {
     }
 
     fn command(&self) -> Command {
+        self.command_with(None)
+    }
+
+    fn command_with(&self, file: Option<&Path>) -> Command {
         let programs = chosen().1;
         let program = programs.map_or("mariadbd".into(), |programs| programs.join("mysqld"));
         let mut command = account::command(&program, user(), self.within);
         command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         command.stdin(Stdio::null()).stdout(Stdio::null()).current_dir(self.dir.path());
-        command.args(["--no-defaults", &format!("--datadir={}", self.data.display())]);
+        let named = |file: &Path| format!("--defaults-file={}", file.display());
+        command.arg(file.map_or("--no-defaults".to_owned(), named));
+        command.arg(format!("--datadir={}", self.data.display()));
         command.arg(format!("--tmpdir={}", self.dir.path().display()));
         command.args(["--bind-address=127.0.0.1", "--local-infile=ON"]);
         if chosen().1.is_some() {

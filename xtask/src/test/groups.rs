@@ -45,6 +45,7 @@ const APP: &str = "crates/app/";
 const STORE: &str = "crates/store/";
 const SYS: &str = "crates/sys/";
 const CLI: &str = "crates/cli/src/";
+const RECIPES: &[&str] = &["advice/", "crates/data/src/advice.rs", "crates/method/src/advice.rs"];
 /// Shared with the tests that need the machine alone.
 const SERVERS_FILES: &str = "crates/cli/tests/servers/";
 
@@ -75,6 +76,7 @@ pub const GROUPS: &[Group] = &[
     group("postgres-18", &[NEWER], &[POSTGRES]),
     group("server-audit", &[NEWER], &["crates/engines/src/mysql/audit.rs"]),
     group("kerberos", &[NEWER], &["crates/engines/src/server/ffi/"]),
+    group("recipes", &[SERVERS, GUESTS, NEWER], RECIPES),
     group("same-answers", &[ENGINES], &[DATASETS, WORKLOADS]),
     group("duckdb-rest", &[ENGINES], &[DUCKDB, HOSTED, DATASETS, WORKLOADS]),
     group("cli-rest", &[SERVERS, ALONE], &[CLI, APP, STORE, METHOD, DRIVE]),
@@ -178,7 +180,9 @@ mod tests {
         );
         let of_guests =
             ["guest-shapes", "guest-limits", "guest-sqlite", "guest-postgres", "guest-duckdb"];
+        let of_guests = [&of_guests[..], &["recipes"]].concat();
         assert_eq!(called("xtask/tests/guests/session.rs"), of_guests);
+        assert_eq!(called("advice/smt-off.toml"), ["recipes"]);
         assert_eq!(called("xtask/tests/release.rs"), ["release"]);
         for path in [".ci/run", "crates/testkit/src/disk.rs", "xtask/src/vm/mod.rs", "new"] {
             assert_eq!(called(path).len(), GROUPS.len(), "{path}");

@@ -22,7 +22,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
         ],
     ),
     ("cli", &["app", "core", "method", "view"]),
-    ("testkit", &["core", "data", "engines", "sys"]),
+    ("testkit", &["core", "data", "engines", "method", "sys"]),
 ];
 
 fn dependencies(manifest: &File) -> impl Iterator<Item = (usize, &str)> {

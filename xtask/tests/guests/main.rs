@@ -10,6 +10,7 @@ mod guest_postgres;
 mod guest_shapes;
 mod guest_sqlite;
 mod proofs;
+mod recipes;
 mod session;
 mod shapes;
 mod sqlite;

@@ -4,15 +4,19 @@
 mod kerberos;
 mod mysql_9;
 mod postgres_18;
+mod recipes;
 mod server_audit;
 
+use std::path::Path;
 use std::process::Command;
 
 use xtask::test::program;
 
-fn tried(modules: &[&str], skipped: &[&str], variable: &str, programs: &std::path::Path) {
+const TARGETS: &str = "hopcost-engines/targets";
+
+fn tried(binary: &str, modules: &[&str], skipped: &[&str], variable: &str, programs: &Path) {
     let tests = || -> Command {
-        let mut tests = program("hopcost-engines/targets").unwrap();
+        let mut tests = program(binary).unwrap();
         tests.args(modules).args(skipped.iter().flat_map(|path| ["--skip", path]));
         tests.env(variable, programs);
         tests

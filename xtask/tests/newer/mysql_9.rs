@@ -12,7 +12,8 @@ fn what_holds_on_mariadb_holds_on_mysql() {
     let programs = newer_mysql::programs().unwrap();
     // Fault messages are MariaDB's own; every workload is tested on a managed server.
     let skipped = ["mariadb::faults::", "mariadb_rest::every_workload"];
-    super::tried(&["mariadb::", "mariadb_rest::"], &skipped, "HOPCOST_TEST_MYSQL", &programs);
+    let modules = ["mariadb::", "mariadb_rest::"];
+    super::tried(super::TARGETS, &modules, &skipped, "HOPCOST_TEST_MYSQL", &programs);
 }
 
 /// The inserter on the CPU of the log's threads, and on another: their placement is proved,

@@ -76,5 +76,6 @@ fn postgresql_18_tells_how_long_its_log_took() {
 #[test]
 fn postgresql_18_speaks_tls_from_the_first_byte_on() {
     let (newer, _) = newer();
-    super::tried(&["postgres::tls_is_spoken"], &[], "HOPCOST_TEST_POSTGRES", &newer.programs());
+    let modules = ["postgres::tls_is_spoken"];
+    super::tried(super::TARGETS, &modules, &[], "HOPCOST_TEST_POSTGRES", &newer.programs());
 }

@@ -98,11 +98,36 @@ pub struct ManArgs {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use hopcost_data::advice::RECIPES;
+    use hopcost_method::advice::{Recipe, Step};
 
     use super::*;
 
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    /// Recipes tell people to type them.
+    #[test]
+    fn lines_of_recipes_that_call_hopcost_can_be_read() {
+        let mut lines = 0;
+        for (name, text) in RECIPES {
+            let recipe = Recipe::read(text).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
+            let of = |step: &Step| [&step.lines[..], &step.then, &step.check, &step.undo].concat();
+            for line in recipe.steps.iter().flat_map(of).filter(|it| it.starts_with("hopcost ")) {
+                let words = line.replace("{pid}", "1").replace("{kind}", "postgres");
+                let words = words.replace("TARGET", "postgres:managed");
+                let read = Cli::try_parse_from(words.split(' '));
+                assert!(read.is_ok(), "{name}: {line}: {read:?}");
+                if let Some(experiment) = line.strip_prefix("hopcost run ") {
+                    let experiment = experiment.split(' ').next().unwrap_or_default();
+                    let known = hopcost_app::catalogue::experiment(experiment);
+                    assert!(known.is_ok(), "{name}: {line}");
+                }
+                lines += 1;
+            }
+        }
+        assert!(lines > 50, "{lines}");
     }
 }

@@ -20,6 +20,7 @@ mod on_mariadb;
 mod on_postgresql;
 mod postgres_rest;
 mod postgresql;
+mod recipes;
 mod runs;
 mod simulated;
 mod whereabouts;

@@ -88,9 +88,12 @@ fn asked(section: &Section<'_>) -> Vec<Fact> {
 }
 
 fn what_to_do<'a>(advice: &Advice) -> Vec<Block<'a>> {
+    let documented = format!("documented: {}", advice.sources.join("; "));
+    let executed = "executed and undone by hopcost's tests";
     let verified = match advice.verified {
-        Verified::Measured => "executed and undone by hopcost's tests".to_owned(),
-        Verified::Documented => format!("documented: {}", advice.sources.join("; ")),
+        Verified::Measured if advice.sources.is_empty() => executed.to_owned(),
+        Verified::Measured => format!("{executed}; {documented}"),
+        Verified::Documented => documented,
         Verified::Unverified => "unverified: known practice, without a source".to_owned(),
     };
     let mut facts =
