@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use hopcost_app::{Event, Progress};
+use hopcost_core::Phase;
 use hopcost_view::{change, plural};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -68,8 +69,9 @@ impl Bar {
                 self.drawn.set_prefix(self.name.clone());
                 self.drawn.set_position((done * STEPS as f64) as u64);
                 let blocks = plural(block.trial.number as usize + 1, "block");
+                let search = if block.trial.phase == Phase::Search { "search, " } else { "" };
                 let message = match &cost {
-                    None => format!("{blocks} · {}", self.left(left)),
+                    None => format!("{search}{blocks} · {}", self.left(left)),
                     Some(cost) => {
                         let left = clock(left + self.after);
                         format!("{} · {left} left · q ↵ ends it", change(cost))
