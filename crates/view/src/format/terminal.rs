@@ -180,7 +180,7 @@ fn item(item: &Item, columns: usize) -> String {
 
 fn drawn(picture: &Picture<'_>, columns: usize) -> String {
     match picture {
-        Picture::Costs(rows) if !rows.is_empty() => format!("\n{}", costs(rows)),
+        Picture::Costs(rows) if !rows.is_empty() => format!("\n{}", costs(rows, columns)),
         Picture::Times(section) => section.result.details.as_ref().map_or(String::new(), times),
         Picture::Cells(shape) => cells::draw(shape, columns.min(120)),
         _ => String::new(),

@@ -12,7 +12,8 @@ use crate::words::{change, on_ratio_axis};
 const BAR: usize = 20;
 const WHAT: &str = "change in throughput";
 
-pub fn costs(rows: &[Row]) -> String {
+/// Labels that leave no room have lines of their own.
+pub fn costs(rows: &[Row], columns: usize) -> String {
     let mut out = String::new();
     let ends = rows.iter().flat_map(|row| [row.cost.low, row.cost.high]);
     let reach = ends.map(|cost| on_ratio_axis(cost).abs()).fold(0.01, f64::max);
@@ -20,12 +21,18 @@ pub fn costs(rows: &[Row]) -> String {
         |text: fn(&Row) -> String| rows.iter().map(|row| width(&text(row))).max().unwrap_or(0);
     let labels = widest(|row| row.label.clone());
     let figures = widest(|row| change(&row.cost)).max(WHAT.len());
-    let head = format!("{}{}slower ←   → faster", pad("", labels + 4), pad(WHAT, figures + 2));
+    let roles = rows.iter().map(|row| width(row.role)).max().unwrap_or(0);
+    let is_beside = labels + figures + BAR + roles + 7 <= columns;
+    let indent = if is_beside { labels } else { 2 };
+    let head = format!("{}{}slower ←   → faster", pad("", indent + 4), pad(WHAT, figures + 2));
     let _ = writeln!(out, "{}", Ink::Faint.on(&head));
     for row in rows {
         let ink = if row.kind == Kind::Search { Ink::Faint } else { Ink::Strong };
-        let (label, figure) = (pad(&row.label, labels), pad(&change(&row.cost), figures));
-        let bar = bar(&row.cost, reach);
+        if !is_beside {
+            let _ = writeln!(out, "  {}", row.label);
+        }
+        let label = pad(if is_beside { &row.label } else { "" }, indent);
+        let (figure, bar) = (pad(&change(&row.cost), figures), bar(&row.cost, reach));
         let _ = writeln!(out, "  {label}  {figure}  {bar} {}", ink.on(row.role));
     }
     out
