@@ -128,6 +128,6 @@ mod tests {
     fn an_effect_that_changes_on_the_way_is_refused() {
         let mut changing = contrasts(10, -0.10, 0.005);
         changing.extend(contrasts(10, -0.02, 0.005));
-        assert!(verdict(&changing).unwrap_err().as_str().contains("changed on the way"));
+        assert!(verdict(&changing).unwrap_err().as_str().contains("changed during the run"));
     }
 }

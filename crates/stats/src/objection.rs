@@ -28,7 +28,7 @@ pub fn halves_disagree(contrasts: &[f64]) -> Option<Reason> {
     let p = student_p(degrees.floor() as usize, difference / (e1 + e2).sqrt());
     (p < HALVES_DISAGREE_AT).then(|| {
         Code::HalvesDisagree.because(format!(
-            "the effect changed on the way: {:+.1} % in the first half of the blocks, {:+.1} % in \
+            "the effect changed during the run: {:+.1}% in the first half of the blocks, {:+.1}% in \
              the second (p = {p:.4})",
             100.0 * mean(first).exp_m1(),
             100.0 * mean(second).exp_m1(),

@@ -7,7 +7,7 @@ use std::process::Output;
 
 /// Messages of a run without verdict because the machine changed.
 const RESTLESS: [&str; 6] = [
-    "the effect changed on the way",
+    "the effect changed during the run",
     "no block was undisturbed",
     "(Little's law)",
     "favors one variant",

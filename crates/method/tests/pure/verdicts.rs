@@ -269,7 +269,7 @@ const REFUSALS: [(Code, &str, Change); 7] = [
             window.rate *= 0.95;
         }
     }),
-    (Code::HalvesDisagree, "changed on the way", |trial, window| {
+    (Code::HalvesDisagree, "changed during the run", |trial, window| {
         if window.tested && trial.unit >= 5 {
             window.rate *= 1.05;
         }

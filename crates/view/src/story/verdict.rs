@@ -34,7 +34,9 @@ pub fn found(section: &Section<'_>) -> String {
             change_ends(cost)
         ),
         Verdict::Inconclusive => {
-            format!("Could be anything from {} throughput. {reason}", range(cost))
+            // The interval is in this sentence already.
+            let advice = reason.split_once(". ").map_or(reason.as_str(), |(_, advice)| advice);
+            format!("Could be anything from {} throughput. {advice}", range(cost))
         }
         _ => {
             let compared = section.compared();
