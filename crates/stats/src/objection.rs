@@ -107,7 +107,7 @@ mod tests {
             (0..16).map(|n| f64::from(n / 8) * 0.05 + f64::from(n % 3) * 0.001).collect();
         let said = halves_disagree(&step).unwrap();
         assert_eq!(said.code(), Code::HalvesDisagree);
-        assert!(said.as_str().contains("+0.1 % in the first half"), "{said}");
+        assert!(said.as_str().contains("+0.1% in the first half"), "{said}");
         let mut rng = Rng::with_seed(3);
         let runs = 4000;
         let alarms = (0..runs)
