@@ -87,6 +87,16 @@ pub const ENVIRONMENTS: [&str; 5] = ["systemd", "container", "kubernetes", "plai
 pub const PLACEHOLDERS: [&str; 7] =
     ["node", "cpus", "cpus_one_per_core", "pid", "unit", "kind", "file"];
 
+/// How to find what hopcost could not fill in, by its name in a command.
+const FIND: [(&str, &str); 6] = [
+    ("NODE", "number of the memory node: 'hopcost machine' shows them"),
+    ("CPUS", "CPUs of that node, e.g. 0-15: 'hopcost machine' shows them"),
+    ("CPUS_ONE_PER_CORE", "one CPU of each core: 'hopcost machine' shows them"),
+    ("PID", "the server's first process: 'hopcost where' shows it"),
+    ("UNIT", "the server's systemd unit: 'systemctl status PID' shows it"),
+    ("KIND", "the database, e.g. postgres or mysql"),
+];
+
 /// Where advice is to be followed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
@@ -146,6 +156,8 @@ pub struct Advice {
     pub sources: Vec<String>,
     /// Titles of further recipes, best first.
     pub others: Vec<String>,
+    /// Words in capitals that a person has to replace, and where to find each.
+    pub to_replace: Vec<(&'static str, &'static str)>,
     /// When the others are better than this one, if the rule says so.
     pub unless: Option<String>,
 }
@@ -209,6 +221,7 @@ pub fn advice<'r>(
         verified: with_step.map_or(best.verified, |(_, step)| best.verified(step)),
         sources: best.sources.clone(),
         others: others.collect(),
+        to_replace: Vec::new(),
         unless: unless.map(|unless| unless.says.clone()),
     };
     if let Some((_, step)) = with_step {
@@ -220,8 +233,15 @@ pub fn advice<'r>(
         advice.lines.extend(fill(&step.lines, file).iter().map(|line| format!("{indent}{line}")));
         advice.lines.extend(fill(&step.then, file));
         (advice.check, advice.undo) = (fill(&step.check, file), fill(&step.undo, file));
+        let all = [&advice.lines, &advice.check, &advice.undo];
+        let has = |name: &str| all.iter().copied().flatten().any(|line| has_word(line, name));
+        advice.to_replace = FIND.into_iter().filter(|(name, _)| has(name)).collect();
     }
     Some(advice)
+}
+
+fn has_word(line: &str, word: &str) -> bool {
+    line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word)
 }
 
 impl Recipe {
@@ -305,6 +325,11 @@ mod tests {
         assert_eq!(of_postgres.lines, ["Put into /etc/UNIT.conf", "  NUMAMask=NODE", "restart"]);
         assert_eq!(of_postgres.check, ["hopcost where postgres"]);
         assert_eq!(of_postgres.undo, ["rm /etc/UNIT.conf"]);
+        let names = |advice: &Advice| -> Vec<&str> {
+            advice.to_replace.iter().map(|(name, _)| *name).collect()
+        };
+        assert_eq!(names(&of_postgres), ["NODE", "UNIT"]);
+        assert_eq!(names(&at("commitlog")), ["PID"]);
         assert_eq!(
             (of_postgres.apply, &*of_postgres.others),
             (Some(Apply::Restart), &["Other".into()][..])

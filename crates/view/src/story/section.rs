@@ -98,6 +98,8 @@ fn what_to_do<'a>(advice: &Advice) -> Vec<Block<'a>> {
     };
     let mut facts =
         vec![("Not if", format!("{}.", advice.avoid)), ("rests on", format!("{verified}."))];
+    let to_replace = advice.to_replace.iter().map(|(name, how)| (*name, format!("{how}.")));
+    facts.extend(to_replace);
     if !advice.others.is_empty() {
         let when = advice.unless.as_ref().map_or(String::new(), |says| format!("if {says}: "));
         facts.push(("or", format!("{when}{}.", advice.others.join(" · "))));
