@@ -189,7 +189,7 @@ impl Run {
         let result = kept.result.unwrap_or_else(|| unfinished(&header, &blocks, &kept.reports));
         let (failure, reports) = (kept.failure, kept.reports);
         let experiment = catalogue::built_in(&header.experiment);
-        let labels = experiment.as_ref().map(labels).unwrap_or_default();
+        let labels = experiment.as_ref().map_or_else(|| header.decided.labels.clone(), labels);
         let run = Self {
             id,
             header,
@@ -237,7 +237,7 @@ impl Run {
             run: self.id,
             result: &self.result,
             is_finished: !self.is_unfinished,
-            words: self.experiment.as_ref().map(|experiment| &experiment.words),
+            words: Some(self.experiment.as_ref().map_or(&decided.words, |it| &it.words)),
             never_verified: self.is_on("sqlserver"),
             response: self.experiment.as_ref().and_then(|experiment| match &experiment.subject {
                 Subject::Database(comparison) => Some(comparison.response),
@@ -287,7 +287,8 @@ impl Run {
     }
 }
 
-fn labels(experiment: &Experiment) -> BTreeMap<String, String> {
+/// Of its variants, by name.
+pub(crate) fn labels(experiment: &Experiment) -> BTreeMap<String, String> {
     let Subject::Database(comparison) = &experiment.subject else { return BTreeMap::new() };
     let labels =
         comparison.levels.iter().filter_map(|it| Some((it.name.clone(), it.label.clone()?)));

@@ -24,7 +24,7 @@ pub struct Experiment {
 }
 
 /// Display text. Not part of an experiment's identity: stored runs are found without it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Words {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,

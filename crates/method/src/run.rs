@@ -1,8 +1,8 @@
 //! Identity and preparation of a run, as stored.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hopcost_core::{Comparison, CpuSet, Emulation};
+use hopcost_core::{Comparison, CpuSet, Emulation, Words};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -57,6 +57,12 @@ pub struct RunPreparation {
     pub circumstances: Circumstances,
     #[serde(default)]
     pub command: Option<String>,
+    /// For reports: an experiment's file may be gone by then.
+    #[serde(default)]
+    pub words: Words,
+    /// Of its variants, by name.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// In the form of a comparison's.

@@ -1,6 +1,8 @@
 //! What a report needs of a run beside the result.
 
-use hopcost_core::{Code, CpuSet, Known, Machine, NodeId};
+use std::collections::BTreeMap;
+
+use hopcost_core::{Code, CpuSet, Known, Machine, NodeId, Words};
 use rusqlite::OptionalExtension;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -36,6 +38,8 @@ pub struct Decided {
     pub margin: Option<f64>,
     pub is_emulated: bool,
     pub command: Option<String>,
+    pub words: Words,
+    pub labels: BTreeMap<String, String>,
 }
 
 impl Decided {
@@ -50,6 +54,8 @@ impl Decided {
             margin: known(&kept["pace"]["margin"]),
             is_emulated: known(&kept["circumstances"]["emulated"]),
             command: known(&kept["command"]),
+            words: known(&kept["words"]),
+            labels: known(&kept["labels"]),
         }
     }
 }
@@ -101,9 +107,12 @@ mod tests {
     fn a_preparation_is_read_as_far_as_it_is_known() {
         let text = r#"{"plan": {"levels": ["near", "far"], "bindings": [],
             "placements": [[{"at": 0, "home": 0, "workers": [0]}, {"at": null, "spare": [2, 3]}]]},
-            "pace": {"margin": 0.03, "window_s": 0.2}, "circumstances": {"emulated": true}}"#;
+            "pace": {"margin": 0.03, "window_s": 0.2}, "circumstances": {"emulated": true},
+            "words": {"unit": "commits"}, "labels": {"far": "far memory"}}"#;
         let decided = Decided::of(Some(text));
         assert_eq!(decided.levels, ["near", "far"]);
+        assert_eq!(decided.words.unit.as_deref(), Some("commits"));
+        assert_eq!(decided.labels["far"], "far memory");
         assert_eq!(decided.workers_at, [[Some(NodeId(0)), None]]);
         assert_eq!(decided.spare, [[CpuSet::new(), CpuSet::parse_list("2-3").unwrap()]]);
         assert_eq!(

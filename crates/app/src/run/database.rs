@@ -22,6 +22,7 @@ use super::host::Host;
 use super::ran::{Ran, RunOptions, begin, not_applicable};
 use super::{baseline, command_line, off_line};
 use crate::on_database::{OnDatabase, Opened, target};
+use crate::report::labels;
 use crate::{Control, Event, Failure, InContext, Outcome};
 
 pub fn run(
@@ -268,6 +269,8 @@ impl Run<'_> {
                 notes: warning.into_iter().chain(unwatched).chain(off_line).collect(),
                 seconds: 0.0,
             },
+            words: prepared.experiment.words.clone(),
+            labels: labels(prepared.experiment),
             command: command_line::kept(&self.options.command_line, &prepared.url()),
         })
     }
