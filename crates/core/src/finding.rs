@@ -31,4 +31,6 @@ pub struct Finding {
     pub seen: String,
     pub why: &'static str,
     pub remedy: Option<String>,
+    /// Restores what was seen, or says why nothing has to be restored.
+    pub undo: Option<String>,
 }

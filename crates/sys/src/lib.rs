@@ -21,7 +21,7 @@ pub mod readiness;
 pub mod ring;
 mod root;
 pub mod samples;
-mod text;
+pub mod text;
 pub mod topology;
 pub mod traits;
 

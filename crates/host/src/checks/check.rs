@@ -21,18 +21,24 @@ pub struct Check {
 
 pub(super) enum Seen {
     Good(String),
-    Note(String, Option<String>),
-    Warning(String, String),
+    Note(String, Option<Fix>),
+    Warning(String, Fix),
+}
+
+pub(super) struct Fix {
+    pub(super) remedy: String,
+    pub(super) undo: String,
 }
 
 impl Check {
     pub fn examine(&self, surroundings: &Surroundings<'_>) -> Finding {
-        let (severity, seen, remedy) = match (self.look)(surroundings) {
+        let (severity, seen, fix) = match (self.look)(surroundings) {
             Seen::Good(seen) => (Severity::Good, seen, None),
-            Seen::Note(seen, remedy) => (Severity::Note, seen, remedy),
-            Seen::Warning(seen, remedy) => (Severity::Warning, seen, Some(remedy)),
+            Seen::Note(seen, fix) => (Severity::Note, seen, fix),
+            Seen::Warning(seen, fix) => (Severity::Warning, seen, Some(fix)),
         };
-        Finding { check: self.name, severity, seen, why: self.why, remedy }
+        let (remedy, undo) = fix.map(|fix| (fix.remedy, fix.undo)).unzip();
+        Finding { check: self.name, severity, seen, why: self.why, remedy, undo }
     }
 }
 
@@ -45,7 +51,23 @@ impl Seen {
         Self::Note(seen.into(), None)
     }
 
-    pub(super) fn warning(seen: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::Warning(seen.into(), remedy.into())
+    pub(super) fn fixable(seen: impl Into<String>, fix: Fix) -> Self {
+        Self::Note(seen.into(), Some(fix))
+    }
+
+    pub(super) fn warning(seen: impl Into<String>, fix: Fix) -> Self {
+        Self::Warning(seen.into(), fix)
+    }
+}
+
+impl Fix {
+    /// `undo` restores the value that was seen.
+    pub(super) fn new(remedy: impl Into<String>, undo: impl Into<String>) -> Self {
+        Self { remedy: remedy.into(), undo: undo.into() }
+    }
+
+    /// A step that leaves nothing to restore, and why.
+    pub(super) fn without_undo(remedy: impl Into<String>, because: &str) -> Self {
+        Self::new(remedy, format!("nothing to undo: {because}"))
     }
 }

@@ -2,11 +2,11 @@
 
 use hopcost_core::{CpuSet, NodeSet};
 
-use super::check::{Check, Seen, Surroundings};
+use super::check::{Check, Fix, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "cpuset",
-    why: "CPUs and memory outside the cpuset or the affinity mask cannot be placed on, nor measured",
+    why: "CPUs and memory outside the cpuset or the affinity mask cannot be used or measured",
     look,
 };
 
@@ -25,8 +25,9 @@ fn look(at: &Surroundings<'_>) -> Seen {
         closed.push(format!("the memory of node {nodes}"));
     }
     if closed.is_empty() {
-        return Seen::good("all CPUs and all memory are open to us");
+        return Seen::good("all CPUs and all memory are allowed");
     }
-    let remedy = "run outside the container or cpuset, or widen cpuset.cpus and cpuset.mems";
-    Seen::Note(format!("{} not open to us", closed.join(" and ")), Some(remedy.into()))
+    let fix =
+        Fix::without_undo("run hopcost outside this container or cpuset", "nothing is changed");
+    Seen::fixable(format!("{} not allowed", closed.join(" and ")), fix)
 }

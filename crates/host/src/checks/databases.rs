@@ -2,12 +2,12 @@
 
 use hopcost_sys::processes;
 
-use super::check::{Check, Seen, Surroundings};
+use super::check::{Check, Fix, Seen, Surroundings};
 use crate::occupancy::servers::{self, Found, Server};
 
 pub const CHECK: Check = Check {
     name: "databases",
-    why: "load beside a production database hurts it, and its memory and work distort the figures",
+    why: "measuring slows a production database on the same host, and its load distorts the figures",
     look,
 };
 
@@ -32,7 +32,7 @@ fn look(at: &Surroundings<'_>) -> Seen {
     if servers.iter().any(Server::is_at_work) {
         return Seen::warning(
             seen,
-            "measure when it is idle, on another host, or keep to other CPUs with --cpus",
+            Fix::without_undo("measure while it is idle", "waiting changes nothing"),
         );
     }
     Seen::Note(format!("{seen}: idle now"), None)

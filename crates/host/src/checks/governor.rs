@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use hopcost_core::{CpuSet, Known};
 
-use super::check::{Check, Seen, Surroundings};
+use super::check::{Check, Fix, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "governor",
-    why: "a CPU that clocks down while it waits makes light load look slow and first samples slower",
+    why: "a CPU that lowers its clock while it waits makes light load look slow",
     look,
 };
 
@@ -23,13 +23,15 @@ fn look(at: &Surroundings<'_>) -> Seen {
     if governors.is_empty() {
         return Seen::note("the kernel sets no clock here (a guest, or a fixed clock)");
     }
-    let slow: Vec<String> = governors
-        .iter()
-        .filter(|(governor, _)| *governor != "performance")
-        .map(|(governor, cpus)| format!("{governor} on CPU {cpus}"))
-        .collect();
-    if slow.is_empty() {
+    let slow = || governors.iter().filter(|(governor, _)| *governor != "performance");
+    let seen: Vec<String> =
+        slow().map(|(governor, cpus)| format!("{governor} on CPU {cpus}")).collect();
+    if seen.is_empty() {
         return Seen::good("performance on all CPUs");
     }
-    Seen::warning(slow.join(", "), "cpupower frequency-set -g performance")
+    let undo: Vec<String> = slow()
+        .map(|(governor, cpus)| format!("cpupower -c {cpus} frequency-set -g {governor}"))
+        .collect();
+    let fix = Fix::new("cpupower frequency-set -g performance", undo.join("; "));
+    Seen::warning(seen.join(", "), fix)
 }

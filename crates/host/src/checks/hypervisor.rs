@@ -2,11 +2,11 @@
 
 use hopcost_core::Known;
 
-use super::check::{Check, Seen, Surroundings};
+use super::check::{Check, Fix, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "hypervisor",
-    why: "a guest sees the sockets, siblings and caches that its hypervisor chose to show",
+    why: "the hypervisor chooses which sockets, SMT siblings and caches a guest sees",
     look,
 };
 
@@ -14,12 +14,15 @@ fn look(at: &Surroundings<'_>) -> Seen {
     let virtualization = &at.machine.virtualization;
     match (&virtualization.guest, &virtualization.hypervisor) {
         (Known::Is(false), _) => Seen::good("bare metal"),
-        (Known::Is(true), hypervisor) => Seen::Note(
+        (Known::Is(true), hypervisor) => Seen::fixable(
             format!(
                 "a guest of {}",
                 hypervisor.get().map_or("an unnamed hypervisor", String::as_str)
             ),
-            Some("'hopcost probe cores' shows which CPUs are really near".into()),
+            Fix::without_undo(
+                "measure which CPUs are near: hopcost probe cores",
+                "it only measures",
+            ),
         ),
         (Known::Missing(reason), _) => Seen::note(format!("unknown: {reason}")),
     }

@@ -1,15 +1,20 @@
 //! Check: is the machine idle?
 
-use super::check::{Check, Seen, Surroundings};
+use hopcost_core::CpuSet;
+
+use super::check::{Check, Fix, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "load",
-    why: "what else runs takes CPU, cache and memory bandwidth from the measurement",
+    why: "other work takes CPU time, cache and memory bandwidth from the measurement",
     look,
 };
 
 /// An idle Linux stays below this on each CPU.
 const IDLE_BELOW: f64 = 0.05;
+
+/// Distance needs two CPUs, and so does a client beside its server.
+const FEWEST_IDLE: usize = 2;
 
 fn look(at: &Surroundings<'_>) -> Seen {
     let Some(activity) = at.activity.get() else { return Seen::note("the CPUs were not watched") };
@@ -21,14 +26,21 @@ fn look(at: &Surroundings<'_>) -> Seen {
     let named: Vec<String> = busy
         .iter()
         .take(4)
-        .map(|(cpu, share)| format!("CPU {cpu} {:.0} %", *share * 100.0))
+        .map(|(cpu, share)| format!("CPU {cpu} {:.0}%", *share * 100.0))
         .collect();
     let seen = format!(
-        "{} of {} CPUs are at work: {}{}",
+        "{} of {} CPUs are busy: {}{}",
         busy.len(),
         activity.busy.len(),
         named.join(", "),
         if busy.len() > named.len() { ", …" } else { "" }
     );
-    Seen::warning(seen, "wait for a quiet hour, or keep to idle CPUs with --cpus")
+    let busy: CpuSet = busy.into_iter().map(|(cpu, _)| *cpu).collect();
+    let idle = at.machine.limits.cpus.difference(&busy);
+    let fix = if idle.len() < FEWEST_IDLE {
+        Fix::without_undo("wait until the host is idle, then run again", "waiting changes nothing")
+    } else {
+        Fix::without_undo(format!("--cpus {idle}"), "the option holds for one command")
+    };
+    Seen::warning(seen, fix)
 }

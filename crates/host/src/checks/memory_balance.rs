@@ -1,10 +1,10 @@
 //! Check: do all nodes with CPUs have equally much memory?
 
-use super::check::{Check, Seen, Surroundings};
+use super::check::{Check, Fix, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "memory-balance",
-    why: "a node with less memory has fewer or smaller modules: less bandwidth, and first to fill up",
+    why: "a node with less memory has fewer or smaller modules, so less bandwidth, and fills up first",
     look,
 };
 
@@ -31,6 +31,9 @@ fn look(at: &Surroundings<'_>) -> Seen {
     if least.0 as f64 >= most.0 as f64 * (1.0 - EVEN_WITHIN) {
         return Seen::good("all nodes with CPUs have the same");
     }
-    let remedy = "look for a missing, disabled or smaller module: dmidecode -t memory, and the firmware's log";
-    Seen::warning(format!("{}, {}", least.1, most.1), remedy)
+    let fix = Fix::without_undo(
+        "look for a missing, disabled or smaller module: dmidecode -t memory",
+        "it only reads",
+    );
+    Seen::warning(format!("{}, {}", least.1, most.1), fix)
 }

@@ -2,11 +2,11 @@
 
 use hopcost_core::{Avoided, CpuSet, NodeSet};
 
-use super::check::{Check, Seen, Surroundings};
+use super::check::{Check, Fix, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "nodes",
-    why: "a CPU that several nodes claim is near to nobody knows which; a GPU's memory is its own work's",
+    why: "if several nodes claim a CPU, its local memory is unknown; a GPU's memory is for the GPU",
     look,
 };
 
@@ -20,9 +20,11 @@ fn look(at: &Surroundings<'_>) -> Seen {
         let claimed = at.machine.nodes.iter().filter(|node| shared.contains(node.id));
         let cpus = claimed.fold(CpuSet::new(), |all, node| all.union(&node.cpus));
         return Seen::warning(
-            format!("nodes {shared} claim CPUs of each other, of CPU {cpus}: the firmware errs"),
-            "update the firmware, whose SRAT table says it; until then nothing is placed by these nodes, unless \
-             --nodes names them",
+            format!("nodes {shared} claim CPUs of each other, of CPU {cpus}: a firmware error"),
+            Fix::without_undo(
+                "update the firmware: its SRAT table is wrong",
+                "until then hopcost places nothing on these nodes, unless --nodes names them",
+            ),
         );
     }
     if !gpu.is_empty() {
@@ -30,5 +32,5 @@ fn look(at: &Surroundings<'_>) -> Seen {
             "the memory of node {gpu} is a GPU's: nothing is placed there, unless --nodes names it"
         ));
     }
-    Seen::good("each CPU stands on one")
+    Seen::good("each CPU is on one")
 }

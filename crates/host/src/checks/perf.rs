@@ -2,11 +2,11 @@
 
 use hopcost_core::Known;
 
-use super::check::{Check, Seen, Surroundings};
+use super::check::{Check, Fix, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "counters",
-    why: "cache misses and local or remote loads can then be counted, not only inferred",
+    why: "with hardware counters, cache misses and remote loads are counted instead of inferred",
     look,
 };
 
@@ -19,9 +19,12 @@ fn look(at: &Surroundings<'_>) -> Seen {
     }
     match at.root.number::<i32>("proc/sys/kernel/perf_event_paranoid") {
         Known::Is(level) if level <= 1 => Seen::good(format!("open (perf_event_paranoid {level})")),
-        Known::Is(level) => Seen::Note(
+        Known::Is(level) => Seen::fixable(
             format!("closed to ordinary users (perf_event_paranoid {level})"),
-            Some("sysctl -w kernel.perf_event_paranoid=1, or run as root".into()),
+            Fix::new(
+                "sysctl -w kernel.perf_event_paranoid=1",
+                format!("sysctl -w kernel.perf_event_paranoid={level}"),
+            ),
         ),
         Known::Missing(reason) => Seen::note(format!("unknown: {reason}")),
     }

@@ -2,11 +2,11 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use super::check::{Check, Seen, Surroundings};
+use super::check::{Check, Fix, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "privileges",
-    why: "measuring needs no root; some facts and all changes of settings do",
+    why: "measuring needs no root, but changing settings and reading some facts does",
     look,
 };
 
@@ -26,8 +26,8 @@ fn look(at: &Surroundings<'_>) -> Seen {
     if std::fs::read("/proc/1/maps").is_err() {
         closed.push("where other users' processes have their memory");
     }
-    Seen::Note(
-        format!("an ordinary user; closed to it: {}", closed.join("; ")),
-        Some("run as root where one of these is wanted".into()),
+    Seen::fixable(
+        format!("an ordinary user, without: {}", closed.join("; ")),
+        Fix::without_undo("run hopcost as root if you need one of these", "nothing is changed"),
     )
 }

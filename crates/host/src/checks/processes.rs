@@ -1,10 +1,10 @@
 //! Check: which other processes use the CPUs?
 
-use super::check::{Check, Seen, Surroundings};
+use super::check::{Check, Fix, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "processes",
-    why: "a busy neighbor is noise, and on the same core or memory it is a bias",
+    why: "a busy process adds noise, and a bias if it shares a core or memory with the test",
     look,
 };
 
@@ -18,10 +18,11 @@ fn look(at: &Surroundings<'_>) -> Seen {
         .iter()
         .filter(|process| process.cpus >= NOTICEABLE)
         .take(4)
-        .map(|p| format!("{} (pid {}) {:.0} % of a CPU", p.name, p.pid, p.cpus * 100.0))
+        .map(|p| format!("{} (pid {}) {:.0}% of a CPU", p.name, p.pid, p.cpus * 100.0))
         .collect();
     if busy.is_empty() {
         return Seen::good("no process uses the CPU");
     }
-    Seen::warning(busy.join(", "), "stop it or wait for its end, or move it away with taskset -p")
+    let fix = Fix::without_undo("wait until it ends, then run again", "waiting changes nothing");
+    Seen::warning(busy.join(", "), fix)
 }

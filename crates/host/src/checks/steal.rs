@@ -1,10 +1,10 @@
 //! Check: does the hypervisor take CPU time?
 
-use super::check::{Check, Seen, Surroundings};
+use super::check::{Check, Fix, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "steal",
-    why: "time that the hypervisor gives to other guests looks like slow memory or a slow query",
+    why: "CPU time that the hypervisor gives to other guests looks like slow memory or a slow query",
     look,
 };
 
@@ -12,12 +12,12 @@ const TOLERABLE: f64 = 0.005;
 
 fn look(at: &Surroundings<'_>) -> Seen {
     let Some(activity) = at.activity.get() else { return Seen::note("CPU time was not watched") };
-    let share = format!("{:.1} % of CPU time was stolen", activity.stolen * 100.0);
+    let share = format!("{:.1}% of CPU time was stolen", activity.stolen * 100.0);
     if activity.stolen <= TOLERABLE {
         return Seen::good(share);
     }
     Seen::warning(
         share,
-        "use a guest with dedicated CPUs, or a quieter hour; disturbed samples are dropped and counted",
+        Fix::without_undo("measure in a guest with dedicated CPUs", "this guest stays as it is"),
     )
 }

@@ -2,11 +2,11 @@
 
 use hopcost_core::Known;
 
-use super::check::{Check, Seen, Surroundings};
+use super::check::{Check, Fix, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "transparent-pages",
-    why: "on 4 KiB pages a random walk over gigabytes measures TLB misses as much as memory",
+    why: "with 4 KiB pages, random reads over gigabytes measure TLB misses as much as memory",
     look,
 };
 
@@ -14,12 +14,12 @@ fn look(at: &Surroundings<'_>) -> Seen {
     let file = "sys/kernel/mm/transparent_hugepage/enabled";
     let Known::Is(choices) = at.root.text(file) else { return Seen::note("not in this kernel") };
     let chosen = choices.split(['[', ']']).nth(1).unwrap_or("");
+    let fix = || Fix::new(format!("echo madvise > /{file}"), format!("echo {chosen} > /{file}"));
     match chosen {
-        "never" => Seen::warning("never", format!("echo madvise > /{file}")),
-        "always" => Seen::Note(
-            "always: databases get them unasked, and stall when memory is defragmented for them"
-                .into(),
-            Some(format!("echo madvise > /{file}")),
+        "never" => Seen::warning("never", fix()),
+        "always" => Seen::fixable(
+            "always: databases get them unasked, and stall when memory is defragmented for them",
+            fix(),
         ),
         other => Seen::good(other),
     }

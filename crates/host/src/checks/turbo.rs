@@ -2,25 +2,29 @@
 
 use hopcost_core::Known;
 
-use super::check::{Check, Seen, Surroundings};
+use super::check::{Check, Fix, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "turbo",
-    why: "turbo depends on heat and on how many cores work, so few streams run faster than many",
+    why: "turbo depends on heat and on the number of busy cores, so a few clients run faster than many",
     look,
 };
 
+const NO_TURBO: &str = "sys/devices/system/cpu/intel_pstate/no_turbo";
+const BOOST: &str = "sys/devices/system/cpu/cpufreq/boost";
+
 fn look(at: &Surroundings<'_>) -> Seen {
-    let no_turbo = at.root.number::<u8>("sys/devices/system/cpu/intel_pstate/no_turbo");
-    let boost = at.root.number::<u8>("sys/devices/system/cpu/cpufreq/boost");
-    let (on, switch_off) = match (no_turbo, boost) {
-        (Known::Is(off), _) => (off == 0, "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo"),
-        (_, Known::Is(boost)) => (boost == 1, "echo 0 > /sys/devices/system/cpu/cpufreq/boost"),
-        _ => return Seen::note("the kernel does not tell"),
+    let no_turbo = at.root.number::<u8>(NO_TURBO);
+    let boost = at.root.number::<u8>(BOOST);
+    let (on, fix) = match (no_turbo, boost) {
+        (Known::Is(off), _) => (off == 0, [NO_TURBO, "1", "0"]),
+        (_, Known::Is(boost)) => (boost == 1, [BOOST, "0", "1"]),
+        _ => return Seen::note("the kernel does not report it"),
     };
     if on {
-        let remedy = format!("to compare core counts, switch it off: {switch_off}");
-        return Seen::Note("on".into(), Some(remedy));
+        let [file, off, on] = fix;
+        let fix = Fix::new(format!("echo {off} > /{file}"), format!("echo {on} > /{file}"));
+        return Seen::fixable("on", fix);
     }
     Seen::good("off")
 }

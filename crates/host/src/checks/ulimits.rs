@@ -2,11 +2,11 @@
 
 use hopcost_core::{Known, Limit};
 
-use super::check::{Check, Seen, Surroundings};
+use super::check::{Check, Fix, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "ulimits",
-    why: "hundreds of sessions need a file each, and shared memory on huge pages must be lockable",
+    why: "each session needs an open file, and shared memory on huge pages must be lockable",
     look,
 };
 
@@ -23,7 +23,8 @@ fn look(at: &Surroundings<'_>) -> Seen {
     match limits.open_files {
         Known::Is(Limit::At(files)) if files < FILES_WANTED => Seen::warning(
             format!("{files} open files, {locked}"),
-            format!("ulimit -n {FILES_WANTED}"),
+            // Without -S the hard limit changes too, and only root can raise it again.
+            Fix::new(format!("ulimit -Sn {FILES_WANTED}"), format!("ulimit -Sn {files}")),
         ),
         Known::Is(Limit::At(files)) => Seen::good(format!("{files} open files, {locked}")),
         Known::Is(Limit::Unlimited) => Seen::good(format!("any number of open files, {locked}")),

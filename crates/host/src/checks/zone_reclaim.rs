@@ -2,11 +2,11 @@
 
 use hopcost_core::Known;
 
-use super::check::{Check, Seen, Surroundings};
+use super::check::{Check, Fix, Seen, Surroundings};
 
 pub const CHECK: Check = Check {
     name: "zone-reclaim",
-    why: "a node that fills up then stalls in reclaim although others have memory free",
+    why: "allocations stall on a full node, although other nodes have free memory",
     look,
 };
 
@@ -17,7 +17,11 @@ fn look(at: &Surroundings<'_>) -> Seen {
             Seen::good(format!("mode {mode}, but there is one node"))
         }
         Known::Is(mode) => {
-            Seen::warning(format!("mode {mode}"), "sysctl -w vm.zone_reclaim_mode=0")
+            let undo = format!("sysctl -w vm.zone_reclaim_mode={mode}");
+            Seen::warning(
+                format!("mode {mode}"),
+                Fix::new("sysctl -w vm.zone_reclaim_mode=0", undo),
+            )
         }
         Known::Missing(_) => Seen::good("not in this kernel"),
     }

@@ -139,6 +139,7 @@ fn names_cannot_become_markup() {
         seen: bad.into(),
         why: "it matters",
         remedy: Some(bad.into()),
+        undo: Some(bad.into()),
     }];
     let mut page = page(vec![sample.section()]);
     page.title = bad.into();
