@@ -8,11 +8,13 @@ mod databases;
 mod governor;
 mod huge_pages;
 mod hypervisor;
+mod idle;
 mod load;
 mod memory_balance;
 mod nodes;
 mod perf;
 mod placement;
+mod policy;
 mod privileges;
 mod processes;
 mod quota;
@@ -37,8 +39,10 @@ pub const CHECKS: &[Check] = &[
     cpuset::CHECK,
     governor::CHECK,
     turbo::CHECK,
+    idle::CHECK,
     clocksource::CHECK,
     placement::CHECK,
+    policy::CHECK,
     balancing::CHECK,
     zone_reclaim::CHECK,
     transparent_pages::CHECK,

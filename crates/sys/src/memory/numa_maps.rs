@@ -42,6 +42,19 @@ pub fn read(root: &Root, pid: u32) -> Known<Vec<Mapping>> {
     })
 }
 
+/// The policy of this process, which most of its mappings have. It is inherited across `exec`.
+pub fn own_policy(root: &Root) -> Known<String> {
+    root.text("proc/self/numa_maps").and_then(|counts| {
+        let mut policies: BTreeMap<&str, usize> = BTreeMap::new();
+        for (_, rest) in counts.lines().filter_map(|line| line.split_once(' ')) {
+            *policies.entry(policy(rest).0).or_default() += 1;
+        }
+        let most = policies.into_iter().max_by_key(|(_, mappings)| *mappings);
+        let most = most.map(|(policy, _)| policy.to_owned());
+        Known::found(most, Code::NotTold, || "/proc/self/numa_maps shows no memory")
+    })
+}
+
 fn parse(maps: &str, counts: &str) -> Vec<Mapping> {
     let areas: BTreeMap<usize, Area> = maps.lines().filter_map(Area::parse).collect();
     let mapping = |line: &str| {
