@@ -30,6 +30,8 @@ pub struct Located {
     pub host: Host,
     pub processes: Vec<Standing>,
     pub shared: Known<SharedBytes>,
+    /// Connections from outside this host, by address.
+    pub remote_clients: Known<BTreeMap<String, usize>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

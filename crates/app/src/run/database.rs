@@ -20,7 +20,7 @@ use hopcost_sys::hotplug::Hotplug;
 
 use super::host::Host;
 use super::ran::{Ran, RunOptions, begin, not_applicable};
-use super::{baseline, command_line, off_line};
+use super::{baseline, command_line, network, off_line};
 use crate::on_database::{OnDatabase, Opened, target};
 use crate::report::labels;
 use crate::{Control, Event, Failure, InContext, Outcome};
@@ -266,7 +266,12 @@ impl Run<'_> {
                 in_process: prepared.target.is_in_process(),
                 emulated: prepared.emulation.is_some(),
                 calls_per_query: workload.spec(prepared.shape).calls_per_query,
-                notes: warning.into_iter().chain(unwatched).chain(off_line).collect(),
+                notes: warning
+                    .into_iter()
+                    .chain(unwatched)
+                    .chain(off_line)
+                    .chain(network::unmeasured(&prepared.url()))
+                    .collect(),
                 seconds: 0.0,
             },
             words: prepared.experiment.words.clone(),

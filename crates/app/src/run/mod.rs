@@ -5,6 +5,7 @@ mod command_line;
 mod database;
 mod hardware;
 mod host;
+mod network;
 mod off_line;
 mod ran;
 

@@ -14,12 +14,12 @@ mod postgresql;
 mod sameness;
 mod told;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
     CallError, Code, Console, Host, Known, Located, Machine, Reason, TargetError, Whereabouts,
 };
-use hopcost_sys::{Root, standing};
+use hopcost_sys::{Root, sockets, standing};
 
 use crate::occupancy::servers::{Found, KINDS, Kind};
 use ground::{Ground, Part};
@@ -115,6 +115,7 @@ fn located(ground: &Ground<'_>, found: &Found, told: Option<&Told>) -> Located {
     };
     let instance = Instance::of(ground, found);
     let (processes, shared) = ground.stand(parts, found.pid());
+    let remote_clients = remote_clients(ground, found.pid(), &instance.ports);
     Located {
         name: found.kind.name.to_owned(),
         version: found.version(ground.root),
@@ -126,13 +127,24 @@ fn located(ground: &Ground<'_>, found: &Found, told: Option<&Told>) -> Located {
         host: this_host(ground.machine),
         processes,
         shared,
+        remote_clients,
     }
+}
+
+fn remote_clients(
+    ground: &Ground<'_>,
+    pid: u32,
+    ports: &Known<BTreeSet<u16>>,
+) -> Known<BTreeMap<String, usize>> {
+    let of = |ports: &BTreeSet<u16>| sockets::remote_clients(ground.root, pid, ports);
+    ports.as_ref().and_then(of)
 }
 
 fn alone(ground: &Ground<'_>, pid: u32) -> Located {
     let name = ground.name(pid);
     let doors = instance::doors(ground, &BTreeSet::from([pid]));
     let (processes, shared) = ground.stand(vec![Part::named(name.clone(), pid)], pid);
+    let ports = doors.as_ref().map(|doors| doors.ports.clone());
     let missing =
         || Known::missing(Code::NotApplicable, "it is no database server that hopcost knows");
     Located {
@@ -140,7 +152,8 @@ fn alone(ground: &Ground<'_>, pid: u32) -> Located {
         version: missing(),
         pid: Known::Is(pid),
         data_directory: missing(),
-        ports: doors.as_ref().map(|doors| doors.ports.clone()),
+        remote_clients: remote_clients(ground, pid, &ports),
+        ports,
         sockets: doors.map(|doors| doors.paths),
         began_s: standing::began_s(ground.root, &standing::of_process(pid)),
         host: this_host(ground.machine),

@@ -118,7 +118,8 @@ impl Told {
                 because: Some(because.to_owned()),
             },
             processes,
-            shared: Known::Missing(unseen),
+            shared: Known::Missing(unseen.clone()),
+            remote_clients: Known::Missing(unseen),
         }
     }
 }

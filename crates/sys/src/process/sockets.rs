@@ -6,7 +6,8 @@
 //! Limits: a root server is only found at its usual ports unless hopcost is root. Sessions through
 //! a proxy or pooler are those that the proxy has open.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hopcost_core::{Code, Known};
 
@@ -61,6 +62,30 @@ pub fn listening(root: &Root, server: &BTreeSet<u32>) -> Known<Listening> {
     })
 }
 
+/// Connections to these ports of a server from other addresses than this host's, by address.
+/// Containers on this host have such addresses, too.
+pub fn remote_clients(
+    root: &Root,
+    server: u32,
+    ports: &BTreeSet<u16>,
+) -> Known<BTreeMap<String, usize>> {
+    let table = |name: &str| root.text(&format!("proc/{server}/net/{name}"));
+    table("tcp").map(|tcp| {
+        let tcp6 = table("tcp6").ok().unwrap_or_default();
+        let all: Vec<Tcp> = tcp.lines().chain(tcp6.lines()).filter_map(Tcp::parse).collect();
+        let open = || all.iter().filter(|socket| socket.state == Tcp::ESTABLISHED);
+        // The client's end is in the table as well if it is on this host.
+        let own: BTreeSet<IpAddr> = open().map(|socket| socket.address).collect();
+        let mut clients = BTreeMap::new();
+        for socket in open().filter(|socket| ports.contains(&socket.port)) {
+            if !socket.peer.is_loopback() && !own.contains(&socket.peer) {
+                *clients.entry(socket.peer.to_string()).or_default() += 1;
+            }
+        }
+        clients
+    })
+}
+
 enum Open {
     Sockets(BTreeSet<u64>),
     /// Its user, if its open files cannot be read.
@@ -110,7 +135,9 @@ fn socket_number(target: &str) -> Option<u64> {
 
 /// A row of `tcp` or `tcp6`.
 struct Tcp {
+    address: IpAddr,
     port: u16,
+    peer: IpAddr,
     state: u8,
     user: u32,
     number: u64,
@@ -122,14 +149,31 @@ impl Tcp {
 
     fn parse(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let (_, port) = words.get(1)?.rsplit_once(':')?;
+        let (address, port) = words.get(1)?.rsplit_once(':')?;
+        let (peer, _) = words.get(2)?.rsplit_once(':')?;
         Some(Self {
+            address: ip(address)?,
+            peer: ip(peer)?,
             port: u16::from_str_radix(port, 16).ok()?,
             state: u8::from_str_radix(words.get(3)?, 16).ok()?,
             user: words.get(7)?.parse().ok()?,
             number: words.get(9)?.parse().ok()?,
         })
     }
+}
+
+/// `0100007F`, or four such words. An IPv4 address in IPv6 is the IPv4 address.
+fn ip(hex: &str) -> Option<IpAddr> {
+    let word = |at: usize| {
+        let word = u32::from_str_radix(hex.get(8 * at..8 * at + 8)?, 16).ok()?;
+        Some(word.to_ne_bytes())
+    };
+    if hex.len() == 8 {
+        return Some(Ipv4Addr::from(word(0)?).into());
+    }
+    let words = [word(0)?, word(1)?, word(2)?, word(3)?];
+    let bytes: [u8; 16] = words.concat().try_into().ok()?;
+    Some(Ipv6Addr::from(bytes).to_canonical())
 }
 
 fn over_tcp(sockets: &[Tcp], open: &Open, doors: &Doors) -> usize {
@@ -248,6 +292,30 @@ Uid:\t27\t27\t27\t27
         let reason = sessions(&root, &BTreeSet::from([50]), &DOORS);
         assert_eq!(reason.to_string(), "missing, because there is no /proc/50/net/tcp");
         assert!(sessions(&root, &BTreeSet::new(), &DOORS).get().is_none());
+    }
+
+    #[test]
+    fn clients_of_other_hosts_are_counted_by_address() {
+        // Of port 22, 10.0.0.2 alone is on another host; 10.0.0.1 is the server's own address.
+        let with = |files: &str| {
+            let text = format!("hopcost machine recording, version 1\n{files}");
+            remote_clients(&Root::from_text(&text).unwrap(), 50, &BTreeSet::from([3306, 22]))
+        };
+        let tail = "00000000:00000000 00:00000000 00000000 27 0 901 1 0 100 0";
+        let more = format!(
+            "   6: 0100000A:0CEA 0100000A:C353 01 {tail}\n   7: 0100000A:0016 0200000A:C354 01 {tail}\n\
+             > proc/50/net/tcp6\n   0: 000080FE00000000FF005450ABCDEF01:0CEA \
+             000080FE00000000FF00545001EFCDAB:C361 01 {tail}\n   \
+             1: 0000000000000000FFFF00000100000A:0CEA 0000000000000000FFFF00000300000A:C362 01 {tail}\n   \
+             2: 0000000000000000FFFF00000100000A:1F90 0000000000000000FFFF00000900000A:C363 01 {tail}\n"
+        );
+        let tcp = TABLES.split("> proc/50/net/tcp6").next().unwrap();
+        let tcp = tcp.replace("0A000001:0016 0A000002:C351", "0100000A:0016 0200000A:C351");
+        let clients = with(&format!("{tcp}{more}")).ok().unwrap();
+        let expected = [("10.0.0.2", 2), ("10.0.0.3", 1), ("fe80::5054:ff:abcd:ef01", 1)];
+        assert_eq!(clients, expected.map(|(of, n)| (of.to_owned(), n)).into());
+        let none = with("").reason().unwrap().to_string();
+        assert_eq!(none, "there is no /proc/50/net/tcp");
     }
 
     #[test]

@@ -36,6 +36,9 @@ fn one(server: &Located, columns: usize) -> String {
     if !remark.is_empty() {
         out.push_str(&labelled("", 2, &Ink::Faint.on(&remark), columns));
     }
+    if let Some(network) = network(server) {
+        out.push_str(&labelled("", 2, &network, columns));
+    }
     let table = Table::of(server);
     let _ = write!(out, "\n{}", table.draw(columns));
     out
@@ -78,6 +81,24 @@ fn remark(server: &Located) -> String {
     }
     pieces.extend(host.because.clone());
     pieces.join("; ")
+}
+
+/// Whatever comes or goes over a network was not measured.
+fn network(server: &Located) -> Option<String> {
+    const NAMED: usize = 3;
+    if server.host.is_here == Known::Is(false) {
+        let other = server.host.address.get().or(server.host.name.get());
+        let other = other.map_or("that host", String::as_str);
+        return Some(format!("The network between this host and {other} was not measured."));
+    }
+    let clients = server.remote_clients.get().filter(|clients| !clients.is_empty())?;
+    let count = plural(clients.values().sum(), "connection");
+    let mut named: Vec<String> = clients.keys().take(NAMED).cloned().collect();
+    if clients.len() > NAMED {
+        named.push(format!("{} more", clients.len() - NAMED));
+    }
+    let named = and(&named);
+    Some(format!("{count} over a network, from {named}: that network was not measured."))
 }
 
 /// `PostgreSQL 15.18 (pid 4711, /var/lib/postgresql/15/main, port 5432)`

@@ -1,5 +1,7 @@
 //! Tests with invented servers.
 
+use std::collections::BTreeMap;
+
 use hopcost_core::{BytesByNode, Code, CpuId, Host, NodeId, SharedBytes, Standing, Threads};
 
 use super::*;
@@ -49,6 +51,7 @@ fn server(pid: u32, processes: Vec<Standing>) -> Located {
             bytes: Known::Is(100 * MIB),
             by_node: on(&[(0, 62), (1, 38)]),
         }),
+        remote_clients: Known::Is(BTreeMap::new()),
     }
 }
 
@@ -173,6 +176,25 @@ fn a_server_elsewhere_is_sent_for() {
         "{text}"
     );
     assert!(text.contains("3 × client backend") && !text.contains("shared once"), "{text}");
+    let network = "The network between this host and 10.0.0.5 was not measured.";
+    assert!(text.contains(network), "{text}");
+}
+
+#[test]
+fn clients_over_a_network_are_named_and_the_network_is_not_measured() {
+    let with = |clients: &[(&str, usize)]| {
+        let mut server = busy_server();
+        let clients = clients.iter().map(|(address, count)| ((*address).to_owned(), *count));
+        server.remote_clients = Known::Is(clients.collect());
+        text(vec![server], 120)
+    };
+    assert!(!with(&[]).contains("network"));
+    let one = with(&[("10.0.0.7", 1)]);
+    let expected = "1 connection over a network, from 10.0.0.7: that network was not measured.";
+    assert!(one.contains(expected), "{one}");
+    let many = with(&[("10.0.0.1", 4), ("10.0.0.2", 1), ("10.0.0.3", 1), ("a", 2), ("b", 1)]);
+    let expected = "9 connections over a network, from 10.0.0.1, 10.0.0.2, 10.0.0.3 and 2 more:";
+    assert!(many.contains(expected), "{many}");
 }
 
 #[test]
