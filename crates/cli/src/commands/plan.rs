@@ -99,9 +99,9 @@ fn database(experiment: &Experiment, planned: &PlannedComparison, json: bool) ->
             .map(|left_out| format!("{}: {}", left_out.what, left_out.reason))
             .collect(),
         changes: if planned.off_line {
-            "CPUs go off-line in windows of their level, and come back"
+            "CPUs go off-line in windows of their variant, and on-line again after each"
         } else {
-            "nothing on the machine is changed"
+            "Nothing on the machine is changed"
         },
     };
     output::print(&text::comparison(&shown, output::columns()))?;
@@ -147,8 +147,8 @@ fn arms(plan: &Plan, off_line: bool) -> Vec<(String, Vec<String>)> {
 fn audit(audit: Option<Audit>) -> &'static str {
     match audit {
         None => "",
-        Some(Audit::Off) => ", nothing written down",
-        Some(Audit::Statements) => ", statements written down",
+        Some(Audit::Off) => ", nothing logged",
+        Some(Audit::Statements) => ", statements logged",
         Some(Audit::Trace) => ", statements traced",
     }
 }
@@ -160,7 +160,7 @@ fn parallel(parallel: Option<Parallel>) -> String {
     };
     let processes = if dop == 1 { "process" } else { "processes" };
     let (postmaster, workers) = (on("postmaster", postmaster), on("parallel workers", workers));
-    format!(", {dop} {processes} on a query{postmaster}{workers}")
+    format!(", {dop} {processes} per query{postmaster}{workers}")
 }
 
 /// The node of its data, and who chose it.
@@ -189,14 +189,10 @@ fn points(plan: &Plan) -> Vec<String> {
 fn order(planned: &PlannedComparison) -> String {
     let plan = &planned.plan;
     let search = planned.find_worst && plan.points.len() > 1;
-    let search = if search {
-        "a search for the worst point in units shuffled from the seed; then fresh "
-    } else {
-        ""
-    };
+    let search = if search { "first a search for the worst point, then final " } else { "" };
     format!(
-        "{search}units of {} (A B B A or B A A B by a coin of the seed), one per way of binding, until \
-         the interval is narrow enough; a block of the baseline against itself after every fourth",
+        "{search}block sets of {}, one per node assignment, each ABBA or BAAB as the seed has it, until the \
+         interval is narrow enough; after every fourth set an A/A check",
         hopcost_view::plural(plan.bindings.len(), "block")
     )
 }

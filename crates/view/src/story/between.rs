@@ -46,7 +46,7 @@ fn side(letter: &str, side: &Side) -> Fact {
     let run =
         |run: &SideRun| format!("{} (run {}, {})", run.experiment, run.run, moment(run.begun_s));
     let runs: Vec<String> = side.runs.iter().map(run).collect();
-    let host = side.host.get().map_or("a host without a name", String::as_str);
+    let host = side.host.get().map_or("an unnamed host", String::as_str);
     (letter.to_owned(), format!("{}, {host}: {}", side.name, runs.join(", ")))
 }
 
@@ -84,7 +84,7 @@ fn of_probe<'a>(cells: &[CellPair]) -> Vec<Block<'a>> {
     let mut blocks =
         vec![Block::heading(heading), pairs(cells.iter().filter(is_shown).map(row).collect())];
     if cells.len() > MOST_CELLS {
-        blocks.push(Block::faint("only what differs is shown; --json has them all"));
+        blocks.push(Block::faint("Only differences are shown. --json has all figures."));
     }
     blocks
 }
@@ -95,7 +95,7 @@ fn pairs<'a>(rows: Vec<Vec<String>>) -> Block<'a> {
         Column::figures("A"),
         Column::figures("B"),
         Column::words("unit"),
-        Column::figures("B beside A"),
+        Column::figures("B vs. A"),
         Column::words(""),
     ];
     Block::Table(Table { head, rows })

@@ -79,7 +79,7 @@ fn margins(cells: &[&CellResult], columns: usize) -> String {
     let Some((low, high)) = relative_margins(cells) else {
         return String::new();
     };
-    let text = format!("95 % intervals: ± {low:.1} % to ± {high:.1} % of each figure");
+    let text = format!("95% intervals: ±{low:.1}% to ±{high:.1}% of each figure");
     labelled("", 2, &Ink::Faint.on(&text), columns)
 }
 
@@ -109,7 +109,7 @@ fn shade_map(grid: &Grid<'_>, heat: &Heat, columns: usize) -> String {
         let _ = writeln!(
             out,
             "  {}",
-            Ink::Faint.on(&format!("every {step}th CPU is drawn; --json has them all"))
+            Ink::Faint.on(&format!("Every {step}th CPU is drawn. --json has all of them."))
         );
     }
     let _ = writeln!(

@@ -75,7 +75,7 @@ fn where_it_runs(machine: &Machine) -> String {
         (Known::Is(true), Some(name)) => format!("guest of {name}"),
         (Known::Is(true), None) => "guest".to_owned(),
         (Known::Is(false), _) => "bare metal".to_owned(),
-        (Known::Missing(_), _) => "a guest or not, unknown".to_owned(),
+        (Known::Missing(_), _) => "guest or bare metal unknown".to_owned(),
     };
     if let Known::Is(container) = &machine.virtualization.container {
         let _ = write!(text, ", in a container ({container})");
@@ -139,11 +139,11 @@ fn node_lines(machine: &Machine, node: &Node, columns: usize) -> Vec<String> {
         parts.push("no memory".to_owned());
     }
     if !node.usable && node.has_memory() {
-        parts.push("not allowed for us".into());
+        parts.push("not allowed".into());
     }
     parts.extend(node.avoided.map(|why| match why {
         Avoided::GpuMemory => "a GPU's memory".to_owned(),
-        Avoided::SharedCpus => "other nodes claim its CPUs, too".to_owned(),
+        Avoided::SharedCpus => "other nodes claim its CPUs".to_owned(),
     }));
     for pool in node.huge_pages.iter().filter(|pool| pool.total > 0) {
         let size = bytes(pool.page_bytes);
@@ -250,11 +250,13 @@ fn legend(machine: &Machine) -> String {
         let threads = plural(cpu.siblings.len(), "thread");
         parts.push(format!("{} = {threads} of one core", thread_list(machine, &cpu.siblings)));
         if is_drawn_in_runs(machine) {
-            parts.push("a-b · c-d = first with first, second with second".to_owned());
+            parts.push(
+                "a-b · c-d = CPU a is the SMT sibling of c, and so on up to b and d".to_owned(),
+            );
         }
     }
     if machine.cpus.iter().any(|cpu| cpu.online && !cpu.usable) {
-        parts.push("[n] = not allowed for us".to_owned());
+        parts.push("[n] = not allowed".to_owned());
     }
     parts.join(",  ")
 }
@@ -278,7 +280,7 @@ fn distances(machine: &Machine, columns: usize) -> String {
     if distances.nodes.len() < 2 || !classes.any(|class| class.get().is_some()) {
         return String::new();
     }
-    let title = "distance from a node's CPUs to each memory, nearest first";
+    let title = "distance from each node's CPUs to each memory, nearest first";
     let mut out = format!("{}\n", Ink::Strong.on(title));
     let label = distances.nodes.iter().map(|id| format!("node {id}").len()).max().unwrap_or(0) + 2;
     for (row, &from) in distances.nodes.iter().enumerate() {
@@ -302,7 +304,7 @@ fn distances(machine: &Machine, columns: usize) -> String {
         }
     }
     if distances.firmware.get().is_some() {
-        let legend = "(n) = the firmware's rating, 10 = local; never a latency";
+        let legend = "(n) = the firmware's rating, 10 = local; not a latency";
         out.push_str(&labelled("", 2, &Ink::Faint.on(legend), columns));
     }
     out
@@ -325,7 +327,7 @@ fn ladder(machine: &Machine, columns: usize) -> String {
         }
     }
     let mut out = String::new();
-    for line in flow_beside(&Ink::Strong.on("ladder"), INDENT, &present, " · ", columns) {
+    for line in flow_beside(&Ink::Strong.on("classes"), INDENT, &present, " · ", columns) {
         let _ = writeln!(out, "{line}");
     }
     for line in flow(&absent, ", ", columns.saturating_sub(INDENT + 10)) {
@@ -369,8 +371,8 @@ fn notes(machine: &Machine, columns: usize) -> String {
     let mut notes = machine.notes.clone();
     if machine.virtualization.guest == Known::Is(true) {
         notes.push(
-            "sockets, caches and siblings are what the hypervisor reports; \
-             'hopcost probe cores' measures what is near"
+            "the hypervisor chooses which sockets, caches and SMT siblings a guest sees; to \
+             measure them: hopcost probe cores"
                 .into(),
         );
     }
@@ -384,7 +386,7 @@ fn notes(machine: &Machine, columns: usize) -> String {
         .map(|device| device.name.as_str())
         .collect();
     if !homeless.is_empty() {
-        notes.push(format!("no home node is known for {}", homeless.join(", ")));
+        notes.push(format!("the node of these devices is unknown: {}", homeless.join(", ")));
     }
     let mut out = if notes.is_empty() { String::new() } else { "\n".to_owned() };
     for note in notes {
@@ -405,5 +407,5 @@ fn kinds_of_core(machine: &Machine) -> Option<String> {
         }
     }
     let pieces: Vec<String> = kinds.iter().map(|(kind, cpus)| format!("{cpus} ({kind})")).collect();
-    (kinds.len() > 1).then(|| format!("the cores differ: {}", pieces.join(", ")))
+    (kinds.len() > 1).then(|| format!("different kinds of core: {}", pieces.join(", ")))
 }

@@ -1,4 +1,4 @@
-//! What a run would do, and what it would leave out.
+//! What a run would do, and what it would skip.
 
 use std::fmt::Write as _;
 
@@ -47,14 +47,19 @@ pub fn plan(
         let label = pad(&format!("{}. {}", n + 1, step.name), INDENT);
         out.push_str(&labelled(&label, INDENT, &what, columns));
         for (reason, times) in step.left_out {
-            let text = format!("left out {}: {reason}", plural(*times, "cell"));
+            let text = format!("skipped {}: {reason}", plural(*times, "cell"));
             out.push_str(&labelled("", INDENT, &Ink::Faint.on(&text), columns));
         }
     }
     let seconds: f64 = steps.iter().map(|step| step.seconds).sum();
-    let _ =
-        writeln!(out, "\nAbout {seconds:.0} s in all. Cells are measured round by round, in an");
-    let _ = writeln!(out, "order shuffled anew from the seed; nothing on the machine is changed.");
+    out.push('\n');
+    let summary = format!(
+        "About {seconds:.0} s in total. Each round measures all cells, in an order drawn from the seed. \
+         Nothing on the machine is changed."
+    );
+    for line in prose(&summary, columns) {
+        let _ = writeln!(out, "{line}");
+    }
     out
 }
 
@@ -98,14 +103,14 @@ pub fn comparison(plan: &PlannedComparison<'_>, columns: usize) -> String {
         format!("{minutes:.0} minutes")
     };
     let takes = format!(
-        "at most {time} of measuring, {} of memory, {} of disk",
+        "at most {time}, {} of memory, {} of disk",
         bytes(plan.memory_bytes),
         bytes(plan.disk_bytes)
     );
     fact("takes", &takes);
     for left_out in &plan.left_out {
-        fact("left out", left_out);
+        fact("skipped", left_out);
     }
-    let _ = writeln!(out, "\n{}; {}.", plural(plan.points.len(), "point"), plan.changes);
+    let _ = writeln!(out, "\n{}. {}.", plural(plan.points.len(), "point"), plan.changes);
     out
 }

@@ -67,12 +67,12 @@ fn bars(shares: &[f64]) -> String {
     shares.iter().map(bar).collect()
 }
 
-/// `2 modes: 1.2 ms (80 %), 3.6 ms (20 %)`.
+/// `2 modes: 1.2 ms (80%), 3.6 ms (20%)`.
 fn modes(arm: &Arm) -> String {
     if arm.modes.len() < 2 {
         return String::new();
     }
-    let mode = |(ms, share): &(f64, f64)| format!("{} ms ({:.0} %)", figure(*ms), 100.0 * share);
+    let mode = |(ms, share): &(f64, f64)| format!("{} ms ({:.0}%)", figure(*ms), 100.0 * share);
     let each: Vec<String> = arm.modes.iter().map(mode).collect();
     format!("{} modes: {}", each.len(), each.join(", "))
 }
@@ -103,7 +103,7 @@ mod tests {
         }];
         let text = times(&details);
         assert!(text.contains("near       ██··\n"), "{text}");
-        let far = "far        ██·▄  2 modes: 1.50 ms (80 %), 12.0 ms (20 %)";
+        let far = "far        ██·▄  2 modes: 1.50 ms (80%), 12.0 ms (20%)";
         assert!(text.contains(far) && text.contains("1.00 ms  8.00 ms"), "{text}");
         let words = crate::words::spread(&details.spreads[0], "near");
         assert!(words.contains("4.00 times that of near (3.50 … 4.50)"), "{text}");

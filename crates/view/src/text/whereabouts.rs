@@ -58,14 +58,12 @@ fn sentence(server: &Located) -> String {
             let address = server.host.address.get();
             let address = address.map_or(String::new(), |address| format!(" ({address})"));
             format!(
-                "{who} runs on another host{host}{address}: only there can be seen where its {count} \
-                 stand, by 'hopcost where {name}'"
+                "{who} runs on another host{host}{address}. To see its {count}, run 'hopcost where {name}' \
+                 there"
             )
         }
         Known::Missing(_) => {
-            format!(
-                "{who} answers, but whether it runs on this host cannot be told: it names {count}"
-            )
+            format!("{who} answers, but its host is unknown; it reports {count}")
         }
     }
 }
@@ -77,7 +75,7 @@ fn remark(server: &Located) -> String {
     if let (Known::Is(false), Some(way)) = (&host.is_here, host.known_by) {
         pieces.push(format!("the host's name is {way}"));
     } else if let (Known::Is(false), Known::Missing(reason)) = (&host.is_here, &host.name) {
-        pieces.push(format!("the host's name is missing, because {reason}"));
+        pieces.push(format!("the host's name is unknown: {reason}"));
     }
     pieces.extend(host.because.clone());
     pieces.join("; ")
@@ -138,7 +136,7 @@ fn stand(server: &Located) -> String {
     }
     let missing = server.processes.iter().find_map(|process| process.cpus.reason());
     match (cpus.len(), missing) {
-        (0, Some(reason)) => format!("; where they stand is missing, because {reason}"),
+        (0, Some(reason)) => format!("; their CPUs are unknown: {reason}"),
         (0, None) => String::new(),
         (1, _) => format!(" on CPU {cpus} of {}", of_nodes(&nodes)),
         _ => format!(" on CPUs {cpus} of {}", of_nodes(&nodes)),
@@ -148,9 +146,9 @@ fn stand(server: &Located) -> String {
 /// A larger part counts as all of the shared memory.
 const ALL_BUT: f64 = 0.95;
 
-/// `; its shared memory, 3.9 GiB, is 62 % on node 0`; all its memory if it shares none.
+/// `; its shared memory, 3.9 GiB, is 62% on node 0`; all its memory if it shares none.
 fn memory(server: &Located) -> String {
-    let missing = |reason: &Reason| format!("; where its memory is: missing, because {reason}");
+    let missing = |reason: &Reason| format!("; the nodes of its memory are unknown: {reason}");
     let shared = match &server.shared {
         Known::Is(shared) => shared,
         // Already reported if nothing is visible.
@@ -187,7 +185,7 @@ fn most(by_node: &BytesByNode) -> String {
         _ => {
             let named = parts.iter().take(2);
             let named: Vec<String> = named
-                .map(|(node, part)| format!("{} % on node {node}", percent(*part, all)))
+                .map(|(node, part)| format!("{}% on node {node}", percent(*part, all)))
                 .collect();
             format!("{}{}", named.join(", "), if parts.len() > 2 { ", …" } else { "" })
         }

@@ -65,7 +65,7 @@ impl Table {
         let is_shown = |process: &Standing| process.private_by_node.get().is_some();
         if server.processes.len() > 1 && server.processes.iter().any(is_shown) {
             let mut all = [const { Cell::Blank }; HEADS.len()];
-            all[0] = Cell::Text("all, what is shared once".to_owned());
+            all[0] = Cell::Text("total, shared memory once".to_owned());
             all[PRIVATE] = table.bytes(&private(&server.processes));
             all[SHARED] = table.bytes(&server.shared.as_ref().map(|shared| shared.by_node.clone()));
             table.rows.push(all);
@@ -100,7 +100,7 @@ impl Table {
         Cell::from(&by_node.as_ref().map(|by_node| self.amount(by_node)))
     }
 
-    /// `12 MiB` on one node, `12 MiB 62/38` on several, `12 MiB: 9 % on 7, …` on many.
+    /// `12 MiB` on one node, `12 MiB 62/38` on several, `12 MiB: 9% on 7, …` on many.
     fn amount(&self, by_node: &BytesByNode) -> String {
         const NAMED: usize = 3;
         let all: u64 = by_node.values().sum();
@@ -115,7 +115,7 @@ impl Table {
         }
         let parts = largest(by_node);
         let named = parts.iter().take(NAMED);
-        let named = named.map(|(node, part)| format!("{} % on {node}", percent(*part, all)));
+        let named = named.map(|(node, part)| format!("{}% on {node}", percent(*part, all)));
         let more = if parts.len() > NAMED { ", …" } else { "" };
         format!("{size}: {}{more}", named.collect::<Vec<_>>().join(", "))
     }
@@ -133,7 +133,7 @@ impl Table {
     fn head(&self, column: usize) -> String {
         let has_shares = self.has_shares() && [PRIVATE, SHARED].contains(&column);
         let head = HEADS[column];
-        if has_shares { format!("{head} {} %", self.names()) } else { head.to_owned() }
+        if has_shares { format!("{head} {}%", self.names()) } else { head.to_owned() }
     }
 
     pub fn draw(&self, columns: usize) -> String {
@@ -175,8 +175,8 @@ impl Table {
         }
         if self.has_shares() {
             let names = self.names();
-            let text = format!("the share of the memory in per cent on {}", of_nodes(&self.nodes));
-            out.push_str(&labelled(&format!("  {names} %"), 15, &text, columns));
+            let text = format!("percent of the memory on {}", of_nodes(&self.nodes));
+            out.push_str(&labelled(&format!("  {names}%"), 15, &text, columns));
         }
         for (n, reason) in reasons.iter().enumerate() {
             let label = format!("  – ({})", n + 1);
