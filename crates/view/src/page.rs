@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use hopcost_core::{
-    BlockRecord, ExperimentResult, Finding, Known, Machine, NodeId, PointCost, ProbeReport,
-    Published, Response, Words,
+    BlockRecord, ExperimentResult, Finding, Headline, Known, Machine, NodeId, PointCost,
+    ProbeReport, Published, Response, Unit, Words,
 };
 use hopcost_method::advice::Advice;
 use serde::Serialize;
 
-use crate::words::{Compared, cost_of, plural, spoken};
+use crate::words::{Compared, cost_of, headline, plural, spoken, with_unit};
 
 #[derive(Clone, Debug)]
 pub struct Page<'a> {
@@ -115,12 +115,23 @@ impl Section<'_> {
         self.labels.get(name).map_or(name, String::as_str)
     }
 
+    /// The headline's figure: `35,004 transactions/s (±516)`.
+    pub(crate) fn headline(&self, figure: &Headline) -> String {
+        match figure.unit {
+            Unit::PerSecond => with_unit(&figure.estimate, &format!("{}/s", self.unit())),
+            _ => headline(figure),
+        }
+    }
+
+    fn unit(&self) -> &str {
+        self.words.and_then(|words| words.unit.as_deref()).unwrap_or("calls")
+    }
+
     /// `commits/s`.
     pub(crate) fn throughput(&self) -> String {
-        let unit = self.words.and_then(|words| words.unit.as_deref()).unwrap_or("calls");
         match self.response {
-            Some(Response::QueriesPerHour) => format!("{unit}/h"),
-            Some(Response::CallsPerSecond) => format!("{unit}/s"),
+            Some(Response::QueriesPerHour) => format!("{}/h", self.unit()),
+            Some(Response::CallsPerSecond) => format!("{}/s", self.unit()),
             None => "throughput".to_owned(),
         }
     }
@@ -137,7 +148,7 @@ impl Section<'_> {
         };
         let point = self.headline_point().map(|point| &point.level);
         Labels {
-            unit: self.words.and_then(|words| words.unit.as_deref()).unwrap_or("calls"),
+            unit: self.unit(),
             baseline: name(levels.first(), "the baseline"),
             variant: name(point.or(levels.get(1)), "the variant"),
         }

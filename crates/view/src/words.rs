@@ -71,12 +71,12 @@ pub fn with_ends(of: &Estimate, factor: f64) -> String {
 pub fn headline(headline: &Headline) -> String {
     match headline.unit {
         Unit::Fraction => share(&headline.estimate, 1.0),
-        unit => with_unit(&headline.estimate, unit),
+        unit => with_unit(&headline.estimate, &unit.to_string()),
     }
 }
 
 /// `812 ns (±3)`.
-fn with_unit(estimate: &Estimate, unit: Unit) -> String {
+pub fn with_unit(estimate: &Estimate, unit: &str) -> String {
     let margin = if has_interval(estimate) {
         margin(estimate)
     } else {
@@ -220,7 +220,8 @@ pub fn confidence(cost: &Estimate) -> String {
 
 /// What a figure is of, as stored: older words are replaced.
 pub fn of(figure: &Headline) -> String {
-    figure.of.replace("stream", "client")
+    let of = figure.of.strip_prefix("calls ").unwrap_or(&figure.of);
+    of.replace("stream", "client")
 }
 
 /// With a capital letter and a full stop.

@@ -5,8 +5,8 @@ use hopcost_core::{Estimate, ExperimentResult, Known, Severity, Verdict};
 use super::absence;
 use crate::page::{Page, Section};
 use crate::words::{
-    change, change_ends, changed, confidence, cost_of, duration, effect, headline, of, percent,
-    plural, range, sentence,
+    change, change_ends, changed, confidence, cost_of, duration, effect, of, percent, plural,
+    range, sentence,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ fn without_cost(section: &Section<'_>) -> String {
             format!("{stamp}{title}: not tested. {}", sentence(absence::why(&result.reason)))
         }
         (Known::Is(figure), _) => {
-            format!("{stamp}{title}: {} ({}).", headline(figure), of(figure))
+            format!("{stamp}{title}: {} ({}).", section.headline(figure), of(figure))
         }
         (Known::Missing(reason), _) => {
             format!("{stamp}{title}: undecided. {}", sentence(reason.as_str()))

@@ -11,7 +11,7 @@ use super::{absence, trust, verdict};
 use crate::charts::{Kind, Row, effect};
 use crate::page::{Page, Section};
 use crate::svg;
-use crate::words::{self, cost_of, duration, headline, moment, plural, spoken, stamped_verdict};
+use crate::words::{self, cost_of, duration, moment, plural, spoken, stamped_verdict};
 
 pub struct Story<'a> {
     pub said: Sentences,
@@ -195,7 +195,7 @@ pub fn others(page: &Page<'_>) -> Vec<(Item, String)> {
         let result = section.result;
         let text = match &result.estimate {
             _ if result.verdict == Verdict::Refused => result.reason.to_string(),
-            Known::Is(figure) => format!("{} ({})", headline(figure), words::of(figure)),
+            Known::Is(figure) => format!("{} ({})", section.headline(figure), words::of(figure)),
             Known::Missing(reason) => reason.to_string(),
         };
         let item = Item { name: section.title(), text, place: Some(place(section)) };

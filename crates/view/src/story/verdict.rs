@@ -4,9 +4,7 @@ use hopcost_core::{Known, Unit, Verdict};
 
 use super::absence;
 use crate::page::Section;
-use crate::words::{
-    change_ends, changed, confidence, effect, headline, minus, of, range, sentence, tenths,
-};
+use crate::words::{change_ends, changed, confidence, effect, minus, of, range, sentence, tenths};
 
 /// The verdict's sentences, with the interval and what it holds for.
 pub fn found(section: &Section<'_>) -> String {
@@ -17,11 +15,17 @@ pub fn found(section: &Section<'_>) -> String {
     };
     let cost = &figure.estimate;
     if result.verdict == Verdict::Refused {
-        return format!("Not valid: {reason} The figure does not count: {}.", headline(figure));
+        return format!(
+            "Not valid: {reason} The figure does not count: {}.",
+            section.headline(figure)
+        );
     }
     if figure.unit != Unit::Fraction {
-        let at = if result.details.is_some() { "" } else { " at the farthest" };
-        return format!("{}{at}: {}.", headline(figure), of(figure));
+        let (headline, of) = (section.headline(figure), of(figure));
+        return match result.details {
+            Some(_) => format!("{headline} {of}."),
+            None => format!("{headline} at the farthest: {of}."),
+        };
     }
     let margin = section
         .margin

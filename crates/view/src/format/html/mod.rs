@@ -10,7 +10,7 @@ use crate::page::Page;
 use crate::series::Shape;
 use crate::story::between::between;
 use crate::story::block::{Block, Column, Fact, Figure, Item, Picture, Sentence, Table, Tone};
-use crate::story::report::{self, Of, Part, Story, story};
+use crate::story::report::{self, Of, Story, story};
 use crate::svg;
 use crate::text;
 use crate::words::verdict_in_words;
@@ -57,11 +57,7 @@ fn document(title: &str, body: &str) -> String {
 fn of_report(page: &Page<'_>) -> String {
     let story = story(page);
     let mut out = front(page, &story);
-    let link = |part: &Part<'_>| {
-        format!("<a href=\"#{}\">{}</a>", escape(&part.place), escape(&part.title))
-    };
-    let links: String = story.parts.iter().map(link).collect();
-    let _ = write!(out, "<nav aria-label=\"Contents\">{links}</nav>\n<main>\n");
+    out.push_str("<main>\n");
     // A page of one result shows it; a page of several shows a line for each.
     let is_alone = page.sections.len() + usize::from(!page.probes.is_empty()) == 1;
     for part in &story.parts {
