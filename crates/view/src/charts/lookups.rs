@@ -21,7 +21,7 @@ pub fn lookups(section: &Section<'_>) -> Known<String> {
     };
     let nodes: BTreeSet<NodeId> = timeline.columns.iter().flat_map(nodes_of).collect();
     if nodes.is_empty() {
-        return Known::missing(Code::NotTold, "this target cannot tell what it looked up where");
+        return Known::missing(Code::NotTold, "this target does not count page accesses by node");
     }
     if section.workers_at.is_empty() {
         return Known::missing(Code::NotTold, "it is not known on which node the workers stood");

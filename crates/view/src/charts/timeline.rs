@@ -2,7 +2,7 @@
 
 use hopcost_core::{BlockRecord, NodeId, Window};
 
-use super::axis::{Anchor, LEFT, Plot, Sheet, add_box, add_cross, class_of};
+use super::axis::{Anchor, LEFT, Plot, SIGNS, Sheet, add_box, add_cross, class_of};
 use crate::page::Section;
 
 /// Limits the length of the page.
@@ -86,14 +86,16 @@ impl<'a> Timeline<'a> {
         const LANE: f64 = 18.0;
         let top = plot.bottom + 10.0;
         let mut crosses = String::new();
-        for (level, name) in self.levels.iter().enumerate() {
+        for level in 0..self.levels.len() {
             let y = top + level as f64 * LANE;
             let mut lane = String::new();
             for (from_s, to_s) in self.times_of(level) {
                 let (left, right) = (plot.x.at(from_s), plot.x.at(to_s));
                 add_box(&mut lane, (left, right.max(left + 0.6)), (y, y + 10.0));
             }
-            sheet.text((LEFT - 8.0, y + 9.5), Anchor::End, "", &shortened(name));
+            // The sign of the key above: a label is too long.
+            let sign = SIGNS[class_of(level)].to_string();
+            sheet.text((LEFT - 8.0, y + 9.5), Anchor::End, "", &sign);
             sheet.path(&format!("fill c{}", class_of(level)), &lane);
         }
         for slot in
@@ -131,14 +133,6 @@ impl Column<'_> {
     pub fn seconds(&self) -> f64 {
         self.slots.iter().map(|slot| slot.window.seconds).sum()
     }
-}
-
-fn shortened(name: &str) -> String {
-    const MOST: usize = 11;
-    if name.chars().count() <= MOST {
-        return name.to_owned();
-    }
-    name.chars().take(MOST - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]

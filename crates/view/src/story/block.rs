@@ -92,6 +92,10 @@ impl Block<'_> {
         Self::Sentence(Sentence { verdict: None, text: text.into(), tone: Tone::Plain })
     }
 
+    pub fn strong(text: impl Into<String>) -> Self {
+        Self::Sentence(Sentence { verdict: None, text: text.into(), tone: Tone::Strong })
+    }
+
     pub fn faint(text: impl Into<String>) -> Self {
         Self::Sentence(Sentence { verdict: None, text: text.into(), tone: Tone::Faint })
     }

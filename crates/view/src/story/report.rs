@@ -9,7 +9,7 @@ use super::probe::probe;
 use super::section::{published, section};
 use super::{absence, trust, verdict};
 use crate::charts::{Kind, Row, effect};
-use crate::page::{Page, Section};
+use crate::page::{Origin, Page, Section};
 use crate::svg;
 use crate::words::{self, cost_of, duration, moment, plural, spoken, stamped_verdict};
 
@@ -149,7 +149,11 @@ pub fn is_emulated(page: &Page<'_>) -> bool {
 pub fn masthead(page: &Page<'_>) -> Vec<String> {
     let host = page.host.get().map_or("unnamed host", String::as_str).to_owned();
     let took = format!("took {}", duration(page.seconds));
-    vec![page.title.clone(), host, moment(page.begun_unix_s), took]
+    let title = match &page.sections[..] {
+        [one] if !matches!(page.origin, Origin::Survey { .. }) => one.title(),
+        _ => page.title.clone(),
+    };
+    vec![title, host, moment(page.begun_unix_s), took]
 }
 
 pub fn machine_in_words(page: &Page<'_>) -> String {

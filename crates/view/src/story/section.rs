@@ -107,10 +107,7 @@ fn what_to_do<'a>(advice: &Advice) -> Vec<Block<'a>> {
     let facts = facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
     let part = |name: &str, lines: &[String]| {
         let command = (!lines.is_empty()).then(|| Block::Command(lines.join("\n")));
-        command
-            .into_iter()
-            .flat_map(|it| [Block::sentence(name.to_owned()), it])
-            .collect::<Vec<_>>()
+        command.into_iter().flat_map(|it| [Block::strong(name.to_owned()), it]).collect::<Vec<_>>()
     };
     let mut blocks = vec![Block::heading(format!("Do: {}", advice.action()))];
     blocks.push(if advice.lines.is_empty() {
@@ -146,7 +143,7 @@ fn evidence<'a>(section: &'a Section<'a>) -> Vec<Figure<'a>> {
         ("Page accesses by node", "local if the worker was on the page's node", charts::lookups),
         (
             "CPU time",
-            "each CPU over the run; below, which level was measured when",
+            "each CPU over the run; below, which variant was measured when",
             charts::cpu_heat,
         ),
     ];
@@ -224,7 +221,7 @@ fn points<'a>(section: &Section<'_>, details: &Details) -> Block<'a> {
             .map(Column::figures);
     let head = std::iter::once(Column::words("variant"))
         .chain(head)
-        .chain([Column::words("blocks")])
+        .chain([Column::words("used as")])
         .collect();
     Block::Table(Table { head, rows: details.points.iter().map(row).collect() })
 }
