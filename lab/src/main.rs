@@ -28,7 +28,7 @@ enum Command {
         /// What to measure
         #[arg(value_enum)]
         what: bench::What,
-        /// Rounds of each comparison, 6 or more: fewer have no 95 % interval
+        /// Rounds of each comparison, 6 or more: fewer have no 95% interval
         #[arg(long, default_value_t = 9, value_parser = value_parser!(u16).range(6..))]
         rounds: u16,
     },

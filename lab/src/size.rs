@@ -55,7 +55,7 @@ fn of_lines(tree: &Tree) {
     let most = (rust as f64 * MOST_OF_ONE_CRATE) as usize;
     for (n, (name, lines)) in crates.into_iter().enumerate() {
         let share = 100.0 * lines as f64 / rust as f64;
-        row(&format!("  {name}, {share:.1} %"), lines, (n == 0).then_some(most));
+        row(&format!("  {name}, {share:.1}%"), lines, (n == 0).then_some(most));
     }
     for (folders, most) in ENGINES {
         let is_in = |file: &&File| {

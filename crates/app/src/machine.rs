@@ -9,7 +9,7 @@ use hopcost_sys::{Root, activity, topology};
 
 use crate::{InContext, Outcome};
 
-/// A hundred kernel ticks: one tick is 1 % of a CPU.
+/// A hundred kernel ticks: one tick is 1% of a CPU.
 const WATCHED: Duration = Duration::from_secs(1);
 
 pub fn machine() -> Machine {

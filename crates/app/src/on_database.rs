@@ -214,7 +214,7 @@ impl<'a> OnDatabase<'a> {
             1 => "Use a machine with more".to_owned(),
             _ => format!("Use fewer {unit} (--scale), or leave out --full"),
         };
-        let rows = self.shape.rows;
+        let rows = hopcost_view::count(self.shape.rows);
         let words =
             format!("needs {memory} of memory at {rows} {unit}; {available} available. {advice}");
         Err(Code::TooLittleMemory.because(words))

@@ -12,7 +12,7 @@ use hopcost_sys::{Root, affinity, topology};
 
 use crate::{Control, Failure, Outcome};
 
-/// A hundred kernel ticks: one tick is 1 % of a CPU.
+/// A hundred kernel ticks: one tick is 1% of a CPU.
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) fn look(root: &Root) -> Occupancy {

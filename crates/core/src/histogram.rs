@@ -1,4 +1,4 @@
-//! A histogram of call durations with 3 % precision over any range.
+//! A histogram of call durations with 3% precision over any range.
 
 use std::collections::BTreeMap;
 

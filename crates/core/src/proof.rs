@@ -139,11 +139,9 @@ impl Locality {
             let words = if self.spread.is_empty() {
                 let there = self.pages_by_node.get(&self.asked).copied().unwrap_or(0);
                 let (asked, all) = (self.asked, self.pages());
-                format!(
-                    "{share:.1} % of the pages were on node {asked} ({there} of {all}; {found})"
-                )
+                format!("{share:.1}% of the pages were on node {asked} ({there} of {all}; {found})")
             } else {
-                format!("{share:.1} % of the pages were spread evenly over the nodes ({found})")
+                format!("{share:.1}% of the pages were spread evenly over the nodes ({found})")
             };
             Code::Misplaced.because(words)
         })

@@ -146,7 +146,7 @@ pub struct Arm {
     pub errors: u64,
     pub first_error: Option<String>,
     pub response: f64,
-    /// Mean, standard deviation, median, 95 % and 99 %.
+    /// Mean, standard deviation, median, 95% and 99%.
     pub latency_ms: Option<[f64; 5]>,
     /// Distribution of response times, if asked for: milliseconds, and the share of calls from
     /// there to the next entry.

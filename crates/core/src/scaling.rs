@@ -49,9 +49,9 @@ impl fmt::Display for ScalingLaw {
             lambda.point, lambda.low, lambda.high
         )?;
         let [point, low, high] = percents(sigma);
-        write!(f, ", σ {point:.2} % waits in line ({low:.2} … {high:.2})")?;
+        write!(f, ", σ {point:.2}% waits in line ({low:.2} … {high:.2})")?;
         let [point, low, high] = percents(kappa);
-        write!(f, ", κ {point:.3} % for each pair to agree ({low:.3} … {high:.3})")?;
+        write!(f, ", κ {point:.3}% for each pair to agree ({low:.3} … {high:.3})")?;
         write!(f, "; no rate is more than {:.1}% from this curve; ", 100.0 * worst_miss)?;
         match peak {
             Known::Is(at) => {
@@ -86,7 +86,7 @@ mod tests {
         assert!((law.rate(2.0) - 2000.0 / 1.07).abs() < 1e-9);
         assert_eq!(
             law.to_string(),
-            "one stream does λ 1000 (900 … 1100), σ 5.00 % waits in line (4.50 … 5.50), κ 1.000 % for \
+            "one stream does λ 1000 (900 … 1100), σ 5.00% waits in line (4.50 … 5.50), κ 1.000% for \
              each pair to agree (0.900 … 1.100); no rate is more than 1.2% from this curve; it \
              turns down at 9.7 streams (8.7 … 10.7)"
         );

@@ -26,7 +26,7 @@ pub struct Charge {
 }
 
 const INTERVAL: Duration = Duration::from_millis(250);
-/// Ratio of pause to check time: at most 2 % of a CPU.
+/// Ratio of pause to check time: at most 2% of a CPU.
 const REST: u32 = 50;
 const CALM_LOOKS: u32 = 4;
 
@@ -225,7 +225,7 @@ impl Judge {
                 of: format!("waiting: {}", fare.who),
                 patience: PATIENCE,
                 words: format!(
-                    "{} waits for a CPU {:.0} % of the time in which it wants one, {:.0} % before \
+                    "{} waits for a CPU {:.0}% of the time in which it wants one, {:.0}% before \
                      the load",
                     fare.who,
                     demand.wait() * 100.0,
@@ -243,7 +243,7 @@ impl Judge {
             of: "steal".into(),
             patience: PATIENCE,
             words: format!(
-                "the hypervisor takes {:.0} % of the CPU time from a host where others work, {:.0} % \
+                "the hypervisor takes {:.0}% of the CPU time from a host where others work, {:.0}% \
                  before the load",
                 strain.stolen * 100.0,
                 self.stolen * 100.0
@@ -321,14 +321,14 @@ mod tests {
             (
                 look(&[("PostgreSQL", 1.0, 0.5)]),
                 6,
-                "PostgreSQL waits for a CPU 33 % of the time in which it wants one, 2 % before the load",
+                "PostgreSQL waits for a CPU 33% of the time in which it wants one, 2% before the load",
             ),
             // A new process is compared with the overall share.
-            (look(&[("java (pid 7)", 0.04, 0.04)]), 6, "java (pid 7) waits for a CPU 50 % of"),
+            (look(&[("java (pid 7)", 0.04, 0.04)]), 6, "java (pid 7) waits for a CPU 50% of"),
             (
                 Strain { stolen: 0.2, ..calm.clone() },
                 6,
-                "the hypervisor takes 20 % of the CPU time from a host where others work, 1 % before",
+                "the hypervisor takes 20% of the CPU time from a host where others work, 1% before",
             ),
             (
                 Strain { available_bytes: Known::Is(499 * MIB), ..calm.clone() },

@@ -20,7 +20,7 @@ use hopcost_sys::clock;
 use crate::event::{Event, Listener};
 
 const LEVEL: f64 = 0.95;
-/// The first number whose interval reaches the level (96.9 %).
+/// The first number whose interval reaches the level (96.9%).
 const LEAST_ROUNDS: u64 = 6;
 const MOST_TRIES: usize = 3;
 /// Relative range of three successive samples.

@@ -13,7 +13,7 @@ fn main() {
         println!("{server}, {} processes, {memory} MiB", server.processes);
     }
     let host = &occupancy.host;
-    println!("{host}; {} could run, {:.1} % stolen", host.runnable, host.stolen * 100.0);
+    println!("{host}; {} could run, {:.1}% stolen", host.runnable, host.stolen * 100.0);
     match presence(&occupancy) {
         Presence::Idle => println!("idle"),
         Presence::AtWork { reasons } => println!("at work:\n  {}", reasons.join("\n  ")),

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     /// Twelve units of two blocks: the first variant at `rate`, the other slower by the share
-    /// `cost`, with 1 % noise in each window.
+    /// `cost`, with 1% noise in each window.
     fn run(streams: u32, rate: f64, cost: f64, seed: u64) -> Vec<BlockRecord> {
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut block = |number: u64| {

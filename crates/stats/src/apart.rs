@@ -160,7 +160,7 @@ mod tests {
         assert!(at_all <= 0.08, "{at_all}");
         assert!(materially <= 0.01, "{materially}");
         let found = (0..runs).filter(|_| told(&mut rng, 0.7, 0.03)[0]);
-        assert!(found.count() as f64 > 0.99 * f64::from(runs), "30 % are found among 30");
+        assert!(found.count() as f64 > 0.99 * f64::from(runs), "30% are found among 30");
     }
 
     #[test]

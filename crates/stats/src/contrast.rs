@@ -39,7 +39,7 @@ pub fn cost_interval(contrast: &Estimate) -> Estimate {
     }
 }
 
-/// An ordinary 95 % Student interval. `None` for fewer than two values.
+/// An ordinary 95% Student interval. `None` for fewer than two values.
 pub fn mean_interval(values: &[f64]) -> Option<Estimate> {
     const LEVEL: f64 = 0.95;
     if values.len() < 2 {

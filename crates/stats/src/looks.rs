@@ -144,7 +144,7 @@ mod tests {
         nominal_errors(&shares, 0.05).iter().map(|p| -normal.inverse_cdf(p / 2.0)).collect()
     }
 
-    /// Two-sided 5 %, five equal looks: the bounds of Lan and DeMets' program (D. M. Reboussin et
+    /// Two-sided 5%, five equal looks: the bounds of Lan and DeMets' program (D. M. Reboussin et
     /// al., "Computations for group sequential boundaries using the Lan-DeMets spending function
     /// method", Controlled Clinical Trials 21, 2000).
     #[test]

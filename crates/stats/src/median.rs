@@ -3,7 +3,7 @@
 //! Method: binomial coverage of order statistics, with interpolation (T. P. Hettmansperger, S. J.
 //! Sheather, "Confidence intervals based on interpolated order statistics", Statistics &
 //! Probability Letters 4, 1986). Units must be independent.
-//! Limits: fewer than 6 values cannot reach 95 %.
+//! Limits: fewer than 6 values cannot reach 95%.
 
 use hopcost_core::Estimate;
 
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn agrees_with_the_published_example() {
-        // Ten ordered values: ranks (1, 10) cover 99.8 %, (2, 9) 97.9 %, (3, 8) 89.1 %.
+        // Ten ordered values: ranks (1, 10) cover 99.8%, (2, 9) 97.9%, (3, 8) 89.1%.
         for (covered, published) in coverages(10).iter().zip([0.998_05, 0.978_52, 0.890_63]) {
             assert!((covered - published).abs() < 1e-5);
         }

@@ -1,6 +1,6 @@
 //! Objections to a verdict from the blocks themselves.
 //!
-//! Method: the halves of the blocks must agree (Welch's t at 1 %), and the observed mean must be
+//! Method: the halves of the blocks must agree (Welch's t at 1%), and the observed mean must be
 //! unlikely with random signs (R. A. Fisher's randomization test, exact for few blocks).
 
 use fastrand::Rng;
@@ -51,7 +51,7 @@ pub fn chance_explains(contrasts: &[f64], rng: &mut Rng) -> Option<Reason> {
     let p = sign_flip_p(contrasts, rng);
     (p > CHANCE_EXPLAINS_AT).then(|| {
         Code::ByChance.because(format!(
-            "chance alone shows as much: random signs do in {:.0} % of cases",
+            "chance alone shows as much: random signs do in {:.0}% of cases",
             100.0 * p
         ))
     })
@@ -116,6 +116,6 @@ mod tests {
                 halves_disagree(&noise).is_some()
             })
             .count();
-        assert!((10..80).contains(&alarms), "{alarms} of {runs} at 1 %");
+        assert!((10..80).contains(&alarms), "{alarms} of {runs} at 1%");
     }
 }

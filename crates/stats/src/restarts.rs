@@ -31,7 +31,7 @@ mod tests {
     use crate::cost;
     use crate::sample::noise;
 
-    /// Blocks with 1 % noise on starts that differ by 1 %.
+    /// Blocks with 1% noise on starts that differ by 1%.
     fn starts(rng: &mut fastrand::Rng, restarts: usize, truth: f64) -> Vec<Vec<f64>> {
         let start = |rng: &mut fastrand::Rng| {
             let own = truth + 0.01 * noise(rng);

@@ -20,7 +20,7 @@ fn main() {
         let fares = strain.others.iter().filter(|fare| fare.ran_cpus + fare.waited_cpus > 0.01);
         let told = fares.map(|f| format!("{} {:.2}+{:.2}", f.who, f.ran_cpus, f.waited_cpus));
         let told: Vec<String> = told.collect();
-        println!("{took:?} · stolen {:.1} % · {}", strain.stolen * 100.0, told.join(" · "));
+        println!("{took:?} · stolen {:.1}% · {}", strain.stolen * 100.0, told.join(" · "));
         std::thread::sleep(Duration::from_millis(250));
     }
 }

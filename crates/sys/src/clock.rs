@@ -1,7 +1,7 @@
 //! The only module that reads clocks.
 //!
 //! `CLOCK_MONOTONIC` around batches of at least 10 ms needs no cycle counter: a call costs some 25
-//! ns, less than 3 ppm of a batch. The core-to-core probe's batches of 100 µs lose less than 0.1 %.
+//! ns, less than 3 ppm of a batch. The core-to-core probe's batches of 100 µs lose less than 0.1%.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

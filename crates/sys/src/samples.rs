@@ -4,7 +4,7 @@
 //! The outermost known function classifies a sample: a system call, a page fault, an interrupt. So
 //! first touches and giving memory back are measured whatever the inner functions are called.
 //!
-//! Limits: needs the right to see into the kernel, and some 0.1 % of the thread's time. A full ring
+//! Limits: needs the right to see into the kernel, and some 0.1% of the thread's time. A full ring
 //! loses samples of all kinds alike.
 
 use std::collections::BTreeMap;

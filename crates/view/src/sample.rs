@@ -30,7 +30,7 @@ pub fn estimate(point: f64, half: f64) -> Estimate {
 impl Sample {
     /// A comparison of `near` and `far`, without blocks.
     pub fn compared(name: &str, verdict: Verdict, point: f64, half: f64) -> Self {
-        let mut sample = Self::absent(name, "the interval is beyond ±3.0 %");
+        let mut sample = Self::absent(name, "the interval is beyond ±3.0%");
         sample.result.verdict = verdict;
         sample.result.estimate = Known::Is(Headline {
             of: "cost of far over near at 2 streams".into(),

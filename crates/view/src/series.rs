@@ -61,7 +61,7 @@ impl Heat {
     }
 
     pub fn at(&self, point: f64) -> f64 {
-        // Differences under 5 % are not shown.
+        // Differences under 5% are not shown.
         if self.high < self.low * 1.05 {
             return 0.0;
         }

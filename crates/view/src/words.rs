@@ -26,35 +26,35 @@ pub fn tenths(share: f64) -> f64 {
 
 /// With one decimal and a typographic minus.
 pub fn percent(share: f64) -> String {
-    minus(&format!("{:.1} %", tenths(share)))
+    minus(&format!("{:.1}%", tenths(share)))
 }
 
 pub fn signed_percent(share: f64) -> String {
-    minus(&format!("{:+.1} %", tenths(share)))
+    minus(&format!("{:+.1}%", tenths(share)))
 }
 
-/// `+4.5 % (+3.2 … +5.8 %)`.
+/// `+4.5% (+3.2 … +5.8%)`.
 pub fn cost(cost: &Estimate) -> String {
     let [low, high] = [cost.low, cost.high].map(|share| format!("{:+.1}", tenths(share)));
-    minus(&format!("{} ({low} … {high} %)", signed_percent(cost.point)))
+    minus(&format!("{} ({low} … {high}%)", signed_percent(cost.point)))
 }
 
 pub fn signed_tenths(share: f64) -> String {
     minus(&format!("{:+.1}", tenths(share)))
 }
 
-/// Rounded down: 99.96 % must not read as 100.
+/// Rounded down: 99.96% must not read as 100.
 pub fn share_found(share: f64) -> String {
     let floor = (1_000.0 * share).floor() / 10.0;
-    if floor >= 100.0 { "100 %".to_owned() } else { format!("{floor:.1} %") }
+    if floor >= 100.0 { "100%".to_owned() } else { format!("{floor:.1}%") }
 }
 
-/// `14.0 % (11.0 … 17.0 %)`; a sign of −1 shows a cost as a gain.
+/// `14.0% (11.0 … 17.0%)`; a sign of −1 shows a cost as a gain.
 pub fn share(estimate: &Estimate, sign: f64) -> String {
     let mut ends = [sign * estimate.low, sign * estimate.high];
     ends.sort_by(f64::total_cmp);
     let [low, high] = ends.map(|share| format!("{:.1}", tenths(share)));
-    minus(&format!("{} ({low} … {high} %)", percent(sign * estimate.point)))
+    minus(&format!("{} ({low} … {high}%)", percent(sign * estimate.point)))
 }
 
 /// The emulated cost as counted.
@@ -129,12 +129,12 @@ pub fn effect(cost: &Estimate, compared: Compared<'_>) -> (String, String) {
     (text, format!("{}–{}", multiple(low).trim_end_matches('×'), multiple(high)))
 }
 
-/// The second of two labels, without the words that both begin with; a preposition stays.
+/// The second of two labels, without the words that both begin with; from a preposition on they stay.
 fn with_other(first: &str, second: &str) -> String {
     const PREPOSITIONS: [&str; 5] = ["on", "under", "in", "by", "over"];
     let same = first.split(' ').zip(second.split(' ')).take_while(|(a, b)| a == b);
     let same: Vec<&str> = same.map(|(word, _)| word).collect();
-    let skipped = same.len() - usize::from(same.last().is_some_and(|it| PREPOSITIONS.contains(it)));
+    let skipped = same.iter().rposition(|it| PREPOSITIONS.contains(it)).unwrap_or(same.len());
     match skipped {
         0 | 1 => format!("with {second}"),
         n => second.split(' ').skip(n).collect::<Vec<_>>().join(" "),
@@ -249,7 +249,7 @@ pub fn spread(spread: &PointSpread, baseline: &str) -> String {
     format!("{verdict}  {level} at {streams}: {found}")
 }
 
-/// `against main (run 3 of 2026-11-21): throughput −3.0 % (…), cost +1.2 points (…)`.
+/// `against main (run 3 of 2026-11-21): throughput −3.0% (…), cost +1.2 points (…)`.
 pub fn beside(against: &Against) -> String {
     let Against { baseline, run, is_first, worse, dearer, .. } = against;
     if *is_first {
@@ -268,11 +268,11 @@ pub fn beside(against: &Against) -> String {
     let changed = |change: &Known<Estimate>, unit: &str| match change {
         Known::Is(Estimate { point, low, high, .. }) => {
             let [point, low, high] = [point, low, high].map(|share| signed_tenths(*share));
-            format!("{point} {unit} ({low} … {high})")
+            format!("{point}{unit} ({low} … {high})")
         }
         Known::Missing(reason) => format!("missing, because {reason}"),
     };
-    format!("{since}: throughput {}, cost {}", changed(&faster, "%"), changed(dearer, "points"))
+    format!("{since}: throughput {}, cost {}", changed(&faster, "%"), changed(dearer, " points"))
 }
 
 pub const fn tier(tier: Tier) -> &'static str {
@@ -369,7 +369,7 @@ pub fn figure(value: f64) -> String {
         _ => 2,
     };
     let text = format!("{value:.decimals$}");
-    if magnitude >= 9_999.5 { thousands(&text) } else { text }
+    if magnitude >= 999.5 { thousands(&text) } else { text }
 }
 
 /// If one side of an interval is this many times the other, both are shown.

@@ -25,7 +25,7 @@ impl Goal {
         match self {
             Self::Above(least) => format!("interval above {least}"),
             Self::Below(most) => format!("interval below {most}"),
-            Self::Within(share) => format!("within {:.0} %", share * 100.0),
+            Self::Within(share) => format!("within {:.0}%", share * 100.0),
             Self::Reported => "reported".to_owned(),
         }
     }

@@ -52,7 +52,7 @@ impl Cell {
             return Self { verdict: verdict.to_owned(), words: words.to_owned() };
         };
         let text = |key: &str| result[key].as_str().unwrap_or_default().to_owned();
-        let percent = |share: f64| format!("{:+.1} %", 100.0 * share);
+        let percent = |share: f64| format!("{:+.1}%", 100.0 * share);
         let words = match figures(&result["estimate"]) {
             Some([point, low, high]) if text("verdict") != "REFUSED" => {
                 let is_share = result["estimate"]["unit"] == "fraction";

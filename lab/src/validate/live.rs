@@ -1,8 +1,8 @@
 //! `cargo lab validate --live`: hopcost against a real database, hundreds of times.
 //!
 //! Method: the binary runs as a user runs it. *Placebo*: short A/A checks; how often is a
-//! difference reported? *Planted*: an emulated delay of 0 to 10 %; each interval must contain the
-//! real delay. *Power*: 3 % at ordinary length; when does the interval finally exclude zero?
+//! difference reported? *Planted*: an emulated delay of 0 to 10%; each interval must contain the
+//! real delay. *Power*: 3% at ordinary length; when does the interval finally exclude zero?
 //! *Repeat*: do quick runs agree? The other parts are in `compare.rs`, `planted.rs` and
 //! `slowdown.rs`. Limits: it needs an otherwise idle machine, and up to an hour.
 
@@ -18,9 +18,9 @@ use super::ended::{Ended, ran};
 pub enum Part {
     /// Nothing planted, nothing different: 200 short runs
     Placebo,
-    /// 0, 1, 3, 5 and 10 % planted: 40 short runs each
+    /// 0, 1, 3, 5 and 10% planted: 40 short runs each
     Planted,
-    /// 3 % planted: 10 runs at the ordinary pace
+    /// 3% planted: 10 runs at the ordinary pace
     Power,
     /// The experiments of a survey that end in a verdict anywhere: 10 quick runs each
     Repeat,
@@ -30,14 +30,14 @@ pub enum Part {
     Siblings,
     /// Streams that are in each other's way, by a law with a peak: 40 short runs
     Usl,
-    /// 30 % less bandwidth on one of two nodes: 40 quick runs
+    /// 30% less bandwidth on one of two nodes: 40 quick runs
     Bandwidth,
     /// One of two PostgreSQL servers held back by a control group: 10 short runs; takes root
     Slowdown,
 }
 
 const PLACEBO_RUNS: u64 = 200;
-/// Exceeded in one test of a hundred if intervals miss in 5 % of cases.
+/// Exceeded in one test of a hundred if intervals miss in 5% of cases.
 const MOST_FALSE_VERDICTS: usize = 18;
 const PLANTED_RUNS: u64 = 40;
 const LEAST_COVERED: usize = 35;
@@ -95,7 +95,7 @@ impl Bench {
     fn planted(&self) -> Result<bool> {
         let per_ns = self.planted_per_ns()?;
         let mut held = true;
-        println!("planted: {PLANTED_RUNS} short runs each; {:.4} % per ns", 100.0 * per_ns);
+        println!("planted: {PLANTED_RUNS} short runs each; {:.4}% per ns", 100.0 * per_ns);
         for share in PLANTED_SHARES {
             // A share s of the total time is s / (1 − s) of the work's time.
             let ns = share / (1.0 - share) / per_ns;
@@ -104,7 +104,7 @@ impl Bench {
             let effects = runs.iter().filter(|run| run.is_effect()).count();
             let mean = |of: fn(&Ended) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
             println!(
-                "  {:4.1} % asked: {:.2} % planted, {:.2} % found on average; covered in {covered} of \
+                "  {:4.1}% asked: {:.2}% planted, {:.2}% found on average; covered in {covered} of \
                  {PLANTED_RUNS} ({LEAST_COVERED} needed); COST or GAIN in {effects}",
                 100.0 * share,
                 100.0 * mean(|run| run.planted).abs(),
@@ -214,6 +214,6 @@ fn histogram(runs: &[Ended]) -> String {
     for [point, _, _] in runs.iter().filter_map(|run| run.estimate) {
         *classes.entry((point * 200.0).round() as i64).or_default() += 1;
     }
-    let class = |(class, n): (&i64, &usize)| format!("{:+.1} %: {n}", *class as f64 / 2.0);
+    let class = |(class, n): (&i64, &usize)| format!("{:+.1}%: {n}", *class as f64 / 2.0);
     classes.iter().map(class).collect::<Vec<_>>().join(", ")
 }

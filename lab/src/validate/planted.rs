@@ -57,17 +57,15 @@ pub fn siblings(hopcost: &Path, dir: &Path) -> Result<bool> {
         let planted = 100.0 * planted;
         match estimate.map(|figures| figures.map(|figure| 100.0 * figure)) {
             Some([cost, low, high]) => {
-                println!(
-                    "    planted {planted:+.1} %, found {cost:+.1} % ({low:+.1} … {high:+.1})"
-                );
+                println!("    planted {planted:+.1}%, found {cost:+.1}% ({low:+.1} … {high:+.1})");
             }
-            None => println!("    planted {planted:+.1} %, found nothing: {verdict} {reason}"),
+            None => println!("    planted {planted:+.1}%, found nothing: {verdict} {reason}"),
         }
     }
     planted.retain(|run| run.estimate.is_some());
     let mean = |of: fn(&Ended) -> f64| planted.iter().map(of).sum::<f64>() / planted.len() as f64;
     println!(
-        "  two CPUs do {:.3} times as much as one; planted {:+.1} %, found {:+.1} % on average; held in \
+        "  two CPUs do {:.3} times as much as one; planted {:+.1}%, found {:+.1}% on average; held in \
          {covered} of {RUNS} ({LEAST_COVERED} needed)",
         two_beside_one(&apart),
         100.0 * mean(|run| run.planted),

@@ -6,7 +6,7 @@
 //! the kernel counts that. The truth is 1 − b / f, with b and f the calls per second of a
 //! continuously busy backend, bounded and free. Both are read every 20 ms; the edges of busy
 //! stretches are left out. The bound's nominal share would be too small: an interrupted process
-//! takes 2 to 3 % longer per call, perhaps for cold caches. Limits: it takes root, and two CPUs
+//! takes 2 to 3% longer per call, perhaps for cold caches. Limits: it takes root, and two CPUs
 //! that share a cache. Other work is assumed to affect both servers equally; both groups have
 //! priority over it.
 
@@ -77,8 +77,8 @@ pub fn run(hopcost: &Path, dir: &Path) -> Result<bool> {
         covered += usize::from(holds);
         let percent = |share: f64| 100.0 * share;
         println!(
-            "  seed {seed}: answered {:.0} and {:.0} a second: {:.2} % planted; {:.2} % found \
-             ({:.2} … {:.2} %): {}; {}, {:.0} s",
+            "  seed {seed}: answered {:.0} and {:.0} a second: {:.2}% planted; {:.2}% found \
+             ({:.2} … {:.2}%): {}; {}, {:.0} s",
             rates[0],
             rates[1],
             percent(truth),

@@ -33,7 +33,7 @@ pub fn run(runs: usize) -> Result<u8> {
 }
 
 fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
+    format!("{:.1}%", 100.0 * share)
 }
 
 fn promises(text: &mut String, noises: &[Noise], runs: usize) {
@@ -102,7 +102,7 @@ fn histogram(text: &mut String, runs: usize) {
         let count = in_bin(bin);
         let low = 100.0 * f64::from(bin) * STEP;
         let bar = "█".repeat((count * 50).div_ceil(most));
-        let _ = writeln!(text, "{low:+5.2} … {:+5.2} %  {bar} {count}", low + 100.0 * STEP);
+        let _ = writeln!(text, "{low:+5.2} … {:+5.2}%  {bar} {count}", low + 100.0 * STEP);
     }
     let _ = writeln!(text, "```");
 }

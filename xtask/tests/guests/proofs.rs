@@ -23,7 +23,7 @@ pub fn cells(report: &Value) -> Vec<&Value> {
     probes.flat_map(|probe| probe["cells"].as_array().unwrap()).collect()
 }
 
-/// Each cell that places memory proves, before and after, that at least 99 % of its pages were in
+/// Each cell that places memory proves, before and after, that at least 99% of its pages were in
 /// place. A memory-only node is a column for every row, and no row.
 pub fn probe_proves(report: &Value, name: &str, shape: &str) {
     let is_measured = |cell: &&Value| cell["outcome"].get("measured").is_some();

@@ -46,7 +46,7 @@ fn text(result: &DriveResult) -> String {
     let _ = writeln!(text, "  clients   {}, on {threads}", result.clients);
     let _ = writeln!(
         text,
-        "  latency   {} µs on average, {} at the median, {} at 95 %, {} at 99 %",
+        "  latency   {} µs on average, {} at the median, {} at 95%, {} at 99%",
         us(mean),
         us(p50),
         us(p95),

@@ -37,7 +37,7 @@ fn what_distance_costs_is_held_against_what_it_costs_elsewhere() {
     bench.change("b.db", ["run", "machine"], |machine| machine["kernel"] = "2.6.32".into());
     let dearer = json(&bench.hopcost(&["compare", "a.db", "b.db", "--json"]));
     assert_eq!(dearer["effects"][0]["likeness"], "DIFFERENT", "{dearer}");
-    assert!(dearer["found"].as_str().unwrap().contains("“far” of far costs +50.0 %"), "{dearer}");
+    assert!(dearer["found"].as_str().unwrap().contains("“far” of far costs +50.0%"), "{dearer}");
     assert!(dearer["explained_by"].to_string().contains("/ 2.6.32)"), "{dearer}");
 
     bench.change("b.db", ["run", "identity"], |identity| identity["rows"] = 7.into());
@@ -58,7 +58,7 @@ fn figures_of_the_hardware_are_compared_cell_by_cell() {
     let cells = alike["cells"].as_array().unwrap();
     assert!(!cells.is_empty() && cells.iter().all(|cell| cell["likeness"] != "DIFFERENT"));
     let output = bench.hopcost(&["compare", "1", "b.db", "--store", "a.db"]);
-    ends(&output, 0, &["B is slower in 1 of", "DIFFERENT", "is slower on B: 50 % (", "higher"]);
+    ends(&output, 0, &["B is slower in 1 of", "DIFFERENT", "is slower on B: 50% (", "higher"]);
 }
 
 #[test]

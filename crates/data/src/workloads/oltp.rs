@@ -1,6 +1,6 @@
 //! **standard_oltp** and **augmented_oltp**: the two read-only transactions of TPC-C.
 //!
-//! Half of the calls are Order Status, by number or (60 %) by last name, half are Stock Level. Type
+//! Half of the calls are Order Status, by number or (60%) by last name, half are Stock Level. Type
 //! and district are random; there is no think time. Augmented, each also averages the price of the
 //! first 14,999 items, which takes most of its time.
 //!

@@ -73,8 +73,8 @@ impl BufferView {
         let all = pages(wire, ALL_BY_NODE)?;
         let share = |of: &Pages| 100.0 * of.share(home);
         Ok(Some(format!(
-            "pg_buffercache_numa, asked outside of windows {} times, {} ms the last time: {:.1} % of \
-             {} pages on node {home}; pg_shmem_allocations_numa: {:.1} % of {} MiB",
+            "pg_buffercache_numa, asked outside of windows {} times, {} ms the last time: {:.1}% of \
+             {} pages on node {home}; pg_shmem_allocations_numa: {:.1}% of {} MiB",
             self.asked,
             took.as_millis(),
             share(&self.found),

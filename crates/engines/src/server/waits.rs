@@ -1,7 +1,7 @@
 //! What a server's backends wait for, sampled ten times a second over a connection of its own.
 //!
 //! Limits: waits shorter than a tenth of a second are seen by chance. The sampling connection takes
-//! some 0.2 % of a CPU, in all variants alike.
+//! some 0.2% of a CPU, in all variants alike.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -23,6 +23,6 @@ pub fn write(wire: &mut Wire, word: &str, was: &str) -> Result<(), WireError> {
 }
 
 pub fn forget(wire: &mut Wire, word: &str) -> Result<(), WireError> {
-    wire.query(&format!("DELETE FROM hopcost.dbo.made_by_hopcost WHERE content LIKE '{word} %'"))?;
+    wire.query(&format!("DELETE FROM hopcost.dbo.made_by_hopcost WHERE content LIKE '{word}%'"))?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Is this host in use, so that a load would harm running work?
 //!
 //! Method: two readings, a second apart. A database server is at work if it has sessions or uses
-//! more than 1 % of a CPU; a host, if others use more than a tenth of its CPU time or two CPUs.
+//! more than 1% of a CPU; a host, if others use more than a tenth of its CPU time or two CPUs.
 //! What is unknown counts as at work. Limits: it is one second. A container shows the host's CPU
 //! time, but not its processes. Other users of a disk or a network card are invisible.
 

@@ -214,7 +214,7 @@ impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}, ", self.name(), self.sessions_told())?;
         if self.cpus < 0.995 {
-            return write!(f, "{:.0} % of a CPU", self.cpus * 100.0);
+            return write!(f, "{:.0}% of a CPU", self.cpus * 100.0);
         }
         write!(f, "{:.1} CPUs", self.cpus)
     }

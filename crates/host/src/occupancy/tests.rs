@@ -114,7 +114,7 @@ fn a_server_as_its_package_starts_it_is_no_work() {
     assert_eq!(presence(&occupancy), Presence::Idle);
     assert_eq!(glance(&host.root()), Presence::Idle);
     let [server] = &occupancy.servers[..] else { panic!("{occupancy:?}") };
-    assert_eq!(server.to_string(), "PostgreSQL 17 (pid 100): 0 sessions, 0 % of a CPU");
+    assert_eq!(server.to_string(), "PostgreSQL 17 (pid 100): 0 sessions, 0% of a CPU");
     assert_eq!((server.processes, &server.sessions), (9, &Known::Is(0)));
     // Nine processes of 1 MiB, and 4 MiB that they share.
     assert_eq!(server.memory_bytes, Known::Is(13 << 20));
@@ -167,10 +167,10 @@ fn work_of_backends_that_came_and_went_is_not_lost() {
 #[test]
 fn sessions_of_mysql_are_its_connections() {
     for (connections, ticks, expected) in [
-        (3, 0, Some("MySQL (pid 300): 3 sessions, 0 % of a CPU")),
+        (3, 0, Some("MySQL (pid 300): 3 sessions, 0% of a CPU")),
         (0, 0, None),
         (0, 1, None),
-        (0, 30, Some("MySQL (pid 300): 0 sessions, 30 % of a CPU")),
+        (0, 30, Some("MySQL (pid 300): 0 sessions, 30% of a CPU")),
     ] {
         let (mut before, mut after) = (Recorded::new(0, 0), Recorded::new(0, 0));
         before.mysql(0, connections);

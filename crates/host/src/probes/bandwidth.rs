@@ -26,8 +26,8 @@ const CHUNK_BYTES: usize = 256 << 10;
 const RAMP: Duration = Duration::from_millis(5);
 const LEAST_BUFFER_BYTES: u64 = 16 << 20;
 /// The smallest injected delay: a window then has few pauses, and each is a useful share of it. A
-/// pause costs more than its length, probably because pending writes restart: with 30 % injected,
-/// plain stores and copies lost 40 to 50 %, reads and the other kernels 30 %.
+/// pause costs more than its length, probably because pending writes restart: with 30% injected,
+/// plain stores and copies lost 40 to 50%, reads and the other kernels 30%.
 const PAYABLE_NS: f64 = 250e3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

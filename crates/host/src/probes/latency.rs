@@ -138,7 +138,7 @@ fn sizes_differ(site: &Site<'_>, results: &[CellResult]) -> Option<Warning> {
     let worst = ratios.max_by(|a, b| (a - 1.0).abs().total_cmp(&(b - 1.0).abs()))?;
     ((worst - 1.0).abs() > SIZES_AGREE_WITHIN).then(|| Warning {
         text: format!(
-            "twice the memory gives {:+.0} %: the smaller size is not all memory",
+            "twice the memory gives {:+.0}%: the smaller size is not all memory",
             (worst - 1.0) * 100.0
         ),
         advice: format!(
@@ -163,7 +163,7 @@ fn cell(site: &Site<'_>, series: String, row: NodeId, column: NodeId, state: &Kn
 }
 
 /// Batches per visit to a cell, and how long the walk is warmed up. The caches need time to hold
-/// the page tables of *this* walk: right after another walk, base pages read up to 8 % off.
+/// the page tables of *this* walk: right after another walk, base pages read up to 8% off.
 fn visit(effort: Effort) -> (usize, Duration) {
     let (batches, lead_in_ms) = match effort {
         Effort::Quick => (2, 12),

@@ -311,7 +311,7 @@ impl Estate {
         let share = if locality.page_size == self.pages { locality.page_size_share } else { 0.0 };
         (share < OBTAINED_FROM).then(|| Warning {
             text: format!(
-                "of the memory for {}, {:.0} % are on such pages",
+                "of the memory for {}, {:.0}% are on such pages",
                 self.pages,
                 share * 100.0
             ),

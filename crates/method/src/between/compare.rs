@@ -331,12 +331,12 @@ fn notes(between: &Between) -> Vec<String> {
     let margin = 100.0 * MARGIN;
     vec![
         format!(
-            "different: by more than {margin:.0} %, which chance among {pairs} alike would tell in \
+            "different: by more than {margin:.0}%, which chance among {pairs} alike would tell in \
              {:.0}% of comparisons at most; equivalent: the whole interval is within {margin:.0}%",
             100.0 * ERROR
         ),
         format!(
-            "each side is one occasion: that figures of the same machine differ by {:.1} % from one to the \
+            "each side is one occasion: that figures of the same machine differ by {:.1}% from one to the \
              next, and by more where they were restless or disturbed, is assumed, and is in the intervals",
             100.0 * OF_FIGURES.spread
         ),

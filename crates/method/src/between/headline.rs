@@ -47,7 +47,7 @@ fn by_effects(between: &Between) -> Option<String> {
     let [point, low, high] = [clearest.dearer.point, clearest.dearer.low, clearest.dearer.high]
         .map(|share| 100.0 * share);
     Some(format!(
-        "No figure says which is faster; “{}” of {} costs {point:+.1} % ({low:+.1} … {high:+.1}) of throughput more on B.",
+        "No figure says which is faster; “{}” of {} costs {point:+.1}% ({low:+.1} … {high:+.1}) of throughput more on B.",
         clearest.level, clearest.experiment
     ))
 }
@@ -62,7 +62,7 @@ fn undecided(between: &Between) -> String {
         (0, _) => "Nothing could be compared.".to_owned(),
         (all, equivalent) if all == equivalent => {
             let margin = 100.0 * MARGIN;
-            format!("The two are equivalent: each of {all} figures within {margin:.0} %.")
+            format!("The two are equivalent: each of {all} figures within {margin:.0}%.")
         }
         (all, equivalent) => format!(
             "No difference could be told: of {all} figures {equivalent} are equivalent, and {} undecided.",
@@ -89,13 +89,13 @@ pub fn is_faster(ratio: &Estimate, unit: Unit) -> bool {
     unit.more_is_better() == (ratio.point > 1.0)
 }
 
-/// `38 % (35 … 41) lower`.
+/// `38% (35 … 41) lower`.
 pub fn change(ratio: &Estimate) -> String {
     let share = |of: f64| 100.0 * (of - 1.0);
     let [point, low, high] = [ratio.point, ratio.low, ratio.high].map(share);
     if point < 0.0 {
-        format!("{:.0} % ({:.0} … {:.0}) lower", -point, -high, -low)
+        format!("{:.0}% ({:.0} … {:.0}) lower", -point, -high, -low)
     } else {
-        format!("{point:.0} % ({low:.0} … {high:.0}) higher")
+        format!("{point:.0}% ({low:.0} … {high:.0}) higher")
     }
 }

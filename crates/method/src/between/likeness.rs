@@ -6,12 +6,12 @@ use hopcost_stats::{Apart, Occasion, difference_of, holm, log_ratio_of};
 /// Smaller differences do not matter; a share of a figure or of throughput.
 pub const MARGIN: f64 = 0.03;
 /// Variation of a figure between occasions on one machine, measured in 40 runs of two probes on a
-/// two-CPU guest with concurrent compilations; 1 % without them.
+/// two-CPU guest with concurrent compilations; 1% without them.
 pub const OF_FIGURES: Occasion = Occasion { spread: 0.008, shared: 0.25 };
 /// The same for a cost, whose variants are measured side by side: shared disturbance cancels.
 const OF_COSTS: Occasion = Occasion { spread: 0.008, shared: 0.0 };
 /// Extra error per dropped share of a probe's samples: with half of them dropped, the rest was up
-/// to 30 % off.
+/// to 30% off.
 const OF_DISTURBED: f64 = 0.4;
 /// Probability of calling any pair different if the two machines are alike.
 pub const ERROR: f64 = 0.05;

@@ -124,12 +124,12 @@ fn a_node_with_less_bandwidth_is_found_from_either_side() {
     );
     assert_eq!(
         there.explained_by[0],
-        "bandwidth of node 1 is 38 % (37 … 39) lower on B, its latency alike, other nodes alike: \
+        "bandwidth of node 1 is 38% (37 … 39) lower on B, its latency alike, other nodes alike: \
          suspect a memory module or channel there"
     );
     let back = between(&poorer, &whole);
     assert!(back.found.starts_with("B is faster in 2 of 8"), "{}", back.found);
-    assert!(back.explained_by[0].starts_with("bandwidth of node 1 is 38 % (37 … 39) lower on A"));
+    assert!(back.explained_by[0].starts_with("bandwidth of node 1 is 38% (37 … 39) lower on A"));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn less_bandwidth_everywhere_is_no_single_module() {
         Store::of(vec![matrix("bandwidth", Unit::GigabytesPerSecond, points, 1.0)], Vec::new())
     };
     let said = &between(&of(1.0), &of(0.8)).explained_by[0];
-    assert!(said.starts_with("bandwidth of nodes 0, 1 is 20 %"), "{said}");
+    assert!(said.starts_with("bandwidth of nodes 0, 1 is 20%"), "{said}");
     assert!(
         said.contains("its latency not measured on both, of all nodes that both have"),
         "{said}"
@@ -152,14 +152,14 @@ fn latency_that_is_higher_everywhere_is_told_from_a_longer_way() {
     let said =
         |local, remote| between(&of(90.0, 140.0), &of(local, remote)).explained_by[0].clone();
     assert!(said(110.0, 170.0).contains("latency on B, everywhere, is"), "{}", said(110.0, 170.0));
-    assert!(said(90.0, 190.0).contains("between nodes, is 36 %"), "{}", said(90.0, 190.0));
+    assert!(said(90.0, 190.0).contains("between nodes, is 36%"), "{}", said(90.0, 190.0));
 }
 
 #[test]
 fn a_score_counts_first_and_suspicion_falls_on_what_was_not_measured() {
     let of = |calls| Store::of(vec![latency(90.0, 140.0)], vec![score(calls)]);
     let between = between(&of(5e4), &of(4e4));
-    assert!(between.found.starts_with("B is slower: server-score is 20 % ("), "{}", between.found);
+    assert!(between.found.starts_with("B is slower: server-score is 20% ("), "{}", between.found);
     assert!(between.explained_by[0].contains("suspect the frequency of CPUs"), "{between:?}");
 }
 
@@ -169,7 +169,7 @@ fn costs_are_compared_by_their_difference_and_only_where_they_are_sure() {
     let dearer = between(&of(0.05, false), &of(0.25, false));
     assert_eq!(likenesses(&dearer), [Likeness::Different]);
     assert!((dearer.effects[0].dearer.point - 0.2).abs() < 1e-12);
-    assert!(dearer.found.contains("“far” of remote-memory costs +20.0 %"), "{}", dearer.found);
+    assert!(dearer.found.contains("“far” of remote-memory costs +20.0%"), "{}", dearer.found);
     let searched = between(&of(0.05, true), &of(0.25, true));
     assert_eq!(
         (searched.effects.len(), searched.found.as_str()),

@@ -274,14 +274,15 @@ impl Measured {
         };
         let shown = if kind == Kind::Share { 100.0 } else { 1.0 };
         let [point, low, high] = [point, low, high].map(|value| format!("{:.2}", shown * value));
+        let unit = if kind == Kind::Share { unit.to_owned() } else { format!(" {unit}") };
         let says = match end {
-            End::Whole => format!("{figure} {point} {unit} ({low} … {high} {unit})"),
-            End::Low => format!("{figure}.low {low} {unit}"),
-            End::Point => format!("{figure}.point {point} {unit}"),
-            End::High => format!("{figure}.high {high} {unit}"),
+            End::Whole => format!("{figure} {point}{unit} ({low} … {high}{unit})"),
+            End::Low => format!("{figure}.low {low}{unit}"),
+            End::Point => format!("{figure}.point {point}{unit}"),
+            End::High => format!("{figure}.high {high}{unit}"),
         };
         if crossed {
-            Outcome::Crossed(format!("{says} is {place} {}", bound.text))
+            Outcome::Crossed(format!("{says} is {place} {}", bound.text.replace(" %", "%")))
         } else {
             Outcome::Held
         }

@@ -13,7 +13,7 @@ fn estimate(point: f64, low: f64, high: f64) -> Estimate {
     Estimate { point, low, high, level: 0.95, n: 32, n_effective: 16.0 }
 }
 
-/// A cost of 4.5 % (3.2 … 5.8 %).
+/// A cost of 4.5% (3.2 … 5.8%).
 fn result() -> ExperimentResult {
     let headline = Headline {
         of: "cost of remote over local at 2 streams".into(),
@@ -22,13 +22,13 @@ fn result() -> ExperimentResult {
     };
     ExperimentResult {
         verdict: Verdict::Cost,
-        reason: Code::NotMeasured.because("the interval is beyond ±3.0 %"),
+        reason: Code::NotMeasured.because("the interval is beyond ±3.0%"),
         estimate: Known::Is(headline),
         ..fixtures::result("remote-memory")
     }
 }
 
-/// The same with a baseline of 10 % (8 … 12 %) more throughput.
+/// The same with a baseline of 10% (8 … 12%) more throughput.
 fn against(is_first: bool) -> ExperimentResult {
     let against = Against {
         baseline: "main".into(),
@@ -83,7 +83,7 @@ fn is_unknown(text: &str, result: &ExperimentResult, why: &str) {
 #[test]
 fn a_figure_is_beyond_where_all_of_its_interval_is() {
     let result = result();
-    for text in ["cost > 3%", "cost>0.03", "cost > 0", "cost < 6 %", "gain < -3%", "gain < 0"] {
+    for text in ["cost > 3%", "cost>0.03", "cost > 0", "cost < 6%", "gain < -3%", "gain < 0"] {
         crosses(text, &result);
     }
     for text in ["cost > 4%", "cost < 5%", "gain > 0", "gain < -4%", "cost > 90%"] {
@@ -141,7 +141,7 @@ fn refused_figures_decide_nothing_and_verdicts_do() {
 #[test]
 fn what_is_not_known_decides_only_where_nothing_else_does() {
     let result = against(false);
-    // `worse` is 10 %, `dearer` is unknown.
+    // `worse` is 10%, `dearer` is unknown.
     crosses("dearer > 1% or worse > 3%", &result);
     crosses("worse > 3% or dearer > 1%", &result);
     holds("dearer > 1% and worse > 20%", &result);
@@ -159,9 +159,9 @@ fn what_crossed_is_said_with_its_figures() {
         other => panic!("{other:?}"),
     };
     let said = says("cost > 3%", &result());
-    assert_eq!(said, "cost 4.50 % (3.20 … 5.80 %) is above 3 %");
+    assert_eq!(said, "cost 4.50% (3.20 … 5.80%) is above 3%");
     let said = says("gain.high < -3% and verdict = COST", &result());
-    assert_eq!(said, "gain.high -3.20 % is below -3 %, and the verdict is COST");
+    assert_eq!(said, "gain.high -3.20% is below -3%, and the verdict is COST");
     let said = says("value > 200ns", &latency(0.95));
     assert_eq!(said, "value 250.00 ns (240.00 … 260.00 ns) is above 200 ns");
 }
@@ -255,7 +255,7 @@ fn what_is_wrong_is_said_with_its_column() {
         ("verdict = DEAR", 11, "no verdict 'DEAR'; known: COST, GAIN"),
         (": cost > 3%", 1, "an experiment's name comes before ':'"),
         ("a: b: cost > 3%", 5, "one ':' at most"),
-        ("größe: kost > 3 %", 8, "no figure 'kost'"),
+        ("größe: kost > 3%", 8, "no figure 'kost'"),
     ];
     for (text, column, says) in cases {
         let wrong = FailIf::read(text).expect_err(text);

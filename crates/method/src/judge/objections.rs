@@ -49,7 +49,8 @@ impl Case<'_> {
         let own = self.circumstances.harness_ns_per_call;
         (self.circumstances.in_process && own > TOLERABLE_HARNESS * mean_ns).then(|| {
             Code::OverheadTooHigh.because(format!(
-                "hopcost itself takes {own:.0} of the {mean_ns:.0} ns of each call"
+                "{:.0}% of each call ({own:.0} of {mean_ns:.0} ns) is hopcost's own time",
+                100.0 * own / mean_ns
             ))
         })
     }

@@ -295,7 +295,7 @@ fn a_changed_plan_refuses_the_run() {
 fn a_harness_that_costs_too_much_refuses_the_run() {
     let mut run = run();
     run.circumstances.harness_ns_per_call = 0.06 * CALL_NS as f64;
-    refused(&run.ends(0.1, as_it_is), Code::OverheadTooHigh, "hopcost itself takes");
+    refused(&run.ends(0.1, as_it_is), Code::OverheadTooHigh, "hopcost's own time");
     run.circumstances.in_process = false;
     assert_eq!(run.ends(0.1, as_it_is).verdict, Verdict::Cost);
 }

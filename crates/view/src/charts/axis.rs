@@ -64,7 +64,7 @@ fn step(span: f64, most: usize) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// Adds a margin of 6 % on both sides.
+/// Adds a margin of 6% on both sides.
 pub fn with_air((low, high): (f64, f64)) -> (f64, f64) {
     let air = 0.06 * (high - low).max(f64::MIN_POSITIVE);
     (low - air, high + air)

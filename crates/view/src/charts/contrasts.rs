@@ -30,7 +30,7 @@ pub fn contrasts(section: &Section<'_>) -> Known<String> {
     };
     let dropped = marks.iter().filter(|mark| mark.is_dropped).count();
     let words = format!(
-        "{} blocks, {dropped} of them dropped; from {low:+.1} to {high:+.1} % of throughput",
+        "{} blocks, {dropped} of them dropped; from {low:+.1} to {high:+.1}% of throughput",
         marks.len()
     );
     let mut sheet = Sheet::new("Block by block", words);

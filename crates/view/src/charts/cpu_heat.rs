@@ -100,7 +100,7 @@ fn words(cpus: &[u32], columns: &[BTreeMap<u32, f64>]) -> String {
     let mean = |cpu: &u32| {
         let shares: Vec<f64> = columns.iter().filter_map(|busy| busy.get(cpu).copied()).collect();
         let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
-        format!("CPU {cpu}: {:.0} % busy", 100.0 * mean)
+        format!("CPU {cpu}: {:.0}% busy", 100.0 * mean)
     };
     let named: Vec<String> = cpus.iter().take(MOST_TOLD).map(mean).collect();
     let rest = cpus.len().saturating_sub(MOST_TOLD);
@@ -140,7 +140,7 @@ mod tests {
     fn the_cpu_of_the_workers_is_the_busy_one() {
         let sample = Sample::compared("x", Verdict::Cost, 0.1, 0.01).with_blocks(1);
         let svg = cpu_heat(&sample.section()).ok().unwrap();
-        assert!(svg.contains("CPU 0: 95 % busy; CPU 1: "), "{svg}");
+        assert!(svg.contains("CPU 0: 95% busy; CPU 1: "), "{svg}");
         assert_eq!((shade(-0.2), shade(0.5), shade(1.7)), (0, 3, SHADES - 1));
     }
 }

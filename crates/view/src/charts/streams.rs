@@ -62,7 +62,7 @@ impl Drawn {
     }
 }
 
-/// The range of 90 % of a variant's windows, in the unit of its response.
+/// The range of 90% of a variant's windows, in the unit of its response.
 pub(super) fn spread(section: &Section<'_>, level: usize, arm: &Arm) -> Option<(f64, f64)> {
     let mut rates: Vec<f64> = Vec::new();
     for block in section.blocks.iter().filter(|block| block.trial.streams == arm.streams) {

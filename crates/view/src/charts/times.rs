@@ -54,7 +54,7 @@ fn draw(sheet: &mut Sheet, plot: &Plot, level: usize, arm: &Arm) {
 
 fn words(arm: &Arm) -> String {
     let mode =
-        |(ms, share): &(f64, f64)| format!("{:.0} % around {} ms", 100.0 * share, figure(*ms));
+        |(ms, share): &(f64, f64)| format!("{:.0}% around {} ms", 100.0 * share, figure(*ms));
     let modes: Vec<String> = arm.modes.iter().map(mode).collect();
     format!("{} at {} clients: {}", arm.level, arm.streams, modes.join(", "))
 }

@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_result_is_a_row() {
         let mut sample = Sample::compared("remote-memory", Verdict::Cost, 0.25, 0.125);
-        sample.result.reason = Code::NotMeasured.because("beyond ±3 %, \"surely\"");
+        sample.result.reason = Code::NotMeasured.because("beyond ±3%, \"surely\"");
         let csv = csv(HEAD, std::iter::once(row(&sample.result)));
         let lines: Vec<&str> = csv.split("\r\n").collect();
         assert_eq!(lines[0], HEAD);
@@ -117,7 +117,7 @@ mod tests {
             "{}",
             lines[1]
         );
-        assert!(lines[1].ends_with(r#""beyond ±3 %, ""surely""""#), "{}", lines[1]);
+        assert!(lines[1].ends_with(r#""beyond ±3%, ""surely""""#), "{}", lines[1]);
         assert_eq!(lines[2..], [""]);
     }
 

@@ -242,7 +242,7 @@ mod tests {
         let text = |columns| compared(vec![pair(1, Likeness::Different)], Vec::new(), columns);
         let wide = text(120);
         assert!(
-            wide.contains("cpu 0 → cpu 1  70.0 ±1.0") && wide.contains("−38.0 % (−41.0 … −35.0 %)")
+            wide.contains("cpu 0 → cpu 1  70.0 ±1.0") && wide.contains("−38.0% (−41.0 … −35.0%)")
         );
         let narrow = text(80);
         assert_eq!(narrow.lines().count(), wide.lines().count() + 1, "{narrow}");

@@ -101,7 +101,7 @@ fn pairs<'a>(rows: Vec<Vec<String>>) -> Block<'a> {
     Block::Table(Table { head, rows })
 }
 
-/// Both figures, B's difference (`−38.0 % (−41.0 … −35.0 %)`) and the verdict.
+/// Both figures, B's difference (`−38.0% (−41.0 … −35.0%)`) and the verdict.
 fn row(
     name: String,
     [a, b]: [&Estimate; 2],

@@ -42,7 +42,7 @@ fn memory(details: &Details) -> Option<String> {
     let arms = details.arms.iter().filter_map(|arm| Some((arm, of_arm(arm)?)));
     let (arm, (share, faults, forgotten)) = arms.max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0))?;
     Some(format!(
-        "{:.0} % of the workers' time is the kernel's{}, {} page faults and {} shoot-downs a second at {} \
+        "{:.0}% of the workers' time is the kernel's{}, {} page faults and {} shoot-downs a second at {} \
          with {}",
         100.0 * share,
         doors(arm),
@@ -62,7 +62,7 @@ fn doors(arm: &Arm) -> String {
     doors.sort_by(|a, b| b.value.total_cmp(&a.value));
     let words = doors.iter().take(MOST);
     let words: Vec<String> =
-        words.map(|door| format!("{} {:.0} %", door.of, 100.0 * door.value / all)).collect();
+        words.map(|door| format!("{} {:.0}%", door.of, 100.0 * door.value / all)).collect();
     if words.is_empty() { String::new() } else { format!(" ({} of it)", words.join(", ")) }
 }
 
@@ -93,14 +93,14 @@ pub fn cpu(arm: &Arm) -> String {
     };
     let busy = of_cpus(gauge::CPU_USER_MS) + of_cpus(gauge::CPU_SYSTEM_MS);
     let all = busy + of_cpus(gauge::CPU_IDLE_MS) + of_cpus(gauge::CPU_STEAL_MS);
-    if all > 0.0 { format!("{:.0} %", 100.0 * busy / all) } else { "–".to_owned() }
+    if all > 0.0 { format!("{:.0}%", 100.0 * busy / all) } else { "–".to_owned() }
 }
 
 /// Samples of workers by the leader's node, then by the worker's.
 type Looks = BTreeMap<String, Vec<(String, f64)>>;
 
-/// One line per variant with workers: `leader at 1 client: with the session on node 0, 54 % on node
-/// 0, 46 % on node 1`.
+/// One line per variant with workers: `leader at 1 client: with the session on node 0, 54% on node
+/// 0, 46% on node 1`.
 fn workers(details: &Details) -> Vec<String> {
     details.arms.iter().filter_map(workers_of).collect()
 }
@@ -111,7 +111,7 @@ fn workers_of(arm: &Arm) -> Option<String> {
         .filter_map(|(leader, by_node)| {
             let all: f64 = by_node.iter().map(|(_, looks)| looks).sum();
             let share = |(node, looks): &(String, f64)| {
-                format!("{:.0} % on node {node}", 100.0 * looks / all)
+                format!("{:.0}% on node {node}", 100.0 * looks / all)
             };
             let shares: Vec<String> = by_node.iter().map(share).collect();
             let beside = match leader.as_str() {
@@ -162,9 +162,9 @@ mod tests {
         details.arms[1].observed = vec![seen("node 0", 2.0), seen("node 1", 2.0)];
         let told = workers(&details);
         assert!(
-            told[0].ends_with(": with the session on node 0, 75 % on node 0, 25 % on node 1"),
+            told[0].ends_with(": with the session on node 0, 75% on node 0, 25% on node 1"),
             "{told:?}"
         );
-        assert!(told[1].ends_with(": 50 % on node 0, 50 % on node 1"), "{told:?}");
+        assert!(told[1].ends_with(": 50% on node 0, 50% on node 1"), "{told:?}");
     }
 }

@@ -20,8 +20,8 @@ pub fn probe(report: &ProbeReport) -> Vec<Block<'_>> {
                 tables.extend([class_table(cells)]);
                 let about = relative_margins(cells).map_or(String::new(), |(low, high)| {
                     format!(
-                        "who measures in rows, what is measured in columns; half of the 95 % intervals is \
-                         {low:.1} to {high:.1} % of each figure"
+                        "who measures in rows, what is measured in columns; half of the 95% intervals is \
+                         {low:.1} to {high:.1}% of each figure"
                     )
                 });
                 (*series, about)
@@ -66,7 +66,7 @@ fn facts(report: &ProbeReport) -> Vec<String> {
     let dropped: u64 = report.cells.iter().flat_map(|cell| cell.dropped.values()).sum();
     let kept: u64 = report.cells.iter().filter_map(CellResult::estimate).map(|e| e.n).sum();
     facts.push(format!("{} of {} samples dropped", count(dropped), count(kept + dropped)));
-    facts.push("± = half of the 95 % interval".to_owned());
+    facts.push("± = half of the 95% interval".to_owned());
     facts
 }
 
@@ -74,7 +74,7 @@ fn pages(locality: &Locality) -> String {
     if locality.page_size_share >= 0.995 {
         return locality.page_size.to_string();
     }
-    format!("{} for {:.0} % of it", locality.page_size, locality.page_size_share * 100.0)
+    format!("{} for {:.0}% of it", locality.page_size, locality.page_size_share * 100.0)
 }
 
 fn class_table<'a>(cells: &[&CellResult]) -> Block<'a> {

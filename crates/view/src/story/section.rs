@@ -353,7 +353,7 @@ fn requirement(section: &Section<'_>, claim: &str) -> String {
 fn proof<'a>(section: &Section<'_>) -> Vec<Block<'a>> {
     let row = |claim: &str, [found, least]: [f64; 2]| {
         let holds = if found >= least { "✓ holds" } else { "✗ does not hold" };
-        let least = format!("{:.0} %", 100.0 * least);
+        let least = format!("{:.0}%", 100.0 * least);
         vec![requirement(section, claim), share_found(found), least, holds.to_owned()]
     };
     let claims = section.result.proof.iter().map(|it| row(&it.claim, [it.found, it.least]));

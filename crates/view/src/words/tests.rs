@@ -41,9 +41,9 @@ fn durations_have_the_unit_that_a_reader_would_take() {
 fn figures_carry_their_sign_and_interval() {
     let e =
         Estimate { point: -0.012, low: -0.03, high: 0.006, level: 0.95, n: 8, n_effective: 8.0 };
-    assert_eq!(cost(&e), "−1.2 % (−3.0 … +0.6 %)");
-    assert_eq!((percent(-0.0004), signed_percent(-0.0004)), ("0.0 %".into(), "+0.0 %".into()));
-    assert_eq!(share_found(0.9996), "99.9 %");
+    assert_eq!(cost(&e), "−1.2% (−3.0 … +0.6%)");
+    assert_eq!((percent(-0.0004), signed_percent(-0.0004)), ("0.0%".into(), "+0.0%".into()));
+    assert_eq!(share_found(0.9996), "99.9%");
     assert_eq!(spoken("remote-memory"), "Remote memory");
 }
 
@@ -144,7 +144,7 @@ fn a_baseline_is_told_in_one_sentence() {
     let both = against(of(0.03), of(0.012));
     assert_eq!(
         beside(&both),
-        "against main (run 3 of 2026-11-21): throughput −3.0 % (−3.6 … −2.6), cost +1.2 points \
+        "against main (run 3 of 2026-11-21): throughput −3.0% (−3.6 … −2.6), cost +1.2 points \
          (+0.8 … +1.8)"
     );
     assert!(

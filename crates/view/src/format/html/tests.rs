@@ -37,7 +37,7 @@ fn assert_good(html: &str) {
     for link in outside.split("href=\"").skip(1) {
         assert!(link.starts_with('#') || link.starts_with("data:,"), "{}", &link[..40]);
     }
-    for number in ["NaN", "inf\"", "infinity", "−0.0 %", "−0.0\u{a0}%"] {
+    for number in ["NaN", "inf\"", "infinity", "−0.0%", "−0.0\u{a0}%"] {
         assert!(!html.contains(number), "{number}");
     }
 }
