@@ -73,7 +73,7 @@ fn files(tree: &Tree) -> String {
         let _ = writeln!(out, "\n**{}**\n", folder.display());
         for (name, file) in others {
             let about = file.text.lines().next().unwrap_or_default().trim_start_matches("//! ");
-            let _ = writeln!(out, "- {name}: {about}");
+            let _ = writeln!(out, "- `{name}`: {about}");
         }
         if !tests.is_empty() {
             let names: Vec<&str> = tests.into_iter().map(|(name, _)| name).collect();

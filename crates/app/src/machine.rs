@@ -1,4 +1,4 @@
-//! This machine or a recorded one, and what would spoil a measurement on it.
+//! This machine or a recorded one, and what would distort a measurement on it.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The answer to a call, reduced to a digest that tells right from wrong.
+//! The answer to a call, reduced to a digest by which it is checked.
 
 /// Row count and an order-independent digest of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

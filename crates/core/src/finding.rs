@@ -1,4 +1,4 @@
-//! Conditions that would spoil a measurement, and how to fix them.
+//! Conditions that would distort a measurement, and how to fix them.
 
 use std::fmt;
 

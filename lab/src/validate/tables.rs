@@ -66,7 +66,7 @@ fn power(text: &mut String, recorded: &[f64], runs: usize) {
     const MINUTES: [f64; 4] = [1.5, 2.0, 4.0, 8.0];
     let _ = writeln!(
         text,
-        "\n**Power**: the share of {runs} comparisons whose interval excludes zero within so many \
+        "\n**Power**: the share of {runs} comparisons whose interval excludes zero within the \
          minutes:\n\n| noise | cost | 1.5 min | 2 min | 4 min | 8 min |\n|---|---:|---:|---:|---:|---:|"
     );
     for noise in [Noise::Weather(QUIET), Noise::Weather(NOISY), Noise::Recorded(recorded.to_vec())]

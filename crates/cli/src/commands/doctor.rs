@@ -1,4 +1,4 @@
-//! `hopcost doctor`: what would spoil a measurement here.
+//! `hopcost doctor`: what would distort a measurement here.
 
 use hopcost_app::{Outcome, examine, machine};
 use hopcost_core::{Finding, Severity};

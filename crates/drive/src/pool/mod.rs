@@ -1,7 +1,7 @@
 //! The driver: client requests on pinned threads.
 //!
-//! Method: a crew is the set of threads of one placement, pinned for life, with their own sessions.
-//! A switch parks one crew and releases another: a re-pinned thread would leave its memory on the
+//! Method: a worker pool is the set of threads of one placement, pinned for life, with their own sessions.
+//! A switch parks one pool and releases another: a re-pinned thread would leave its memory on the
 //! old node. No async runtime, which could move tasks between threads.
 
 mod batch_io;

@@ -1,4 +1,4 @@
-//! One thread of a crew: pinned for life, with its own sessions, schedule and histogram.
+//! One thread of a worker pool: pinned for life, with its own sessions, schedule and histogram.
 //!
 //! Method: a window starts at one moment for all threads. Time counts from the first call after the
 //! guard to the end of the last one. No shared data is written meanwhile, and answers are checked

@@ -1,4 +1,4 @@
-//! What stands for the words in capitals, and what the checks have to show, recipe by recipe.
+//! What replaces the words in capitals, and what the checks have to show, recipe by recipe.
 
 use super::Case;
 
