@@ -3,6 +3,11 @@
 //! RULE: no I/O, no clock, no dependency beyond serde and thiserror. A type that needs more belongs
 //! to the crate that does the work.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "hopcost runs on Linux: it reads /proc and /sys, and places memory by Linux's own calls"
+);
+
 mod against;
 mod answer;
 mod between;

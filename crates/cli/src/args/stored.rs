@@ -10,6 +10,7 @@ use super::shared::STORE;
 use crate::output::FormatArgs;
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // options
 pub struct ReportArgs {
     /// Run number [default: the latest]
     pub run: Option<i64>,
