@@ -64,7 +64,7 @@ fn parallel_workers_follow_the_postmaster() {
         assert!(far > 0.0 && 50.0 * near <= far, "pinned elsewhere: {near} {far}");
         let (near, far) = sides("leader");
         assert!(near + far > 0.0, "wherever the kernel put them, they were seen");
-        for told in ["leader at 1 stream: ", &format!("with the session on node {leader}, ")] {
+        for told in ["leader at 1 client: ", &format!("with the session on node {leader}, ")] {
             let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(one_line.contains(told) && page.contains(told), "{told}: {text}");
         }

@@ -53,7 +53,7 @@ pub fn refuses_as_moved(step: Step<'_>, percent: u32) {
     assert_eq!(result["verdict"], "REFUSED", "{}", step.said());
     assert_eq!(step.word("code"), "1");
     let reason = result["reason"].as_str().unwrap();
-    assert!(reason.contains(" % of the pages were on node 0"), "{reason}");
+    assert!(reason.contains("% of the pages were on node 0"), "{reason}");
     let proof = result["proof"].as_array().unwrap();
     let is_of_pages =
         |proved: &&Value| proved["claim"] == "local_lookups at local, different pages";

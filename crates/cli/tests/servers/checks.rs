@@ -28,13 +28,13 @@ fn a_check_decides_the_exit_code_and_a_report_can_be_checked_again() {
     let bench = bench();
     let checks = ["--json", "--fail-if", "cost > 90%", "--fail-if", "cost < 90%"];
     let output = run(&bench, &checks);
-    ends(&output, 4, &["--fail-if 'cost < 90%' is crossed: cost ", "lies below 90%"]);
+    ends(&output, 4, &["--fail-if 'cost < 90%' is crossed: cost ", "is below 90%"]);
     assert!(!stderr(&output).contains("cost > 90%"), "{}", stderr(&output));
     assert_eq!(json(&output)["against"], Value::Null, "the document is whole all the same");
     let report = |check| bench.hopcost(&["report", "--fail-if", check]);
     ends(&report("cost > 90%"), 0, &[]);
     let both = "far: gain > -90% and verdict != REFUSED";
-    ends(&report(both), 4, &[both, "lies above -90%, and the verdict is"]);
+    ends(&report(both), 4, &[both, "is above -90%, and the verdict is"]);
     ends(&report("near: cost > 90%"), 1, &["could not be checked: this is 'far'"]);
     ends(&report("worse > 3%"), 1, &["could not be checked: there is no baseline"]);
     ends(&report("cost > 3"), 2, &["column 8", "write 3% or 0.03"]);
@@ -114,7 +114,7 @@ fn what_was_lost_since_the_baseline_is_found() {
     };
     ends(&main(80.0, &[]), 0, &[]);
     let output = main(20.0, &["--json", "--fail-if", "worse > 40%", "--fail-if", "worse < 40%"]);
-    ends(&output, 4, &["'worse > 40%' is crossed: worse ", "lies above 40%"]);
+    ends(&output, 4, &["'worse > 40%' is crossed: worse ", "is above 40%"]);
     let worse = json(&output)["against"]["worse"]["point"].as_f64().unwrap();
     assert!((worse - 0.75).abs() < 0.01, "{worse}");
     let was_measured_on = |key: &str, value: &str| {

@@ -107,7 +107,7 @@ fn where_parallel_workers_ran_is_in_the_figures_the_text_and_the_page() {
     for told in [
         "postmaster at 1 stream: with the session on node 0, 100% on node 0, 0% on node 1",
         "elsewhere at 1 stream: with the session on node 0, 0% on node 0, 100% on node 1",
-        "leader at 1 stream: with the session on node 0, ",
+        "leader at 1 client: with the session on node 0, ",
     ] {
         assert!(report.contains(told) && page.contains(told), "{told}: {report}");
     }
