@@ -394,7 +394,7 @@ pub fn margin(estimate: &Estimate) -> String {
     };
     let written = |width: f64| {
         let text = format!("{width:.*}", decimals(width));
-        if width >= 9_999.5 { thousands(&text) } else { text }
+        if width >= 999.5 { thousands(&text) } else { text }
     };
     let (short, long) = (down.min(up), down.max(up));
     if long > LOPSIDED * short && long > 0.1 * estimate.point.abs() {
