@@ -117,7 +117,7 @@ fn a_margin_has_the_decimals_of_its_figure() {
     assert_eq!(margin(&estimate(81.2, 0.44)), "±0.4");
     assert_eq!(margin(&estimate(2.17, 0.019)), "±0.02");
     let lopsided = Estimate { low: 255.0, high: 2099.0, ..estimate(262.0, 0.0) };
-    assert_eq!(margin(&lopsided), "−7 +1837");
+    assert_eq!(margin(&lopsided), "−7 +1,837");
     let thin = Estimate { level: 0.75, n_effective: 3.0, ..estimate(262.0, 4.0) };
     assert_eq!(margin(&thin), "n=3");
 }
