@@ -105,11 +105,11 @@ fn where_parallel_workers_ran_is_in_the_figures_the_text_and_the_page() {
     let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
     let page = fs::read_to_string(bench.path("page.html")).unwrap();
     for told in [
-        "postmaster at 1 stream: with the session on node 0, 100% on node 0, 0% on node 1",
-        "elsewhere at 1 stream: with the session on node 0, 0% on node 0, 100% on node 1",
+        "postmaster at 1 client: with the session on node 0, 100% on node 0, 0% on node 1",
+        "elsewhere at 1 client: with the session on node 0, 0% on node 0, 100% on node 1",
         "leader at 1 client: with the session on node 0, ",
     ] {
         assert!(report.contains(told) && page.contains(told), "{told}: {report}");
     }
-    assert!(!report.contains("alone at 1 stream: with"), "{report}");
+    assert!(!report.contains("alone at 1 client: with"), "{report}");
 }
