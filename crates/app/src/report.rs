@@ -19,25 +19,28 @@ use serde_json::Value;
 use crate::run::quoted;
 use crate::{Failure, InContext, Outcome, Ran, catalogue};
 
-/// A run of a store, or its latest. Opens the store read-only.
-pub fn report(path: &Path, run: Option<i64>) -> Outcome<Reported> {
+/// A run of a store by its number or as the latest of its experiment, or the latest of all. Opens
+/// the store read-only.
+pub fn report(path: &Path, run: Option<&str>) -> Outcome<Reported> {
     let place = path.display().to_string();
     let store = Store::open_to_read(path).in_context(&place)?;
     let runs = store.runs().in_context(&place)?;
-    let Some(id) = run.or_else(|| runs.first().map(|run| run.id)) else {
-        return Err(Failure::usage(Code::UnknownName, format!("{place}: no run is kept here yet")));
-    };
-    if !runs.iter().any(|run| run.id == id) {
-        return Err(Failure::usage(
+    let is_asked =
+        |it: &&Listed| run.is_none_or(|run| run.parse() == Ok(it.id) || run == it.experiment);
+    match (runs.iter().find(is_asked), run) {
+        (Some(found), _) => Reported::of(&store, &[found.id]).in_context(&place),
+        (None, Some(run)) if !runs.is_empty() => Err(Failure::usage(
             Code::UnknownName,
-            format!("{place}: there is no run {id}; {}", listed(&runs)),
-        ));
+            format!("{place}: there is no run {run}; {}", listed(&runs)),
+        )),
+        (None, _) => {
+            Err(Failure::usage(Code::UnknownName, format!("{place}: no run is kept here yet")))
+        }
     }
-    Reported::of(&store, &[id]).in_context(&place)
 }
 
 pub(crate) fn listed(runs: &[Listed]) -> String {
-    let mut out = String::from("kept are");
+    let mut out = String::from("stored are");
     for run in runs.iter().take(8) {
         let _ = write!(out, " {} ({})", run.id, run.experiment);
     }

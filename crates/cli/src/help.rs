@@ -12,7 +12,7 @@ pub fn settings() -> String {
 pub fn fail_if() -> String {
     let known = FIGURES.iter().map(|(name, about)| format!("  {name:<11} {about}\n"));
     format!(
-        "Exit with code 4 if EXPR holds, 1 if it cannot be decided (repeatable):\n\n{GRAMMAR}\n{}",
+        "Exit with code 4 if EXPR holds for the whole interval, 1 if it cannot be checked (repeatable); 0 does not prove the opposite:\n\n{GRAMMAR}\n{}",
         known.collect::<String>()
     )
 }

@@ -17,6 +17,9 @@ pub struct Recipe {
     pub sources: Vec<String>,
     /// Of the steps that do not say it themselves.
     pub verified: Verified,
+    /// A machine with fewer memory nodes has no use for it.
+    #[serde(default)]
+    pub least_nodes: usize,
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
 }
@@ -88,11 +91,12 @@ pub const PLACEHOLDERS: [&str; 7] =
     ["node", "cpus", "cpus_one_per_core", "pid", "unit", "kind", "file"];
 
 /// How to find what hopcost could not fill in, by its name in a command.
-const FIND: [(&str, &str); 6] = [
+const FIND: [(&str, &str); 7] = [
     ("NODE", "number of the memory node: 'hopcost machine' shows them"),
     ("CPUS", "CPUs of that node, e.g. 0-15: 'hopcost machine' shows them"),
     ("CPUS_ONE_PER_CORE", "one CPU of each core: 'hopcost machine' shows them"),
     ("PID", "the server's first process: 'hopcost where' shows it"),
+    ("OLD_VALUE", "the value that it had before: Check shows it"),
     ("UNIT", "the server's systemd unit: 'systemctl status PID' shows it"),
     ("KIND", "the database, e.g. postgres or mysql"),
 ];
@@ -103,6 +107,8 @@ pub struct Place {
     /// `None` for a stand-in that is no database.
     pub engine: Option<&'static str>,
     pub env: Vec<&'static str>,
+    /// `None` if the machine is not known.
+    nodes: Option<usize>,
     fill: BTreeMap<&'static str, String>,
 }
 
@@ -128,7 +134,9 @@ impl Place {
             let all = machine.nodes_with_cpus().flat_map(|node| node.cpus.iter()).collect();
             fill.insert("cpus_one_per_core", machine.one_cpu_per_core(&all).to_string());
         }
-        Self { engine, env: [first].into_iter().chain(is_guest.then_some("vm")).collect(), fill }
+        let env = [first].into_iter().chain(is_guest.then_some("vm")).collect();
+        let nodes = machine.map(|machine| machine.nodes_with_memory().count());
+        Self { engine, env, nodes, fill }
     }
 
     /// Placeholders that are not known here stay, in capitals.
@@ -203,7 +211,8 @@ pub fn advice<'r>(
     place: &Place,
 ) -> Option<Advice> {
     let named = rule.recipes.iter().filter_map(|name| Some((name, recipe(name)?)));
-    let named: Vec<(&String, &Recipe)> = named.collect();
+    let has_nodes = |it: &Recipe| place.nodes.is_none_or(|nodes| nodes >= it.least_nodes);
+    let named: Vec<(&String, &Recipe)> = named.filter(|(_, it)| has_nodes(it)).collect();
     let with_step = named.iter().find_map(|it| Some((*it, it.1.step(place)?)));
     let (name, best) = with_step.map(|(it, _)| it).or_else(|| named.first().copied())?;
     let unless = rule.unless.as_ref().filter(|unless| unless.recipe == *name);

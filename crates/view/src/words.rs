@@ -126,7 +126,9 @@ pub fn effect(cost: &Estimate, compared: Compared<'_>) -> (String, String) {
         multiple(times(cost.point)),
         with_other(more, less)
     );
-    (text, format!("{}–{}", multiple(low).trim_end_matches('×'), multiple(high)))
+    // Both ends have the decimals of the point.
+    let [low, high] = [low, high].map(|end| multiple_as(end, times(cost.point)));
+    (text, format!("{}–{high}", low.trim_end_matches('×')))
 }
 
 /// The second of two labels, without the words that both begin with; from a preposition on they stay.
@@ -156,12 +158,21 @@ fn times_lost(cost: f64) -> f64 {
 
 /// `2.37×`, `6.6×`, `40×`.
 fn multiple(times: f64) -> String {
-    match times {
-        t if t < 2.995 => format!("{t:.2}×"),
-        t if t < 9.95 => format!("{t:.1}×"),
-        t if t > MOST_TIMES => format!("over {}×", thousands(&format!("{MOST_TIMES:.0}"))),
-        t => format!("{}×", thousands(&format!("{t:.0}"))),
+    multiple_as(times, times)
+}
+
+/// With the decimals of `like`.
+fn multiple_as(times: f64, like: f64) -> String {
+    let decimals = match like {
+        t if t < 2.995 => 2,
+        t if t < 9.95 => 1,
+        _ => 0,
+    };
+    if times > MOST_TIMES {
+        return format!("over {}×", thousands(&format!("{MOST_TIMES:.0}")));
     }
+    let text = format!("{times:.decimals$}");
+    format!("{}×", if decimals == 0 { thousands(&text) } else { text })
 }
 
 /// The change in throughput, from the cost: `−4.5% (−5.8 to −3.2)`, `2.37× (2.30 to 2.44)` or, of a

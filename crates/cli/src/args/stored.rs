@@ -12,8 +12,8 @@ use crate::output::FormatArgs;
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // options
 pub struct ReportArgs {
-    /// Run number [default: the latest]
-    pub run: Option<i64>,
+    /// Run number, or an experiment: its latest run [default: the latest of all]
+    pub run: Option<String>,
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long, group = "form")]
     pub json: bool,

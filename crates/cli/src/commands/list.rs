@@ -82,7 +82,7 @@ fn experiments(all: &[ListedExperiment]) -> String {
 }
 
 fn skipped(parts: usize) -> String {
-    format!("without {}: 'hopcost plan' says why", plural(parts, "part"))
+    format!("without {}: 'hopcost plan NAME' says why", plural(parts, "part"))
 }
 
 /// A longer name is printed whole.

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::output::{self, Output};
 
 pub fn run(args: &ReportArgs) -> Outcome<Exit> {
-    let page = report(&args.store, args.run)?;
+    let page = report(&args.store, args.run.as_deref())?;
     let wanted = wanted(args);
     output::can_be_shown(&wanted)?;
     let result = page.result();

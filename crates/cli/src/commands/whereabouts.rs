@@ -1,6 +1,6 @@
 //! `hopcost where`: finds where a running database runs and keeps its memory.
 
-use hopcost_app::{Outcome, locate};
+use hopcost_app::{Outcome, locate, machine};
 use hopcost_view::text;
 
 use crate::args::WhereArgs;
@@ -14,7 +14,7 @@ pub fn run(args: &WhereArgs) -> Outcome<Exit> {
     if args.json {
         output::print_json(&found)?;
     } else {
-        output::print(&text::whereabouts(&found, output::columns()))?;
+        output::print(&text::whereabouts(&found, &machine(), output::columns()))?;
     }
     Ok(Exit::Done)
 }

@@ -66,7 +66,7 @@ fn who_is_not_there_is_said_and_who_has_nothing_in_common() {
     let bench = bench();
     bench.keep_figures("a.db", &[10.0]);
     ends(&bench.hopcost(&["compare", "a.db", "no.db"]), 1, &["no.db", "no store here"]);
-    let unknown = ["there is no finished run for 'a.db:7'", "kept are 1 (switches)"];
+    let unknown = ["there is no finished run for 'a.db:7'", "stored are 1 (switches)"];
     ends(&bench.hopcost(&["compare", "a.db", "a.db:7"]), 2, &unknown);
     ends(&bench.hopcost(&["compare", "a.db", "far", "--store", "a.db"]), 2, &["for 'far'"]);
     ends(&bench.hopcost(&["compare", "a.db"]), 2, &["<B>"]);

@@ -29,7 +29,7 @@ fn look(at: &Surroundings<'_>) -> Seen {
         .map(|(cpu, share)| format!("CPU {cpu} {:.0}%", *share * 100.0))
         .collect();
     let seen = format!(
-        "{} of {} CPUs are busy: {}{}",
+        "{} of {} CPUs are not idle: {}{}",
         busy.len(),
         activity.busy.len(),
         named.join(", "),

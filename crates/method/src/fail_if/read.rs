@@ -11,7 +11,7 @@ pub const FIGURES: &[(&str, &str)] = &[
     ("cost", "share of throughput that the level under test loses"),
     ("gain", "share that it wins: the cost with its sign changed"),
     ("value", "what an experiment on the hardware found: value > 250 ns"),
-    ("worse", "share of the first level's throughput lost since --baseline"),
+    ("worse", "share of the first variant's throughput lost since --baseline"),
     ("dearer", "how much the cost rose since --baseline: dearer > 1%"),
     ("verdict", "how it ended: verdict = REFUSED"),
 ];

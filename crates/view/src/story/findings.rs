@@ -34,13 +34,24 @@ pub fn sentences(page: &Page<'_>) -> Sentences {
         None => nothing_to_act_on(page),
     };
     let compares = |it: &&Section<'_>| matches!(it.result.verdict, Verdict::Cost | Verdict::Gain);
-    let why = clearest.filter(compares).and_then(|it| it.words?.why.clone());
+    let why = clearest.filter(compares).and_then(|it| {
+        let companions = companions(it, &page.sections);
+        Some(format!("{}{companions}", it.words?.why.as_ref()?))
+    });
     Sentences {
         found,
         why,
         action: with_the_doctor(page, action),
         sure: clearest.filter(compares).and_then(sure),
     }
+}
+
+/// The same question under other conditions, e.g. with a disk: its name goes on where this one's ends.
+fn companions(section: &Section<'_>, all: &[Section<'_>]) -> String {
+    let name = format!("{}-", section.result.experiment);
+    let others = all.iter().filter(|it| it.result.experiment.starts_with(&name));
+    let one = |it: &Section<'_>| Some(format!(" {}: {}.", it.title(), change(cost_of(it.result)?)));
+    others.filter_map(one).collect()
 }
 
 /// The most important section: real before emulated, certain before uncertain. Ties go to the
@@ -94,7 +105,12 @@ fn sure(section: &Section<'_>) -> Option<String> {
     let itself = itself.map_or(String::new(), |placebo| {
         format!("; baseline against itself: {} ({})", changed(placebo), change_ends(placebo))
     });
-    Some(format!("{} CI {ends}, within this start{verified}{itself}.", confidence(cost)))
+    let untried = if section.advice.is_some() {
+        " The advice was not tried: measure before and after it."
+    } else {
+        ""
+    };
+    Some(format!("{} CI {ends}, within this start{verified}{itself}.{untried}", confidence(cost)))
 }
 
 /// Injected and measured cost; never a statement about this machine.
@@ -201,7 +217,7 @@ fn with_the_doctor(page: &Page<'_>, action: String) -> String {
     let warnings = findings.iter().filter(|finding| finding.severity == Severity::Warning).count();
     match warnings {
         0 => action,
-        n => format!("{action} First look at the doctor’s {}.", plural(n, "warning")),
+        n => format!("{action} First see what 'hopcost doctor' shows ({}).", plural(n, "warning")),
     }
 }
 

@@ -115,7 +115,7 @@ fn what_to_do<'a>(advice: &Advice) -> Vec<Block<'a>> {
     } else {
         Block::Command(advice.lines.join("\n"))
     });
-    blocks.extend(part("Check", &advice.check));
+    blocks.extend(part("Check, before and after", &advice.check));
     blocks.extend(part("Undo", &advice.undo));
     blocks.push(Block::Facts(facts));
     blocks

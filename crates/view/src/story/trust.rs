@@ -15,6 +15,7 @@ pub fn facts(page: &Page<'_>) -> Vec<Fact> {
         ("evidence", evidence(page)),
         ("baseline against itself", placebo(page)),
         ("starts", starts(page)),
+        ("measured on", targets(page)),
     ];
     facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
 }
@@ -77,13 +78,27 @@ fn evidence(page: &Page<'_>) -> String {
     if words.is_empty() { "missing, because nothing was measured".into() } else { words.join("; ") }
 }
 
+fn targets(page: &Page<'_>) -> String {
+    let details = page.sections.iter().filter_map(|section| section.result.details.as_ref());
+    let all: BTreeSet<&str> = details.map(|details| details.identity.as_str()).collect();
+    match all.len() {
+        0 => "missing, because no database was measured".to_owned(),
+        _ => all.into_iter().collect::<Vec<_>>().join("; "),
+    }
+}
+
 /// The A/A check: the widest result.
 fn placebo(page: &Page<'_>) -> String {
-    let details = page.sections.iter().filter_map(|section| section.result.details.as_ref());
-    let found = details.filter_map(|details| details.placebo.as_ref());
-    let widest = found.max_by(|a, b| (a.high - a.low).total_cmp(&(b.high - b.low)));
+    let found = page
+        .sections
+        .iter()
+        .filter_map(|section| Some((section, section.result.details.as_ref()?.placebo.as_ref()?)));
+    let widest = found.max_by(|(_, a), (_, b)| (a.high - a.low).total_cmp(&(b.high - b.low)));
     match widest {
-        Some(placebo) => change(placebo),
+        Some((section, placebo)) if page.sections.len() > 1 => {
+            format!("{}, the widest of all: {}", section.title(), change(placebo))
+        }
+        Some((_, placebo)) => change(placebo),
         None if page.sections.iter().any(|section| !section.blocks.is_empty()) => {
             "missing, because there were fewer than four such blocks".to_owned()
         }

@@ -9,7 +9,8 @@ use crate::words::{change_ends, changed, confidence, effect, minus, of, range, s
 /// The verdict's sentences, with the interval and what it holds for.
 pub fn found(section: &Section<'_>) -> String {
     let result = section.result;
-    let reason = sentence(absence::why(&result.reason));
+    let command = format!("hopcost run {} --budget", result.experiment);
+    let reason = sentence(absence::why(&result.reason)).replace("--budget", &command);
     let (Known::Is(figure), false) = (&result.estimate, result.verdict.is_without_figures()) else {
         return reason;
     };

@@ -6,7 +6,7 @@ mod table;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use hopcost_core::{BytesByNode, CpuSet, Known, Located, NodeSet, Reason, Whereabouts};
+use hopcost_core::{BytesByNode, CpuSet, Known, Located, Machine, NodeSet, Reason, Whereabouts};
 
 use super::ink::Ink;
 use super::wrap::{LEAST_WIDTH, labelled, prose};
@@ -14,7 +14,8 @@ use crate::words::{bytes, plural};
 use memory::{largest, of_nodes, percent, private};
 use table::Table;
 
-pub fn whereabouts(found: &Whereabouts, columns: usize) -> String {
+/// `machine` is this host.
+pub fn whereabouts(found: &Whereabouts, machine: &Machine, columns: usize) -> String {
     let columns = columns.clamp(LEAST_WIDTH, 120);
     let mut out = String::new();
     if let [first, _, ..] = &found.servers[..] {
@@ -24,6 +25,17 @@ pub fn whereabouts(found: &Whereabouts, columns: usize) -> String {
     }
     let servers: Vec<String> = found.servers.iter().map(|server| one(server, columns)).collect();
     out.push_str(&servers.join("\n"));
+    let is_here = found.servers.iter().any(|server| server.host.is_here == Known::Is(true));
+    if is_here && machine.nodes_with_memory().count() == 1 {
+        let host = match machine.virtualization.guest.get() {
+            Some(true) => " A guest does not see the nodes of its host.",
+            _ => "",
+        };
+        let text = format!(
+            "In one place: this machine has one memory node, and binding changes nothing.{host}"
+        );
+        out.push_str(&labelled("", 0, &text, columns));
+    }
     out
 }
 

@@ -67,7 +67,7 @@ fn an_effect_is_a_share_or_from_a_factor_of_two_on_a_multiple() {
             "over 10,000× as many commits with one core as with two cores",
             "10–over 10,000×",
         ),
-        (-4.0, -0.0, "3.0× as many commits with two cores as with one core", "1.00–5.0×"),
+        (-4.0, -0.0, "3.0× as many commits with two cores as with one core", "1.0–5.0×"),
     ] {
         let (said, of) = said(low, high, cores);
         assert_eq!((said.as_str(), of.as_str()), (text, ends));

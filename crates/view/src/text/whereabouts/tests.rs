@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use hopcost_core::{BytesByNode, Code, CpuId, Host, NodeId, SharedBytes, Standing, Threads};
 
+use hopcost_sys::{Root, topology};
+
 use super::*;
 
 const MIB: u64 = 1 << 20;
@@ -55,9 +57,28 @@ fn server(pid: u32, processes: Vec<Standing>) -> Located {
     }
 }
 
+fn machine(name: &str) -> Machine {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines");
+    topology::read(&Root::recorded(format!("{dir}/{name}.tree").as_ref()).unwrap())
+}
+
+#[test]
+fn on_one_node_binding_changes_nothing() {
+    let found = |is_here| {
+        let mut server = server(1, Vec::new());
+        server.host.is_here = Known::Is(is_here);
+        Whereabouts { version: 1, host: Known::Is("db1".to_owned()), servers: vec![server] }
+    };
+    let said = |is_here, name| whereabouts(&found(is_here), &machine(name), 120);
+    assert!(said(true, "vm-n1").contains("In one place"));
+    assert!(!said(true, "vm-n4").contains("In one place"));
+    assert!(!said(false, "vm-n1").contains("In one place"));
+}
+
 fn text(servers: Vec<Located>, columns: usize) -> String {
     let host = Known::Is("db1".to_owned());
-    crate::xml::plain(&whereabouts(&Whereabouts { version: 1, host, servers }, columns))
+    let found = Whereabouts { version: 1, host, servers };
+    crate::xml::plain(&whereabouts(&found, &machine("vm-n4"), columns))
 }
 
 fn missing<T>(reason: &'static str) -> Known<T> {
