@@ -146,7 +146,9 @@ mod tests {
                 recipe.sources.is_empty(),
                 "{name}"
             );
-            assert!(recipe.title.len() <= 60 && !recipe.steps.is_empty(), "{name}");
+            let changes_nothing = *name == "leave-as-is";
+            assert!(recipe.title.len() <= 60, "{name}");
+            assert_eq!(recipe.steps.is_empty(), changes_nothing, "{name}");
             for step in &recipe.steps {
                 *of_steps.entry(recipe.verified(step)).or_insert(0) += 1;
                 assert!(step.engine.iter().all(|it| ENGINES.contains(&it.as_str())), "{name}");
@@ -168,7 +170,7 @@ mod tests {
         let all = [Verified::Measured, Verified::Documented, Verified::Unverified];
         let expect = |numbers: [i32; 3]| all.into_iter().zip(numbers).collect::<BTreeMap<_, _>>();
         assert_eq!(counts, expect([4, 14, 10]), "recipes, if their steps do not say");
-        assert_eq!(of_steps, expect([33, 32, 27]), "steps");
+        assert_eq!(of_steps, expect([33, 32, 26]), "steps");
     }
 
     #[test]

@@ -216,6 +216,8 @@ mod tests {
             experiment: experiment.to_owned(),
             begun_s: 0,
             verdict: verdict.map(str::to_owned),
+            target: None,
+            baselines: None,
         };
         let all = [
             run(4, "x", None),

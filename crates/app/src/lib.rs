@@ -52,7 +52,7 @@ pub use plan::{Planned, PlannedComparison, PlannedProbes};
 pub use prepared::Prepared;
 pub use probe::ProbeRequest;
 pub use probe_result::{NotRun, ProbeResult, ProbesResult};
-pub use report::{Reported, report};
+pub use report::{Reported, report, stored_runs};
 pub use request::{DataRequest, Request, Scripts};
 pub use restore::PutBack;
 pub use run::{Ran, RunOptions};

@@ -11,8 +11,10 @@ use hopcost_core::{
 use hopcost_data::published;
 use hopcost_method::advice::{self, Advice, Place};
 use hopcost_method::judge::result::ResultOf;
+use hopcost_method::tag;
 use hopcost_store::{Header, Listed, Store, StoreError};
 use hopcost_view::page::{self, NotTested, Origin, Probed, Section};
+use hopcost_view::text::StoredRun;
 use hopcost_view::{Sentences, plural, sentences};
 use serde_json::Value;
 
@@ -37,6 +39,24 @@ pub fn report(path: &Path, run: Option<&str>) -> Outcome<Reported> {
             Err(Failure::usage(Code::UnknownName, format!("{place}: no run is kept here yet")))
         }
     }
+}
+
+/// All runs of a store, latest first. Opens the store read-only.
+pub fn stored_runs(path: &Path) -> Outcome<Vec<StoredRun>> {
+    let place = path.display().to_string();
+    let store = Store::open_to_read(path).in_context(&place)?;
+    let shown = |run: Listed| {
+        let verdict = run.verdict.and_then(|name| serde_json::from_value(Value::from(name)).ok());
+        StoredRun {
+            id: run.id,
+            begun_s: run.begun_s,
+            experiment: run.experiment,
+            target: run.target,
+            verdict: verdict.map(tag),
+            baselines: run.baselines,
+        }
+    };
+    Ok(store.runs().in_context(&place)?.into_iter().map(shown).collect())
 }
 
 pub(crate) fn listed(runs: &[Listed]) -> String {

@@ -20,7 +20,8 @@ pub struct Recipe {
     /// A machine with fewer memory nodes has no use for it.
     #[serde(default)]
     pub least_nodes: usize,
-    #[serde(rename = "step")]
+    /// None if nothing is to be changed.
+    #[serde(default, rename = "step")]
     pub steps: Vec<Step>,
 }
 
@@ -91,7 +92,7 @@ pub const PLACEHOLDERS: [&str; 7] =
     ["node", "cpus", "cpus_one_per_core", "pid", "unit", "kind", "file"];
 
 /// How to find what hopcost could not fill in, by its name in a command.
-const FIND: [(&str, &str); 7] = [
+const FIND: [(&str, &str); 17] = [
     ("NODE", "number of the memory node: 'hopcost machine' shows them"),
     ("CPUS", "CPUs of that node, e.g. 0-15: 'hopcost machine' shows them"),
     ("CPUS_ONE_PER_CORE", "one CPU of each core: 'hopcost machine' shows them"),
@@ -99,6 +100,16 @@ const FIND: [(&str, &str); 7] = [
     ("OLD_VALUE", "the value that it had before: Check shows it"),
     ("UNIT", "the server's systemd unit: 'systemctl status PID' shows it"),
     ("KIND", "the database, e.g. postgres or mysql"),
+    ("TARGET", "the database, e.g. postgres://user@host/database"),
+    ("SESSIONS", "number of clients in the result, e.g. 4"),
+    ("JOBS", "number of parallel load jobs in the result"),
+    ("OLD_JOBS", "number of load jobs before"),
+    ("VIEW_NAME", "the view or table that is queried"),
+    ("BRANCH", "a table below the view, e.g. one partition; one index on each"),
+    ("STAMP", "the column with the date"),
+    ("BOUND", "a date that is surely before the newest row"),
+    ("INDEX_NAME", "a name for the index"),
+    ("TABLE_OLD", "the table that all sessions insert into"),
 ];
 
 /// Where advice is to be followed.
@@ -168,6 +179,8 @@ pub struct Advice {
     pub to_replace: Vec<(&'static str, &'static str)>,
     /// When the others are better than this one, if the rule says so.
     pub unless: Option<String>,
+    /// There is nothing to do, check or undo.
+    pub changes_nothing: bool,
 }
 
 impl Advice {
@@ -232,6 +245,7 @@ pub fn advice<'r>(
         others: others.collect(),
         to_replace: Vec::new(),
         unless: unless.map(|unless| unless.says.clone()),
+        changes_nothing: best.steps.is_empty(),
     };
     if let Some((_, step)) = with_step {
         let file = step.file.as_ref().map(|file| place.filled(file, None));

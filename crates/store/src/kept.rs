@@ -58,6 +58,10 @@ pub struct Listed {
     pub begun_s: i64,
     /// `None` if the run is unfinished.
     pub verdict: Option<String>,
+    /// `None` for a hardware experiment.
+    pub target: Option<String>,
+    /// Names for which it is the baseline.
+    pub baselines: Option<String>,
 }
 
 #[derive(Debug)]

@@ -102,7 +102,7 @@ pub struct Compared<'a> {
 }
 
 /// `4.5% fewer queries with remote memory than with local memory`, and its interval `3.2–5.8%`. The
-/// larger side of a multiple comes first, so that no multiple is below one.
+/// variant comes first, also in multiples, so that the words agree with the tags COST and GAIN.
 pub fn effect(cost: &Estimate, compared: Compared<'_>) -> (String, String) {
     let Compared { unit, baseline, variant } = compared;
     let ratio = 1.0 - cost.point;
@@ -119,12 +119,13 @@ pub fn effect(cost: &Estimate, compared: Compared<'_>) -> (String, String) {
     }
     let is_gain = ratio >= MULTIPLE;
     let times = |cost: f64| if is_gain { 1.0 - cost } else { times_lost(cost) };
-    let (more, less) = if is_gain { (variant, baseline) } else { (baseline, variant) };
     let [low, high] = ascending(times(cost.low), times(cost.high));
+    let (more, than) = if is_gain { ("as many", " as") } else { ("fewer", ", than") };
+    let than = if variant.contains(',') { than } else { than.trim_start_matches(',') };
     let text = format!(
-        "{} as many {unit} with {more} as {}",
+        "{} {more} {unit} with {variant}{than} {}",
         multiple(times(cost.point)),
-        with_other(more, less)
+        with_other(variant, baseline)
     );
     // Both ends have the decimals of the point.
     let [low, high] = [low, high].map(|end| multiple_as(end, times(cost.point)));

@@ -58,6 +58,28 @@ pub fn asked_for(
     Ok(Some(Beside { name: name.to_owned(), kept: Some((kept, blocks)) }))
 }
 
+/// A mistyped name would become a baseline of its own.
+pub fn announced(
+    beside: Option<&Beside>,
+    store: &Store,
+    prepared: &OnDatabase<'_>,
+    control: &mut Control<'_>,
+) -> Outcome<()> {
+    let Some(Beside { name, kept: None }) = beside else { return Ok(()) };
+    let runs = store.runs().in_context(store.path().display())?;
+    let url = prepared.url();
+    let of_it = runs.iter().filter(|run| {
+        run.experiment == prepared.experiment.name && run.target.as_ref() == Some(&url)
+    });
+    let known: Vec<&str> = of_it.filter_map(|run| run.baselines.as_deref()).collect();
+    let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
+    control.remark(&format!(
+        "--baseline {name}: no run has this name, so this one becomes it if it finds a figure \
+         (baselines of this experiment and database: {known})"
+    ));
+    Ok(())
+}
+
 /// Limits a search for the worst point to the point of the baseline: today's worst may be another.
 pub fn narrowed(mut plan: Plan, beside: Option<&Beside>, find_worst: bool) -> Plan {
     let Some(Beside { name, kept: Some((kept, blocks)) }) = beside else { return plan };

@@ -33,6 +33,7 @@ pub fn run(
 ) -> Outcome<Ran> {
     let identity = prepared.identity();
     let beside = baseline::asked_for(options.baseline.as_deref(), store, prepared)?;
+    baseline::announced(beside.as_ref(), store, prepared, control)?;
     let host = Host::read(prepared.ground);
     let unfinished =
         if options.resume { resumed(prepared, store, &identity, &host, control)? } else { None };

@@ -14,6 +14,9 @@ use crate::output::FormatArgs;
 pub struct ReportArgs {
     /// Run number, or an experiment: its latest run [default: the latest of all]
     pub run: Option<String>,
+    /// List the stored runs, and which of them are baselines
+    #[arg(long, group = "form", conflicts_with_all = ["run", "format", "fail_if"])]
+    pub list: bool,
     /// Print JSON (keys: docs/JSON.md)
     #[arg(long, group = "form")]
     pub json: bool,
@@ -21,7 +24,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE", group = "form", conflicts_with = "format")]
     pub html: Option<PathBuf>,
     /// Write the page (hopcost-report.html, or the FILE of --html) and open it in a browser
-    #[arg(long, conflicts_with_all = ["json", "csv", "markdown", "format"])]
+    #[arg(long, conflicts_with_all = ["json", "csv", "markdown", "format", "list"])]
     pub open: bool,
     /// Print one line of comma-separated values
     #[arg(long, group = "form", conflicts_with = "format")]

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use hopcost_app::{Outcome, report};
-use hopcost_view::{Shown, format};
+use hopcost_app::{Outcome, report, stored_runs};
+use hopcost_view::{Shown, format, text};
 
 use super::fail_if;
 use crate::args::ReportArgs;
@@ -12,6 +12,10 @@ use crate::exit::Exit;
 use crate::output::{self, Output};
 
 pub fn run(args: &ReportArgs) -> Outcome<Exit> {
+    if args.list {
+        output::print(&text::runs(&stored_runs(&args.store)?, output::columns()))?;
+        return Ok(Exit::Done);
+    }
     let page = report(&args.store, args.run.as_deref())?;
     let wanted = wanted(args);
     output::can_be_shown(&wanted)?;

@@ -1,7 +1,9 @@
 //! `hopcost survey`: surveys this machine and writes one page.
 
-use hopcost_app::{App, Event, Failure, InContext, Outcome, Scene, Store, Surveyed, catalogue};
-use hopcost_core::Code;
+use hopcost_app::{
+    App, Event, Failure, InContext, Outcome, Ran, Scene, Store, Surveyed, catalogue,
+};
+use hopcost_core::{Code, Experiment};
 use hopcost_view::page::NotTested;
 use hopcost_view::{Sentences, Shown, absence, format, text};
 
@@ -42,19 +44,21 @@ pub fn run(app: &App, args: &SurveyArgs) -> Outcome<Exit> {
 fn checks_can_be_made(args: &SurveyArgs) -> Outcome<()> {
     let all = catalogue::of_a_survey()?;
     for check in &args.checks.fail_if {
-        if let Some(name) = check.of() {
-            let Some(experiment) = all.iter().find(|experiment| experiment.name == name) else {
-                return Err(Failure::usage(
-                    Code::UnknownName,
-                    format!("--fail-if '{check}': '{name}' is not part of a survey"),
-                ));
-            };
-            if let Some(objection) = check.objection(experiment, false) {
-                return Err(Failure::usage(
-                    Code::BadValue,
-                    format!("--fail-if '{check}': {objection}"),
-                ));
-            }
+        let of_name = |experiment: &&Experiment| check.of().is_none_or(|of| of == experiment.name);
+        let mut concerned = all.iter().filter(of_name).peekable();
+        if let (None, Some(name)) = (concerned.peek(), check.of()) {
+            return Err(Failure::usage(
+                Code::UnknownName,
+                format!("--fail-if '{check}': '{name}' is not part of a survey"),
+            ));
+        }
+        // It may concern some experiments only.
+        let objections: Option<Vec<_>> = concerned.map(|it| check.objection(it, false)).collect();
+        if let Some(objection) = objections.and_then(|all| all.into_iter().next_back()) {
+            return Err(Failure::usage(
+                Code::BadValue,
+                format!("--fail-if '{check}': {objection}"),
+            ));
         }
     }
     Ok(())
@@ -63,6 +67,17 @@ fn checks_can_be_made(args: &SurveyArgs) -> Outcome<()> {
 /// A complete survey succeeds whatever its verdicts, unless a check fails.
 fn checked(args: &SurveyArgs, surveyed: &Surveyed) -> Exit {
     let mut exit = Exit::Done;
+    for check in &args.checks.fail_if {
+        let measured = |(experiment, ran): &(Experiment, Ran)| {
+            ran.result.is_some() && check.concerns(experiment)
+        };
+        if !surveyed.runs.iter().any(measured) {
+            output::remark(&format!(
+                "--fail-if '{check}' could not be checked: nothing that it concerns was measured"
+            ));
+            exit = Exit::Failed;
+        }
+    }
     for (experiment, ran) in &surveyed.runs {
         let checks = || args.checks.fail_if.iter().filter(|check| check.concerns(experiment));
         let Some(result) = ran.result.as_ref().filter(|_| checks().next().is_some()) else {

@@ -60,12 +60,15 @@ fn what_can_never_be_checked_is_refused_before_anything_runs() {
     let far = |check| run(&["far.toml", "--fail-if", check]);
     ends(&far("cots > 3%"), 2, &["column 1", "no figure 'cots'; known: cost, gain"]);
     ends(&far("cost > 3% or"), 2, &["column 13", "is missing"]);
-    ends(&far("worse > 3%"), 2, &["--fail-if 'worse > 3%'", "give --baseline NAME"]);
+    ends(&far("worse > 3%"), 2, &["--fail-if 'worse > 3%'", "takes --baseline NAME"]);
     ends(&far("value > 250 ns"), 2, &["no value here", "write cost or gain"]);
     ends(&far("placebo: cost > 3%"), 2, &["about 'placebo', and 'far' is run"]);
     ends(&run(&["access-cost", "--fail-if", "cost > 3%"]), 2, &["write value"]);
     ends(&run(&["access-cost", "--baseline", "main"]), 2, &["hardware alone"]);
     ends(&run(&["far.toml", "--baseline", ""]), 2, &["--baseline"]);
+    let survey = |check| bench.hopcost(&["survey", "--fail-if", check]);
+    ends(&survey("worse > 3%"), 2, &["--fail-if 'worse > 3%'", "takes --baseline NAME"]);
+    ends(&survey("far: cost > 3%"), 2, &["'far' is not part of a survey"]);
     assert!(!bench.path("hopcost.db").exists(), "nothing was begun");
 }
 

@@ -97,7 +97,9 @@ impl FailIf {
             return Some(format!("there is no {figure} here, '{name}' {what}"));
         }
         let alone = self.figures().find(|figure| figure.needs_baseline() && !has_baseline);
-        alone.map(|figure| format!("{figure} is against a baseline: give --baseline NAME"))
+        alone.map(|figure| {
+            format!("{figure} is against a baseline: 'hopcost run' takes --baseline NAME")
+        })
     }
 
     pub fn on(&self, result: &ExperimentResult) -> Outcome {

@@ -205,7 +205,7 @@ fn what_can_never_be_checked_is_told_before_anything_runs() {
         let says = objection(text, experiment, false).unwrap();
         assert!(says.contains(words), "{says}");
     };
-    objects("worse > 3%", &database, "give --baseline NAME");
+    objects("worse > 3%", &database, "takes --baseline NAME");
     objects("value > 250 ns", &database, "no value here");
     objects("verdict = COST or cost > 3%", &hardware, "no cost here");
     objects("placebo: cost > 3%", &database, "about 'placebo', and 'remote-memory' is run");

@@ -110,7 +110,9 @@ fn sure(section: &Section<'_>) -> Option<String> {
     } else {
         ""
     };
-    Some(format!("{} CI {ends}, within this start{verified}{itself}.{untried}", confidence(cost)))
+    let level = confidence(cost);
+    let start = "within this start (another start can differ)";
+    Some(format!("{level} CI {ends}, {start}{verified}{itself}.{untried}"))
 }
 
 /// Injected and measured cost; never a statement about this machine.
@@ -247,7 +249,7 @@ mod tests {
         assert_eq!(
             said.sure.as_deref(),
             Some(
-                "95% CI 4.0–8.0%, within this start; placement verified; baseline against itself: \
+                "95% CI 4.0–8.0%, within this start (another start can differ); placement verified; baseline against itself: \
                  +0.2% (−0.6% to +1.0%)."
             )
         );

@@ -110,6 +110,9 @@ fn what_to_do<'a>(advice: &Advice) -> Vec<Block<'a>> {
         command.into_iter().flat_map(|it| [Block::strong(name.to_owned()), it]).collect::<Vec<_>>()
     };
     let mut blocks = vec![Block::heading(format!("Do: {}", advice.action()))];
+    if advice.changes_nothing {
+        return blocks;
+    }
     blocks.push(if advice.lines.is_empty() {
         Block::faint("No line for this engine and environment is known; see the recipe's sources.")
     } else {

@@ -60,11 +60,11 @@ fn an_effect_is_a_share_or_from_a_factor_of_two_on_a_multiple() {
         (-0.17, -0.11, "14.0% more commits with two cores than with one core", "11.0–17.0%"),
         (-0.30, -0.08, "19% more commits with two cores than with one core", "8–30%"),
         (-1.44, -1.30, "2.37× as many commits with two cores as with one core", "2.30–2.44×"),
-        (0.974, 0.976, "40× as many commits with one core as with two cores", "38–42×"),
+        (0.974, 0.976, "40× fewer commits with two cores than with one core", "38–42×"),
         (
             0.9,
             1.1,
-            "over 10,000× as many commits with one core as with two cores",
+            "over 10,000× fewer commits with two cores than with one core",
             "10–over 10,000×",
         ),
         (-4.0, -0.0, "3.0× as many commits with two cores as with one core", "1.0–5.0×"),
@@ -74,7 +74,7 @@ fn an_effect_is_a_share_or_from_a_factor_of_two_on_a_multiple() {
     }
     let (said, _) =
         said(0.84, 0.86, ["the log writer on the same CPU", "the log writer on a far socket"]);
-    assert_eq!(said, "6.7× as many commits with the log writer on the same CPU as on a far socket");
+    assert_eq!(said, "6.7× fewer commits with the log writer on a far socket than on the same CPU");
 }
 
 #[test]

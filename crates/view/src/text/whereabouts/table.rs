@@ -27,7 +27,7 @@ impl<T: ToString> From<&Known<T>> for Cell {
     }
 }
 
-const HEADS: [&str; 8] = ["role", "pid", "CPUs", "last", "node", "policy", "private", "shared"];
+const HEADS: [&str; 8] = ["role", "pid", "CPUs", "last CPU", "node", "policy", "private", "shared"];
 const PID: usize = 1;
 const NODE: usize = 4;
 const POLICY: usize = 5;

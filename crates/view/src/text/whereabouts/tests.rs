@@ -193,7 +193,7 @@ fn a_server_elsewhere_is_sent_for() {
         "{text}"
     );
     assert!(
-        text.contains("CPUs, last, node, policy, private, shared: missing, because it"),
+        text.contains("CPUs, last CPU, node, policy, private, shared: missing, because it"),
         "{text}"
     );
     assert!(text.contains("3 × client backend") && !text.contains("shared memory once"), "{text}");

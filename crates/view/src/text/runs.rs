@@ -1,0 +1,66 @@
+//! The runs of a store, a line each.
+
+use super::table::table;
+use crate::story::block::{Column, Table};
+use crate::words::moment;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRun {
+    pub id: i64,
+    pub begun_s: i64,
+    pub experiment: String,
+    pub target: Option<String>,
+    /// `None` if it is unfinished.
+    pub verdict: Option<&'static str>,
+    pub baselines: Option<String>,
+}
+
+pub fn runs(all: &[StoredRun], columns: usize) -> String {
+    let column = |name: &str, is_figures, is_detail| {
+        let name = name.to_owned();
+        Column { name, is_figures, is_detail }
+    };
+    let row = |run: &StoredRun| {
+        vec![
+            run.id.to_string(),
+            moment(run.begun_s),
+            run.experiment.clone(),
+            run.verdict.unwrap_or("unfinished").to_owned(),
+            run.baselines.clone().unwrap_or_default(),
+            run.target.clone().unwrap_or_default(),
+        ]
+    };
+    let head = vec![
+        column("run", true, false),
+        column("begun", false, false),
+        column("experiment", false, false),
+        column("result", false, false),
+        column("baseline", false, false),
+        column("database", false, true),
+    ];
+    table(&Table { head, rows: all.iter().map(row).collect() }, columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_has_a_line_and_an_unfinished_one_says_so() {
+        let run = StoredRun {
+            id: 12,
+            begun_s: 1_764_055_740,
+            experiment: "placebo".into(),
+            target: Some("sqlite:".into()),
+            verdict: Some("NO DIFFERENCE"),
+            baselines: Some("main".into()),
+        };
+        let cut = StoredRun { verdict: None, baselines: None, target: None, ..run.clone() };
+        let shown = crate::xml::plain(&runs(&[run, cut], 100));
+        let lines: Vec<Vec<&str>> =
+            shown.lines().map(|it| it.split_whitespace().collect()).collect();
+        assert_eq!(lines[0], ["run", "begun", "experiment", "result", "baseline", "database"]);
+        assert_eq!(lines[1][4..], ["placebo", "NO", "DIFFERENCE", "main", "sqlite:"]);
+        assert_eq!(lines[2][4..], ["placebo", "unfinished"]);
+    }
+}
