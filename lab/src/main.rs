@@ -53,11 +53,14 @@ enum Command {
     /// Try the statistics on noise of known kinds, and write the tables of docs/METHODOLOGY.md
     Validate {
         /// Try this instead, for hours, and append its results to docs/method/validation.md
-        #[arg(value_enum, conflicts_with_all = ["runs", "record", "live"])]
+        #[arg(value_enum, conflicts_with_all = ["runs", "starts", "record", "live"])]
         campaign: Option<campaign::Campaign>,
         /// Simulated runs of each kind
         #[arg(long, default_value_t = 10_000)]
         runs: usize,
+        /// Try starts as the unit instead, and write the tables of docs/method/starts.md
+        #[arg(long, conflicts_with_all = ["record", "live"])]
+        starts: bool,
         /// Record this machine's noise into the trace that is resampled, instead
         #[arg(long, value_name = "SECONDS")]
         record: Option<u64>,
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Command::Validate { campaign: Some(campaign), .. } => campaign::run(campaign),
         Command::Validate { record: Some(seconds), .. } => validate::record(seconds),
         Command::Validate { live: Some(part), .. } => validate::run_live(part),
+        Command::Validate { runs, starts: true, .. } => validate::starts::run(runs),
         Command::Validate { runs, .. } => validate::run(runs),
     };
     match result {

@@ -2,13 +2,13 @@
 //!
 //! Method: per complete unit (one block of each binding), the mean log throughput of the first
 //! variant and the contrast; the change is the difference of their means over the two runs. From
-//! four starts on, the spread between starts widens the intervals (`stats::across_starts`).
+//! four starts on, the spread between starts widens the intervals (`stats::across_runs`).
 //! Limits: drift cancels from the cost but not from the throughput.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{Against, BlockRecord, Code, Estimate, Known, Phase};
-use hopcost_stats::{LEAST_RESTARTS, across_starts, cost, cost_interval, difference};
+use hopcost_stats::{LEAST_RUNS, across_runs, cost, cost_interval, difference};
 
 use crate::plan::Point;
 use crate::schedule::{LEVEL, contrast};
@@ -16,7 +16,7 @@ use crate::schedule::{LEVEL, contrast};
 /// `earlier` are the runs compared with the same baseline.
 pub fn caveat(earlier: &[Against]) -> String {
     let starts = 1 + earlier.iter().filter(|against| against.worse.get().is_some()).count();
-    if starts < LEAST_RESTARTS {
+    if starts < LEAST_RUNS {
         "this compares two starts, one each: from the fifth run of this name on, the intervals include \
          how much starts of the same thing differ"
             .to_owned()
@@ -55,10 +55,10 @@ pub fn compare(then: &[BlockRecord], now: &[BlockRecord], earlier: &[Against]) -
     let rates = |units: &[Unit]| units.iter().map(|unit| unit.log_rate).collect::<Vec<f64>>();
     let log_rates = starts(earlier, |against| Some((-against.worse.get()?.point).ln_1p()));
     let faster = difference(&rates(&then), &rates(&now), LEVEL);
-    let worse = faster.map(|faster| cost_interval(&across_starts(&faster, &log_rates)));
+    let worse = faster.map(|faster| cost_interval(&across_runs(&faster, &log_rates)));
     let rises = starts(earlier, |against| Some(against.dearer.get()?.point));
     let dearer = difference(&costs(&then), &costs(&now), LEVEL);
-    let dearer = dearer.map(|dearer| across_starts(&dearer, &rises));
+    let dearer = dearer.map(|dearer| across_runs(&dearer, &rises));
     Change { worse: known(worse), dearer: known(dearer) }
 }
 

@@ -26,10 +26,14 @@ impl Looks {
 
     /// From 8 blocks, every second, up to `most`, with a simultaneous confidence of `level`.
     pub fn up_to(most: usize, level: f64) -> Self {
-        let mut blocks: Vec<usize> = (Self::FIRST..most).step_by(STEP).collect();
-        blocks.push(most.max(Self::FIRST));
-        let shares: Vec<f64> =
-            blocks.iter().map(|&n| n as f64 / most.max(Self::FIRST) as f64).collect();
+        Self::between(Self::FIRST, most, level)
+    }
+
+    pub fn between(first: usize, most: usize, level: f64) -> Self {
+        let most = most.max(first);
+        let mut blocks: Vec<usize> = (first..most).step_by(STEP).collect();
+        blocks.push(most);
+        let shares: Vec<f64> = blocks.iter().map(|&n| n as f64 / most as f64).collect();
         let errors = nominal_errors(&shares, 1.0 - level);
         Self { level, blocks, errors }
     }

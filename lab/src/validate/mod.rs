@@ -12,6 +12,7 @@ mod noise;
 mod planted;
 mod rivals;
 mod slowdown;
+pub mod starts;
 mod tables;
 mod trace;
 

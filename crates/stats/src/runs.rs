@@ -1,4 +1,4 @@
-//! The variation between starts, learned from previous starts.
+//! The variation between runs, learned from previous runs.
 //!
 //! Method: the mean square of successive differences (J. von Neumann, R. H. Kent, H. R. Bellinson,
 //! B. I. Hart, "The mean square successive difference", Annals of Mathematical Statistics 12,
@@ -8,16 +8,18 @@
 use hopcost_core::Estimate;
 
 use crate::looks::student_quantile;
-use crate::restarts::LEAST_RESTARTS;
 
-/// `starts` are in order, relative to any zero. Fewer than four leave the interval unchanged.
-pub fn across_starts(difference: &Estimate, starts: &[f64]) -> Estimate {
-    if starts.len() < LEAST_RESTARTS {
+/// Fewer runs say nothing about how runs differ.
+pub const LEAST_RUNS: usize = 4;
+
+/// `runs` are in order, relative to any zero. Fewer than four leave the interval unchanged.
+pub fn across_runs(difference: &Estimate, runs: &[f64]) -> Estimate {
+    if runs.len() < LEAST_RUNS {
         return *difference;
     }
-    let n = starts.len() as f64;
-    let squares: f64 = starts.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
-    // Of a difference of two starts: twice the variance of one.
+    let n = runs.len() as f64;
+    let squares: f64 = runs.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
+    // Of a difference of two runs: twice the variance of one.
     let variance = squares / (n - 1.0);
     let degrees = 2.0 * (n - 1.0).powi(2) / (3.0 * n - 4.0);
     let tail = (1.0 - difference.level) / 2.0;
@@ -47,7 +49,7 @@ mod tests {
             let now = start(&mut rng, truth);
             let means: Vec<f64> = earlier.iter().map(|blocks| mean(blocks)).collect();
             let alone = unpaired::difference(&earlier[0], &now, 0.95).unwrap();
-            let found = across_starts(&alone, &means);
+            let found = across_runs(&alone, &means);
             found.low <= truth && truth <= found.high
         });
         covered.count() as f64 / f64::from(runs)
@@ -66,9 +68,9 @@ mod tests {
         let estimate =
             Estimate { point: -0.2, low: -0.2, high: -0.2, level: 0.95, n: 24, n_effective: 24.0 };
         let mut starts = [0.0, 0.001, -0.001, 0.002, 0.0, 0.001, -0.001, 0.0].to_vec();
-        let before = across_starts(&estimate, &starts);
+        let before = across_runs(&estimate, &starts);
         starts.extend([-0.2, -0.201, -0.199, -0.2, -0.198, -0.2, -0.201, -0.2, -0.199]);
-        let after = across_starts(&estimate, &starts);
+        let after = across_runs(&estimate, &starts);
         assert!(before.high < -0.19 && after.high < -0.05, "{before:?} {after:?}");
     }
 }
