@@ -20,7 +20,7 @@ use fastrand::Rng;
 use hopcost_core::Verdict;
 use hopcost_stats::{Block, Goal, Looks};
 
-pub use ended::figures;
+pub use ended::{Ended, figures, ran};
 pub use live::{Part, run as run_live};
 use noise::{NOISY, QUIET, SAMPLE_SECONDS, Weather};
 pub use tables::run;

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 mod connection;
+mod debt;
 mod trace;
 mod vfs;
 

@@ -2,8 +2,7 @@
 //!
 //! Method: `xFetch` returns an address inside the image. Counters are in the open file, which
 //! belongs to one connection and one thread: nothing is shared or atomic. Emulated distance is a
-//! debt: each access to a page of another node adds to it, and from 1 ms on it is paid by spinning.
-//! The time actually spent is measured, and any excess is credited.
+//! debt (`debt.rs`), to which each access to a page of another node adds.
 //!
 //! Limits: a cursor that stays on a page accesses it once, however many rows it reads. Page 1 and
 //! some overflow pages are copied by SQLite, and counted as well.
@@ -22,14 +21,11 @@ use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_vfs};
 
 use super::super::image::Image;
 use super::connection::{Connection, SqliteError, int};
+use super::debt::Debt;
 
 pub const NAME: &CStr = c"hopcost-image";
 /// The longest name of an image: a slash and a number.
 const LONGEST_NAME: c_int = 64;
-/// The debt from which it is paid. Each payment costs more than the counted time, probably because
-/// the caches are cold afterwards: some 0.2 µs for 2 µs, 4 µs for 50 µs, 14 µs for 300 µs, so a
-/// smaller share for longer ones. Longer payments make windows unequal, but are counted in them.
-const PAYABLE_NS: f64 = 1e6;
 /// A placement's index is a byte.
 const HOMES: usize = 1 << u8::BITS;
 
@@ -102,8 +98,7 @@ struct OpenImage {
     base: sqlite3_file,
     image: Arc<Image>,
     copies: u64,
-    debt_ns: f64,
-    planted: Duration,
+    debt: Debt,
     /// A bit for each piece of the image that was accessed.
     seen: Vec<u64>,
     by_home: [Home; HOMES],
@@ -114,8 +109,7 @@ impl OpenImage {
         Self {
             base: sqlite3_file { pMethods: &raw const METHODS },
             copies: 0,
-            debt_ns: 0.0,
-            planted: Duration::ZERO,
+            debt: Debt::default(),
             seen: vec![0; image.pieces().div_ceil(64)],
             by_home: [Home { acquisitions: 0, cost_ns: 0.0 }; HOMES],
             image,
@@ -134,10 +128,7 @@ impl OpenImage {
         }
         let home = &mut self.by_home[usize::from(self.image.home_of(first))];
         home.acquisitions += 1;
-        self.debt_ns += home.cost_ns;
-        if self.debt_ns >= PAYABLE_NS {
-            self.pay();
-        }
+        self.debt.add(home.cost_ns);
     }
 
     #[cold]
@@ -147,19 +138,11 @@ impl OpenImage {
         }
     }
 
-    #[cold]
-    fn pay(&mut self) {
-        let owed = Duration::from_nanos(self.debt_ns as u64);
-        let paid = clock::spin(owed);
-        self.debt_ns -= paid.as_nanos() as f64;
-        self.planted += paid;
-    }
-
     fn tally(&mut self) -> Tally {
         let mut tally = Tally {
             lookups: Lookups::default(),
             copies: std::mem::take(&mut self.copies),
-            planted: std::mem::take(&mut self.planted),
+            planted: self.debt.take(),
         };
         let nodes = self.image.nodes();
         for (node, home) in nodes.iter().zip(&mut self.by_home) {
