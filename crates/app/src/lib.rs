@@ -3,6 +3,7 @@
 //! RULE: functions return values and report progress as events. They print nothing, never exit, and
 //! read no environment variables: callers pass in what is needed.
 
+mod anew;
 mod application;
 pub mod catalogue;
 mod compare;
@@ -34,6 +35,7 @@ mod site;
 mod statements;
 mod survey;
 
+pub use anew::executed_anew;
 pub use application::{App, hosted_process};
 pub use compare::compare;
 pub use control::{Control, Event};

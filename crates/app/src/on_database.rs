@@ -54,6 +54,7 @@ impl<'a> OnDatabase<'a> {
         let mut comparison = comparison.clone();
         let mut wishes = Wishes::of(asked.effort, asked.seed);
         wishes.budget_s = asked.budget_s;
+        wishes.starts = asked.starts.filter(|starts| *starts > 1);
         for set in &asked.set {
             overrides::set(set, &mut comparison, &mut wishes)
                 .map_err(|wrong| Failure::usage(Code::BadValue, format!("--set {set}: {wrong}")))?;
@@ -124,6 +125,29 @@ impl<'a> OnDatabase<'a> {
         }
         self.room_for(&plan)?;
         Ok(plan)
+    }
+
+    /// What cannot be measured over several starts says so before anything is.
+    pub(crate) fn can_be_started_anew(&self) -> Outcome<()> {
+        let refused =
+            |words: &str| Err(Failure::usage(Code::BadOption, format!("--starts: {words}")));
+        let name = &self.experiment.name;
+        let comparison = &self.comparison;
+        if self.wishes.starts.is_none() {
+            return Ok(());
+        }
+        if comparison.is_score() || comparison.spread || comparison.levels.len() < 2 {
+            return refused(&format!(
+                "'{name}' compares no throughput of two variants; leave it out"
+            ));
+        }
+        if self.address.starts_with("//") {
+            return refused(
+                "hopcost does not restart an existing server; leave it out, or use a server of hopcost's \
+                 own, e.g. --target postgres:managed",
+            );
+        }
+        Ok(())
     }
 
     /// Why opening the target would be refused on any machine.

@@ -27,6 +27,8 @@ pub struct Request {
     /// `None`: the default of [`Dirs`](crate::Dirs).
     pub cache_dir: Option<PathBuf>,
     pub seed: u64,
+    /// `None`: one.
+    pub starts: Option<u64>,
     /// Keep the data on an existing server for the next run.
     pub keep_data: bool,
     /// Write to a server although it has replicas.
@@ -50,6 +52,7 @@ impl Request {
             emulate: None,
             cache_dir: None,
             seed: 1,
+            starts: None,
             keep_data: false,
             allow_server_changes: false,
             allow_machine_changes: false,
@@ -68,6 +71,7 @@ impl Request {
             ("--scale", self.rows.is_some()),
             ("--file", !self.scripts.is_empty()),
             ("--set", !self.set.is_empty()),
+            ("--starts", self.starts.is_some()),
             ("--cache-dir", self.cache_dir.is_some()),
             ("--keep-data", self.keep_data),
             ("--allow-server-changes", self.allow_server_changes),

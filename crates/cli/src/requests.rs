@@ -22,6 +22,7 @@ impl ExperimentArgs {
             emulate: self.emulate.clone(),
             cache_dir: self.cache_dir.clone(),
             seed: self.seed,
+            starts: self.starts,
             keep_data: self.keep_data,
             allow_server_changes: self.allow_server_changes,
             allow_machine_changes: self.allow_machine_changes,

@@ -74,7 +74,7 @@ pub use proof::{Locality, PageSize, Proof, ProofMethod};
 pub use published::{Figure, Published};
 pub use result::{
     Arm, CostSoFar, Details, ExperimentResult, Headline, PointCost, PointSpread, Proved, ProvedBy,
-    Scaling, Tier, Witness,
+    Scaling, StartsFound, Tier, Witness,
 };
 pub use scaling::{Contention, ScalingLaw};
 pub use target::{

@@ -47,6 +47,9 @@ pub struct Details {
     pub guard_s: f64,
     pub blocks: BTreeMap<String, u64>,
     pub dropped: BTreeMap<Disturbance, u64>,
+    /// `None` if all is from one start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<StartsFound>,
     pub points: Vec<PointCost>,
     #[serde(default)]
     pub spreads: Vec<PointSpread>,
@@ -63,6 +66,23 @@ pub struct Details {
     pub plans: Vec<String>,
     pub left_out: Vec<String>,
     pub notes: Vec<String>,
+}
+
+/// Standard deviations are of logarithms of throughput.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StartsFound {
+    pub n: u64,
+    /// Units of blocks in each.
+    pub units: u64,
+    /// `None` if starts were not found to differ.
+    pub sd_start: Option<f64>,
+    /// The smallest that would have been found.
+    pub sd_start_seen: f64,
+    pub sd_unit: f64,
+    /// The effect that 8 in 10 such runs would have found.
+    pub sees: f64,
+    /// One of each start, in time.
+    pub costs: Vec<f64>,
 }
 
 /// Strength of the evidence for what was near and far, best first.

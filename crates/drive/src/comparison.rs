@@ -120,7 +120,7 @@ struct Turn {
 }
 
 impl Staff<'_> {
-    /// Continues after `blocks`.
+    /// Continues after `blocks`, to the end of the start.
     pub fn measure(
         &mut self,
         pace: &Pace,
@@ -133,11 +133,16 @@ impl Staff<'_> {
         let before = blocks.last().map_or(0.0, BlockRecord::end_s);
         let start = clock::now();
         let mut cost = None;
+        let mut this_start = None;
         // Only locates the pages.
         bench.instance.prove(Look::Full);
         loop {
             let elapsed_s = before + start.elapsed().as_secs_f64();
             let Some(trial) = schedule.next(&blocks, elapsed_s) else { break };
+            let start = schedule.start_of(&trial);
+            if *this_start.get_or_insert(start) != start {
+                break;
+            }
             let (block, calls) = self.block(pace, trial, before)?;
             keep(&block, &calls)?;
             let (done, left) = pace.progress(&block, elapsed_s);

@@ -31,6 +31,7 @@ pub fn pace(
     plan: &Plan,
     find_worst: bool,
     wishes: &Wishes,
+    start_s: f64,
     listener: &mut dyn Listener,
 ) -> Result<(Pace, Option<String>), TargetError> {
     let means = Means::of(wishes.effort);
@@ -43,7 +44,8 @@ pub fn pace(
     } else {
         whole_calls(staff, plan, listener)?
     };
-    let calls = Calls { are_sliced: staff.is_sliced(), ask_for_spread: staff.asks_for_spread() };
+    let calls =
+        Calls { are_sliced: staff.is_sliced(), ask_for_spread: staff.asks_for_spread(), start_s };
     Ok(Pace::of(found, plan, find_worst, wishes, calls))
 }
 

@@ -300,7 +300,7 @@ fn a_scaling_model_has_time_for_two_first_looks_at_each_number_of_streams() {
             keep_calls: false,
             stop: &AtomicBool::new(false),
         };
-        let pace = bench.staff(|staff| pace(staff, &plan, false, &wishes, &mut Silent));
+        let pace = bench.staff(|staff| pace(staff, &plan, false, &wishes, 0.0, &mut Silent));
         pace.unwrap().0.budget_s.unwrap()
     };
     let of_long_windows = Wishes { window_s: Some(10.0), ..Wishes::of(Effort::Quick, 1) };

@@ -44,12 +44,18 @@ pub fn points(blocks: &[BlockRecord]) -> BTreeSet<Point> {
 }
 
 /// `then` are the baseline's blocks, `now` those of a like run; `earlier` are the runs in between.
-pub fn compare(then: &[BlockRecord], now: &[BlockRecord], earlier: &[Against]) -> Change {
+/// With several starts in each run, the mean of a start is one value.
+pub fn compare(
+    then: &[BlockRecord],
+    now: &[BlockRecord],
+    earlier: &[Against],
+    has_starts: bool,
+) -> Change {
     let common: BTreeSet<Point> = points(then).intersection(&points(now)).copied().collect();
     if common.is_empty() {
         return Change::missing("the two runs have no number of clients in common");
     }
-    let [then, now] = [then, now].map(|blocks| units(blocks, &common));
+    let [then, now] = [then, now].map(|blocks| units(blocks, &common, has_starts));
     let few = || Known::missing(Code::TooFew, "too few whole block sets were undisturbed");
     let known = |estimate: Option<Estimate>| estimate.map_or_else(few, Known::Is);
     let rates = |units: &[Unit]| units.iter().map(|unit| unit.log_rate).collect::<Vec<f64>>();
@@ -77,11 +83,18 @@ fn fresh(blocks: &[BlockRecord]) -> impl Iterator<Item = &BlockRecord> {
     blocks.iter().filter(|block| block.trial.phase == Phase::Fresh)
 }
 
-fn units(blocks: &[BlockRecord], of: &BTreeSet<Point>) -> Vec<Unit> {
+fn units(blocks: &[BlockRecord], of: &BTreeSet<Point>, has_starts: bool) -> Vec<Unit> {
     let mut by_unit: BTreeMap<u64, Vec<Unit>> = BTreeMap::new();
+    // Each start ends with an A/A check.
+    let (mut start, mut start_of) = (0, BTreeMap::new());
     // A disturbed block is repeated, so a unit may contain a point and binding several times.
     let mut different = BTreeSet::new();
-    for block in fresh(blocks) {
+    for block in blocks {
+        start += usize::from(block.trial.phase == Phase::Placebo);
+        if block.trial.phase != Phase::Fresh {
+            continue;
+        }
+        start_of.entry(block.trial.unit).or_insert(start);
         let point = Point::of(&block.trial);
         if !of.contains(&point) {
             continue;
@@ -89,8 +102,14 @@ fn units(blocks: &[BlockRecord], of: &BTreeSet<Point>) -> Vec<Unit> {
         different.insert((point, block.trial.binding));
         by_unit.entry(block.trial.unit).or_default().extend(of_block(block));
     }
-    let complete = by_unit.into_values().filter(|blocks| blocks.len() == different.len());
-    complete.map(|blocks| mean(&blocks)).collect()
+    let complete = by_unit.into_iter().filter(|(_, blocks)| blocks.len() == different.len());
+    let units = complete.map(|(unit, blocks)| (start_of[&unit], mean(&blocks)));
+    if !has_starts {
+        return units.map(|(_, unit)| unit).collect();
+    }
+    let mut by_start: BTreeMap<usize, Vec<Unit>> = BTreeMap::new();
+    units.for_each(|(start, unit)| by_start.entry(start).or_default().push(unit));
+    by_start.values().map(|units| mean(units)).collect()
 }
 
 /// `None` if the block was disturbed.
@@ -117,6 +136,11 @@ mod tests {
     use hopcost_core::{Disturbance, Trial, Window};
 
     use super::*;
+
+    /// One start each.
+    fn compare(then: &[BlockRecord], now: &[BlockRecord], earlier: &[Against]) -> Change {
+        super::compare(then, now, earlier, false)
+    }
 
     /// Twelve units of two blocks: the first variant at `rate`, the other slower by the share
     /// `cost`, with 1% noise in each window.
@@ -162,7 +186,7 @@ mod tests {
     fn the_difference_of_costs_is_that_of_what_was_reported() {
         let (then, now) = (run(2, 1000.0, 0.05, 1), run(2, 1000.0, 0.30, 2));
         let all = BTreeSet::from([Point { streams: 2, level: 1 }]);
-        let reported = |blocks: &[BlockRecord]| cost(mean(&units(blocks, &all)).contrast);
+        let reported = |blocks: &[BlockRecord]| cost(mean(&units(blocks, &all, false)).contrast);
         let point = compare(&then, &now, &[]).dearer.get().unwrap().point;
         assert!((point - (reported(&now) - reported(&then))).abs() < 1e-12);
     }
@@ -202,5 +226,38 @@ mod tests {
         assert!(width(&among.dearer) < 5.0 * width(&alone.dearer), "the cost is each run's own");
         assert!(caveat(&earlier[..2]).contains("compares two starts"));
         assert!(caveat(&earlier).contains("the 5 starts before"));
+    }
+
+    /// Six starts of two units, each with a luck of its own, and a check at its end.
+    fn of_starts(seed: u64) -> Vec<BlockRecord> {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut luck = 1.0;
+        let mut blocks = Vec::new();
+        for block in run(2, 1000.0, 0.05, seed) {
+            if block.trial.number % 4 == 0 {
+                luck = 0.9 + 0.2 * rng.f64();
+            }
+            let ends = block.trial.number % 4 == 3;
+            let mut block = block;
+            block.windows.iter_mut().for_each(|window| window.rate *= luck);
+            let check = Trial { phase: Phase::Placebo, ..block.trial };
+            let check = BlockRecord { trial: check, ..block.clone() };
+            blocks.push(block);
+            blocks.extend(ends.then_some(check));
+        }
+        blocks
+    }
+
+    #[test]
+    fn with_several_starts_the_start_is_the_unit() {
+        let [then, now] = [of_starts(1), of_starts(2)];
+        let half = |has_starts: bool| {
+            let worse = super::compare(&then, &now, &[], has_starts).worse;
+            let worse = *worse.get().unwrap();
+            (worse.n, worse.high - worse.low)
+        };
+        let [(blocks, narrow), (starts, wide)] = [half(false), half(true)];
+        assert_eq!((blocks, starts), (24, 12));
+        assert!(wide > 1.2 * narrow, "{wide} {narrow}");
     }
 }

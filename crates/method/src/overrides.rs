@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use hopcost_core::{Code, Comparison, Level, Open, Reason, Scale};
 
-use crate::pace::Wishes;
+use crate::pace::{LEAST_UNITS, LEAST_UNITS_OF_A_START, Wishes};
 
 pub const SETTINGS: &[(&str, &str)] = &[
     ("streams", "streams to sweep, as 1+2+4"),
@@ -15,7 +15,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("ramp", "time over which the clients start, e.g. 1s"),
     ("window", "length of a window, as 0.2s"),
     ("guard", "begin of a window that is not counted, as 50ms"),
-    ("units", "fresh units of blocks, 8 or more; they are measured whatever they take"),
+    (
+        "units",
+        "fresh units of blocks, 8 or more, with --starts 2 or more in each; they are measured whatever they take",
+    ),
     ("half_width", "half of the interval that is narrow enough, as 1%"),
     ("dop", "processes that work on a query, at the levels with more than one"),
     ("margin", "a difference smaller than this does not matter, as 3%"),
@@ -47,8 +50,10 @@ fn put(text: &str, comparison: &mut Comparison, wishes: &mut Wishes) -> Result<(
         "window" => wishes.window_s = Some(seconds(value)?).filter(|s| *s > 0.0),
         "guard" => wishes.guard_s = Some(seconds(value)?),
         "units" => {
-            let units = within(value, 8..=u64::MAX);
-            wishes.units = Some(units.ok_or_else(|| format!("units={value}: 8 is the least"))?);
+            let least = if wishes.starts.is_some() { LEAST_UNITS_OF_A_START } else { LEAST_UNITS };
+            let units = within(value, least..=u64::MAX);
+            let units = units.ok_or_else(|| format!("units={value}: {least} is the least"))?;
+            wishes.units = Some(units);
         }
         "half_width" => wishes.half_width = Some(share(value)?),
         "dop" => set_dop(&mut comparison.levels, value)?,

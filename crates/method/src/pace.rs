@@ -4,7 +4,7 @@ use hopcost_core::Effort;
 use hopcost_stats::blocks_needed;
 
 use crate::plan::Plan;
-use crate::schedule::Pace;
+use crate::schedule::{Pace, Starts};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wishes {
@@ -17,6 +17,8 @@ pub struct Wishes {
     pub half_width: Option<f64>,
     pub margin: Option<f64>,
     pub seed: u64,
+    /// `None`: one.
+    pub starts: Option<u64>,
 }
 
 impl Wishes {
@@ -30,13 +32,16 @@ impl Wishes {
             half_width: None,
             margin: None,
             seed,
+            starts: None,
         }
     }
 
     /// Stored identities are compared as text, so this never changes; a new option is only written
     /// if it is set.
     pub fn written(&self) -> String {
-        let Self { effort, budget_s, window_s, guard_s, units, half_width, margin, seed } = self;
+        let Self { effort, budget_s, window_s, guard_s, units, half_width, margin, seed, starts } =
+            self;
+        let starts = starts.map_or(String::new(), |starts| format!(", starts: {starts}"));
         let effort = match effort {
             Effort::Quick => "Quick",
             Effort::Normal => "Normal",
@@ -45,7 +50,7 @@ impl Wishes {
         format!(
             "Wishes {{ effort: {effort}, budget_s: {budget_s:?}, window_s: {window_s:?}, \
              guard_s: {guard_s:?}, units: {units:?}, half_width: {half_width:?}, margin: {margin:?}, \
-             seed: {seed} }}"
+             seed: {seed}{starts} }}"
         )
     }
 }
@@ -110,8 +115,10 @@ const MARGIN: f64 = 0.03;
 /// A standard deviation takes more calls than a mean.
 const LONGER_FOR_SPREAD: f64 = 3.0;
 /// The minimum for a first look.
-const LEAST_UNITS: u64 = 8;
+pub const LEAST_UNITS: u64 = 8;
 const PLACEBO_EVERY: u64 = 4;
+/// One alone would not show what varies within a start.
+pub const LEAST_UNITS_OF_A_START: u64 = 2;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
@@ -126,6 +133,8 @@ pub struct Calls {
     /// Whether windows end by time instead of after whole calls.
     pub are_sliced: bool,
     pub ask_for_spread: bool,
+    /// From the begin of this start to its first window.
+    pub start_s: f64,
 }
 
 impl Pace {
@@ -145,9 +154,18 @@ impl Pace {
         let blocks = Blocks::of(plan, find_worst, window_s + guard_s + AROUND_S);
         let search_s = blocks.search_s * means.search_units as f64;
         let long_s = means.long_s.filter(|_| wishes.units.is_none() && calls.are_sliced);
+        let starts = wishes.starts.filter(|number| *number > 1).map(|number| {
+            let of_start_s = (budget_s - search_s) / number as f64 - calls.start_s;
+            let affordable = (of_start_s / blocks.unit_s) as u64;
+            Starts { number, units: wishes.units.unwrap_or(affordable).max(LEAST_UNITS_OF_A_START) }
+        });
+        let long_s = long_s.filter(|_| starts.is_none());
         let left_s = budget_s - search_s - long_s.map_or(0.0, |long_s| 4.0 * (long_s + guard_s));
         let affordable = (left_s / blocks.unit_s) as u64;
-        let most_units = wishes.units.unwrap_or(affordable).max(LEAST_UNITS);
+        let most_units = match starts {
+            Some(Starts { number, units }) => number * units,
+            None => wishes.units.unwrap_or(affordable).max(LEAST_UNITS),
+        };
         // A scaling law needs looks at all client counts, and a reserve for disturbed blocks.
         let limit_s = if plan.is_of_law() && wishes.budget_s.is_none() {
             budget_s.max(search_s + 2.0 * LEAST_UNITS as f64 * blocks.unit_s)
@@ -159,18 +177,23 @@ impl Pace {
             guard_s,
             search_units: if blocks.search_s > 0.0 { means.search_units } else { 0 },
             most_units,
-            placebo_every: if plan.is_score() { u64::MAX } else { PLACEBO_EVERY },
+            placebo_every: match starts {
+                _ if plan.is_score() => u64::MAX,
+                Some(Starts { units, .. }) => units,
+                None => PLACEBO_EVERY,
+            },
             long_s,
-            // A requested number of units is measured however long it takes.
-            budget_s: wishes.units.is_none().then_some(limit_s),
+            // A requested number of units or starts is measured however long it takes.
+            budget_s: (wishes.units.is_none() && starts.is_none()).then_some(limit_s),
             half_width,
             margin: wishes.margin.unwrap_or(MARGIN),
             seed: wishes.seed,
+            starts,
         };
         let warning = found.deviation.and_then(|deviation| {
             let of_unit = deviation / (plan.bindings.len() as f64).sqrt();
             let needed = blocks_needed(of_unit, half_width) as u64;
-            (needed > most_units && wishes.units.is_none()).then(|| {
+            (needed > most_units && wishes.units.is_none() && starts.is_none()).then(|| {
                 let minutes = (search_s + needed as f64 * blocks.unit_s) / 60.0;
                 format!(
                     "the pilot was noisy: ±{:.1}% needs about {needed} block sets, and the budget has time for \
@@ -223,10 +246,13 @@ mod tests {
             half_width: Some(1e-7),
             margin: Some(0.03),
             seed: u64::MAX,
+            starts: None,
         };
         let recorded = "Wishes { effort: Quick, budget_s: Some(1.0), window_s: Some(0.1), \
                         guard_s: Some(0.02), units: Some(8), half_width: Some(1e-7), \
                         margin: Some(0.03), seed: 18446744073709551615 }";
         assert_eq!(all.written(), recorded);
+        let several = Wishes { starts: Some(8), ..Wishes::of(Effort::Normal, 1) };
+        assert!(several.written().ends_with("margin: None, seed: 1, starts: 8 }"));
     }
 }

@@ -3,7 +3,8 @@
 //! Method: a search for the worst point, if requested; then fresh units of the reported points
 //! until all intervals are narrow at a look or the budget is spent, with an A/A check every few
 //! units and one long block at the end. A disturbed fresh block is repeated at once, whatever its
-//! result.
+//! result. With several starts, each has its share of the units and one A/A check at its end, and
+//! looks come between them.
 
 use std::time::Duration;
 
@@ -33,19 +34,35 @@ pub struct Pace {
     pub half_width: f64,
     pub margin: f64,
     pub seed: u64,
+    /// `None`: all units are measured within one start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<Starts>,
 }
+
+/// Each start gives one value to the interval: the mean contrast of its units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Starts {
+    pub number: u64,
+    /// Fresh units in each.
+    pub units: u64,
+}
+
+/// Fewer starts give no verdict.
+pub const LEAST_STARTS: u64 = 6;
 
 pub const LEVEL: f64 = 0.95;
 
 impl Pace {
     pub fn goal(&self, comparisons: usize) -> Goal {
         let level = 1.0 - (1.0 - LEVEL) / comparisons.max(1) as f64;
-        Goal {
-            looks: Looks::up_to(self.most_units as usize, level),
-            half_width: self.half_width,
-            margin: self.margin,
-            seed: self.seed,
-        }
+        let looks = match self.starts {
+            Some(Starts { number, .. }) => {
+                let all = number as usize;
+                Looks::between(Looks::FIRST.min(all), all, level)
+            }
+            None => Looks::up_to(self.most_units as usize, level),
+        };
+        Goal { looks, half_width: self.half_width, margin: self.margin, seed: self.seed }
     }
 
     /// Lower bound of the share done, upper bound of the time left.
@@ -68,6 +85,7 @@ impl Pace {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompleteUnit {
+    pub number: u64,
     pub blocks: Vec<u64>,
     /// The mean log ratio of throughputs over the bindings.
     pub contrast: f64,
@@ -104,6 +122,7 @@ impl<'a> Schedule<'a> {
         let placebos = blocks.iter().filter(|b| b.trial.phase == Phase::Placebo).count() as u64;
         let (unit, within) = (begun / of_unit, begun % of_unit);
         let between_units = within == 0;
+        let between_starts = self.pace.starts.is_none_or(|of| unit.is_multiple_of(of.units));
         if is_void && between_units {
             return None;
         }
@@ -112,7 +131,8 @@ impl<'a> Schedule<'a> {
         }
         let is_spent = fresh().count() as u64 >= MOST_TRIES * self.pace.most_units * of_unit;
         // One unit is always measured: the expensive setup is already done.
-        if between_units && unit > 0 && (is_spent || self.is_over(blocks, &points, elapsed_s)) {
+        let may_end = between_units && between_starts && unit > 0;
+        if may_end && (is_spent || self.is_over(blocks, &points, elapsed_s)) {
             return self.long(blocks, number, points[0]);
         }
         Some(self.of_unit(number, Phase::Fresh, unit, within, &points))
@@ -157,6 +177,57 @@ impl<'a> Schedule<'a> {
         self.units_by(contrast, blocks, phase, point)
     }
 
+    /// What the interval is over: the fresh units, or the starts that are complete.
+    pub fn values(&self, blocks: &[BlockRecord], point: Point) -> Vec<CompleteUnit> {
+        let units = self.units(blocks, Phase::Fresh, point);
+        let Some(of) = self.pace.starts else { return units };
+        let begun = done_or_given_up(blocks.iter().filter(|it| it.trial.phase == Phase::Fresh));
+        let of_unit = (self.reported(blocks).len() * self.plan.bindings.len()) as u64;
+        let complete = begun / of_unit / of.units;
+        let of_start = |start: u64| -> Option<CompleteUnit> {
+            let units = units.iter().filter(|unit| unit.number / of.units == start);
+            let units: Vec<&CompleteUnit> = units.collect();
+            let contrasts: f64 = units.iter().map(|unit| unit.contrast).sum();
+            Some(CompleteUnit {
+                number: start,
+                blocks: units.iter().flat_map(|unit| unit.blocks.clone()).collect(),
+                contrast: contrasts / units.len() as f64,
+                end_s: units.last()?.end_s,
+            })
+        };
+        (0..complete).filter_map(of_start).collect()
+    }
+
+    /// Contrasts of units, by start. Empty with one start.
+    pub fn by_start(&self, blocks: &[BlockRecord], point: Point) -> Vec<Vec<f64>> {
+        let Some(of) = self.pace.starts else { return Vec::new() };
+        let units = self.units(blocks, Phase::Fresh, point);
+        let of_start = |start: CompleteUnit| -> Vec<f64> {
+            let units = units.iter().filter(|unit| unit.number / of.units == start.number);
+            units.map(|unit| unit.contrast).collect()
+        };
+        self.values(blocks, point).into_iter().map(of_start).collect()
+    }
+
+    /// The start that a trial is measured in. An A/A check belongs to the start before it.
+    pub fn start_of(&self, trial: &Trial) -> u64 {
+        match (self.pace.starts, trial.phase) {
+            (Some(of), Phase::Fresh) => trial.unit / of.units,
+            (Some(_), Phase::Placebo) => trial.unit,
+            _ => 0,
+        }
+    }
+
+    /// How many blocks to keep when a run goes on in another process: a start that was not completed
+    /// is measured anew. A complete start ends with its A/A check.
+    pub fn kept(&self, blocks: &[BlockRecord]) -> usize {
+        if self.pace.starts.is_none() {
+            return blocks.len();
+        }
+        let last = blocks.iter().rposition(|block| block.trial.phase == Phase::Placebo);
+        last.map_or(0, |last| last + 1)
+    }
+
     /// With a contrast of a figure other than throughput.
     pub(crate) fn units_by(
         &self,
@@ -177,6 +248,7 @@ impl<'a> Schedule<'a> {
             let (blocks, contrasts): (Vec<u64>, Vec<f64>) =
                 of_unit.iter().filter_map(measured).unzip();
             (contrasts.len() == self.plan.bindings.len()).then(|| CompleteUnit {
+                number: unit,
                 blocks,
                 contrast: contrasts.iter().sum::<f64>() / contrasts.len() as f64,
                 end_s: of_unit.iter().map(|block| block.end_s()).fold(0.0, f64::max),
@@ -234,18 +306,21 @@ impl<'a> Schedule<'a> {
     /// The cost of the first reported point, if its number of units is that of a look.
     pub fn look(&self, blocks: &[BlockRecord]) -> Option<Estimate> {
         let point = *self.reported(blocks).first()?;
-        let standing = self.goal.look(&self.contrasts(blocks, Phase::Fresh, point))?;
-        Some(standing.cost)
+        let values = self.values(blocks, point);
+        let contrasts: Vec<f64> = values.iter().map(|value| value.contrast).collect();
+        Some(self.goal.look(&contrasts)?.cost)
     }
 
     fn is_over(&self, blocks: &[BlockRecord], points: &[Point], elapsed_s: f64) -> bool {
+        let most = self.pace.starts.map_or(self.pace.most_units, |of| of.number);
+        let contrasts = |point: &Point| -> Vec<f64> {
+            self.values(blocks, *point).iter().map(|value| value.contrast).collect()
+        };
         let narrow = |point: &Point| {
-            let standing = self.goal.look(&self.contrasts(blocks, Phase::Fresh, *point));
+            let standing = self.goal.look(&contrasts(point));
             standing.is_some_and(|standing| standing.is_narrow)
         };
-        let complete = |point: &Point| {
-            self.contrasts(blocks, Phase::Fresh, *point).len() as u64 >= self.pace.most_units
-        };
+        let complete = |point: &Point| contrasts(point).len() as u64 >= most;
         let spent = self.pace.budget_s.is_some_and(|budget_s| elapsed_s >= budget_s);
         spent || points.iter().all(|p| complete(p) || narrow(p))
     }

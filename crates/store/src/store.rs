@@ -141,6 +141,16 @@ impl Store {
         Ok(transaction.commit()?)
     }
 
+    /// Blocks from this number on are measured anew.
+    pub fn forget_from(&self, run: i64, number: u64) -> Result<(), StoreError> {
+        let transaction = self.connection.unchecked_transaction()?;
+        for (table, column) in [("block", "number"), ("call", "block")] {
+            let sql = format!("DELETE FROM {table} WHERE run_id = ?1 AND {column} >= ?2");
+            transaction.execute(&sql, params![run, number.cast_signed()])?;
+        }
+        Ok(transaction.commit()?)
+    }
+
     pub fn blocks(&self, run: i64) -> Result<Vec<BlockRecord>, StoreError> {
         let records = texts(&self.connection, BLOCKS, run)?;
         records.iter().map(|text| read(run, text)).collect()

@@ -159,6 +159,7 @@ fn details(point: f64, half: f64) -> Details {
         guard_s: 0.05,
         blocks: BTreeMap::from([("fresh".into(), 16), ("search".into(), 12)]),
         dropped: BTreeMap::from([(Disturbance::Stolen, 1)]),
+        starts: None,
         points: vec![
             cost(1, true, point * 0.7, half * 1.8),
             cost(2, true, point * 0.9, half * 1.6),

@@ -131,7 +131,8 @@ pub fn against(
     } else if let Some(other) = machines.other() {
         Change::missing(&other)
     } else {
-        compare(blocks, &store.blocks(run)?, &earlier)
+        let has_starts = result.details.as_ref().is_some_and(|details| details.starts.is_some());
+        compare(blocks, &store.blocks(run)?, &earlier, has_starts)
     };
     let mut notes = vec![caveat(&earlier)];
     notes.extend(machines.changes());

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Instant;
 
 use hopcost_core::{
     BlockRecord, Code, ExperimentResult, Instance, Known, Setup, TargetError, Workload,
@@ -14,6 +15,7 @@ use hopcost_host::observers::OBSERVERS;
 use hopcost_method::judge::{Case, Circumstances, conclude};
 use hopcost_method::plan::Plan;
 use hopcost_method::run::{RunPreparation, differing_keys};
+use hopcost_method::schedule::Schedule;
 use hopcost_store::{KeptCall, Resumable, Store, StoreError, Unfinished, Whose};
 use hopcost_sys::clock;
 use hopcost_sys::hotplug::Hotplug;
@@ -33,7 +35,9 @@ pub fn run(
 ) -> Outcome<Ran> {
     let identity = prepared.identity();
     let beside = baseline::asked_for(options.baseline.as_deref(), store, prepared)?;
-    baseline::announced(beside.as_ref(), store, prepared, control)?;
+    if !options.resume {
+        baseline::announced(beside.as_ref(), store, prepared, control)?;
+    }
     let host = Host::read(prepared.ground);
     let unfinished =
         if options.resume { resumed(prepared, store, &identity, &host, control)? } else { None };
@@ -56,12 +60,17 @@ pub fn run(
             let plan = baseline::narrowed(plan, beside.as_ref(), prepared.comparison.find_worst);
             Measuring { prepared, options, id, hotplug }.run(plan, store, unfinished, control)
         }
-        Err(reason) => Ok(not_applicable(prepared.experiment, Known::Is(url), &reason, emulated)),
+        Err(reason) => {
+            Ok(Some(not_applicable(prepared.experiment, Known::Is(url), &reason, emulated)))
+        }
     };
     let mut result = match measured {
-        Ok(result) => result,
+        Ok(Some(result)) => result,
+        Ok(None) => {
+            return Ok(Ran { id, result: None, needs_a_start: true, reports: Vec::new() });
+        }
         Err(failure) if failure.is_interruption() => {
-            return Ok(Ran { id, result: None, reports: Vec::new() });
+            return Ok(Ran { id, result: None, needs_a_start: false, reports: Vec::new() });
         }
         Err(failure) => {
             // A failed store cannot record the failure.
@@ -75,7 +84,7 @@ pub fn run(
         result.against = against.in_context(&place)?;
     }
     store.finish(id, &result).in_context(place)?;
-    Ok(Ran { id, result: Some(result), reports: Vec::new() })
+    Ok(Ran { id, result: Some(result), needs_a_start: false, reports: Vec::new() })
 }
 
 fn resumed(
@@ -119,13 +128,14 @@ struct Measuring<'a> {
 }
 
 impl Measuring<'_> {
+    /// `None` if the run needs another start.
     fn run(
         &self,
         plan: Plan,
         store: &mut Store,
         unfinished: Option<Unfinished<RunPreparation>>,
         control: &mut Control<'_>,
-    ) -> Outcome<ExperimentResult> {
+    ) -> Outcome<Option<ExperimentResult>> {
         let start = clock::now();
         let prepared = self.prepared;
         let (kept, done) = match unfinished {
@@ -161,7 +171,7 @@ impl Measuring<'_> {
             keep_calls: self.options.raw_calls,
             stop: &stop,
         };
-        let run = Run { prepared, options: self.options, bench, setup: &setup, id: self.id };
+        let run = Run { prepared, options: self.options, bench, setup: &setup, id: self.id, start };
         let worked = run
             .work(store, kept, done, control)
             .and_then(|(preparation, blocks)| Ok((preparation, blocks, instance.plans()?)));
@@ -179,14 +189,22 @@ impl Measuring<'_> {
         preparation.circumstances.plans_after = plans;
         preparation.circumstances.notes.extend(notes?);
         preparation.circumstances.seconds = before_s + start.elapsed().as_secs_f64();
-        Ok(conclude(&Case {
+        let RunPreparation { plan, pace, .. } = &preparation;
+        let comparison = &prepared.comparison;
+        let schedule = Schedule::new(plan, pace, comparison.find_worst);
+        let is_cut = control.has_enough();
+        if pace.starts.is_some() && !is_cut && schedule.next(&blocks, 0.0).is_some() {
+            store.prepare(self.id, &preparation).in_context(store.path().display())?;
+            return Ok(None);
+        }
+        Ok(Some(conclude(&Case {
             experiment: prepared.experiment,
-            comparison: &prepared.comparison,
-            plan: &preparation.plan,
-            pace: &preparation.pace,
+            comparison,
+            plan,
+            pace,
             blocks: &blocks,
             circumstances: &preparation.circumstances,
-        }))
+        })))
     }
 }
 
@@ -196,6 +214,7 @@ struct Run<'a> {
     bench: Bench<'a>,
     setup: &'a Setup<'a>,
     id: i64,
+    start: Instant,
 }
 
 impl Run<'_> {
@@ -204,10 +223,15 @@ impl Run<'_> {
         &self,
         store: &mut Store,
         kept: Option<RunPreparation>,
-        done: Vec<BlockRecord>,
+        mut done: Vec<BlockRecord>,
         control: &mut Control<'_>,
     ) -> Outcome<(RunPreparation, Vec<BlockRecord>)> {
         let mut failure: Option<StoreError> = None;
+        if let Some(RunPreparation { plan, pace, .. }) = &kept {
+            let schedule = Schedule::new(plan, pace, self.prepared.comparison.find_worst);
+            done.truncate(schedule.kept(&done));
+            store.forget_from(self.id, done.len() as u64).in_context(store.path().display())?;
+        }
         let outcome = self.bench.staff(|staff| {
             let mut preparation = match kept {
                 Some(kept) => kept,
@@ -248,7 +272,9 @@ impl Run<'_> {
         let workload = prepared.baseline();
         let own_ns = harness_ns_per_call(null.as_ref(), workload, prepared.shape, placement)?;
         let find_worst = prepared.comparison.find_worst;
-        let (pace, warning) = pilot::pace(staff, plan, find_worst, &prepared.wishes, control)?;
+        let start_s = self.start.elapsed().as_secs_f64();
+        let wishes = &prepared.wishes;
+        let (pace, warning) = pilot::pace(staff, plan, find_worst, wishes, start_s, control)?;
         if let Some(warning) = &warning {
             control.remark(warning);
         }

@@ -54,11 +54,11 @@ pub fn run(
         reports.push(report);
     }
     if control.is_stopped() {
-        return Ok(Ran { id, result: None, reports });
+        return Ok(Ran { id, result: None, needs_a_start: false, reports });
     }
     let result = hardware::conclude(experiment, &reports, planted.is_some());
     store.finish(id, &result)?;
-    Ok(Ran { id, result: Some(result), reports })
+    Ok(Ran { id, result: Some(result), needs_a_start: false, reports })
 }
 
 pub fn probes(experiment: &Experiment) -> Vec<&'static dyn Probe> {

@@ -41,6 +41,7 @@ impl App {
             Subject::Hardware { .. } => hardware::run(asked, experiment, machine, store, control),
             Subject::Database(comparison) => {
                 let here = OnDatabase::new(self, experiment, comparison, machine, asked)?;
+                here.can_be_started_anew()?;
                 database::run(&here, options, store, control)
             }
         }

@@ -23,8 +23,10 @@ pub struct RunOptions {
 #[derive(Debug)]
 pub struct Ran {
     pub id: i64,
-    /// `None` if it was interrupted.
+    /// `None` if it was interrupted, or needs another start.
     pub result: Option<ExperimentResult>,
+    /// This start is measured, and the run needs another one: a process begun anew that resumes it.
+    pub needs_a_start: bool,
     pub reports: Vec<ProbeReport>,
 }
 

@@ -93,7 +93,10 @@ fn checked(args: &SurveyArgs, surveyed: &Surveyed) -> Exit {
 }
 
 fn summary(args: &SurveyArgs, surveyed: &Surveyed, page_bytes: u64) -> String {
-    let Sentences { found, why, action, sure } = surveyed.report.sentences();
+    let Sentences { found, why, mut action, sure, has_lines } = surveyed.report.sentences();
+    if has_lines {
+        action = format!("{action} {} has the lines.", args.html.display());
+    }
     let not_tested = not_tested(&surveyed.not_tested);
     let page = format!(
         "{} ({}) · runs in {} · {:.0} s",

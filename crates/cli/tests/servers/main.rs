@@ -23,4 +23,5 @@ mod postgresql;
 mod recipes;
 mod runs;
 mod simulated;
+mod starts;
 mod whereabouts;

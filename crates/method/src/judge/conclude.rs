@@ -6,7 +6,7 @@ use hopcost_stats::{Looks, Standing};
 use super::case::{Case, Ended, Finding};
 use super::score;
 use crate::plan::Point;
-use crate::schedule::Schedule;
+use crate::schedule::{LEAST_STARTS, Schedule, Starts};
 
 pub fn conclude(case: &Case<'_>) -> ExperimentResult {
     if case.comparison.is_score() {
@@ -51,7 +51,8 @@ impl Finding {
 
 impl Case<'_> {
     fn find(&self, schedule: &Schedule<'_>, point: Point, comparisons: usize) -> Finding {
-        let contrasts = schedule.contrasts(self.blocks, Phase::Fresh, point);
+        let values = schedule.values(self.blocks, point);
+        let contrasts: Vec<f64> = values.iter().map(|value| value.contrast).collect();
         let goal = self.pace.goal(comparisons);
         let Some((n, standing)) = goal.last_look(&contrasts) else {
             let reason = self.too_few(point, contrasts.len());
@@ -68,6 +69,12 @@ impl Case<'_> {
     }
 
     fn too_few(&self, point: Point, units: usize) -> Reason {
+        if let Some(Starts { number, .. }) = self.pace.starts {
+            return Code::OthersAtWork.because(format!(
+                "{units} of the {number} starts were undisturbed, and fewer than {LEAST_STARTS} give no verdict. \
+                 Run it again when other work on this machine is done"
+            ));
+        }
         let had = format!("{units} of the {} block sets needed for a verdict", Looks::FIRST);
         let of_point = self.blocks.iter().map(|block| &block.trial);
         let of_point = of_point.filter(|it| it.phase == Phase::Fresh && Point::of(it) == point);
@@ -102,6 +109,13 @@ impl Case<'_> {
                 .because(format!("any difference is smaller than {}", percent(self.pace.margin))),
             _ => {
                 let needed = standing.blocks_needed.max(units + 1);
+                if self.pace.starts.is_some() {
+                    return Code::IntervalTooWide.because(format!(
+                        "the interval includes zero and exceeds ±{}. About {needed} starts instead of {units} \
+                         would decide: --starts {needed}",
+                        percent(self.pace.margin)
+                    ));
+                }
                 Code::IntervalTooWide.because(format!(
                     "the interval includes zero and exceeds ±{}. About {needed} block sets instead of \
                      {units} would decide: --budget {}",

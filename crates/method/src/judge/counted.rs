@@ -14,7 +14,7 @@ impl Case<'_> {
             let finding = findings.iter().find(|finding| finding.point == *point);
             match finding.filter(|finding| finding.units > 0) {
                 Some(Finding { units, .. }) => {
-                    let complete = schedule.units(self.blocks, Phase::Fresh, *point);
+                    let complete = schedule.values(self.blocks, *point);
                     complete.into_iter().take(*units).flat_map(|unit| unit.blocks).collect()
                 }
                 None => self.without_verdict(*point),

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
     Arm, BlockRecord, CostSoFar, Details, Estimate, Gauge, Lookups, NodeId, Observation, Phase,
-    PointCost, Response, Window, gauge,
+    PointCost, Response, StartsFound, Window, gauge,
 };
-use hopcost_stats::cost;
+use hopcost_stats::{cost, starts};
 
 use super::case::{self, Case, Finding};
 use crate::plan::Point;
@@ -36,6 +36,7 @@ impl Case<'_> {
             guard_s: self.pace.guard_s,
             blocks,
             dropped,
+            starts: self.starts(schedule, findings),
             points: self.points(schedule, findings),
             spreads: self.spreads(schedule, findings),
             scaling: self.scaling(),
@@ -53,6 +54,27 @@ impl Case<'_> {
                 .collect(),
             notes,
         }
+    }
+
+    /// Of the first reported point.
+    fn starts(&self, schedule: &Schedule<'_>, findings: &[Finding]) -> Option<StartsFound> {
+        let finding = findings.first()?;
+        let by_start = schedule.by_start(self.blocks, finding.point);
+        let n = by_start.len();
+        let parts = starts::parts(&by_start)?;
+        let means: Vec<f64> =
+            by_start.iter().map(|of| of.iter().sum::<f64>() / of.len() as f64).collect();
+        let goal = self.pace.goal(findings.len());
+        let errors = goal.looks.half_width_in_errors(finding.units, finding.units)?;
+        Some(StartsFound {
+            n: n as u64,
+            units: self.pace.starts?.units,
+            sd_start: parts.tau,
+            sd_start_seen: parts.tau_seen,
+            sd_unit: parts.sigma,
+            sees: starts::sees(&means[..finding.units.min(n)], errors)?,
+            costs: means.into_iter().map(cost).collect(),
+        })
     }
 
     pub(super) fn points(&self, schedule: &Schedule<'_>, findings: &[Finding]) -> Vec<PointCost> {
@@ -91,7 +113,7 @@ impl Case<'_> {
         point: Point,
         comparisons: usize,
     ) -> Vec<CostSoFar> {
-        let units = schedule.units(self.blocks, Phase::Fresh, point);
+        let units = schedule.values(self.blocks, point);
         let contrasts: Vec<f64> = units.iter().map(|unit| unit.contrast).collect();
         let goal = self.pace.goal(comparisons);
         // Blocks are timed from the first one on; the verdict came right after the last one.

@@ -8,7 +8,7 @@ use hopcost_core::{
     Scale, Spot, Trial, Window,
 };
 use hopcost_method::plan::{Plan, Point, plan};
-use hopcost_method::schedule::{Pace, Schedule};
+use hopcost_method::schedule::{Pace, Schedule, Starts};
 use hopcost_sys::{Root, topology};
 use proptest::prelude::*;
 
@@ -165,6 +165,7 @@ fn pace(search_units: u64, most_units: u64) -> Pace {
         half_width: 0.01,
         margin: 0.03,
         seed: 7,
+        starts: None,
     }
 }
 
@@ -227,6 +228,32 @@ fn a_killed_run_goes_on_as_if_nothing_had_happened() {
         let next = Schedule::new(&plan, &pace, true).next(&kept, 0.0);
         assert_eq!(next, Some(whole[killed_at].trial));
     }
+}
+
+#[test]
+fn a_start_has_its_units_and_ends_with_a_check() {
+    let plan = planned("vm-n4", Effort::Quick);
+    let starts = Some(Starts { number: 6, units: 2 });
+    let pace = Pace { starts, most_units: 12, placebo_every: 2, ..pace(3, 12) };
+    let schedule = Schedule::new(&plan, &pace, true);
+    let blocks = all_trials(&schedule, |trial| 0.03 + 0.01 * (trial.number as f64).sin());
+    for start in 0..6 {
+        let of_start = || blocks.iter().filter(|it| schedule.start_of(&it.trial) == start);
+        let count = |phase| of_start().filter(|block| block.trial.phase == phase).count();
+        assert_eq!((count(Phase::Fresh), count(Phase::Placebo)), (2 * 12, 1));
+        assert_eq!(count(Phase::Search), if start == 0 { 3 * 3 * 12 } else { 0 });
+        assert_eq!(of_start().next_back().unwrap().trial.phase, Phase::Placebo);
+    }
+    let begun = |n: usize| blocks.iter().position(|it| schedule.start_of(&it.trial) == n as u64);
+    let third = begun(2).unwrap();
+    for cut in [third, third + 1, third + 24] {
+        assert_eq!(schedule.kept(&blocks[..cut]), third, "the cut start is measured anew");
+    }
+    assert_eq!(schedule.kept(&blocks[..3]), 0);
+    assert_eq!(schedule.kept(&blocks), blocks.len());
+    let point = schedule.reported(&blocks)[0];
+    assert_eq!(schedule.values(&blocks, point).len(), 6);
+    assert_eq!(schedule.values(&blocks[..third + 10], point).len(), 2, "complete starts alone");
 }
 
 fn disturbed_trials(

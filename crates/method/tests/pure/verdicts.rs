@@ -9,7 +9,7 @@ use hopcost_core::{
 };
 use hopcost_method::judge::{Case, Circumstances, conclude};
 use hopcost_method::plan::{Boundary, Placement, Plan, Point};
-use hopcost_method::schedule::{Pace, Schedule};
+use hopcost_method::schedule::{Pace, Schedule, Starts};
 
 const CALL_NS: u64 = 2_000_000;
 
@@ -76,6 +76,7 @@ fn run() -> Run {
             half_width: 0.001,
             margin: 0.03,
             seed: 1,
+            starts: None,
         },
         circumstances: Circumstances {
             target: "t:".into(),
@@ -178,6 +179,55 @@ fn a_cost_is_found_with_its_proof() {
     assert_eq!(details.arms.len(), 2);
     assert_eq!(details.arms[0].acquisitions, Some([details.arms[0].windows * 1000, 0]));
     assert_eq!(details.arms[1].acquisitions, Some([0, details.arms[1].windows * 1000]));
+}
+
+/// Six starts of three units; their luck is larger than what varies within a start.
+fn of_starts() -> Run {
+    let mut run = run();
+    let starts = Starts { number: 6, units: 3 };
+    run.pace = Pace { starts: Some(starts), most_units: 18, placebo_every: 3, ..run.pace };
+    run
+}
+
+#[test]
+fn with_several_starts_each_is_one_value_of_the_interval() {
+    let luck = [0.02, -0.03, 0.01, -0.02, 0.03, -0.01];
+    let lucky = |trial: &Trial, window: &mut Window| {
+        if trial.phase == Phase::Fresh && window.tested {
+            window.rate *= 1.0 + luck[trial.unit as usize / 3];
+        }
+    };
+    let result = of_starts().ends(0.1, lucky);
+    assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
+    let cost = result.estimate.get().unwrap().estimate;
+    assert_eq!((cost.n, cost.n_effective as u64), (6, 6));
+    // Student's half-width over six values with a deviation of about 2.4%.
+    assert!((0.04..0.06).contains(&(cost.high - cost.low)), "{cost:?}");
+    let details = result.details.unwrap();
+    let starts = details.starts.unwrap();
+    assert_eq!((starts.n, starts.units, starts.costs.len()), (6, 3, 6));
+    assert!((0.02..0.03).contains(&starts.sd_start.unwrap()), "{starts:?}");
+    assert!(starts.sd_unit < 0.005 && (0.02..0.06).contains(&starts.sees), "{starts:?}");
+    let looks = &details.points[0].looks;
+    assert_eq!(looks.iter().map(|look| look.cost.n).collect::<Vec<_>>(), [6], "at the end alone");
+    let within_one = run().ends(0.1, as_it_is);
+    assert_eq!(within_one.details.unwrap().starts, None);
+}
+
+#[test]
+fn a_start_that_was_disturbed_is_replaced_by_another() {
+    let disturbed = |trial: &Trial, window: &mut Window| {
+        if trial.phase == Phase::Fresh && trial.unit / 3 == 2 {
+            window.disturbed = Some(Disturbance::Stolen);
+        }
+    };
+    let result = of_starts().ends(0.1, disturbed);
+    assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
+    assert_eq!(result.details.unwrap().starts.unwrap().n, 6);
+    let all = |_: &Trial, window: &mut Window| window.disturbed = Some(Disturbance::Stolen);
+    let result = of_starts().ends(0.1, all);
+    assert_eq!(result.verdict, Verdict::Disturbed);
+    assert!(result.reason.as_str().contains("0 of the 6 starts"), "{}", result.reason);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use hopcost_core::{Estimate, ExperimentResult, Known, Severity, Verdict};
 use super::absence;
 use crate::page::{Page, Section};
 use crate::words::{
-    change, change_ends, changed, confidence, cost_of, duration, effect, of, percent, plural,
-    range, sentence,
+    change, change_ends, changed, confidence, cost_of, duration, effect, of, of_starts, percent,
+    plural, range, sentence,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Sentences {
     pub action: String,
     /// How sure it is, if there is an interval.
     pub sure: Option<String>,
+    /// Whether the page has lines to type for it.
+    pub has_lines: bool,
 }
 
 pub fn sentences(page: &Page<'_>) -> Sentences {
@@ -43,6 +45,9 @@ pub fn sentences(page: &Page<'_>) -> Sentences {
         why,
         action: with_the_doctor(page, action),
         sure: clearest.filter(compares).and_then(sure),
+        has_lines: clearest
+            .and_then(|it| it.advice.as_ref())
+            .is_some_and(|advice| !advice.lines.is_empty()),
     }
 }
 
@@ -110,9 +115,10 @@ fn sure(section: &Section<'_>) -> Option<String> {
     } else {
         ""
     };
-    let level = confidence(cost);
-    let start = "within this start (another start can differ)";
-    Some(format!("{level} CI {ends}, {start}{verified}{itself}.{untried}"))
+    let (level, start) = (confidence(cost), of_starts(section.result));
+    let only_this = details.is_none_or(|details| details.starts.is_none());
+    let differs = if only_this { " (another start can differ)" } else { "" };
+    Some(format!("{level} CI {ends}, {start}{differs}{verified}{itself}.{untried}"))
 }
 
 /// Injected and measured cost; never a statement about this machine.

@@ -165,6 +165,11 @@ fn evidence<'a>(section: &'a Section<'a>) -> Vec<Figure<'a>> {
     all.extend(charts.into_iter().map(|(name, about, draw)| {
         picture(name, about, Picture::Chart(Box::new(move || draw(section))))
     }));
+    if section.result.details.as_ref().is_some_and(|details| details.starts.is_some()) {
+        let about = "the mean change in each start; behind them the interval";
+        let chart = Picture::Chart(Box::new(move || charts::starts(section)));
+        all.push(picture("Start by start", about, chart));
+    }
     if section.result.details.as_ref().is_some_and(|details| !details.spreads.is_empty()) {
         let about = "which share of the calls took how long, at the headline's number of clients";
         all.push(picture("Response times", about, Picture::Times(section)));
@@ -403,6 +408,7 @@ fn circumstances(details: &Details) -> Vec<Fact> {
     if let Some(placebo) = &details.placebo {
         facts.push(("A/A check", format!("the baseline against itself: {}", change(placebo))));
     }
+    facts.extend(details.starts.as_ref().map(|starts| ("starts", words::starts_told(starts))));
     facts.push(("method", method(details)));
     let bound: Vec<&str> =
         details.bindings.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();

@@ -109,8 +109,12 @@ fn placebo(page: &Page<'_>) -> String {
 fn starts(page: &Page<'_>) -> String {
     let is_started =
         |section: &&Section<'_>| section.result.details.is_some() || !section.blocks.is_empty();
-    match page.sections.iter().filter(is_started).count() {
-        0 => "missing, because no database was started".to_owned(),
+    let started: Vec<&Section<'_>> = page.sections.iter().filter(is_started).collect();
+    let of = |section: &Section<'_>| Some(section.result.details.as_ref()?.starts.as_ref()?.n);
+    let several: Vec<u64> = started.iter().filter_map(|section| of(section)).collect();
+    match (started.len(), several.iter().min()) {
+        (0, _) => "missing, because no database was started".to_owned(),
+        (all, Some(least)) if all == several.len() => format!("{least} or more"),
         _ => "one; another start may place memory elsewhere".to_owned(),
     }
 }

@@ -4,13 +4,17 @@ use hopcost_core::{Known, Unit, Verdict};
 
 use super::absence;
 use crate::page::Section;
-use crate::words::{change_ends, changed, confidence, effect, minus, of, range, sentence, tenths};
+use crate::words::{
+    change_ends, changed, confidence, effect, minus, of, of_starts, range, sentence, tenths,
+};
 
 /// The verdict's sentences, with the interval and what it holds for.
 pub fn found(section: &Section<'_>) -> String {
     let result = section.result;
-    let command = format!("hopcost run {} --budget", result.experiment);
-    let reason = sentence(absence::why(&result.reason)).replace("--budget", &command);
+    let mut reason = sentence(absence::why(&result.reason));
+    for option in ["--budget", "--starts"] {
+        reason = reason.replace(option, &format!("hopcost run {} {option}", result.experiment));
+    }
     let (Known::Is(figure), false) = (&result.estimate, result.verdict.is_without_figures()) else {
         return reason;
     };
@@ -25,6 +29,7 @@ pub fn found(section: &Section<'_>) -> String {
         let (headline, of) = (section.headline(figure), of(figure));
         return match result.details {
             Some(_) => format!("{headline} {of}."),
+            None if is_beside(&of) => format!("{headline}: {of}."),
             None => format!("{headline} at the farthest: {of}."),
         };
     }
@@ -46,13 +51,18 @@ pub fn found(section: &Section<'_>) -> String {
         _ => {
             let compared = section.compared();
             let (text, ends) = effect(cost, compared.as_compared());
-            let ends = format!("{} CI {ends}, within this start", confidence(cost));
+            let ends = format!("{} CI {ends}, {}", confidence(cost), of_starts(result));
             let small = if section.is_material() {
                 ""
             } else {
-                " Real, but small: change it only if it costs nothing."
+                " Real, but small: act on it only if that costs nothing."
             };
             format!("{text}{} ({ends}).{small}", section.at_clients())
         }
     }
+}
+
+/// From a node to itself, e.g. `random, 512 MiB, node 0 → node 0`: there is no farther one.
+fn is_beside(of: &str) -> bool {
+    of.rsplit_once(" → ").is_some_and(|(from, to)| from.ends_with(to))
 }

@@ -158,3 +158,24 @@ fn a_baseline_is_told_in_one_sentence() {
     let first = Against { is_first: true, ..both };
     assert!(beside(&first).contains("this run is 'main'"));
 }
+
+#[test]
+fn several_starts_say_how_much_they_differ_and_what_they_see() {
+    let starts = StartsFound {
+        n: 8,
+        units: 3,
+        sd_start: Some(0.019),
+        sd_start_seen: 0.008,
+        sd_unit: 0.024,
+        sees: 0.033,
+        costs: vec![0.01; 8],
+    };
+    let told = starts_told(&starts);
+    assert!(
+        told.starts_with("8: starts differ by 1.9%, block sets within a start by 2.4%"),
+        "{told}"
+    );
+    assert!(told.ends_with("8 find an effect of 3.3%"), "{told}");
+    let alike = starts_told(&StartsFound { sd_start: None, ..starts });
+    assert!(alike.contains("do not differ, or by less than 0.8%"), "{alike}");
+}

@@ -1,9 +1,9 @@
 //! The debt of emulated distance: it grows with each access, and is paid by pauses.
 //!
 //! Method: a pause is a spin of 1 ms or more. While a thread spins, others take its part of shared
-//! caches, so that the accesses after a pause are slower. That is counted, too: the first quarter of
-//! the accesses between two pauses, against the rest of them.
-//! Limits: what takes longer than a quarter of them to come back is not counted.
+//! caches, so that the accesses after a pause are slower. That is counted, too: all accesses between
+//! two pauses, against the last quarter of them.
+//! Limits: what has not come back by then is not counted.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ use hopcost_sys::clock;
 /// The debt from which it is paid. Longer pauses would make windows unequal; after shorter ones a
 /// larger share of the accesses is slow.
 const PAYABLE_NS: f64 = 1e6;
-/// Of the accesses between two pauses, the part that may still be slow.
-const EARLY: u32 = 4;
+/// Of the accesses between two pauses, the part whose speed is compared with that of the rest.
+const LATE: u32 = 4;
 
 #[derive(Default)]
 pub struct Debt {
@@ -24,7 +24,7 @@ pub struct Debt {
     stretch: Option<Stretch>,
     /// Accesses since the last pause.
     accesses: u32,
-    /// The number of early accesses in this stretch, from the length of the last one.
+    /// The number of early accesses in this stretch, three quarters by the length of the last one.
     early: u32,
 }
 
@@ -65,7 +65,7 @@ impl Debt {
     #[cold]
     fn pay(&mut self) {
         self.count_slower();
-        self.early = self.accesses / EARLY;
+        self.early = self.accesses - self.accesses / LATE;
         self.accesses = 0;
         let paid = clock::spin(Duration::from_nanos(self.owed_ns as u64));
         self.owed_ns -= paid.as_nanos() as f64;
@@ -81,10 +81,10 @@ impl Debt {
     }
 }
 
-/// What the early accesses took beyond what as many late ones take. `None` unless there are more late
-/// ones.
+/// What the early accesses took beyond what as many late ones take. `None` if too few are late: this
+/// stretch was much shorter than the one before.
 fn slower_ns([early_ns, late_ns]: [f64; 2], [early, late]: [u32; 2]) -> Option<f64> {
-    let can_be_told = early > 0 && late > early && early_ns > 0.0;
+    let can_be_told = early > 0 && late >= early / (2 * LATE) && early_ns > 0.0;
     can_be_told.then(|| early_ns - late_ns * f64::from(early) / f64::from(late))
 }
 
@@ -95,9 +95,9 @@ mod tests {
     #[test]
     fn what_is_slower_after_a_pause_is_planted_too() {
         let told = |ns, accesses| slower_ns(ns, accesses).map(|ns| ns as i64);
-        assert_eq!(told([50_000.0, 120_000.0], [1_000, 3_000]), Some(10_000));
-        assert_eq!(told([50_000.0, 120_000.0], [1_000, 900]), None, "too short to tell");
-        assert_eq!(told([0.0, 120_000.0], [1_000, 3_000]), None, "the early part was not timed");
+        assert_eq!(told([130_000.0, 40_000.0], [3_000, 1_000]), Some(10_000));
+        assert_eq!(told([130_000.0, 10_000.0], [3_000, 200]), None, "too short to tell");
+        assert_eq!(told([0.0, 40_000.0], [3_000, 1_000]), None, "the early part was not timed");
         let mut debt = Debt { slower_ns: 2e6, paid: Duration::from_millis(1), ..Debt::default() };
         assert_eq!(debt.take(), Duration::from_millis(3));
         assert_eq!(debt.take(), Duration::ZERO);
@@ -108,7 +108,7 @@ mod tests {
         let mut debt = Debt::default();
         let pause = |debt: &mut Debt| (0..600).for_each(|_| debt.add(2_000.0));
         pause(&mut debt);
-        assert!((0..=100).contains(&debt.accesses) && debt.early == 125);
+        assert!((0..=100).contains(&debt.accesses) && debt.early == 375);
         assert!(debt.paid >= Duration::from_millis(1) && debt.slower_ns.abs() < 1e-9);
         pause(&mut debt);
         assert!(debt.slower_ns.abs() > 0.0);
