@@ -20,6 +20,9 @@ pub struct Recipe {
     /// A machine with fewer memory nodes has no use for it.
     #[serde(default)]
     pub least_nodes: usize,
+    /// A guest cannot follow it, e.g. in the BIOS.
+    #[serde(default)]
+    pub not_in_guests: bool,
     /// None if nothing is to be changed.
     #[serde(default, rename = "step")]
     pub steps: Vec<Step>,
@@ -123,6 +126,7 @@ pub struct Place {
     pub env: Vec<&'static str>,
     /// `None` if the machine is not known.
     nodes: Option<usize>,
+    is_guest: bool,
     fill: BTreeMap<&'static str, String>,
 }
 
@@ -150,7 +154,7 @@ impl Place {
         }
         let env = [first].into_iter().chain(is_guest.then_some("vm")).collect();
         let nodes = machine.map(|machine| machine.nodes_with_memory().count());
-        Self { engine, env, nodes, fill }
+        Self { engine, env, nodes, is_guest, fill }
     }
 
     /// Placeholders that are not known here stay, in capitals.
@@ -227,8 +231,11 @@ pub fn advice<'r>(
     place: &Place,
 ) -> Option<Advice> {
     let named = rule.recipes.iter().filter_map(|name| Some((name, recipe(name)?)));
-    let has_nodes = |it: &Recipe| place.nodes.is_none_or(|nodes| nodes >= it.least_nodes);
-    let named: Vec<(&String, &Recipe)> = named.filter(|(_, it)| has_nodes(it)).collect();
+    let is_possible = |it: &Recipe| {
+        let has_nodes = place.nodes.is_none_or(|nodes| nodes >= it.least_nodes);
+        has_nodes && !(place.is_guest && it.not_in_guests)
+    };
+    let named: Vec<(&String, &Recipe)> = named.filter(|(_, it)| is_possible(it)).collect();
     let with_step = named.iter().find_map(|it| Some((*it, it.1.step(place)?)));
     let (name, best) = with_step.map(|(it, _)| it).or_else(|| named.first().copied())?;
     let unless = rule.unless.as_ref().filter(|unless| unless.recipe == *name);
@@ -335,6 +342,22 @@ mod tests {
             recipes: vec!["missing".into(), "bind".into(), "other".into()],
             unless: Some(Unless { recipe: "bind".into(), says: "it is large".into() }),
         }
+    }
+
+    #[test]
+    fn a_guest_is_not_sent_to_the_bios() {
+        let recipe = |title: &str, not_in_guests| {
+            let read = Recipe::read(TEXT).unwrap();
+            Recipe { title: title.into(), not_in_guests, ..read }
+        };
+        let (bind, other) = (recipe("BIOS", true), recipe("Other", false));
+        let named =
+            |name: &str| [("bind", &bind), ("other", &other)].into_iter().find(|it| it.0 == name);
+        let title = |is_guest| {
+            let place = Place { is_guest, ..Place::default() };
+            advice(&rule(), |name| Some(named(name)?.1), &place).unwrap().title
+        };
+        assert_eq!([title(false), title(true)], ["BIOS", "Other"]);
     }
 
     #[test]

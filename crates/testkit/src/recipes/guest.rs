@@ -18,7 +18,8 @@ pub fn script(case: &Case, step: &Step) -> String {
         let _ = writeln!(out, "{line}");
     }
     let starts = starts(step);
-    let again = "kill $(pgrep -P $(cat pid)) $(cat pid)\nrm pid\n";
+    // The child last: its parent ends with it.
+    let again = "kill $(cat pid) $(pgrep -P $(cat pid))\nrm pid\n";
     if starts {
         out += "sh /app\n";
     }
@@ -44,7 +45,7 @@ pub fn script(case: &Case, step: &Step) -> String {
         out = out + again + "sh /app\n";
     }
     checks(&mut out, "after");
-    out + "[ ! -e pid ] || kill $(pgrep -P $(cat pid)) $(cat pid)\n"
+    out + "[ ! -e pid ] || kill $(cat pid) $(pgrep -P $(cat pid))\n"
 }
 
 fn starts(step: &Step) -> bool {
