@@ -41,14 +41,17 @@ pub fn cost_interval(contrast: &Estimate) -> Estimate {
 
 /// An ordinary 95% Student interval. `None` for fewer than two values.
 pub fn mean_interval(values: &[f64]) -> Option<Estimate> {
-    const LEVEL: f64 = 0.95;
+    student_interval(values, 0.95)
+}
+
+pub(crate) fn student_interval(values: &[f64], level: f64) -> Option<Estimate> {
     if values.len() < 2 {
         return None;
     }
     let n = values.len();
-    let quantile = student_quantile(n - 1, (1.0 - LEVEL) / 2.0);
+    let quantile = student_quantile(n - 1, (1.0 - level) / 2.0);
     let half = quantile * deviation(values) / (n as f64).sqrt();
-    Some(around(mean(values), half, LEVEL, [n, n]))
+    Some(around(mean(values), half, level, [n, n]))
 }
 
 /// For figures that decide nothing.

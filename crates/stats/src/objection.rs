@@ -7,7 +7,7 @@ use fastrand::Rng;
 use hopcost_core::{Code, Reason};
 
 use crate::looks::student_p;
-use crate::sample::{deviation, mean};
+use crate::sample::{degrees_of_sum, deviation, mean};
 
 const HALVES_DISAGREE_AT: f64 = 0.01;
 /// An effect this likely by chance is none.
@@ -23,8 +23,7 @@ pub fn halves_disagree(contrasts: &[f64]) -> Option<Reason> {
     let error = |half: &[f64]| deviation(half).powi(2) / half.len() as f64;
     let (e1, e2) = (error(first), error(second));
     let difference = mean(second) - mean(first);
-    let degrees = (e1 + e2).powi(2)
-        / (e1.powi(2) / (first.len() - 1) as f64 + e2.powi(2) / (second.len() - 1) as f64);
+    let degrees = degrees_of_sum([e1, e2], [first, second].map(|half| (half.len() - 1) as f64));
     let p = student_p(degrees.floor() as usize, difference / (e1 + e2).sqrt());
     (p < HALVES_DISAGREE_AT).then(|| {
         Code::HalvesDisagree.because(format!(

@@ -17,18 +17,23 @@ pub fn across_runs(difference: &Estimate, runs: &[f64]) -> Estimate {
     if runs.len() < LEAST_RUNS {
         return *difference;
     }
-    let n = runs.len() as f64;
-    let squares: f64 = runs.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
-    // Of a difference of two runs: twice the variance of one.
-    let variance = squares / (n - 1.0);
-    let degrees = 2.0 * (n - 1.0).powi(2) / (3.0 * n - 4.0);
+    let (variance, degrees) = successive(runs);
     let tail = (1.0 - difference.level) / 2.0;
-    let half = student_quantile(degrees as usize, tail) * variance.sqrt();
+    // Of a difference of two runs: twice the variance of one.
+    let half = student_quantile(degrees, tail) * (2.0 * variance).sqrt();
     Estimate {
         low: difference.low.min(difference.point - half),
         high: difference.high.max(difference.point + half),
         ..*difference
     }
+}
+
+/// The variance of one of the values, and its degrees of freedom.
+pub(crate) fn successive(values: &[f64]) -> (f64, usize) {
+    let n = values.len() as f64;
+    let squares: f64 = values.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
+    let degrees = 2.0 * (n - 1.0).powi(2) / (3.0 * n - 4.0);
+    (squares / (2.0 * (n - 1.0)), degrees as usize)
 }
 
 #[cfg(test)]

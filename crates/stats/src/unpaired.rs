@@ -8,7 +8,7 @@ use hopcost_core::Estimate;
 
 use crate::correlation::independent;
 use crate::looks::student_quantile;
-use crate::sample::{around, deviation, mean};
+use crate::sample::{around, degrees_of_sum, deviation, mean};
 
 /// In the order of measurement. `None` if either has fewer than two values.
 pub fn difference(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
@@ -18,9 +18,7 @@ pub fn difference(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
     let units = [a, b].map(independent);
     let [of_a, of_b] = units.each_ref().map(|u| deviation(u).powi(2) / u.len() as f64);
     let variance = of_a + of_b;
-    let [less_a, less_b] = units.each_ref().map(|u| u.len() as f64 - 1.0);
-    // Satterthwaite's degrees of freedom.
-    let degrees = variance.powi(2) / (of_a.powi(2) / less_a + of_b.powi(2) / less_b);
+    let degrees = degrees_of_sum([of_a, of_b], units.each_ref().map(|u| u.len() as f64 - 1.0));
     let half = student_quantile(degrees as usize, (1.0 - level) / 2.0) * variance.sqrt();
     let n_effective = units.iter().map(Vec::len).sum();
     Some(around(mean(b) - mean(a), half, level, [a.len() + b.len(), n_effective]))

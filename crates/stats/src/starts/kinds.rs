@@ -11,7 +11,7 @@
 use hopcost_core::Estimate;
 
 use crate::looks::student_quantile;
-use crate::sample::{around, mean};
+use crate::sample::{around, mean, squares};
 
 const LEAST_STEP: f64 = 7.0;
 const LEAST_STARTS: usize = 12;
@@ -43,7 +43,7 @@ pub enum NoKinds {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alike(pub Estimate);
 
-/// The rarest second kind that would have shown in 19 of 20 runs of so many starts.
+/// The rarest second kind that would show in 19 of 20 runs with this number of starts.
 pub fn least_share_seen(starts: usize) -> f64 {
     1.0 - 0.05_f64.powf(1.0 / starts as f64)
 }
@@ -121,7 +121,7 @@ struct Cut {
 
 fn best_split(values: &[Vec<f64>]) -> Option<Split> {
     let cuts: Vec<Vec<Cut>> = values.iter().map(|of| cuts(of)).collect();
-    let squares: f64 = values.iter().map(|of| around_mean(of)).sum();
+    let all: f64 = values.iter().map(|of| squares(of)).sum();
     let mut best: Option<Split> = None;
     let mut chosen = vec![0; cuts.len()];
     loop {
@@ -129,7 +129,7 @@ fn best_split(values: &[Vec<f64>]) -> Option<Split> {
         let weight: f64 = of.iter().map(|cut| cut.weight).sum();
         let moment: f64 = of.iter().map(|cut| cut.weight * cut.step).sum();
         if weight > 0.0 {
-            let rest = squares - moment * moment / weight;
+            let rest = all - moment * moment / weight;
             if best.as_ref().is_none_or(|best| rest < best.rest) {
                 let slow = of.iter().map(|cut| cut.slow).collect();
                 best = Some(Split { slow, step: moment / weight, rest });
@@ -158,11 +158,6 @@ fn cuts(values: &[f64]) -> Vec<Cut> {
         Cut { slow, weight, step }
     };
     (0..=n).map(cut).collect()
-}
-
-fn around_mean(values: &[f64]) -> f64 {
-    let center = mean(values);
-    values.iter().map(|value| (value - center).powi(2)).sum()
 }
 
 /// The slowest ones.

@@ -19,8 +19,8 @@ pub use sees::{sees, units_to_see};
 
 use hopcost_core::Estimate;
 
-use crate::looks::student_quantile;
-use crate::sample::{around, deviation, mean};
+use crate::contrast::student_interval;
+use crate::sample::deviation;
 
 /// The contrast over pairs of starts, or over starts that hold both variants: Student's interval of
 /// one value each. `None` for fewer than two.
@@ -29,12 +29,7 @@ use crate::sample::{around, deviation, mean};
 /// pooling after a test, REML, unpaired starts, a term for the order, signed ranks. The figures are
 /// in docs/method/starts.md.
 pub fn across(values: &[f64], level: f64) -> Option<Estimate> {
-    let n = values.len();
-    if n < 2 {
-        return None;
-    }
-    let half = student_quantile(n - 1, (1.0 - level) / 2.0) * error(values);
-    Some(around(mean(values), half, level, [n, n]))
+    student_interval(values, level)
 }
 
 /// The difference between pairs in which the tested variant came second and those in which it came

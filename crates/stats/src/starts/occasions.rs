@@ -1,16 +1,15 @@
 //! What differs from one occasion to the next, learned from earlier ones.
 //!
-//! Method: the mean square of successive differences (J. von Neumann, R. H. Kent, H. R. Bellinson,
-//! B. I. Hart, "The mean square successive difference", Annals of Mathematical Statistics 12,
-//! 1941), in which a change that stays counts only once. More starts within one occasion do not tell
-//! it: they narrow the interval, not the weather.
+//! Method: the mean square of successive differences, as between runs (`runs.rs`). More starts within
+//! one occasion do not tell it: they narrow its interval, and the next occasion still differs.
 
 use hopcost_core::Estimate;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::error;
 use crate::looks::student_quantile;
-use crate::sample::{around, mean};
+use crate::runs::successive;
+use crate::sample::{around, degrees_of_sum, mean};
 
 /// From this many occasions on their spread is learned.
 const LEAST: usize = 5;
@@ -61,17 +60,8 @@ pub fn after_runs(runs: &[Vec<f64>], now: &[f64], level: f64) -> Option<Estimate
     let half = student_quantile(degrees, tail) * (variance * (1.0 + 1.0 / FIRST as f64)).sqrt();
     let first: Vec<f64> = runs[..FIRST].iter().flatten().copied().collect();
     let (before, after) = (error(&first).powi(2), error(now).powi(2));
-    let welch = (before + after).powi(2)
-        / (before.powi(2) / (first.len() - 1) as f64 + after.powi(2) / (now.len() - 1) as f64);
-    let least = student_quantile(welch.floor() as usize, tail) * (before + after).sqrt();
+    let welch = degrees_of_sum([before, after], [&first, now].map(|it| (it.len() - 1) as f64));
+    let least = student_quantile(welch as usize, tail) * (before + after).sqrt();
     let half = if least > half { least } else { half };
     Some(around(mean(now) - reference, half, level, [now.len(), means.len()]))
-}
-
-/// Variance and degrees of freedom.
-fn successive(values: &[f64]) -> (f64, usize) {
-    let n = values.len() as f64;
-    let squares: f64 = values.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
-    let degrees = 2.0 * (n - 1.0).powi(2) / (3.0 * n - 4.0);
-    (squares / (2.0 * (n - 1.0)), degrees as usize)
 }

@@ -4,7 +4,7 @@
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-use crate::sample::mean;
+use crate::sample::{mean, squares};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parts {
@@ -28,14 +28,13 @@ pub fn parts(values: &[Vec<f64>]) -> Option<Parts> {
         return None;
     }
     let grand = starts.iter().map(|of| of.iter().sum::<f64>()).sum::<f64>() / all as f64;
-    let around = |of: &[f64], center: f64| of.iter().map(|v| (v - center).powi(2)).sum::<f64>();
-    let within: f64 = starts.iter().map(|of| around(of, mean(of))).sum();
+    let within: f64 = starts.iter().map(|of| squares(of)).sum();
     let between: f64 = starts.iter().map(|of| of.len() as f64 * (mean(of) - grand).powi(2)).sum();
     let (of_starts, of_values) = ((k - 1) as f64, (all - k) as f64);
     let (within, between) = (within / of_values, between / of_starts);
     // With starts of equal size: the size.
-    let squares: f64 = starts.iter().map(|of| (of.len() as f64).powi(2)).sum();
-    let size = (all as f64 - squares / all as f64) / of_starts;
+    let sizes: f64 = starts.iter().map(|of| (of.len() as f64).powi(2)).sum();
+    let size = (all as f64 - sizes / all as f64) / of_starts;
     let bound = FisherSnedecor::new(of_starts, of_values).ok()?.inverse_cdf(1.0 - FOUND_AT);
     let tau = ((between - within) / size).max(0.0).sqrt();
     Some(Parts {

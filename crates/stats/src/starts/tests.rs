@@ -3,7 +3,8 @@
 use fastrand::Rng;
 
 use super::*;
-use crate::sample::noise;
+use crate::looks::student_quantile;
+use crate::sample::{mean, noise};
 
 /// Starts that differ by 1%, with 30 blocks of 1% each.
 fn blocks_of_starts(rng: &mut Rng, starts: usize, truth: f64) -> Vec<Vec<f64>> {
