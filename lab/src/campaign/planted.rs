@@ -1,10 +1,10 @@
 //! What `--emulate` plants, and what hopcost finds: does the interval hold what was counted?
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use xtask::cargo::build_hopcost;
 
 use super::rounds::Rounds;
-use crate::validate::{Ended, ran};
+use crate::validate::{Ended, ns_for, ran};
 
 const NAME: &str = "planted";
 const SHARES: [f64; 4] = [0.03, 0.10, 0.20, 0.40];
@@ -12,6 +12,8 @@ const SEEDS: u64 = 20;
 /// Of one round: an interrupted campaign loses no more.
 const SEEDS_OF_A_ROUND: u64 = 5;
 const LEAST_HELD: usize = 18;
+/// Once, to learn what a nanosecond plants here.
+const TRIED_NS: f64 = 200.0;
 /// A fixed number of units, at one client, so that all runs of a share plant the same.
 const ARGUMENTS: [&str; 5] =
     ["remote-memory", "--quick", "--set=units=12", "--set=streams=1", "--json"];
@@ -29,17 +31,9 @@ pub fn run() -> Result<u8> {
     let all = SHARES.iter().flat_map(|share| {
         (0..SEEDS / SEEDS_OF_A_ROUND).map(move |round| (*share, 1 + round * SEEDS_OF_A_ROUND))
     });
-    // A share s of the total time is s / (1 − s) of the work's time.
-    let per_ns = {
-        const NS: f64 = 200.0;
-        let run = measured(999, NS)?;
-        if run.planted <= 0.0 {
-            bail!("nothing was planted: {} {}", run.verdict, run.reason);
-        }
-        run.planted / (1.0 - run.planted) / NS
-    };
+    let per_ns = measured(999, TRIED_NS)?.planted_per_ns(TRIED_NS)?;
     for (share, first) in all.skip(rounds.done.len()) {
-        let ns = share / (1.0 - share) / per_ns;
+        let ns = ns_for(share, per_ns);
         let seeds = first..first + SEEDS_OF_A_ROUND;
         let runs = seeds.clone().map(|seed| measured(seed, ns)).collect::<Result<Vec<_>>>()?;
         let held = runs.iter().filter(|run| run.covers_truth()).count();

@@ -30,6 +30,14 @@ impl Ended {
         })
     }
 
+    /// Of the work's time that was planted by each nanosecond of distance.
+    pub fn planted_per_ns(&self, ns: f64) -> Result<f64> {
+        if self.planted <= 0.0 {
+            bail!("nothing was planted: {} {}", self.verdict, self.reason);
+        }
+        Ok(self.planted / (1.0 - self.planted) / ns)
+    }
+
     pub fn is_effect(&self) -> bool {
         ["COST", "GAIN"].contains(&self.verdict.as_str())
     }
@@ -45,6 +53,11 @@ fn seen_after_s(points: &Value) -> Option<f64> {
     let looks = reported["looks"].as_array()?;
     let excludes = |look: &&Value| look["cost"]["low"].as_f64().is_some_and(|low| low > 0.0);
     looks.iter().rev().take_while(excludes).last()?["after_s"].as_f64()
+}
+
+/// A share s of the total time is s / (1 − s) of the work's time.
+pub fn ns_for(share: f64, per_ns: f64) -> f64 {
+    share / (1.0 - share) / per_ns
 }
 
 /// Point, low, high.

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use xtask::cargo::build_hopcost;
 
-use super::ended::{Ended, ran};
+use super::ended::{Ended, ns_for, ran};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
@@ -97,8 +97,7 @@ impl Bench {
         let mut held = true;
         println!("planted: {PLANTED_RUNS} short runs each; {:.4}% per ns", 100.0 * per_ns);
         for share in PLANTED_SHARES {
-            // A share s of the total time is s / (1 − s) of the work's time.
-            let ns = share / (1.0 - share) / per_ns;
+            let ns = ns_for(share, per_ns);
             let runs = self.runs(PLANTED_RUNS, "remote-memory", &SHORT, Some(ns))?;
             let covered = runs.iter().filter(|run| run.covers_truth()).count();
             let effects = runs.iter().filter(|run| run.is_effect()).count();
@@ -119,7 +118,7 @@ impl Bench {
 
     fn power(&self) -> Result<bool> {
         let per_ns = self.planted_per_ns()?;
-        let ns = 0.03 / 0.97 / per_ns;
+        let ns = ns_for(0.03, per_ns);
         println!("power: {POWER_RUNS} runs of ordinary length, 3 % planted");
         // Each run goes on until its interval is half as wide as the effect: by then it is seen or
         // missed.
@@ -166,11 +165,7 @@ impl Bench {
 
     fn planted_per_ns(&self) -> Result<f64> {
         const NS: f64 = 200.0;
-        let run = self.hopcost("remote-memory", 999, &SHORT, Some(NS))?;
-        if run.planted <= 0.0 {
-            bail!("nothing was planted: {} {}", run.verdict, run.reason);
-        }
-        Ok(run.planted / (1.0 - run.planted) / NS)
+        self.hopcost("remote-memory", 999, &SHORT, Some(NS))?.planted_per_ns(NS)
     }
 
     fn runs(

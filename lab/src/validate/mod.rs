@@ -20,7 +20,7 @@ use fastrand::Rng;
 use hopcost_core::Verdict;
 use hopcost_stats::{Block, Goal, Looks};
 
-pub use ended::{Ended, figures, ran};
+pub use ended::{Ended, figures, ns_for, ran};
 pub use live::{Part, run as run_live};
 use noise::{NOISY, QUIET, SAMPLE_SECONDS, Weather};
 pub use tables::run;
@@ -139,15 +139,16 @@ fn simulate(noise: &Noise, cost: f64, goal: &Goal, seed: u64) -> Outcome {
 
 fn simulate_many(noise: &Noise, cost: f64, runs: usize) -> Vec<Outcome> {
     let goal = goal(1);
+    in_parallel(runs, |run| simulate(noise, cost, &goal, run as u64))
+}
+
+fn in_parallel<T: Send>(runs: usize, run: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = |thread: usize| {
-        let goal = &goal;
-        (thread..runs).step_by(threads).map(move |run| simulate(noise, cost, goal, run as u64))
-    };
+    let share = |thread: usize| (thread..runs).step_by(threads).map(&run);
     std::thread::scope(|scope| {
         let workers: Vec<_> =
             (0..threads).map(|n| scope.spawn(move || share(n).collect::<Vec<_>>())).collect();
-        let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<Outcome>>| {
+        let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<T>>| {
             worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         workers.into_iter().flat_map(join).collect()

@@ -10,14 +10,12 @@ mod worlds;
 
 use std::fmt::Write as _;
 
-use anyhow::{Context, Result};
-use xtask::project;
+use anyhow::Result;
 
+use super::tables::write_into;
 use cell::Cell;
 use figures::SECTIONS;
 
-const BEGIN: &str = "<!-- written by cargo lab validate: begin -->\n";
-const END: &str = "<!-- written by cargo lab validate: end -->";
 pub fn run(runs: usize) -> Result<u8> {
     let mut text = String::new();
     let (mut compared, mut outside) = (0, Vec::new());
@@ -38,11 +36,7 @@ pub fn run(runs: usize) -> Result<u8> {
         let reference = cell.reference.map_or(f64::NAN, |reference| 100.0 * reference);
         println!("outside: {}, {}: {} against {reference}", cell.row, cell.column, cell.text());
     }
-    let path = project().join("docs/method/starts.md");
-    let document = std::fs::read_to_string(&path).context("docs/method/starts.md")?;
-    let (head, rest) = document.split_once(BEGIN).context("its first mark is missing")?;
-    let (_, tail) = rest.split_once(END).context("its last mark is missing")?;
-    std::fs::write(&path, format!("{head}{BEGIN}{text}{END}{tail}"))?;
+    write_into("docs/method/starts.md", &text)?;
     Ok(u8::from(is_too_many(outside.len(), compared)))
 }
 

@@ -24,12 +24,17 @@ pub fn run(runs: usize) -> Result<u8> {
     histogram(&mut text, runs);
     usual_ways(&mut text, runs / 5);
     println!("{text}");
-    let path = project().join("docs/METHODOLOGY.md");
-    let document = std::fs::read_to_string(&path).context("docs/METHODOLOGY.md")?;
+    write_into("docs/METHODOLOGY.md", &text)?;
+    Ok(0)
+}
+
+/// Between the marks of a document.
+pub fn write_into(name: &str, text: &str) -> Result<()> {
+    let path = project().join(name);
+    let document = std::fs::read_to_string(&path).with_context(|| name.to_owned())?;
     let (head, rest) = document.split_once(BEGIN).context("its first mark is missing")?;
     let (_, tail) = rest.split_once(END).context("its last mark is missing")?;
-    std::fs::write(&path, format!("{head}{BEGIN}{text}{END}{tail}"))?;
-    Ok(0)
+    Ok(std::fs::write(&path, format!("{head}{BEGIN}{text}{END}{tail}"))?)
 }
 
 fn percent(share: f64) -> String {

@@ -2,6 +2,8 @@
 
 use fastrand::Rng;
 
+use super::super::in_parallel;
+
 /// Of the independent simulation.
 const REFERENCE_RUNS: f64 = 10_000.0;
 const STANDARD_ERRORS: f64 = 3.0;
@@ -35,8 +37,8 @@ impl Cell {
     }
 
     /// In per cent.
-    pub fn against(self, reference: f64) -> Self {
-        Self { reference: Some(reference / 100.0), ..self }
+    pub fn against(self, reference: impl Into<Option<f64>>) -> Self {
+        Self { reference: reference.into().map(|it| it / 100.0), ..self }
     }
 
     pub fn text(&self) -> String {
@@ -65,21 +67,9 @@ impl Cell {
     }
 }
 
-/// In parallel; each run has its own seed.
+/// Each run has its own seed.
 pub fn each_run<T: Send>(runs: usize, run: impl Fn(&mut Rng) -> T + Sync) -> Vec<T> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = |thread: usize| {
-        let run = &run;
-        (thread..runs).step_by(threads).map(move |n| run(&mut Rng::with_seed(n as u64)))
-    };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..threads).map(|n| scope.spawn(move || share(n).collect::<Vec<_>>())).collect();
-        let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<T>>| {
-            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        workers.into_iter().flat_map(join).collect()
-    })
+    in_parallel(runs, |n| run(&mut Rng::with_seed(n as u64)))
 }
 
 pub fn share(of: &[bool]) -> Figure {

@@ -1,8 +1,9 @@
 //! The tables: each figure with what the independent simulation found, if it has that figure.
 
 use fastrand::Rng;
-use hopcost_stats::starts::{NoKinds, across, after_runs, length, sees, two_kinds};
-use hopcost_stats::{Looks, difference, mean_interval, median_interval};
+use hopcost_core::Estimate;
+use hopcost_stats::starts::{Alike, NoKinds, across, after_runs, length, sees, two_kinds};
+use hopcost_stats::{Goal, Looks, Standing, difference, mean_interval, median_interval};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::super::noise::normal;
@@ -42,7 +43,12 @@ pub const SECTIONS: [Section; 9] = [
 ];
 
 fn holds(values: &[f64], truth: f64) -> (bool, f64) {
-    across(values, LEVEL).map_or((false, f64::INFINITY), |it| {
+    with_half(across(values, LEVEL), truth)
+}
+
+/// Whether it holds the truth, and its half-width.
+fn with_half(interval: Option<Estimate>, truth: f64) -> (bool, f64) {
+    interval.map_or((false, f64::INFINITY), |it| {
         (it.low <= truth && truth <= it.high, (it.high - it.low) / 2.0)
     })
 }
@@ -94,11 +100,7 @@ fn fixed(runs: usize) -> Vec<Cell> {
             let found = each_run(runs, |rng| holds(&contrasts(&world, pairs, 0.0, rng), 0.0));
             let [held, half] = held(name, &of_pairs(pairs), found);
             cells.push(held.against(held_there[n]));
-            let there = n.checked_sub(1).map(|n| half_there[n]);
-            cells.push(match there {
-                Some(there) => half.against(there),
-                None => half,
-            });
+            cells.push(half.against(n.checked_sub(1).map(|n| half_there[n])));
         }
     }
     let drifting = World { drift: DRIFTING, ..World::new(Luck::Normal(0.02), 0.01) };
@@ -109,9 +111,7 @@ fn fixed(runs: usize) -> Vec<Cell> {
             let pairs = drifting.pairs(pairs, 0.0, rng);
             let [a, b]: [Vec<f64>; 2] =
                 [pairs.iter().map(|it| it.a).collect(), pairs.iter().map(|it| it.b).collect()];
-            difference(&a, &b, LEVEL).map_or((false, f64::INFINITY), |it| {
-                (it.low <= 0.0 && 0.0 <= it.high, (it.high - it.low) / 2.0)
-            })
+            with_half(difference(&a, &b, LEVEL), 0.0)
         });
         cells.extend(held("the same, unpaired", &of_pairs(pairs), found));
     }
@@ -125,13 +125,11 @@ fn of_pairs(pairs: usize) -> String {
 struct Looked {
     always: bool,
     at_the_stop: bool,
-    verdict: bool,
 }
 
 type Claim = fn(&Looked) -> bool;
 
 fn looks(runs: usize) -> Vec<Cell> {
-    const GOAL: f64 = 0.03;
     let rows: [(&str, Luck, [f64; 3]); 6] = [
         ("normal, 0.5%", Luck::Normal(0.005), [94.3, 97.4, 2.6]),
         ("normal, 2%", Luck::Normal(0.02), [94.7, 96.7, 3.3]),
@@ -141,43 +139,29 @@ fn looks(runs: usize) -> Vec<Cell> {
         ("50% slow by 15%", Luck::Kinds(0.5, 0.15), [96.0, 97.3, 2.7]),
     ];
     let looks = Looks::between(4, 10, LEVEL);
+    let goal = Goal { looks, half_width: 0.03, margin: 0.0, seed: 1 };
     let mut cells = Vec::new();
     for (name, luck, there) in rows {
         let world = World::new(luck, 0.01);
         let all = each_run(runs, |rng| {
             let values = contrasts(&world, 10, 0.0, rng);
-            let mut stop = None;
-            let mut always = true;
-            for n in [4, 6, 8, 10] {
-                let errors = looks.half_width_in_errors(n, n).unwrap_or(f64::INFINITY);
-                let (point, error) = point_and_error(&values[..n]);
-                let (half, holds) = (errors * error, point.abs() <= errors * error);
-                always &= holds;
-                if stop.is_none() && (half <= GOAL || n == 10) {
-                    stop = Some(holds);
-                }
-            }
-            let at_the_stop = stop.unwrap_or(false);
-            Looked { always, at_the_stop, verdict: !at_the_stop }
+            let standings: Vec<Standing> =
+                (1..=10).filter_map(|n| goal.look(&values[..n])).collect();
+            let holds = |it: &Standing| it.cost.low <= 0.0 && 0.0 <= it.cost.high;
+            let stop = standings.iter().find(|it| it.is_narrow).or(standings.last());
+            Looked { always: standings.iter().all(holds), at_the_stop: stop.is_some_and(holds) }
         });
         let of = |what: Claim| share(&all.iter().map(what).collect::<Vec<_>>());
         let columns: [(&str, Claim); 3] = [
             ("all looks hold", |it| it.always),
             ("holds at the stop", |it| it.at_the_stop),
-            ("COST or GAIN", |it| it.verdict),
+            ("COST or GAIN", |it| !it.at_the_stop),
         ];
         for ((column, what), there) in columns.into_iter().zip(there) {
             cells.push(Cell::new(name, column, of(what)).against(there));
         }
     }
     cells
-}
-
-fn point_and_error(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (mean, (squares / (n - 1.0) / n).sqrt())
 }
 
 fn alarms(runs: usize) -> Vec<Cell> {
@@ -314,10 +298,7 @@ fn lengths(_runs: usize) -> Vec<Cell> {
         ];
         for (n, (column, figure)) in both.into_iter().enumerate() {
             let cell = Cell::new(&row, column, figure);
-            cells.push(match there {
-                Some(there) => cell.against(there[n]),
-                None => cell,
-            });
+            cells.push(cell.against(there.map(|there| there[n])));
         }
     }
     cells
@@ -352,10 +333,7 @@ fn occasions(runs: usize) -> Vec<Cell> {
                 a.high < b.low || b.high < a.low
             });
             let cell = Cell::new(row, column, share(&disjoint));
-            cells.push(match there {
-                Some(there) => cell.against(there),
-                None => cell,
-            });
+            cells.push(cell.against(there));
         }
     }
     cells
@@ -389,8 +367,8 @@ fn kinds(runs: usize) -> Vec<Cell> {
             let all = each_run(runs, |rng| {
                 let (values, order) = by_variant(&world, pairs, 0.0, rng);
                 let kinds = two_kinds(&values, &order).ok()?;
-                let alike = kinds.alike(&values, LEVEL)?.0;
-                Some((alike.low <= 0.0 && 0.0 <= alike.high, (alike.high - alike.low) / 2.0))
+                let Alike(alike) = kinds.alike(&values, LEVEL)?;
+                Some(with_half(Some(alike), 0.0))
             });
             let found = share(&all.iter().map(Option::is_some).collect::<Vec<_>>());
             let column = of_pairs(pairs);
@@ -442,7 +420,7 @@ fn baselines(runs: usize) -> Vec<Cell> {
         let name = format!("occasions differ by {}%", 100.0 * omega);
         let of_two = each_run(runs, |rng| {
             let [a, b] = [run(omega, rng), run(omega, rng)];
-            difference(&a, &b, LEVEL).is_some_and(|it| it.low <= 0.0 && 0.0 <= it.high)
+            with_half(difference(&a, &b, LEVEL), 0.0).0
         });
         cells.push(Cell::new(&name, "second run (Welch)", share(&of_two)).against(second));
         for ((before, column), (held_there, half_there)) in
@@ -450,10 +428,7 @@ fn baselines(runs: usize) -> Vec<Cell> {
         {
             let found = each_run(runs, |rng| {
                 let earlier: Vec<Vec<f64>> = (0..before).map(|_| run(omega, rng)).collect();
-                let found = after_runs(&earlier, &run(omega, rng), LEVEL);
-                found.map_or((false, f64::INFINITY), |it| {
-                    (it.low <= 0.0 && 0.0 <= it.high, (it.high - it.low) / 2.0)
-                })
+                with_half(after_runs(&earlier, &run(omega, rng), LEVEL), 0.0)
             });
             let [held, half] = held(&name, column, found);
             cells.extend([held.against(held_there), half.against(half_there)]);

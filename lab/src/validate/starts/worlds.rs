@@ -54,11 +54,13 @@ pub const DRIFTING: Drift = Drift { trend: -0.005, walk: 0.01, neighbor: 0.10 };
 /// The chance that a neighbor comes or goes between two starts.
 const NEIGHBOR_CHANGES: f64 = 0.1;
 
+/// Of a start.
+const WINDOWS: f64 = 4.0;
+
 pub struct World {
     pub luck: Luck,
     /// The standard deviation of a window.
     pub window: f64,
-    pub windows: usize,
     pub drift: Drift,
 }
 
@@ -77,11 +79,11 @@ impl Pair {
 
 impl World {
     pub fn new(luck: Luck, window: f64) -> Self {
-        Self { luck, window, windows: 4, drift: STEADY }
+        Self { luck, window, drift: STEADY }
     }
 
-    pub fn start(&self, rng: &mut Rng) -> f64 {
-        self.luck.draw(rng) + self.window / (self.windows as f64).sqrt() * normal(rng)
+    fn start(&self, rng: &mut Rng) -> f64 {
+        self.luck.draw(rng) + self.window / WINDOWS.sqrt() * normal(rng)
     }
 
     /// Pairs in turn: each two of them hold A B once and B A once.
