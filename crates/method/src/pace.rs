@@ -17,7 +17,7 @@ pub struct Wishes {
     pub half_width: Option<f64>,
     pub margin: Option<f64>,
     pub seed: u64,
-    /// `None`: one.
+    /// `None`: one. Never one.
     pub starts: Option<u64>,
 }
 
@@ -153,13 +153,14 @@ impl Pace {
         let half_width = wishes.half_width.unwrap_or(means.half_width);
         let blocks = Blocks::of(plan, find_worst, window_s + guard_s + AROUND_S);
         let search_s = blocks.search_s * means.search_units as f64;
-        let long_s = means.long_s.filter(|_| wishes.units.is_none() && calls.are_sliced);
-        let starts = wishes.starts.filter(|number| *number > 1).map(|number| {
+        let starts = wishes.starts.map(|number| {
             let of_start_s = (budget_s - search_s) / number as f64 - calls.start_s;
             let affordable = (of_start_s / blocks.unit_s) as u64;
             Starts { number, units: wishes.units.unwrap_or(affordable).max(LEAST_UNITS_OF_A_START) }
         });
-        let long_s = long_s.filter(|_| starts.is_none());
+        // A requested number of units or starts is measured however long it takes.
+        let is_fixed = wishes.units.is_some() || starts.is_some();
+        let long_s = means.long_s.filter(|_| !is_fixed && calls.are_sliced);
         let left_s = budget_s - search_s - long_s.map_or(0.0, |long_s| 4.0 * (long_s + guard_s));
         let affordable = (left_s / blocks.unit_s) as u64;
         let most_units = match starts {
@@ -183,8 +184,7 @@ impl Pace {
                 None => PLACEBO_EVERY,
             },
             long_s,
-            // A requested number of units or starts is measured however long it takes.
-            budget_s: (wishes.units.is_none() && starts.is_none()).then_some(limit_s),
+            budget_s: (!is_fixed).then_some(limit_s),
             half_width,
             margin: wishes.margin.unwrap_or(MARGIN),
             seed: wishes.seed,
@@ -193,7 +193,7 @@ impl Pace {
         let warning = found.deviation.and_then(|deviation| {
             let of_unit = deviation / (plan.bindings.len() as f64).sqrt();
             let needed = blocks_needed(of_unit, half_width) as u64;
-            (needed > most_units && wishes.units.is_none() && starts.is_none()).then(|| {
+            (needed > most_units && !is_fixed).then(|| {
                 let minutes = (search_s + needed as f64 * blocks.unit_s) / 60.0;
                 format!(
                     "the pilot was noisy: ±{:.1}% needs about {needed} block sets, and the budget has time for \

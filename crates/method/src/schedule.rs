@@ -106,6 +106,12 @@ impl<'a> Schedule<'a> {
         Self { plan, pace, find_worst, goal: pace.goal(reported) }
     }
 
+    /// In a fresh unit: one of each reported point and binding.
+    fn blocks_of_unit(&self) -> u64 {
+        let reported = if self.search_blocks() > 0 { 1 } else { self.plan.points.len() };
+        (reported * self.plan.bindings.len()) as u64
+    }
+
     /// `None` if the run is complete.
     pub fn next(&self, blocks: &[BlockRecord], elapsed_s: f64) -> Option<Trial> {
         let number = blocks.len() as u64;
@@ -116,9 +122,7 @@ impl<'a> Schedule<'a> {
             return (!(is_void && begins_unit)).then_some(trial);
         }
         let points = self.reported(blocks);
-        let fresh = || blocks.iter().filter(|block| block.trial.phase == Phase::Fresh);
-        let begun = done_or_given_up(fresh());
-        let of_unit = (points.len() * self.plan.bindings.len()) as u64;
+        let (begun, of_unit) = (done_or_given_up(blocks), self.blocks_of_unit());
         let placebos = blocks.iter().filter(|b| b.trial.phase == Phase::Placebo).count() as u64;
         let (unit, within) = (begun / of_unit, begun % of_unit);
         let between_units = within == 0;
@@ -129,7 +133,7 @@ impl<'a> Schedule<'a> {
         if between_units && unit / self.pace.placebo_every > placebos {
             return Some(self.placebo(number, placebos, points[0].streams));
         }
-        let is_spent = fresh().count() as u64 >= MOST_TRIES * self.pace.most_units * of_unit;
+        let is_spent = fresh(blocks).count() as u64 >= MOST_TRIES * self.pace.most_units * of_unit;
         // One unit is always measured: the expensive setup is already done.
         let may_end = between_units && between_starts && unit > 0;
         if may_end && (is_spent || self.is_over(blocks, &points, elapsed_s)) {
@@ -170,7 +174,7 @@ impl<'a> Schedule<'a> {
     }
 
     pub fn contrasts(&self, blocks: &[BlockRecord], phase: Phase, point: Point) -> Vec<f64> {
-        self.units(blocks, phase, point).into_iter().map(|unit| unit.contrast).collect()
+        contrasts(&self.units(blocks, phase, point))
     }
 
     pub fn units(&self, blocks: &[BlockRecord], phase: Phase, point: Point) -> Vec<CompleteUnit> {
@@ -179,34 +183,20 @@ impl<'a> Schedule<'a> {
 
     /// What the interval is over: the fresh units, or the starts that are complete.
     pub fn values(&self, blocks: &[BlockRecord], point: Point) -> Vec<CompleteUnit> {
-        let units = self.units(blocks, Phase::Fresh, point);
-        let Some(of) = self.pace.starts else { return units };
-        let begun = done_or_given_up(blocks.iter().filter(|it| it.trial.phase == Phase::Fresh));
-        let of_unit = (self.reported(blocks).len() * self.plan.bindings.len()) as u64;
-        let complete = begun / of_unit / of.units;
-        let of_start = |start: u64| -> Option<CompleteUnit> {
-            let units = units.iter().filter(|unit| unit.number / of.units == start);
-            let units: Vec<&CompleteUnit> = units.collect();
-            let contrasts: f64 = units.iter().map(|unit| unit.contrast).sum();
-            Some(CompleteUnit {
-                number: start,
-                blocks: units.iter().flat_map(|unit| unit.blocks.clone()).collect(),
-                contrast: contrasts / units.len() as f64,
-                end_s: units.last()?.end_s,
-            })
-        };
-        (0..complete).filter_map(of_start).collect()
+        match self.pace.starts {
+            None => self.units(blocks, Phase::Fresh, point),
+            Some(_) => self.by_start(blocks, point).iter().filter_map(|of| start(of)).collect(),
+        }
     }
 
-    /// Contrasts of units, by start. Empty with one start.
-    pub fn by_start(&self, blocks: &[BlockRecord], point: Point) -> Vec<Vec<f64>> {
+    /// The units of each complete start that has any. Empty with one start.
+    pub fn by_start(&self, blocks: &[BlockRecord], point: Point) -> Vec<Vec<CompleteUnit>> {
         let Some(of) = self.pace.starts else { return Vec::new() };
-        let units = self.units(blocks, Phase::Fresh, point);
-        let of_start = |start: CompleteUnit| -> Vec<f64> {
-            let units = units.iter().filter(|unit| unit.number / of.units == start.number);
-            units.map(|unit| unit.contrast).collect()
-        };
-        self.values(blocks, point).into_iter().map(of_start).collect()
+        let complete = done_or_given_up(blocks) / self.blocks_of_unit() / of.units;
+        let mut units = self.units(blocks, Phase::Fresh, point);
+        units.retain(|unit| unit.number / of.units < complete);
+        let starts = units.chunk_by(|a, b| a.number / of.units == b.number / of.units);
+        starts.map(<[CompleteUnit]>::to_vec).collect()
     }
 
     /// The start that a trial is measured in. An A/A check belongs to the start before it.
@@ -306,35 +296,49 @@ impl<'a> Schedule<'a> {
     /// The cost of the first reported point, if its number of units is that of a look.
     pub fn look(&self, blocks: &[BlockRecord]) -> Option<Estimate> {
         let point = *self.reported(blocks).first()?;
-        let values = self.values(blocks, point);
-        let contrasts: Vec<f64> = values.iter().map(|value| value.contrast).collect();
-        Some(self.goal.look(&contrasts)?.cost)
+        Some(self.goal.look(&contrasts(&self.values(blocks, point)))?.cost)
     }
 
     fn is_over(&self, blocks: &[BlockRecord], points: &[Point], elapsed_s: f64) -> bool {
         let most = self.pace.starts.map_or(self.pace.most_units, |of| of.number);
-        let contrasts = |point: &Point| -> Vec<f64> {
-            self.values(blocks, *point).iter().map(|value| value.contrast).collect()
+        let is_enough = |point: &Point| {
+            let contrasts = contrasts(&self.values(blocks, *point));
+            let is_narrow = || self.goal.look(&contrasts).is_some_and(|it| it.is_narrow);
+            contrasts.len() as u64 >= most || is_narrow()
         };
-        let narrow = |point: &Point| {
-            let standing = self.goal.look(&contrasts(point));
-            standing.is_some_and(|standing| standing.is_narrow)
-        };
-        let complete = |point: &Point| contrasts(point).len() as u64 >= most;
         let spent = self.pace.budget_s.is_some_and(|budget_s| elapsed_s >= budget_s);
-        spent || points.iter().all(|p| complete(p) || narrow(p))
+        spent || points.iter().all(is_enough)
     }
+}
+
+pub(crate) fn contrasts(units: &[CompleteUnit]) -> Vec<f64> {
+    units.iter().map(|unit| unit.contrast).collect()
+}
+
+/// `None` without units.
+fn start(units: &[CompleteUnit]) -> Option<CompleteUnit> {
+    let contrasts: f64 = contrasts(units).iter().sum();
+    Some(CompleteUnit {
+        number: units.first()?.number,
+        blocks: units.iter().flat_map(|unit| unit.blocks.clone()).collect(),
+        contrast: contrasts / units.len() as f64,
+        end_s: units.last()?.end_s,
+    })
+}
+
+fn fresh(blocks: &[BlockRecord]) -> impl Iterator<Item = &BlockRecord> {
+    blocks.iter().filter(|block| block.trial.phase == Phase::Fresh)
 }
 
 const MOST_TRIES: u64 = 4;
 
-/// Blocks that are done: undisturbed, or out of tries.
-fn done_or_given_up<'a>(fresh: impl Iterator<Item = &'a BlockRecord>) -> u64 {
+/// Fresh blocks that are done: undisturbed, or out of tries.
+fn done_or_given_up(blocks: &[BlockRecord]) -> u64 {
     let count = |(done, tries): (u64, u64), block: &BlockRecord| {
         let is_behind = block.disturbed().is_none() || tries + 1 == MOST_TRIES;
         if is_behind { (done + 1, 0) } else { (done, tries + 1) }
     };
-    fresh.fold((0, 0), count).0
+    fresh(blocks).fold((0, 0), count).0
 }
 
 /// `None` if the block was disturbed or a window has no throughput.

@@ -6,7 +6,7 @@ use hopcost_stats::{Looks, Standing};
 use super::case::{Case, Ended, Finding};
 use super::score;
 use crate::plan::Point;
-use crate::schedule::{LEAST_STARTS, Schedule, Starts};
+use crate::schedule::{LEAST_STARTS, Schedule, Starts, contrasts};
 
 pub fn conclude(case: &Case<'_>) -> ExperimentResult {
     if case.comparison.is_score() {
@@ -51,8 +51,7 @@ impl Finding {
 
 impl Case<'_> {
     fn find(&self, schedule: &Schedule<'_>, point: Point, comparisons: usize) -> Finding {
-        let values = schedule.values(self.blocks, point);
-        let contrasts: Vec<f64> = values.iter().map(|value| value.contrast).collect();
+        let contrasts = contrasts(&schedule.values(self.blocks, point));
         let goal = self.pace.goal(comparisons);
         let Some((n, standing)) = goal.last_look(&contrasts) else {
             let reason = self.too_few(point, contrasts.len());

@@ -10,7 +10,7 @@ use hopcost_stats::{cost, starts};
 
 use super::case::{self, Case, Finding};
 use crate::plan::Point;
-use crate::schedule::{CompleteUnit, Schedule, contrast};
+use crate::schedule::{CompleteUnit, Schedule, contrast, contrasts};
 
 /// Random arrivals alone vary about as much.
 const SERVED: f64 = 0.8;
@@ -60,19 +60,18 @@ impl Case<'_> {
     fn starts(&self, schedule: &Schedule<'_>, findings: &[Finding]) -> Option<StartsFound> {
         let finding = findings.first()?;
         let by_start = schedule.by_start(self.blocks, finding.point);
-        let n = by_start.len();
+        let by_start: Vec<Vec<f64>> = by_start.iter().map(|units| contrasts(units)).collect();
         let parts = starts::parts(&by_start)?;
-        let means: Vec<f64> =
-            by_start.iter().map(|of| of.iter().sum::<f64>() / of.len() as f64).collect();
+        let means = contrasts(&schedule.values(self.blocks, finding.point));
         let goal = self.pace.goal(findings.len());
         let errors = goal.looks.half_width_in_errors(finding.units, finding.units)?;
         Some(StartsFound {
-            n: n as u64,
+            n: means.len() as u64,
             units: self.pace.starts?.units,
             sd_start: parts.tau,
             sd_start_seen: parts.tau_seen,
             sd_unit: parts.sigma,
-            sees: starts::sees(&means[..finding.units.min(n)], errors)?,
+            sees: starts::sees(&means[..finding.units], errors)?,
             costs: means.into_iter().map(cost).collect(),
         })
     }
@@ -114,7 +113,7 @@ impl Case<'_> {
         comparisons: usize,
     ) -> Vec<CostSoFar> {
         let units = schedule.values(self.blocks, point);
-        let contrasts: Vec<f64> = units.iter().map(|unit| unit.contrast).collect();
+        let contrasts = contrasts(&units);
         let goal = self.pace.goal(comparisons);
         // Blocks are timed from the first one on; the verdict came right after the last one.
         let end_s = self.blocks.iter().map(BlockRecord::end_s).fold(0.0, f64::max);
