@@ -9,7 +9,7 @@ use std::path::Path;
 
 use hopcost_core::{
     BlockRecord, ExperimentResult, Finding, Headline, Known, Machine, NodeId, PointCost,
-    ProbeReport, Published, Response, Unit, Words,
+    ProbeReport, Published, Response, StartsFound, Unit, Words,
 };
 use hopcost_method::advice::Advice;
 use serde::Serialize;
@@ -177,6 +177,11 @@ impl Section<'_> {
             0 => "baseline".to_owned(),
             n => format!("level {n}"),
         })
+    }
+
+    /// `None` if all is from one start.
+    pub fn starts(&self) -> Option<&StartsFound> {
+        self.result.details.as_ref()?.starts.as_ref()
     }
 
     /// The reported point whose interval is farthest from zero.

@@ -343,14 +343,14 @@ pub fn stamped_verdict(result: &ExperimentResult) -> String {
 }
 
 /// What an interval holds for: `within this start`, `with 8 starts`.
-pub fn of_starts(result: &ExperimentResult) -> String {
-    match result.details.as_ref().and_then(|details| details.starts.as_ref()) {
+pub fn of_starts(starts: Option<&StartsFound>) -> String {
+    match starts {
         Some(starts) => format!("with {} starts", starts.n),
         None => "within this start".to_owned(),
     }
 }
 
-/// `starts differ by 1.9%, block sets within a start by 2.4%; 8 in 10 such runs find an effect of 3.3%`
+/// `8: starts differ by 1.9%, block sets within a start by 2.4% (…). Of 10 such runs, 8 find …`
 pub fn starts_told(starts: &StartsFound) -> String {
     let differ = match starts.sd_start {
         Some(sd) => format!("differ by {}", percent(sd)),

@@ -256,6 +256,14 @@ impl Plot {
         sheet.height = self.bottom + 50.0;
     }
 
+    /// The band of an interval, from its ends.
+    pub fn draw_belief(&self, sheet: &mut Sheet, ends: [f64; 2]) {
+        let [one, other] = ends.map(|end| self.y.at(end));
+        let mut band = String::new();
+        add_box(&mut band, (LEFT, RIGHT), (one, other));
+        sheet.path("belief", &band);
+    }
+
     /// The band in which no difference matters.
     pub fn draw_margin(&self, sheet: &mut Sheet, margin: Option<f64>) {
         if let Some(margin) = margin {

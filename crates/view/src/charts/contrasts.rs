@@ -3,9 +3,7 @@
 use hopcost_core::{BlockRecord, Code, Known, Phase};
 use hopcost_stats::{Block, cost};
 
-use super::axis::{
-    LEFT, Plot, RIGHT, Sheet, add_box, add_cross, add_shape, class_of, extent, with_air,
-};
+use super::axis::{Plot, Sheet, add_cross, add_shape, class_of, extent, with_air};
 use crate::page::Section;
 
 struct Mark {
@@ -19,12 +17,12 @@ struct Mark {
 pub fn contrasts(section: &Section<'_>) -> Known<String> {
     let marks: Vec<Mark> = section.blocks.iter().filter_map(mark).collect();
     let point = section.headline_point();
-    let ends = point.map_or([0.0; 2], |point| [point.cost.low, point.cost.high]);
+    let ends = point.map(|point| [point.cost.low, point.cost.high].map(|share| -100.0 * share));
     let all = || marks.iter().map(|mark| mark.percent);
     let (Some((from, to)), Some((low, high)), Some((least, most))) = (
         extent(marks.iter().map(|mark| mark.at_s)),
         extent(all()),
-        extent(all().chain(ends.map(|share| -100.0 * share)).chain([0.0])),
+        extent(all().chain(ends.into_iter().flatten()).chain([0.0])),
     ) else {
         return Known::missing(Code::NotStored, "no blocks were kept");
     };
@@ -37,11 +35,8 @@ pub fn contrasts(section: &Section<'_>) -> Known<String> {
     let up = with_air((least, most));
     let plot = Plot::new(with_air((from, to)), up, (28.0, 232.0));
     plot.draw_margin(&mut sheet, section.margin);
-    if point.is_some() {
-        let ends = ends.map(|share| plot.y.at(-100.0 * share));
-        let mut band = String::new();
-        add_box(&mut band, (LEFT, RIGHT), (ends[0], ends[1]));
-        sheet.path("belief", &band);
+    if let Some(ends) = ends {
+        plot.draw_belief(&mut sheet, ends);
     }
     plot.draw_up(&mut sheet, "change in throughput in a block, %");
     plot.draw_along(&mut sheet, "seconds from the first block");

@@ -2,20 +2,19 @@
 
 use hopcost_core::{Code, Known};
 
-use super::axis::{LEFT, Plot, RIGHT, Sheet, add_box, add_shape, extent, with_air};
+use super::axis::{Plot, Sheet, add_shape, extent, with_air};
 use crate::page::Section;
 
 pub fn starts(section: &Section<'_>) -> Known<String> {
-    let details = section.result.details.as_ref();
-    let Some(found) = details.and_then(|details| details.starts.as_ref()) else {
+    let Some(found) = section.starts() else {
         return Known::missing(Code::NotMeasured, "all was measured within one start");
     };
     let percents: Vec<f64> = found.costs.iter().map(|cost| -100.0 * cost).collect();
     let point = section.headline_point();
-    let ends = point.map_or([0.0; 2], |point| [point.cost.low, point.cost.high]);
+    let ends = point.map(|point| [point.cost.low, point.cost.high].map(|share| -100.0 * share));
     let all = || percents.iter().copied();
     let (Some((low, high)), Some(up)) =
-        (extent(all()), extent(all().chain(ends.map(|share| -100.0 * share)).chain([0.0])))
+        (extent(all()), extent(all().chain(ends.into_iter().flatten()).chain([0.0])))
     else {
         return Known::missing(Code::NotStored, "no start was complete");
     };
@@ -23,11 +22,8 @@ pub fn starts(section: &Section<'_>) -> Known<String> {
     let mut sheet = Sheet::new("Start by start", words);
     let plot = Plot::new((0.0, percents.len() as f64 + 1.0), with_air(up), (28.0, 232.0));
     plot.draw_margin(&mut sheet, section.margin);
-    if point.is_some() {
-        let ends = ends.map(|share| plot.y.at(-100.0 * share));
-        let mut band = String::new();
-        add_box(&mut band, (LEFT, RIGHT), (ends[0], ends[1]));
-        sheet.path("belief", &band);
+    if let Some(ends) = ends {
+        plot.draw_belief(&mut sheet, ends);
     }
     plot.draw_up(&mut sheet, "change in throughput in a start, %");
     plot.draw_along(&mut sheet, "start");

@@ -115,9 +115,8 @@ fn sure(section: &Section<'_>) -> Option<String> {
     } else {
         ""
     };
-    let (level, start) = (confidence(cost), of_starts(section.result));
-    let only_this = details.is_none_or(|details| details.starts.is_none());
-    let differs = if only_this { " (another start can differ)" } else { "" };
+    let (level, start) = (confidence(cost), of_starts(section.starts()));
+    let differs = if section.starts().is_none() { " (another start can differ)" } else { "" };
     Some(format!("{level} CI {ends}, {start}{differs}{verified}{itself}.{untried}"))
 }
 

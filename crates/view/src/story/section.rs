@@ -165,7 +165,7 @@ fn evidence<'a>(section: &'a Section<'a>) -> Vec<Figure<'a>> {
     all.extend(charts.into_iter().map(|(name, about, draw)| {
         picture(name, about, Picture::Chart(Box::new(move || draw(section))))
     }));
-    if section.result.details.as_ref().is_some_and(|details| details.starts.is_some()) {
+    if section.starts().is_some() {
         let about = "the mean change in each start; behind them the interval";
         let chart = Picture::Chart(Box::new(move || charts::starts(section)));
         all.push(picture("Start by start", about, chart));

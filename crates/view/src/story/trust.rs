@@ -110,8 +110,8 @@ fn starts(page: &Page<'_>) -> String {
     let is_started =
         |section: &&Section<'_>| section.result.details.is_some() || !section.blocks.is_empty();
     let started: Vec<&Section<'_>> = page.sections.iter().filter(is_started).collect();
-    let of = |section: &Section<'_>| Some(section.result.details.as_ref()?.starts.as_ref()?.n);
-    let several: Vec<u64> = started.iter().filter_map(|section| of(section)).collect();
+    let several = started.iter().filter_map(|section| Some(section.starts()?.n));
+    let several: Vec<u64> = several.collect();
     match (started.len(), several.iter().min()) {
         (0, _) => "missing, because no database was started".to_owned(),
         (all, Some(least)) if all == several.len() => format!("{least} or more"),

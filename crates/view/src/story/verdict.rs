@@ -51,7 +51,7 @@ pub fn found(section: &Section<'_>) -> String {
         _ => {
             let compared = section.compared();
             let (text, ends) = effect(cost, compared.as_compared());
-            let ends = format!("{} CI {ends}, {}", confidence(cost), of_starts(result));
+            let ends = format!("{} CI {ends}, {}", confidence(cost), of_starts(section.starts()));
             let small = if section.is_material() {
                 ""
             } else {

@@ -16,10 +16,6 @@ pub struct StoredRun {
 }
 
 pub fn runs(all: &[StoredRun], columns: usize) -> String {
-    let column = |name: &str, is_figures, is_detail| {
-        let name = name.to_owned();
-        Column { name, is_figures, is_detail }
-    };
     let row = |run: &StoredRun| {
         vec![
             run.id.to_string(),
@@ -30,14 +26,9 @@ pub fn runs(all: &[StoredRun], columns: usize) -> String {
             run.target.clone().unwrap_or_default(),
         ]
     };
-    let head = vec![
-        column("run", true, false),
-        column("begun", false, false),
-        column("experiment", false, false),
-        column("result", false, false),
-        column("baseline", false, false),
-        column("database", false, true),
-    ];
+    let mut head = vec![Column::figures("run")];
+    head.extend(["begun", "experiment", "result", "baseline"].map(Column::words));
+    head.push(Column::words("database").detail());
     table(&Table { head, rows: all.iter().map(row).collect() }, columns)
 }
 
