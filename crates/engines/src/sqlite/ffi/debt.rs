@@ -22,7 +22,7 @@ pub struct Debt {
     /// May be negative, by chance.
     slower_ns: f64,
     stretch: Option<Stretch>,
-    /// Accesses since the last pause.
+    /// Accesses with a cost since the last pause.
     accesses: u32,
     /// The number of early accesses in this stretch, three quarters by the length of the last one.
     early: u32,
@@ -37,6 +37,10 @@ struct Stretch {
 impl Debt {
     #[inline]
     pub fn add(&mut self, cost_ns: f64) {
+        // Nothing is emulated, or the page is near.
+        if cost_ns <= 0.0 {
+            return;
+        }
         self.accesses += 1;
         self.owed_ns += cost_ns;
         if self.accesses == self.early {
