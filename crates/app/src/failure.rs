@@ -6,10 +6,11 @@ use std::io;
 
 use hopcost_core::{Class, Code, ProbeError, Reason, TargetError};
 use hopcost_store::StoreError;
+use serde::{Deserialize, Serialize};
 
 pub type Outcome<T> = Result<T, Failure>;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
     Failed,
     Usage,
@@ -28,7 +29,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    fn new(ending: Ending, code: Code, words: String) -> Self {
+    pub(crate) fn new(ending: Ending, code: Code, words: String) -> Self {
         Self { ending, code, words, kind: None }
     }
 

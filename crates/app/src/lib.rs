@@ -12,8 +12,10 @@ mod data;
 mod dirs;
 mod drive;
 mod failure;
+mod figures;
 #[cfg(test)]
 mod goldens;
+mod hosted;
 mod list;
 mod load;
 pub mod locate;
@@ -35,8 +37,7 @@ mod site;
 mod statements;
 mod survey;
 
-pub use anew::executed_anew;
-pub use application::{App, hosted_process};
+pub use application::App;
 pub use compare::compare;
 pub use control::{Control, Event};
 pub use dirs::Dirs;
@@ -46,6 +47,7 @@ pub use hopcost_drive::Event as Progress;
 pub use hopcost_engines::capabilities;
 pub use hopcost_store::Store;
 pub use hopcost_sys::journal::Restored;
+pub use hosted::hosted_process;
 pub use list::{Applicability, ListedExperiment, Listing, Named};
 pub use load::{LoadRequest, LoadResult};
 pub use machine::{examine, machine, record, recorded};

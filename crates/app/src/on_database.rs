@@ -11,7 +11,7 @@ use hopcost_data::workloads::{Own, WORKLOADS};
 use hopcost_engines::TARGETS;
 use hopcost_method::mix::Variant;
 use hopcost_method::overrides;
-use hopcost_method::pace::Wishes;
+use hopcost_method::pace::{StartsAsked, Wishes};
 use hopcost_method::plan::{Plan, plan};
 use hopcost_method::run::RunIdentity;
 use hopcost_sys::promises::{Made, Promise};
@@ -54,7 +54,7 @@ impl<'a> OnDatabase<'a> {
         let mut comparison = comparison.clone();
         let mut wishes = Wishes::of(asked.effort, asked.seed);
         wishes.budget_s = asked.budget_s;
-        wishes.starts = asked.starts.filter(|starts| *starts > 1);
+        wishes.starts = asked.starts;
         for set in &asked.set {
             overrides::set(set, &mut comparison, &mut wishes)
                 .map_err(|wrong| Failure::usage(Code::BadValue, format!("--set {set}: {wrong}")))?;
@@ -132,22 +132,35 @@ impl<'a> OnDatabase<'a> {
         let refused =
             |words: &str| Err(Failure::usage(Code::BadOption, format!("--starts: {words}")));
         let name = &self.experiment.name;
-        let comparison = &self.comparison;
-        if self.wishes.starts.is_none() {
+        if !matches!(self.wishes.starts, StartsAsked::Number(_)) {
             return Ok(());
         }
-        if comparison.is_score() || comparison.spread || comparison.levels.len() < 2 {
-            return refused(&format!(
-                "'{name}' compares no throughput of two variants; leave it out"
-            ));
+        if self.comparison.spread {
+            return refused(&format!("'{name}' compares spreads within one start; leave it out"));
         }
-        if self.address.starts_with("//") {
+        if self.is_on_an_existing_server() {
             return refused(
                 "hopcost does not restart an existing server; leave it out, or use a server of hopcost's \
                  own, e.g. --target postgres:managed",
             );
         }
         Ok(())
+    }
+
+    pub(crate) fn has_one_start(&self) -> bool {
+        match self.wishes.starts {
+            StartsAsked::One => true,
+            StartsAsked::Number(_) => false,
+            StartsAsked::Usual => {
+                let is_fixed = self.wishes.units.is_some() || self.comparison.spread;
+                is_fixed || self.is_on_an_existing_server()
+            }
+        }
+    }
+
+    /// hopcost does not restart it.
+    fn is_on_an_existing_server(&self) -> bool {
+        self.address.starts_with("//")
     }
 
     /// Why opening the target would be refused on any machine.

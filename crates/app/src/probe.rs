@@ -1,17 +1,17 @@
 //! Runs hardware probes without an experiment.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use hopcost_core::{Code, CpuSet, Effort, Machine, NodeSet, PageSize, Probe, ProbeError, Site};
 use hopcost_data::published;
-use hopcost_drive::run_probe;
 use hopcost_host::probes::PROBES;
-use hopcost_method::hardware::Timing;
+use hopcost_method::hardware::{self, Timing};
+use hopcost_method::pace::StartsAsked;
 use hopcost_sys::journal::Journal;
 use hopcost_sys::{memory, topology};
 
+use crate::figures::{self, Occasions};
 use crate::{App, Control, Event, Failure, NotRun, Outcome, ProbeResult, ProbesResult};
 
 #[derive(Clone, Debug)]
@@ -19,6 +19,7 @@ pub struct ProbeRequest {
     /// Empty: all probes that need not be asked for by name.
     pub names: Vec<String>,
     pub effort: Effort,
+    pub starts: StartsAsked,
     pub budget_s: Option<f64>,
     /// `None`: all.
     pub cpus: Option<CpuSet>,
@@ -32,6 +33,8 @@ pub struct ProbeRequest {
     pub seed: u64,
     /// Reserve huge pages, with a settings journal.
     pub allow_machine_changes: bool,
+    /// Has the earlier occasions of this host, and is only read. It may not exist.
+    pub store: PathBuf,
 }
 
 impl Default for ProbeRequest {
@@ -39,6 +42,7 @@ impl Default for ProbeRequest {
         Self {
             names: Vec::new(),
             effort: Effort::Normal,
+            starts: StartsAsked::Usual,
             budget_s: None,
             cpus: None,
             nodes: None,
@@ -48,6 +52,7 @@ impl Default for ProbeRequest {
             log_dir: ".".into(),
             seed: 1,
             allow_machine_changes: false,
+            store: PathBuf::new(),
         }
     }
 }
@@ -63,7 +68,8 @@ impl App {
         let timing = Timing::of(site.effort);
         let budget = asked.budget_s.map_or(timing.budget, Duration::from_secs_f64);
         let timing = Timing { budget, ..timing };
-        let stop = Arc::clone(&control.stop);
+        let starts = hardware::starts(asked.starts, asked.effort);
+        let occasions = Occasions::in_store(&asked.store, asked.effort, machine)?;
         let mut journal = Journal::new(&self.dirs.state);
         let is_wanted = |probe: &&&dyn Probe| {
             let is_named = asked.names.iter().any(|name| name == probe.name());
@@ -82,8 +88,9 @@ impl App {
             }
             let name = probe.name();
             control.tell(Event::Began { what: name, after: Duration::ZERO });
-            match run_probe(*probe, &site, timing, &stop, control) {
-                Ok(report) => {
+            match figures::measure(*probe, &site, timing, starts, &occasions, control) {
+                Ok(None) => break,
+                Ok(Some(report)) => {
                     let found = ProbeResult { report, published: published::beside(name) };
                     control.tell(Event::Probed(&found));
                     result.probes.push(found);
@@ -178,7 +185,7 @@ mod measured {
     use std::sync::atomic::AtomicBool;
 
     use hopcost_core::Place;
-    use hopcost_drive::Silent;
+    use hopcost_drive::{Silent, run_probe};
     use hopcost_sys::Root;
 
     use super::*;
@@ -221,7 +228,7 @@ mod measured {
             ..ProbeRequest::default()
         };
         let site = site(&asked, &machine).unwrap();
-        let timing = Timing { budget: Duration::ZERO, warm_up: Duration::ZERO };
+        let timing = Timing { budget: Duration::ZERO, warm_up: Duration::ZERO, least_rounds: 6 };
         let mut names = std::collections::BTreeSet::new();
         for probe in PROBES {
             assert!(names.insert(probe.name()), "two probes are called {}", probe.name());

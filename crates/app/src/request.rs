@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use hopcost_core::Effort;
+use hopcost_method::pace::StartsAsked;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(clippy::struct_excessive_bools)] // they do not exclude each other
 pub struct Request {
     /// A built-in name, or a .toml file.
@@ -27,8 +29,7 @@ pub struct Request {
     /// `None`: the default of [`Dirs`](crate::Dirs).
     pub cache_dir: Option<PathBuf>,
     pub seed: u64,
-    /// `None`: one.
-    pub starts: Option<u64>,
+    pub starts: StartsAsked,
     /// Keep the data on an existing server for the next run.
     pub keep_data: bool,
     /// Write to a server although it has replicas.
@@ -52,7 +53,7 @@ impl Request {
             emulate: None,
             cache_dir: None,
             seed: 1,
-            starts: None,
+            starts: StartsAsked::One,
             keep_data: false,
             allow_server_changes: false,
             allow_machine_changes: false,
@@ -71,7 +72,6 @@ impl Request {
             ("--scale", self.rows.is_some()),
             ("--file", !self.scripts.is_empty()),
             ("--set", !self.set.is_empty()),
-            ("--starts", self.starts.is_some()),
             ("--cache-dir", self.cache_dir.is_some()),
             ("--keep-data", self.keep_data),
             ("--allow-server-changes", self.allow_server_changes),

@@ -15,26 +15,7 @@ pub enum Exit {
     Crossed = 4,
     /// Other processes disturbed it: a retry may succeed.
     Disturbed = 5,
-    /// Never a user's: the run goes on in another process.
-    NextStart = 75,
     Interrupted = 130,
-}
-
-impl Exit {
-    /// Of a process that was hopcost. `None` for a code that it does not have.
-    pub fn of(code: i32) -> Option<Self> {
-        let all = [
-            Self::Done,
-            Self::Failed,
-            Self::Usage,
-            Self::NotHere,
-            Self::Crossed,
-            Self::Disturbed,
-            Self::NextStart,
-            Self::Interrupted,
-        ];
-        all.into_iter().find(|exit| *exit as i32 == code)
-    }
 }
 
 impl From<Exit> for ExitCode {

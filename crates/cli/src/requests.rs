@@ -4,6 +4,7 @@ use hopcost_app::{
     DataRequest, DriveRequest, LoadRequest, ProbeRequest, Request, Scripts, SurveyRequest,
 };
 use hopcost_core::PageSize;
+use hopcost_method::pace::StartsAsked;
 
 use crate::args::{DataArgs, DriveArgs, ExperimentArgs, LoadArgs, ProbeArgs, SurveyArgs};
 
@@ -22,7 +23,7 @@ impl ExperimentArgs {
             emulate: self.emulate.clone(),
             cache_dir: self.cache_dir.clone(),
             seed: self.seed,
-            starts: self.starts,
+            starts: self.starts.unwrap_or(StartsAsked::Usual),
             keep_data: self.keep_data,
             allow_server_changes: self.allow_server_changes,
             allow_machine_changes: self.allow_machine_changes,
@@ -35,6 +36,7 @@ impl ProbeArgs {
         ProbeRequest {
             names: self.names.clone(),
             effort: self.effort.effort(),
+            starts: self.starts.unwrap_or(StartsAsked::Usual),
             budget_s: self.budget,
             cpus: self.cpus.clone(),
             nodes: self.nodes.clone(),
@@ -44,6 +46,7 @@ impl ProbeArgs {
             log_dir: self.log_dir.clone(),
             seed: self.seed,
             allow_machine_changes: self.allow_machine_changes,
+            store: self.store.clone(),
         }
     }
 }

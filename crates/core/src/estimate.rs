@@ -50,6 +50,24 @@ pub struct Estimate {
     pub n_effective: f64,
 }
 
+/// What an interval has beyond this hour: figures of one machine differ from one occasion to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Occasion {
+    /// The interval without it.
+    pub this_hour: [f64; 2],
+    /// Standard deviation between occasions, as a share of the figure.
+    pub sd: f64,
+    /// How many occasions of this host told it; `None` if it is assumed.
+    pub learned_from: Option<u64>,
+}
+
+/// Standard deviations assumed in a guest: of one, over eleven occasions in 40 minutes.
+impl Occasion {
+    pub const OF_MEMORY: f64 = 0.04;
+    pub const OF_THROUGHPUT: f64 = 0.1;
+    pub const OF_WAKING: f64 = 0.3;
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     pub min: f64,

@@ -50,7 +50,7 @@ pub use console::{Console, Rows};
 pub use dataset::{Column, Dataset, Kind, RowSink, Table, hyphenated};
 pub use distances::{DistanceClass, Distances, HmatTable, Rung, RungExample};
 pub use emulation::{Bimodal, Company, Emulation, LessBandwidth, Planted, Seeming};
-pub use estimate::{Estimate, Spread, Unit};
+pub use estimate::{Estimate, Occasion, Spread, Unit};
 pub use experiment::{
     AdviceRule, Beyond, Claim, Comparison, Experiment, Level, Load, Open, Response, Scale, Spot,
     Subject, Unless, Words,

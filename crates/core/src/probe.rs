@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::code::Code;
 use crate::distances::DistanceClass;
 use crate::emulation::Planted;
-use crate::estimate::{Estimate, Spread, Unit};
+use crate::estimate::{Estimate, Occasion, Spread, Unit};
 use crate::ids::{CpuId, CpuSet, NodeId, NodeSet};
 use crate::known::{Known, Reason};
 use crate::machine::Machine;
@@ -166,6 +166,10 @@ pub trait Probe: Sync {
         true
     }
 
+    /// The standard deviation of a figure between occasions in a guest, as a share: assumed until
+    /// the store has occasions to learn it from.
+    fn assumed_in_a_guest(&self) -> f64;
+
     fn cells(&self, site: &Site<'_>) -> Vec<Cell>;
 
     fn open(&self, site: &Site<'_>, ready: &[Cell]) -> Result<Box<dyn Rig>, ProbeError>;
@@ -270,6 +274,12 @@ pub struct CellResult {
     pub proof: Known<[Proof; 2]>,
     pub dropped: BTreeMap<Disturbance, u64>,
     pub counters: BTreeMap<Cow<'static, str>, u64>,
+    /// The figure of each start, in time; empty for one start alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<f64>,
+    /// `None` if the interval is that of this hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occasion: Option<Occasion>,
 }
 
 impl CellResult {
@@ -287,6 +297,16 @@ impl ProbeReport {
         self.cells.iter().any(is_disturbed)
             && self.cells.iter().all(|cell| cell.estimate().is_none())
     }
+
+    /// Others used the CPUs in more than a quarter of the starts: its figures are not those of a quiet hour.
+    pub fn is_noisy(&self) -> bool {
+        4 * self.contended > self.starts
+    }
+}
+
+/// Reports of earlier versions are of one.
+const fn one_start() -> u64 {
+    1
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -295,6 +315,12 @@ pub struct ProbeReport {
     pub question: Cow<'static, str>,
     pub effort: Effort,
     pub seed: u64,
+    /// Each a process begun anew, with all its memory.
+    #[serde(default = "one_start")]
+    pub starts: u64,
+    /// Starts in which others used more than 5% of a CPU.
+    #[serde(default)]
+    pub contended: u64,
     pub rounds: u64,
     pub seconds: f64,
     pub interrupted: bool,

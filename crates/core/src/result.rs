@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::against::Against;
-use crate::estimate::{Estimate, Unit};
+use crate::estimate::{Estimate, Occasion, Unit};
 use crate::known::{Known, Reason};
 use crate::metric::Metric;
 use crate::observer::Observation;
@@ -50,6 +50,9 @@ pub struct Details {
     /// `None` if all is from one start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<StartsFound>,
+    /// A score's throughput in each start, in time; empty if all is from one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scores: Vec<f64>,
     pub points: Vec<PointCost>,
     #[serde(default)]
     pub spreads: Vec<PointSpread>,
@@ -188,6 +191,9 @@ pub struct Headline {
     pub unit: Unit,
     #[serde(flatten)]
     pub estimate: Estimate,
+    /// Of figures; a cost, measured side by side, needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occasion: Option<Occasion>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Runs a probe: rounds over all its cells, with proof of page placement before and after.
+//! Runs one start of a probe: rounds over all its cells, with proof of page placement before and after.
 //!
 //! Method: each round measures every cell once in random order, so that drift affects all alike.
 //! The figure is the median of round medians, since samples within a round are not independent.
@@ -15,14 +15,15 @@ use hopcost_core::{
 };
 use hopcost_method::hardware::Timing;
 use hopcost_stats::{median_interval, spread};
-use hopcost_sys::clock;
+use hopcost_sys::activity::Others;
+use hopcost_sys::{Root, clock};
 
 use crate::event::{Event, Listener};
 
 const LEVEL: f64 = 0.95;
-/// The first number whose interval reaches the level (96.9%).
-const LEAST_ROUNDS: u64 = 6;
 const MOST_TRIES: usize = 3;
+/// Others' use of the CPUs, beyond which a start is contended.
+const TOLERABLE_CPUS: f64 = 0.05;
 /// Relative range of three successive samples.
 const WARM_WITHIN: f64 = 0.02;
 
@@ -34,6 +35,8 @@ pub fn run_probe(
     listener: &mut dyn Listener,
 ) -> Result<ProbeReport, ProbeError> {
     let start = clock::now();
+    let root = Root::live();
+    let others = Others::watch(&root, &site.cpus);
     let cells = probe.cells(site);
     let ready: Vec<Cell> = cells.iter().filter(|cell| cell.is_ready()).cloned().collect();
     listener.hear(Event::Opening { probe: probe.name(), cells: ready.len() });
@@ -45,17 +48,20 @@ pub fn run_probe(
         run.before = rig.prove()?;
         warm_up(rig.as_mut(), timing.warm_up, stop)?;
         let budget = timing.budget.saturating_sub(start.elapsed());
-        run.rounds(rig.as_mut(), site.seed, budget, stop, listener)?;
+        let timing = Timing { budget, ..timing };
+        run.rounds(rig.as_mut(), site.seed, timing, stop, listener)?;
         run.after = rig.prove()?;
     }
     listener.hear(Event::Closed);
+    let others = others.and_then(|others| others.used_cpus(&root, &site.cpus));
     let results = run.results(cells);
-    warnings.extend(probe.advise(site, &results));
     Ok(ProbeReport {
         probe: probe.name().into(),
         question: probe.question().into(),
         effort: site.effort,
         seed: site.seed,
+        starts: 1,
+        contended: u64::from(others.is_some_and(|cpus| cpus > TOLERABLE_CPUS)),
         rounds: run.rounds,
         seconds: start.elapsed().as_secs_f64(),
         interrupted: stop.load(Ordering::Relaxed),
@@ -85,15 +91,15 @@ impl Run {
         &mut self,
         rig: &mut dyn Rig,
         seed: u64,
-        budget: Duration,
+        Timing { budget, least_rounds, .. }: Timing,
         stop: &AtomicBool,
         listener: &mut dyn Listener,
     ) -> Result<(), ProbeError> {
         let mut rng = Rng::with_seed(seed);
         let mut order: Vec<usize> = (0..self.tallies.len()).collect();
         let rounds_began = clock::now();
-        let mut sampled = 0;
-        while self.rounds < LEAST_ROUNDS || rounds_began.elapsed() < budget {
+        let mut sampled = 0_u32;
+        while self.rounds < least_rounds || rounds_began.elapsed() < budget {
             rng.shuffle(&mut order);
             for &cell in &order {
                 if stop.load(Ordering::Relaxed) {
@@ -102,7 +108,8 @@ impl Run {
                 self.measure(rig, cell)?;
                 sampled += 1;
                 let elapsed = rounds_began.elapsed();
-                let whole = budget.max(least(elapsed, sampled, order.len()));
+                let least = elapsed / sampled * (least_rounds as u32 * order.len() as u32);
+                let whole = budget.max(least);
                 let left = whole.saturating_sub(elapsed);
                 let done = 1.0 - left.as_secs_f64() / whole.as_secs_f64().max(1e-9);
                 listener.hear(Event::Sampled { done, left });
@@ -158,10 +165,6 @@ fn warm_up(rig: &mut dyn Rig, at_most: Duration, stop: &AtomicBool) -> Result<()
     Ok(())
 }
 
-fn least(elapsed: Duration, sampled: u32, cells: usize) -> Duration {
-    elapsed / sampled.max(1) * (LEAST_ROUNDS as u32 * cells as u32)
-}
-
 fn nothing(cell: Cell, reason: Reason) -> CellResult {
     CellResult {
         cell,
@@ -169,6 +172,8 @@ fn nothing(cell: Cell, reason: Reason) -> CellResult {
         outcome: Outcome::Missing(reason),
         dropped: BTreeMap::new(),
         counters: BTreeMap::new(),
+        starts: Vec::new(),
+        occasion: None,
     }
 }
 
@@ -201,6 +206,8 @@ impl Tally {
             proof: Known::Is(proof.map(Clone::clone)),
             dropped: self.dropped.clone(),
             counters: self.counters.iter().map(|(&name, &n)| (name.into(), n)).collect(),
+            starts: Vec::new(),
+            occasion: None,
         }
     }
 
@@ -240,6 +247,9 @@ mod tests {
         }
         fn question(&self) -> &'static str {
             "Does the runner do as it says?"
+        }
+        fn assumed_in_a_guest(&self) -> f64 {
+            0.1
         }
         fn cells(&self, _: &Site<'_>) -> Vec<Cell> {
             let cell = |n, cpus| Cell {
@@ -291,7 +301,7 @@ mod tests {
     }
 
     fn run(probe: &Fake, stop: &AtomicBool) -> ProbeReport {
-        let machine = hopcost_sys::topology::read(&hopcost_sys::Root::live());
+        let machine = hopcost_sys::topology::read(&Root::live());
         let site = Site {
             machine: &machine,
             planted: None,
@@ -305,7 +315,8 @@ mod tests {
             log_dir: ".".into(),
             seed: 1,
         };
-        let timing = Timing { budget: Duration::ZERO, warm_up: Duration::from_millis(1) };
+        let (budget, warm_up) = (Duration::ZERO, Duration::from_millis(1));
+        let timing = Timing { budget, warm_up, least_rounds: 6 };
         run_probe(probe, &site, timing, stop, &mut Silent).unwrap()
     }
 

@@ -1,27 +1,31 @@
 //! Compares a run with its baseline. Pure: the result follows from stored blocks.
 //!
 //! Method: per complete unit (one block of each binding), the mean log throughput of the first
-//! variant and the contrast; the change is the difference of their means over the two runs. From
-//! four starts on, the spread between starts widens the intervals (`stats::across_runs`).
+//! variant and the contrast; with several starts, their means over a start. The change is the
+//! difference of their means over the two runs. From the fifth run of a name on it is that from the
+//! mean of the first four, and the spread of all runs is in the interval (`stats::starts`).
 //! Limits: drift cancels from the cost but not from the throughput.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopcost_core::{Against, BlockRecord, Code, Estimate, Known, Phase};
-use hopcost_stats::{LEAST_RUNS, across_runs, cost, cost_interval, difference};
+use hopcost_core::{BlockRecord, Code, Estimate, Known, Phase};
+use hopcost_stats::{cost, cost_interval, difference, starts};
 
 use crate::plan::Point;
 use crate::schedule::{LEVEL, contrast};
 
-/// `earlier` are the runs compared with the same baseline.
-pub fn caveat(earlier: &[Against]) -> String {
-    let starts = 1 + earlier.iter().filter(|against| against.worse.get().is_some()).count();
-    if starts < LEAST_RUNS {
-        "this compares two starts, one each: from the fifth run of this name on, the intervals include \
-         how much starts of the same thing differ"
+/// `runs` came before with the same name.
+pub fn caveat(runs: usize) -> String {
+    if runs < starts::FIRST_RUNS {
+        "this compares two runs: from the fifth run of this name on, the intervals include how much runs \
+         of the same thing differ"
             .to_owned()
     } else {
-        format!("the intervals include how much the {starts} starts before differ from each other")
+        format!(
+            "compared with the mean of the first {} runs of this name; the intervals include how much the \
+             {runs} runs before differ from each other",
+            starts::FIRST_RUNS
+        )
     }
 }
 
@@ -43,34 +47,41 @@ pub fn points(blocks: &[BlockRecord]) -> BTreeSet<Point> {
     fresh(blocks).map(|block| Point::of(&block.trial)).collect()
 }
 
-/// `then` are the baseline's blocks, `now` those of a like run; `earlier` are the runs in between.
-/// With several starts in each run, the mean of a start is one value.
-pub fn compare(
-    then: &[BlockRecord],
-    now: &[BlockRecord],
-    earlier: &[Against],
-    has_starts: bool,
-) -> Change {
-    let common: BTreeSet<Point> = points(then).intersection(&points(now)).copied().collect();
+/// The blocks of a run.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    pub blocks: Vec<BlockRecord>,
+    /// The mean of a start is one value.
+    pub has_starts: bool,
+}
+
+/// `runs` are the baseline and all runs since, `now` a like run.
+pub fn compare(runs: &[Measured], now: &Measured) -> Change {
+    let Some(then) = runs.first() else { return Change::missing("there is no baseline") };
+    let [then, of_now] = [then, now].map(|run| points(&run.blocks));
+    let common: BTreeSet<Point> = then.intersection(&of_now).copied().collect();
     if common.is_empty() {
         return Change::missing("the two runs have no number of clients in common");
     }
-    let [then, now] = [then, now].map(|blocks| units(blocks, &common, has_starts));
+    let units = |run: &Measured| units(&run.blocks, &common, run.has_starts);
+    let now = units(now);
+    // Of the runs in between, only those that measured it.
+    let runs: Vec<Vec<Unit>> = runs.iter().map(units).collect();
+    let is_whole = |(n, run): &(usize, &Vec<Unit>)| *n == 0 || run.len() > 1;
+    let runs: Vec<&Vec<Unit>> =
+        runs.iter().enumerate().filter(is_whole).map(|(_, run)| run).collect();
     let few = || Known::missing(Code::TooFew, "too few whole block sets were undisturbed");
-    let known = |estimate: Option<Estimate>| estimate.map_or_else(few, Known::Is);
-    let rates = |units: &[Unit]| units.iter().map(|unit| unit.log_rate).collect::<Vec<f64>>();
-    let log_rates = starts(earlier, |against| Some((-against.worse.get()?.point).ln_1p()));
-    let faster = difference(&rates(&then), &rates(&now), LEVEL);
-    let worse = faster.map(|faster| cost_interval(&across_runs(&faster, &log_rates)));
-    let rises = starts(earlier, |against| Some(against.dearer.get()?.point));
-    let dearer = difference(&costs(&then), &costs(&now), LEVEL);
-    let dearer = dearer.map(|dearer| across_runs(&dearer, &rises));
-    Change { worse: known(worse), dearer: known(dearer) }
-}
-
-/// Each start's difference from the baseline, which is the first.
-fn starts(earlier: &[Against], of: impl Fn(&Against) -> Option<f64>) -> Vec<f64> {
-    std::iter::once(0.0).chain(earlier.iter().filter_map(of)).collect()
+    let changed = |of: fn(&[Unit]) -> Vec<f64>| {
+        let runs: Vec<Vec<f64>> = runs.iter().map(|run| of(run)).collect();
+        let now = of(&now);
+        starts::after_runs(&runs, &now, LEVEL).or_else(|| difference(&runs[0], &now, LEVEL))
+    };
+    let log_rates = |units: &[Unit]| units.iter().map(|unit| unit.log_rate).collect();
+    let worse = changed(log_rates).map(|faster| cost_interval(&faster));
+    Change {
+        worse: worse.map_or_else(few, Known::Is),
+        dearer: changed(costs).map_or_else(few, Known::Is),
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -138,8 +149,12 @@ mod tests {
     use super::*;
 
     /// One start each.
-    fn compare(then: &[BlockRecord], now: &[BlockRecord], earlier: &[Against]) -> Change {
-        super::compare(then, now, earlier, false)
+    fn compare(then: &[BlockRecord], now: &[BlockRecord]) -> Change {
+        super::compare(&[measured(then, false)], &measured(now, false))
+    }
+
+    fn measured(blocks: &[BlockRecord], has_starts: bool) -> Measured {
+        Measured { blocks: blocks.to_vec(), has_starts }
     }
 
     /// Twelve units of two blocks: the first variant at `rate`, the other slower by the share
@@ -174,11 +189,11 @@ mod tests {
     #[test]
     fn what_changed_is_told_apart() {
         let then = run(2, 1000.0, 0.05, 1);
-        let slower = compare(&then, &run(2, 900.0, 0.05, 2), &[]);
+        let slower = compare(&then, &run(2, 900.0, 0.05, 2));
         assert!(holds(&slower.worse, 0.10) && holds(&slower.dearer, 0.0), "{slower:?}");
-        let dearer = compare(&then, &run(2, 1000.0, 0.15, 3), &[]);
+        let dearer = compare(&then, &run(2, 1000.0, 0.15, 3));
         assert!(holds(&dearer.worse, 0.0) && holds(&dearer.dearer, 0.10), "{dearer:?}");
-        let same = compare(&then, &then, &[]);
+        let same = compare(&then, &then);
         assert!(holds(&same.worse, 0.0) && holds(&same.dearer, 0.0), "{same:?}");
     }
 
@@ -187,45 +202,44 @@ mod tests {
         let (then, now) = (run(2, 1000.0, 0.05, 1), run(2, 1000.0, 0.30, 2));
         let all = BTreeSet::from([Point { streams: 2, level: 1 }]);
         let reported = |blocks: &[BlockRecord]| cost(mean(&units(blocks, &all, false)).contrast);
-        let point = compare(&then, &now, &[]).dearer.get().unwrap().point;
+        let point = compare(&then, &now).dearer.get().unwrap().point;
         assert!((point - (reported(&now) - reported(&then))).abs() < 1e-12);
     }
 
     #[test]
     fn only_what_both_have_and_what_is_whole_counts() {
         let then = run(2, 1000.0, 0.05, 1);
-        let elsewhere = compare(&then, &run(4, 1000.0, 0.05, 2), &[]);
+        let elsewhere = compare(&then, &run(4, 1000.0, 0.05, 2));
         assert!(elsewhere.worse.reason().unwrap().as_str().contains("in common"));
         let mut broken = run(2, 1000.0, 0.05, 2);
         for block in &mut broken {
             block.windows[0].disturbed = Some(Disturbance::Stolen);
         }
-        let lost = compare(&then, &broken, &[]);
+        let lost = compare(&then, &broken);
         assert!(lost.worse.reason().unwrap().as_str().contains("too few"), "{lost:?}");
         let mut one_lost = run(2, 900.0, 0.05, 2);
         one_lost[7].windows[1] = Window { rate: 1e9, ..one_lost[7].windows[1].clone() };
         one_lost[6].windows[1].disturbed = Some(Disturbance::Stolen);
-        let worse = compare(&then, &one_lost, &[]).worse;
+        let worse = compare(&then, &one_lost).worse;
         assert!(holds(&worse, 0.10), "a block without its fellow counts for nothing: {worse:?}");
     }
 
     #[test]
-    fn starts_that_differ_widen_what_is_said_of_the_next() {
-        let (then, now) = (run(2, 1000.0, 0.05, 1), run(2, 900.0, 0.05, 2));
-        let start = |seed: u64, rate: f64| {
-            let Change { worse, dearer } = compare(&then, &run(2, rate, 0.05, seed), &[]);
-            let (baseline, notes) = ("main".to_owned(), Vec::new());
-            Against { baseline, run: 1, begun_s: 0, is_first: false, worse, dearer, notes }
-        };
-        let earlier = [start(3, 950.0), start(4, 1040.0), start(5, 990.0), start(6, 1030.0)];
+    fn runs_that_differ_widen_what_is_said_of_the_next() {
+        let now = run(2, 900.0, 0.05, 2);
+        let rates = [1000.0, 950.0, 1040.0, 990.0, 1030.0];
+        let one = |(rate, seed)| measured(&run(2, rate, 0.05, seed), false);
+        let runs: Vec<Measured> = rates.into_iter().zip(3..).map(one).collect();
         let width = |estimate: &Known<Estimate>| estimate.get().map(|e| e.high - e.low).unwrap();
         let [alone, few, among] =
-            [&earlier[..0], &earlier[..2], &earlier].map(|all| compare(&then, &now, all));
-        assert_eq!(alone, few, "three starts say nothing of the next");
+            [1, 3, 5].map(|before| super::compare(&runs[..before], &measured(&now, false)));
+        assert_eq!(alone, few, "three runs say nothing of the next");
         assert!(width(&among.worse) > 5.0 * width(&alone.worse), "{among:?}");
         assert!(width(&among.dearer) < 5.0 * width(&alone.dearer), "the cost is each run's own");
-        assert!(caveat(&earlier[..2]).contains("compares two starts"));
-        assert!(caveat(&earlier).contains("the 5 starts before"));
+        let from_first_four = 1.0 - 900.0 / 995.0;
+        assert!((among.worse.get().unwrap().point - from_first_four).abs() < 0.005, "{among:?}");
+        assert!(caveat(3).contains("compares two runs"));
+        assert!(caveat(5).contains("the 5 runs before"));
     }
 
     /// Six starts of two units, each with a luck of its own, and a check at its end.
@@ -252,7 +266,8 @@ mod tests {
     fn with_several_starts_the_start_is_the_unit() {
         let [then, now] = [of_starts(1), of_starts(2)];
         let half = |has_starts: bool| {
-            let worse = super::compare(&then, &now, &[], has_starts).worse;
+            let [then, now] = [&then, &now].map(|blocks| measured(blocks, has_starts));
+            let worse = super::compare(&[then], &now).worse;
             let worse = *worse.get().unwrap();
             (worse.n, worse.high - worse.low)
         };

@@ -36,6 +36,8 @@ pub fn cell(unit: Unit, row: u32, column: u32, outcome: Outcome) -> CellResult {
         proof: none(),
         dropped: BTreeMap::new(),
         counters: BTreeMap::new(),
+        starts: Vec::new(),
+        occasion: None,
     }
 }
 
@@ -45,6 +47,8 @@ pub fn report(probe: &'static str, cells: Vec<CellResult>) -> ProbeReport {
         question: "?".into(),
         effort: Effort::Quick,
         seed: 1,
+        starts: 1,
+        contended: 0,
         rounds: 12,
         seconds: 6.0,
         interrupted: false,

@@ -11,13 +11,30 @@ use hopcost_core::{
 use serde::{Serialize, Serializer};
 
 use crate::judge::result::ResultOf;
+use crate::pace::StartsAsked;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// Including preparation. The minimum of rounds is measured even if it takes longer.
+    /// Including preparation.
     pub budget: Duration,
     /// An upper bound (a processor was seen to need 1.6 s).
     pub warm_up: Duration,
+    /// Measured even if the budget is too short for them.
+    pub least_rounds: u64,
+}
+
+/// The first number of rounds, or of starts, whose interval reaches 95% (96.9%).
+pub const LEAST: u64 = 6;
+
+/// Of a probe.
+pub const fn starts(asked: StartsAsked, effort: Effort) -> u64 {
+    match (asked, effort) {
+        (StartsAsked::One, _) => 1,
+        (StartsAsked::Number(number), _) => number,
+        (StartsAsked::Usual, Effort::Quick) => LEAST,
+        (StartsAsked::Usual, Effort::Normal) => 8,
+        (StartsAsked::Usual, Effort::Full) => 20,
+    }
 }
 
 impl Timing {
@@ -27,7 +44,20 @@ impl Timing {
             Effort::Normal => (20, 2000),
             Effort::Full => (90, 2000),
         };
-        Self { budget: Duration::from_secs(budget), warm_up: Duration::from_millis(warm_up) }
+        Self {
+            budget: Duration::from_secs(budget),
+            warm_up: Duration::from_millis(warm_up),
+            least_rounds: LEAST,
+        }
+    }
+
+    /// Of each start. One start of several is one value, for which a round is enough.
+    #[must_use]
+    pub fn of_each(self, starts: u64) -> Self {
+        if starts == 1 {
+            return self;
+        }
+        Self { budget: self.budget.div_f64(starts as f64), least_rounds: 1, ..self }
     }
 
     pub fn shared(effort: Effort, budget_s: Option<f64>, probes: usize) -> Self {
@@ -121,11 +151,12 @@ fn planted(reports: &[ProbeReport]) -> Option<f64> {
 fn headline(report: &ProbeReport) -> Known<Headline> {
     let first = report.cells.first().map(|result| &result.cell.series);
     let measured = report.cells.iter().filter(|result| Some(&result.cell.series) == first);
-    let measured = measured.filter_map(|result| Some((&result.cell, *result.estimate()?)));
+    let measured =
+        measured.filter_map(|result| Some((&result.cell, *result.estimate()?, result.occasion)));
     // By distance and not by figure: the slowest of many equals is a biased choice.
     let measured: Vec<_> = measured.collect();
-    let farthest = measured.into_iter().rev().max_by_key(|(cell, _)| cell.class.get().copied());
-    let Some((cell, estimate)) = farthest else {
+    let farthest = measured.into_iter().rev().max_by_key(|(cell, ..)| cell.class.get().copied());
+    let Some((cell, estimate, occasion)) = farthest else {
         let reasons = report.cells.iter().filter_map(|result| match &result.outcome {
             Outcome::Missing(reason) => Some(reason.clone()),
             _ => None,
@@ -137,7 +168,7 @@ fn headline(report: &ProbeReport) -> Known<Headline> {
         );
     };
     let of = format!("{}, {} → {}", cell.series, cell.row, cell.column);
-    Known::Is(Headline { of, unit: cell.unit, estimate })
+    Known::Is(Headline { of, unit: cell.unit, estimate, occasion })
 }
 
 fn proof<'a>(cells: impl Iterator<Item = &'a CellResult>) -> Option<Proved> {

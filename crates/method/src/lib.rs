@@ -10,6 +10,7 @@ pub mod bounds;
 pub mod emulation;
 pub mod experiment;
 pub mod fail_if;
+pub mod figures;
 #[cfg(test)]
 mod fixtures;
 pub mod hardware;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use hopcost_core::{Code, Comparison, Level, Open, Reason, Scale};
 
-use crate::pace::{LEAST_UNITS, LEAST_UNITS_OF_A_START, Wishes};
+use crate::pace::{LEAST_UNITS, LEAST_UNITS_OF_A_START, StartsAsked, Wishes};
 
 pub const SETTINGS: &[(&str, &str)] = &[
     ("streams", "streams to sweep, as 1+2+4"),
@@ -50,7 +50,11 @@ fn put(text: &str, comparison: &mut Comparison, wishes: &mut Wishes) -> Result<(
         "window" => wishes.window_s = Some(seconds(value)?).filter(|s| *s > 0.0),
         "guard" => wishes.guard_s = Some(seconds(value)?),
         "units" => {
-            let least = if wishes.starts.is_some() { LEAST_UNITS_OF_A_START } else { LEAST_UNITS };
+            let least = if matches!(wishes.starts, StartsAsked::Number(_)) {
+                LEAST_UNITS_OF_A_START
+            } else {
+                LEAST_UNITS
+            };
             let units = within(value, least..=u64::MAX);
             let units = units.ok_or_else(|| format!("units={value}: {least} is the least"))?;
             wishes.units = Some(units);

@@ -1,10 +1,11 @@
 //! Durations and block counts of a run, from its options and its pilot.
 
 use hopcost_core::Effort;
-use hopcost_stats::blocks_needed;
+use hopcost_stats::{blocks_needed, starts};
+use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
-use crate::schedule::{Pace, Starts};
+use crate::schedule::{LEAST_STARTS, Pace, Starts};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wishes {
@@ -17,8 +18,17 @@ pub struct Wishes {
     pub half_width: Option<f64>,
     pub margin: Option<f64>,
     pub seed: u64,
-    /// `None`: one. Never one.
-    pub starts: Option<u64>,
+    pub starts: StartsAsked,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StartsAsked {
+    #[default]
+    One,
+    /// Measured however long they take.
+    Number(u64),
+    /// As many as the time allows, or one.
+    Usual,
 }
 
 impl Wishes {
@@ -32,7 +42,7 @@ impl Wishes {
             half_width: None,
             margin: None,
             seed,
-            starts: None,
+            starts: StartsAsked::One,
         }
     }
 
@@ -41,7 +51,11 @@ impl Wishes {
     pub fn written(&self) -> String {
         let Self { effort, budget_s, window_s, guard_s, units, half_width, margin, seed, starts } =
             self;
-        let starts = starts.map_or(String::new(), |starts| format!(", starts: {starts}"));
+        let starts = match starts {
+            // What is kept with a run says how many there were.
+            StartsAsked::One | StartsAsked::Usual => String::new(),
+            StartsAsked::Number(number) => format!(", starts: {number}"),
+        };
         let effort = match effort {
             Effort::Quick => "Quick",
             Effort::Normal => "Normal",
@@ -153,14 +167,23 @@ impl Pace {
         let half_width = wishes.half_width.unwrap_or(means.half_width);
         let blocks = Blocks::of(plan, find_worst, window_s + guard_s + AROUND_S);
         let search_s = blocks.search_s * means.search_units as f64;
-        let starts = wishes.starts.map(|number| {
-            let of_start_s = (budget_s - search_s) / number as f64 - calls.start_s;
-            let affordable = (of_start_s / blocks.unit_s) as u64;
-            Starts { number, units: wishes.units.unwrap_or(affordable).max(LEAST_UNITS_OF_A_START) }
-        });
+        let starts = match wishes.starts {
+            StartsAsked::One => None,
+            StartsAsked::Number(number) => {
+                let of_start_s = (budget_s - search_s) / number as f64 - calls.start_s;
+                let affordable = (of_start_s / blocks.unit_s) as u64;
+                let units = wishes.units.unwrap_or(affordable).max(LEAST_UNITS_OF_A_START);
+                Some(Starts { number, units })
+            }
+            StartsAsked::Usual if plan.is_of_law() || wishes.units.is_some() => None,
+            StartsAsked::Usual => {
+                usual(wishes.effort, budget_s - search_s, calls.start_s, blocks.unit_s)
+            }
+        };
+        let is_usual = wishes.starts == StartsAsked::Usual;
         // A requested number of units or starts is measured however long it takes.
-        let is_fixed = wishes.units.is_some() || starts.is_some();
-        let long_s = means.long_s.filter(|_| !is_fixed && calls.are_sliced);
+        let is_fixed = wishes.units.is_some() || (starts.is_some() && !is_usual);
+        let long_s = means.long_s.filter(|_| !is_fixed && starts.is_none() && calls.are_sliced);
         let left_s = budget_s - search_s - long_s.map_or(0.0, |long_s| 4.0 * (long_s + guard_s));
         let affordable = (left_s / blocks.unit_s) as u64;
         let most_units = match starts {
@@ -171,7 +194,9 @@ impl Pace {
         let limit_s = if plan.is_of_law() && wishes.budget_s.is_none() {
             budget_s.max(search_s + 2.0 * LEAST_UNITS as f64 * blocks.unit_s)
         } else {
-            budget_s
+            // Of measuring: all starts but the last one may take longer than they seem to.
+            let begun = starts.map_or(0, |starts| starts.number - 1);
+            budget_s - begun as f64 * calls.start_s
         };
         let pace = Self {
             window_s,
@@ -179,8 +204,8 @@ impl Pace {
             search_units: if blocks.search_s > 0.0 { means.search_units } else { 0 },
             most_units,
             placebo_every: match starts {
-                _ if plan.is_score() => u64::MAX,
                 Some(Starts { units, .. }) => units,
+                None if plan.is_score() => u64::MAX,
                 None => PLACEBO_EVERY,
             },
             long_s,
@@ -205,6 +230,22 @@ impl Pace {
         });
         (pace, warning)
     }
+}
+
+/// Measures in a start as long as starting takes. `None`: too few starts fit for a verdict.
+fn usual(effort: Effort, budget_s: f64, start_s: f64, unit_s: f64) -> Option<Starts> {
+    let least_s = start_s + LEAST_UNITS_OF_A_START as f64 * unit_s;
+    let (most, of_starting) = match effort {
+        Effort::Quick => (LEAST_STARTS, 0.5),
+        Effort::Normal | Effort::Full => (20, 1.0),
+    };
+    let fit = (budget_s / least_s) as u64;
+    if fit < LEAST_STARTS || LEAST_STARTS as f64 * start_s > of_starting * budget_s {
+        return None;
+    }
+    let found = starts::length(budget_s, start_s, unit_s, Some(most as usize));
+    let units = (found.windows as u64).max(LEAST_UNITS_OF_A_START);
+    Some(Starts { number: (found.starts as u64).min(fit), units })
 }
 
 struct Blocks {
@@ -246,13 +287,34 @@ mod tests {
             half_width: Some(1e-7),
             margin: Some(0.03),
             seed: u64::MAX,
-            starts: None,
+            starts: StartsAsked::One,
         };
         let recorded = "Wishes { effort: Quick, budget_s: Some(1.0), window_s: Some(0.1), \
                         guard_s: Some(0.02), units: Some(8), half_width: Some(1e-7), \
                         margin: Some(0.03), seed: 18446744073709551615 }";
         assert_eq!(all.written(), recorded);
-        let several = Wishes { starts: Some(8), ..Wishes::of(Effort::Normal, 1) };
+        let several = Wishes { starts: StartsAsked::Number(8), ..Wishes::of(Effort::Normal, 1) };
         assert!(several.written().ends_with("margin: None, seed: 1, starts: 8 }"));
+        let usual = Wishes { starts: StartsAsked::Usual, ..several };
+        assert_eq!(usual.written(), Wishes::of(Effort::Normal, 1).written());
+    }
+
+    #[test]
+    fn a_start_is_as_long_as_beginning_it_takes_and_the_budget_holds() {
+        let of = |effort, budget_s, start_s, unit_s| {
+            usual(effort, budget_s, start_s, unit_s).map(|it| (it.number, it.units))
+        };
+        assert_eq!(of(Effort::Normal, 240.0, 6.0, 2.0), Some((20, 3)));
+        assert_eq!(of(Effort::Normal, 120.0, 6.0, 2.0), Some((10, 3)));
+        assert_eq!(of(Effort::Normal, 240.0, 1.0, 2.0), Some((20, 5)));
+        assert_eq!(of(Effort::Quick, 40.0, 1.0, 2.0), Some((6, 2)));
+        assert_eq!(of(Effort::Quick, 40.0, 1.0, 4.0), None, "six starts do not fit");
+        assert_eq!(of(Effort::Quick, 40.0, 3.5, 0.1), None, "starting is more than half of it");
+        for (budget_s, start_s, unit_s) in [(60.0, 5.0, 1.0), (240.0, 3.0, 4.7), (1200.0, 0.1, 9.0)]
+        {
+            let Some(of) = usual(Effort::Full, budget_s, start_s, unit_s) else { continue };
+            let takes_s = of.number as f64 * (start_s + of.units as f64 * unit_s);
+            assert!(takes_s <= budget_s + 1e-9, "{of:?} take {takes_s} of {budget_s} s");
+        }
     }
 }

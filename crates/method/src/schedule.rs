@@ -183,17 +183,35 @@ impl<'a> Schedule<'a> {
 
     /// What the interval is over: the fresh units, or the starts that are complete.
     pub fn values(&self, blocks: &[BlockRecord], point: Point) -> Vec<CompleteUnit> {
+        self.values_by(contrast, blocks, point)
+    }
+
+    /// With a contrast of another figure than throughput, or the figure itself.
+    pub(crate) fn values_by(
+        &self,
+        contrast: impl Fn(&BlockRecord) -> Option<f64>,
+        blocks: &[BlockRecord],
+        point: Point,
+    ) -> Vec<CompleteUnit> {
+        let units = self.units_by(contrast, blocks, Phase::Fresh, point);
         match self.pace.starts {
-            None => self.units(blocks, Phase::Fresh, point),
-            Some(_) => self.by_start(blocks, point).iter().filter_map(|of| start(of)).collect(),
+            None => units,
+            Some(_) => self.in_starts(units, blocks).iter().filter_map(|of| start(of)).collect(),
         }
     }
 
     /// The units of each complete start that has any. Empty with one start.
     pub fn by_start(&self, blocks: &[BlockRecord], point: Point) -> Vec<Vec<CompleteUnit>> {
+        self.in_starts(self.units(blocks, Phase::Fresh, point), blocks)
+    }
+
+    fn in_starts(
+        &self,
+        mut units: Vec<CompleteUnit>,
+        blocks: &[BlockRecord],
+    ) -> Vec<Vec<CompleteUnit>> {
         let Some(of) = self.pace.starts else { return Vec::new() };
         let complete = done_or_given_up(blocks) / self.blocks_of_unit() / of.units;
-        let mut units = self.units(blocks, Phase::Fresh, point);
         units.retain(|unit| unit.number / of.units < complete);
         let starts = units.chunk_by(|a, b| a.number / of.units == b.number / of.units);
         starts.map(<[CompleteUnit]>::to_vec).collect()

@@ -112,3 +112,12 @@ pub enum Resumable<T> {
     /// Number and host.
     Elsewhere(i64, Option<String>),
 }
+
+/// One figure of one occasion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeptFigure {
+    pub figure: String,
+    /// Of a score's run; `None` for a probe.
+    pub identity: Option<String>,
+    pub point: f64,
+}

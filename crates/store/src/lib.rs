@@ -15,5 +15,7 @@ mod tests;
 pub use digest::{Key, host_key};
 pub use error::StoreError;
 pub use header::{Decided, Header};
-pub use kept::{Baseline, Kept, KeptCall, Listed, NewRun, Resumable, Unfinished, Whose};
+pub use kept::{
+    Baseline, Kept, KeptCall, KeptFigure, Listed, NewRun, Resumable, Unfinished, Whose,
+};
 pub use store::Store;

@@ -154,6 +154,22 @@ const MIGRATIONS: &[&str] = &[
            w.value ->> '$.disturbed' AS disturbed
       FROM block, json_each(record, '$.windows') AS w;
 ",
+    "
+    CREATE VIEW occasion AS
+    SELECT host_key, hopcost_version, effort, begun_s, run_id,
+           format('%s, %s, %s → %s', cell.probe, series, row, \"column\") AS figure,
+           NULL AS identity, unit, point
+      FROM cell JOIN run ON id = run_id JOIN probe_report USING (run_id, probe)
+     WHERE point IS NOT NULL AND NOT coalesce(result ->> '$.emulated', 0)
+       AND 4 * coalesce(report ->> '$.contended', 0) <= coalesce(report ->> '$.starts', 1)
+     UNION ALL
+    SELECT host_key, hopcost_version, effort, begun_s, id,
+           format('%s, %s', experiment, result ->> '$.estimate.of'), identity,
+           result ->> '$.estimate.unit', result ->> '$.estimate.point'
+      FROM run
+     WHERE target IS NOT NULL AND verdict = 'MEASURED' AND NOT result ->> '$.emulated'
+       AND result ->> '$.estimate.unit' = '1/s';
+",
 ];
 
 /// The migration that adds run numbers; older runs get theirs with it.

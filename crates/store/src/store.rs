@@ -4,15 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hopcost_core::{Against, BlockRecord, ExperimentResult, ProbeReport, Trial};
+use hopcost_core::{BlockRecord, Effort, ExperimentResult, ProbeReport, Trial};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 
-use crate::digest::of_parts;
+use crate::digest::{Key, of_parts};
 use crate::error::StoreError;
-use crate::kept::{Baseline, Kept, KeptCall, Listed, NewRun, Resumable, Unfinished, Whose};
+use crate::kept::{
+    Baseline, Kept, KeptCall, KeptFigure, Listed, NewRun, Resumable, Unfinished, Whose,
+};
 use crate::schema;
 
 /// For another process's lock on the file.
@@ -256,18 +258,32 @@ impl Store {
         Ok(Some(Baseline { run, begun_s, identity, machine, hopcost_version, result }))
     }
 
-    pub fn against(&self, name: &str, baseline: i64) -> Result<Vec<Against>, StoreError> {
+    /// The finished runs that were compared with this baseline, oldest first.
+    pub fn compared_with(&self, name: &str, baseline: i64) -> Result<Vec<i64>, StoreError> {
         let mut statement = self.connection.prepare(
-            "SELECT id, result -> '$.against' FROM run
+            "SELECT id FROM run
               WHERE result ->> '$.against.baseline' = ?1 AND result ->> '$.against.run' = ?2
                 AND NOT result ->> '$.against.is_first'
+                AND json_type(result, '$.against.worse.point') IS NOT NULL
               ORDER BY id",
         )?;
-        let rows = statement.query_map(params![name, baseline], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
-        })?;
-        let rows: Vec<(i64, String)> = rows.collect::<Result<_, _>>()?;
-        rows.iter().map(|(run, text)| read(*run, text)).collect()
+        let rows = statement.query_map(params![name, baseline], |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Figures of this host, oldest first. Those of other versions and efforts are other figures.
+    pub fn occasions(&self, host: &Key, effort: Effort) -> Result<Vec<KeptFigure>, StoreError> {
+        let mut statement = self.connection.prepare(
+            "SELECT figure, identity, point FROM occasion
+              WHERE host_key = ?1 AND effort = ?2 AND hopcost_version = ?3 ORDER BY run_id",
+        )?;
+        let effort = json(&effort);
+        let version = env!("CARGO_PKG_VERSION");
+        let rows = statement
+            .query_map(params![host, effort.trim_matches('"'), version], |row| {
+                Ok(KeptFigure { figure: row.get(0)?, identity: row.get(1)?, point: row.get(2)? })
+            })?;
+        Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// Seconds since 1970.

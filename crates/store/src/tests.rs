@@ -115,6 +115,8 @@ fn report() -> ProbeReport {
     let proof = Proof { memory: Known::Is(vec![locality]) };
     let spread = Spread { min: 70.0, p5: 75.0, median: 80.5, p95: 90.0, max: 99.0 };
     ProbeReport {
+        starts: 1,
+        contended: 0,
         probe: "latency".into(),
         question: "How long?".into(),
         effort: Effort::Quick,
@@ -124,6 +126,8 @@ fn report() -> ProbeReport {
         interrupted: false,
         cells: vec![
             CellResult {
+                starts: Vec::new(),
+                occasion: None,
                 cell: cell(Known::Is(vec![CpuId(3)])),
                 outcome: Outcome::Measured { estimate: estimate(), spread },
                 proof: Known::Is([proof.clone(), proof]),
@@ -131,6 +135,8 @@ fn report() -> ProbeReport {
                 counters: BTreeMap::from([("spins".into(), 7)]),
             },
             CellResult {
+                starts: Vec::new(),
+                occasion: None,
                 cell: cell(Known::missing(Code::OffLine, "it is off-line")),
                 outcome: Outcome::Missing(Code::NotMeasured.because("it is off-line")),
                 proof: Known::missing(Code::OffLine, "it is off-line"),
@@ -154,6 +160,7 @@ fn result() -> ExperimentResult {
             of: "reads".into(),
             unit: Unit::Nanoseconds,
             estimate: estimate(),
+            occasion: None,
         }),
         proof: vec![Proved { claim: "pages".into(), least: 0.99, found: 0.999 }],
         emulated: false,
@@ -392,7 +399,11 @@ fn finished(store: &Store, target: &str, name: &str, is_first: bool) -> (i64, Ex
         run: id,
         begun_s: 1_800_000_000,
         is_first,
-        worse: Known::missing(Code::NotMeasured, "it is the first"),
+        worse: if is_first {
+            Known::missing(Code::NotMeasured, "it is the first")
+        } else {
+            Known::Is(estimate())
+        },
         dearer: Known::Is(estimate()),
         notes: vec!["two starts".into()],
     };
@@ -408,7 +419,7 @@ fn the_first_run_of_a_name_is_its_baseline_and_stays_it() {
     assert!(store.baseline("main", "x", "null:").unwrap().is_none());
     let (first, result) = finished(&store, "null:", "main", true);
     finished(&store, "null:", "main", true);
-    let (_, later) = finished(&store, "null:", "main", false);
+    let (later, of_later) = finished(&store, "null:", "main", false);
     let (other, _) = finished(&store, "sqlite:", "main", true);
     let kept = store.baseline("main", "x", "null:").unwrap().unwrap();
     assert_eq!((kept.run, kept.begun_s), (first, 1_800_000_000));
@@ -417,9 +428,9 @@ fn the_first_run_of_a_name_is_its_baseline_and_stays_it() {
     assert_eq!(store.begun_s(first).unwrap(), 1_800_000_000);
     assert_eq!(store.baseline("main", "x", "sqlite:").unwrap().unwrap().run, other);
     assert!(store.baseline("next", "x", "null:").unwrap().is_none());
-    let beside = later.against.unwrap();
-    assert_eq!(store.against("main", beside.run).unwrap(), [beside]);
-    assert_eq!(store.against("main", first).unwrap(), []);
+    let beside = of_later.against.unwrap();
+    assert_eq!(store.compared_with("main", beside.run).unwrap(), [later]);
+    assert_eq!(store.compared_with("main", first).unwrap(), [0; 0]);
     assert_eq!(store.run(first).unwrap().unwrap().result, Some(result));
 }
 
@@ -487,7 +498,7 @@ fn answers(path: &Path) -> usize {
             store.run(*id).is_ok_and(|run| run.is_some()),
             store.header(*id).is_ok_and(|header| header.is_some()),
             store.blocks(*id).is_ok_and(|blocks| !blocks.is_empty()),
-            store.against("main", *id).is_ok(),
+            store.compared_with("main", *id).is_ok(),
             store.begun_s(*id).is_ok(),
         ]
     });

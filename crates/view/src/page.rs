@@ -14,7 +14,7 @@ use hopcost_core::{
 use hopcost_method::advice::Advice;
 use serde::Serialize;
 
-use crate::words::{Compared, cost_of, headline, plural, spoken, with_unit};
+use crate::words::{Compared, cost_of, figure_of, headline, plural, spoken};
 
 #[derive(Clone, Debug)]
 pub struct Page<'a> {
@@ -118,7 +118,7 @@ impl Section<'_> {
     /// The headline's figure: `35,004 transactions/s (±516)`.
     pub(crate) fn headline(&self, figure: &Headline) -> String {
         match figure.unit {
-            Unit::PerSecond => with_unit(&figure.estimate, &format!("{}/s", self.unit())),
+            Unit::PerSecond => figure_of(figure, &format!("{}/s", self.unit())),
             _ => headline(figure),
         }
     }
@@ -179,7 +179,14 @@ impl Section<'_> {
         })
     }
 
-    /// `None` if all is from one start.
+    /// How many starts it is from.
+    pub fn number_of_starts(&self) -> u64 {
+        let of_score =
+            self.result.details.as_ref().map_or(0, |details| details.scores.len() as u64);
+        self.starts().map_or(of_score.max(1), |starts| starts.n)
+    }
+
+    /// `None` if all is from one start, or a score.
     pub fn starts(&self) -> Option<&StartsFound> {
         self.result.details.as_ref()?.starts.as_ref()
     }

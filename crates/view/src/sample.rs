@@ -36,6 +36,7 @@ impl Sample {
             of: "cost of far over near at 2 streams".into(),
             unit: Unit::Fraction,
             estimate: estimate(point, half),
+            occasion: None,
         });
         sample.result.proof =
             vec![Proved { claim: "local_lookups at near".into(), least: 0.98, found: 0.9996 }];
@@ -160,6 +161,7 @@ fn details(point: f64, half: f64) -> Details {
         blocks: BTreeMap::from([("fresh".into(), 16), ("search".into(), 12)]),
         dropped: BTreeMap::from([(Disturbance::Stolen, 1)]),
         starts: None,
+        scores: Vec::new(),
         points: vec![
             cost(1, true, point * 0.7, half * 1.8),
             cost(2, true, point * 0.9, half * 1.6),

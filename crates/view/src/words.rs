@@ -3,7 +3,7 @@
 //! RULE: no other file formats an estimate's sign or per cent, or a result's sentence.
 
 use hopcost_core::{
-    Against, Details, Estimate, ExperimentResult, Headline, Known, Metric, PointSpread,
+    Against, Details, Estimate, ExperimentResult, Headline, Known, Metric, Occasion, PointSpread,
     StartsFound, Tier, Unit, Verdict, Witness,
 };
 use hopcost_method::tag;
@@ -71,7 +71,39 @@ pub fn with_ends(of: &Estimate, factor: f64) -> String {
 pub fn headline(headline: &Headline) -> String {
     match headline.unit {
         Unit::Fraction => share(&headline.estimate, 1.0),
-        unit => with_unit(&headline.estimate, &unit.to_string()),
+        unit => figure_of(headline, &unit.to_string()),
+    }
+}
+
+/// `812 ns (±33; ±3 in this hour)`.
+pub fn figure_of(headline: &Headline, unit: &str) -> String {
+    let whole = with_unit(&headline.estimate, unit);
+    match (&headline.occasion, whole.strip_suffix(')')) {
+        (Some(occasion), Some(whole)) => {
+            format!(
+                "{whole}; {} in this hour)",
+                margin(&in_this_hour(&headline.estimate, occasion))
+            )
+        }
+        _ => whole,
+    }
+}
+
+pub fn in_this_hour(estimate: &Estimate, occasion: &Occasion) -> Estimate {
+    let [low, high] = occasion.this_hour;
+    Estimate { low, high, ..*estimate }
+}
+
+/// What the wider of two intervals rests on.
+pub fn occasions(occasion: &Occasion) -> String {
+    let sd = tenths(occasion.sd);
+    match occasion.learned_from {
+        Some(runs) => {
+            format!("figures differ by {sd}% from hour to hour, as {runs} runs here showed")
+        }
+        None => {
+            format!("figures differ by {sd}% from hour to hour (assumed: 5 runs would show it)")
+        }
     }
 }
 

@@ -17,7 +17,11 @@ fn tries() -> Result<Tried> {
         .with_saboteur("page_thief")?
         .step("few-moved", 60, &robbed(5))
         .step("all-moved", 60, &robbed(100))
-        .step("no-memory", 60, "hopcost probe latency --quick --size 4G > text; echo $? > code")
+        .step(
+            "no-memory",
+            60,
+            "hopcost probe latency --quick --starts 1 --size 4G > text; echo $? > code",
+        )
         .step("offline", 300, OFFLINE)
         .run()
 }

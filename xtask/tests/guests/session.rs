@@ -79,8 +79,8 @@ fn pages_that_stay_leave_a_probe_valid() {
 const FORBIDDEN: &str = "\
     balancing=/proc/sys/kernel/numa_balancing; was=$(cat $balancing)
     echo 0 > $balancing; trap 'echo $was > $balancing' EXIT
-    forbid_placement hopcost probe latency --quick --budget 1s --size 4M --json > json || exit 1
-    forbid_placement hopcost probe latency --quick --budget 1s --size 4M > text || exit 2
+    forbid_placement hopcost probe latency --quick --starts 1 --budget 1s --size 4M --json > json || exit 1
+    forbid_placement hopcost probe latency --quick --starts 1 --budget 1s --size 4M > text || exit 2
     forbid_placement hopcost doctor > doctor; echo $? > code";
 
 /// Under a container's seccomp filter: first touch, proved by mapping, and both are reported.
@@ -112,8 +112,8 @@ const CPUSET: &str = "\
         sh -c 'echo $PPID' > $box/cgroup.procs || exit 3
         hopcost machine --json > machine || exit 4
         hopcost machine > text || exit 5
-        hopcost probe latency --quick --budget 1s --size 4M --json > latency || exit 6
-        hopcost probe latency --quick --size 4M --nodes 0; echo $? > code
+        hopcost probe latency --quick --starts 1 --budget 1s --size 4M --json > latency || exit 6
+        hopcost probe latency --quick --starts 1 --size 4M --nodes 0; echo $? > code
     ) || exit $?
     rmdir $box && echo -cpuset > /sys/fs/cgroup/cgroup.subtree_control";
 
@@ -138,7 +138,7 @@ const USER: &str = "\
     mkdir -m 1777 /elsewhere && cp /usr/local/bin/hopcost /elsewhere/alone && cd /elsewhere || exit 1
     as_user() { su nobody -s /bin/sh -c \"/elsewhere/alone $*\"; }
     as_user machine --json > $OLDPWD/machine || exit 2
-    as_user probe latency --quick --budget 1s --size 4M > $OLDPWD/probe || exit 3
+    as_user probe latency --quick --starts 1 --budget 1s --size 4M > $OLDPWD/probe || exit 3
     as_user doctor > $OLDPWD/doctor; rm -r /elsewhere";
 
 #[test]
@@ -156,7 +156,7 @@ fn an_ordinary_user_is_served_and_told_what_is_closed() {
 const SETTINGS: &str = "\
     pool=/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages
     echo 3 > $pool
-    wants='probe latency --quick --budget 2s --size 16M --pages 2m --nodes 1 --allow-machine-changes'
+    wants='probe latency --quick --starts 1 --budget 2s --size 16M --pages 2m --nodes 1 --allow-machine-changes'
     grown() { for i in $(seq 200); do [ $(cat $pool) -gt 3 ] && return 0; sleep 0.05; done; return 1; }
     spent() { awk '{ print $14 + $15 }' /proc/$1/stat; }
     hopcost $wants --json > whole || exit 1

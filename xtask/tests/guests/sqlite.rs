@@ -7,7 +7,7 @@ use crate::proofs::{proves, sides};
 use crate::steps::Step;
 
 /// As short as possible: a call is about twenty times slower here.
-pub const RUN: &str = "hopcost run remote-memory --scale 20000 --set streams=1 --quick \
+pub const RUN: &str = "hopcost run remote-memory --scale 20000 --set streams=1 --quick --starts 1 \
                        --set window=0.3s --set guard=20ms --json --store store.db";
 
 pub fn remote_memory() -> String {

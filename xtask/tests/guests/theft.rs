@@ -9,7 +9,7 @@ use crate::steps::Step;
 
 pub fn robbed(percent: u32) -> String {
     format!(
-        "hopcost probe latency --quick --budget 2s --size 8M --pages 4k --nodes 0 --json > report &\n\
+        "hopcost probe latency --quick --starts 1 --budget 2s --size 8M --pages 4k --nodes 0 --json > report &\n\
          page_thief $! {percent} 1 16777216 || exit 1\n\
          wait $!; echo $? > code"
     )

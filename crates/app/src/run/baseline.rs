@@ -1,7 +1,9 @@
 //! `--baseline NAME`: compares a run with the first finished run of that name.
 
-use hopcost_core::{Against, BlockRecord, Code, Experiment, ExperimentResult, Machine, Subject};
-use hopcost_method::against::{Change, caveat, compare, points};
+use hopcost_core::{
+    Against, BlockRecord, Code, Details, Experiment, ExperimentResult, Machine, Subject,
+};
+use hopcost_method::against::{Change, Measured, caveat, compare, points};
 use hopcost_method::plan::{LeftOut, Plan};
 use hopcost_method::run::differing_options;
 use hopcost_store::{Baseline, Store, StoreError};
@@ -124,17 +126,21 @@ pub fn against(
         let (is_first, notes) = (true, Vec::new());
         return Ok(Some(Against { baseline, run, begun_s, is_first, worse, dearer, notes }));
     };
-    let earlier = store.against(name, kept.run)?;
+    let mut runs = vec![measured(blocks.clone(), &kept.result)];
+    for earlier in store.compared_with(name, kept.run)? {
+        let earlier_result = store.run(earlier)?.and_then(|run| run.result);
+        let blocks = store.blocks(earlier)?;
+        runs.extend(earlier_result.map(|result| measured(blocks, &result)));
+    }
     let machines = Machines::new(&kept.machine, machine);
     let Change { worse, dearer } = if !counts {
         Change::missing("this run found nothing that counts")
     } else if let Some(other) = machines.other() {
         Change::missing(&other)
     } else {
-        let has_starts = result.details.as_ref().is_some_and(|details| details.starts.is_some());
-        compare(blocks, &store.blocks(run)?, &earlier, has_starts)
+        compare(&runs, &measured(store.blocks(run)?, result))
     };
-    let mut notes = vec![caveat(&earlier)];
+    let mut notes = vec![caveat(runs.len())];
     notes.extend(machines.changes());
     notes.extend(other_versions(kept, result));
     Ok(Some(Against {
@@ -146,6 +152,11 @@ pub fn against(
         dearer,
         notes,
     }))
+}
+
+fn measured(blocks: Vec<BlockRecord>, result: &ExperimentResult) -> Measured {
+    let has_starts = |details: &Details| details.starts.is_some() || !details.scores.is_empty();
+    Measured { blocks, has_starts: result.details.as_ref().is_some_and(has_starts) }
 }
 
 pub fn is_same_machine(then: &str, now: &Machine) -> bool {

@@ -23,6 +23,7 @@ use hopcost_sys::hotplug::Hotplug;
 use super::host::Host;
 use super::ran::{Ran, RunOptions, begin, not_applicable};
 use super::{baseline, command_line, network, off_line};
+use crate::figures::{Occasions, score_with_occasions};
 use crate::on_database::{OnDatabase, Opened, target};
 use crate::report::labels;
 use crate::{Control, Event, Failure, InContext, Outcome};
@@ -67,10 +68,10 @@ pub fn run(
     let mut result = match measured {
         Ok(Some(result)) => result,
         Ok(None) => {
-            return Ok(Ran { id, result: None, needs_a_start: true, reports: Vec::new() });
+            return Ok(Ran { needs_a_start: true, ..Ran::interrupted(id) });
         }
         Err(failure) if failure.is_interruption() => {
-            return Ok(Ran { id, result: None, needs_a_start: false, reports: Vec::new() });
+            return Ok(Ran::interrupted(id));
         }
         Err(failure) => {
             // A failed store cannot record the failure.
@@ -79,12 +80,14 @@ pub fn run(
         }
     };
     let place = store.path().display().to_string();
+    let occasions = Occasions::of(store, &host, prepared.effort).in_context(&place)?;
+    score_with_occasions(&mut result, &occasions, &identity, prepared.ground);
     if let Some(beside) = &beside {
         let against = baseline::against(beside, store, id, &result, prepared.ground, control);
         result.against = against.in_context(&place)?;
     }
     store.finish(id, &result).in_context(place)?;
-    Ok(Ran { id, result: Some(result), needs_a_start: false, reports: Vec::new() })
+    Ok(Ran { result: Some(result), ..Ran::interrupted(id) })
 }
 
 fn resumed(

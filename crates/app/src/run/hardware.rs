@@ -1,9 +1,6 @@
 //! Runs a hardware experiment: its probes, one after the other.
 
-use std::sync::Arc;
-
 use hopcost_core::{Experiment, Machine, Probe, ProbeError, Site, Subject};
-use hopcost_drive::run_probe;
 use hopcost_method::hardware;
 use hopcost_method::hardware::Timing;
 use hopcost_method::run::{HardwareCircumstances, HardwareIdentity, HardwarePreparation};
@@ -11,6 +8,7 @@ use hopcost_store::Store;
 
 use super::host::Host;
 use super::ran::{Ran, begin};
+use crate::figures::{self, Occasions};
 use crate::{Control, Outcome, Request, catalogue, site};
 
 pub fn run(
@@ -34,16 +32,18 @@ pub fn run(
             &HardwarePreparation { circumstances: HardwareCircumstances { emulated: true } },
         )?;
     }
-    let stop = Arc::clone(&control.stop);
     let mut reports = Vec::new();
     let probes = probes(experiment);
     let timing = Timing::shared(site.effort, asked.budget_s, probes.len());
+    let starts = hardware::starts(asked.starts, asked.effort);
+    let occasions = Occasions::of(store, &host, asked.effort)?;
     for probe in probes {
         if control.is_stopped() {
             break;
         }
-        let report = match run_probe(probe, &site, timing, &stop, control) {
-            Ok(report) => report,
+        let report = match figures::measure(probe, &site, timing, starts, &occasions, control) {
+            Ok(Some(report)) => report,
+            Ok(None) => break,
             Err(ProbeError::NotHere(reason)) => {
                 control.remark(&format!("{} cannot run here: {reason}", probe.name()));
                 continue;
@@ -54,11 +54,11 @@ pub fn run(
         reports.push(report);
     }
     if control.is_stopped() {
-        return Ok(Ran { id, result: None, needs_a_start: false, reports });
+        return Ok(Ran { reports, ..Ran::interrupted(id) });
     }
     let result = hardware::conclude(experiment, &reports, planted.is_some());
     store.finish(id, &result)?;
-    Ok(Ran { id, result: Some(result), needs_a_start: false, reports })
+    Ok(Ran { result: Some(result), reports, ..Ran::interrupted(id) })
 }
 
 pub fn probes(experiment: &Experiment) -> Vec<&'static dyn Probe> {

@@ -5,6 +5,7 @@ mod command_line;
 mod database;
 mod hardware;
 mod host;
+mod in_starts;
 mod network;
 mod off_line;
 mod ran;
@@ -14,10 +15,12 @@ use hopcost_store::Store;
 
 pub(crate) use command_line::quoted;
 pub(crate) use hardware::probes;
+pub(crate) use host::Host;
+pub(crate) use in_starts::serve_if_asked;
 pub(crate) use off_line::wanted as off_line;
-pub use ran::{Ran, RunOptions};
 #[cfg(test)]
-pub(crate) use {host::Host, ran::begin};
+pub(crate) use ran::begin;
+pub use ran::{Ran, RunOptions};
 
 use crate::on_database::OnDatabase;
 use crate::{App, Control, Outcome, Prepared};
@@ -42,7 +45,11 @@ impl App {
             Subject::Database(comparison) => {
                 let here = OnDatabase::new(self, experiment, comparison, machine, asked)?;
                 here.can_be_started_anew()?;
-                database::run(&here, options, store, control)
+                if here.has_one_start() {
+                    database::run(&here, options, store, control)
+                } else {
+                    in_starts::run(self, prepared, options, machine, store, control)
+                }
             }
         }
     }

@@ -6,9 +6,11 @@ use hopcost_core::{
 use hopcost_method::judge::result::ResultOf;
 use hopcost_store::{NewRun, Store, StoreError};
 
+use serde::{Deserialize, Serialize};
+
 use super::host::Host;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RunOptions {
     /// Resume the latest killed or interrupted run of equal identity.
     pub resume: bool,
@@ -23,11 +25,16 @@ pub struct RunOptions {
 #[derive(Debug)]
 pub struct Ran {
     pub id: i64,
-    /// `None` if it was interrupted, or needs another start.
+    /// `None` if it was interrupted.
     pub result: Option<ExperimentResult>,
-    /// This start is measured, and the run needs another one: a process begun anew that resumes it.
-    pub needs_a_start: bool,
+    pub(crate) needs_a_start: bool,
     pub reports: Vec<ProbeReport>,
+}
+
+impl Ran {
+    pub(crate) fn interrupted(id: i64) -> Self {
+        Self { id, result: None, needs_a_start: false, reports: Vec::new() }
+    }
 }
 
 pub fn begin(

@@ -7,9 +7,9 @@ use clap::builder::NonEmptyStringValueParser;
 use hopcost_method::bounds::{self, Allowance};
 use hopcost_method::fail_if::FailIf;
 use hopcost_method::overrides;
-use hopcost_method::schedule::LEAST_STARTS;
+use hopcost_method::pace::StartsAsked;
 
-use super::shared::{EffortArgs, STORE};
+use super::shared::{EffortArgs, STORE, starts};
 use crate::experiment_name::ExperimentName;
 use crate::help;
 use crate::output::FormatArgs;
@@ -60,10 +60,10 @@ pub struct ExperimentArgs {
     /// Seed for all random choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Begin hopcost and its server anew N times, 6 or more: the interval then holds for the next
-    /// start, too [default: 1]
+    /// Begin hopcost and its server anew N times, 1 or 6 to 100: from 6 on the interval holds for the
+    /// next start, too [default: as many as fit into the budget, up to 20; 1 with --set units]
     #[arg(long, value_name = "N", value_parser = starts)]
-    pub starts: Option<u64>,
+    pub starts: Option<StartsAsked>,
     /// Leave loaded data on an existing server for the next run
     #[arg(long)]
     pub keep_data: bool,
@@ -78,15 +78,6 @@ pub struct ExperimentArgs {
     #[arg(long)]
     pub json: bool,
 }
-
-fn starts(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(number @ (1 | LEAST_STARTS..=MOST_STARTS)) => Ok(number),
-        _ => Err(format!("1, or {LEAST_STARTS} to {MOST_STARTS}: fewer starts give no verdict")),
-    }
-}
-
-const MOST_STARTS: u64 = 100;
 
 /// Selects all experiments for `plan --sql`.
 pub const EVERYTHING: &str = "all";
@@ -109,9 +100,6 @@ pub struct RunArgs {
     /// Resume the latest killed or interrupted run with the same settings
     #[arg(long)]
     pub resume: bool,
-    /// Measure one start of several; set by hopcost itself
-    #[arg(long, hide = true)]
-    pub one_start: bool,
     /// Store the start and end time of each call
     #[arg(long)]
     pub raw_calls: bool,

@@ -7,8 +7,9 @@ use clap::{Args, ValueEnum};
 use hopcost_app::catalogue::probe_names;
 use hopcost_core::{CpuSet, NodeSet, PageSize};
 use hopcost_method::overrides;
+use hopcost_method::pace::StartsAsked;
 
-use super::shared::{EffortArgs, cpu_list};
+use super::shared::{EffortArgs, STORE, cpu_list, starts};
 
 #[derive(Debug, Args)]
 pub struct MachineArgs {
@@ -51,9 +52,14 @@ pub struct ProbeArgs {
     pub names: Vec<String>,
     #[command(flatten)]
     pub effort: EffortArgs,
+    /// Starts of each probe, 1 or 6 to 100: hopcost is executed anew for each of them
+    /// [default: 8; 6 with --quick, 20 with --full]
+    #[arg(long, value_name = "N", value_parser = starts)]
+    pub starts: Option<StartsAsked>,
     /// Time per probe, e.g. 2s [default: 20s; 6s with --quick, 90s with --full]
     ///
-    /// Six rounds of samples are always taken, because an interval needs at least six.
+    /// Each start takes a round of samples at least, however long that takes; one start alone takes
+    /// six, because an interval needs them.
     #[arg(long, value_name = "TIME", value_parser = overrides::seconds)]
     pub budget: Option<f64>,
     /// Print JSON (keys: docs/JSON.md)
@@ -80,6 +86,10 @@ pub struct ProbeArgs {
     /// Seed for all random choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// SQLite file with earlier runs on this host; only read, to learn how much figures differ from
+    /// hour to hour
+    #[arg(long, value_name = "FILE", default_value = STORE)]
+    pub store: PathBuf,
     /// Let hopcost reserve huge pages for --pages 2m or 1g; the old value is restored on exit
     #[arg(long)]
     pub allow_machine_changes: bool,

@@ -16,7 +16,6 @@ pub mod probe;
 pub mod report;
 pub mod restore;
 pub mod run;
-mod starts;
 mod statements;
 pub mod survey;
 pub mod whereabouts;

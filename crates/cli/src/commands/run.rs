@@ -4,7 +4,7 @@ use hopcost_app::{App, Event, InContext, Leave, Outcome, Reported, RunOptions, S
 use hopcost_core::{ProbeReport, Subject};
 use hopcost_view::{Shown, format};
 
-use super::{attended, fail_if, starts};
+use super::{attended, fail_if};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::output::{self, Output};
@@ -16,9 +16,6 @@ pub fn run(app: &App, args: &RunArgs) -> Outcome<Exit> {
     app.can_run(&prepared, &options)?;
     let wanted = wanted(args);
     output::can_be_shown(&wanted)?;
-    if args.experiment.starts.is_some_and(|starts| starts > 1) && !args.one_start {
-        return starts::run(args);
-    }
     attended(
         |_| {},
         |control| {
@@ -32,9 +29,6 @@ pub fn run(app: &App, args: &RunArgs) -> Outcome<Exit> {
             });
             let ran = app.run(&prepared, &options, &leave.machine, &mut store, control)?;
             let id = ran.id;
-            if ran.needs_a_start {
-                return Ok(Exit::NextStart);
-            }
             let Some(result) = &ran.result else {
                 if let Some(complaint) = guard.complaint() {
                     output::remark(&format!("stopped: {complaint}"));
@@ -62,7 +56,6 @@ pub fn run(app: &App, args: &RunArgs) -> Outcome<Exit> {
 
 fn options(args: &RunArgs) -> RunOptions {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    let words = words.filter(|word| word != starts::ONE_START);
     RunOptions {
         resume: args.resume,
         raw_calls: args.raw_calls,

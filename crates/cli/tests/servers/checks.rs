@@ -99,7 +99,7 @@ fn later_runs_stand_against_the_first_of_their_name() {
 
     assert_eq!(json(&bench.hopcost(&["report", "--json"])), second);
     let text = stdout(&bench.hopcost(&["report"]));
-    assert!(text.contains("against main (run 1 of 20") && text.contains("two starts"), "{text}");
+    assert!(text.contains("against main (run 1 of 20") && text.contains("two runs"), "{text}");
 
     let other = [&["run", "far.toml"], &SHORT[..], &["--baseline=main", "--set=margin=5%"]];
     let output = bench.hopcost(&[&other.concat()[..], &["--json"]].concat());

@@ -12,7 +12,7 @@ pub fn is_held_against_the_first(second: &Value) {
         assert!(low < point && point < high && point.unwrap().abs() < 0.9, "{against}");
     }
     assert_documented(against);
-    assert!(against["notes"][0].as_str().unwrap().contains("two starts"), "{against}");
+    assert!(against["notes"][0].as_str().unwrap().contains("two runs"), "{against}");
 }
 
 /// It measured only the first run's worst point.

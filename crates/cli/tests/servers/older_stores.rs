@@ -36,7 +36,7 @@ fn name(schema: i64) -> String {
 
 fn bench() -> Bench {
     let bench = Bench::with(&[]);
-    for name in (1..=4).map(name) {
+    for name in (1..=5).map(name) {
         fs::copy(Path::new(STORES).join(&name), bench.path(&name)).unwrap();
     }
     bench
@@ -50,6 +50,9 @@ fn measured_here(schema: i64) -> Bench {
     let host = machine().host.get();
     let document = serde_json::to_string(machine()).unwrap();
     store.execute("UPDATE run SET host = ?1, machine = ?2", params![host, document]).unwrap();
+    if schema > 4 {
+        store.execute("UPDATE run SET host_key = NULL", []).unwrap();
+    }
     let cpus = serde_json::to_string(&machine().limits.cpus).unwrap();
     // The first schema has neither.
     for (column, key) in [("identity", "cpus"), ("preparation", "workers")] {
@@ -83,9 +86,9 @@ fn files(bench: &Bench) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn a_store_of_each_schema_is_read_and_stays_as_it_is() {
     let bench = bench();
-    bench.keep_figures(&name(5), &[80.5]);
+    bench.keep_figures(&name(6), &[80.5]);
     let before = files(&bench);
-    for schema in 1..=5 {
+    for schema in 1..=6 {
         let name = name(schema);
         let store = Connection::open(bench.path(&name)).unwrap();
         let is_of: i64 = store.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
@@ -168,6 +171,11 @@ fn a_run_of_the_fourth_schema_goes_on() {
     goes_on(4);
 }
 
+#[test]
+fn a_run_of_the_fifth_schema_goes_on() {
+    goes_on(5);
+}
+
 /// The first schema stored no resumable runs.
 #[test]
 fn a_store_of_the_first_schema_has_nothing_to_go_on_with() {
@@ -182,6 +190,7 @@ fn a_run_of_another_host_stays_as_it_is() {
         (2, "host = 'elsewhere'", "elsewhere"),
         (3, "machine = json_set(machine, '$.processor', '386')", ""),
         (4, "host = 'elsewhere'", "elsewhere"),
+        (5, "host = 'elsewhere'", "elsewhere"),
     ] {
         let bench = measured_here(schema);
         bench.store().execute(&format!("UPDATE run SET {elsewhere}"), []).unwrap();
@@ -210,7 +219,7 @@ fn beside_main(schema: i64) -> Value {
 
 #[test]
 fn a_run_stands_against_the_baseline_of_an_older_store() {
-    for schema in [3, 4] {
+    for schema in [3, 4, 5] {
         let against = &beside_main(schema)["against"];
         assert_eq!((&against["run"], &against["is_first"]), (&2.into(), &false.into()));
         assert!(against["worse"]["point"].is_f64(), "{against}");

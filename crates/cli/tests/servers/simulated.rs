@@ -142,6 +142,8 @@ impl Bench {
 
 fn report(found: &[f64]) -> ProbeReport {
     let cells = found.iter().enumerate().map(|(cpu, &point)| CellResult {
+        starts: Vec::new(),
+        occasion: None,
         cell: Cell {
             series: "wake".into(),
             row: Place::Cpu(CpuId(0)),
@@ -166,6 +168,8 @@ fn report(found: &[f64]) -> ProbeReport {
         counters: BTreeMap::new(),
     });
     ProbeReport {
+        starts: 1,
+        contended: 0,
         probe: "switch".into(),
         question: "How long does a thread take to wake?".into(),
         effort: Effort::Quick,

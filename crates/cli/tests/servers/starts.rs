@@ -1,4 +1,4 @@
-//! `hopcost run --starts`: processes begun anew, one run.
+//! Several starts of one run or probe: processes begun anew.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -78,8 +78,7 @@ fn what_cannot_be_begun_anew_says_so() {
     let run = |name: &str, more: &[&str]| {
         bench.hopcost(&[&["run", name, "--quick", "--starts=8"], more].concat())
     };
-    ends(&run("server-score", &[]), 2, &["--starts", "compares no throughput"]);
-    ends(&run("access-cost", &[]), 2, &["--starts"]);
+    ends(&run("smt-stability", &[]), 2, &["--starts", "spreads within one start"]);
     let existing = ["--target=postgres://nobody@127.0.0.1:1/none"];
     ends(&run("placebo", &existing), 2, &["--starts", "postgres:managed"]);
     let few = bench.hopcost(&["run", "placebo", "--starts=3"]);

@@ -10,8 +10,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use hopcost_core::{
-    Cell, Code, CpuId, CpuSet, Disturbance, Effort, Known, Locality, Node, NodeId, NodeSet, Place,
-    Probe, ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
+    Cell, Code, CpuId, CpuSet, Disturbance, Effort, Known, Locality, Node, NodeId, NodeSet,
+    Occasion, Place, Probe, ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::kernels::bandwidth::{BLOCK_BYTES, Kernel, Vectors, stream_bytes, sweep};
 use hopcost_sys::memory::Region;
@@ -82,6 +82,10 @@ impl Probe for Bandwidth {
 
     fn question(&self) -> &'static str {
         "How many bytes per second does each memory give, and to whom?"
+    }
+
+    fn assumed_in_a_guest(&self) -> f64 {
+        Occasion::OF_MEMORY
     }
 
     /// The whole matrix for reads; other kernels on each node's own memory unless all are

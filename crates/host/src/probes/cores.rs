@@ -11,8 +11,8 @@ use std::collections::btree_map::Entry;
 
 use fastrand::Rng;
 use hopcost_core::{
-    Cell, CellResult, CpuId, DistanceClass, Effort, Known, Locality, NodeId, PageSize, Place,
-    Probe, ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
+    Cell, CellResult, CpuId, DistanceClass, Effort, Known, Locality, NodeId, Occasion, PageSize,
+    Place, Probe, ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::kernels::ping_pong::{self, Method, Table};
@@ -82,6 +82,10 @@ impl Probe for Cores {
 
     fn question(&self) -> &'static str {
         "How long does a cache line take from one CPU to another?"
+    }
+
+    fn assumed_in_a_guest(&self) -> f64 {
+        Occasion::OF_MEMORY
     }
 
     fn cells(&self, site: &Site<'_>) -> Vec<Cell> {

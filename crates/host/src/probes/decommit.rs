@@ -6,7 +6,7 @@
 //! Limits: ordinary pages only; shoot-downs by broadcast or by a hypervisor are not counted.
 
 use hopcost_core::{
-    Cell, CellResult, Code, CpuId, DistanceClass, Effort, Known, PageSize, Place, Probe,
+    Cell, CellResult, Code, CpuId, DistanceClass, Effort, Known, Occasion, PageSize, Place, Probe,
     ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::Root;
@@ -41,6 +41,10 @@ impl Probe for Decommit {
 
     fn question(&self) -> &'static str {
         "What does it take to give memory back, by threads and by processes?"
+    }
+
+    fn assumed_in_a_guest(&self) -> f64 {
+        Occasion::OF_THROUGHPUT
     }
 
     fn is_for_all(&self) -> bool {

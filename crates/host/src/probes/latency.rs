@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hopcost_core::{
-    Cell, CellResult, Code, CpuId, Effort, Known, Locality, Node, NodeId, NodeSet, Place, Probe,
-    ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
+    Cell, CellResult, Code, CpuId, Effort, Known, Locality, Node, NodeId, NodeSet, Occasion, Place,
+    Probe, ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::kernels::chase::{Course, LINE_BYTES, Order, Plan};
 use hopcost_sys::quiet::Watch;
@@ -68,6 +68,10 @@ impl Probe for Latency {
 
     fn question(&self) -> &'static str {
         "How long does one load wait for memory, by where the memory is?"
+    }
+
+    fn assumed_in_a_guest(&self) -> f64 {
+        Occasion::OF_MEMORY
     }
 
     /// The whole matrix; twice the size on each node's own memory unless all is requested.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use hopcost_core::{
     Cell, CellResult, Code, CpuId, CpuSet, Disturbance, Effort, Known, Locality, Node, NodeId,
-    Place, Probe, ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
+    Occasion, Place, Probe, ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::kernels::chase::{Course, Order, Plan};
 use hopcost_sys::kernels::trickle::{self, Wait};
@@ -80,6 +80,10 @@ impl Probe for Loaded {
 
     fn question(&self) -> &'static str {
         "How long does a load wait for memory while others take bytes from it?"
+    }
+
+    fn assumed_in_a_guest(&self) -> f64 {
+        Occasion::OF_MEMORY
     }
 
     fn is_for_all(&self) -> bool {

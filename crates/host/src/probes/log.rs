@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hopcost_core::{
-    Cell, Code, CpuId, Effort, Known, Locality, NodeId, PageSize, Probe, ProbeError, Proof,
-    Recorder, Rig, Site, Unit, Warning,
+    Cell, Code, CpuId, Effort, Known, Locality, NodeId, Occasion, PageSize, Probe, ProbeError,
+    Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::affinity;
 use hopcost_sys::kernels::commit_log::{CommitLog, FlushTotals, Inserted, Sink};
@@ -35,6 +35,10 @@ impl Probe for Log {
 
     fn question(&self) -> &'static str {
         "How fast does one inserter commit, by its distance from the log writer?"
+    }
+
+    fn assumed_in_a_guest(&self) -> f64 {
+        Occasion::OF_WAKING
     }
 
     fn cells(&self, site: &Site<'_>) -> Vec<Cell> {

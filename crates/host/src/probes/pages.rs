@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use hopcost_core::{
-    Cell, CellResult, Code, CpuId, Effort, Known, NodeId, PageSize, Place, Probe, ProbeError,
-    Proof, Recorder, Rig, Site, Unit, Warning,
+    Cell, CellResult, Code, CpuId, Effort, Known, NodeId, Occasion, PageSize, Place, Probe,
+    ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::kernels::chase::{Course, LINE_BYTES, Order, Plan};
 use hopcost_sys::quiet::Watch;
@@ -105,6 +105,10 @@ impl Probe for Pages {
 
     fn question(&self) -> &'static str {
         "How long does a load wait, by how much is walked and on which pages?"
+    }
+
+    fn assumed_in_a_guest(&self) -> f64 {
+        Occasion::OF_MEMORY
     }
 
     fn is_for_all(&self) -> bool {

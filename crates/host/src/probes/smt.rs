@@ -13,7 +13,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use hopcost_core::{
     CacheKind, Cell, CellResult, Code, CpuId, DistanceClass, Disturbance, Effort, Known, Locality,
-    Place, Probe, ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
+    Occasion, Place, Probe, ProbeError, Proof, Recorder, Rig, Site, Unit, Warning,
 };
 use hopcost_sys::kernels::arithmetic::reckon;
 use hopcost_sys::kernels::bandwidth::{BLOCK_BYTES, Kernel, Vectors, stream_bytes, sweep};
@@ -161,6 +161,10 @@ impl Probe for Smt {
 
     fn question(&self) -> &'static str {
         "How much longer does work take beside other work on its core, and on another?"
+    }
+
+    fn assumed_in_a_guest(&self) -> f64 {
+        Occasion::OF_THROUGHPUT
     }
 
     fn is_for_all(&self) -> bool {

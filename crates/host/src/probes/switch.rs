@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use hopcost_core::{Cell, CpuId, Probe, ProbeError, Proof, Recorder, Rig, Site, Unit};
+use hopcost_core::{Cell, CpuId, Occasion, Probe, ProbeError, Proof, Recorder, Rig, Site, Unit};
 use hopcost_sys::affinity;
 use hopcost_sys::kernels::handover::{Method, Table};
 use hopcost_sys::quiet::Watch;
@@ -28,6 +28,10 @@ impl Probe for Switch {
 
     fn question(&self) -> &'static str {
         "What does it cost to wake another thread, by where it waits?"
+    }
+
+    fn assumed_in_a_guest(&self) -> f64 {
+        Occasion::OF_WAKING
     }
 
     fn cells(&self, site: &Site<'_>) -> Vec<Cell> {

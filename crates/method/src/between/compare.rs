@@ -9,7 +9,7 @@ use hopcost_core::{
 };
 
 use super::kept::{Differing, Kept, KeptRun, TellApart};
-use super::likeness::{ERROR, Judge, MARGIN, OF_FIGURES};
+use super::likeness::{ERROR, Judge, MARGIN};
 use super::{explain, headline, traits};
 
 pub fn compare(a: &Kept<'_>, b: &Kept<'_>, tell_apart: TellApart<'_>) -> Between {
@@ -93,6 +93,14 @@ impl Comparing<'_> {
                 self.lacks(*probe, "B has no run of it");
                 continue;
             };
+            let noisy = [("A", report_a), ("B", report_b)].into_iter();
+            let noisy = noisy.filter(|(_, report)| report.is_noisy()).map(|(who, _)| who).next();
+            if let Some(who) = noisy {
+                let words =
+                    format!("{who}: others used the CPUs in more than a quarter of its starts");
+                self.misses(*probe, Code::OthersAtWork.because(words));
+                continue;
+            }
             match self.differ_in_manner(run_a, run_b) {
                 Ok(manner) => self.cells(report_a, report_b, &manner),
                 Err(reason) => self.misses(*probe, reason),
@@ -132,7 +140,11 @@ impl Comparing<'_> {
         disturbed: [f64; 2],
     ) {
         let missing = match (of_a.estimate(), of_b.and_then(CellResult::estimate)) {
-            (Some(a), Some(b)) => match self.judge.ratio(a, b, disturbed) {
+            (Some(a), Some(b)) => match self.judge.ratio(
+                (a, of_a.occasion.as_ref()),
+                (b, of_b.and_then(|of_b| of_b.occasion.as_ref())),
+                disturbed,
+            ) {
                 Known::Is((ratio, likeness)) => {
                     let cell = of_a.cell.clone();
                     self.between.cells.push(CellPair {
@@ -213,7 +225,8 @@ impl Comparing<'_> {
         };
         let judged = if a.unit == b.unit {
             let disturbed = pair.results.map(disturbed_blocks);
-            self.judge.ratio(&a.estimate, &b.estimate, disturbed)
+            let [a, b] = [a, b].map(|score| (&score.estimate, score.occasion.as_ref()));
+            self.judge.ratio(a, b, disturbed)
         } else {
             Known::missing(Code::NotComparable, "the scores have other units")
         };
@@ -335,10 +348,8 @@ fn notes(between: &Between) -> Vec<String> {
              {:.0}% of comparisons at most; equivalent: the whole interval is within {margin:.0}%",
             100.0 * ERROR
         ),
-        format!(
-            "each side is one occasion: that figures of the same machine differ by {:.1}% from one to the \
-             next, and by more where they were restless or disturbed, is assumed, and is in the intervals",
-            100.0 * OF_FIGURES.spread
-        ),
+        "each side is one occasion: how much figures of the same machine differ from one to the next is in \
+         the intervals, learned from the store that they come from if it has five, else assumed"
+            .to_owned(),
     ]
 }

@@ -1,6 +1,6 @@
 //! Whether two figures are different, equivalent, or neither for sure.
 
-use hopcost_core::{Between, Code, Estimate, Known, Likeness};
+use hopcost_core::{self as core, Between, Code, Estimate, Known, Likeness};
 use hopcost_stats::{Apart, Occasion, difference_of, holm, log_ratio_of};
 
 /// Smaller differences do not matter; a share of a figure or of throughput.
@@ -26,16 +26,23 @@ pub struct Judge {
 }
 
 impl Judge {
+    /// Of two figures, each with what it knows of occasions.
     pub fn ratio(
         &mut self,
-        a: &Estimate,
-        b: &Estimate,
+        a: (&Estimate, Option<&core::Occasion>),
+        b: (&Estimate, Option<&core::Occasion>),
         disturbed: [f64; 2],
     ) -> Known<(Estimate, Likeness)> {
-        let squares: f64 = disturbed.iter().map(|share| (OF_DISTURBED * share).powi(2)).sum();
-        let spread = root_of_squares(OF_FIGURES.spread, (squares / 2.0).sqrt());
-        let apart = log_ratio_of(a, b, Occasion { spread, ..OF_FIGURES });
-        self.judge([a, b], apart, MARGIN.ln_1p(), f64::exp)
+        let of_disturbed = disturbed.map(|share| OF_DISTURBED * share);
+        let of_occasions = [a.1, b.1].map(|of| of.map_or(OF_FIGURES.spread, |of| of.sd));
+        let squares = of_disturbed.iter().chain(&of_occasions).map(|share| share.powi(2));
+        let spread = (squares.sum::<f64>() / 2.0).sqrt();
+        // The starts of an occasion are independent.
+        let shared = if a.1.and(b.1).is_some() { 0.0 } else { OF_FIGURES.shared };
+        let [a, b] =
+            [a, b].map(|(estimate, of)| of.map_or(*estimate, |of| of_this_hour(estimate, of)));
+        let apart = log_ratio_of(&a, &b, Occasion { spread, shared });
+        self.judge([&a, &b], apart, MARGIN.ln_1p(), f64::exp)
     }
 
     pub fn difference(&mut self, a: &Estimate, b: &Estimate) -> Known<(Estimate, Likeness)> {
@@ -81,9 +88,9 @@ impl Judge {
     }
 }
 
-/// `f64::hypot` would need glibc 2.35. Squares of shares do not overflow.
-fn root_of_squares(a: f64, b: f64) -> f64 {
-    (a * a + b * b).sqrt()
+fn of_this_hour(estimate: &Estimate, occasion: &core::Occasion) -> Estimate {
+    let [low, high] = occasion.this_hour;
+    Estimate { low, high, ..*estimate }
 }
 
 #[cfg(test)]
@@ -91,18 +98,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_root_of_squares_is_exact_to_the_last_digit_but_one() {
-        for (a, b, c) in [(3.0, 4.0, 5.0), (5.0, 12.0, 13.0), (20.0, 21.0, 29.0), (9.0, 40.0, 41.0)]
-        {
-            for scale in [1.0, 1e-3, 7e-9, 1e-100, 3e100] {
-                let found = root_of_squares(scale * a, scale * b) / (scale * c);
-                assert!((found - 1.0).abs() <= 2.0 * f64::EPSILON, "{a}, {b} at {scale}: {found}");
-            }
-        }
-        for share in [0.0, 1e-12, 0.004, 1.0] {
-            assert!((root_of_squares(share, 0.0) - share).abs() <= f64::EPSILON * share);
-            let twice = root_of_squares(share, share);
-            assert!((twice - 2f64.sqrt() * share).abs() <= 2.0 * f64::EPSILON * twice);
-        }
+    fn what_occasions_differ_by_is_used_once() {
+        let occasion = core::Occasion { this_hour: [99.0, 101.0], sd: 0.02, learned_from: Some(7) };
+        let estimate = |point: f64, half: f64| Estimate {
+            point,
+            low: point - half,
+            high: point + half,
+            level: 0.95,
+            n: 60,
+            n_effective: 8.0,
+        };
+        let ratio = |b: f64, of: Option<&core::Occasion>, half: f64| {
+            let judged = Judge::default().ratio(
+                (&estimate(100.0, half), of),
+                (&estimate(b, half), of),
+                [0.0, 0.0],
+            );
+            judged.ok().unwrap().0
+        };
+        let known = ratio(100.0, Some(&occasion), 9.0);
+        assert!((0.93..0.95).contains(&known.low), "two hours that differ by 2%: {known:?}");
+        let unknown = ratio(100.0, None, 1.0);
+        assert!(unknown.low > known.low, "{unknown:?}");
     }
 }

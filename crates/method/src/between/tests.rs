@@ -33,7 +33,8 @@ fn bandwidth(of_node_1: f64) -> ProbeReport {
 
 fn score(calls: f64) -> ExperimentResult {
     let of = "calls at 4 streams".to_owned();
-    let headline = Headline { of, unit: Unit::PerSecond, estimate: estimate(calls, 0.01) };
+    let headline =
+        Headline { of, unit: Unit::PerSecond, estimate: estimate(calls, 0.01), occasion: None };
     ExperimentResult { estimate: Known::Is(headline), ..result("server-score") }
 }
 

@@ -19,6 +19,7 @@ fn result() -> ExperimentResult {
         of: "cost of remote over local at 2 streams".into(),
         unit: Unit::Fraction,
         estimate: estimate(0.045, 0.032, 0.058),
+        occasion: None,
     };
     ExperimentResult {
         verdict: Verdict::Cost,
@@ -48,7 +49,8 @@ fn against(is_first: bool) -> ExperimentResult {
 /// A latency of 250 ns (240 … 260 ns).
 fn latency(level: f64) -> ExperimentResult {
     let estimate = Estimate { level, ..estimate(250.0, 240.0, 260.0) };
-    let headline = Headline { of: "reads".into(), unit: Unit::Nanoseconds, estimate };
+    let headline =
+        Headline { of: "reads".into(), unit: Unit::Nanoseconds, estimate, occasion: None };
     ExperimentResult {
         experiment: "access-cost".into(),
         verdict: Verdict::Measured,

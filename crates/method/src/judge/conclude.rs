@@ -31,6 +31,7 @@ pub fn conclude(case: &Case<'_>) -> ExperimentResult {
             of: format!("cost of {}", case.name(*point)),
             unit: Unit::Fraction,
             estimate: standing.cost,
+            occasion: None,
         }),
         Some(finding) => Known::Missing(finding.reason.clone()),
         None => Known::missing(Code::NotMeasured, "there are no blocks"),

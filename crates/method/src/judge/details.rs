@@ -37,6 +37,7 @@ impl Case<'_> {
             blocks,
             dropped,
             starts: self.starts(schedule, findings),
+            scores: Vec::new(),
             points: self.points(schedule, findings),
             spreads: self.spreads(schedule, findings),
             scaling: self.scaling(),

@@ -155,3 +155,14 @@ fn from_the_fifth_run_on_the_reference_is_the_mean_of_the_first_four() {
     let found = after_runs(&equal, &run(0.0), 0.95).unwrap();
     assert!(found.high > 0.0005, "{found:?}");
 }
+
+#[test]
+fn a_change_that_stayed_is_not_taken_for_spread() {
+    let run = |at: f64| vec![at - 0.001, at + 0.001, at, at + 0.0005];
+    let mut runs: Vec<Vec<f64>> =
+        [0.0, 0.001, -0.001, 0.002, 0.0, 0.001, -0.001, 0.0].map(run).to_vec();
+    let before = after_runs(&runs, &run(-0.2), 0.95).unwrap();
+    runs.extend([-0.2, -0.201, -0.199, -0.2, -0.198, -0.2, -0.201, -0.2, -0.199].map(run));
+    let after = after_runs(&runs, &run(-0.2), 0.95).unwrap();
+    assert!(before.high < -0.19 && after.high < -0.05, "{before:?} {after:?}");
+}

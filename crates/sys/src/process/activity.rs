@@ -1,9 +1,9 @@
 //! CPU time by CPU over a short while, and the processes that used it.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use hopcost_core::{CpuId, Known};
+use hopcost_core::{CpuId, CpuSet, Known};
 use serde::Serialize;
 
 use super::processes::{self, Processes};
@@ -143,9 +143,58 @@ pub fn worker_time(root: &Root, number: u32) -> Option<WorkerTime> {
     })
 }
 
+/// Watches how much of some CPUs is used by others than this process and its children.
+#[derive(Debug)]
+pub struct Others {
+    began: Instant,
+    used_ms: u64,
+}
+
+impl Others {
+    /// `None` if the kernel does not tell.
+    pub fn watch(root: &Root, cpus: &CpuSet) -> Option<Self> {
+        Some(Self { began: clock::now(), used_ms: used_by_others_ms(root, cpus)? })
+    }
+
+    /// 1.0 is one CPU all the time.
+    pub fn used_cpus(&self, root: &Root, cpus: &CpuSet) -> Option<f64> {
+        let used_ms = used_by_others_ms(root, cpus)?.saturating_sub(self.used_ms);
+        Some(used_ms as f64 / 1000.0 / self.began.elapsed().as_secs_f64().max(1e-9))
+    }
+}
+
+fn used_by_others_ms(root: &Root, cpus: &CpuSet) -> Option<u64> {
+    let times = cpu_times(root).ok()?;
+    let busy = times.iter().filter(|(cpu, _)| cpus.contains(**cpu));
+    let busy_ms: u64 = busy.map(|(_, time)| time.user_ms.saturating_add(time.system_ms)).sum();
+    let stat = root.text("proc/self/stat").ok()?;
+    let stat = Stat::parse(&stat)?;
+    // In programs and in the kernel; then the same of children that have ended.
+    let own = (14..=17).filter_map(|field| stat.field::<u64>(field));
+    Some(busy_ms.saturating_sub(ms_of_ticks(own.sum())))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_this_process_and_its_children_use_is_not_others() {
+        let root = |busy: u64, own: [u64; 4]| {
+            let [a, b, c, d] = own;
+            let stat = format!("7 (hopcost) S 1 7 7 0 -1 0 0 0 0 0 {a} {b} {c} {d} 20 0 1 0 100");
+            Root::from_text(&format!(
+                "hopcost machine recording, version 1\n> proc/stat\ncpu0 {busy} 0 0 0 0 0 0 0 0 0\n\
+                 cpu1 999 0 0 0 0 0 0 0 0 0\n> proc/self/stat\n{stat}\n"
+            ))
+            .unwrap()
+        };
+        let cpus = CpuSet::parse_list("0").unwrap();
+        let used = |busy, own| used_by_others_ms(&root(busy, own), &cpus).unwrap();
+        assert_eq!(used(100, [0; 4]), ms_of_ticks(100));
+        assert_eq!(used(100, [40, 30, 20, 10]), 0);
+        assert_eq!(used(150, [40, 30, 20, 10]) - used(110, [40, 30, 20, 5]), ms_of_ticks(35));
+    }
 
     #[test]
     fn shares_come_from_differences() {

@@ -97,6 +97,12 @@ impl Stop {
     }
 }
 
+/// For a process that ends by itself when it is orphaned, and first undoes what it changed.
+pub fn outlive_the_parent() -> io::Result<()> {
+    // SAFETY: it takes numbers alone.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, 0) }.into())
+}
+
 pub fn stop(child: &Child, how: Stop) -> io::Result<()> {
     // SAFETY: it takes numbers alone; a child that was not waited for keeps its number.
     check(unsafe { libc::kill(child.id().cast_signed(), how.signal()) }.into())

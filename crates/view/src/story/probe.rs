@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use hopcost_core::{CellResult, Estimate, Locality, Outcome, ProbeReport};
+use hopcost_core::{CellResult, Estimate, Locality, Occasion, Outcome, ProbeReport};
 
 use super::block::{Block, Column, Figure, Item, Picture, Table, all_aligned};
 use crate::series::{Absences, OfClass, Shape, classes, is_absent_rung, relative_margins, shapes};
-use crate::words::{count, has_interval, share_found};
+use crate::words::{self, count, has_interval, share_found};
 
 /// Without its heading.
 pub fn probe(report: &ProbeReport) -> Vec<Block<'_>> {
@@ -46,7 +46,11 @@ pub fn probe(report: &ProbeReport) -> Vec<Block<'_>> {
 }
 
 fn facts(report: &ProbeReport) -> Vec<String> {
-    let mut facts = vec![format!("{} rounds in {:.1} s", report.rounds, report.seconds)];
+    let starts = match report.starts {
+        1 => String::new(),
+        several => format!("{several} starts, "),
+    };
+    let mut facts = vec![format!("{starts}{} rounds in {:.1} s", report.rounds, report.seconds)];
     let proofs = report.cells.iter().filter_map(|cell| cell.proof.get()).flatten();
     let localities: Vec<&Locality> =
         proofs.filter_map(|proof| proof.memory.get()).flatten().collect();
@@ -67,6 +71,11 @@ fn facts(report: &ProbeReport) -> Vec<String> {
     let kept: u64 = report.cells.iter().filter_map(CellResult::estimate).map(|e| e.n).sum();
     facts.push(format!("{} of {} samples dropped", count(dropped), count(kept + dropped)));
     facts.push("± = half of the 95% interval".to_owned());
+    let occasions = report.cells.iter().filter_map(|cell| cell.occasion.as_ref());
+    let is_learned = |occasion: &&Occasion| occasion.learned_from.is_some();
+    let widest =
+        occasions.max_by(|a, b| is_learned(a).cmp(&is_learned(b)).then(a.sd.total_cmp(&b.sd)));
+    facts.extend(widest.map(words::occasions));
     facts
 }
 

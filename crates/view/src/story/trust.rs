@@ -110,12 +110,10 @@ fn starts(page: &Page<'_>) -> String {
     let is_started =
         |section: &&Section<'_>| section.result.details.is_some() || !section.blocks.is_empty();
     let started: Vec<&Section<'_>> = page.sections.iter().filter(is_started).collect();
-    let several = started.iter().filter_map(|section| Some(section.starts()?.n));
-    let several: Vec<u64> = several.collect();
-    match (started.len(), several.iter().min()) {
-        (0, _) => "missing, because no database was started".to_owned(),
-        (all, Some(least)) if all == several.len() => format!("{least} or more"),
-        _ => "one; another start may place memory elsewhere".to_owned(),
+    match started.iter().map(|section| section.number_of_starts()).min() {
+        None => "missing, because no database was started".to_owned(),
+        Some(1) => "one; another start may place memory elsewhere".to_owned(),
+        Some(least) => format!("{least} or more"),
     }
 }
 

@@ -250,6 +250,8 @@ mod tests {
             proof: Known::missing(Code::NotMeasured, "it is not looked at"),
             dropped: BTreeMap::new(),
             counters: BTreeMap::new(),
+            starts: Vec::new(),
+            occasion: None,
         }
     }
 
@@ -259,6 +261,8 @@ mod tests {
             question: "What is shown?".into(),
             effort: Effort::Quick,
             seed: 1,
+            starts: 1,
+            contended: 0,
             rounds: 6,
             seconds: 1.0,
             interrupted: false,
