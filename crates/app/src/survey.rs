@@ -2,7 +2,8 @@
 //!
 //! Method: the experiments of a survey run in order, each as an ordinary quick run that gets at
 //! least the time a decision needs. What does not fit or apply is listed with the reason. Time left
-//! over goes to later experiments.
+//! over goes to later experiments. Six starts of an experiment are measured if its time holds them,
+//! else one.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use hopcost_core::{Experiment, Finding, Machine, Subject};
 use hopcost_host::occupancy::{self, Occupancy};
 use hopcost_method::bounds::Allowance;
 use hopcost_method::hardware;
-use hopcost_method::pace;
+use hopcost_method::pace::{self, StartsAsked};
 use hopcost_method::survey::{Wish, share_out};
 use hopcost_store::Store;
 use hopcost_sys::{Root, clock, topology};
@@ -286,6 +287,7 @@ impl Survey<'_> {
             budget_s: budget_s.filter(|_| of_comparison),
             emulate: self.asked.emulate.clone().filter(|_| of_comparison),
             cache_dir: self.asked.cache_dir.clone().filter(|_| of_comparison),
+            starts: StartsAsked::Usual,
             ..Request::quick(&experiment.name)
         }
     }

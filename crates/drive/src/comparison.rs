@@ -136,6 +136,9 @@ impl Staff<'_> {
         let mut this_start = None;
         // Only locates the pages.
         bench.instance.prove(Look::Full);
+        if pace.starts.is_some() {
+            self.warm_up(pace)?;
+        }
         loop {
             let elapsed_s = before + start.elapsed().as_secs_f64();
             let Some(trial) = schedule.next(&blocks, elapsed_s) else { break };
@@ -159,6 +162,29 @@ impl Staff<'_> {
         Ok(blocks)
     }
 
+    /// The first window of a crew in a start is another one, e.g. while its log file grows. Each A/A
+    /// check is the first work of the baseline's second crew.
+    fn warm_up(&mut self, pace: &Pace) -> Result<(), TargetError> {
+        let streams = self.bench.plan.most_streams();
+        let ask = self.ask(pace, pace.window_s, streams);
+        for binding in 0..self.crews.len() {
+            for crew in 0..self.crews[binding].len() {
+                self.window(&Turn { binding, crew, tested: false, ask })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn ask(&self, pace: &Pace, length_s: f64, streams: u32) -> Ask {
+        Ask {
+            guard: Duration::from_secs_f64(pace.guard_s),
+            length: Duration::from_secs_f64(length_s),
+            calls_per_stream: self.least_calls(streams),
+            streams,
+            keep_calls: self.bench.keep_calls,
+        }
+    }
+
     fn block(
         &mut self,
         pace: &Pace,
@@ -173,13 +199,7 @@ impl Staff<'_> {
         let tested = if trial.level == 0 { placebo } else { trial.level };
         let (mut windows, mut calls) = (Vec::new(), Vec::new());
         for arm in trial.arms() {
-            let ask = Ask {
-                guard: Duration::from_secs_f64(pace.guard_s),
-                length: Duration::from_secs_f64(length),
-                calls_per_stream: self.least_calls(trial.streams),
-                streams: trial.streams,
-                keep_calls: self.bench.keep_calls,
-            };
+            let ask = self.ask(pace, length, trial.streams);
             let crew = if arm { tested } else { 0 };
             let turn = Turn { binding: trial.binding, crew, tested: arm, ask };
             let (mut window, raw) = self.window(&turn)?;

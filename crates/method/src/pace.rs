@@ -167,18 +167,19 @@ impl Pace {
         let half_width = wishes.half_width.unwrap_or(means.half_width);
         let blocks = Blocks::of(plan, find_worst, window_s + guard_s + AROUND_S);
         let search_s = blocks.search_s * means.search_units as f64;
+        // Each crew warms up in each start; the baseline has two.
+        let crews = plan.bindings.len() * (plan.levels.len() + 1);
+        let start_s = calls.start_s + crews as f64 * (window_s + guard_s);
         let starts = match wishes.starts {
             StartsAsked::One => None,
             StartsAsked::Number(number) => {
-                let of_start_s = (budget_s - search_s) / number as f64 - calls.start_s;
+                let of_start_s = (budget_s - search_s) / number as f64 - start_s;
                 let affordable = (of_start_s / blocks.unit_s) as u64;
                 let units = wishes.units.unwrap_or(affordable).max(LEAST_UNITS_OF_A_START);
                 Some(Starts { number, units })
             }
             StartsAsked::Usual if plan.is_of_law() || wishes.units.is_some() => None,
-            StartsAsked::Usual => {
-                usual(wishes.effort, budget_s - search_s, calls.start_s, blocks.unit_s)
-            }
+            StartsAsked::Usual => usual(wishes.effort, budget_s - search_s, start_s, blocks.unit_s),
         };
         let is_usual = wishes.starts == StartsAsked::Usual;
         // A requested number of units or starts is measured however long it takes.

@@ -9,6 +9,7 @@ mod ended;
 mod group;
 mod live;
 mod noise;
+mod occasions;
 mod planted;
 mod rivals;
 mod slowdown;
