@@ -23,6 +23,9 @@ pub struct Recipe {
     /// A guest cannot follow it, e.g. in the BIOS.
     #[serde(default)]
     pub not_in_guests: bool,
+    /// Guests of other hypervisors cannot follow it; any can if empty.
+    #[serde(default)]
+    pub hypervisors: Vec<String>,
     /// None if nothing is to be changed.
     #[serde(default, rename = "step")]
     pub steps: Vec<Step>,
@@ -127,6 +130,7 @@ pub struct Place {
     /// `None` if the machine is not known.
     nodes: Option<usize>,
     is_guest: bool,
+    hypervisor: Option<String>,
     fill: BTreeMap<&'static str, String>,
 }
 
@@ -142,6 +146,7 @@ impl Place {
             None => "systemd",
         };
         let is_guest = machine.and_then(|it| it.virtualization.guest.get()) == Some(&true);
+        let hypervisor = machine.and_then(|it| it.virtualization.hypervisor.get()).cloned();
         let mut fill = BTreeMap::new();
         fill.extend(engine.map(|engine| ("kind", engine.to_owned())));
         if let Some(node) = machine.and_then(|machine| machine.node(node?)) {
@@ -154,7 +159,7 @@ impl Place {
         }
         let env = [first].into_iter().chain(is_guest.then_some("vm")).collect();
         let nodes = machine.map(|machine| machine.nodes_with_memory().count());
-        Self { engine, env, nodes, is_guest, fill }
+        Self { engine, env, nodes, is_guest, hypervisor, fill }
     }
 
     /// Placeholders that are not known here stay, in capitals.
@@ -233,7 +238,9 @@ pub fn advice<'r>(
     let named = rule.recipes.iter().filter_map(|name| Some((name, recipe(name)?)));
     let is_possible = |it: &Recipe| {
         let has_nodes = place.nodes.is_none_or(|nodes| nodes >= it.least_nodes);
-        has_nodes && !(place.is_guest && it.not_in_guests)
+        let is_known = |hypervisor: &String| it.hypervisors.contains(hypervisor);
+        let is_here = it.hypervisors.is_empty() || place.hypervisor.as_ref().is_none_or(is_known);
+        has_nodes && is_here && !(place.is_guest && it.not_in_guests)
     };
     let named: Vec<(&String, &Recipe)> = named.filter(|(_, it)| is_possible(it)).collect();
     let with_step = named.iter().find_map(|it| Some((*it, it.1.step(place)?)));
@@ -358,6 +365,20 @@ mod tests {
             advice(&rule(), |name| Some(named(name)?.1), &place).unwrap().title
         };
         assert_eq!([title(false), title(true)], ["BIOS", "Other"]);
+    }
+
+    #[test]
+    fn a_guest_of_another_hypervisor_is_not_told_what_only_one_can_do() {
+        let read = Recipe::read(TEXT).unwrap();
+        let poll = Recipe { title: "Poll".into(), hypervisors: vec!["KVM".into()], ..read.clone() };
+        let other = Recipe { title: "Other".into(), ..read };
+        let named =
+            |name: &str| [("bind", &poll), ("other", &other)].into_iter().find(|it| it.0 == name);
+        let title = |hypervisor: Option<&str>| {
+            let place = Place { hypervisor: hypervisor.map(str::to_owned), ..Place::default() };
+            advice(&rule(), |name| Some(named(name)?.1), &place).unwrap().title
+        };
+        assert_eq!([None, Some("KVM"), Some("QEMU")].map(title), ["Poll", "Poll", "Other"]);
     }
 
     #[test]
