@@ -38,6 +38,7 @@ pub enum Figure {
     Value,
     Worse,
     Dearer,
+    Sees,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +170,8 @@ impl Condition {
 }
 
 impl Figure {
-    pub const ALL: [Self; 5] = [Self::Cost, Self::Gain, Self::Value, Self::Worse, Self::Dearer];
+    pub const ALL: [Self; 6] =
+        [Self::Cost, Self::Gain, Self::Value, Self::Worse, Self::Dearer, Self::Sees];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -178,6 +180,7 @@ impl Figure {
             Self::Value => "value",
             Self::Worse => "worse",
             Self::Dearer => "dearer",
+            Self::Sees => "sees",
         }
     }
 
@@ -202,6 +205,19 @@ impl Figure {
             Self::Value => headline,
             Self::Cost => headline.and_then(Measured::as_share),
             Self::Gain => headline.and_then(Measured::as_share).map(Measured::negated),
+            Self::Sees => {
+                let starts = result.details.as_ref().and_then(|details| details.starts.as_ref());
+                let why = "one start alone does not show what it would have found: --starts 8 does";
+                let exactly = |sees| Estimate {
+                    point: sees,
+                    low: sees,
+                    high: sees,
+                    level: 1.0,
+                    n: 1,
+                    n_effective: 1.0,
+                };
+                Known::found(starts.map(|starts| share(exactly(starts.sees))), Code::TooFew, || why)
+            }
             Self::Worse | Self::Dearer => match &result.against {
                 None => Known::missing(Code::NotApplicable, "there is no baseline beside this run"),
                 Some(against) if self == Self::Worse => against.worse.clone().map(share),

@@ -13,6 +13,7 @@ pub const FIGURES: &[(&str, &str)] = &[
     ("value", "what an experiment on the hardware found: value > 250 ns"),
     ("worse", "share of the first variant's throughput lost since --baseline"),
     ("dearer", "how much the cost rose since --baseline: dearer > 1%"),
+    ("sees", "the effect that 8 of 10 such runs find: a check that cannot see it has not passed"),
     ("verdict", "how it ended: verdict = REFUSED"),
 ];
 

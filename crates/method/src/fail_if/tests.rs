@@ -1,8 +1,8 @@
 //! Tests of `--fail-if`.
 
 use hopcost_core::{
-    Against, Code, Comparison, Estimate, Experiment, ExperimentResult, Headline, Known, Load,
-    Response, Scale, Subject, Unit, Verdict,
+    Against, Code, Comparison, Details, Estimate, Experiment, ExperimentResult, Headline, Known,
+    Load, Response, Scale, StartsFound, Subject, Unit, Verdict,
 };
 use proptest::prelude::*;
 
@@ -44,6 +44,24 @@ fn against(is_first: bool) -> ExperimentResult {
         notes: Vec::new(),
     };
     ExperimentResult { against: Some(against), ..result() }
+}
+
+#[test]
+fn a_run_that_could_not_have_seen_it_has_not_passed() {
+    let starts = StartsFound {
+        n: 8,
+        units: 2,
+        sd_start: None,
+        sd_start_seen: 0.01,
+        sd_unit: 0.02,
+        sees: 0.033,
+        costs: vec![0.04; 8],
+    };
+    let details = Details { starts: Some(starts), ..Details::default() };
+    let seen = ExperimentResult { details: Some(details), ..result() };
+    crosses("sees > 3%", &seen);
+    holds("sees > 5%", &seen);
+    is_unknown("sees > 5%", &result(), "one start alone");
 }
 
 /// A latency of 250 ns (240 … 260 ns).
