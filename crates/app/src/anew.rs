@@ -86,7 +86,8 @@ pub fn serve<O: DeserializeOwned, S: Serialize>(
     if std::env::args_os().nth(1)? != word {
         return None;
     }
-    let served = child::outlive_the_parent().and_then(|()| order().map_err(io::Error::other));
+    let served =
+        child::listen_to_the_parent_alone().and_then(|()| order().map_err(io::Error::other));
     // Without an order nobody is left who could be told.
     let Ok((order, requests)) = served else { return Some(ExitCode::FAILURE) };
     let mut say = |said: &S| {

@@ -68,7 +68,7 @@ impl App {
         let timing = Timing::of(site.effort);
         let budget = asked.budget_s.map_or(timing.budget, Duration::from_secs_f64);
         let timing = Timing { budget, ..timing };
-        let starts = hardware::starts(asked.starts, asked.effort);
+        let starts = hardware::starts(asked.starts, asked.effort, timing.budget);
         let occasions = Occasions::in_store(&asked.store, asked.effort, machine)?;
         let mut journal = Journal::new(&self.dirs.state);
         let is_wanted = |probe: &&&dyn Probe| {

@@ -26,11 +26,15 @@ pub struct Timing {
 /// The first number of rounds, or of starts, whose interval reaches 95% (96.9%).
 pub const LEAST: u64 = 6;
 
-/// Of a probe.
-pub const fn starts(asked: StartsAsked, effort: Effort) -> u64 {
+/// A shorter start mostly places memory.
+const LEAST_START: Duration = Duration::from_millis(500);
+
+/// Of a probe. A short budget has one.
+pub fn starts(asked: StartsAsked, effort: Effort, budget: Duration) -> u64 {
     match (asked, effort) {
         (StartsAsked::One, _) => 1,
         (StartsAsked::Number(number), _) => number,
+        (StartsAsked::Usual, _) if budget < LEAST_START * LEAST as u32 => 1,
         (StartsAsked::Usual, Effort::Quick) => LEAST,
         (StartsAsked::Usual, Effort::Normal) => 8,
         (StartsAsked::Usual, Effort::Full) => 20,
@@ -226,6 +230,13 @@ mod tests {
         let of = |budget_s, probes| Timing::shared(Effort::Quick, budget_s, probes).budget;
         assert_eq!(of(Some(3.0), 2).as_millis(), 1500);
         assert_eq!(of(None, 2), Timing::of(Effort::Quick).budget);
+    }
+
+    #[test]
+    fn a_short_budget_has_one_start() {
+        let of = |asked, seconds| starts(asked, Effort::Normal, Duration::from_secs(seconds));
+        assert_eq!([20, 3, 2].map(|seconds| of(StartsAsked::Usual, seconds)), [8, 8, 1]);
+        assert_eq!([StartsAsked::One, StartsAsked::Number(9)].map(|it| of(it, 1)), [1, 9]);
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn placed(name: &str) -> String {
          huge=/sys/kernel/mm/transparent_hugepage/enabled
          was=$(cat $balancing); echo 0 > $balancing; echo never > $huge
          trap 'echo $was > $balancing; echo always > $huge' EXIT
-         hopcost run /{name}.toml --scale {ROWS} --set streams=4 {QUICK} --budget 1s > run & run=$!
+         hopcost run /{name}.toml --scale {ROWS} --set streams=4 {QUICK} --starts 1 --budget 1s > run & run=$!
          {WORKING}
          cat /proc/$run/numa_maps > maps
          wait $run; echo $? > code"

@@ -35,7 +35,7 @@ pub fn run(
     let mut reports = Vec::new();
     let probes = probes(experiment);
     let timing = Timing::shared(site.effort, asked.budget_s, probes.len());
-    let starts = hardware::starts(asked.starts, asked.effort);
+    let starts = hardware::starts(asked.starts, asked.effort, timing.budget);
     let occasions = Occasions::of(store, &host, asked.effort)?;
     for probe in probes {
         if control.is_stopped() {

@@ -53,7 +53,7 @@ pub struct ProbeArgs {
     #[command(flatten)]
     pub effort: EffortArgs,
     /// Starts of each probe, 1 or 6 to 100: hopcost is executed anew for each of them
-    /// [default: 8; 6 with --quick, 20 with --full]
+    /// [default: 8; 6 with --quick, 20 with --full, 1 with a --budget below 3s]
     #[arg(long, value_name = "N", value_parser = starts)]
     pub starts: Option<StartsAsked>,
     /// Time per probe, e.g. 2s [default: 20s; 6s with --quick, 90s with --full]

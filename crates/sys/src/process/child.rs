@@ -55,8 +55,8 @@ pub fn start(command: &mut Command, place: &Place, orphaned: Stop) -> io::Result
             // SAFETY: the kernel reads `bits` bits of the mask, which outlives the call.
             check(unsafe { libc::syscall(libc::SYS_set_mempolicy, *mode, words.as_ptr(), bits) })?;
         }
-        // Background jobs of a shell ignore these two, and children inherit that.
-        for signal in [libc::SIGINT, libc::SIGQUIT] {
+        // Background jobs of a shell and starts of hopcost ignore them, and children inherit that.
+        for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
             // SAFETY: it sets no handler, only what the kernel does by itself.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
@@ -97,8 +97,13 @@ impl Stop {
     }
 }
 
-/// For a process that ends by itself when it is orphaned, and first undoes what it changed.
-pub fn outlive_the_parent() -> io::Result<()> {
+/// For a process that ends when its parent asks it to, or is gone, and first undoes what it changed.
+/// Signals to all processes of a service reach it, too.
+pub fn listen_to_the_parent_alone() -> io::Result<()> {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: it sets no handler, only what the kernel does by itself.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
     // SAFETY: it takes numbers alone.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, 0) }.into())
 }
