@@ -258,7 +258,10 @@ impl Machine {
     /// One CPU of each core first, then the siblings.
     pub fn in_order_of_use(&self, among: &CpuSet) -> Vec<CpuId> {
         let first = self.one_cpu_per_core(among);
-        first.iter().chain(among.difference(&first).iter()).collect()
+        let rest = among.difference(&first);
+        // A damaged description may allow CPUs that it does not have.
+        let is_there = |cpu: &CpuId| self.cpu(*cpu).is_some();
+        first.iter().chain(rest.iter()).filter(is_there).collect()
     }
 
     pub fn last_cache_level(&self) -> Option<u32> {

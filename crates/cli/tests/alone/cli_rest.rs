@@ -67,6 +67,8 @@ fn a_node_with_less_bandwidth_is_told_and_named() {
                 let left = if cell["column"]["node"] == 1 { 1.0 - planted } else { 1.0 };
                 cell["outcome"] = measured(10.0 * left);
                 cell["dropped"] = json!({});
+                // It is of the figure that was replaced.
+                cell["occasion"] = Value::Null;
             }
         });
     }
