@@ -6,7 +6,7 @@
 //! When its standard input ends, hopcost was killed: the start stops, and undoes what it changed.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -31,14 +31,14 @@ pub struct Requests {
     pub enough: Arc<AtomicBool>,
 }
 
-/// Gives a new process the order, and hears what it says until it ends. Whether it ended by itself.
+/// Gives a new process the order, and hears what it says until it ends.
 pub fn executed_anew<S: DeserializeOwned>(
     word: &str,
     order: &impl Serialize,
     seed: u64,
     requests: &Requests,
     heard: &mut dyn FnMut(S),
-) -> io::Result<bool> {
+) -> io::Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     let padding = Rng::with_seed(seed).usize(..MOST_PADDING);
     command.arg(word).env("HOPCOST_PADDING", "x".repeat(padding));
@@ -60,7 +60,7 @@ pub fn executed_anew<S: DeserializeOwned>(
         loop {
             match hears.recv_timeout(EVERY) {
                 Ok(line) => heard(serde_json::from_str(&line)?),
-                Err(RecvTimeoutError::Disconnected) => return has_ended(&mut started),
+                Err(RecvTimeoutError::Disconnected) => return started.wait().map(drop),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let flags = [(&requests.stop, STOP), (&requests.enough, ENOUGH)];
@@ -72,10 +72,6 @@ pub fn executed_anew<S: DeserializeOwned>(
             }
         }
     })
-}
-
-fn has_ended(started: &mut Child) -> io::Result<bool> {
-    started.wait().map(|status| status.code().is_some())
 }
 
 /// If this process is such a start, does its work. `work` gets the order and says what it finds.
@@ -100,7 +96,7 @@ pub fn serve<O: DeserializeOwned, S: Serialize>(
 }
 
 fn order<O: DeserializeOwned>() -> io::Result<(O, Requests)> {
-    // Not `BufReader`'s own: what it has read beyond the order belongs to the thread.
+    // One reader for all: what it has read beyond the order belongs to the thread.
     let mut input = BufReader::new(io::stdin());
     let mut line = String::new();
     input.read_line(&mut line)?;

@@ -66,6 +66,11 @@ impl Occasion {
     pub const OF_MEMORY: f64 = 0.04;
     pub const OF_THROUGHPUT: f64 = 0.1;
     pub const OF_WAKING: f64 = 0.3;
+
+    pub const fn in_this_hour(&self, figure: Estimate) -> Estimate {
+        let [low, high] = self.this_hour;
+        Estimate { low, high, ..figure }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -80,18 +80,10 @@ pub fn figure_of(headline: &Headline, unit: &str) -> String {
     let whole = with_unit(&headline.estimate, unit);
     match (&headline.occasion, whole.strip_suffix(')')) {
         (Some(occasion), Some(whole)) => {
-            format!(
-                "{whole}; {} in this hour)",
-                margin(&in_this_hour(&headline.estimate, occasion))
-            )
+            format!("{whole}; {} in this hour)", margin(&occasion.in_this_hour(headline.estimate)))
         }
         _ => whole,
     }
-}
-
-pub fn in_this_hour(estimate: &Estimate, occasion: &Occasion) -> Estimate {
-    let [low, high] = occasion.this_hour;
-    Estimate { low, high, ..*estimate }
 }
 
 /// What the wider of two intervals rests on.

@@ -13,8 +13,8 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use hopcost_core::{Estimate, Occasion};
+use anyhow::{Context, Result};
+use hopcost_core::{Cell, Estimate, Headline, Occasion, ProbeReport};
 use hopcost_method::figures::for_any_hour;
 use hopcost_sys::clock;
 use serde_json::Value;
@@ -60,14 +60,8 @@ struct Figure {
 }
 
 impl Figure {
-    fn read(estimate: &Value, occasion: &Value) -> Option<Self> {
-        let estimate: Estimate = serde_json::from_value(estimate.clone()).ok()?;
-        Some(Self { estimate, occasion: serde_json::from_value(occasion.clone()).ok()? })
-    }
-
     fn this_hour(&self) -> Estimate {
-        let [low, high] = self.occasion.this_hour;
-        Estimate { low, high, ..self.estimate }
+        self.occasion.in_this_hour(self.estimate)
     }
 }
 
@@ -79,33 +73,33 @@ fn measured(hopcost: &Path, what: &std::ffi::OsStr, store: &Path, seed: u64) -> 
 }
 
 fn of_probes(run: &Value) -> Result<Vec<(String, Figure)>> {
-    let Some(probes) = run["probes"].as_array() else { bail!("no probe in {run}") };
+    let reports: Vec<ProbeReport> = serde_json::from_value(run["probes"].clone())?;
     let mut figures = Vec::new();
-    for probe in probes {
-        let count = |key: &str| probe[key].as_u64().unwrap_or(0);
-        if 4 * count("contended") > count("starts") {
-            println!("    {} is noisy, and left out", probe["probe"]);
+    for report in &reports {
+        if report.is_noisy() {
+            println!("    {} is noisy, and left out", report.probe);
             continue;
         }
-        for cell in probe["cells"].as_array().into_iter().flatten() {
-            let estimate = &cell["outcome"]["measured"]["estimate"];
-            let name =
-                format!("{} {} {} {}", probe["probe"], cell["series"], cell["row"], cell["column"]);
-            figures.extend(Figure::read(estimate, &cell["occasion"]).map(|figure| (name, figure)));
+        for result in &report.cells {
+            let Cell { series, row, column, .. } = &result.cell;
+            let name = format!("{} {series} {row} {column}", report.probe);
+            let figure = result.estimate().zip(result.occasion);
+            let figure =
+                figure.map(|(estimate, occasion)| Figure { estimate: *estimate, occasion });
+            figures.extend(figure.map(|figure| (name, figure)));
         }
     }
     Ok(figures)
 }
 
 fn of_score(run: &Value) -> Option<(String, Figure)> {
-    let Some(of) = run["estimate"]["of"].as_str() else {
+    let Ok(score) = serde_json::from_value::<Headline>(run["estimate"].clone()) else {
         println!("    no score: {} {}", run["verdict"], run["reason"]);
         return None;
     };
-    let estimate = &run["estimate"];
     // The best number of clients may be another one.
-    let figure = Figure::read(estimate, &estimate["occasion"]);
-    figure.map(|figure| (format!("{SCORE}, {of}"), figure))
+    let figure = Figure { estimate: score.estimate, occasion: score.occasion? };
+    Some((format!("{SCORE}, {}", score.of), figure))
 }
 
 /// How many of the pairs of occasions `hopcost compare` calls different in anything.

@@ -126,21 +126,22 @@ pub fn against(
         let (is_first, notes) = (true, Vec::new());
         return Ok(Some(Against { baseline, run, begun_s, is_first, worse, dearer, notes }));
     };
-    let mut runs = vec![measured(blocks.clone(), &kept.result)];
-    for earlier in store.compared_with(name, kept.run)? {
-        let earlier_result = store.run(earlier)?.and_then(|run| run.result);
-        let blocks = store.blocks(earlier)?;
-        runs.extend(earlier_result.map(|result| measured(blocks, &result)));
-    }
+    let earlier = store.compared_with(name, kept.run)?;
     let machines = Machines::new(&kept.machine, machine);
     let Change { worse, dearer } = if !counts {
         Change::missing("this run found nothing that counts")
     } else if let Some(other) = machines.other() {
         Change::missing(&other)
     } else {
+        let mut runs = vec![measured(blocks.clone(), &kept.result)];
+        for id in &earlier {
+            let result = store.run(*id)?.and_then(|run| run.result);
+            let blocks = store.blocks(*id)?;
+            runs.extend(result.map(|result| measured(blocks, &result)));
+        }
         compare(&runs, &measured(store.blocks(run)?, result))
     };
-    let mut notes = vec![caveat(runs.len())];
+    let mut notes = vec![caveat(1 + earlier.len())];
     notes.extend(machines.changes());
     notes.extend(other_versions(kept, result));
     Ok(Some(Against {

@@ -80,8 +80,10 @@ pub fn run(
         }
     };
     let place = store.path().display().to_string();
-    let occasions = Occasions::of(store, &host, prepared.effort).in_context(&place)?;
-    score_with_occasions(&mut result, &occasions, &identity, prepared.ground);
+    if prepared.comparison.is_score() {
+        let occasions = Occasions::of(store, &host, prepared.effort).in_context(&place)?;
+        score_with_occasions(&mut result, &occasions, &identity, prepared.ground);
+    }
     if let Some(beside) = &beside {
         let against = baseline::against(beside, store, id, &result, prepared.ground, control);
         result.against = against.in_context(&place)?;

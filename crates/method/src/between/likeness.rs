@@ -40,7 +40,7 @@ impl Judge {
         // The starts of an occasion are independent.
         let shared = if a.1.and(b.1).is_some() { 0.0 } else { OF_FIGURES.shared };
         let [a, b] =
-            [a, b].map(|(estimate, of)| of.map_or(*estimate, |of| of_this_hour(estimate, of)));
+            [a, b].map(|(estimate, of)| of.map_or(*estimate, |of| of.in_this_hour(*estimate)));
         let apart = log_ratio_of(&a, &b, Occasion { spread, shared });
         self.judge([&a, &b], apart, MARGIN.ln_1p(), f64::exp)
     }
@@ -86,11 +86,6 @@ impl Judge {
             }
         }
     }
-}
-
-fn of_this_hour(estimate: &Estimate, occasion: &core::Occasion) -> Estimate {
-    let [low, high] = occasion.this_hour;
-    Estimate { low, high, ..*estimate }
 }
 
 #[cfg(test)]
