@@ -4,7 +4,8 @@
 //! caches, so that the accesses after a pause are slower. That is counted, too: all accesses between
 //! two pauses, against the later half of them. (A shorter part would be compared by chance: a query also
 //! works without an access for a while. The median over stretches would miss that work.)
-//! Limits: what has not come back by then is not counted.
+//! Limits: what has not come back by then is not counted. A part that differs from the other by more
+//! than a pause was interrupted by something else: that stretch is not counted.
 
 use std::time::{Duration, Instant};
 
@@ -86,11 +87,12 @@ impl Debt {
     }
 }
 
-/// What the early accesses took beyond what as many late ones take. `None` if too few are late: this
-/// stretch was much shorter than the one before.
+/// What the early accesses took beyond what as many late ones take. `None` if too few are late (this
+/// stretch was much shorter than the one before), or if either part was interrupted.
 fn slower_ns([early_ns, late_ns]: [f64; 2], [early, late]: [u32; 2]) -> Option<f64> {
     let can_be_told = early > 0 && late >= early / (2 * LATE) && early_ns > 0.0;
-    can_be_told.then(|| early_ns - late_ns * f64::from(early) / f64::from(late))
+    let slower_ns = can_be_told.then(|| early_ns - late_ns * f64::from(early) / f64::from(late))?;
+    (slower_ns.abs() < PAYABLE_NS).then_some(slower_ns)
 }
 
 #[cfg(test)]
@@ -103,6 +105,8 @@ mod tests {
         assert_eq!(told([130_000.0, 120_000.0], [3_000, 3_000]), Some(10_000));
         assert_eq!(told([130_000.0, 10_000.0], [3_000, 200]), None, "too short to tell");
         assert_eq!(told([0.0, 40_000.0], [3_000, 1_000]), None, "the early part was not timed");
+        assert_eq!(told([130_000.0, 9_000_000.0], [3_000, 3_000]), None, "interrupted at last");
+        assert_eq!(told([9_000_000.0, 120_000.0], [3_000, 3_000]), None, "interrupted at first");
         let mut debt = Debt { slower_ns: 2e6, paid: Duration::from_millis(1), ..Debt::default() };
         assert_eq!(debt.take(), Duration::from_millis(3));
         assert_eq!(debt.take(), Duration::ZERO);
