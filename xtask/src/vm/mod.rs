@@ -20,7 +20,7 @@ use std::io::{BufRead, BufReader, Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use tempfile::TempDir;
@@ -37,6 +37,10 @@ use initramfs::Initramfs;
 /// About ten times the duration of a boot.
 const BOOT_SECONDS: u64 = 60;
 const READY: &str = "hopcost-vm: ready";
+/// Printed twice before `READY`, with seconds.
+const UPTIME: &str = "hopcost-vm: uptime ";
+/// A guest whose clock runs faster than this, in its seconds per second, ends its steps too early.
+const FASTEST_CLOCK: f64 = 1.5;
 
 const OUT_BYTES: u64 = 64 << 20;
 
@@ -212,8 +216,8 @@ impl Vm {
         qemu.spawn().context("qemu-system-x86_64")
     }
 
-    /// Reads the console until the guest powers off or its kernel dies. A timeout or a killed
-    /// emulator is an error. A kernel may die silently by a double fault: that counts as a
+    /// Reads the console until the guest powers off or its kernel dies; a kernel with a clock that
+    /// runs too fast counts as dead. A timeout or a killed emulator is an error. A kernel may die silently by a double fault: that counts as a
     /// power-off before its first process.
     fn watch(&self, mut child: Child) -> Result<End> {
         let Some(pipe) = child.stdout.take() else { bail!("qemu has no console") };
@@ -228,6 +232,7 @@ impl Vm {
         });
         let mut console = String::new();
         let start = clock::now();
+        let mut first: Option<(f64, Instant)> = None;
         let end = loop {
             let ready = console.contains(READY);
             let seconds = if ready { self.seconds } else { BOOT_SECONDS };
@@ -241,6 +246,14 @@ impl Vm {
                     console.push('\n');
                     if ["Kernel panic", "Oops: "].iter().any(|word| line.contains(word)) {
                         break Ok(End::Died(console));
+                    }
+                    let uptime = line.strip_prefix(UPTIME).and_then(|s| s.parse::<f64>().ok());
+                    if let Some(uptime) = uptime {
+                        let (begun, at) = *first.get_or_insert_with(|| (uptime, clock::now()));
+                        if uptime - begun > FASTEST_CLOCK * at.elapsed().as_secs_f64() {
+                            console.push_str("hopcost-vm: the guest's clock is too fast\n");
+                            break Ok(End::Died(console));
+                        }
                     }
                 }
                 Err(_) if !ready => break Ok(End::Died(console)),
@@ -277,11 +290,18 @@ mod tests {
 
     #[test]
     fn how_a_guest_ends_is_told_apart() {
-        let ends = |script| format!("{:?}", watched(script));
+        let ends = |script: &str| format!("{:?}", watched(script));
         assert_eq!(ends("echo hopcost-vm: ready"), r#"Ok(PoweredOff("hopcost-vm: ready\n"))"#);
         // It is booted again.
         assert_eq!(ends("echo Booting"), r#"Ok(Died("Booting\n"))"#);
         assert_eq!(ends("echo Kernel panic; exec sleep 60"), r#"Ok(Died("Kernel panic\n"))"#);
+        let clock = |end| {
+            let uptime = "echo hopcost-vm: uptime";
+            ends(&format!("{uptime} 2.50; sleep 0.5; {uptime} {end}; echo hopcost-vm: ready"))
+        };
+        let fast = clock("4.50");
+        assert!(fast.contains("Ok(Died(") && fast.contains("clock is too fast"), "{fast}");
+        assert!(clock("3.00").contains("Ok(PoweredOff("));
         let killed = ends("echo hopcost-vm: ready; kill -9 $$");
         assert!(killed.contains("the emulator ended with signal: 9"), "{killed}");
         let slow = ends("echo hopcost-vm: ready; exec sleep 60");
