@@ -12,8 +12,8 @@ mount -t cgroup2 cgroup /sys/fs/cgroup
 chmod 1777 /tmp
 exec >/dev/ttyS0 2>&1 </dev/null
 cd /root
-# The host compares the time between both: it may have been too busy for the kernel to learn how fast
-# the clock of its processor is.
+# The host compares the two with its own clock: on a busy host the kernel may take the frequency of its
+# processor wrong.
 echo "hopcost-vm: uptime $(cut -d' ' -f1 /proc/uptime)"
 sleep 1
 echo "hopcost-vm: uptime $(cut -d' ' -f1 /proc/uptime)"

@@ -217,8 +217,8 @@ impl Vm {
     }
 
     /// Reads the console until the guest powers off or its kernel dies; a kernel with a clock that
-    /// runs too fast counts as dead. A timeout or a killed emulator is an error. A kernel may die silently by a double fault: that counts as a
-    /// power-off before its first process.
+    /// runs too fast counts as dead. A timeout or a killed emulator is an error. A kernel may die
+    /// silently by a double fault: that counts as a power-off before its first process.
     fn watch(&self, mut child: Child) -> Result<End> {
         let Some(pipe) = child.stdout.take() else { bail!("qemu has no console") };
         let (sender, lines) = mpsc::channel();
@@ -232,7 +232,7 @@ impl Vm {
         });
         let mut console = String::new();
         let start = clock::now();
-        let mut first: Option<(f64, Instant)> = None;
+        let mut first_uptime: Option<(f64, Instant)> = None;
         let end = loop {
             let ready = console.contains(READY);
             let seconds = if ready { self.seconds } else { BOOT_SECONDS };
@@ -249,8 +249,9 @@ impl Vm {
                     }
                     let uptime = line.strip_prefix(UPTIME).and_then(|s| s.parse::<f64>().ok());
                     if let Some(uptime) = uptime {
-                        let (begun, at) = *first.get_or_insert_with(|| (uptime, clock::now()));
-                        if uptime - begun > FASTEST_CLOCK * at.elapsed().as_secs_f64() {
+                        let (earlier, at) =
+                            *first_uptime.get_or_insert_with(|| (uptime, clock::now()));
+                        if uptime - earlier > FASTEST_CLOCK * at.elapsed().as_secs_f64() {
                             console.push_str("hopcost-vm: the guest's clock is too fast\n");
                             break Ok(End::Died(console));
                         }
