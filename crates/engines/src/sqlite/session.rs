@@ -1,12 +1,13 @@
 //! One connection to a copy of the data, for one thread.
 //!
 //! Method: the image is opened read-only and immutable, pages are fetched as pointers, sorts stay
-//! in memory. Statements are prepared once, or for each call if they ask for it. The VFS emulates
-//! the distance of a page access; slow calls are injected here.
+//! in memory. Statements are prepared once, or for each call if they ask for it. The VFS counts what an
+//! emulated distance costs; it is paid here, by asking earlier requests again. Slow calls are injected
+//! here, too.
 //!
 //! Limits: an answer has whole numbers, text and NULL.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -20,7 +21,7 @@ use hopcost_sys::{affinity, clock};
 
 use super::super::words_of;
 use super::audit::{Audited, Scribe};
-use super::ffi::{self, Connection, SqliteError, Value};
+use super::ffi::{self, Connection, PaidBy, SqliteError, Value};
 use super::image::Image;
 
 /// Larger than any image: pages below it are fetched, not read.
@@ -37,6 +38,55 @@ pub struct ImageSession {
     /// The image whose placement is to be proved, and the worker's CPU.
     placed: Option<(Arc<Image>, Option<CpuId>)>,
     audited: Option<Audited>,
+    /// `None` if no distance is emulated.
+    repeated: Option<Repeated>,
+}
+
+/// Requests that were asked, to be asked again.
+///
+/// Method: what is planted is the share of the repetitions among all calls. Their share of the time
+/// would be too small on a machine that is slow now and then: while it is, a call owes as much, and a
+/// repetition pays more.
+struct Repeated {
+    recent: VecDeque<Request>,
+    dice: Rng,
+    /// Since they were counted last.
+    calls: u32,
+    repetitions: u32,
+    took: Duration,
+}
+
+impl Repeated {
+    const MOST: usize = 64;
+    /// Longer calls are not repeated.
+    const LONG: Duration = Duration::from_millis(20);
+
+    fn new(dice: Rng) -> Self {
+        let (recent, took) = (VecDeque::with_capacity(Self::MOST), Duration::ZERO);
+        Self { recent, dice, calls: 0, repetitions: 0, took }
+    }
+
+    fn called(&mut self, request: &Request, took: Duration) {
+        self.recent.truncate(Self::MOST - 1);
+        self.recent.push_front(*request);
+        self.calls += 1;
+        self.took += took;
+    }
+
+    fn any(&mut self) -> Request {
+        self.recent[self.dice.usize(..self.recent.len())]
+    }
+
+    fn repeated(&mut self, took: Duration) {
+        self.repetitions += 1;
+        self.took += took;
+    }
+
+    fn planted(&mut self) -> Duration {
+        let [calls, repetitions] = [&mut self.calls, &mut self.repetitions].map(std::mem::take);
+        let took = std::mem::take(&mut self.took);
+        took / (calls + repetitions).max(1) * repetitions
+    }
 }
 
 struct Asked {
@@ -89,6 +139,9 @@ impl ImageSession {
         }
         let remote_from = |node: NodeId| at.node.is_some_and(|at| at != node);
         connection.begin_counting(|node| if remote_from(node) { opening.remote_ns } else { 0.0 });
+        if opening.remote_ns > 0.0 {
+            connection.pays_by(PaidBy::Pauses);
+        }
         let bimodal = opening.bimodal.filter(|_| home.node.is_some_and(remote_from));
         let slow = bimodal.map(|how| Slow { how, dice: dice(at) });
         let is_placed = home.copy.policy.is_some() || home.copy.pages.is_some();
@@ -99,7 +152,11 @@ impl ImageSession {
             Audited::new(audit, &connection, dir, scribe).map_err(TargetError::Failed)
         };
         let audited = variant.session.audit.map(audited).transpose()?;
-        Ok(Self { connection, statements, slow, planted: Duration::ZERO, placed, audited })
+        // Repetitions would be audited.
+        let may_repeat = opening.remote_ns > 0.0 && audited.is_none();
+        let repeated = may_repeat.then(|| Repeated::new(dice(at)));
+        let planted = Duration::ZERO;
+        Ok(Self { connection, statements, slow, planted, placed, audited, repeated })
     }
 
     fn ask(&mut self, request: &Request) -> Result<Answer, CallError> {
@@ -119,6 +176,25 @@ impl ImageSession {
                 .and_then(|mut fresh| answer(&mut fresh, arguments)),
         };
         called.map_err(|words| CallError::Failed(format!("{}: {words}", asked.sql.name)))
+    }
+
+    /// Pays what the call owes, to within half a call.
+    fn repeat(&mut self, request: &Request, took: Duration) {
+        let Some(repeated) = &mut self.repeated else { return };
+        let is_long = took >= Repeated::LONG;
+        self.connection.pays_by(if is_long { PaidBy::Pauses } else { PaidBy::Repetitions });
+        if is_long {
+            return;
+        }
+        repeated.called(request, took);
+        let mut last = took;
+        while self.connection.owed() > last / 2 {
+            let Some(again) = self.repeated.as_mut().map(Repeated::any) else { return };
+            let Some(begun) = self.connection.begin_repetition() else { return };
+            drop(self.ask(&again));
+            last = self.connection.end_repetition(&begun);
+            self.repeated.iter_mut().for_each(|repeated| repeated.repeated(last));
+        }
     }
 }
 
@@ -210,7 +286,14 @@ fn rows(statement: &mut ffi::Statement, arguments: &[i64]) -> Result<Answer, Str
 impl Session for ImageSession {
     fn execute(&mut self, request: &Request) -> Result<Answer, CallError> {
         let times = self.slow.as_mut().and_then(Slow::throw);
-        let Some(times) = times else { return self.ask(request) };
+        let Some(times) = times else {
+            if self.repeated.is_none() {
+                return self.ask(request);
+            }
+            let (answer, took) = clock::time(|| self.ask(request));
+            self.repeat(request, took);
+            return answer;
+        };
         let (answer, took) = clock::time(|| self.ask(request));
         self.planted += clock::spin(took.mul_f64((times - 1.0).max(0.0)));
         answer
@@ -218,7 +301,8 @@ impl Session for ImageSession {
 
     fn counted(&mut self) -> Counted {
         let tally = self.connection.tally();
-        let planted = tally.planted + std::mem::take(&mut self.planted);
+        let repeated = self.repeated.as_mut().map_or(Duration::ZERO, Repeated::planted);
+        let planted = tally.planted + repeated + std::mem::take(&mut self.planted);
         let mut proved = BTreeMap::new();
         if let Some((image, cpu)) = &self.placed {
             proved.insert(Metric::PagesInPlace, image.in_place());

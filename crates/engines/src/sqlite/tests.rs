@@ -215,25 +215,24 @@ fn look_ups_are_counted_by_node_and_each_page_once() {
 
 #[test]
 fn what_was_planted_is_what_was_asked_for() {
-    const NS: f64 = 20_000.0;
-    // A smaller debt is not paid yet.
-    const OWED_NS: f64 = 1e6;
+    // A call owes many times its own duration, of which half a call may stay owed.
+    const NS: f64 = 100_000.0;
+    const CALLS: usize = 11;
     let mut bench = Bench::new(Some(Emulation { remote_ns: NS, ..Emulation::default() }));
     let instance = bench.open(&PLAIN, 20_000);
     for (at, planted) in [(0, true), (1, false)] {
         let mut session = instance.first_session(&seat(1, at)).unwrap();
-        let (mut asked, mut paid) = (0.0, Duration::ZERO);
-        for _ in 0..5 {
+        let mut paid_of_asked = || {
             ask(session.as_mut(), 0, [0, 0]);
             let counted = session.counted();
-            asked += NS * counted.lookups.unwrap().acquisitions[&NodeId(1)] as f64;
-            paid += counted.planted;
-        }
-        let paid = paid.as_nanos() as f64;
-        assert!(
-            if planted { paid >= asked - OWED_NS && asked > 2.0 * OWED_NS } else { paid == 0.0 },
-            "{paid} of {asked}"
-        );
+            let asked = NS * counted.lookups.unwrap().acquisitions[&NodeId(1)] as f64;
+            counted.planted.as_nanos() as f64 / asked
+        };
+        let mut paid = [(); CALLS].map(|()| paid_of_asked());
+        paid.sort_by(f64::total_cmp);
+        // An interrupted call or repetition counts for more or less, but not half of them.
+        let range = if planted { 0.75..=1.25 } else { 0.0..=0.0 };
+        assert!(range.contains(&paid[CALLS / 2]), "{paid:?}");
     }
 }
 
@@ -294,7 +293,7 @@ fn policies(bench: &Bench) -> Vec<(DataPlacement, VariantSettings)> {
 
 #[test]
 fn each_policy_puts_the_data_where_it_says_and_proves_it() {
-    for emulation in [None, Some(Emulation { remote_ns: 5000.0, ..Emulation::default() })] {
+    for emulation in [None, Some(Emulation { remote_ns: 50_000.0, ..Emulation::default() })] {
         let bench = Bench::new(emulation);
         let all = policies(&bench);
         let mut setup = bench.setup(&PLAIN, 50_000);
@@ -305,7 +304,10 @@ fn each_policy_puts_the_data_where_it_says_and_proves_it() {
         }
         for (home, seat) in all {
             let mut session = instance.first_session(&seat).unwrap();
-            ask(session.as_mut(), 0, [0, 0]);
+            // The second one is repeated: one alone may owe less than half of it.
+            for _ in 0..2 {
+                ask(session.as_mut(), 0, [0, 0]);
+            }
             let counted = session.counted();
             let [there, pages] = counted.proved[&Metric::PagesInPlace];
             assert!(pages > 1000 && there * 100 >= pages * 99, "{home:?}: {there} of {pages}");

@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 use rusqlite::ffi;
 
 pub use connection::{Connection, Inserter, Packed, SqliteError, Statement, Value};
+pub use debt::PaidBy;
 pub use trace::{Event, Traced, Wanted};
 pub use vfs::shelve;
 

@@ -12,7 +12,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hopcost_core::{Lookups, NodeId};
 use hopcost_sys::clock;
@@ -21,7 +21,7 @@ use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_vfs};
 
 use super::super::image::Image;
 use super::connection::{Connection, SqliteError, int};
-use super::debt::Debt;
+use super::debt::{Debt, PaidBy};
 
 pub const NAME: &CStr = c"hopcost-image";
 /// The longest name of an image: a slash and a number.
@@ -73,11 +73,41 @@ impl Connection {
         self.open_image().map(OpenImage::tally).unwrap_or_default()
     }
 
+    /// From here on accesses have their cost.
+    pub fn pays_by(&self, by: PaidBy) {
+        if let Some(open) = self.open_image() {
+            open.debt.by = Some(by);
+        }
+    }
+
+    pub fn owed(&self) -> Duration {
+        self.open_image().map_or(Duration::ZERO, |open| open.debt.owed())
+    }
+
+    /// From here on accesses cost nothing, until they are forgotten. Pages that were never seen before
+    /// would be seen.
+    pub fn begin_repetition(&self) -> Option<Repetition> {
+        let open = self.open_image()?;
+        let before = Repetition { by_home: open.by_home, copies: open.copies, begun: clock::now() };
+        open.by_home.iter_mut().for_each(|home| home.cost_ns = 0.0);
+        Some(before)
+    }
+
+    /// What it took pays the debt.
+    pub fn end_repetition(&self, before: &Repetition) -> Duration {
+        let took = before.begun.elapsed();
+        if let Some(open) = self.open_image() {
+            (open.by_home, open.copies) = (before.by_home, before.copies);
+            open.debt.pay(took);
+        }
+        took
+    }
+
     #[allow(clippy::mut_from_ref)] // the exclusive borrow ends before SQLite is called again
     fn open_image(&self) -> Option<&mut OpenImage> {
         let file = self.file();
         // SAFETY: the file is null or open, and stays so while the connection is borrowed. With our
-        // methods it was made by `open` below. Both callers use it without calling SQLite, so there
+        // methods it was made by `open` below. All callers use it without calling SQLite, so there
         // is no other reference meanwhile.
         unsafe {
             let is_ours = !file.is_null() && ptr::eq((*file).pMethods, &raw const METHODS);
@@ -90,6 +120,13 @@ impl Connection {
 struct Home {
     acquisitions: u64,
     cost_ns: f64,
+}
+
+/// What was counted before.
+pub struct Repetition {
+    by_home: [Home; HOMES],
+    copies: u64,
+    begun: Instant,
 }
 
 /// An open file: SQLite's part, then ours.
