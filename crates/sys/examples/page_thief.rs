@@ -1,7 +1,8 @@
 //! Test helper: moves a share of another process's pages to another node.
 //!
 //! `page_thief PID PERCENT NODE BYTES` waits until the process has a fully resident mapping of at
-//! least BYTES bound to a node other than NODE, then moves PERCENT of its pages there.
+//! least BYTES bound to a node other than NODE, then moves PERCENT of its pages there. The process is
+//! stopped meanwhile, so that it never looks at a move half done.
 #![allow(unsafe_code, clippy::print_stdout)]
 
 use std::collections::BTreeSet;
@@ -21,6 +22,7 @@ fn main() {
         .filter(|(n, _)| (n + 1) * percent / 100 > n * percent / 100)
         .map(|(_, &page)| page)
         .collect();
+    let stopped = Stopped::stop(pid);
     let mut moved = move_pages(pid, &victims, node);
     // A page that is pinned for a moment moves at a later try.
     for _ in 0..50 {
@@ -30,8 +32,31 @@ fn main() {
         std::thread::sleep(Duration::from_millis(20));
         moved = move_pages(pid, &victims, node);
     }
+    drop(stopped);
     println!("moved {moved} of {} pages", pages.len());
     assert_eq!(moved, victims.len(), "every victim must have moved");
+}
+
+/// A process that goes on when this is dropped.
+struct Stopped(libc::pid_t);
+
+impl Stopped {
+    fn stop(pid: usize) -> Self {
+        let stopped = Self(libc::pid_t::try_from(pid).expect("a process's number"));
+        stopped.signal(libc::SIGSTOP);
+        stopped
+    }
+
+    fn signal(&self, signal: libc::c_int) {
+        // SAFETY: a signal touches no memory of ours.
+        unsafe { libc::kill(self.0, signal) };
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.signal(libc::SIGCONT);
+    }
 }
 
 /// The first such mapping that has stopped changing.
