@@ -32,9 +32,9 @@ struct Document {
 
 const DOCUMENTS: [Document; 5] = [
     Document { name: "ARCHITECTURE.md", part: files },
-    Document { name: "docs/EXPERIMENT-FORMAT.md", part: experiments },
-    Document { name: "docs/CI.md", part: checks },
-    Document { name: "docs/ERRORS.md", part: codes },
+    Document { name: "docs/reference/experiment-format.md", part: experiments },
+    Document { name: "docs/reference/fail-if.md", part: checks },
+    Document { name: "docs/reference/errors.md", part: codes },
     Document { name: "docs/guide/act-on-a-result.md", part: recipes },
 ];
 

@@ -1,7 +1,7 @@
 //! `cargo lab matrix`: every experiment, quickly, on each engine and machine.
 //!
 //! Machines: this one, emulated distances on it, and guests with several nodes. Each outcome is
-//! compared with the expected one and written to docs/MATRIX.md. Limits: figures from guests are
+//! compared with the expected one and written to docs/reference/matrix.md. Limits: figures from guests are
 //! meaningless and left out; verdicts and proofs are kept. Servers are not in the guest (`cargo
 //! xtask test` has them there). SQL Server is not covered.
 

@@ -1,4 +1,4 @@
-//! docs/MATRIX.md: written after each outcome; rows that did not run stay.
+//! docs/reference/matrix.md: written after each outcome; rows that did not run stay.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ pub struct Table {
 
 impl Table {
     pub fn read() -> Self {
-        let path = project().join("docs/MATRIX.md");
+        let path = project().join("docs/reference/matrix.md");
         let before = fs::read_to_string(&path).unwrap_or_default();
         Self { path, before, lines: BTreeMap::new(), wrong: Vec::new() }
     }

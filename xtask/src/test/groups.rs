@@ -170,7 +170,7 @@ mod tests {
             let is_called = |group: &&Group| group.is_called_for_by(path);
             GROUPS.iter().filter(is_called).map(|group| group.name).collect()
         };
-        assert_eq!(called("docs/JSON.md"), [""; 0]);
+        assert_eq!(called("docs/reference/json.md"), [""; 0]);
         assert_eq!(called("crates/stats/src/lib.rs"), [""; 0]);
         let of_mysql = ["faults-mariadb", "mariadb-rest", "mysql-9"];
         assert_eq!(called("crates/engines/src/mysql/wire.rs"), of_mysql);

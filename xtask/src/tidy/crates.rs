@@ -54,7 +54,7 @@ pub fn crates_point_one_way(tree: &Tree) -> Vec<Complaint> {
 }
 
 /// Lines of code, without tests.
-pub const MOST_OF_CORE: usize = 3450;
+pub const MOST_OF_CORE: usize = 3475;
 
 pub fn the_core_stays_small_and_light(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();

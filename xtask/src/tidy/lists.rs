@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::tree::{Complaint, Tree};
 
 pub const CODES: &str = "crates/core/src/code.rs";
-const DOCUMENTED: &str = "docs/ERRORS.md";
+const DOCUMENTED: &str = "docs/reference/errors.md";
 
 /// Each code must be used, expected by a test, and documented.
 pub fn codes_are_given_tested_and_documented(tree: &Tree) -> Vec<Complaint> {

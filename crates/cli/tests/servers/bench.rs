@@ -132,7 +132,7 @@ pub fn is_over(output: &Output) {
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = clock::now();
     while !is_so() {
-        assert!(begun.elapsed() < Duration::from_mins(1), "not within a minute: {what}");
+        assert!(begun.elapsed() < Duration::from_mins(4), "not within four minutes: {what}");
         sleep(Duration::from_millis(20));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-const JSON_DOC: &str = include_str!("../../../../docs/JSON.md");
+const JSON_DOC: &str = include_str!("../../../../docs/reference/json.md");
 
 /// The keys of all objects, but not of maps keyed by numbers or counter names.
 fn keys(value: &Value, found: &mut BTreeSet<String>) {
@@ -29,5 +29,5 @@ pub fn assert_documented(document: &Value) {
         [format!("`{key}`"), format!("\"{key}\"")].iter().any(|form| JSON_DOC.contains(form))
     };
     let missing: Vec<_> = found.iter().filter(|key| !documented(key)).collect();
-    assert!(missing.is_empty(), "docs/JSON.md does not know {missing:?}");
+    assert!(missing.is_empty(), "docs/reference/json.md does not know {missing:?}");
 }
