@@ -34,7 +34,7 @@ enum Command {
     },
     /// Write the generated parts of the documentation anew
     Docs,
-    /// Run every experiment, and write docs/MATRIX.md: which ended in what, on which database, where
+    /// Run every experiment, and write docs/reference/matrix.md: which ended in what, on which database, where
     Matrix {
         /// Of these alone; the rest of the table stays as it is
         #[arg(value_name = "EXPERIMENT")]
@@ -50,7 +50,7 @@ enum Command {
     Size,
     /// List words that no dictionary has, in help, messages and documents
     Words,
-    /// Try the statistics on noise of known kinds, and write the tables of docs/METHODOLOGY.md
+    /// Try the statistics on noise of known kinds, and write the tables of docs/method/methodology.md
     Validate {
         /// Try this instead, for hours, and append its results to docs/method/validation.md
         #[arg(value_enum, conflicts_with_all = ["runs", "starts", "record", "live"])]

@@ -49,14 +49,26 @@ impl Rounds {
         fs::write(&self.file, self.done.join("\n") + "\n").context("writing down a round")
     }
 
+    /// What belongs to a round and is no line: it is kept with the lines.
+    pub fn dir(&self) -> Result<PathBuf> {
+        let dir = self.file.with_extension("d");
+        fs::create_dir_all(&dir)?;
+        Ok(dir)
+    }
+
     pub fn conclude(&self, summary: &str, head: &str) -> Result<()> {
+        self.conclude_with(summary, head, &self.done)
+    }
+
+    /// With other lines than those of the rounds.
+    pub fn conclude_with(&self, summary: &str, head: &str, lines: &[String]) -> Result<()> {
         let path = project().join(DOCUMENT);
         let mut text = fs::read_to_string(&path).context(DOCUMENT)?;
         let date = command::output(Command::new("date").arg("+%Y-%m-%d"))?;
         let (name, commit, date, machine) = (self.name, &self.commit, date.trim(), machine());
         write!(text, "\n## {name}, {date}, {commit}\n\n{machine}.\n{summary}\n\n| {head} |\n|")?;
         text.extend(head.split('|').map(|_| "---|"));
-        for line in &self.done {
+        for line in lines {
             write!(text, "\n| {line} |")?;
         }
         text.push('\n');

@@ -3,7 +3,7 @@
 //! Method: the binary runs as a user runs it. *Placebo*: short A/A checks; how often is a
 //! difference reported? *Planted*: an emulated delay of 0 to 10%; each interval must contain the
 //! real delay. *Power*: 3% at ordinary length; when does the interval finally exclude zero?
-//! *Repeat*: do quick runs agree? The other parts are in `compare.rs`, `occasions.rs`,
+//! *Repeat*: do quick runs agree? The other parts are in `compare.rs`,
 //! `planted.rs` and `slowdown.rs`. Limits: it needs an otherwise idle machine, and up to an hour.
 
 use anyhow::{Result, bail};
@@ -32,10 +32,6 @@ pub enum Part {
     Usl,
     /// 30% less bandwidth on one of two nodes: 40 quick runs
     Bandwidth,
-    /// Six occasions within twelve minutes: do the intervals of figures hold in the others?
-    Occasions,
-    /// Seven occasions, eight minutes apart
-    Hours,
     /// One of two PostgreSQL servers held back by a control group: 10 short runs; takes root
     Slowdown,
 }
@@ -75,16 +71,9 @@ pub fn run(part: Part) -> Result<u8> {
         Part::Siblings => super::planted::siblings(&bench.hopcost, bench.dir.path())?,
         Part::Usl => super::planted::usl(&bench.hopcost, bench.dir.path())?,
         Part::Bandwidth => super::planted::bandwidth(&bench.hopcost, bench.dir.path())?,
-        Part::Occasions => occasions(&bench, 6, 2)?,
-        Part::Hours => occasions(&bench, 7, 8)?,
         Part::Slowdown => super::slowdown::run(&bench.hopcost, bench.dir.path())?,
     };
     Ok(u8::from(!held))
-}
-
-fn occasions(bench: &Bench, times: u64, minutes: u64) -> Result<bool> {
-    let every = std::time::Duration::from_mins(minutes);
-    super::occasions::run(&bench.hopcost, bench.dir.path(), times, every)
 }
 
 struct Bench {

@@ -2,14 +2,13 @@
 //!
 //! Thousands of comparisons with known noise and a known effect are judged by the production code.
 //! Counted are the interval's coverage, false verdicts, and the time to see an effect. The tables
-//! go into docs/METHODOLOGY.md.
+//! go into docs/method/methodology.md.
 
 mod compare;
 mod ended;
 mod group;
 mod live;
 mod noise;
-mod occasions;
 mod planted;
 mod rivals;
 mod slowdown;
